@@ -1,0 +1,22 @@
+//! The frontmatter of a `SKILL.md`: split it off, read it, write it, edit it in place.
+//!
+//! The modules stand in the order a text passes through them. Nothing here knows what a skill is,
+//! nothing does I/O, and there is no dependency. [`read()`] takes the part of YAML that people
+//! write (scalars of every style, block and flow collections, comments) and answers
+//! [`Unsupported`] with a line for anything else, so that a caller can hand it to a YAML library.
+#![warn(missing_docs)]
+
+mod split;
+mod value;
+mod scan;
+mod read;
+mod write;
+mod edit;
+
+pub use crate::{
+    edit::{EditError, remove, rename, set},
+    read::{Unsupported, read},
+    split::{Block, Document, Quirk, split},
+    value::{Field, Kind, Scalar, Style, Value},
+    write::{scalar, write},
+};

@@ -1,0 +1,222 @@
+//! Where the frontmatter ends and the body begins.
+
+use std::ops::Range;
+
+/// A text, split at its delimiter lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document<'a> {
+    /// The lines between the delimiters, or nothing when the text has no frontmatter.
+    pub frontmatter: Option<Block<'a>>,
+    /// Everything behind the closing delimiter, or the whole text when there is no frontmatter.
+    pub body: Block<'a>,
+    /// What was unusual about the delimiters. An empty list is the usual case.
+    pub quirks: Vec<Quirk>,
+}
+
+/// A run of whole lines of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block<'a> {
+    /// The lines, with their line ends.
+    pub text: &'a str,
+    /// Where they begin, in bytes from the start of the text.
+    pub start: usize,
+    /// The number of the first line, counted from 1.
+    pub line: usize,
+}
+
+/// Something unusual about the delimiters. Each names the line it was seen on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quirk {
+    /// Blank lines stand before the opening delimiter.
+    BlankLinesBefore(usize),
+    /// A delimiter has spaces before or behind its dashes.
+    Padded(usize),
+    /// The closing line is `...` or has more than three dashes.
+    OddClosing(usize),
+    /// The opening delimiter of this line is never closed.
+    Unclosed(usize),
+    /// Something that looks like frontmatter begins at this line, behind other text.
+    NotFirst(usize),
+}
+
+/// Splits `text` at its delimiters: whole lines that hold nothing but `---`.
+///
+/// Dashes inside a value or in the body never count. A text without frontmatter is all body.
+pub fn split(text: &str) -> Document<'_> {
+    let mut lines = Lines::new(text);
+    let mut quirks = Vec::new();
+    let Some(opening) = lines.find(|line| !line.text.trim().is_empty()) else {
+        return Document { frontmatter: None, body: Block { text, start: 0, line: 1 }, quirks };
+    };
+    if opening.text.trim() != "---" {
+        quirks.extend(late_opening(text, &opening).map(Quirk::NotFirst));
+        return Document { frontmatter: None, body: Block { text, start: 0, line: 1 }, quirks };
+    }
+    if opening.number > 1 {
+        quirks.push(Quirk::BlankLinesBefore(opening.number));
+    }
+    if opening.text != "---" {
+        quirks.push(Quirk::Padded(opening.number));
+    }
+
+    let inside = opening.next;
+    let Some(closing) = closing(lines) else {
+        quirks.push(Quirk::Unclosed(opening.number));
+        return Document { frontmatter: None, body: Block { text, start: 0, line: 1 }, quirks };
+    };
+    match closing.text.trim() {
+        "---" if closing.text == "---" => {}
+        "---" => quirks.push(Quirk::Padded(closing.number)),
+        _ => quirks.push(Quirk::OddClosing(closing.number)),
+    }
+    Document {
+        frontmatter: Some(Block {
+            text: &text[inside..closing.start],
+            start: inside,
+            line: opening.number + 1,
+        }),
+        body: Block { text: &text[closing.next..], start: closing.next, line: closing.number + 1 },
+        quirks,
+    }
+}
+
+/// The closing line: the first at the margin, else the first that is indented. An indented `---`
+/// is the text of a block scalar as long as there is a better one.
+fn closing<'a>(lines: Lines<'a>) -> Option<Line<'a>> {
+    let mut indented = None;
+    for line in lines {
+        let dashes = line.text.trim_end();
+        if dashes == "..." || (dashes.len() >= 3 && dashes.bytes().all(|byte| byte == b'-')) {
+            return Some(line);
+        }
+        if indented.is_none() && dashes.trim_start() == "---" {
+            indented = Some(line);
+        }
+    }
+    indented
+}
+
+/// The line of a `---` that seems to open a frontmatter behind other text.
+fn late_opening(text: &str, first: &Line<'_>) -> Option<usize> {
+    let mut lines = Lines { text, at: first.next, number: first.number }.take(40).peekable();
+    while let Some(line) = lines.next() {
+        let key =
+            |next: &Line<'_>| ["name:", "description:"].iter().any(|it| next.text.starts_with(it));
+        if line.text.trim_end() == "---" && lines.peek().is_some_and(key) {
+            return Some(line.number);
+        }
+    }
+    None
+}
+
+/// One line of a text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Line<'a> {
+    /// Without its line end.
+    pub(crate) text: &'a str,
+    pub(crate) start: usize,
+    /// Where the next line starts.
+    pub(crate) next: usize,
+    /// Counted from 1.
+    pub(crate) number: usize,
+}
+
+impl Line<'_> {
+    /// The bytes of the line, without its line end.
+    pub(crate) fn range(&self) -> Range<usize> {
+        self.start..self.start + self.text.len()
+    }
+}
+
+/// The lines of a text; LF, CRLF and a lone CR each end one.
+#[derive(Debug, Clone)]
+pub(crate) struct Lines<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) at: usize,
+    /// The number of the line before.
+    pub(crate) number: usize,
+}
+
+impl<'a> Lines<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self { text, at: 0, number: 0 }
+    }
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = Line<'a>;
+
+    fn next(&mut self) -> Option<Line<'a>> {
+        let rest = self.text.as_bytes().get(self.at..).filter(|rest| !rest.is_empty())?;
+        let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+        let (length, ending) = match end {
+            None => (rest.len(), 0),
+            Some(at) if rest[at] == b'\r' && rest.get(at + 1) == Some(&b'\n') => (at, 2),
+            Some(at) => (at, 1),
+        };
+        let start = self.at;
+        self.at += length + ending;
+        self.number += 1;
+        let text = &self.text[start..start + length];
+        Some(Line { text, start, next: self.at, number: self.number })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The parts of `text`, with its quirks.
+    fn parts(text: &str) -> (Option<&str>, &str, Vec<Quirk>) {
+        let document = split(text);
+        (document.frontmatter.map(|it| it.text), document.body.text, document.quirks)
+    }
+
+    #[test]
+    fn whole_lines_of_dashes_delimit() {
+        assert_eq!(parts("---\na: 1\n---\nbody\n"), (Some("a: 1\n"), "body\n", vec![]));
+    }
+
+    #[test]
+    fn dashes_in_values_and_in_the_body_do_not() {
+        let text = "---\na: x --- y\nb: |\n  ---\n---\none\n---\ntwo\n";
+        assert_eq!(parts(text), (Some("a: x --- y\nb: |\n  ---\n"), "one\n---\ntwo\n", vec![]));
+    }
+
+    #[test]
+    fn a_text_without_delimiters_is_all_body() {
+        assert_eq!(parts("# Title\n\n---\n"), (None, "# Title\n\n---\n", vec![]));
+        assert_eq!(parts(""), (None, "", vec![]));
+    }
+
+    #[test]
+    fn every_line_end_counts() {
+        assert_eq!(parts("---\r\na: 1\r\n---\r\nb"), (Some("a: 1\r\n"), "b", vec![]));
+        assert_eq!(parts("---\ra: 1\r---\rb"), (Some("a: 1\r"), "b", vec![]));
+    }
+
+    #[test]
+    fn quirks_name_their_line() {
+        assert_eq!(
+            parts("\n \n--- \na: 1\n----\nb").2,
+            [Quirk::BlankLinesBefore(3), Quirk::Padded(3), Quirk::OddClosing(5)]
+        );
+        assert_eq!(parts("---\na: 1\n...\nb").2, [Quirk::OddClosing(3)]);
+        assert_eq!(parts("---\na: 1\n  ---\nb").2, [Quirk::Padded(3)]);
+        assert_eq!(parts("---\na: 1\n").2, [Quirk::Unclosed(1)]);
+        assert_eq!(parts("<!-- x -->\n---\nname: a\n---\n").2, [Quirk::NotFirst(2)]);
+    }
+
+    #[test]
+    fn blocks_know_their_place() {
+        let document = split("---\na: 1\n---\nbody");
+        assert_eq!(document.frontmatter.map(|it| (it.start, it.line)), Some((4, 2)));
+        assert_eq!((document.body.start, document.body.line), (13, 4));
+    }
+
+    #[test]
+    fn an_empty_frontmatter_is_there() {
+        assert_eq!(parts("---\n---\n"), (Some(""), "", vec![]));
+        assert_eq!(parts("---\n---"), (Some(""), "", vec![]));
+    }
+}
