@@ -1,0 +1,40 @@
+//! Puts the folders of `skills/` into the library, so that a new one needs no change of code.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills");
+    println!("cargo::rerun-if-changed={}", root.display());
+    let mut files = Vec::new();
+    collect(&root, &mut files);
+    files.sort();
+
+    let mut table = String::from("static BUNDLED: &[(&str, &[u8])] = &[\n");
+    for file in files {
+        let name = file.strip_prefix(&root).expect("it was found below the root");
+        let name = name.to_str().expect("bundled files have plain names").replace('\\', "/");
+        table.push_str(&format!("    ({name:?}, include_bytes!({:?})),\n", file.display().to_string()));
+    }
+    table.push_str("];\n");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("bundled.rs");
+    fs::write(out, table).expect("the build directory can be written");
+}
+
+/// The files below `folder`; hidden folders such as a placeholder's are passed over.
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if entry.file_name().to_string_lossy().starts_with('.') {
+            continue;
+        }
+        if path.is_dir() {
+            collect(&path, files);
+        } else {
+            files.push(path);
+        }
+    }
+}

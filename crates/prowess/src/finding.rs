@@ -1,0 +1,138 @@
+//! What a rule noticed.
+
+use std::{
+    borrow::Cow,
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use crate::rule::{Profile, Rule};
+
+/// What a rule noticed about a skill or a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// How much it weighs in the profile that was asked for.
+    pub severity: Severity,
+    /// The file or directory; empty for a text that came from no file.
+    pub path: PathBuf,
+    /// The line, counted from 1.
+    pub line: Option<usize>,
+    /// The columns that it is about, counted in bytes from 0 within the line.
+    pub columns: Option<(usize, usize)>,
+    /// What is so.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Cow<'static, str>,
+}
+
+/// How much a finding weighs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Good to know.
+    Info,
+    /// May hurt somewhere.
+    Warning,
+    /// Wrong.
+    Error,
+}
+
+impl Severity {
+    /// The word for it, as in `--json`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Finding {
+    /// Makes a finding about a whole file or directory.
+    pub(crate) fn about(
+        rule: &'static Rule,
+        severity: Severity,
+        path: &Path,
+        message: String,
+        hint: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self { rule, severity, path: path.to_owned(), line: None, columns: None, message, hint: hint.into() }
+    }
+}
+
+/// Collects findings of one text in one profile.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) profile: Profile,
+    /// Findings that weigh less are not collected.
+    pub(crate) least: Severity,
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Report {
+    pub(crate) fn new(profile: Profile, least: Severity) -> Self {
+        Self { profile, least, findings: Vec::new() }
+    }
+
+    /// Says how much a rule weighs here; nothing when it is not asked for.
+    pub(crate) fn wants(&self, rule: &Rule) -> Option<Severity> {
+        rule.severity(self.profile).filter(|it| *it >= self.least)
+    }
+
+    /// Notes a finding, if its rule is asked for.
+    pub(crate) fn note(
+        &mut self,
+        rule: &'static Rule,
+        at: At,
+        message: impl FnOnce() -> String,
+        hint: impl Into<Cow<'static, str>>,
+    ) {
+        if let Some(severity) = self.wants(rule) {
+            self.push(rule, severity, at, message(), hint.into());
+        }
+    }
+
+    /// Notes why a skill is left out; that is an error in every profile.
+    pub(crate) fn fatal(
+        &mut self,
+        rule: &'static Rule,
+        at: At,
+        message: impl Into<String>,
+        hint: impl Into<Cow<'static, str>>,
+    ) {
+        self.push(rule, Severity::Error, at, message.into(), hint.into());
+    }
+
+    fn push(&mut self, rule: &'static Rule, severity: Severity, at: At, message: String, hint: Cow<'static, str>) {
+        let At { line, columns } = at;
+        self.findings.push(Finding { rule, severity, path: PathBuf::new(), line, columns, message, hint });
+    }
+}
+
+/// A place in a text.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct At {
+    line: Option<usize>,
+    columns: Option<(usize, usize)>,
+}
+
+impl At {
+    /// The text as a whole.
+    pub(crate) const FILE: Self = Self { line: None, columns: None };
+
+    pub(crate) fn line(line: usize) -> Self {
+        Self { line: Some(line), columns: None }
+    }
+
+    pub(crate) fn columns(line: usize, start: usize, end: usize) -> Self {
+        Self { line: Some(line), columns: Some((start, end)) }
+    }
+}

@@ -1,0 +1,105 @@
+//! From sources to what is made of their skills, on as many threads as pay.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use crate::{
+    finding::Finding,
+    source::{Found, Limits, MAX_DEPTH, Source, What},
+};
+
+/// How many threads look at folders. More than there are cores: a cold disk answers many at once.
+const THREADS: usize = 16;
+/// How many folders make another thread worth its start.
+const FOLDERS_PER_THREAD: usize = 64;
+/// How many folders a thread takes at a time.
+const CHUNK: usize = 16;
+
+/// Visits the folders of all sources and makes something of every skill, in no particular order.
+pub(crate) fn gather<T: Send>(
+    sources: &[Arc<dyn Source>],
+    limits: &Limits,
+    make: impl Fn(usize, Found) -> T + Sync,
+) -> (Vec<T>, Vec<Finding>) {
+    let mut made = Vec::new();
+    let mut findings = Vec::new();
+    let mut places: Vec<Place> =
+        (0..sources.len()).map(|source| Place { source, folder: PathBuf::new(), depth: 0, links: 0 }).collect();
+    while !places.is_empty() {
+        let visited = parallel(&places, |place| {
+            let visit = sources[place.source].visit(&place.folder, limits);
+            let step = match visit.what {
+                What::Skill(found) => Step::Made(make(place.source, *found)),
+                What::Folders(folders) => {
+                    let links = place.links + usize::from(visit.linked);
+                    // A second link on the way may lead in circles.
+                    let deeper = place.depth < limits.depth.min(MAX_DEPTH) && links < 2;
+                    Step::Deeper(if deeper { place.inside(folders, links) } else { Vec::new() })
+                }
+                What::Nothing => Step::Deeper(Vec::new()),
+            };
+            (step, visit.findings)
+        });
+        places.clear();
+        for (step, found) in visited {
+            findings.extend(found);
+            match step {
+                Step::Made(it) => made.push(it),
+                Step::Deeper(more) => places.extend(more),
+            }
+        }
+    }
+    (made, findings)
+}
+
+/// A folder to visit.
+struct Place {
+    source: usize,
+    folder: PathBuf,
+    depth: usize,
+    /// How many links lead there.
+    links: usize,
+}
+
+impl Place {
+    fn inside(&self, folders: Vec<PathBuf>, links: usize) -> Vec<Self> {
+        let place = |folder| Self { source: self.source, folder, depth: self.depth + 1, links };
+        folders.into_iter().map(place).collect()
+    }
+}
+
+enum Step<T> {
+    Made(T),
+    Deeper(Vec<Place>),
+}
+
+/// Maps items on several threads.
+pub(crate) fn parallel<I: Sync, T: Send>(items: &[I], map: impl Fn(&I) -> T + Sync) -> Vec<T> {
+    let threads = (items.len() / FOLDERS_PER_THREAD).clamp(1, THREADS);
+    if threads == 1 {
+        return items.iter().map(map).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut mapped = Vec::new();
+        loop {
+            let start = next.fetch_add(CHUNK, Ordering::Relaxed);
+            let Some(rest) = items.get(start..) else { return mapped };
+            mapped.extend(rest.iter().take(CHUNK).map(&map));
+        }
+    };
+    thread::scope(|scope| {
+        let handles: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut mapped = work();
+        for handle in handles {
+            mapped.extend(handle.join().expect("a panic in a worker goes on in the caller"));
+        }
+        mapped
+    })
+}

@@ -1,0 +1,317 @@
+//! The library: all skills of one moment.
+
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::{
+    discover::Directory,
+    finding::{Finding, Report, Severity},
+    gather::gather,
+    parse::{Reading, decode},
+    rule::{self, Profile},
+    skill::{Origin, Scope, Skill},
+    source::{Folder, Found, Limits, Source},
+};
+
+/// What a library is loaded from, and how.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The directories to look in, the first taken first.
+    pub directories: Vec<Directory>,
+    /// Other sources, taken after the directories.
+    pub sources: Vec<Arc<dyn Source>>,
+    /// Where relative directories begin; the process's working directory when not given.
+    pub cwd: Option<PathBuf>,
+    /// What `~` stands for.
+    pub home: Option<PathBuf>,
+    /// The names to take; all when empty.
+    pub include: Vec<String>,
+    /// The names to leave out.
+    pub exclude: Vec<String>,
+    /// How much is taken in.
+    pub limits: Limits,
+    /// The lenient profile takes a folder's name for a skill that has none.
+    pub profile: Profile,
+}
+
+/// All skills of one moment. A library never changes; [`reload`](Self::reload) makes a new one.
+#[derive(Debug, Clone)]
+pub struct Library {
+    /// Sorted by name; of those with the same name the one that is taken comes first.
+    skills: Vec<Skill>,
+    findings: Vec<Finding>,
+    /// Where a skill lies that could not be made one.
+    left_out: Vec<Arc<Path>>,
+    options: Options,
+}
+
+/// No library was loaded. What is wrong with a skill or directory is a [`Finding`] instead.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// Nothing is scanned that nobody named.
+    #[error("no directory is configured: name the directories that hold skills")]
+    NoDirectories,
+}
+
+impl Library {
+    /// Loads the skills of all directories and sources. Only frontmatter is read.
+    pub fn load(options: &Options) -> Result<Self, LoadError> {
+        let (skills, left_out, findings) = load(options)?;
+        Ok(Self::resolve(skills, left_out, findings, options.clone()))
+    }
+
+    /// Loads everything anew. A skill that can no longer be read stays as it was, with a finding.
+    pub fn reload(&self) -> Result<Self, LoadError> {
+        let (mut skills, left_out, mut findings) = load(&self.options)?;
+        for path in &left_out {
+            let Some(before) = self.skills.iter().find(|it| it.origin.path == *path) else { continue };
+            findings.push(Finding::about(
+                &rule::KEPT_LAST_GOOD,
+                Severity::Error,
+                path,
+                format!("the file can no longer be read as a skill; `{}` stays as it was", before.manifest.name),
+                "see the other finding about this file",
+            ));
+            skills.push(before.clone());
+        }
+        Ok(Self::resolve(skills, left_out, findings, self.options.clone()))
+    }
+
+    /// Every skill, sorted by name, those that are hidden by another included.
+    pub fn all(&self) -> &[Skill] {
+        &self.skills
+    }
+
+    /// The skills that can be asked for by name alone, sorted by it.
+    pub fn skills(&self) -> impl Iterator<Item = &Skill> {
+        self.skills.iter().filter(|it| it.hidden_by.is_none())
+    }
+
+    /// Finds a skill by its name, by `scope:name`, or by its path.
+    pub fn get(&self, name: &str) -> Option<&Skill> {
+        let named = |name: &str| {
+            let first = self.skills.partition_point(|it| &*it.manifest.name < name);
+            self.skills[first..].iter().take_while(move |it| &*it.manifest.name == name.to_owned().as_str()).collect::<Vec<_>>()
+        };
+        if let Some(skill) = named(name).first() {
+            return Some(skill);
+        }
+        if let Some((scope, rest)) = name.split_once(':') {
+            if let Some(skill) = named(rest).into_iter().find(|it| it.origin.scope.as_str() == scope) {
+                return Some(skill);
+            }
+        }
+        let path = Path::new(name);
+        self.skills.iter().find(|it| &*it.origin.path == path || it.folder() == path)
+    }
+
+    /// The skills that have a tag.
+    pub fn tagged(&self, tag: &str) -> impl Iterator<Item = &Skill> {
+        self.skills().filter(move |it| it.manifest.tags.iter().any(|own| own.eq_ignore_ascii_case(tag)))
+    }
+
+    /// What was noticed while loading: what was repaired, left out or hidden.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// Decides which of the skills with the same name is taken.
+    fn resolve(
+        mut skills: Vec<Skill>,
+        left_out: Vec<Arc<Path>>,
+        mut findings: Vec<Finding>,
+        options: Options,
+    ) -> Self {
+        let wanted = |name: &str, names: &[String]| names.iter().any(|it| it == name);
+        skills.retain(|it| {
+            let name = &*it.manifest.name;
+            (options.include.is_empty() || wanted(name, &options.include)) && !wanted(name, &options.exclude)
+        });
+        for name in &options.include {
+            if !skills.iter().any(|it| *it.manifest.name == **name) {
+                findings.push(Finding::about(
+                    &rule::INCLUDE_UNMATCHED,
+                    Severity::Warning,
+                    Path::new(""),
+                    format!("no skill is called `{name}`, which is to be included"),
+                    "check the spelling",
+                ));
+            }
+        }
+        // Skills come in order of precedence, and this sort keeps it among those of one name.
+        skills.sort_by(|a, b| a.manifest.name.cmp(&b.manifest.name));
+        let mut resolved: Vec<Skill> = Vec::with_capacity(skills.len());
+        for mut skill in skills {
+            let winner = resolved.iter().rev().take_while(|it| it.manifest.name == skill.manifest.name).last();
+            if let Some(winner) = winner {
+                // A copy of the same skill is no second one.
+                if is_copy(winner, &skill) {
+                    continue;
+                }
+                findings.push(Finding::about(
+                    &rule::NAME_TAKEN,
+                    Severity::Warning,
+                    &skill.origin.path,
+                    format!("`{}` is hidden by `{}`", skill.manifest.name, winner.origin.path.display()),
+                    format!("rename one of them, or ask for `{}:{}`", skill.origin.scope, skill.manifest.name),
+                ));
+                skill.hidden_by = Some(winner.origin.path.clone());
+            }
+            resolved.push(skill);
+        }
+        findings.sort_by(|a, b| (a.path.as_os_str(), a.line).cmp(&(b.path.as_os_str(), b.line)));
+        Self { skills: resolved, findings, left_out, options }
+    }
+
+    /// Where skills lie that could not be made one, each with a finding that says why.
+    pub fn left_out(&self) -> &[Arc<Path>] {
+        &self.left_out
+    }
+}
+
+type Loaded = (Vec<Skill>, Vec<Arc<Path>>, Vec<Finding>);
+
+/// The skills in order of precedence, the paths of those left out, and what was noticed.
+fn load(options: &Options) -> Result<Loaded, LoadError> {
+    if options.directories.is_empty() && options.sources.is_empty() {
+        return Err(LoadError::NoDirectories);
+    }
+    let (sources, mut findings) = open(options);
+    let (made, noticed) = gather(&sources, &options.limits, |number, found| {
+        Made::new(number, &sources[number], found, options)
+    });
+    findings.extend(noticed);
+    let mut made = made;
+    made.sort_by(|a, b| a.rank().cmp(&b.rank()));
+    let mut seen: HashMap<OsString, ()> = HashMap::with_capacity(made.len());
+    let mut skills = Vec::with_capacity(made.len());
+    let mut left_out = Vec::new();
+    for it in made {
+        // The same file by two ways is one skill.
+        if seen.insert(it.real.into_os_string(), ()).is_some() {
+            continue;
+        }
+        findings.extend(it.findings);
+        match it.skill {
+            Some(skill) => skills.push(skill),
+            None => left_out.push(it.path),
+        }
+    }
+    Ok((skills, left_out, findings))
+}
+
+/// Opens the directories. One that cannot be opened is a finding.
+fn open(options: &Options) -> (Vec<Arc<dyn Source>>, Vec<Finding>) {
+    let mut findings = Vec::new();
+    let (cwd, home) = (options.cwd.as_deref(), options.home.as_deref());
+    let paths: Vec<PathBuf> = options.directories.iter().map(|it| it.resolve(cwd, home)).collect();
+    let allowed: Arc<[PathBuf]> = paths.iter().filter_map(|it| std::fs::canonicalize(it).ok()).collect();
+    let mut sources: Vec<Arc<dyn Source>> = Vec::new();
+    for (directory, path) in options.directories.iter().zip(paths) {
+        match Folder::open(directory.scope, path.clone(), allowed.clone(), &options.limits) {
+            Ok(folder) => sources.push(Arc::new(folder)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && directory.optional => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => findings.push(Finding::about(
+                &rule::DIRECTORY_MISSING,
+                Severity::Warning,
+                &path,
+                "the directory does not exist".to_owned(),
+                "create it, or take it out of the configuration",
+            )),
+            Err(error) => findings.push(Finding::about(
+                &rule::DIRECTORY_UNREADABLE,
+                Severity::Error,
+                &path,
+                format!("the directory cannot be read: {}", error.kind()),
+                "check what it is and its permissions",
+            )),
+        }
+    }
+    sources.extend(options.sources.iter().cloned());
+    (sources, findings)
+}
+
+/// What was made of one `SKILL.md`.
+struct Made {
+    number: usize,
+    path: Arc<Path>,
+    real: PathBuf,
+    scope: Scope,
+    skill: Option<Skill>,
+    findings: Vec<Finding>,
+}
+
+impl Made {
+    fn new(number: usize, source: &Arc<dyn Source>, found: Found, options: &Options) -> Self {
+        let Found { path, real, head, size, modified, resources } = found;
+        let path: Arc<Path> = path.into();
+        let mut report = Report::new(Profile::Lenient, Severity::Warning);
+        let decoded = decode(whole_characters(&head, size));
+        let reading = Reading::new(&decoded, &mut report);
+        let folder = path.parent().and_then(Path::file_name).map(|it| it.to_string_lossy());
+        let folder = folder.as_deref().filter(|_| options.profile == Profile::Lenient);
+        let mut manifest = reading.manifest(folder, &mut report);
+        if manifest.is_some() {
+            crate::validate::fields(&reading, manifest.as_ref(), None, &mut report);
+        }
+        let mut findings = report.findings;
+        let total = size + resources.iter().map(|it| it.size).sum::<u64>();
+        if total > options.limits.max_skill_size {
+            manifest = None;
+            findings.push(Finding::about(
+                &rule::SKILL_TOO_LARGE,
+                Severity::Error,
+                &path,
+                format!("the skill has {total} bytes, more than {}, and is left out", options.limits.max_skill_size),
+                "make it smaller, or raise `max_skill_size`",
+            ));
+        }
+        for finding in &mut findings {
+            finding.path = path.to_path_buf();
+        }
+        let skill = manifest.map(|manifest| Skill {
+            manifest,
+            origin: Origin { scope: source.scope(), path: path.clone(), size, modified },
+            resources: resources.into_boxed_slice(),
+            hidden_by: None,
+            source: source.clone(),
+        });
+        Self { number, path, real, scope: source.scope(), skill, findings }
+    }
+
+    /// Project before user before bundled, then the order of directories, then that of paths.
+    fn rank(&self) -> (Scope, usize, &std::ffi::OsStr) {
+        (self.scope, self.number, self.path.as_os_str())
+    }
+}
+
+/// Takes off a character that was cut apart at the end of a head.
+fn whole_characters(head: &[u8], size: u64) -> &[u8] {
+    if head.len() as u64 >= size {
+        return head;
+    }
+    let tail = head.len().saturating_sub(3);
+    let start = (tail..head.len()).rev().find(|at| head[*at] >= 0xC0);
+    match start {
+        Some(at) if str::from_utf8(&head[at..]).is_err() => &head[..at],
+        _ => head,
+    }
+}
+
+/// Whether two skills of the same name are the same to the byte.
+fn is_copy(a: &Skill, b: &Skill) -> bool {
+    let same_files = a.origin.size == b.origin.size && a.resources.len() == b.resources.len();
+    let same_resources =
+        a.resources.iter().zip(&*b.resources).all(|(a, b)| a.path == b.path && a.size == b.size);
+    let same_bytes = |read: &dyn Fn(&Skill) -> Option<Vec<u8>>| matches!((read(a), read(b)), (Some(a), Some(b)) if a == b);
+    same_files
+        && same_resources
+        && same_bytes(&|it| it.source.read(&it.origin.path).ok())
+        && a.resources.iter().all(|resource| same_bytes(&|it| it.read(&resource.path).ok()))
+}

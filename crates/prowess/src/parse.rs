@@ -1,0 +1,239 @@
+//! From bytes to a manifest, with findings for whatever was in the way.
+//!
+//! Three readers stand in a row: the small one of `prowess-frontmatter`, a YAML library, and a
+//! repair. Each takes what the one before left, and the repair says what it did.
+
+mod decode;
+#[cfg(feature = "yaml")]
+mod yaml;
+mod repair;
+mod manifest;
+
+use prowess_frontmatter::{Block, Document, Field, Quirk, read, split};
+
+use crate::{
+    finding::{At, Finding, Report, Severity},
+    rule::{self, Profile},
+    skill::Manifest,
+};
+
+pub(crate) use self::decode::{Decoded, Encoding, decode};
+
+/// How large a frontmatter may be, in bytes. The largest of 131,694 real ones has 9 KiB.
+pub(crate) const MAX_FRONTMATTER: usize = 64 * 1024;
+
+/// What was made of a text.
+#[derive(Debug, Clone)]
+pub struct Parsed {
+    /// The manifest, when a skill can be made of the text.
+    pub manifest: Option<Manifest>,
+    /// The Markdown under the frontmatter; the whole text when there is none.
+    pub instructions: String,
+    /// What was noticed on the way.
+    pub findings: Vec<Finding>,
+}
+
+/// Parses the bytes of a `SKILL.md`. Never fails: what is wrong is a finding.
+///
+/// `folder` is the name of the folder, taken for the skill's when the profile is lenient and the
+/// frontmatter has none.
+pub fn parse(bytes: &[u8], folder: Option<&str>, profile: Profile) -> Parsed {
+    let mut report = Report::new(profile, Severity::Info);
+    let decoded = decode(bytes);
+    let reading = Reading::new(&decoded, &mut report);
+    let manifest = reading.manifest(folder, &mut report);
+    let instructions = reading.document.body.text.trim_start_matches(['\n', '\r']).to_owned();
+    Parsed { manifest, instructions, findings: report.findings }
+}
+
+/// A text that was split and whose fields were read.
+#[derive(Debug)]
+pub(crate) struct Reading<'t> {
+    pub(crate) document: Document<'t>,
+    /// The fields; nothing when they could not be read.
+    pub(crate) fields: Option<Vec<Field<'t>>>,
+}
+
+impl<'t> Reading<'t> {
+    pub(crate) fn new(decoded: &'t Decoded<'t>, report: &mut Report) -> Self {
+        let document = split(&decoded.text);
+        note_encoding(decoded, &document, report);
+        note_quirks(&document, report);
+        let invalid = decoded.invalid.is_some_and(|invalid| invalid.at < document.body.start);
+        let fields = match document.frontmatter {
+            None => {
+                note_missing(&document, report);
+                None
+            }
+            Some(_) if invalid => None,
+            Some(block) if block.text.len() > MAX_FRONTMATTER => {
+                report.fatal(
+                    &rule::FRONTMATTER_TOO_LARGE,
+                    At::line(block.line),
+                    format!("the frontmatter has {} bytes, more than {MAX_FRONTMATTER}", block.text.len()),
+                    "move what is long below the closing `---`",
+                );
+                None
+            }
+            Some(block) => fields(block, report),
+        };
+        Self { document, fields }
+    }
+
+    /// Where a field's value stands; its key when it has none.
+    pub(crate) fn at(&self, field: &Field<'_>) -> At {
+        let Some(block) = self.document.frontmatter else { return At::FILE };
+        let span = if field.span.is_empty() { &field.key_span } else { &field.span };
+        let Some(before) = block.text.get(..span.start) else { return At::line(self.line(field)) };
+        let line_start = before.rfind(['\n', '\r']).map_or(0, |it| it + 1);
+        let line = block.line + before[..line_start].matches('\n').count();
+        let length = block.text.get(span.clone()).unwrap_or("").lines().next().unwrap_or("").len();
+        At::columns(line, span.start - line_start, span.start - line_start + length.max(1))
+    }
+
+    /// The line of a field's key, counted in the whole text.
+    pub(crate) fn line(&self, field: &Field<'_>) -> usize {
+        self.document.frontmatter.map_or(0, |it| it.line) + field.line.saturating_sub(1)
+    }
+}
+
+/// Reads the fields of a frontmatter by the first reader that can.
+fn fields<'t>(block: Block<'t>, report: &mut Report) -> Option<Vec<Field<'t>>> {
+    let unsupported = match read(block.text) {
+        Ok(fields) => return Some(fields),
+        Err(it) => it,
+    };
+    let fault = match yaml_fields(block.text) {
+        Ok(fields) => return Some(fields),
+        Err(Fault::NoYaml) => Fault::Invalid { line: unsupported.line, what: unsupported.what.to_owned() },
+        Err(it) => it,
+    };
+    match fault {
+        Fault::Unsafe { line, what } => {
+            report.fatal(
+                &rule::YAML_UNSAFE,
+                At::line(block.line + line - 1),
+                format!("the frontmatter has {what}, which is not read here"),
+                "write the value out, in quotes if it is meant as text",
+            );
+            None
+        }
+        Fault::NotMap { line } => {
+            report.fatal(
+                &rule::YAML_NOT_MAP,
+                At::line(block.line + line - 1),
+                "the frontmatter is not a map of `key: value` lines",
+                "begin with `name:` and `description:`",
+            );
+            None
+        }
+        Fault::Invalid { line, what } => repair::repaired(block, line, &what, report),
+        Fault::NoYaml => None,
+    }
+}
+
+/// Why the YAML library gave no fields.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// It is not YAML.
+    Invalid { line: usize, what: String },
+    /// It is YAML, but only somebody who wants to do harm writes such a frontmatter.
+    Unsafe { line: usize, what: &'static str },
+    /// It is YAML, but no map.
+    NotMap { line: usize },
+    /// There is no YAML library in this build.
+    #[cfg_attr(feature = "yaml", expect(dead_code, reason = "only the build without one makes it"))]
+    NoYaml,
+}
+
+#[cfg(feature = "yaml")]
+fn yaml_fields(text: &str) -> Result<Vec<Field<'_>>, Fault> {
+    yaml::read(text)
+}
+
+#[cfg(not(feature = "yaml"))]
+fn yaml_fields(_text: &str) -> Result<Vec<Field<'_>>, Fault> {
+    Err(Fault::NoYaml)
+}
+
+fn note_encoding(decoded: &Decoded<'_>, document: &Document<'_>, report: &mut Report) {
+    match decoded.encoding {
+        Encoding::Utf8 => {}
+        Encoding::Utf8Bom => report.note(
+            &rule::BYTE_ORDER_MARK,
+            At::FILE,
+            || "the file begins with a byte order mark".to_owned(),
+            "save it as UTF-8 without one",
+        ),
+        Encoding::Utf16 => report.note(
+            &rule::ENCODING_UTF16,
+            At::FILE,
+            || "the file is UTF-16, which most clients cannot read".to_owned(),
+            "save it as UTF-8",
+        ),
+    }
+    if let Some(invalid) = decoded.invalid {
+        let at = At::line(invalid.line);
+        let message = format!("the text is not valid UTF-8: byte {} at offset {}", invalid.byte, invalid.at);
+        let hint = "save the file as UTF-8";
+        // Without the frontmatter there is no skill; a stray byte in the body can be passed over.
+        if invalid.at < document.body.start || document.frontmatter.is_none() {
+            report.fatal(&rule::ENCODING, at, message, hint);
+        } else {
+            report.note(&rule::ENCODING, at, || message, hint);
+        }
+    }
+    let inspected = document.frontmatter.map_or("", |it| it.text);
+    if inspected.contains('\r') {
+        let lone = inspected.replace("\r\n", "").contains('\r');
+        let (what, at) = if lone { ("lone CR", 1) } else { ("CRLF", 1) };
+        report.note(&rule::LINE_ENDINGS, At::line(at), || format!("lines end with {what}"), "use LF");
+    }
+}
+
+fn note_quirks(document: &Document<'_>, report: &mut Report) {
+    for quirk in &document.quirks {
+        let (line, message) = match quirk {
+            Quirk::BlankLinesBefore(line) => (*line, "blank lines stand before the frontmatter"),
+            Quirk::Padded(line) => (*line, "the delimiter has spaces around its dashes"),
+            Quirk::OddClosing(line) => (*line, "the frontmatter is not closed by exactly three dashes"),
+            Quirk::Unclosed(_) | Quirk::NotFirst(_) => continue,
+        };
+        report.note(
+            &rule::FRONTMATTER_DELIMITER,
+            At::line(line),
+            || message.to_owned(),
+            "write `---` alone on its line, the first one in line 1",
+        );
+    }
+}
+
+fn note_missing(document: &Document<'_>, report: &mut Report) {
+    for quirk in &document.quirks {
+        match quirk {
+            Quirk::Unclosed(line) => report.fatal(
+                &rule::FRONTMATTER_UNCLOSED,
+                At::line(*line),
+                "the frontmatter that begins here is never closed",
+                "write `---` on a line of its own behind the last field",
+            ),
+            Quirk::NotFirst(line) => report.fatal(
+                &rule::FRONTMATTER_MISSING,
+                At::line(*line),
+                "the frontmatter begins only here, behind other text",
+                "move it to the start of the file",
+            ),
+            _ => continue,
+        }
+        return;
+    }
+    report.fatal(
+        &rule::FRONTMATTER_MISSING,
+        At::line(1),
+        "the file has no frontmatter: it does not begin with a `---` line",
+        "begin with `---`, `name: …`, `description: …`, `---`",
+    );
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,353 @@
+//! From fields to a typed manifest.
+
+use prowess_frontmatter::{Field, Kind, Scalar, Value};
+
+use super::Reading;
+use crate::{
+    finding::{At, Report},
+    rule::{self, Profile},
+    skill::{AllowedTools, Dialect, Manifest, Status, Type},
+};
+
+impl Reading<'_> {
+    /// The manifest; nothing when no skill can be made of what was read, with a finding that says why.
+    pub(crate) fn manifest(&self, folder: Option<&str>, report: &mut Report) -> Option<Manifest> {
+        let fields = self.fields.as_deref()?;
+        self.note_duplicates(fields, report);
+        let mut typing = Typing { reading: self, report, manifest: Manifest::default(), usable: true };
+        let mut unknown = Vec::new();
+        for (number, field) in fields.iter().enumerate() {
+            let first = !fields[..number].iter().any(|it| it.key == field.key);
+            if first && !typing.take(field) {
+                unknown.push(field.clone().into_owned());
+            }
+        }
+        typing.require(folder);
+        let Typing { mut manifest, usable, .. } = typing;
+        manifest.unknown = unknown.into_boxed_slice();
+        usable.then_some(manifest)
+    }
+
+    fn note_duplicates(&self, fields: &[Field<'_>], report: &mut Report) {
+        for (number, field) in fields.iter().enumerate() {
+            if fields[..number].iter().any(|it| it.key == field.key) {
+                report.note(
+                    &rule::DUPLICATE_KEY,
+                    At::line(self.line(field)),
+                    || format!("`{}` stands twice; the first is taken", field.key),
+                    "keep one of them",
+                );
+            }
+            if let Value::Map(nested) = &field.value {
+                self.note_duplicates(nested, report);
+            }
+        }
+    }
+
+    /// The value of a field as it was written.
+    fn written(&self, field: &Field<'_>) -> Option<&str> {
+        self.document.frontmatter?.text.get(field.span.clone()).filter(|it| !it.is_empty())
+    }
+}
+
+struct Typing<'r, 't> {
+    reading: &'r Reading<'t>,
+    report: &'r mut Report,
+    manifest: Manifest,
+    usable: bool,
+}
+
+impl Typing<'_, '_> {
+    /// Takes a field into the manifest; false when it is to be kept as written.
+    fn take(&mut self, field: &Field<'_>) -> bool {
+        let mut dialect = self.manifest.dialect.take().unwrap_or_default();
+        let taken = match &*field.key {
+            "name" => self.name(field),
+            "description" => self.description(field),
+            "tags" => self.tags(field),
+            "license" => self.text(field, |it| &mut it.license),
+            "compatibility" => self.text(field, |it| &mut it.compatibility),
+            "version" => self.text(field, |it| &mut it.version),
+            "author" => self.text(field, |it| &mut it.author),
+            "source" => self.text(field, |it| &mut it.source),
+            "created-by" | "created_by" => self.text(field, |it| &mut it.created_by),
+            "metadata" => self.metadata(field),
+            "allowed-tools" | "allowed_tools" | "allowedTools" => self.allowed_tools(field),
+            "type" => self.word(field, Type::from_word, |it| &mut it.kind),
+            "status" => self.word(field, Status::from_word, |it| &mut it.status),
+            "requires-approval" | "requires_approval" => {
+                let value = self.bool(field);
+                self.manifest.requires_approval = value == Some(true);
+                value.is_some()
+            }
+            _ => self.dialect(field, &mut dialect),
+        };
+        if *dialect != Dialect::default() {
+            self.manifest.dialect = Some(dialect);
+        }
+        taken
+    }
+
+    fn dialect(&mut self, field: &Field<'_>, dialect: &mut Dialect) -> bool {
+        match &*field.key {
+            "disable-model-invocation" => set(&mut dialect.disable_model_invocation, self.bool(field)),
+            "user-invocable" | "user-invokable" => set(&mut dialect.user_invocable, self.bool(field)),
+            "argument-hint" => set(&mut dialect.argument_hint, self.hint(field)),
+            "when_to_use" | "when-to-use" => set(&mut dialect.when_to_use, scalar_text(field)),
+            "context" => set(&mut dialect.context, scalar_text(field)),
+            "agent" => set(&mut dialect.agent, scalar_text(field)),
+            "model" => set(&mut dialect.model, scalar_text(field)),
+            "effort" => set(&mut dialect.effort, scalar_text(field)),
+            "hooks" => set(&mut dialect.hooks, Some(field.value.clone().into_owned())),
+            "paths" => put(&mut dialect.paths, words(&field.value, |c| c == ',' || c.is_whitespace())),
+            "requires" => put(&mut dialect.requires, words(&field.value, |c| c == ',' || c.is_whitespace())),
+            "triggers" => put(&mut dialect.triggers, words(&field.value, |c| c == ',')),
+            _ => false,
+        }
+    }
+
+    fn name(&mut self, field: &Field<'_>) -> bool {
+        match &field.value {
+            Value::Scalar(scalar) if scalar.kind() == Kind::Null => {}
+            Value::Scalar(scalar) if scalar.text.contains(|c: char| c.is_control()) => {
+                let hint = "use lowercase letters and digits joined by single hyphens";
+                self.report.fatal(&rule::NAME_CHARACTERS, self.reading.at(field), "the name has control characters", hint);
+                self.usable = false;
+            }
+            Value::Scalar(scalar) => {
+                self.scalar(field, scalar);
+                self.manifest.name = scalar.text.trim().into();
+            }
+            Value::Empty => {}
+            Value::List(_) | Value::Map(_) => {
+                let hint = "write it as one text, such as `name: create-pr`";
+                self.report.fatal(&rule::NAME_NOT_TEXT, self.reading.at(field), "`name` is not text", hint);
+                self.usable = false;
+            }
+        }
+        true
+    }
+
+    fn description(&mut self, field: &Field<'_>) -> bool {
+        match &field.value {
+            Value::Scalar(scalar) if scalar.kind() == Kind::Null => {}
+            Value::Scalar(scalar) => {
+                self.scalar(field, scalar);
+                self.manifest.description = scalar.text.trim().into();
+            }
+            Value::Empty => {}
+            Value::List(_) | Value::Map(_) => {
+                let hint = "write it as one text, in quotes if it begins with a bracket";
+                self.report.fatal(&rule::DESCRIPTION_NOT_TEXT, self.reading.at(field), "`description` is not text", hint);
+                self.usable = false;
+            }
+        }
+        true
+    }
+
+    fn tags(&mut self, field: &Field<'_>) -> bool {
+        match &field.value {
+            Value::List(items) => {
+                let texts: Option<Vec<Box<str>>> = items.iter().map(|it| it.as_text().map(Box::from)).collect();
+                match texts {
+                    Some(texts) => self.manifest.tags = texts.into_boxed_slice(),
+                    None => return self.wrong(field, "a list of texts"),
+                }
+            }
+            value if value.is_null() => {}
+            _ => {
+                let hint = "write `tags: [one, two]`";
+                self.report.fatal(&rule::TAGS_NOT_LIST, self.reading.at(field), "`tags` is not a list", hint);
+                self.usable = false;
+            }
+        }
+        true
+    }
+
+    fn metadata(&mut self, field: &Field<'_>) -> bool {
+        match &field.value {
+            Value::Map(fields) => {
+                let owned: Vec<Field<'static>> = fields.iter().map(|it| it.clone().into_owned()).collect();
+                self.manifest.metadata = owned.into_boxed_slice();
+                true
+            }
+            _ => {
+                let at = self.reading.at(field);
+                self.report.note(
+                    &rule::METADATA_NOT_MAP,
+                    at,
+                    || "`metadata` is not a map".to_owned(),
+                    "write `key: \"value\"` lines under it, or take it out",
+                );
+                false
+            }
+        }
+    }
+
+    fn allowed_tools(&mut self, field: &Field<'_>) -> bool {
+        let tools = match &field.value {
+            Value::Scalar(scalar) if scalar.kind() != Kind::Null => Some(AllowedTools::from_text(&scalar.text)),
+            Value::List(items) => {
+                let texts: Option<Vec<&str>> = items.iter().map(Value::as_text).collect();
+                texts.map(|texts| AllowedTools(texts.into_iter().map(|it| it.trim().into()).collect()))
+            }
+            value if value.is_null() => Some(AllowedTools::default()),
+            _ => None,
+        };
+        let Some(tools) = tools else {
+            let at = self.reading.at(field);
+            self.report.note(
+                &rule::ALLOWED_TOOLS_NOT_TEXT,
+                at,
+                || format!("`{}` is neither a text nor a list of texts", field.key),
+                "write `allowed-tools: Read Grep`",
+            );
+            return false;
+        };
+        self.manifest.allowed_tools = tools;
+        true
+    }
+
+    fn text(&mut self, field: &Field<'_>, place: fn(&mut Manifest) -> &mut Option<Box<str>>) -> bool {
+        match &field.value {
+            Value::Scalar(scalar) => {
+                self.scalar(field, scalar);
+                *place(&mut self.manifest) = Some(scalar.text.trim().into());
+                true
+            }
+            Value::Empty => true,
+            Value::List(_) | Value::Map(_) => match &*field.key {
+                // These two have rules of their own.
+                "license" | "compatibility" => false,
+                _ => self.wrong(field, "text"),
+            },
+        }
+    }
+
+    fn word<T>(&mut self, field: &Field<'_>, read: fn(&str) -> Option<T>, place: fn(&mut Manifest) -> &mut T) -> bool {
+        match field.value.as_text().and_then(read) {
+            Some(value) => *place(&mut self.manifest) = value,
+            None if field.key == "type" => {
+                let words: Vec<&str> = Type::ALL.iter().map(|it| it.as_str()).collect();
+                return self.wrong(field, &format!("one of {}", words.join(", ")));
+            }
+            None => {
+                let words: Vec<&str> = Status::ALL.iter().map(|it| it.as_str()).collect();
+                return self.wrong(field, &format!("one of {}", words.join(", ")));
+            }
+        }
+        true
+    }
+
+    /// A boolean in any of the spellings that clients take.
+    fn bool(&mut self, field: &Field<'_>) -> Option<bool> {
+        let word = field.value.as_text().map(str::to_ascii_lowercase);
+        match word.as_deref() {
+            Some("true" | "yes" | "on" | "1") => Some(true),
+            Some("false" | "no" | "off" | "0") => Some(false),
+            _ => {
+                self.wrong(field, "true or false");
+                None
+            }
+        }
+    }
+
+    /// A hint such as `[file] [line]` is meant as text, although YAML sees a list.
+    fn hint(&self, field: &Field<'_>) -> Option<Box<str>> {
+        match &field.value {
+            Value::Scalar(scalar) => Some(scalar.text.as_ref().into()),
+            Value::Empty => None,
+            Value::List(_) | Value::Map(_) => self.reading.written(field).map(Box::from),
+        }
+    }
+
+    /// Notes a scalar that some readers take for something other than its text.
+    fn scalar(&mut self, field: &Field<'_>, scalar: &Scalar<'_>) {
+        let what = match scalar.kind() {
+            Kind::Text | Kind::Null => return,
+            Kind::Bool => "a boolean",
+            Kind::Integer | Kind::Float => "a number",
+            Kind::Ambiguous => "a date, number or boolean to some readers",
+        };
+        let at = self.reading.at(field);
+        self.report.note(
+            &rule::SCALAR_NOT_TEXT,
+            at,
+            || format!("`{}` is {what}; it is taken as the text `{}`", field.key, scalar.text),
+            "put it in quotes",
+        );
+    }
+
+    fn wrong(&mut self, field: &Field<'_>, expected: &str) -> bool {
+        let at = self.reading.at(field);
+        self.report.note(&rule::FIELD_TYPE, at, || format!("`{}` is not {expected}", field.key), "see the field's documentation, or take it out");
+        false
+    }
+
+    /// Leaves the skill out when it has no name or description.
+    fn require(&mut self, folder: Option<&str>) {
+        let line = At::line(self.reading.document.frontmatter.map_or(1, |it| it.line.saturating_sub(1).max(1)));
+        let noted = |report: &Report, rule| report.findings.iter().any(|it| std::ptr::eq(it.rule, rule));
+        if self.manifest.name.is_empty() && self.usable {
+            match folder.filter(|it| self.report.profile == Profile::Lenient && !it.is_empty()) {
+                Some(folder) => {
+                    self.manifest.name = folder.into();
+                    let message = || format!("there is no name; the folder's, `{folder}`, is taken");
+                    self.report.note(&rule::NAME_MISSING, line, message, "add `name:`");
+                }
+                None => {
+                    self.report.fatal(&rule::NAME_MISSING, line, "there is no `name`", "add `name:`, the same as the folder's");
+                    self.usable = false;
+                }
+            }
+        }
+        if self.manifest.description.is_empty() && !noted(self.report, &rule::DESCRIPTION_NOT_TEXT) {
+            let hint = "add `description:`, saying what the skill does and when to use it";
+            self.report.fatal(&rule::DESCRIPTION_MISSING, line, "there is no `description`", hint);
+            self.usable = false;
+        }
+    }
+}
+
+impl AllowedTools {
+    /// Reads tools with spaces or commas between them, those inside parentheses left alone.
+    pub fn from_text(text: &str) -> Self {
+        let mut depth = 0_usize;
+        let separates = |c: char| {
+            match c {
+                '(' => depth += 1,
+                ')' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth == 0 && (c == ',' || c.is_whitespace())
+        };
+        Self(text.split(separates).filter(|it| !it.is_empty()).map(Box::from).collect())
+    }
+}
+
+fn set<T>(place: &mut Option<T>, value: Option<T>) -> bool {
+    *place = value;
+    place.is_some()
+}
+
+fn put(place: &mut Box<[Box<str>]>, words: Option<Vec<Box<str>>>) -> bool {
+    let Some(words) = words else { return false };
+    *place = words.into_boxed_slice();
+    !place.is_empty()
+}
+
+fn scalar_text(field: &Field<'_>) -> Option<Box<str>> {
+    field.value.as_text().map(|it| it.trim().into())
+}
+
+/// The texts of a list, or those of one text with separators; nothing for anything else.
+fn words(value: &Value<'_>, separates: fn(char) -> bool) -> Option<Vec<Box<str>>> {
+    match value {
+        Value::List(items) => items.iter().map(|it| it.as_text().map(|text| text.trim().into())).collect(),
+        Value::Scalar(scalar) => {
+            let parts = scalar.text.split(separates).map(str::trim);
+            Some(parts.filter(|it| !it.is_empty()).map(Box::from).collect())
+        }
+        Value::Empty | Value::Map(_) => None,
+    }
+}

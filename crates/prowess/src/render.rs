@@ -1,0 +1,145 @@
+//! From a manifest and a body back to a `SKILL.md`.
+
+use std::fmt::Write as _;
+
+use prowess_frontmatter::{Field, Scalar, Style, Value, write};
+use serde_json::{Value as Json, json};
+
+use crate::{
+    definition::Definition,
+    skill::{Manifest, Status, Type},
+};
+
+/// Renders a `SKILL.md`. Parsing what was rendered and rendering it again gives the same bytes.
+pub fn render(manifest: &Manifest, instructions: &str) -> String {
+    let mut text = String::from("---\n");
+    text.push_str(&write(&fields(manifest)));
+    text.push_str("---\n");
+    if !instructions.is_empty() {
+        text.push('\n');
+        text.push_str(instructions);
+        if !instructions.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// Renders the body of a skill from what it executes: blocks for a machine, plain text for a model.
+pub fn render_definition(definition: &Definition, parameters: Option<&Json>) -> String {
+    let mut body = String::new();
+    match definition {
+        Definition::Instruction { content } => return content.clone(),
+        Definition::Script { script } => block(&mut body, "sh", script),
+        Definition::Template { template } => block(&mut body, "template", template),
+        Definition::Composite { steps } => {
+            for (number, step) in steps.iter().enumerate() {
+                let _ = writeln!(body, "### Step {}\n", number + 1);
+                block(&mut body, "json", &pretty(&json!({ "tool": step.tool, "params": step.params })));
+                body.push('\n');
+            }
+            body.truncate(body.trim_end().len());
+            body.push('\n');
+        }
+    }
+    if let Some(parameters) = parameters {
+        body.push_str("\n## Parameters\n\n");
+        block(&mut body, "json", &pretty(parameters));
+    }
+    body
+}
+
+fn pretty(json: &Json) -> String {
+    serde_json::to_string_pretty(json).expect("a JSON value can always be written")
+}
+
+/// A code block whose fence is longer than any inside it.
+fn block(body: &mut String, language: &str, text: &str) {
+    let longest = text.lines().map(|it| it.trim_start().len() - it.trim_start().trim_start_matches('`').len()).max();
+    let fence = "`".repeat(longest.unwrap_or(0).max(2) + 1);
+    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    let _ = writeln!(body, "{fence}{language}\n{text}{end}{fence}");
+}
+
+/// The fields of a manifest, in the order in which they are written.
+fn fields(manifest: &Manifest) -> Vec<Field<'_>> {
+    let mut out = Fields(Vec::new());
+    let dialect = manifest.dialect();
+    out.text("name", Some(&manifest.name));
+    out.text("description", Some(&manifest.description));
+    if manifest.kind != Type::default() {
+        out.text("type", Some(manifest.kind.as_str()));
+    }
+    if manifest.status != Status::default() {
+        out.text("status", Some(manifest.status.as_str()));
+    }
+    out.text("license", manifest.license.as_deref());
+    out.text("compatibility", manifest.compatibility.as_deref());
+    out.text("version", manifest.version.as_deref());
+    out.text("author", manifest.author.as_deref());
+    out.list("tags", &manifest.tags);
+    out.text("source", manifest.source.as_deref());
+    out.text("created-by", manifest.created_by.as_deref());
+    out.bool("requires-approval", manifest.requires_approval.then_some(true));
+    let tools = manifest.allowed_tools.to_text();
+    if !tools.is_empty() {
+        out.put("allowed-tools", text(tools));
+    }
+    if !manifest.metadata.is_empty() {
+        out.put("metadata", Value::Map(manifest.metadata.to_vec()));
+    }
+    out.bool("disable-model-invocation", dialect.disable_model_invocation);
+    out.bool("user-invocable", dialect.user_invocable);
+    out.text("argument-hint", dialect.argument_hint.as_deref());
+    out.text("when_to_use", dialect.when_to_use.as_deref());
+    out.list("paths", &dialect.paths);
+    out.text("context", dialect.context.as_deref());
+    out.text("agent", dialect.agent.as_deref());
+    out.text("model", dialect.model.as_deref());
+    out.text("effort", dialect.effort.as_deref());
+    if let Some(hooks) = &dialect.hooks {
+        out.put("hooks", hooks.clone());
+    }
+    out.list("requires", &dialect.requires);
+    out.list("triggers", &dialect.triggers);
+    out.0.extend(manifest.unknown.iter().cloned());
+    out.0
+}
+
+struct Fields<'m>(Vec<Field<'m>>);
+
+impl<'m> Fields<'m> {
+    fn put(&mut self, key: &'static str, value: Value<'m>) {
+        self.0.push(Field::new(key, value));
+    }
+
+    fn text(&mut self, key: &'static str, value: Option<&'m str>) {
+        if let Some(value) = value {
+            self.put(key, Value::from(value));
+        }
+    }
+
+    fn list(&mut self, key: &'static str, values: &'m [Box<str>]) {
+        if !values.is_empty() {
+            self.put(key, Value::List(values.iter().map(|it| Value::from(&**it)).collect()));
+        }
+    }
+
+    fn bool(&mut self, key: &'static str, value: Option<bool>) {
+        if let Some(value) = value {
+            let word = if value { "true" } else { "false" };
+            self.put(key, Value::Scalar(Scalar { text: word.into(), style: Style::Plain }));
+        }
+    }
+}
+
+fn text(text: String) -> Value<'static> {
+    Value::Scalar(Scalar { text: text.into(), style: Style::Quoted })
+}
+
+impl crate::skill::AllowedTools {
+    /// The tools as the specification writes them, with spaces between.
+    pub fn to_text(&self) -> String {
+        self.0.join(" ")
+    }
+}

@@ -1,0 +1,309 @@
+//! A skill: its manifest, where it came from, and the files beside it.
+
+use std::{
+    fmt,
+    path::Path,
+    sync::{Arc, LazyLock},
+    time::SystemTime,
+};
+
+use prowess_frontmatter::{Field, Value};
+
+use crate::source::{ReadError, Source};
+
+/// A skill of a library. Its instructions stay where they are until they are asked for.
+#[derive(Debug, Clone)]
+pub struct Skill {
+    /// The frontmatter, typed.
+    pub manifest: Manifest,
+    /// Where it came from.
+    pub origin: Origin,
+    /// The other files of its folder.
+    pub resources: Box<[Resource]>,
+    /// The path of the skill that is taken when this one's name is asked for.
+    pub hidden_by: Option<Arc<Path>>,
+    pub(crate) source: Arc<dyn Source>,
+}
+
+/// The frontmatter of a skill, typed. A field that is not there is empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Manifest {
+    /// What it is called; not always a name that the specification allows.
+    pub name: Box<str>,
+    /// What it does and when to use it.
+    pub description: Box<str>,
+    /// Under which terms it comes.
+    pub license: Option<Box<str>>,
+    /// What it needs around it, in words.
+    pub compatibility: Option<Box<str>>,
+    /// Whatever its author noted, as written.
+    pub metadata: Box<[Field<'static>]>,
+    /// The tools it may use without asking.
+    pub allowed_tools: AllowedTools,
+    /// Its version, as written.
+    pub version: Option<Box<str>>,
+    /// Who wrote it.
+    pub author: Option<Box<str>>,
+    /// Words to find it by.
+    pub tags: Box<[Box<str>]>,
+    /// What it does when it is run.
+    pub kind: Type,
+    /// Whether it is in use.
+    pub status: Status,
+    /// The address it was imported from; empty for a local one.
+    pub source: Option<Box<str>>,
+    /// Who or what made it.
+    pub created_by: Option<Box<str>>,
+    /// Whether somebody has to agree before it runs.
+    pub requires_approval: bool,
+    /// What single clients understand, where any of it is used.
+    pub dialect: Option<Box<Dialect>>,
+    /// The fields nobody here knows, as written.
+    pub unknown: Box<[Field<'static>]>,
+}
+
+/// Fields that clients have added and people use.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Dialect {
+    /// The model does not see it; a person can still invoke it.
+    pub disable_model_invocation: Option<bool>,
+    /// A person can invoke it.
+    pub user_invocable: Option<bool>,
+    /// What to type behind its name.
+    pub argument_hint: Option<Box<str>>,
+    /// More about when to use it.
+    pub when_to_use: Option<Box<str>>,
+    /// Globs of the files it is about.
+    pub paths: Box<[Box<str>]>,
+    /// Where it runs: `fork` or `inline`.
+    pub context: Option<Box<str>>,
+    /// The agent that it is handed to.
+    pub agent: Option<Box<str>>,
+    /// The model that it wants.
+    pub model: Option<Box<str>>,
+    /// How hard the model should think.
+    pub effort: Option<Box<str>>,
+    /// What is run before and after it, as written.
+    pub hooks: Option<Value<'static>>,
+    /// What it needs: tools, programs, other skills.
+    pub requires: Box<[Box<str>]>,
+    /// Words that ask for it.
+    pub triggers: Box<[Box<str>]>,
+}
+
+/// The tools that a skill may use without asking, such as `Read` or `Bash(git add:*)`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AllowedTools(pub Box<[Box<str>]>);
+
+/// What a skill does when it is run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Type {
+    /// It tells the model how to do something.
+    #[default]
+    Instruction,
+    /// It is a plan of tool calls.
+    Composite,
+    /// It is a shell script.
+    Script,
+    /// It is a text with places to fill in.
+    Template,
+}
+
+/// Whether a skill is in use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Status {
+    /// In use.
+    #[default]
+    Active,
+    /// Not yet in use.
+    Draft,
+    /// No longer in use.
+    Disabled,
+}
+
+/// Where a skill came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// Whose skill it is.
+    pub scope: Scope,
+    /// Its `SKILL.md`.
+    pub path: Arc<Path>,
+    /// How large that file is.
+    pub size: u64,
+    /// When it was changed last, where that is known.
+    pub modified: Option<SystemTime>,
+}
+
+/// Whose skill it is. A skill of the project is taken before one of the user of the same name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// It belongs to what is worked on.
+    #[default]
+    Project,
+    /// It belongs to the person.
+    User,
+    /// It came with the program.
+    Bundled,
+}
+
+/// A file beside `SKILL.md`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// Its path within the skill's folder, with `/` between the parts.
+    pub path: Box<str>,
+    /// What it is for.
+    pub kind: Kind,
+    /// Whether it is text.
+    pub is_text: bool,
+    /// How large it is.
+    pub size: u64,
+    /// When it was changed last, where that is known.
+    pub modified: Option<SystemTime>,
+}
+
+/// What a resource is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// To be run.
+    Script,
+    /// To be read by the model.
+    Reference,
+    /// To be filled in.
+    Template,
+    /// To be used as it is.
+    Asset,
+}
+
+impl Skill {
+    /// Reads the instructions as they are now, also when the file has changed since it was loaded.
+    pub fn instructions(&self) -> Result<String, ReadError> {
+        let bytes = self.source.read(&self.origin.path)?;
+        let text = crate::parse::decode(&bytes).text;
+        let document = prowess_frontmatter::split(&text);
+        Ok(document.body.text.trim_start_matches(['\n', '\r']).to_owned())
+    }
+
+    /// Reads the whole `SKILL.md` as it is now.
+    pub fn text(&self) -> Result<String, ReadError> {
+        let bytes = self.source.read(&self.origin.path)?;
+        Ok(crate::parse::decode(&bytes).text.into_owned())
+    }
+
+    /// Reads one resource; only what is listed in `resources` can be read.
+    pub fn read(&self, resource: &str) -> Result<Vec<u8>, ReadError> {
+        let wanted = resource.strip_prefix("./").unwrap_or(resource);
+        let Some(known) = self.resources.iter().find(|it| &*it.path == wanted) else {
+            return Err(ReadError::NoSuchResource {
+                skill: self.manifest.name.to_string(),
+                resource: resource.to_owned(),
+            });
+        };
+        self.source.read_beside(&self.origin.path, &known.path)
+    }
+
+    /// The folder of the skill.
+    pub fn folder(&self) -> &Path {
+        self.origin.path.parent().unwrap_or(Path::new(""))
+    }
+}
+
+impl Manifest {
+    /// The fields that clients have added; all empty when none is used.
+    pub fn dialect(&self) -> &Dialect {
+        static NONE: LazyLock<Dialect> = LazyLock::new(Dialect::default);
+        self.dialect.as_deref().unwrap_or(&NONE)
+    }
+}
+
+impl Type {
+    /// Every type.
+    pub const ALL: [Self; 4] = [Self::Instruction, Self::Composite, Self::Script, Self::Template];
+
+    /// The word for it, as in a frontmatter.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Instruction => "instruction",
+            Self::Composite => "composite",
+            Self::Script => "script",
+            Self::Template => "template",
+        }
+    }
+
+    /// The type that a word stands for.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+}
+
+impl Status {
+    /// Every status.
+    pub const ALL: [Self; 3] = [Self::Active, Self::Draft, Self::Disabled];
+
+    /// The word for it, as in a frontmatter.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Draft => "draft",
+            Self::Disabled => "disabled",
+        }
+    }
+
+    /// The status that a word stands for.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+}
+
+impl Scope {
+    /// The word for it, as in `project:create-pr`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Project => "project",
+            Self::User => "user",
+            Self::Bundled => "bundled",
+        }
+    }
+}
+
+impl Kind {
+    /// The word for it, as in `--json`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Script => "script",
+            Self::Reference => "reference",
+            Self::Template => "template",
+            Self::Asset => "asset",
+        }
+    }
+
+    /// The kind of a file, by its ending and then by its folder.
+    pub fn of(path: &str) -> Self {
+        let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+        let ending = file.rsplit_once('.').map_or("", |it| it.1).to_ascii_lowercase();
+        let folder = folder.split('/').next().unwrap_or_default();
+        match (ending.as_str(), folder) {
+            ("sh" | "bash" | "py", _) => Self::Script,
+            ("md" | "mdx" | "txt" | "rst", "scripts" | "bin") => Self::Reference,
+            (_, "scripts" | "bin") => Self::Script,
+            (_, "references" | "reference" | "docs") => Self::Reference,
+            (_, "templates" | "template") => Self::Template,
+            (_, "assets" | "asset") => Self::Asset,
+            ("zsh" | "fish" | "ps1" | "bat" | "cmd" | "js" | "mjs" | "cjs" | "ts" | "rb" | "pl" | "php" | "lua", _) => Self::Script,
+            ("md" | "mdx" | "txt" | "rst" | "pdf" | "html", _) => Self::Reference,
+            ("yml" | "yaml" | "json" | "toml" | "template" | "tmpl" | "tpl" | "j2" | "hbs", _) => Self::Template,
+            _ => Self::Asset,
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

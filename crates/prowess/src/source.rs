@@ -1,0 +1,145 @@
+//! Places that hold skills. Nothing else in this crate opens a file.
+
+mod folder;
+mod memory;
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use crate::{
+    finding::Finding,
+    skill::{Resource, Scope},
+};
+
+pub use self::{folder::Folder, memory::Memory};
+
+/// A place that holds skills.
+///
+/// A source is asked about one folder at a time, from several threads at once, and answers from
+/// what is there at that moment.
+pub trait Source: Send + Sync + fmt::Debug {
+    /// Whose skills they are.
+    fn scope(&self) -> Scope;
+
+    /// Looks at one folder; the empty path is the source itself.
+    fn visit(&self, folder: &Path, limits: &Limits) -> Visit;
+
+    /// Reads a whole `SKILL.md` that `visit` has found.
+    fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError>;
+
+    /// Reads a resource of the skill at `path`, and nothing outside of what the source may show.
+    fn read_beside(&self, path: &Path, resource: &str) -> Result<Vec<u8>, ReadError>;
+}
+
+/// How much is taken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The largest resource, in bytes.
+    pub max_file_size: u64,
+    /// The largest sum of `SKILL.md` and resources, in bytes.
+    pub max_skill_size: u64,
+    /// The largest `SKILL.md`, in bytes.
+    pub max_document_size: u64,
+    /// How many folders deep skills may lie below a directory.
+    pub depth: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_file_size: 100 * 1024,
+            max_skill_size: 500 * 1024,
+            max_document_size: 1024 * 1024,
+            depth: 1,
+        }
+    }
+}
+
+/// The deepest that skills may be looked for.
+pub(crate) const MAX_DEPTH: usize = 6;
+/// How many files of one skill are tracked.
+pub(crate) const MAX_FILES: usize = 10_000;
+
+/// What a source found in a folder.
+#[derive(Debug)]
+pub struct Visit {
+    /// What is there.
+    pub what: What,
+    /// Whether a link led there.
+    pub linked: bool,
+    /// What was in the way.
+    pub findings: Vec<Finding>,
+}
+
+/// What a folder is.
+#[derive(Debug)]
+pub enum What {
+    /// A skill.
+    Skill(Box<Found>),
+    /// A folder with these folders in it.
+    Folders(Vec<PathBuf>),
+    /// Nothing that could be looked at.
+    Nothing,
+}
+
+/// A skill as it lies in its source, not yet parsed.
+#[derive(Debug)]
+pub struct Found {
+    /// Its `SKILL.md`, as a person would name it.
+    pub path: PathBuf,
+    /// The same file with all links resolved: two with the same are one.
+    pub real: PathBuf,
+    /// The beginning of the file, with all of its frontmatter.
+    pub head: Vec<u8>,
+    /// How large the file is.
+    pub size: u64,
+    /// When it was changed last, where that is known.
+    pub modified: Option<SystemTime>,
+    /// The other files of the folder.
+    pub resources: Vec<Resource>,
+}
+
+/// Something could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The skill has no such resource, or not one that may be read.
+    #[error("skill `{skill}` has no resource `{resource}`")]
+    NoSuchResource {
+        /// The skill.
+        skill: String,
+        /// What was asked for.
+        resource: String,
+    },
+    /// The path leads out of what the source may show.
+    #[error("`{}` leads out of its directory", path.display())]
+    Outside {
+        /// The path.
+        path: PathBuf,
+    },
+    /// It is a directory, a pipe or a device.
+    #[error("`{}` is not an ordinary file", path.display())]
+    NotRegular {
+        /// The path.
+        path: PathBuf,
+    },
+    /// It is larger than the limit.
+    #[error("`{}` has more than {limit} bytes", path.display())]
+    TooLarge {
+        /// The path.
+        path: PathBuf,
+        /// The limit.
+        limit: u64,
+    },
+    /// The system said no.
+    #[error("cannot read `{}`", path.display())]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,60 @@
+//! `use_skill`: what a model says to take up a skill, and what it gets.
+
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::{Deserialize, Serialize};
+
+use crate::{library::Library, skill::Skill, source::ReadError};
+
+/// Takes up a skill: returns its instructions and the files that come with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UseSkill {
+    /// The exact name of the skill
+    #[serde(alias = "skill_name")]
+    pub name: String,
+}
+
+/// What `use_skill` gives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum UsedSkill {
+    /// The skill is there.
+    Found {
+        /// Its name
+        name: String,
+        /// The folder that its relative paths begin at
+        folder: String,
+        /// What to do
+        instructions: String,
+        /// The files that come with it, as paths below the folder
+        resources: Vec<String>,
+    },
+    /// There is no such skill.
+    NotFound {
+        /// What to tell the model
+        message: String,
+    },
+}
+
+impl UseSkill {
+    /// The JSON schema of the input, made from this type.
+    pub fn schema() -> Schema {
+        schema_for!(Self)
+    }
+}
+
+/// Takes up a skill by its exact name. An unknown name is an answer, not an error.
+pub fn use_skill(library: &Library, input: &UseSkill) -> Result<UsedSkill, ReadError> {
+    let Some(skill) = library.get(&input.name) else {
+        return Ok(UsedSkill::NotFound { message: format!("skill `{}` not found", input.name) });
+    };
+    found(skill)
+}
+
+fn found(skill: &Skill) -> Result<UsedSkill, ReadError> {
+    Ok(UsedSkill::Found {
+        name: skill.manifest.name.to_string(),
+        folder: skill.folder().display().to_string(),
+        instructions: skill.instructions()?,
+        resources: skill.resources.iter().map(|it| it.path.to_string()).collect(),
+    })
+}

@@ -1,0 +1,227 @@
+//! The rules about the fields of a frontmatter.
+
+use prowess_frontmatter::{Field, Kind, Style, Value};
+
+use super::name;
+use crate::{
+    finding::{At, Report},
+    parse::Reading,
+    rule::{self, Profile},
+    skill::Manifest,
+};
+
+const SPECIFIED: &[&str] = &["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
+
+/// Fields that single clients have added, and who reads them.
+const VENDOR: &[(&str, &str)] = &[
+    ("agent", "Claude Code"),
+    ("allowed_tools", "a few clients"),
+    ("allowedTools", "a few clients"),
+    ("argument-hint", "Claude Code and VS Code"),
+    ("author", "catalogs"),
+    ("context", "Claude Code and VS Code"),
+    ("created-by", "Prowess and lango"),
+    ("created_by", "lango"),
+    ("disable-model-invocation", "Claude Code, Cursor, VS Code, OpenHands, OpenClaw and pi"),
+    ("effort", "Claude Code"),
+    ("hooks", "Claude Code"),
+    ("model", "Claude Code"),
+    ("paths", "Claude Code, Cursor and OpenHands"),
+    ("requires", "OpenClaw and sisu"),
+    ("requires-approval", "Prowess and lango"),
+    ("requires_approval", "lango"),
+    ("source", "Prowess and lango"),
+    ("status", "Prowess and lango"),
+    ("tags", "catalogs"),
+    ("triggers", "OpenHands"),
+    ("type", "Prowess and lango"),
+    ("user-invocable", "Claude Code, VS Code and OpenClaw"),
+    ("version", "catalogs"),
+    ("when_to_use", "Claude Code"),
+];
+
+const MAX_DESCRIPTION: usize = 1024;
+const MAX_COMPATIBILITY: usize = 500;
+/// The shortest that a client cuts a description to in its list.
+const SHORTEST_LIST: usize = 250;
+
+/// Every rule about fields; `folder` is the name of the folder where it is known.
+pub(crate) fn fields(reading: &Reading<'_>, manifest: Option<&Manifest>, folder: Option<&str>, report: &mut Report) {
+    let Some(fields) = reading.fields.as_deref() else { return };
+    unknown(reading, fields, report);
+    for field in fields {
+        let at = reading.at(field);
+        match &*field.key {
+            "name" => {
+                if let Some(text) = text(field) {
+                    name::rules(text.trim(), folder, at, report);
+                }
+                comment(reading, field, report);
+            }
+            "description" => {
+                if let Some(text) = text(field) {
+                    description(text.trim(), at, report);
+                }
+                comment(reading, field, report);
+            }
+            "when_to_use" => comment(reading, field, report),
+            "compatibility" => compatibility(&field.value, at, report),
+            "license" if matches!(field.value, Value::List(_) | Value::Map(_)) => {
+                report.note(&rule::LICENSE_NOT_TEXT, at, || "`license` is not text".to_owned(), "name the license, such as `MIT`");
+            }
+            "metadata" => metadata(reading, field, report),
+            "allowed-tools" => allowed_tools(&field.value, at, report),
+            _ => {}
+        }
+    }
+    if let Some(manifest) = manifest {
+        placeholder(manifest, reading, fields, report);
+    }
+}
+
+fn text<'f>(field: &'f Field<'_>) -> Option<&'f str> {
+    if field.value.is_null() { None } else { field.value.as_text().filter(|it| !it.trim().is_empty()) }
+}
+
+fn unknown(reading: &Reading<'_>, fields: &[Field<'_>], report: &mut Report) {
+    let others: Vec<&Field<'_>> = fields.iter().filter(|it| !SPECIFIED.contains(&&*it.key)).collect();
+    if report.profile == Profile::Reference {
+        let Some(first) = others.first() else { return };
+        let mut names: Vec<&str> = others.iter().map(|it| &*it.key).collect();
+        names.sort_unstable();
+        names.dedup();
+        let message = || format!("fields that are not in the specification: {}", names.join(", "));
+        report.note(&rule::UNKNOWN_FIELD, At::line(reading.line(first)), message, "move them under `metadata`");
+        return;
+    }
+    for field in others {
+        let at = At::line(reading.line(field));
+        match VENDOR.iter().find(|it| it.0 == field.key) {
+            Some((key, clients)) => report.note(
+                &rule::VENDOR_FIELD,
+                at,
+                || format!("`{key}` is read by {clients}; others ignore it, and some uploads refuse it"),
+                "leave it if the skill is for those",
+            ),
+            None => report.note(
+                &rule::UNKNOWN_FIELD,
+                at,
+                || format!("`{}` is not a field of the specification", field.key),
+                "move it under `metadata`",
+            ),
+        }
+    }
+}
+
+fn description(text: &str, at: At, report: &mut Report) {
+    let length = text.chars().count();
+    if length > MAX_DESCRIPTION {
+        let message = || format!("the description has {length} characters, more than {MAX_DESCRIPTION}");
+        report.note(&rule::DESCRIPTION_TOO_LONG, at, message, "say what it does and when to use it; the rest belongs below");
+    } else if length > SHORTEST_LIST {
+        let message = || format!("the description has {length} characters; some clients list only the first {SHORTEST_LIST}");
+        report.note(&rule::DESCRIPTION_CUT, at, message, "put what matters most first");
+    }
+    if text.contains(['<', '>']) {
+        let message = || "the description has angle brackets, which uploads refuse".to_owned();
+        report.note(&rule::DESCRIPTION_BRACKETS, at, message, "write it without them");
+    }
+}
+
+fn compatibility(value: &Value<'_>, at: At, report: &mut Report) {
+    let hint = "describe what the skill needs in 1 to 500 characters, or take the field out";
+    let message = match value {
+        Value::List(_) | Value::Map(_) => "`compatibility` is not text".to_owned(),
+        Value::Empty | Value::Scalar(_) => {
+            let length = value.as_text().filter(|_| !value.is_null()).map_or(0, |it| it.trim().chars().count());
+            match length {
+                1..=MAX_COMPATIBILITY => return,
+                // The reference library takes an empty one.
+                0 if report.profile == Profile::Reference => return,
+                0 => "`compatibility` is empty".to_owned(),
+                _ => format!("`compatibility` has {length} characters, more than {MAX_COMPATIBILITY}"),
+            }
+        }
+    };
+    report.note(&rule::COMPATIBILITY, at, || message, hint);
+}
+
+fn metadata(reading: &Reading<'_>, field: &Field<'_>, report: &mut Report) {
+    let Value::Map(fields) = &field.value else { return };
+    for nested in fields {
+        let at = At::line(reading.line(nested));
+        match &nested.value {
+            Value::List(_) | Value::Map(_) => report.note(
+                &rule::METADATA_NESTED,
+                at,
+                || format!("the value of `metadata.{}` is not text; some clients then drop the skill", nested.key),
+                "write it as one quoted text",
+            ),
+            Value::Scalar(scalar) if !matches!(scalar.kind(), Kind::Text | Kind::Null) => report.note(
+                &rule::SCALAR_NOT_TEXT,
+                at,
+                || format!("the value of `metadata.{}` is not text to every reader: `{}`", nested.key, scalar.text),
+                "put it in quotes",
+            ),
+            Value::Scalar(_) | Value::Empty => {}
+        }
+    }
+}
+
+fn allowed_tools(value: &Value<'_>, at: At, report: &mut Report) {
+    let hint = "write one text with spaces between the tools, such as `allowed-tools: Read Grep`";
+    let message = match value {
+        Value::List(_) => "`allowed-tools` is a list; the specification has one text",
+        Value::Scalar(scalar) if has_separating_comma(&scalar.text) => {
+            "`allowed-tools` has commas; the specification has spaces alone"
+        }
+        _ => return,
+    };
+    report.note(&rule::ALLOWED_TOOLS_FORM, at, || message.to_owned(), hint);
+}
+
+fn has_separating_comma(text: &str) -> bool {
+    let mut depth = 0_usize;
+    text.chars().any(|c| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    })
+}
+
+/// A comment behind a plain value is often meant as part of it.
+fn comment(reading: &Reading<'_>, field: &Field<'_>, report: &mut Report) {
+    let Value::Scalar(scalar) = &field.value else { return };
+    let Some(block) = reading.document.frontmatter else { return };
+    if scalar.style != Style::Plain || field.span.is_empty() {
+        return;
+    }
+    let behind = block.text.get(field.span.end..).unwrap_or("").lines().next().unwrap_or("");
+    if behind.trim_start().starts_with('#') {
+        report.note(
+            &rule::COMMENT_CUT,
+            reading.at(field),
+            || format!("the value of `{}` ends before `{}`, which YAML takes for a comment", field.key, behind.trim()),
+            "put the whole value in quotes",
+        );
+    }
+}
+
+/// Text that a template left for the author to fill in.
+fn placeholder(manifest: &Manifest, reading: &Reading<'_>, fields: &[Field<'_>], report: &mut Report) {
+    for (key, text) in [("name", &manifest.name), ("description", &manifest.description)] {
+        let left = text.contains("{{") || text.contains("TODO") || text.starts_with('[');
+        let field = fields.iter().find(|it| it.key == key).filter(|_| left);
+        if let Some(field) = field {
+            report.note(
+                &rule::PLACEHOLDER,
+                reading.at(field),
+                || format!("`{key}` still holds the text of a template"),
+                "fill it in",
+            );
+        }
+    }
+}

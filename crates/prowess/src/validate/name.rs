@@ -1,0 +1,84 @@
+//! The rules about a name.
+
+use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
+
+use crate::{
+    finding::{At, Report},
+    rule::{self, Profile},
+};
+
+const MAX_LENGTH: usize = 64;
+
+/// What a Windows file system keeps for itself.
+const WINDOWS: &[&str] = &["con", "prn", "aux", "nul"];
+
+pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Report) {
+    let hint = "use lowercase letters and digits joined by single hyphens, such as `create-pr`";
+    let normal: String = name.trim().nfkc().collect();
+    let length = normal.chars().count();
+    if length > MAX_LENGTH {
+        let message = || format!("the name has {length} characters, more than {MAX_LENGTH}");
+        report.note(&rule::NAME_TOO_LONG, at, message, "shorten it, and the folder with it");
+    }
+    if normal.to_lowercase() != normal {
+        report.note(&rule::NAME_CASE, at, || format!("the name `{normal}` is not lowercase"), hint);
+    }
+    if normal.starts_with('-') || normal.ends_with('-') {
+        let message = || format!("the name `{normal}` begins or ends with a hyphen");
+        report.note(&rule::NAME_EDGE, at, message, hint);
+    }
+    if normal.contains("--") {
+        report.note(&rule::NAME_HYPHENS, at, || format!("the name `{normal}` has two hyphens in a row"), hint);
+    }
+    let marks = report.profile == Profile::Lenient;
+    let allowed = |c: char| c.is_alphanumeric() || c == '-' || (marks && is_combining_mark(c));
+    if let Some(odd) = normal.chars().find(|c| !allowed(*c)) {
+        let message = || format!("the name `{normal}` has a character that is not allowed: `{odd}`");
+        report.note(&rule::NAME_CHARACTERS, at, message, hint);
+    }
+    if let Some(folder) = folder.filter(|it| it.nfkc().collect::<String>() != normal) {
+        let message = || format!("the name `{normal}` is not that of its folder, `{folder}`");
+        report.note(&rule::NAME_FOLDER, at, message, "rename the folder or the skill: most clients go by one of them");
+    }
+    if !normal.is_ascii() {
+        let message = || format!("the name `{normal}` has characters beyond ASCII, which most clients refuse");
+        report.note(&rule::NAME_NOT_ASCII, at, message, "use `a` to `z`, digits and hyphens");
+    }
+    if let Some(word) = ["claude", "anthropic"].iter().find(|it| normal.contains(**it)) {
+        let message = || format!("the name has the word `{word}`, which uploads to the Claude API refuse");
+        report.note(&rule::NAME_RESERVED, at, message, "choose another name if it is to be uploaded");
+    }
+    if is_reserved_on_windows(&normal) {
+        let message = || format!("a folder cannot be called `{normal}` on Windows");
+        report.note(&rule::NAME_WINDOWS, at, message, hint);
+    }
+}
+
+fn is_reserved_on_windows(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let stem = lower.split('.').next().unwrap_or_default();
+    let numbered = ["com", "lpt"].iter().any(|it| {
+        stem.strip_prefix(it).is_some_and(|rest| matches!(rest.as_bytes(), [b'1'..=b'9']))
+    });
+    WINDOWS.contains(&stem)
+        || numbered
+        || name.contains(['<', '>', ':', '"', '/', '\\', '|', '?', '*'])
+        || name.ends_with(['.', ' '])
+}
+
+/// A name with everything taken out that the eye passes over; two that come out equal look alike.
+pub(super) fn folded(name: &str) -> String {
+    let look_alike = |c: char| match c {
+        'а' => 'a',
+        'е' => 'e',
+        'о' => 'o',
+        'р' => 'p',
+        'с' => 'c',
+        'х' => 'x',
+        'у' => 'y',
+        'і' | 'ı' => 'i',
+        '_' | ' ' => '-',
+        c => c,
+    };
+    name.nfkc().flat_map(char::to_lowercase).map(look_alike).collect()
+}
