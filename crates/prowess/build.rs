@@ -16,7 +16,10 @@ fn main() {
     for file in files {
         let name = file.strip_prefix(&root).expect("it was found below the root");
         let name = name.to_str().expect("bundled files have plain names").replace('\\', "/");
-        table.push_str(&format!("    ({name:?}, include_bytes!({:?})),\n", file.display().to_string()));
+        table.push_str(&format!(
+            "    ({name:?}, include_bytes!({:?})),\n",
+            file.display().to_string()
+        ));
     }
     table.push_str("];\n");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("bundled.rs");

@@ -52,7 +52,8 @@ pub struct DefinitionError {
 pub fn definition(kind: Type, body: &str) -> Result<Definition, DefinitionError> {
     let fences = fences(body);
     let mut own = fences.iter().filter(|it| !it.is_parameters);
-    let missing = |what: &str| DefinitionError { line: 1, message: format!("a {kind} skill needs {what}") };
+    let missing =
+        |what: &str| DefinitionError { line: 1, message: format!("a {kind} skill needs {what}") };
     match kind {
         Type::Instruction => Ok(Definition::Instruction { content: body.to_owned() }),
         Type::Script => own
@@ -64,8 +65,13 @@ pub fn definition(kind: Type, body: &str) -> Result<Definition, DefinitionError>
             .map(|it| Definition::Template { template: it.text.clone() })
             .ok_or_else(|| missing("a `template` code block")),
         Type::Composite => {
-            let steps: Vec<Step> = own.filter(|it| it.language == "json").map(step).collect::<Result<_, _>>()?;
-            if steps.is_empty() { Err(missing("a `json` code block for each step")) } else { Ok(Definition::Composite { steps }) }
+            let steps: Vec<Step> =
+                own.filter(|it| it.language == "json").map(step).collect::<Result<_, _>>()?;
+            if steps.is_empty() {
+                Err(missing("a `json` code block for each step"))
+            } else {
+                Ok(Definition::Composite { steps })
+            }
         }
     }
 }
@@ -73,7 +79,9 @@ pub fn definition(kind: Type, body: &str) -> Result<Definition, DefinitionError>
 /// Takes the JSON schema of a skill's parameters from the block under `## Parameters`.
 pub fn parameters(body: &str) -> Result<Option<Json>, DefinitionError> {
     let fences = fences(body);
-    let Some(fence) = fences.iter().find(|it| it.is_parameters && it.language == "json") else { return Ok(None) };
+    let Some(fence) = fences.iter().find(|it| it.is_parameters && it.language == "json") else {
+        return Ok(None);
+    };
     serde_json::from_str(&fence.text).map(Some).map_err(|error| bad_json(fence, &error))
 }
 
@@ -82,7 +90,8 @@ fn step(fence: &Fence<'_>) -> Result<Step, DefinitionError> {
     let object = json.as_object();
     let tool = object.and_then(|it| it.get("tool")).and_then(Json::as_str);
     let Some(tool) = tool else {
-        let message = "a step needs a `tool`, such as `{\"tool\": \"read_file\", \"params\": {}}`".to_owned();
+        let message =
+            "a step needs a `tool`, such as `{\"tool\": \"read_file\", \"params\": {}}`".to_owned();
         return Err(DefinitionError { line: fence.line, message });
     };
     let params = match object.and_then(|it| it.get("params")) {
@@ -99,7 +108,10 @@ fn step(fence: &Fence<'_>) -> Result<Step, DefinitionError> {
 fn bad_json(fence: &Fence<'_>, error: &serde_json::Error) -> DefinitionError {
     let reason = error.to_string();
     let reason = reason.split(" at line ").next().unwrap_or(&reason);
-    DefinitionError { line: fence.line + error.line(), message: format!("the block is not JSON: {reason}") }
+    DefinitionError {
+        line: fence.line + error.line(),
+        message: format!("the block is not JSON: {reason}"),
+    }
 }
 
 /// A fenced code block.
@@ -143,7 +155,8 @@ pub(crate) fn opening(line: &str) -> Option<(&str, &str)> {
     let mark = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
     let info = text.trim_start_matches(mark);
     let marks = &text[..text.len() - info.len()];
-    let valid = marks.len() >= 3 && line.len() - text.len() <= 3 && !(mark == '`' && info.contains('`'));
+    let valid =
+        marks.len() >= 3 && line.len() - text.len() <= 3 && !(mark == '`' && info.contains('`'));
     valid.then(|| (marks, info.split_whitespace().next().unwrap_or("")))
 }
 
@@ -157,7 +170,8 @@ pub(crate) fn is_closing(line: &str, marks: &str) -> bool {
 fn heading(line: &str) -> Option<&str> {
     let title = line.trim_start_matches('#');
     let level = line.len() - title.len();
-    ((1..=6).contains(&level) && title.starts_with(' ')).then(|| title.trim().trim_end_matches('#').trim_end())
+    ((1..=6).contains(&level) && title.starts_with(' '))
+        .then(|| title.trim().trim_end_matches('#').trim_end())
 }
 
 #[cfg(test)]
@@ -167,7 +181,9 @@ mod tests {
     #[test]
     fn a_parameters_block_is_no_step() {
         let body = "```json\n{\"tool\": \"a\"}\n```\n\n## Parameters\n\n```json\n{\"type\": \"object\"}\n```\n";
-        let Ok(Definition::Composite { steps }) = definition(Type::Composite, body) else { panic!("no steps") };
+        let Ok(Definition::Composite { steps }) = definition(Type::Composite, body) else {
+            panic!("no steps")
+        };
         assert_eq!(steps.iter().map(|it| &*it.tool).collect::<Vec<_>>(), ["a"]);
         assert_eq!(parameters(body).unwrap().unwrap()["type"], "object");
     }
@@ -175,14 +191,19 @@ mod tests {
     #[test]
     fn a_longer_fence_holds_shorter_ones_and_heredocs() {
         let body = "````sh\ncat <<'X'\n```json\n## Parameters\n```\nX\n````\n";
-        let Ok(Definition::Script { script }) = definition(Type::Script, body) else { panic!("no script") };
+        let Ok(Definition::Script { script }) = definition(Type::Script, body) else {
+            panic!("no script")
+        };
         assert_eq!(script, "cat <<'X'\n```json\n## Parameters\n```\nX\n");
         assert_eq!(parameters(body), Ok(None));
     }
 
     #[test]
     fn what_is_missing_or_broken_is_said_with_its_line() {
-        assert_eq!(definition(Type::Script, "text").unwrap_err().message, "a script skill needs a `sh` code block");
+        assert_eq!(
+            definition(Type::Script, "text").unwrap_err().message,
+            "a script skill needs a `sh` code block"
+        );
         let error = definition(Type::Composite, "\n```json\n{\n\"tool\": }\n```\n").unwrap_err();
         assert_eq!((error.line, &*error.message), (4, "the block is not JSON: expected value"));
         assert_eq!(definition(Type::Composite, "```json\n{}\n```").unwrap_err().line, 1);

@@ -26,19 +26,31 @@ pub struct Preset {
 
 /// Every preset there is: where the clients of the ecosystem keep their skills.
 pub const PRESETS: &[Preset] = &[
-    Preset { name: "agents", directories: &[".agents/skills", "~/.agents/skills", "~/.config/agents/skills"] },
+    Preset {
+        name: "agents",
+        directories: &[".agents/skills", "~/.agents/skills", "~/.config/agents/skills"],
+    },
     Preset { name: "aiq", directories: &["~/.aiqconfig/skills"] },
     Preset { name: "claude", directories: &[".claude/skills", "~/.claude/skills"] },
-    Preset { name: "cline", directories: &[".cline/skills", ".clinerules/skills", "~/.cline/skills"] },
+    Preset {
+        name: "cline",
+        directories: &[".cline/skills", ".clinerules/skills", "~/.cline/skills"],
+    },
     Preset { name: "codex", directories: &[".codex/skills", "~/.codex/skills"] },
     Preset { name: "copilot", directories: &[".github/skills", "~/.copilot/skills"] },
     Preset { name: "cursor", directories: &[".cursor/skills", "~/.cursor/skills"] },
-    Preset { name: "deepagents", directories: &[".deepagents/skills", "~/.deepagents/agent/skills"] },
+    Preset {
+        name: "deepagents",
+        directories: &[".deepagents/skills", "~/.deepagents/agent/skills"],
+    },
     Preset { name: "gemini", directories: &[".gemini/skills", "~/.gemini/skills"] },
     Preset { name: "goose", directories: &[".goose/skills", "~/.config/goose/skills"] },
     Preset { name: "lango", directories: &["~/.lango/skills"] },
     Preset { name: "openclaw", directories: &["skills", "~/.openclaw/skills"] },
-    Preset { name: "opencode", directories: &[".opencode/skills", ".opencode/skill", "~/.config/opencode/skills"] },
+    Preset {
+        name: "opencode",
+        directories: &[".opencode/skills", ".opencode/skill", "~/.config/opencode/skills"],
+    },
     Preset { name: "openhands", directories: &[".openhands/skills", "~/.openhands/skills"] },
     Preset { name: "pi", directories: &[".pi/skills", "~/.pi/agent/skills"] },
     Preset { name: "roo", directories: &[".roo/skills", "~/.roo/skills"] },
@@ -60,7 +72,7 @@ impl Directory {
     }
 
     /// The path to open: `~` is the home directory, and a relative path begins at `cwd`.
-    pub(crate) fn resolve(&self, cwd: Option<&Path>, home: Option<&Path>) -> PathBuf {
+    pub fn resolve(&self, cwd: Option<&Path>, home: Option<&Path>) -> PathBuf {
         let path = match (self.path.strip_prefix("~"), home) {
             (Ok(rest), Some(home)) => home.join(rest),
             _ => self.path.clone(),

@@ -64,7 +64,15 @@ impl Finding {
         message: String,
         hint: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self { rule, severity, path: path.to_owned(), line: None, columns: None, message, hint: hint.into() }
+        Self {
+            rule,
+            severity,
+            path: path.to_owned(),
+            line: None,
+            columns: None,
+            message,
+            hint: hint.into(),
+        }
     }
 }
 
@@ -111,9 +119,24 @@ impl Report {
         self.push(rule, Severity::Error, at, message.into(), hint.into());
     }
 
-    fn push(&mut self, rule: &'static Rule, severity: Severity, at: At, message: String, hint: Cow<'static, str>) {
+    fn push(
+        &mut self,
+        rule: &'static Rule,
+        severity: Severity,
+        at: At,
+        message: String,
+        hint: Cow<'static, str>,
+    ) {
         let At { line, columns } = at;
-        self.findings.push(Finding { rule, severity, path: PathBuf::new(), line, columns, message, hint });
+        self.findings.push(Finding {
+            rule,
+            severity,
+            path: PathBuf::new(),
+            line,
+            columns,
+            message,
+            hint,
+        });
     }
 }
 

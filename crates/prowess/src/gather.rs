@@ -2,10 +2,7 @@
 
 use std::{
     path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
 
@@ -23,14 +20,15 @@ const CHUNK: usize = 16;
 
 /// Visits the folders of all sources and makes something of every skill, in no particular order.
 pub(crate) fn gather<T: Send>(
-    sources: &[Arc<dyn Source>],
+    sources: &[&dyn Source],
     limits: &Limits,
     make: impl Fn(usize, Found) -> T + Sync,
 ) -> (Vec<T>, Vec<Finding>) {
     let mut made = Vec::new();
     let mut findings = Vec::new();
-    let mut places: Vec<Place> =
-        (0..sources.len()).map(|source| Place { source, folder: PathBuf::new(), depth: 0, links: 0 }).collect();
+    let mut places: Vec<Place> = (0..sources.len())
+        .map(|source| Place { source, folder: PathBuf::new(), depth: 0, links: 0 })
+        .collect();
     while !places.is_empty() {
         let visited = parallel(&places, |place| {
             let visit = sources[place.source].visit(&place.folder, limits);

@@ -42,12 +42,10 @@ pub use crate::{
     parse::{Parsed, parse},
     render::{render, render_definition},
     rule::{Profile, RULES, Rule},
-    skill::{
-        AllowedTools, Dialect, Kind, Manifest, Origin, Resource, Scope, Skill, Status, Type,
-    },
-    source::{Folder, Found, Limits, Memory, ReadError, Source, Visit, What},
+    skill::{AllowedTools, Dialect, Kind, Manifest, Origin, Resource, Scope, Skill, Status, Type},
+    source::{Folder, Found, Limits, Memory, ReadError, Source, Visit, What, source_text},
     tokens::estimate,
     use_skill::{UseSkill, UsedSkill, use_skill},
-    validate::{CheckError, Checked, check, check_text},
+    validate::{CheckError, Checked, check, check_source, check_text},
 };
 pub use prowess_frontmatter as frontmatter;

@@ -1,7 +1,7 @@
 //! The library: all skills of one moment.
 
 use std::{
-    collections::HashMap,
+    collections::HashSet,
     ffi::OsString,
     io,
     path::{Path, PathBuf},
@@ -70,12 +70,17 @@ impl Library {
     pub fn reload(&self) -> Result<Self, LoadError> {
         let (mut skills, left_out, mut findings) = load(&self.options)?;
         for path in &left_out {
-            let Some(before) = self.skills.iter().find(|it| it.origin.path == *path) else { continue };
+            let Some(before) = self.skills.iter().find(|it| it.origin.path == *path) else {
+                continue;
+            };
             findings.push(Finding::about(
                 &rule::KEPT_LAST_GOOD,
                 Severity::Error,
                 path,
-                format!("the file can no longer be read as a skill; `{}` stays as it was", before.manifest.name),
+                format!(
+                    "the file can no longer be read as a skill; `{}` stays as it was",
+                    before.manifest.name
+                ),
                 "see the other finding about this file",
             ));
             skills.push(before.clone());
@@ -95,25 +100,25 @@ impl Library {
 
     /// Finds a skill by its name, by `scope:name`, or by its path.
     pub fn get(&self, name: &str) -> Option<&Skill> {
-        let named = |name: &str| {
-            let first = self.skills.partition_point(|it| &*it.manifest.name < name);
-            self.skills[first..].iter().take_while(move |it| &*it.manifest.name == name.to_owned().as_str()).collect::<Vec<_>>()
-        };
-        if let Some(skill) = named(name).first() {
-            return Some(skill);
-        }
-        if let Some((scope, rest)) = name.split_once(':') {
-            if let Some(skill) = named(rest).into_iter().find(|it| it.origin.scope.as_str() == scope) {
-                return Some(skill);
-            }
-        }
+        let (scope, bare) = name.split_once(':').unwrap_or(("", name));
         let path = Path::new(name);
-        self.skills.iter().find(|it| &*it.origin.path == path || it.folder() == path)
+        let qualified = || self.named(bare).iter().find(|it| it.origin.scope.as_str() == scope);
+        let by_path =
+            || self.skills.iter().find(|it| &*it.origin.path == path || it.folder() == path);
+        self.named(name).first().or_else(qualified).or_else(by_path)
+    }
+
+    /// The skills of one name, the one that is taken first.
+    fn named(&self, name: &str) -> &[Skill] {
+        let start = self.skills.partition_point(|it| &*it.manifest.name < name);
+        let rest = &self.skills[start..];
+        &rest[..rest.partition_point(|it| &*it.manifest.name == name)]
     }
 
     /// The skills that have a tag.
     pub fn tagged(&self, tag: &str) -> impl Iterator<Item = &Skill> {
-        self.skills().filter(move |it| it.manifest.tags.iter().any(|own| own.eq_ignore_ascii_case(tag)))
+        self.skills()
+            .filter(move |it| it.manifest.tags.iter().any(|own| own.eq_ignore_ascii_case(tag)))
     }
 
     /// What was noticed while loading: what was repaired, left out or hidden.
@@ -131,7 +136,8 @@ impl Library {
         let wanted = |name: &str, names: &[String]| names.iter().any(|it| it == name);
         skills.retain(|it| {
             let name = &*it.manifest.name;
-            (options.include.is_empty() || wanted(name, &options.include)) && !wanted(name, &options.exclude)
+            (options.include.is_empty() || wanted(name, &options.include))
+                && !wanted(name, &options.exclude)
         });
         for name in &options.include {
             if !skills.iter().any(|it| *it.manifest.name == **name) {
@@ -148,7 +154,11 @@ impl Library {
         skills.sort_by(|a, b| a.manifest.name.cmp(&b.manifest.name));
         let mut resolved: Vec<Skill> = Vec::with_capacity(skills.len());
         for mut skill in skills {
-            let winner = resolved.iter().rev().take_while(|it| it.manifest.name == skill.manifest.name).last();
+            let winner = resolved
+                .iter()
+                .rev()
+                .take_while(|it| it.manifest.name == skill.manifest.name)
+                .last();
             if let Some(winner) = winner {
                 // A copy of the same skill is no second one.
                 if is_copy(winner, &skill) {
@@ -158,8 +168,15 @@ impl Library {
                     &rule::NAME_TAKEN,
                     Severity::Warning,
                     &skill.origin.path,
-                    format!("`{}` is hidden by `{}`", skill.manifest.name, winner.origin.path.display()),
-                    format!("rename one of them, or ask for `{}:{}`", skill.origin.scope, skill.manifest.name),
+                    format!(
+                        "`{}` is hidden by `{}`",
+                        skill.manifest.name,
+                        winner.origin.path.display()
+                    ),
+                    format!(
+                        "rename one of them, or ask for `{}:{}`",
+                        skill.origin.scope, skill.manifest.name
+                    ),
                 ));
                 skill.hidden_by = Some(winner.origin.path.clone());
             }
@@ -183,18 +200,18 @@ fn load(options: &Options) -> Result<Loaded, LoadError> {
         return Err(LoadError::NoDirectories);
     }
     let (sources, mut findings) = open(options);
-    let (made, noticed) = gather(&sources, &options.limits, |number, found| {
+    let visited: Vec<&dyn Source> = sources.iter().map(|it| &**it).collect();
+    let (mut made, noticed) = gather(&visited, &options.limits, |number, found| {
         Made::new(number, &sources[number], found, options)
     });
     findings.extend(noticed);
-    let mut made = made;
     made.sort_by(|a, b| a.rank().cmp(&b.rank()));
-    let mut seen: HashMap<OsString, ()> = HashMap::with_capacity(made.len());
+    let mut seen: HashSet<OsString> = HashSet::with_capacity(made.len());
     let mut skills = Vec::with_capacity(made.len());
     let mut left_out = Vec::new();
     for it in made {
         // The same file by two ways is one skill.
-        if seen.insert(it.real.into_os_string(), ()).is_some() {
+        if !seen.insert(it.real.into_os_string()) {
             continue;
         }
         findings.extend(it.findings);
@@ -211,7 +228,8 @@ fn open(options: &Options) -> (Vec<Arc<dyn Source>>, Vec<Finding>) {
     let mut findings = Vec::new();
     let (cwd, home) = (options.cwd.as_deref(), options.home.as_deref());
     let paths: Vec<PathBuf> = options.directories.iter().map(|it| it.resolve(cwd, home)).collect();
-    let allowed: Arc<[PathBuf]> = paths.iter().filter_map(|it| std::fs::canonicalize(it).ok()).collect();
+    let allowed: Arc<[PathBuf]> =
+        paths.iter().filter_map(|it| std::fs::canonicalize(it).ok()).collect();
     let mut sources: Vec<Arc<dyn Source>> = Vec::new();
     for (directory, path) in options.directories.iter().zip(paths) {
         match Folder::open(directory.scope, path.clone(), allowed.clone(), &options.limits) {
@@ -268,7 +286,10 @@ impl Made {
                 &rule::SKILL_TOO_LARGE,
                 Severity::Error,
                 &path,
-                format!("the skill has {total} bytes, more than {}, and is left out", options.limits.max_skill_size),
+                format!(
+                    "the skill has {total} bytes, more than {}, and is left out",
+                    options.limits.max_skill_size
+                ),
                 "make it smaller, or raise `max_skill_size`",
             ));
         }

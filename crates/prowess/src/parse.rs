@@ -70,7 +70,10 @@ impl<'t> Reading<'t> {
                 report.fatal(
                     &rule::FRONTMATTER_TOO_LARGE,
                     At::line(block.line),
-                    format!("the frontmatter has {} bytes, more than {MAX_FRONTMATTER}", block.text.len()),
+                    format!(
+                        "the frontmatter has {} bytes, more than {MAX_FRONTMATTER}",
+                        block.text.len()
+                    ),
                     "move what is long below the closing `---`",
                 );
                 None
@@ -105,7 +108,9 @@ fn fields<'t>(block: Block<'t>, report: &mut Report) -> Option<Vec<Field<'t>>> {
     };
     let fault = match yaml_fields(block.text) {
         Ok(fields) => return Some(fields),
-        Err(Fault::NoYaml) => Fault::Invalid { line: unsupported.line, what: unsupported.what.to_owned() },
+        Err(Fault::NoYaml) => {
+            Fault::Invalid { line: unsupported.line, what: unsupported.what.to_owned() }
+        }
         Err(it) => it,
     };
     match fault {
@@ -174,7 +179,8 @@ fn note_encoding(decoded: &Decoded<'_>, document: &Document<'_>, report: &mut Re
     }
     if let Some(invalid) = decoded.invalid {
         let at = At::line(invalid.line);
-        let message = format!("the text is not valid UTF-8: byte {} at offset {}", invalid.byte, invalid.at);
+        let message =
+            format!("the text is not valid UTF-8: byte {} at offset {}", invalid.byte, invalid.at);
         let hint = "save the file as UTF-8";
         // Without the frontmatter there is no skill; a stray byte in the body can be passed over.
         if invalid.at < document.body.start || document.frontmatter.is_none() {
@@ -187,7 +193,12 @@ fn note_encoding(decoded: &Decoded<'_>, document: &Document<'_>, report: &mut Re
     if inspected.contains('\r') {
         let lone = inspected.replace("\r\n", "").contains('\r');
         let (what, at) = if lone { ("lone CR", 1) } else { ("CRLF", 1) };
-        report.note(&rule::LINE_ENDINGS, At::line(at), || format!("lines end with {what}"), "use LF");
+        report.note(
+            &rule::LINE_ENDINGS,
+            At::line(at),
+            || format!("lines end with {what}"),
+            "use LF",
+        );
     }
 }
 
@@ -196,7 +207,9 @@ fn note_quirks(document: &Document<'_>, report: &mut Report) {
         let (line, message) = match quirk {
             Quirk::BlankLinesBefore(line) => (*line, "blank lines stand before the frontmatter"),
             Quirk::Padded(line) => (*line, "the delimiter has spaces around its dashes"),
-            Quirk::OddClosing(line) => (*line, "the frontmatter is not closed by exactly three dashes"),
+            Quirk::OddClosing(line) => {
+                (*line, "the frontmatter is not closed by exactly three dashes")
+            }
             Quirk::Unclosed(_) | Quirk::NotFirst(_) => continue,
         };
         report.note(

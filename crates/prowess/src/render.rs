@@ -35,7 +35,11 @@ pub fn render_definition(definition: &Definition, parameters: Option<&Json>) -> 
         Definition::Composite { steps } => {
             for (number, step) in steps.iter().enumerate() {
                 let _ = writeln!(body, "### Step {}\n", number + 1);
-                block(&mut body, "json", &pretty(&json!({ "tool": step.tool, "params": step.params })));
+                block(
+                    &mut body,
+                    "json",
+                    &pretty(&json!({ "tool": step.tool, "params": step.params })),
+                );
                 body.push('\n');
             }
             body.truncate(body.trim_end().len());
@@ -55,7 +59,10 @@ fn pretty(json: &Json) -> String {
 
 /// A code block whose fence is longer than any inside it.
 fn block(body: &mut String, language: &str, text: &str) {
-    let longest = text.lines().map(|it| it.trim_start().len() - it.trim_start().trim_start_matches('`').len()).max();
+    let longest = text
+        .lines()
+        .map(|it| it.trim_start().len() - it.trim_start().trim_start_matches('`').len())
+        .max();
     let fence = "`".repeat(longest.unwrap_or(0).max(2) + 1);
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     let _ = writeln!(body, "{fence}{language}\n{text}{end}{fence}");

@@ -142,6 +142,9 @@ mod tests {
         codes.sort_unstable();
         codes.dedup();
         assert_eq!(codes.len(), RULES.len());
-        assert!(codes.iter().all(|it| it.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')));
+        assert!(codes.iter().all(|it| {
+            it.bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+        }));
     }
 }

@@ -288,9 +288,15 @@ impl Kind {
             (_, "references" | "reference" | "docs") => Self::Reference,
             (_, "templates" | "template") => Self::Template,
             (_, "assets" | "asset") => Self::Asset,
-            ("zsh" | "fish" | "ps1" | "bat" | "cmd" | "js" | "mjs" | "cjs" | "ts" | "rb" | "pl" | "php" | "lua", _) => Self::Script,
+            (
+                "zsh" | "fish" | "ps1" | "bat" | "cmd" | "js" | "mjs" | "cjs" | "ts" | "rb" | "pl"
+                | "php" | "lua",
+                _,
+            ) => Self::Script,
             ("md" | "mdx" | "txt" | "rst" | "pdf" | "html", _) => Self::Reference,
-            ("yml" | "yaml" | "json" | "toml" | "template" | "tmpl" | "tpl" | "j2" | "hbs", _) => Self::Template,
+            ("yml" | "yaml" | "json" | "toml" | "template" | "tmpl" | "tpl" | "j2" | "hbs", _) => {
+                Self::Template
+            }
             _ => Self::Asset,
         }
     }

@@ -34,6 +34,12 @@ pub trait Source: Send + Sync + fmt::Debug {
     fn read_beside(&self, path: &Path, resource: &str) -> Result<Vec<u8>, ReadError>;
 }
 
+/// Reads a text that a finding is about, as far as it can be read and is not too long to show.
+pub fn source_text(path: &Path) -> Option<String> {
+    let bytes = folder::read_for_display(path)?;
+    Some(crate::parse::decode(&bytes).text.into_owned())
+}
+
 /// How much is taken in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {

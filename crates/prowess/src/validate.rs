@@ -14,7 +14,6 @@ use std::{
 };
 
 use crate::{
-    discover::Directory,
     finding::{At, Finding, Report, Severity},
     gather::gather,
     parse::{Reading, decode},
@@ -56,44 +55,38 @@ pub enum CheckError {
 
 /// Checks the skills at each path: a skill's folder, its file, or a folder of skills.
 pub fn check(paths: &[PathBuf], profile: Profile, limits: &Limits) -> Result<Checked, CheckError> {
-    let mut checked = Checked { skills: 0, findings: Vec::new() };
+    let mut all = Checked { skills: 0, findings: Vec::new() };
     for path in paths {
         let opened = |source| CheckError::Open { path: path.clone(), source };
         let one = is_one(path).map_err(opened)?;
-        let folder = if one && path.is_file() { path.parent().unwrap_or(path).to_owned() } else { path.clone() };
-        let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
-        let allowed = allowed(&folder, one).map_err(opened)?;
-        let source = Folder::open(Scope::Project, folder, allowed, limits).map_err(opened)?;
-        check_source(Arc::new(source), path, profile, limits, &mut checked)?;
+        let folder = if path.is_file() { path.parent().unwrap_or(path) } else { path };
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let allowed = allowed(folder, one).map_err(opened)?;
+        let source =
+            Folder::open(Scope::Project, folder.to_owned(), allowed, limits).map_err(opened)?;
+        let checked = check_source(&source, profile, limits);
+        let unreadable = checked.findings.iter().any(|it| it.severity == Severity::Error);
+        if checked.skills == 0 && !unreadable {
+            return Err(CheckError::NoSkill { path: path.clone() });
+        }
+        all.skills += checked.skills;
+        all.findings.extend(checked.findings);
     }
-    Ok(checked)
+    Ok(all)
 }
 
 /// Checks the skills of a source, such as those that came with the program.
-pub(crate) fn check_source(
-    source: Arc<dyn Source>,
-    path: &Path,
-    profile: Profile,
-    limits: &Limits,
-    checked: &mut Checked,
-) -> Result<(), CheckError> {
-    let sources = [source];
-    let (made, noticed) = gather(&sources, limits, |_, found| check_found(&*sources[0], &found, profile, limits));
-    let unreadable = noticed.iter().filter(|it| it.severity == Severity::Error).count();
-    if made.is_empty() && unreadable == 0 {
-        return Err(CheckError::NoSkill { path: path.to_owned() });
-    }
-    checked.skills += made.len();
-    let names = neighbours(&made, profile);
-    let mut findings: Vec<Finding> = made.into_iter().flat_map(|it| it.findings).collect();
-    findings.extend(names);
+pub fn check_source(source: &dyn Source, profile: Profile, limits: &Limits) -> Checked {
+    let (made, noticed) =
+        gather(&[source], limits, |_, found| check_found(source, &found, profile, limits));
+    let skills = made.len();
+    let mut findings = neighbours(&made, profile);
+    findings.extend(made.into_iter().flat_map(|it| it.findings));
     findings.extend(noticed.into_iter().filter_map(|it| weighed(it, profile)));
-    match profile {
-        Profile::Reference => findings.sort_by_key(|it| (it.path.clone(), order(it))),
-        Profile::Lenient | Profile::Spec => findings.sort_by_key(|it| (it.path.clone(), it.line, order(it))),
-    }
-    checked.findings.extend(findings);
-    Ok(())
+    // The reference library reports in the order of its rules, everybody else in that of lines.
+    let line = |it: &Finding| it.line.filter(|_| profile != Profile::Reference);
+    findings.sort_by(|a, b| (&a.path, line(a), order(a)).cmp(&(&b.path, line(b), order(b))));
+    Checked { skills, findings }
 }
 
 /// Checks one text, without the folder around it.
@@ -214,13 +207,6 @@ fn allowed(folder: &Path, one: bool) -> std::io::Result<Arc<[PathBuf]>> {
     let real = std::fs::canonicalize(folder)?;
     let root = if one { real.parent().unwrap_or(&real).to_owned() } else { real };
     Ok(Arc::from([root]))
-}
-
-impl Directory {
-    /// Checks the skills of this directory; see [`check`].
-    pub fn check(&self, profile: Profile, limits: &Limits) -> Result<Checked, CheckError> {
-        check(std::slice::from_ref(&self.path), profile, limits)
-    }
 }
 
 #[cfg(test)]

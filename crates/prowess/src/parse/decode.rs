@@ -53,7 +53,8 @@ fn utf8(bytes: &[u8], encoding: Encoding) -> Decoded<'_> {
 
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Decoded<'_> {
     let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
-    let text: String = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+    let text: String =
+        char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
     let bad = text.find(char::REPLACEMENT_CHARACTER);
     let invalid = bad.map(|at| Invalid {
         at,

@@ -14,7 +14,8 @@ impl Reading<'_> {
     pub(crate) fn manifest(&self, folder: Option<&str>, report: &mut Report) -> Option<Manifest> {
         let fields = self.fields.as_deref()?;
         self.note_duplicates(fields, report);
-        let mut typing = Typing { reading: self, report, manifest: Manifest::default(), usable: true };
+        let mut typing =
+            Typing { reading: self, report, manifest: Manifest::default(), usable: true };
         let mut unknown = Vec::new();
         for (number, field) in fields.iter().enumerate() {
             let first = !fields[..number].iter().any(|it| it.key == field.key);
@@ -90,8 +91,12 @@ impl Typing<'_, '_> {
 
     fn dialect(&mut self, field: &Field<'_>, dialect: &mut Dialect) -> bool {
         match &*field.key {
-            "disable-model-invocation" => set(&mut dialect.disable_model_invocation, self.bool(field)),
-            "user-invocable" | "user-invokable" => set(&mut dialect.user_invocable, self.bool(field)),
+            "disable-model-invocation" => {
+                set(&mut dialect.disable_model_invocation, self.bool(field))
+            }
+            "user-invocable" | "user-invokable" => {
+                set(&mut dialect.user_invocable, self.bool(field))
+            }
             "argument-hint" => set(&mut dialect.argument_hint, self.hint(field)),
             "when_to_use" | "when-to-use" => set(&mut dialect.when_to_use, scalar_text(field)),
             "context" => set(&mut dialect.context, scalar_text(field)),
@@ -99,8 +104,12 @@ impl Typing<'_, '_> {
             "model" => set(&mut dialect.model, scalar_text(field)),
             "effort" => set(&mut dialect.effort, scalar_text(field)),
             "hooks" => set(&mut dialect.hooks, Some(field.value.clone().into_owned())),
-            "paths" => put(&mut dialect.paths, words(&field.value, |c| c == ',' || c.is_whitespace())),
-            "requires" => put(&mut dialect.requires, words(&field.value, |c| c == ',' || c.is_whitespace())),
+            "paths" => {
+                put(&mut dialect.paths, words(&field.value, |c| c == ',' || c.is_whitespace()))
+            }
+            "requires" => {
+                put(&mut dialect.requires, words(&field.value, |c| c == ',' || c.is_whitespace()))
+            }
             "triggers" => put(&mut dialect.triggers, words(&field.value, |c| c == ',')),
             _ => false,
         }
@@ -111,7 +120,12 @@ impl Typing<'_, '_> {
             Value::Scalar(scalar) if scalar.kind() == Kind::Null => {}
             Value::Scalar(scalar) if scalar.text.contains(|c: char| c.is_control()) => {
                 let hint = "use lowercase letters and digits joined by single hyphens";
-                self.report.fatal(&rule::NAME_CHARACTERS, self.reading.at(field), "the name has control characters", hint);
+                self.report.fatal(
+                    &rule::NAME_CHARACTERS,
+                    self.reading.at(field),
+                    "the name has control characters",
+                    hint,
+                );
                 self.usable = false;
             }
             Value::Scalar(scalar) => {
@@ -121,7 +135,12 @@ impl Typing<'_, '_> {
             Value::Empty => {}
             Value::List(_) | Value::Map(_) => {
                 let hint = "write it as one text, such as `name: create-pr`";
-                self.report.fatal(&rule::NAME_NOT_TEXT, self.reading.at(field), "`name` is not text", hint);
+                self.report.fatal(
+                    &rule::NAME_NOT_TEXT,
+                    self.reading.at(field),
+                    "`name` is not text",
+                    hint,
+                );
                 self.usable = false;
             }
         }
@@ -138,7 +157,12 @@ impl Typing<'_, '_> {
             Value::Empty => {}
             Value::List(_) | Value::Map(_) => {
                 let hint = "write it as one text, in quotes if it begins with a bracket";
-                self.report.fatal(&rule::DESCRIPTION_NOT_TEXT, self.reading.at(field), "`description` is not text", hint);
+                self.report.fatal(
+                    &rule::DESCRIPTION_NOT_TEXT,
+                    self.reading.at(field),
+                    "`description` is not text",
+                    hint,
+                );
                 self.usable = false;
             }
         }
@@ -148,7 +172,8 @@ impl Typing<'_, '_> {
     fn tags(&mut self, field: &Field<'_>) -> bool {
         match &field.value {
             Value::List(items) => {
-                let texts: Option<Vec<Box<str>>> = items.iter().map(|it| it.as_text().map(Box::from)).collect();
+                let texts: Option<Vec<Box<str>>> =
+                    items.iter().map(|it| it.as_text().map(Box::from)).collect();
                 match texts {
                     Some(texts) => self.manifest.tags = texts.into_boxed_slice(),
                     None => return self.wrong(field, "a list of texts"),
@@ -157,7 +182,12 @@ impl Typing<'_, '_> {
             value if value.is_null() => {}
             _ => {
                 let hint = "write `tags: [one, two]`";
-                self.report.fatal(&rule::TAGS_NOT_LIST, self.reading.at(field), "`tags` is not a list", hint);
+                self.report.fatal(
+                    &rule::TAGS_NOT_LIST,
+                    self.reading.at(field),
+                    "`tags` is not a list",
+                    hint,
+                );
                 self.usable = false;
             }
         }
@@ -167,7 +197,8 @@ impl Typing<'_, '_> {
     fn metadata(&mut self, field: &Field<'_>) -> bool {
         match &field.value {
             Value::Map(fields) => {
-                let owned: Vec<Field<'static>> = fields.iter().map(|it| it.clone().into_owned()).collect();
+                let owned: Vec<Field<'static>> =
+                    fields.iter().map(|it| it.clone().into_owned()).collect();
                 self.manifest.metadata = owned.into_boxed_slice();
                 true
             }
@@ -186,10 +217,14 @@ impl Typing<'_, '_> {
 
     fn allowed_tools(&mut self, field: &Field<'_>) -> bool {
         let tools = match &field.value {
-            Value::Scalar(scalar) if scalar.kind() != Kind::Null => Some(AllowedTools::from_text(&scalar.text)),
+            Value::Scalar(scalar) if scalar.kind() != Kind::Null => {
+                Some(AllowedTools::from_text(&scalar.text))
+            }
             Value::List(items) => {
                 let texts: Option<Vec<&str>> = items.iter().map(Value::as_text).collect();
-                texts.map(|texts| AllowedTools(texts.into_iter().map(|it| it.trim().into()).collect()))
+                texts.map(|texts| {
+                    AllowedTools(texts.into_iter().map(|it| it.trim().into()).collect())
+                })
             }
             value if value.is_null() => Some(AllowedTools::default()),
             _ => None,
@@ -208,7 +243,11 @@ impl Typing<'_, '_> {
         true
     }
 
-    fn text(&mut self, field: &Field<'_>, place: fn(&mut Manifest) -> &mut Option<Box<str>>) -> bool {
+    fn text(
+        &mut self,
+        field: &Field<'_>,
+        place: fn(&mut Manifest) -> &mut Option<Box<str>>,
+    ) -> bool {
         match &field.value {
             Value::Scalar(scalar) => {
                 self.scalar(field, scalar);
@@ -224,7 +263,12 @@ impl Typing<'_, '_> {
         }
     }
 
-    fn word<T>(&mut self, field: &Field<'_>, read: fn(&str) -> Option<T>, place: fn(&mut Manifest) -> &mut T) -> bool {
+    fn word<T>(
+        &mut self,
+        field: &Field<'_>,
+        read: fn(&str) -> Option<T>,
+        place: fn(&mut Manifest) -> &mut T,
+    ) -> bool {
         match field.value.as_text().and_then(read) {
             Some(value) => *place(&mut self.manifest) = value,
             None if field.key == "type" => {
@@ -280,28 +324,43 @@ impl Typing<'_, '_> {
 
     fn wrong(&mut self, field: &Field<'_>, expected: &str) -> bool {
         let at = self.reading.at(field);
-        self.report.note(&rule::FIELD_TYPE, at, || format!("`{}` is not {expected}", field.key), "see the field's documentation, or take it out");
+        self.report.note(
+            &rule::FIELD_TYPE,
+            at,
+            || format!("`{}` is not {expected}", field.key),
+            "see the field's documentation, or take it out",
+        );
         false
     }
 
     /// Leaves the skill out when it has no name or description.
     fn require(&mut self, folder: Option<&str>) {
-        let line = At::line(self.reading.document.frontmatter.map_or(1, |it| it.line.saturating_sub(1).max(1)));
-        let noted = |report: &Report, rule| report.findings.iter().any(|it| std::ptr::eq(it.rule, rule));
+        let line = At::line(
+            self.reading.document.frontmatter.map_or(1, |it| it.line.saturating_sub(1).max(1)),
+        );
+        let noted =
+            |report: &Report, rule| report.findings.iter().any(|it| std::ptr::eq(it.rule, rule));
         if self.manifest.name.is_empty() && self.usable {
             match folder.filter(|it| self.report.profile == Profile::Lenient && !it.is_empty()) {
                 Some(folder) => {
                     self.manifest.name = folder.into();
-                    let message = || format!("there is no name; the folder's, `{folder}`, is taken");
+                    let message =
+                        || format!("there is no name; the folder's, `{folder}`, is taken");
                     self.report.note(&rule::NAME_MISSING, line, message, "add `name:`");
                 }
                 None => {
-                    self.report.fatal(&rule::NAME_MISSING, line, "there is no `name`", "add `name:`, the same as the folder's");
+                    self.report.fatal(
+                        &rule::NAME_MISSING,
+                        line,
+                        "there is no `name`",
+                        "add `name:`, the same as the folder's",
+                    );
                     self.usable = false;
                 }
             }
         }
-        if self.manifest.description.is_empty() && !noted(self.report, &rule::DESCRIPTION_NOT_TEXT) {
+        if self.manifest.description.is_empty() && !noted(self.report, &rule::DESCRIPTION_NOT_TEXT)
+        {
             let hint = "add `description:`, saying what the skill does and when to use it";
             self.report.fatal(&rule::DESCRIPTION_MISSING, line, "there is no `description`", hint);
             self.usable = false;
@@ -343,7 +402,9 @@ fn scalar_text(field: &Field<'_>) -> Option<Box<str>> {
 /// The texts of a list, or those of one text with separators; nothing for anything else.
 fn words(value: &Value<'_>, separates: fn(char) -> bool) -> Option<Vec<Box<str>>> {
     match value {
-        Value::List(items) => items.iter().map(|it| it.as_text().map(|text| text.trim().into())).collect(),
+        Value::List(items) => {
+            items.iter().map(|it| it.as_text().map(|text| text.trim().into())).collect()
+        }
         Value::Scalar(scalar) => {
             let parts = scalar.text.split(separates).map(str::trim);
             Some(parts.filter(|it| !it.is_empty()).map(Box::from).collect())

@@ -103,7 +103,8 @@ fn key_length(line: &str) -> Option<usize> {
     let key = &line[..colon];
     let word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let behind = line[colon + 1..].chars().next();
-    (!key.is_empty() && key.chars().all(word) && behind.is_none_or(char::is_whitespace)).then_some(colon)
+    (!key.is_empty() && key.chars().all(word) && behind.is_none_or(char::is_whitespace))
+        .then_some(colon)
 }
 
 /// An entry in quotes, with the line within it that was at fault and why.
@@ -125,7 +126,8 @@ fn fix(entry: &str) -> (String, Option<(usize, String)>) {
     if misplaced && header_only {
         return fix_nested(entry);
     }
-    let value = if misplaced { value[1..].trim_start_matches(['-', '+']).trim_start() } else { value };
+    let value =
+        if misplaced { value[1..].trim_start_matches(['-', '+']).trim_start() } else { value };
     let rest: Vec<&str> = entry.lines().skip(1).collect();
     let why = format!("the value of `{key}` is not YAML {},", reason(value, &rest));
     let mut out = format!("{key}: '{}", quote_inner(value, rest.is_empty()));
@@ -187,10 +189,20 @@ fn fix_nested(entry: &str) -> (String, Option<(usize, String)>) {
         let value = bare[head..].trim();
         if value.starts_with(['|', '>']) && value.trim_matches(['|', '>', '-', '+']).is_empty() {
             block = Some(lead.len());
-        } else if !value.is_empty() && !value.starts_with('#') && (head > 0 || !dash.is_empty()) && !readable(&format!("k: {value}\n")) {
+        } else if !value.is_empty()
+            && !value.starts_with('#')
+            && (head > 0 || !dash.is_empty())
+            && !readable(&format!("k: {value}\n"))
+        {
             let gap = if head > 0 { " " } else { "" };
-            out.push_str(&format!("{lead}{dash}{}{gap}'{}'\n", &bare[..head], quote_inner(value, true)));
-            change.get_or_insert_with(|| (number, format!("this value is not YAML {},", reason(value, &[]))));
+            out.push_str(&format!(
+                "{lead}{dash}{}{gap}'{}'\n",
+                &bare[..head],
+                quote_inner(value, true)
+            ));
+            change.get_or_insert_with(|| {
+                (number, format!("this value is not YAML {},", reason(value, &[])))
+            });
             continue;
         }
         out.push_str(&format!("{lead}{content}\n"));
@@ -205,11 +217,18 @@ fn rescue(text: &str) -> Option<Vec<Field<'static>>> {
     for entry in entries(text) {
         let first = entry.lines().next().unwrap_or_default();
         let key = key_length(first).map_or("", |colon| &first[..colon]);
-        if matches!(key, "name" | "description") && !rescued.iter().any(|it: &Field<'_>| it.key == key) {
+        if matches!(key, "name" | "description")
+            && !rescued.iter().any(|it: &Field<'_>| it.key == key)
+        {
             let value = first[key.len() + 1..].trim();
             let value = value.trim_start_matches(['|', '>', '-', '+']).trim();
-            let rest = entry.lines().skip(1).map(str::trim).filter(|it| key == "description" && !it.is_empty());
-            let words: Vec<&str> = std::iter::once(value).chain(rest).filter(|it| !it.is_empty()).collect();
+            let rest = entry
+                .lines()
+                .skip(1)
+                .map(str::trim)
+                .filter(|it| key == "description" && !it.is_empty());
+            let words: Vec<&str> =
+                std::iter::once(value).chain(rest).filter(|it| !it.is_empty()).collect();
             let joined = words.join(" ");
             let text = joined.trim_matches(['"', '\'']).replace(['\t', '\0'], " ");
             let placeholder = key == "name" && text.starts_with(['[', '{']);

@@ -18,7 +18,8 @@ pub(super) fn read(text: &str) -> Result<Vec<Field<'_>>, Fault> {
     options.disallow_directives = true;
     options.flow_nesting_limit = MAX_DEPTH;
     options.block_nesting_limit = MAX_DEPTH;
-    let mut reader = Reader { parser: Parser::new_from_str_with_options(text, options), text, nodes: 0 };
+    let mut reader =
+        Reader { parser: Parser::new_from_str_with_options(text, options), text, nodes: 0 };
     loop {
         match reader.next()? {
             (Event::StreamStart | Event::DocumentStart(..), _) => {}
@@ -56,12 +57,20 @@ impl<'t> Reader<'t> {
         match self.next()? {
             (Event::DocumentEnd, _) => self.end(),
             (Event::StreamEnd, _) => Ok(()),
-            (_, span) => Err(Fault::Invalid { line: span.start.line(), what: "a second document".to_owned() }),
+            (_, span) => Err(Fault::Invalid {
+                line: span.start.line(),
+                what: "a second document".to_owned(),
+            }),
         }
     }
 
     /// The value that an event begins, and the bytes it stands in.
-    fn node(&mut self, event: Event<'t>, span: Span, depth: usize) -> Result<(Value<'t>, Span), Fault> {
+    fn node(
+        &mut self,
+        event: Event<'t>,
+        span: Span,
+        depth: usize,
+    ) -> Result<(Value<'t>, Span), Fault> {
         let line = span.start.line();
         self.nodes += 1;
         if self.nodes > MAX_NODES {
@@ -81,7 +90,9 @@ impl<'t> Reader<'t> {
                 let mut items = Vec::new();
                 loop {
                     match self.next()? {
-                        (Event::SequenceEnd, end) => return Ok((Value::List(items), whole(span, end))),
+                        (Event::SequenceEnd, end) => {
+                            return Ok((Value::List(items), whole(span, end)));
+                        }
                         (event, span) => items.push(self.node(event, span, depth + 1)?.0),
                     }
                 }
@@ -91,7 +102,9 @@ impl<'t> Reader<'t> {
                 let mut fields = Vec::new();
                 loop {
                     match self.next()? {
-                        (Event::MappingEnd, end) => return Ok((Value::Map(fields), whole(span, end))),
+                        (Event::MappingEnd, end) => {
+                            return Ok((Value::Map(fields), whole(span, end)));
+                        }
                         (event, span) => fields.push(self.field(event, span, depth)?),
                     }
                 }
@@ -100,7 +113,12 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn field(&mut self, event: Event<'t>, key_span: Span, depth: usize) -> Result<Field<'t>, Fault> {
+    fn field(
+        &mut self,
+        event: Event<'t>,
+        key_span: Span,
+        depth: usize,
+    ) -> Result<Field<'t>, Fault> {
         let line = key_span.start.line();
         let Value::Scalar(key) = self.node(event, key_span, depth + 1)?.0 else {
             return Err(Fault::Invalid { line, what: "a collection as a key".to_owned() });

@@ -48,9 +48,18 @@ pub struct Folder {
 
 impl Folder {
     /// Opens a directory; a link may lead anywhere into `allowed`.
-    pub(crate) fn open(scope: Scope, path: PathBuf, allowed: Arc<[PathBuf]>, limits: &Limits) -> io::Result<Self> {
+    pub(crate) fn open(
+        scope: Scope,
+        path: PathBuf,
+        allowed: Arc<[PathBuf]>,
+        limits: &Limits,
+    ) -> io::Result<Self> {
         let real = std::fs::canonicalize(&path)?;
-        let directory = rustix::fs::open(&real, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let directory = rustix::fs::open(
+            &real,
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
         Ok(Self { scope, path, real, allowed, directory, limit: limits.max_document_size })
     }
 
@@ -77,7 +86,11 @@ impl Folder {
     /// The real path behind a link, if it lies inside the configured directories.
     fn contained(&self, path: &Path) -> Result<PathBuf, Trouble> {
         let real = std::fs::canonicalize(path).map_err(Trouble::Io)?;
-        if self.allowed.iter().any(|it| real.starts_with(it)) { Ok(real) } else { Err(Trouble::Escapes(real)) }
+        if self.allowed.iter().any(|it| real.starts_with(it)) {
+            Ok(real)
+        } else {
+            Err(Trouble::Escapes(real))
+        }
     }
 }
 
@@ -103,10 +116,15 @@ impl Source for Folder {
     fn visit(&self, folder: &Path, limits: &Limits) -> Visit {
         let mut findings = Vec::new();
         let mut linked = false;
-        let what = self.look(folder, limits, &mut linked, &mut findings).unwrap_or_else(|trouble| {
-            findings.extend(finding(&self.path.join(folder), &rule::DIRECTORY_UNREADABLE, trouble));
-            What::Nothing
-        });
+        let what =
+            self.look(folder, limits, &mut linked, &mut findings).unwrap_or_else(|trouble| {
+                findings.extend(finding(
+                    &self.path.join(folder),
+                    &rule::DIRECTORY_UNREADABLE,
+                    trouble,
+                ));
+                What::Nothing
+            });
         Visit { what, linked, findings }
     }
 
@@ -131,7 +149,9 @@ impl Folder {
         *by_link = linked.is_some();
         let mut entries = list(directory)?;
         let Some(name) = document(&entries.names) else {
-            let is_folder = |it: &Entry| matches!(it.kind, FileType::Directory | FileType::Symlink | FileType::Unknown);
+            let is_folder = |it: &Entry| {
+                matches!(it.kind, FileType::Directory | FileType::Symlink | FileType::Unknown)
+            };
             let names = entries.names.iter().filter(|it| is_folder(it) && !is_skipped(&it.name));
             let mut folders: Vec<PathBuf> = names.map(|it| folder.join(&*it.name)).collect();
             // Comparing paths part by part would take longer than reading them.
@@ -152,11 +172,18 @@ impl Folder {
                 &rule::FILE_NAME,
                 Severity::Warning,
                 &path,
-                "the file is not called exactly `SKILL.md`; some clients will not find it".to_owned(),
+                "the file is not called exactly `SKILL.md`; some clients will not find it"
+                    .to_owned(),
                 "rename it to `SKILL.md`",
             ));
         }
-        let mut walk = Walk { folder: self, skill: path.parent().unwrap_or(&path), limits, findings, resources: Vec::new() };
+        let mut walk = Walk {
+            folder: self,
+            skill: path.parent().unwrap_or(&path),
+            limits,
+            findings,
+            resources: Vec::new(),
+        };
         walk.entries(&entries, "", 0);
         let mut resources = walk.resources;
         resources.sort_unstable_by(|a, b| a.path.cmp(&b.path));
@@ -170,9 +197,20 @@ impl Folder {
     }
 
     /// The beginning of a `SKILL.md`.
-    fn head(&self, directory: BorrowedFd<'_>, entry: &Entry, path: &Path, limits: &Limits) -> Result<Head, Trouble> {
+    fn head(
+        &self,
+        directory: BorrowedFd<'_>,
+        entry: &Entry,
+        path: &Path,
+        limits: &Limits,
+    ) -> Result<Head, Trouble> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let (file, real) = match rustix::fs::openat(directory, &*entry.name, flags | OFlags::NOFOLLOW, Mode::empty()) {
+        let (file, real) = match rustix::fs::openat(
+            directory,
+            &*entry.name,
+            flags | OFlags::NOFOLLOW,
+            Mode::empty(),
+        ) {
             Ok(file) => (file, None),
             Err(Errno::LOOP) => {
                 let real = self.contained(path)?;
@@ -240,7 +278,8 @@ fn list(directory: OwnedFd) -> Result<Entries, Trouble> {
 fn document(names: &[Entry]) -> Option<usize> {
     let exact = names.iter().position(|it| &*it.name == "SKILL.md");
     exact.or_else(|| {
-        let spelt = names.iter().enumerate().filter(|it| it.1.name.eq_ignore_ascii_case("SKILL.md"));
+        let spelt =
+            names.iter().enumerate().filter(|it| it.1.name.eq_ignore_ascii_case("SKILL.md"));
         spelt.min_by(|a, b| a.1.name.cmp(&b.1.name)).map(|it| it.0)
     })
 }
@@ -262,18 +301,33 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn entries(&mut self, entries: &Entries, prefix: &str, depth: usize) {
         for entry in &entries.names {
-            if matches!(&*entry.name, ".git" | "node_modules") || self.resources.len() >= MAX_FILES {
+            if matches!(&*entry.name, ".git" | "node_modules") || self.resources.len() >= MAX_FILES
+            {
                 continue;
             }
-            let path = if prefix.is_empty() { entry.name.to_string() } else { format!("{prefix}/{}", entry.name) };
+            let path = if prefix.is_empty() {
+                entry.name.to_string()
+            } else {
+                format!("{prefix}/{}", entry.name)
+            };
             let directory = entries.directory.fd().map_err(Trouble::from);
             if let Err(trouble) = directory.and_then(|it| self.entry(it, entry, &path, depth)) {
-                self.findings.extend(finding(&self.skill.join(&path), &rule::FILE_UNREADABLE, trouble));
+                self.findings.extend(finding(
+                    &self.skill.join(&path),
+                    &rule::FILE_UNREADABLE,
+                    trouble,
+                ));
             }
         }
     }
 
-    fn entry(&mut self, directory: BorrowedFd<'_>, entry: &Entry, path: &str, depth: usize) -> Result<(), Trouble> {
+    fn entry(
+        &mut self,
+        directory: BorrowedFd<'_>,
+        entry: &Entry,
+        path: &str,
+        depth: usize,
+    ) -> Result<(), Trouble> {
         let mut kind = entry.kind;
         let mut stat = None;
         if matches!(kind, FileType::Unknown | FileType::RegularFile) {
@@ -299,7 +353,13 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn folder(&mut self, directory: BorrowedFd<'_>, name: &str, path: &str, depth: usize) -> Result<(), Trouble> {
+    fn folder(
+        &mut self,
+        directory: BorrowedFd<'_>,
+        name: &str,
+        path: &str,
+        depth: usize,
+    ) -> Result<(), Trouble> {
         if depth == super::MAX_DEPTH {
             self.findings.push(Finding::about(
                 &rule::TOO_DEEP,
@@ -358,19 +418,26 @@ impl Walk<'_> {
 
 /// Whether a file is text, where its ending tells.
 fn text_by_name(path: &str) -> Option<bool> {
-    let ending = path.rsplit('/').next().and_then(|file| file.rsplit_once('.')).map(|it| it.1.to_ascii_lowercase());
+    let ending = path
+        .rsplit('/')
+        .next()
+        .and_then(|file| file.rsplit_once('.'))
+        .map(|it| it.1.to_ascii_lowercase());
     match ending.as_deref()? {
-        "md" | "txt" | "sh" | "bash" | "py" | "js" | "mjs" | "ts" | "json" | "yml" | "yaml" | "toml" | "html"
-        | "css" | "xml" | "csv" | "rs" | "go" | "rb" | "sql" | "svg" | "ini" | "cfg" => Some(true),
-        "png" | "jpg" | "jpeg" | "gif" | "webp" | "ico" | "pdf" | "zip" | "gz" | "tar" | "xz" | "zst" | "ttf"
-        | "otf" | "woff" | "woff2" | "docx" | "xlsx" | "pptx" | "pyc" | "so" | "wasm" | "mp3" | "mp4" => Some(false),
+        "md" | "txt" | "sh" | "bash" | "py" | "js" | "mjs" | "ts" | "json" | "yml" | "yaml"
+        | "toml" | "html" | "css" | "xml" | "csv" | "rs" | "go" | "rb" | "sql" | "svg" | "ini"
+        | "cfg" => Some(true),
+        "png" | "jpg" | "jpeg" | "gif" | "webp" | "ico" | "pdf" | "zip" | "gz" | "tar" | "xz"
+        | "zst" | "ttf" | "otf" | "woff" | "woff2" | "docx" | "xlsx" | "pptx" | "pyc" | "so"
+        | "wasm" | "mp3" | "mp4" => Some(false),
         _ => None,
     }
 }
 
 fn modified(stat: &Stat) -> Option<SystemTime> {
     let seconds = u64::try_from(stat.st_mtime).ok()?;
-    SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, u32::try_from(stat.st_mtime_nsec).ok()?))
+    SystemTime::UNIX_EPOCH
+        .checked_add(Duration::new(seconds, u32::try_from(stat.st_mtime_nsec).ok()?))
 }
 
 fn has_closing(head: &[u8]) -> bool {
@@ -406,6 +473,12 @@ fn read_all(path: &Path, allowed: &[PathBuf], limit: u64) -> Result<Vec<u8>, Rea
     Ok(bytes)
 }
 
+/// Reads an ordinary file of at most a mebibyte, to show lines of it.
+pub(super) fn read_for_display(path: &Path) -> Option<Vec<u8>> {
+    let everywhere = [PathBuf::from("/")];
+    read_all(path, &everywhere, 1024 * 1024).ok()
+}
+
 /// Opens an ordinary file that lies inside `allowed` once every link is resolved.
 ///
 /// The resolved path is opened without following any link, so that one swapped in meanwhile leads
@@ -426,7 +499,8 @@ fn open_contained(path: &Path, allowed: &[PathBuf]) -> Result<File, ReadError> {
 
 /// Opens a path that holds no link; a link that has come since is an error.
 fn open_real(path: &Path) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let flags =
+        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{CWD, ResolveFlags};
@@ -447,7 +521,9 @@ fn finding(path: &Path, unreadable: &'static Rule, trouble: Trouble) -> Option<F
     let weight = if document { Severity::Error } else { Severity::Warning };
     Some(match trouble {
         // It was there a moment ago: nobody misses it.
-        Trouble::Io(error) if error.kind() == io::ErrorKind::NotFound && !is_link(path) => return None,
+        Trouble::Io(error) if error.kind() == io::ErrorKind::NotFound && !is_link(path) => {
+            return None;
+        }
         Trouble::Io(error) if error.kind() == io::ErrorKind::NotFound => Finding::about(
             &rule::LINK_BROKEN,
             weight,
@@ -455,13 +531,15 @@ fn finding(path: &Path, unreadable: &'static Rule, trouble: Trouble) -> Option<F
             "the link leads nowhere".to_owned(),
             "remove the link or restore what it leads to",
         ),
-        Trouble::Io(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => Finding::about(
-            &rule::LINK_BROKEN,
-            weight,
-            path,
-            "the link leads back to itself".to_owned(),
-            "remove the link",
-        ),
+        Trouble::Io(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+            Finding::about(
+                &rule::LINK_BROKEN,
+                weight,
+                path,
+                "the link leads back to itself".to_owned(),
+                "remove the link",
+            )
+        }
         // A file in a directory of skills is nothing to report.
         Trouble::Io(error) if error.kind() == io::ErrorKind::NotADirectory => return None,
         Trouble::Io(error) => Finding::about(
@@ -499,7 +577,10 @@ fn finding(path: &Path, unreadable: &'static Rule, trouble: Trouble) -> Option<F
 fn lower(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
-    text.chars().enumerate().map(|(at, c)| if at == 0 { c.to_ascii_lowercase() } else { c }).collect()
+    text.chars()
+        .enumerate()
+        .map(|(at, c)| if at == 0 { c.to_ascii_lowercase() } else { c })
+        .collect()
 }
 
 fn is_link(path: &Path) -> bool {

@@ -49,9 +49,12 @@ impl Source for Memory {
     fn visit(&self, folder: &Path, limits: &Limits) -> Visit {
         let Some(head) = self.files.get(&folder.join("SKILL.md")) else {
             let inside = self.files.keys().filter_map(|it| it.strip_prefix(folder).ok());
-            let names = inside.filter(|it| it.components().count() > 1).filter_map(|it| it.iter().next());
-            let mut folders: Vec<PathBuf> =
-                names.filter(|it| !it.as_encoded_bytes().starts_with(b".")).map(|it| folder.join(it)).collect();
+            let names =
+                inside.filter(|it| it.components().count() > 1).filter_map(|it| it.iter().next());
+            let mut folders: Vec<PathBuf> = names
+                .filter(|it| !it.as_encoded_bytes().starts_with(b"."))
+                .map(|it| folder.join(it))
+                .collect();
             folders.dedup();
             return Visit { what: What::Folders(folders), linked: false, findings: Vec::new() };
         };
@@ -103,7 +106,10 @@ pub(super) fn too_large(path: &Path, size: u64, limits: &Limits) -> Finding {
         &rule::RESOURCE_TOO_LARGE,
         Severity::Warning,
         path,
-        format!("the resource has {size} bytes, more than {}, and is left out", limits.max_file_size),
+        format!(
+            "the resource has {size} bytes, more than {}, and is left out",
+            limits.max_file_size
+        ),
         "make it smaller, or raise `max_file_size`",
     )
 }

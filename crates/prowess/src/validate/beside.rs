@@ -16,15 +16,30 @@ use crate::{
 const MAX_FILES: usize = 512;
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-pub(super) fn rules(source: &dyn Source, found: &Found, reading: &Reading<'_>, limits: &Limits, report: &mut Report) {
+pub(super) fn rules(
+    source: &dyn Source,
+    found: &Found,
+    reading: &Reading<'_>,
+    limits: &Limits,
+    report: &mut Report,
+) {
     let total = found.size + found.resources.iter().map(|it| it.size).sum::<u64>();
     if total > limits.max_skill_size {
         let message = format!("the skill has {total} bytes, more than {}", limits.max_skill_size);
-        report.note(&rule::SKILL_TOO_LARGE, At::FILE, || message, "make it smaller, or raise `max_skill_size`");
+        report.note(
+            &rule::SKILL_TOO_LARGE,
+            At::FILE,
+            || message,
+            "make it smaller, or raise `max_skill_size`",
+        );
     }
     let files = found.resources.len() + 1;
     if files > MAX_FILES || total > MAX_BYTES {
-        let message = || format!("the skill has {files} files and {total} bytes; MCP hosts need to accept only {MAX_FILES} and {MAX_BYTES}");
+        let message = || {
+            format!(
+                "the skill has {files} files and {total} bytes; MCP hosts need to accept only {MAX_FILES} and {MAX_BYTES}"
+            )
+        };
         report.note(&rule::SKILL_TOO_MANY_FILES, At::FILE, message, "leave out what is not needed");
     }
     let body = reading.document.body;
@@ -54,7 +69,9 @@ pub(super) fn rules(source: &dyn Source, found: &Found, reading: &Reading<'_>, l
 fn exists(found: &Found, path: &str) -> bool {
     let folder = format!("{path}/");
     let skill = found.path.file_name().is_some_and(|it| it.to_string_lossy() == *path);
-    skill || path.is_empty() || found.resources.iter().any(|it| *it.path == *path || it.path.starts_with(&folder))
+    skill
+        || path.is_empty()
+        || found.resources.iter().any(|it| *it.path == *path || it.path.starts_with(&folder))
 }
 
 /// References that lead to further references, which a model may not follow.
@@ -67,13 +84,24 @@ fn chains(source: &dyn Source, found: &Found, linked: &BTreeSet<String>, report:
         let text = String::from_utf8_lossy(&bytes);
         let folder = path.rsplit_once('/').map_or("", |it| it.0);
         let deeper = links(&text).find_map(|link| {
-            let joined = if folder.is_empty() { link.target.to_owned() } else { format!("{folder}/{}", link.target) };
+            let joined = if folder.is_empty() {
+                link.target.to_owned()
+            } else {
+                format!("{folder}/{}", link.target)
+            };
             let target = normal(&joined)?;
-            (target.ends_with(".md") && !linked.contains(&target) && exists(found, &target)).then_some(target)
+            (target.ends_with(".md") && !linked.contains(&target) && exists(found, &target))
+                .then_some(target)
         });
         if let Some(target) = deeper {
-            let message = || format!("`{path}` links on to `{target}`, which the instructions do not name");
-            report.note(&rule::REFERENCE_CHAIN, At::FILE, message, "link to it from the instructions as well");
+            let message =
+                || format!("`{path}` links on to `{target}`, which the instructions do not name");
+            report.note(
+                &rule::REFERENCE_CHAIN,
+                At::FILE,
+                message,
+                "link to it from the instructions as well",
+            );
         }
     }
 }
@@ -81,7 +109,11 @@ fn chains(source: &dyn Source, found: &Found, linked: &BTreeSet<String>, report:
 /// `evals/evals.json` in either of the spellings that are in use.
 fn evals(source: &dyn Source, found: &Found, report: &mut Report) {
     let known = found.resources.iter().any(|it| &*it.path == "evals/evals.json");
-    let Some(bytes) = known.then(|| source.read_beside(&found.path, "evals/evals.json").ok()).flatten() else { return };
+    let Some(bytes) =
+        known.then(|| source.read_beside(&found.path, "evals/evals.json").ok()).flatten()
+    else {
+        return;
+    };
     let fault = match serde_json::from_slice::<Json>(&bytes) {
         Err(error) => Some(format!("`evals/evals.json` is not JSON: {error}")),
         Ok(json) => {
@@ -96,7 +128,12 @@ fn evals(source: &dyn Source, found: &Found, report: &mut Report) {
         }
     };
     if let Some(message) = fault {
-        report.note(&rule::EVALS, At::FILE, || message, "see the specification's guide to evaluations");
+        report.note(
+            &rule::EVALS,
+            At::FILE,
+            || message,
+            "see the specification's guide to evaluations",
+        );
     }
 }
 
@@ -141,7 +178,10 @@ fn links(text: &str) -> impl Iterator<Item = Link<'_>> {
         while at < bytes.len() {
             if bytes[at] == b'`' {
                 in_code = !in_code;
-            } else if !in_code && content[at..].is_char_boundary(0) && bytes[at..].starts_with(b"](") {
+            } else if !in_code
+                && content[at..].is_char_boundary(0)
+                && bytes[at..].starts_with(b"](")
+            {
                 let start = at + 2;
                 let rest = &content[start..];
                 let end = rest.find([')', ' ', '#']).unwrap_or(rest.len());
@@ -158,7 +198,13 @@ fn links(text: &str) -> impl Iterator<Item = Link<'_>> {
 
 /// Whether a link's target is meant as a file: not an address, and with a folder or an ending.
 fn is_file(target: &str) -> bool {
-    let scheme = target.split_once(':').is_some_and(|it| it.0.chars().all(|c| c.is_ascii_alphanumeric() || c == '+'));
+    let scheme = target
+        .split_once(':')
+        .is_some_and(|it| it.0.chars().all(|c| c.is_ascii_alphanumeric() || c == '+'));
     let placeholder = target.contains(['{', '$', '%', '*', '…']);
-    !target.is_empty() && !scheme && !target.starts_with("//") && !placeholder && target.contains(['/', '.'])
+    !target.is_empty()
+        && !scheme
+        && !target.starts_with("//")
+        && !placeholder
+        && target.contains(['/', '.'])
 }

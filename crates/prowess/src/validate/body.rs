@@ -15,7 +15,12 @@ const MAX_TOKENS: usize = 5000;
 pub(super) fn rules(reading: &Reading<'_>, manifest: Option<&Manifest>, report: &mut Report) {
     let body = reading.document.body;
     if body.text.trim().is_empty() {
-        report.note(&rule::BODY_EMPTY, At::line(body.line), || "there are no instructions".to_owned(), "say how the job is done");
+        report.note(
+            &rule::BODY_EMPTY,
+            At::line(body.line),
+            || "there are no instructions".to_owned(),
+            "say how the job is done",
+        );
     }
     let lines = body.text.lines().count();
     let tokens = estimate(body.text);
@@ -39,10 +44,16 @@ pub(super) fn rules(reading: &Reading<'_>, manifest: Option<&Manifest>, report: 
         }
     }
     let kind = manifest.map_or(Type::Instruction, |it| it.kind);
-    let executed = definition(kind, body.text).map(drop).and_then(|()| parameters(body.text).map(drop));
+    let executed =
+        definition(kind, body.text).map(drop).and_then(|()| parameters(body.text).map(drop));
     if let Err(error) = executed {
         let at = At::line(body.line + error.line - 1);
-        report.note(&rule::DEFINITION, at, || error.message, "see the page of this rule for the form");
+        report.note(
+            &rule::DEFINITION,
+            at,
+            || error.message,
+            "see the page of this rule for the form",
+        );
     }
 }
 

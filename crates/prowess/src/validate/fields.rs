@@ -10,7 +10,8 @@ use crate::{
     skill::Manifest,
 };
 
-const SPECIFIED: &[&str] = &["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
+const SPECIFIED: &[&str] =
+    &["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
 
 /// Fields that single clients have added, and who reads them.
 const VENDOR: &[(&str, &str)] = &[
@@ -46,7 +47,12 @@ const MAX_COMPATIBILITY: usize = 500;
 const SHORTEST_LIST: usize = 250;
 
 /// Every rule about fields; `folder` is the name of the folder where it is known.
-pub(crate) fn fields(reading: &Reading<'_>, manifest: Option<&Manifest>, folder: Option<&str>, report: &mut Report) {
+pub(crate) fn fields(
+    reading: &Reading<'_>,
+    manifest: Option<&Manifest>,
+    folder: Option<&str>,
+    report: &mut Report,
+) {
     let Some(fields) = reading.fields.as_deref() else { return };
     unknown(reading, fields, report);
     for field in fields {
@@ -67,7 +73,12 @@ pub(crate) fn fields(reading: &Reading<'_>, manifest: Option<&Manifest>, folder:
             "when_to_use" => comment(reading, field, report),
             "compatibility" => compatibility(&field.value, at, report),
             "license" if matches!(field.value, Value::List(_) | Value::Map(_)) => {
-                report.note(&rule::LICENSE_NOT_TEXT, at, || "`license` is not text".to_owned(), "name the license, such as `MIT`");
+                report.note(
+                    &rule::LICENSE_NOT_TEXT,
+                    at,
+                    || "`license` is not text".to_owned(),
+                    "name the license, such as `MIT`",
+                );
             }
             "metadata" => metadata(reading, field, report),
             "allowed-tools" => allowed_tools(&field.value, at, report),
@@ -80,18 +91,28 @@ pub(crate) fn fields(reading: &Reading<'_>, manifest: Option<&Manifest>, folder:
 }
 
 fn text<'f>(field: &'f Field<'_>) -> Option<&'f str> {
-    if field.value.is_null() { None } else { field.value.as_text().filter(|it| !it.trim().is_empty()) }
+    if field.value.is_null() {
+        None
+    } else {
+        field.value.as_text().filter(|it| !it.trim().is_empty())
+    }
 }
 
 fn unknown(reading: &Reading<'_>, fields: &[Field<'_>], report: &mut Report) {
-    let others: Vec<&Field<'_>> = fields.iter().filter(|it| !SPECIFIED.contains(&&*it.key)).collect();
+    let others: Vec<&Field<'_>> =
+        fields.iter().filter(|it| !SPECIFIED.contains(&&*it.key)).collect();
     if report.profile == Profile::Reference {
         let Some(first) = others.first() else { return };
         let mut names: Vec<&str> = others.iter().map(|it| &*it.key).collect();
         names.sort_unstable();
         names.dedup();
         let message = || format!("fields that are not in the specification: {}", names.join(", "));
-        report.note(&rule::UNKNOWN_FIELD, At::line(reading.line(first)), message, "move them under `metadata`");
+        report.note(
+            &rule::UNKNOWN_FIELD,
+            At::line(reading.line(first)),
+            message,
+            "move them under `metadata`",
+        );
         return;
     }
     for field in others {
@@ -100,7 +121,11 @@ fn unknown(reading: &Reading<'_>, fields: &[Field<'_>], report: &mut Report) {
             Some((key, clients)) => report.note(
                 &rule::VENDOR_FIELD,
                 at,
-                || format!("`{key}` is read by {clients}; others ignore it, and some uploads refuse it"),
+                || {
+                    format!(
+                        "`{key}` is read by {clients}; others ignore it, and some uploads refuse it"
+                    )
+                },
                 "leave it if the skill is for those",
             ),
             None => report.note(
@@ -116,10 +141,20 @@ fn unknown(reading: &Reading<'_>, fields: &[Field<'_>], report: &mut Report) {
 fn description(text: &str, at: At, report: &mut Report) {
     let length = text.chars().count();
     if length > MAX_DESCRIPTION {
-        let message = || format!("the description has {length} characters, more than {MAX_DESCRIPTION}");
-        report.note(&rule::DESCRIPTION_TOO_LONG, at, message, "say what it does and when to use it; the rest belongs below");
+        let message =
+            || format!("the description has {length} characters, more than {MAX_DESCRIPTION}");
+        report.note(
+            &rule::DESCRIPTION_TOO_LONG,
+            at,
+            message,
+            "say what it does and when to use it; the rest belongs below",
+        );
     } else if length > SHORTEST_LIST {
-        let message = || format!("the description has {length} characters; some clients list only the first {SHORTEST_LIST}");
+        let message = || {
+            format!(
+                "the description has {length} characters; some clients list only the first {SHORTEST_LIST}"
+            )
+        };
         report.note(&rule::DESCRIPTION_CUT, at, message, "put what matters most first");
     }
     if text.contains(['<', '>']) {
@@ -133,13 +168,18 @@ fn compatibility(value: &Value<'_>, at: At, report: &mut Report) {
     let message = match value {
         Value::List(_) | Value::Map(_) => "`compatibility` is not text".to_owned(),
         Value::Empty | Value::Scalar(_) => {
-            let length = value.as_text().filter(|_| !value.is_null()).map_or(0, |it| it.trim().chars().count());
+            let length = value
+                .as_text()
+                .filter(|_| !value.is_null())
+                .map_or(0, |it| it.trim().chars().count());
             match length {
                 1..=MAX_COMPATIBILITY => return,
                 // The reference library takes an empty one.
                 0 if report.profile == Profile::Reference => return,
                 0 => "`compatibility` is empty".to_owned(),
-                _ => format!("`compatibility` has {length} characters, more than {MAX_COMPATIBILITY}"),
+                _ => format!(
+                    "`compatibility` has {length} characters, more than {MAX_COMPATIBILITY}"
+                ),
             }
         }
     };
@@ -154,15 +194,26 @@ fn metadata(reading: &Reading<'_>, field: &Field<'_>, report: &mut Report) {
             Value::List(_) | Value::Map(_) => report.note(
                 &rule::METADATA_NESTED,
                 at,
-                || format!("the value of `metadata.{}` is not text; some clients then drop the skill", nested.key),
+                || {
+                    format!(
+                        "the value of `metadata.{}` is not text; some clients then drop the skill",
+                        nested.key
+                    )
+                },
                 "write it as one quoted text",
             ),
-            Value::Scalar(scalar) if !matches!(scalar.kind(), Kind::Text | Kind::Null) => report.note(
-                &rule::SCALAR_NOT_TEXT,
-                at,
-                || format!("the value of `metadata.{}` is not text to every reader: `{}`", nested.key, scalar.text),
-                "put it in quotes",
-            ),
+            Value::Scalar(scalar) if !matches!(scalar.kind(), Kind::Text | Kind::Null) => report
+                .note(
+                    &rule::SCALAR_NOT_TEXT,
+                    at,
+                    || {
+                        format!(
+                            "the value of `metadata.{}` is not text to every reader: `{}`",
+                            nested.key, scalar.text
+                        )
+                    },
+                    "put it in quotes",
+                ),
             Value::Scalar(_) | Value::Empty => {}
         }
     }
@@ -204,14 +255,25 @@ fn comment(reading: &Reading<'_>, field: &Field<'_>, report: &mut Report) {
         report.note(
             &rule::COMMENT_CUT,
             reading.at(field),
-            || format!("the value of `{}` ends before `{}`, which YAML takes for a comment", field.key, behind.trim()),
+            || {
+                format!(
+                    "the value of `{}` ends before `{}`, which YAML takes for a comment",
+                    field.key,
+                    behind.trim()
+                )
+            },
             "put the whole value in quotes",
         );
     }
 }
 
 /// Text that a template left for the author to fill in.
-fn placeholder(manifest: &Manifest, reading: &Reading<'_>, fields: &[Field<'_>], report: &mut Report) {
+fn placeholder(
+    manifest: &Manifest,
+    reading: &Reading<'_>,
+    fields: &[Field<'_>],
+    report: &mut Report,
+) {
     for (key, text) in [("name", &manifest.name), ("description", &manifest.description)] {
         let left = text.contains("{{") || text.contains("TODO") || text.starts_with('[');
         let field = fields.iter().find(|it| it.key == key).filter(|_| left);

@@ -28,25 +28,44 @@ pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Repor
         report.note(&rule::NAME_EDGE, at, message, hint);
     }
     if normal.contains("--") {
-        report.note(&rule::NAME_HYPHENS, at, || format!("the name `{normal}` has two hyphens in a row"), hint);
+        report.note(
+            &rule::NAME_HYPHENS,
+            at,
+            || format!("the name `{normal}` has two hyphens in a row"),
+            hint,
+        );
     }
     let marks = report.profile == Profile::Lenient;
     let allowed = |c: char| c.is_alphanumeric() || c == '-' || (marks && is_combining_mark(c));
     if let Some(odd) = normal.chars().find(|c| !allowed(*c)) {
-        let message = || format!("the name `{normal}` has a character that is not allowed: `{odd}`");
+        let message =
+            || format!("the name `{normal}` has a character that is not allowed: `{odd}`");
         report.note(&rule::NAME_CHARACTERS, at, message, hint);
     }
     if let Some(folder) = folder.filter(|it| it.nfkc().collect::<String>() != normal) {
         let message = || format!("the name `{normal}` is not that of its folder, `{folder}`");
-        report.note(&rule::NAME_FOLDER, at, message, "rename the folder or the skill: most clients go by one of them");
+        report.note(
+            &rule::NAME_FOLDER,
+            at,
+            message,
+            "rename the folder or the skill: most clients go by one of them",
+        );
     }
     if !normal.is_ascii() {
-        let message = || format!("the name `{normal}` has characters beyond ASCII, which most clients refuse");
+        let message = || {
+            format!("the name `{normal}` has characters beyond ASCII, which most clients refuse")
+        };
         report.note(&rule::NAME_NOT_ASCII, at, message, "use `a` to `z`, digits and hyphens");
     }
     if let Some(word) = ["claude", "anthropic"].iter().find(|it| normal.contains(**it)) {
-        let message = || format!("the name has the word `{word}`, which uploads to the Claude API refuse");
-        report.note(&rule::NAME_RESERVED, at, message, "choose another name if it is to be uploaded");
+        let message =
+            || format!("the name has the word `{word}`, which uploads to the Claude API refuse");
+        report.note(
+            &rule::NAME_RESERVED,
+            at,
+            message,
+            "choose another name if it is to be uploaded",
+        );
     }
     if is_reserved_on_windows(&normal) {
         let message = || format!("a folder cannot be called `{normal}` on Windows");

@@ -1,0 +1,98 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use prowess::Profile;
+
+use crate::commands::{check, list, new, read, show};
+
+/// Skills for agents: find them, check them, read them
+#[derive(Debug, Parser)]
+#[command(name = "prowess", version, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    List(list::Args),
+    Check(check::Args),
+    Show(show::Args),
+    Read(read::Args),
+    New(new::Args),
+}
+
+/// What every command takes, before or behind its name.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// A directory that holds skills; may be given several times, the first is taken first
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Where to look")]
+    pub(crate) dir: Vec<PathBuf>,
+    /// The directories of a client, such as `claude` or `agents`; may be given several times
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Where to look")]
+    pub(crate) preset: Vec<String>,
+    /// Where relative directories begin
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Where to look")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// How many folders deep skills may lie below a directory, 1 to 6
+    #[arg(long, global = true, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=6), help_heading = "Where to look")]
+    pub(crate) depth: u8,
+    /// Take only the skill of this name; may be given several times
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Where to look")]
+    pub(crate) include: Vec<String>,
+    /// Leave out the skill of this name; may be given several times
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Where to look")]
+    pub(crate) exclude: Vec<String>,
+    /// The largest resource in bytes [default: 102400]
+    #[arg(long, global = true, value_name = "BYTES", help_heading = "Where to look")]
+    pub(crate) max_file_size: Option<u64>,
+    /// The largest skill in bytes, all files together [default: 512000]
+    #[arg(long, global = true, value_name = "BYTES", help_heading = "Where to look")]
+    pub(crate) max_skill_size: Option<u64>,
+    /// Whose rules hold
+    #[arg(long, global = true, value_enum, value_name = "PROFILE", default_value_t = ProfileName::Spec)]
+    pub(crate) profile: ProfileName,
+    /// Print one JSON document
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// When to use colours
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+    /// Say nothing but what was asked for
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Say more
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProfileName {
+    /// What the major clients load; a folder's name stands in for a missing one
+    Lenient,
+    /// The open Agent Skills specification
+    Spec,
+    /// What the reference library `skills-ref` reports
+    Reference,
+}
+
+impl From<ProfileName> for Profile {
+    fn from(name: ProfileName) -> Self {
+        match name {
+            ProfileName::Lenient => Self::Lenient,
+            ProfileName::Spec => Self::Spec,
+            ProfileName::Reference => Self::Reference,
+        }
+    }
+}

@@ -1,0 +1,77 @@
+use std::{collections::HashMap, path::PathBuf};
+
+use anyhow::Result;
+use prowess::{Checked, Directory, Finding, Profile, Severity, bundled, check, check_source};
+use serde_json::{Value as Json, json};
+
+use super::{count, finding_json};
+use crate::{Status, arguments::Global, context, printer::Printer, snippet};
+
+/// Say what is wrong with skills
+///
+/// Takes skill folders, their files, or folders of skills; without a path the configured
+/// directories. Exits 1 when there is an error.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Skill folders, SKILL.md files or folders of skills
+    paths: Vec<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    let profile = Profile::from(global.profile);
+    let limits = context::limits(global);
+    let options = context::options(global)?;
+    let (cwd, home) = (options.cwd.as_deref(), options.home.as_deref());
+    let resolve = |it: &Directory| it.resolve(cwd, home);
+    let checked = if !args.paths.is_empty() {
+        check(&args.paths, profile, &limits)?
+    } else if options.directories.is_empty() {
+        printer.note("no path and no directory is given, so these are the bundled skills");
+        check_source(&*bundled(), profile, &limits)
+    } else {
+        let paths = options.directories.iter().filter(|it| !it.optional || resolve(it).exists());
+        check(&paths.map(resolve).collect::<Vec<_>>(), profile, &limits)?
+    };
+    let failed = checked.findings.iter().any(|it| it.severity == Severity::Error);
+    if printer.json {
+        let findings: Vec<Json> = checked.findings.iter().map(finding_json).collect();
+        printer.document(&json!({ "skills": checked.skills, "findings": findings }))?;
+    } else {
+        show(&checked, printer)?;
+    }
+    Ok(if failed { Status::AtFault } else { Status::Well })
+}
+
+fn show(checked: &Checked, printer: &mut Printer) -> Result<()> {
+    let mut texts: HashMap<PathBuf, Option<String>> = HashMap::new();
+    let least = if printer.verbose { Severity::Info } else { Severity::Warning };
+    for finding in checked.findings.iter().filter(|it| it.severity >= least) {
+        let text = texts
+            .entry(finding.path.clone())
+            .or_insert_with(|| prowess::source_text(&finding.path));
+        let line = text
+            .as_ref()
+            .zip(finding.line)
+            .and_then(|(text, line)| text.lines().nth(line.checked_sub(1)?));
+        printer.line(snippet::render(finding, line, printer.colored))?;
+        printer.line("")?;
+    }
+    printer.flush()?;
+    let of = |severity: Severity| {
+        checked.findings.iter().filter(|it: &&Finding| it.severity == severity).count()
+    };
+    let (errors, warnings, infos) =
+        (of(Severity::Error), of(Severity::Warning), of(Severity::Info));
+    let mut words = format!("{} checked: ", count(checked.skills, "skill"));
+    words.push_str(&match (errors, warnings) {
+        (0, 0) => "all is well".to_owned(),
+        (0, _) => count(warnings, "warning"),
+        (_, 0) => count(errors, "error"),
+        (_, _) => format!("{}, {}", count(errors, "error"), count(warnings, "warning")),
+    });
+    if infos > 0 && !printer.verbose {
+        words.push_str(&format!(" ({} more with -v)", infos));
+    }
+    printer.note(&words);
+    Ok(())
+}

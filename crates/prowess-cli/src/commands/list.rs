@@ -1,0 +1,99 @@
+use anyhow::Result;
+use prowess::{Finding, Library, Severity, Skill};
+use serde_json::{Value as Json, json};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::{count, finding_json, resource_json};
+use crate::{Status, arguments::Global, context, printer::Printer, safe};
+
+/// How many findings are shown without being asked for.
+const SHOWN: usize = 10;
+/// The widest column of names.
+const WIDEST: usize = 36;
+
+/// List the skills that are there
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only skills with this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    let library = context::library(global, printer)?;
+    let tagged = |skill: &&Skill| {
+        args.tag
+            .as_ref()
+            .is_none_or(|tag| skill.manifest.tags.iter().any(|it| it.eq_ignore_ascii_case(tag)))
+    };
+    let skills: Vec<&Skill> = library.all().iter().filter(tagged).collect();
+    if printer.json {
+        let skills: Vec<Json> = skills.iter().map(|it| skill_json(it)).collect();
+        let findings: Vec<Json> = library.findings().iter().map(finding_json).collect();
+        printer.document(&json!({ "skills": skills, "findings": findings }))?;
+        return Ok(Status::Well);
+    }
+    table(&skills, printer)?;
+    printer.flush()?;
+    summary(&library, skills.len(), printer);
+    Ok(Status::Well)
+}
+
+fn skill_json(skill: &Skill) -> Json {
+    let manifest = &skill.manifest;
+    json!({
+        "name": manifest.name,
+        "description": manifest.description,
+        "type": manifest.kind.as_str(),
+        "status": manifest.status.as_str(),
+        "scope": skill.origin.scope.as_str(),
+        "path": skill.origin.path.to_string_lossy(),
+        "tags": manifest.tags,
+        "resources": skill.resources.iter().map(resource_json).collect::<Vec<_>>(),
+        "hidden_by": skill.hidden_by.as_ref().map(|it| it.to_string_lossy()),
+    })
+}
+
+fn table(skills: &[&Skill], printer: &mut Printer) -> Result<()> {
+    let names: Vec<String> = skills.iter().map(|it| shown_name(it)).collect();
+    let widest = names.iter().map(|it| it.width()).max().unwrap_or(0).min(WIDEST);
+    for (skill, name) in skills.iter().zip(names) {
+        let pad = " ".repeat(widest.saturating_sub(name.width()));
+        let description = safe::line(&skill.manifest.description);
+        let room = printer.width.map(|it| it.saturating_sub(widest.max(name.width()) + 2).max(10));
+        let description =
+            room.map_or_else(|| description.to_string(), |room| safe::cut(&description, room));
+        printer.line(format_args!(
+            "{}{pad}  {}",
+            printer.name(&name),
+            printer.dim(&description)
+        ))?;
+    }
+    Ok(())
+}
+
+/// The name by which a skill can be asked for.
+fn shown_name(skill: &Skill) -> String {
+    let name = safe::line(&skill.manifest.name);
+    match skill.hidden_by {
+        Some(_) => format!("{}:{name}", skill.origin.scope),
+        None => name.into_owned(),
+    }
+}
+
+fn summary(library: &Library, shown: usize, printer: &mut Printer) {
+    let worth: Vec<&Finding> =
+        library.findings().iter().filter(|it| it.severity > Severity::Info).collect();
+    let most = if printer.verbose { worth.len() } else { SHOWN };
+    for finding in worth.iter().take(most) {
+        printer.finding(finding);
+    }
+    let mut words = count(shown, "skill");
+    if !library.left_out().is_empty() {
+        words.push_str(&format!(", {} left out", library.left_out().len()));
+    }
+    if worth.len() > most {
+        words.push_str(&format!(", {} more findings (-v shows them)", worth.len() - most));
+    }
+    printer.note(&words);
+}

@@ -1,0 +1,62 @@
+use anyhow::Result;
+use clap::ValueEnum;
+use prowess::{Level, disclose};
+use serde_json::json;
+
+use super::resource_json;
+use crate::{Status, arguments::Global, context, printer::Printer, safe};
+
+/// Show a skill, as much of it as is asked for
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The name, `scope:name` or path of the skill
+    name: String,
+    /// How much to show [default: full]
+    #[arg(long, value_enum, value_name = "LEVEL", conflicts_with = "confidence")]
+    level: Option<LevelName>,
+    /// As much as a match of this confidence would show: brief from 0.15, full from 0.7
+    #[arg(long, value_name = "C", allow_negative_numbers = true)]
+    confidence: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LevelName {
+    Metadata,
+    Brief,
+    Full,
+}
+
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    let library = context::library(global, printer)?;
+    let Some(skill) = context::skill(&library, &args.name, printer) else {
+        return Ok(Status::AtFault);
+    };
+    let level = match (args.level, args.confidence) {
+        (Some(LevelName::Metadata), _) => Level::Metadata,
+        (Some(LevelName::Brief), _) => Level::Brief,
+        (Some(LevelName::Full), _) | (None, None) => Level::Full,
+        (None, Some(confidence)) => Level::from_confidence(confidence),
+    };
+    let disclosure = disclose(skill, level)?;
+    if printer.json {
+        let resources: Vec<_> = disclosure.resources.iter().map(resource_json).collect();
+        printer.document(&json!({
+            "name": skill.manifest.name,
+            "level": level.as_str(),
+            "tokens": disclosure.tokens,
+            "text": disclosure.text,
+            "resources": resources,
+        }))?;
+        return Ok(Status::Well);
+    }
+    printer.line(safe::lines(&disclosure.text).trim_end())?;
+    if !disclosure.resources.is_empty() {
+        printer.line(format_args!("\n{}", printer.dim("Files beside it:")))?;
+        for resource in &disclosure.resources {
+            let path = safe::line(&resource.path);
+            let about = format!("({}, {} bytes)", resource.kind.as_str(), resource.size);
+            printer.line(format_args!("  {path}  {}", printer.dim(&about)))?;
+        }
+    }
+    Ok(Status::Well)
+}

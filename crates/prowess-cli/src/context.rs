@@ -1,0 +1,69 @@
+//! From arguments and environment to the library that is meant.
+
+use std::env;
+
+use anyhow::{Result, bail};
+use prowess::{Directory, Library, Limits, Options, PRESETS, Skill, bundled, preset};
+
+use crate::{arguments::Global, printer::Printer, safe::nearest};
+
+/// Loads the library that was asked for; the bundled skills when none was.
+pub(crate) fn library(global: &Global, printer: &mut Printer) -> Result<Library> {
+    let options = options(global)?;
+    if options.directories.is_empty() {
+        printer.note("no directory is configured, so these are the bundled skills; `--dir DIR` or `--preset NAME` names others");
+    }
+    Ok(Library::load(&options)?)
+}
+
+/// The options that the arguments stand for.
+pub(crate) fn options(global: &Global) -> Result<Options> {
+    let mut directories: Vec<Directory> = global.dir.iter().map(Directory::new).collect();
+    for name in &global.preset {
+        let Some(preset) = preset(name) else {
+            let names: Vec<&str> = PRESETS.iter().map(|it| it.name).collect();
+            bail!("there is no preset `{name}`: {}", names.join(", "));
+        };
+        directories.extend(preset.directories());
+    }
+    let sources = if directories.is_empty() { vec![bundled()] } else { Vec::new() };
+    Ok(Options {
+        directories,
+        sources,
+        cwd: global.cwd.clone(),
+        home: env::home_dir(),
+        include: global.include.clone(),
+        exclude: global.exclude.clone(),
+        limits: limits(global),
+        profile: global.profile.into(),
+    })
+}
+
+/// The limits that the arguments stand for.
+pub(crate) fn limits(global: &Global) -> Limits {
+    let default = Limits::default();
+    Limits {
+        max_file_size: global.max_file_size.unwrap_or(default.max_file_size),
+        max_skill_size: global.max_skill_size.unwrap_or(default.max_skill_size),
+        depth: global.depth.into(),
+        ..default
+    }
+}
+
+/// Finds a skill by name; says which name comes nearest when there is none.
+pub(crate) fn skill<'lib>(
+    library: &'lib Library,
+    name: &str,
+    printer: &mut Printer,
+) -> Option<&'lib Skill> {
+    let skill = library.get(name);
+    if skill.is_none() {
+        printer.fault(&format!("there is no skill `{name}`"));
+        let names = library.skills().map(|it| &*it.manifest.name);
+        match nearest(name, names) {
+            Some(near) => printer.hint(&format!("did you mean `{near}`?")),
+            None => printer.hint("`prowess list` shows which there are"),
+        }
+    }
+    skill
+}

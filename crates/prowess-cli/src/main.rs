@@ -1,0 +1,53 @@
+//! The program `prowess`: one command a file, one printer, no logic of its own.
+
+mod arguments;
+mod context;
+mod printer;
+mod safe;
+mod snippet;
+mod commands;
+
+use std::{io, process::ExitCode};
+
+use clap::Parser as _;
+
+use crate::{arguments::Arguments, printer::Printer};
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Status {
+    /// All is well.
+    Well,
+    /// The skill or what was typed is at fault.
+    AtFault,
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are no faults; a mistyped command is.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    let mut printer = Printer::new(&arguments.global);
+    match commands::run(&arguments, &mut printer).and_then(|status| {
+        printer.flush()?;
+        Ok(status)
+    }) {
+        Ok(Status::Well) => ExitCode::SUCCESS,
+        Ok(Status::AtFault) => ExitCode::from(1),
+        // Whoever read our output has enough of it.
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            printer.error(&error);
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|it| it.downcast_ref::<io::Error>());
+    causes.any(|it| it.kind() == io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,143 @@
+//! The only place that prints. Data goes to stdout, everything else to stderr.
+
+use std::{
+    env,
+    fmt::Display,
+    io::{self, BufWriter, IsTerminal as _, Write as _},
+};
+
+use anstyle::{AnsiColor, Style};
+use anyhow::Result;
+use prowess::{Finding, Severity};
+use serde_json::Value as Json;
+
+use crate::{
+    arguments::{Color, Global},
+    safe,
+};
+
+/// The colours of what is said about the work.
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+const NOTE: Style = AnsiColor::Cyan.on_default().bold();
+const NAME: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+
+pub(crate) struct Printer {
+    out: BufWriter<io::Stdout>,
+    err: io::Stderr,
+    err_colored: bool,
+    quiet: bool,
+    pub(crate) verbose: bool,
+    pub(crate) json: bool,
+    /// How wide the terminal is; nothing when the output is not one, and then nothing is cut.
+    pub(crate) width: Option<usize>,
+    pub(crate) colored: bool,
+}
+
+impl Printer {
+    pub(crate) fn new(global: &Global) -> Self {
+        let colored = |terminal: bool| match global.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => terminal && env::var_os("NO_COLOR").is_none_or(|it| it.is_empty()),
+        };
+        let (stdout, stderr) = (io::stdout(), io::stderr());
+        let (colored, err_colored) = (colored(stdout.is_terminal()), colored(stderr.is_terminal()));
+        let width = stdout.is_terminal().then(terminal_size::terminal_size).flatten();
+        Self {
+            out: BufWriter::with_capacity(1 << 16, stdout),
+            err: stderr,
+            err_colored,
+            quiet: global.quiet,
+            verbose: global.verbose,
+            json: global.json,
+            width: width.map(|it| usize::from(it.0.0).max(20)),
+            colored,
+        }
+    }
+
+    /// Prints a line of data. What comes from a skill must be made safe first.
+    pub(crate) fn line(&mut self, line: impl Display) -> Result<()> {
+        Ok(writeln!(self.out, "{line}")?)
+    }
+
+    /// A name, as it stands out among data.
+    pub(crate) fn name(&self, text: &str) -> String {
+        painted(text, NAME, self.colored)
+    }
+
+    /// What matters less among data.
+    pub(crate) fn dim(&self, text: &str) -> String {
+        painted(text, DIM, self.colored)
+    }
+
+    /// Prints bytes as they are.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<()> {
+        Ok(self.out.write_all(bytes)?)
+    }
+
+    /// Prints one JSON document.
+    pub(crate) fn document(&mut self, json: &Json) -> Result<()> {
+        let text = serde_json::to_string_pretty(json)?;
+        self.line(safe::json(&text))
+    }
+
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        Ok(self.out.flush()?)
+    }
+
+    /// Says something about the work, unless nobody wants to hear it.
+    pub(crate) fn note(&mut self, text: &str) {
+        if !self.quiet {
+            self.say(NOTE, "note", text);
+        }
+    }
+
+    /// Says that what was typed is at fault.
+    pub(crate) fn fault(&mut self, text: &str) {
+        self.say(ERROR, "error", text);
+    }
+
+    /// Says what to do next.
+    pub(crate) fn hint(&mut self, text: &str) {
+        self.say(NOTE, "hint", text);
+    }
+
+    /// Says why we could not do it, with its causes.
+    pub(crate) fn error(&mut self, error: &anyhow::Error) {
+        self.say(ERROR, "error", &error.to_string());
+        for cause in error.chain().skip(1) {
+            self.say(DIM, "cause", &cause.to_string());
+        }
+    }
+
+    /// Says in one line what was found, on stderr.
+    pub(crate) fn finding(&mut self, finding: &Finding) {
+        let (style, label) = match finding.severity {
+            Severity::Error => (ERROR, "error"),
+            Severity::Warning => (WARNING, "warning"),
+            Severity::Info => (NOTE, "info"),
+        };
+        let line = finding.line.map(|it| format!(":{it}")).unwrap_or_default();
+        let place = match finding.path.as_os_str().is_empty() {
+            true => String::new(),
+            false => format!("{}{line}: ", finding.path.display()),
+        };
+        self.say(
+            style,
+            &format!("{label}[{}]", finding.rule.code),
+            &format!("{place}{}", finding.message),
+        );
+    }
+
+    fn say(&mut self, style: Style, label: &str, text: &str) {
+        // Whoever closed stderr does not want to know.
+        let label = painted(label, style, self.err_colored);
+        let _ = writeln!(self.err, "{label}: {}", safe::line(text));
+    }
+}
+
+fn painted(text: &str, style: Style, colored: bool) -> String {
+    if colored { format!("{style}{text}{style:#}") } else { text.to_owned() }
+}

@@ -1,0 +1,138 @@
+//! Text from outside, made safe for a terminal.
+
+use std::{borrow::Cow, fmt::Write as _};
+
+use unicode_width::UnicodeWidthChar as _;
+
+/// Shows what would move the cursor, change direction or be invisible as `\u{…}`; line ends and
+/// tabs become spaces.
+pub(crate) fn line(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| match c {
+        '\n' | '\r' | '\t' => Some(" ".to_owned()),
+        c if is_hidden(c) => Some(format!("\\u{{{:x}}}", u32::from(c))),
+        _ => None,
+    })
+}
+
+/// As [`line`], but line ends and tabs stay.
+pub(crate) fn lines(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| match c {
+        '\n' | '\t' => None,
+        c if is_hidden(c) => Some(format!("\\u{{{:x}}}", u32::from(c))),
+        _ => None,
+    })
+}
+
+/// JSON in which such characters are escaped; it still says the same.
+pub(crate) fn json(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| {
+        (is_hidden(c) && !matches!(c, '\n' | '\r')).then(|| {
+            let mut units = [0; 2];
+            let mut out = String::new();
+            for unit in c.encode_utf16(&mut units) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+            out
+        })
+    })
+}
+
+/// Cuts a line to a width, with `…` where something was cut.
+pub(crate) fn cut(text: &str, width: usize) -> String {
+    let mut used = 0;
+    let mut out = String::new();
+    for (at, c) in text.char_indices() {
+        let c_width = c.width().unwrap_or(0);
+        let rest: usize = text[at..].chars().map(|c| c.width().unwrap_or(0)).take(width + 2).sum();
+        if used + c_width >= width && used + rest > width {
+            out.push('…');
+            return out;
+        }
+        used += c_width;
+        out.push(c);
+    }
+    out
+}
+
+/// The name that differs from `wanted` in the fewest letters, if it is near enough to be meant.
+pub(crate) fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let allowed = wanted.chars().count() / 3 + 1;
+    let mut best: Option<(usize, &str)> = None;
+    for name in names {
+        let distance = if name.contains(wanted) && wanted.len() > 2 {
+            1
+        } else {
+            distance(wanted, name, allowed)
+        };
+        if distance <= allowed && best.is_none_or(|it| distance < it.0) {
+            best = Some((distance, name));
+        }
+    }
+    best.map(|it| it.1)
+}
+
+/// How many letters have to be changed, added or taken out; anything over `most` may be off.
+fn distance(a: &str, b: &str, most: usize) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    if a.chars().count().abs_diff(b.len()) > most {
+        return most + 1;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, c) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, d) in b.iter().enumerate() {
+            let cost = diagonal + usize::from(c != *d);
+            diagonal = row[j + 1];
+            row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
+        || ('\u{E0000}'..='\u{E007F}').contains(&c)
+}
+
+fn escaped(text: &str, escape: impl Fn(char) -> Option<String>) -> Cow<'_, str> {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match escape(c) {
+            Some(shown) => out.push_str(&shown),
+            None => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_reaches_the_terminal_that_moves_its_cursor() {
+        assert_eq!(line("a\x1b[2Jb\r\nc\u{202e}d"), "a\\u{1b}[2Jb  c\\u{202e}d");
+        assert_eq!(lines("a\nb\x07"), "a\nb\\u{7}");
+        assert_eq!(json("\"\u{202e}\u{9b}\u{e0041}\""), "\"\\u202e\\u009b\\udb40\\udc41\"");
+    }
+
+    #[test]
+    fn a_cut_is_seen_and_counts_wide_characters() {
+        assert_eq!(cut("abcdef", 6), "abcdef");
+        assert_eq!(cut("abcdefg", 6), "abcde…");
+        assert_eq!(cut("技能技能", 5), "技能…");
+    }
+
+    #[test]
+    fn the_nearest_name_is_one_that_could_be_meant() {
+        let names = ["create-pr", "debug", "write-tests"];
+        assert_eq!(nearest("creat-pr", names.into_iter()), Some("create-pr"));
+        assert_eq!(nearest("tests", names.into_iter()), Some("write-tests"));
+        assert_eq!(nearest("kubernetes", names.into_iter()), None);
+    }
+}
