@@ -18,14 +18,22 @@ const FOLDERS_PER_THREAD: usize = 64;
 /// How many folders a thread takes at a time.
 const CHUNK: usize = 16;
 
-/// Visits the folders of all sources and makes something of every skill, in no particular order.
+/// What was gathered, in no particular order.
+pub(crate) struct Gathered<T> {
+    /// What was made of every skill.
+    pub(crate) made: Vec<T>,
+    /// Where a skill lies that could not be read.
+    pub(crate) left_out: Vec<PathBuf>,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Visits the folders of all sources and makes something of every skill.
 pub(crate) fn gather<T: Send>(
     sources: &[&dyn Source],
     limits: &Limits,
     make: impl Fn(usize, Found) -> T + Sync,
-) -> (Vec<T>, Vec<Finding>) {
-    let mut made = Vec::new();
-    let mut findings = Vec::new();
+) -> Gathered<T> {
+    let mut gathered = Gathered { made: Vec::new(), left_out: Vec::new(), findings: Vec::new() };
     let mut places: Vec<Place> = (0..sources.len())
         .map(|source| Place { source, folder: PathBuf::new(), depth: 0, links: 0 })
         .collect();
@@ -40,20 +48,22 @@ pub(crate) fn gather<T: Send>(
                     let deeper = place.depth < limits.depth.min(MAX_DEPTH) && links < 2;
                     Step::Deeper(if deeper { place.inside(folders, links) } else { Vec::new() })
                 }
+                What::LeftOut(path) => Step::LeftOut(path),
                 What::Nothing => Step::Deeper(Vec::new()),
             };
             (step, visit.findings)
         });
         places.clear();
         for (step, found) in visited {
-            findings.extend(found);
+            gathered.findings.extend(found);
             match step {
-                Step::Made(it) => made.push(it),
+                Step::Made(it) => gathered.made.push(it),
+                Step::LeftOut(path) => gathered.left_out.push(path),
                 Step::Deeper(more) => places.extend(more),
             }
         }
     }
-    (made, findings)
+    gathered
 }
 
 /// A folder to visit.
@@ -74,6 +84,7 @@ impl Place {
 
 enum Step<T> {
     Made(T),
+    LeftOut(PathBuf),
     Deeper(Vec<Place>),
 }
 

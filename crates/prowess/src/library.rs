@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashSet,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -201,14 +201,15 @@ fn load(options: &Options) -> Result<Loaded, LoadError> {
     }
     let (sources, mut findings) = open(options);
     let visited: Vec<&dyn Source> = sources.iter().map(|it| &**it).collect();
-    let (mut made, noticed) = gather(&visited, &options.limits, |number, found| {
+    let gathered = gather(&visited, &options.limits, |number, found| {
         Made::new(number, &sources[number], found, options)
     });
-    findings.extend(noticed);
+    findings.extend(gathered.findings);
+    let mut made = gathered.made;
     made.sort_by(|a, b| a.rank().cmp(&b.rank()));
     let mut seen: HashSet<OsString> = HashSet::with_capacity(made.len());
     let mut skills = Vec::with_capacity(made.len());
-    let mut left_out = Vec::new();
+    let mut left_out: Vec<Arc<Path>> = gathered.left_out.into_iter().map(Arc::from).collect();
     for it in made {
         // The same file by two ways is one skill.
         if !seen.insert(it.real.into_os_string()) {
@@ -220,6 +221,7 @@ fn load(options: &Options) -> Result<Loaded, LoadError> {
             None => left_out.push(it.path),
         }
     }
+    left_out.sort();
     Ok((skills, left_out, findings))
 }
 
@@ -260,6 +262,7 @@ struct Made {
     number: usize,
     path: Arc<Path>,
     real: PathBuf,
+    linked: bool,
     scope: Scope,
     skill: Option<Skill>,
     findings: Vec<Finding>,
@@ -267,7 +270,7 @@ struct Made {
 
 impl Made {
     fn new(number: usize, source: &Arc<dyn Source>, found: Found, options: &Options) -> Self {
-        let Found { path, real, head, size, modified, resources } = found;
+        let Found { path, real, linked, head, size, modified, resources } = found;
         let path: Arc<Path> = path.into();
         let mut report = Report::new(Profile::Lenient, Severity::Warning);
         let decoded = decode(whole_characters(&head, size));
@@ -303,12 +306,13 @@ impl Made {
             hidden_by: None,
             source: source.clone(),
         });
-        Self { number, path, real, scope: source.scope(), skill, findings }
+        Self { number, path, real, linked, scope: source.scope(), skill, findings }
     }
 
-    /// Project before user before bundled, then the order of directories, then that of paths.
-    fn rank(&self) -> (Scope, usize, &std::ffi::OsStr) {
-        (self.scope, self.number, self.path.as_os_str())
+    /// Project before user before bundled, then the order of directories, then that of paths,
+    /// those of links last.
+    fn rank(&self) -> (Scope, usize, bool, &OsStr) {
+        (self.scope, self.number, self.linked, self.path.as_os_str())
     }
 }
 

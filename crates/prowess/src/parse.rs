@@ -86,6 +86,9 @@ impl<'t> Reading<'t> {
     /// Where a field's value stands; its key when it has none.
     pub(crate) fn at(&self, field: &Field<'_>) -> At {
         let Some(block) = self.document.frontmatter else { return At::FILE };
+        if field.key_span.is_empty() {
+            return At::line(self.line(field));
+        }
         let span = if field.span.is_empty() { &field.key_span } else { &field.span };
         let Some(before) = block.text.get(..span.start) else { return At::line(self.line(field)) };
         let line_start = before.rfind(['\n', '\r']).map_or(0, |it| it + 1);
@@ -240,10 +243,14 @@ fn note_missing(document: &Document<'_>, report: &mut Report) {
         }
         return;
     }
+    let message = match document.body.text.trim().is_empty() {
+        true => "the file is empty",
+        false => "the file has no frontmatter: it does not begin with a `---` line",
+    };
     report.fatal(
         &rule::FRONTMATTER_MISSING,
         At::line(1),
-        "the file has no frontmatter: it does not begin with a `---` line",
+        message,
         "begin with `---`, `name: …`, `description: …`, `---`",
     );
 }

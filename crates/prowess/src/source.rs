@@ -87,6 +87,8 @@ pub enum What {
     Skill(Box<Found>),
     /// A folder with these folders in it.
     Folders(Vec<PathBuf>),
+    /// A skill whose `SKILL.md`, at this path, could not be read.
+    LeftOut(PathBuf),
     /// Nothing that could be looked at.
     Nothing,
 }
@@ -98,6 +100,8 @@ pub struct Found {
     pub path: PathBuf,
     /// The same file with all links resolved: two with the same are one.
     pub real: PathBuf,
+    /// Whether a link led to it: found again without one, it goes by that path.
+    pub linked: bool,
     /// The beginning of the file, with all of its frontmatter.
     pub head: Vec<u8>,
     /// How large the file is.

@@ -8,7 +8,7 @@ mod body;
 mod beside;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -65,8 +65,7 @@ pub fn check(paths: &[PathBuf], profile: Profile, limits: &Limits) -> Result<Che
         let source =
             Folder::open(Scope::Project, folder.to_owned(), allowed, limits).map_err(opened)?;
         let checked = check_source(&source, profile, limits);
-        let unreadable = checked.findings.iter().any(|it| it.severity == Severity::Error);
-        if checked.skills == 0 && !unreadable {
+        if checked.skills == 0 && checked.findings.is_empty() {
             return Err(CheckError::NoSkill { path: path.clone() });
         }
         all.skills += checked.skills;
@@ -77,12 +76,17 @@ pub fn check(paths: &[PathBuf], profile: Profile, limits: &Limits) -> Result<Che
 
 /// Checks the skills of a source, such as those that came with the program.
 pub fn check_source(source: &dyn Source, profile: Profile, limits: &Limits) -> Checked {
-    let (made, noticed) =
+    let gathered =
         gather(&[source], limits, |_, found| check_found(source, &found, profile, limits));
-    let skills = made.len();
+    let mut made = gathered.made;
+    // The same file by two ways is one skill.
+    made.sort_by(|a, b| (a.linked, &a.path).cmp(&(b.linked, &b.path)));
+    let mut seen = HashSet::new();
+    made.retain(|it| seen.insert(it.real.clone()));
+    let skills = made.len() + gathered.left_out.len();
     let mut findings = neighbours(&made, profile);
     findings.extend(made.into_iter().flat_map(|it| it.findings));
-    findings.extend(noticed.into_iter().filter_map(|it| weighed(it, profile)));
+    findings.extend(gathered.findings.into_iter().filter_map(|it| weighed(it, profile)));
     // The reference library reports in the order of its rules, everybody else in that of lines.
     let line = |it: &Finding| it.line.filter(|_| profile != Profile::Reference);
     findings.sort_by(|a, b| (&a.path, line(a), order(a)).cmp(&(&b.path, line(b), order(b))));
@@ -120,6 +124,8 @@ fn document(reading: &Reading<'_>, folder: Option<&str>, report: &mut Report) ->
 /// One checked skill.
 struct Made {
     path: PathBuf,
+    real: PathBuf,
+    linked: bool,
     name: Option<Box<str>>,
     findings: Vec<Finding>,
 }
@@ -144,7 +150,13 @@ fn check_found(source: &dyn Source, found: &Found, profile: Profile, limits: &Li
             finding.path.clone_from(&found.path);
         }
     }
-    Made { path: found.path.clone(), name: manifest.map(|it| it.name), findings }
+    Made {
+        path: found.path.clone(),
+        real: found.real.clone(),
+        linked: found.linked,
+        name: manifest.map(|it| it.name),
+        findings,
+    }
 }
 
 /// The name of the folder that a skill lies in, also when its path was given as `.`.
@@ -157,10 +169,8 @@ fn real_folder(found: &Found) -> Option<String> {
 /// Findings about skills whose names clash.
 fn neighbours(made: &[Made], profile: Profile) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut sorted: Vec<&Made> = made.iter().collect();
-    sorted.sort_by(|a, b| a.path.cmp(&b.path));
     let mut seen: HashMap<String, &Made> = HashMap::new();
-    for it in sorted {
+    for it in made {
         let Some(name) = &it.name else { continue };
         let Some(first) = seen.get(&name::folded(name)) else {
             seen.insert(name::folded(name), it);

@@ -164,7 +164,7 @@ impl Folder {
             Ok(head) => head,
             Err(trouble) => {
                 findings.extend(finding(&path, &rule::FILE_UNREADABLE, trouble));
-                return Ok(What::Nothing);
+                return Ok(What::LeftOut(path));
             }
         };
         if &*entry.name != "SKILL.md" {
@@ -187,13 +187,22 @@ impl Folder {
         walk.entries(&entries, "", 0);
         let mut resources = walk.resources;
         resources.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        let by_link = *by_link || head.real.is_some();
         let real = match (head.real, linked) {
             (Some(real), _) => real,
             (None, Some(linked)) => linked.join(&*entry.name),
             (None, None) => self.real.join(folder).join(&*entry.name),
         };
         let Head { bytes, size, modified, .. } = head;
-        Ok(What::Skill(Box::new(Found { path, real, head: bytes, size, modified, resources })))
+        Ok(What::Skill(Box::new(Found {
+            path,
+            real,
+            linked: by_link,
+            head: bytes,
+            size,
+            modified,
+            resources,
+        })))
     }
 
     /// The beginning of a `SKILL.md`.

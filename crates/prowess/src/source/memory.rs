@@ -83,6 +83,7 @@ impl Source for Memory {
         let found = Found {
             real: path.clone(),
             path,
+            linked: false,
             head: head.to_vec(),
             size: head.len() as u64,
             modified: None,

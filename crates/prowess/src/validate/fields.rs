@@ -55,7 +55,11 @@ pub(crate) fn fields(
 ) {
     let Some(fields) = reading.fields.as_deref() else { return };
     unknown(reading, fields, report);
-    for field in fields {
+    for (number, field) in fields.iter().enumerate() {
+        // Of two with the same key the first is taken.
+        if fields[..number].iter().any(|it| it.key == field.key) {
+            continue;
+        }
         let at = reading.at(field);
         match &*field.key {
             "name" => {

@@ -1,0 +1,3 @@
+//! What the library makes of skills, good and bad, through its public names.
+
+mod irregular;
