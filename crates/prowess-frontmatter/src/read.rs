@@ -7,7 +7,7 @@ use std::{borrow::Cow, ops::Range};
 
 use crate::{
     scan,
-    split::Lines,
+    split::{Lines, line_length},
     value::{Field, Scalar, Style, Value},
 };
 
@@ -27,7 +27,8 @@ pub struct Unsupported {
 
 /// Reads the fields of a frontmatter, in the order written and with duplicates kept.
 pub fn read(text: &str) -> Result<Vec<Field<'_>>, Unsupported> {
-    let mut reader = Reader { text, at: 0, line: 1, end: 0, depth: 0 };
+    let mut reader = Reader { text, at: 0, line_end: 0, line: 1, end: 0, depth: 0 };
+    reader.begin_line(0);
     if let Some(what) = scan::forbidden(text) {
         return reader.refuse(what);
     }
@@ -61,6 +62,8 @@ type Read<T> = Result<T, Unsupported>;
 struct Reader<'a> {
     text: &'a str,
     at: usize,
+    /// Where the current line ends.
+    line_end: usize,
     line: usize,
     /// Where the last thing that was read ends, without blanks and comments behind it.
     end: usize,
@@ -78,9 +81,13 @@ impl<'a> Reader<'a> {
 
     /// What is left of the current line, without its line end.
     fn rest(&self) -> &'a str {
-        let rest = &self.text[self.at..];
-        let end = rest.bytes().position(|byte| matches!(byte, b'\n' | b'\r'));
-        &rest[..end.unwrap_or(rest.len())]
+        &self.text[self.at..self.line_end]
+    }
+
+    /// Goes to `at`, in a line that has not been looked at yet.
+    fn begin_line(&mut self, at: usize) {
+        self.at = at;
+        self.line_end = at + line_length(&self.text[at..]);
     }
 
     fn skip_blanks(&mut self) {
@@ -90,13 +97,13 @@ impl<'a> Reader<'a> {
     }
 
     fn next_line(&mut self) {
-        self.at += self.rest().len();
-        if self.byte(0) == Some(b'\r') && self.byte(1) == Some(b'\n') {
-            self.at += 1;
-        }
-        if self.at < self.text.len() {
-            self.at += 1;
-        }
+        let behind = &self.text.as_bytes()[self.line_end..];
+        let ending = match behind {
+            [] => 0,
+            [b'\r', b'\n', ..] => 2,
+            _ => 1,
+        };
+        self.begin_line(self.line_end + ending);
         self.line += 1;
     }
 
@@ -214,7 +221,8 @@ impl<'a> Reader<'a> {
         self.skip_blanks();
         let rest = self.rest();
         let spaced = matches!(self.text.as_bytes()[self.at - 1], b' ' | b'\t');
-        if !rest.is_empty() && !(rest.starts_with('#') && spaced) {
+        let empty = rest.is_empty() || (rest.starts_with('#') && spaced);
+        if !empty {
             let start = self.at;
             return Ok((self.inline(parent)?, Some(start)));
         }
@@ -324,8 +332,13 @@ impl<'a> Reader<'a> {
         let Some(quoted) = scan::quoted(self.text, self.at, parent + 1) else {
             return self.refuse("a quoted value that does not end, or a bad escape in it");
         };
-        self.at = quoted.end;
-        self.line += quoted.lines;
+        match quoted.lines {
+            0 => self.at = quoted.end,
+            lines => {
+                self.begin_line(quoted.end);
+                self.line += lines;
+            }
+        }
         Ok(scalar(quoted.text, Style::Quoted))
     }
 
@@ -393,7 +406,7 @@ impl<'a> Reader<'a> {
             return self.refuse("a block scalar with uneven indentation");
         };
         self.end = block.last.max(header_end);
-        self.at = block.end;
+        self.begin_line(block.end);
         self.line += block.lines;
         Ok(scalar(block.text, Style::Block))
     }

@@ -128,6 +128,13 @@ impl Line<'_> {
     }
 }
 
+/// How long the first line of a text is, without its line end.
+pub(crate) fn line_length(text: &str) -> usize {
+    // Looking for one byte at a time is faster than looking for two, and a CR is rare.
+    let line = text.find('\n').map_or(text, |end| &text[..end]);
+    line.find('\r').unwrap_or(line.len())
+}
+
 /// The lines of a text; LF, CRLF and a lone CR each end one.
 #[derive(Debug, Clone)]
 pub(crate) struct Lines<'a> {
@@ -147,12 +154,12 @@ impl<'a> Iterator for Lines<'a> {
     type Item = Line<'a>;
 
     fn next(&mut self) -> Option<Line<'a>> {
-        let rest = self.text.as_bytes().get(self.at..).filter(|rest| !rest.is_empty())?;
-        let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
-        let (length, ending) = match end {
-            None => (rest.len(), 0),
-            Some(at) if rest[at] == b'\r' && rest.get(at + 1) == Some(&b'\n') => (at, 2),
-            Some(at) => (at, 1),
+        let rest = self.text.get(self.at..).filter(|rest| !rest.is_empty())?;
+        let length = line_length(rest);
+        let ending = match &rest.as_bytes()[length..] {
+            [] => 0,
+            [b'\r', b'\n', ..] => 2,
+            _ => 1,
         };
         let start = self.at;
         self.at += length + ending;

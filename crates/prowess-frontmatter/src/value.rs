@@ -25,7 +25,7 @@ pub enum Value<'a> {
     /// A single text.
     Scalar(Scalar<'a>),
     /// A block or flow list.
-    List(Vec<Value<'a>>),
+    List(Vec<Self>),
     /// A block or flow map, in the order written, duplicate keys included.
     Map(Vec<Field<'a>>),
 }
@@ -77,7 +77,7 @@ impl<'a> Value<'a> {
     }
 
     /// Returns the value of the first field called `key`, when this is a map.
-    pub fn get(&self, key: &str) -> Option<&Value<'a>> {
+    pub fn get(&self, key: &str) -> Option<&Self> {
         match self {
             Self::Map(fields) => fields.iter().find(|it| it.key == key).map(|it| &it.value),
             Self::Empty | Self::Scalar(_) | Self::List(_) => None,

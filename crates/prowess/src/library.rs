@@ -150,7 +150,7 @@ impl Library {
                 ));
             }
         }
-        // Skills come in order of precedence, and this sort keeps it among those of one name.
+        // Those of one name come in order of precedence, and this sort keeps it.
         skills.sort_by(|a, b| a.manifest.name.cmp(&b.manifest.name));
         let mut resolved: Vec<Skill> = Vec::with_capacity(skills.len());
         for mut skill in skills {
@@ -194,7 +194,8 @@ impl Library {
 
 type Loaded = (Vec<Skill>, Vec<Arc<Path>>, Vec<Finding>);
 
-/// The skills in order of precedence, the paths of those left out, and what was noticed.
+/// The skills, those of one name in order of precedence, the paths of those left out, and what
+/// was noticed.
 fn load(options: &Options) -> Result<Loaded, LoadError> {
     if options.directories.is_empty() && options.sources.is_empty() {
         return Err(LoadError::NoDirectories);
@@ -206,15 +207,16 @@ fn load(options: &Options) -> Result<Loaded, LoadError> {
     });
     findings.extend(gathered.findings);
     let mut made = gathered.made;
-    made.sort_by(|a, b| a.rank().cmp(&b.rank()));
-    let mut seen: HashSet<OsString> = HashSet::with_capacity(made.len());
+    // The same file by two ways is one skill. Without links and a second source there is one way.
+    if sources.len() > 1 || made.iter().any(|it| it.linked) {
+        made.sort_unstable_by(|a, b| a.rank().cmp(&b.rank()));
+        let mut seen: HashSet<OsString> = HashSet::with_capacity(made.len());
+        made.retain(|it| seen.insert(it.real.as_os_str().to_owned()));
+    }
+    made.sort_unstable_by(|a, b| (a.name(), a.rank()).cmp(&(b.name(), b.rank())));
     let mut skills = Vec::with_capacity(made.len());
     let mut left_out: Vec<Arc<Path>> = gathered.left_out.into_iter().map(Arc::from).collect();
     for it in made {
-        // The same file by two ways is one skill.
-        if !seen.insert(it.real.into_os_string()) {
-            continue;
-        }
         findings.extend(it.findings);
         match it.skill {
             Some(skill) => skills.push(skill),
@@ -261,7 +263,7 @@ fn open(options: &Options) -> (Vec<Arc<dyn Source>>, Vec<Finding>) {
 struct Made {
     number: usize,
     path: Arc<Path>,
-    real: PathBuf,
+    real: Arc<Path>,
     linked: bool,
     scope: Scope,
     skill: Option<Skill>,
@@ -271,15 +273,14 @@ struct Made {
 impl Made {
     fn new(number: usize, source: &Arc<dyn Source>, found: Found, options: &Options) -> Self {
         let Found { path, real, linked, head, size, modified, resources } = found;
-        let path: Arc<Path> = path.into();
         let mut report = Report::new(Profile::Lenient, Severity::Warning);
         let decoded = decode(whole_characters(&head, size));
         let reading = Reading::new(&decoded, &mut report);
         let folder = path.parent().and_then(Path::file_name).map(|it| it.to_string_lossy());
         let folder = folder.as_deref().filter(|_| options.profile == Profile::Lenient);
         let mut manifest = reading.manifest(folder, &mut report);
-        if manifest.is_some() {
-            crate::validate::fields(&reading, manifest.as_ref(), None, &mut report);
+        if let Some(manifest) = &manifest {
+            crate::validate::at_load(&reading, manifest, &mut report);
         }
         let mut findings = report.findings;
         let total = size + resources.iter().map(|it| it.size).sum::<u64>();
@@ -307,6 +308,10 @@ impl Made {
             source: source.clone(),
         });
         Self { number, path, real, linked, scope: source.scope(), skill, findings }
+    }
+
+    fn name(&self) -> &str {
+        self.skill.as_ref().map_or("", |it| &it.manifest.name)
     }
 
     /// Project before user before bundled, then the order of directories, then that of paths,

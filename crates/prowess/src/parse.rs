@@ -105,16 +105,12 @@ impl<'t> Reading<'t> {
 
 /// Reads the fields of a frontmatter by the first reader that can.
 fn fields<'t>(block: Block<'t>, report: &mut Report) -> Option<Vec<Field<'t>>> {
-    let unsupported = match read(block.text) {
-        Ok(fields) => return Some(fields),
-        Err(it) => it,
-    };
+    if let Ok(fields) = read(block.text) {
+        return Some(fields);
+    }
     let fault = match yaml_fields(block.text) {
         Ok(fields) => return Some(fields),
-        Err(Fault::NoYaml) => {
-            Fault::Invalid { line: unsupported.line, what: unsupported.what.to_owned() }
-        }
-        Err(it) => it,
+        Err(fault) => fault,
     };
     match fault {
         Fault::Unsafe { line, what } => {
@@ -136,12 +132,12 @@ fn fields<'t>(block: Block<'t>, report: &mut Report) -> Option<Vec<Field<'t>>> {
             None
         }
         Fault::Invalid { line, what } => repair::repaired(block, line, &what, report),
-        Fault::NoYaml => None,
     }
 }
 
 /// Why the YAML library gave no fields.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "yaml"), expect(dead_code, reason = "the small reader does not tell them apart"))]
 pub(crate) enum Fault {
     /// It is not YAML.
     Invalid { line: usize, what: String },
@@ -149,9 +145,6 @@ pub(crate) enum Fault {
     Unsafe { line: usize, what: &'static str },
     /// It is YAML, but no map.
     NotMap { line: usize },
-    /// There is no YAML library in this build.
-    #[cfg_attr(feature = "yaml", expect(dead_code, reason = "only the build without one makes it"))]
-    NoYaml,
 }
 
 #[cfg(feature = "yaml")]
@@ -159,9 +152,10 @@ fn yaml_fields(text: &str) -> Result<Vec<Field<'_>>, Fault> {
     yaml::read(text)
 }
 
+/// Without a YAML library the small reader has the last word.
 #[cfg(not(feature = "yaml"))]
-fn yaml_fields(_text: &str) -> Result<Vec<Field<'_>>, Fault> {
-    Err(Fault::NoYaml)
+fn yaml_fields(text: &str) -> Result<Vec<Field<'_>>, Fault> {
+    read(text).map_err(|it| Fault::Invalid { line: it.line, what: it.what.to_owned() })
 }
 
 fn note_encoding(decoded: &Decoded<'_>, document: &Document<'_>, report: &mut Report) {

@@ -6,6 +6,7 @@ mod memory;
 use std::{
     fmt, io,
     path::{Path, PathBuf},
+    sync::Arc,
     time::SystemTime,
 };
 
@@ -97,9 +98,9 @@ pub enum What {
 #[derive(Debug)]
 pub struct Found {
     /// Its `SKILL.md`, as a person would name it.
-    pub path: PathBuf,
+    pub path: Arc<Path>,
     /// The same file with all links resolved: two with the same are one.
-    pub real: PathBuf,
+    pub real: Arc<Path>,
     /// Whether a link led to it: found again without one, it goes by that path.
     pub linked: bool,
     /// The beginning of the file, with all of its frontmatter.

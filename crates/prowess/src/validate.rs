@@ -22,7 +22,8 @@ use crate::{
     source::{Folder, Found, Limits, Source},
 };
 
-pub(crate) use self::fields::fields;
+pub(crate) use self::fields::at_load;
+use self::fields::fields;
 
 /// What was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,8 +124,8 @@ fn document(reading: &Reading<'_>, folder: Option<&str>, report: &mut Report) ->
 
 /// One checked skill.
 struct Made {
-    path: PathBuf,
-    real: PathBuf,
+    path: Arc<Path>,
+    real: Arc<Path>,
     linked: bool,
     name: Option<Box<str>>,
     findings: Vec<Finding>,
@@ -147,7 +148,7 @@ fn check_found(source: &dyn Source, found: &Found, profile: Profile, limits: &Li
     let mut findings = report.findings;
     for finding in &mut findings {
         if finding.path.as_os_str().is_empty() {
-            finding.path.clone_from(&found.path);
+            finding.path = found.path.to_path_buf();
         }
     }
     Made {

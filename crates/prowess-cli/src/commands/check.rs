@@ -70,7 +70,7 @@ fn show(checked: &Checked, printer: &mut Printer) -> Result<()> {
         (_, _) => format!("{}, {}", count(errors, "error"), count(warnings, "warning")),
     });
     if infos > 0 && !printer.verbose {
-        words.push_str(&format!(" ({} more with -v)", infos));
+        words.push_str(&format!(" ({infos} more with -v)"));
     }
     printer.note(&words);
     Ok(())

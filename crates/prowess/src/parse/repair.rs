@@ -68,7 +68,7 @@ fn requote(text: &str) -> (String, Vec<Change>) {
     let mut changes = Vec::new();
     let mut line = 1;
     for entry in entries(text) {
-        let fixed = readable(&entry).then(|| (entry.clone(), None)).unwrap_or_else(|| fix(&entry));
+        let fixed = if readable(&entry) { (entry.clone(), None) } else { fix(&entry) };
         out.push_str(&fixed.0);
         changes.extend(fixed.1.map(|(offset, why)| Change { line: line + offset, why }));
         line += entry.lines().count();

@@ -5,20 +5,16 @@
 //! [`open_contained`] is the one place where that is decided for reading.
 
 use std::{
-    ffi::{CStr, OsStr},
     fs::File,
     io::{self, Read as _},
-    os::{
-        fd::{BorrowedFd, OwnedFd},
-        unix::ffi::OsStrExt as _,
-    },
+    os::fd::OwnedFd,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use rustix::{
-    fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat},
+    fs::{AtFlags, FileType, Mode, OFlags, Stat},
     io::Errno,
 };
 
@@ -60,7 +56,7 @@ impl Folder {
             OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
             Mode::empty(),
         )?;
-        Ok(Self { scope, path, real, allowed, directory, limit: limits.max_document_size })
+        Ok(Self { scope, path, real, allowed, directory, limit: limits.max_document_size.max(limits.max_file_size) })
     }
 
     /// Opens a folder below this one; the real path comes with it when a link led there.
@@ -148,19 +144,16 @@ impl Folder {
         let (directory, linked) = self.enter(folder)?;
         *by_link = linked.is_some();
         let mut entries = list(directory)?;
-        let Some(name) = document(&entries.names) else {
+        let Some(document) = document(&entries.names) else {
             let is_folder = |it: &Entry| {
                 matches!(it.kind, FileType::Directory | FileType::Symlink | FileType::Unknown)
             };
             let names = entries.names.iter().filter(|it| is_folder(it) && !is_skipped(&it.name));
-            let mut folders: Vec<PathBuf> = names.map(|it| folder.join(&*it.name)).collect();
-            // Comparing paths part by part would take longer than reading them.
-            folders.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
-            return Ok(What::Folders(folders));
+            return Ok(What::Folders(names.map(|it| folder.join(&*it.name)).collect()));
         };
-        let path = self.path.join(folder).join(&*entries.names[name].name);
-        let entry = entries.names.swap_remove(name);
-        let head = match self.head(entries.directory.fd()?, &entry, &path, limits) {
+        let entry = entries.names.swap_remove(document);
+        let path = joined(&self.path, folder, &entry.name);
+        let head = match self.head(&entries.directory, &entry, &path, limits) {
             Ok(head) => head,
             Err(trouble) => {
                 findings.extend(finding(&path, &rule::FILE_UNREADABLE, trouble));
@@ -172,43 +165,34 @@ impl Folder {
                 &rule::FILE_NAME,
                 Severity::Warning,
                 &path,
-                "the file is not called exactly `SKILL.md`; some clients will not find it"
-                    .to_owned(),
+                "the file is not called exactly `SKILL.md`; some clients will not find it".to_owned(),
                 "rename it to `SKILL.md`",
             ));
         }
-        let mut walk = Walk {
-            folder: self,
-            skill: path.parent().unwrap_or(&path),
-            limits,
-            findings,
-            resources: Vec::new(),
-        };
-        walk.entries(&entries, "", 0);
-        let mut resources = walk.resources;
-        resources.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        let by_link = *by_link || head.real.is_some();
+        let mut resources = Vec::new();
+        if !entries.names.is_empty() {
+            let skill = path.parent().unwrap_or(&path);
+            let mut walk = Walk { folder: self, skill, limits, findings, resources };
+            walk.entries(&entries, "", 0);
+            resources = walk.resources;
+            resources.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        }
+        let by_link = linked.is_some() || head.real.is_some();
+        let path: Arc<Path> = path.into();
         let real = match (head.real, linked) {
-            (Some(real), _) => real,
-            (None, Some(linked)) => linked.join(&*entry.name),
-            (None, None) => self.real.join(folder).join(&*entry.name),
+            (Some(real), _) => real.into(),
+            (None, Some(linked)) => linked.join(&*entry.name).into(),
+            (None, None) if self.path == self.real => path.clone(),
+            (None, None) => joined(&self.real, folder, &entry.name).into(),
         };
         let Head { bytes, size, modified, .. } = head;
-        Ok(What::Skill(Box::new(Found {
-            path,
-            real,
-            linked: by_link,
-            head: bytes,
-            size,
-            modified,
-            resources,
-        })))
+        Ok(What::Skill(Box::new(Found { path, real, linked: by_link, head: bytes, size, modified, resources })))
     }
 
     /// The beginning of a `SKILL.md`.
     fn head(
         &self,
-        directory: BorrowedFd<'_>,
+        directory: &OwnedFd,
         entry: &Entry,
         path: &Path,
         limits: &Limits,
@@ -237,15 +221,26 @@ impl Folder {
         if size > limits.max_document_size {
             return Err(Trouble::TooLarge(size));
         }
-        let mut bytes = vec![0; HEAD.min(size as usize + 1)];
-        let mut length = fill(&file, &mut bytes)?;
-        if length == HEAD && !has_closing(&bytes) {
-            bytes.resize(LONG_HEAD, 0);
-            length += fill(&file, &mut bytes[length..])?;
+        let mut bytes = Vec::with_capacity(HEAD.min(size as usize + 1));
+        fill(&file, &mut bytes)?;
+        if bytes.len() == HEAD && !has_closing(&bytes) {
+            bytes.reserve_exact(LONG_HEAD - HEAD);
+            fill(&file, &mut bytes)?;
         }
-        bytes.truncate(length);
         Ok(Head { bytes, real, size, modified: modified(&stat) })
     }
+}
+
+/// A path of three parts, made at once.
+fn joined(root: &Path, folder: &Path, name: &str) -> PathBuf {
+    let length = root.as_os_str().len() + folder.as_os_str().len() + name.len() + 2;
+    let mut path = PathBuf::with_capacity(length);
+    path.push(root);
+    if !folder.as_os_str().is_empty() {
+        path.push(folder);
+    }
+    path.push(name);
+    path
 }
 
 struct Head {
@@ -262,25 +257,40 @@ struct Entry {
 }
 
 struct Entries {
-    directory: Dir,
+    directory: OwnedFd,
     names: Vec<Entry>,
 }
 
 /// The entries of a directory. A name that is no UTF-8 is shown with replacement characters, and
 /// therefore never found again: such a file cannot be read, only reported.
 fn list(directory: OwnedFd) -> Result<Entries, Trouble> {
-    let mut directory = Dir::new(directory)?;
     let mut names = Vec::new();
-    while let Some(entry) = directory.read() {
-        let entry = entry?;
-        let name: &CStr = entry.file_name();
-        if matches!(name.to_bytes(), b"." | b"..") {
-            continue;
+    each_entry(&directory, |name, kind| {
+        if !matches!(name, b"." | b"..") {
+            names.push(Entry { name: String::from_utf8_lossy(name).into(), kind });
         }
-        let name = OsStr::from_bytes(name.to_bytes()).to_string_lossy().into();
-        names.push(Entry { name, kind: entry.file_type() });
-    }
+    })?;
     Ok(Entries { directory, names })
+}
+
+#[cfg(target_os = "linux")]
+fn each_entry(directory: &OwnedFd, mut take: impl FnMut(&[u8], FileType)) -> Result<(), Errno> {
+    let mut buffer = [const { std::mem::MaybeUninit::uninit() }; 8192];
+    let mut entries = rustix::fs::RawDir::new(directory, &mut buffer);
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        take(entry.file_name().to_bytes(), entry.file_type());
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn each_entry(directory: &OwnedFd, mut take: impl FnMut(&[u8], FileType)) -> Result<(), Errno> {
+    for entry in rustix::fs::Dir::read_from(directory)? {
+        let entry = entry?;
+        take(entry.file_name().to_bytes(), entry.file_type());
+    }
+    Ok(())
 }
 
 /// Which entry is the `SKILL.md`: the exact name before any other spelling.
@@ -319,8 +329,7 @@ impl Walk<'_> {
             } else {
                 format!("{prefix}/{}", entry.name)
             };
-            let directory = entries.directory.fd().map_err(Trouble::from);
-            if let Err(trouble) = directory.and_then(|it| self.entry(it, entry, &path, depth)) {
+            if let Err(trouble) = self.entry(&entries.directory, entry, &path, depth) {
                 self.findings.extend(finding(
                     &self.skill.join(&path),
                     &rule::FILE_UNREADABLE,
@@ -332,7 +341,7 @@ impl Walk<'_> {
 
     fn entry(
         &mut self,
-        directory: BorrowedFd<'_>,
+        directory: &OwnedFd,
         entry: &Entry,
         path: &str,
         depth: usize,
@@ -364,7 +373,7 @@ impl Walk<'_> {
 
     fn folder(
         &mut self,
-        directory: BorrowedFd<'_>,
+        directory: &OwnedFd,
         name: &str,
         path: &str,
         depth: usize,
@@ -450,24 +459,22 @@ fn modified(stat: &Stat) -> Option<SystemTime> {
 }
 
 fn has_closing(head: &[u8]) -> bool {
-    head.windows(4).any(|it| matches!(it, b"\n---" | b"\r---" | b"\n..."))
+    let mut lines = head.split(|byte| matches!(byte, b'\n' | b'\r')).skip(1);
+    lines.any(|line| line.starts_with(b"---") || line.starts_with(b"..."))
 }
 
-fn fill(file: &OwnedFd, buffer: &mut [u8]) -> Result<usize, Trouble> {
-    let mut length = 0;
-    while length < buffer.len() {
-        match rustix::io::read(file, &mut buffer[length..]) {
-            Ok(0) => break,
-            Ok(read) => length += read,
-            Err(Errno::INTR) => {}
+/// Reads into what is free of a buffer, until it is full or the file ends.
+fn fill(file: &OwnedFd, bytes: &mut Vec<u8>) -> Result<(), Trouble> {
+    loop {
+        let free = bytes.capacity() - bytes.len();
+        match rustix::io::read(file, rustix::buffer::spare_capacity(bytes)) {
+            // An ordinary file gives less than was asked for only at its end.
+            Ok(read) if read < free || read == 0 => return Ok(()),
+            Ok(_) if bytes.len() == bytes.capacity() => return Ok(()),
+            Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        // A file that was shorter than the buffer has been read to its end.
-        if length < buffer.len() && length < HEAD {
-            break;
-        }
     }
-    Ok(length)
 }
 
 /// Reads a whole file, if it lies inside `allowed`.

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use super::{Found, Limits, ReadError, Source, Visit, What};
@@ -58,7 +59,7 @@ impl Source for Memory {
             folders.dedup();
             return Visit { what: What::Folders(folders), linked: false, findings: Vec::new() };
         };
-        let path = self.name.join(folder).join("SKILL.md");
+        let path: Arc<Path> = self.name.join(folder).join("SKILL.md").into();
         let mut findings = Vec::new();
         let mut resources = Vec::new();
         for (file, bytes) in &self.files {

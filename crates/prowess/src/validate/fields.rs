@@ -46,6 +46,20 @@ const MAX_COMPATIBILITY: usize = 500;
 /// The shortest that a client cuts a description to in its list.
 const SHORTEST_LIST: usize = 250;
 
+/// The rules that a library applies to every skill it loads: those about its name and length.
+pub(crate) fn at_load(reading: &Reading<'_>, manifest: &Manifest, report: &mut Report) {
+    let at = |key: &str| {
+        let field = reading.fields.iter().flatten().find(|it| it.key == key);
+        field.map_or(At::FILE, |it| reading.at(it))
+    };
+    if !name::is_plain(&manifest.name) {
+        name::rules(&manifest.name, None, at("name"), report);
+    }
+    if manifest.description.len() > MAX_DESCRIPTION {
+        description(&manifest.description, at("description"), report);
+    }
+}
+
 /// Every rule about fields; `folder` is the name of the folder where it is known.
 pub(crate) fn fields(
     reading: &Reading<'_>,

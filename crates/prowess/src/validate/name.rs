@@ -12,6 +12,17 @@ const MAX_LENGTH: usize = 64;
 /// What a Windows file system keeps for itself.
 const WINDOWS: &[&str] = &["con", "prn", "aux", "nul"];
 
+/// Whether a name has nothing that any rule could object to, but for reserved words.
+pub(super) fn is_plain(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    name.len() <= MAX_LENGTH
+        && name.bytes().all(allowed)
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+        && !name.contains("--")
+        && !is_reserved_on_windows(name)
+}
+
 pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Report) {
     let hint = "use lowercase letters and digits joined by single hyphens, such as `create-pr`";
     let normal: String = name.trim().nfkc().collect();

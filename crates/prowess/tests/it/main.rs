@@ -1,3 +1,29 @@
 //! What the library makes of skills, good and bad, through its public names.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod irregular;
+mod files;
+mod rules;
+mod roundtrip;
+mod bounds;
+
+use prowess::{Finding, Severity};
+
+/// Findings in one line: the first letter of the severity, the line, the code.
+fn shown(findings: &[Finding]) -> String {
+    let one = |it: &Finding| {
+        let weight = match it.severity {
+            Severity::Info => 'I',
+            Severity::Warning => 'W',
+            Severity::Error => 'E',
+        };
+        let line = it.line.map_or("-".to_owned(), |line| line.to_string());
+        format!("{weight}{line} {}", it.rule.code)
+    };
+    findings.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// The codes of findings, in their order.
+fn codes(findings: &[Finding]) -> Vec<&'static str> {
+    findings.iter().map(|it| it.rule.code).collect()
+}

@@ -1,0 +1,136 @@
+//! The least that finding skills takes: the calls to the system and nothing else.
+
+use std::{
+    mem::MaybeUninit,
+    os::fd::OwnedFd,
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
+
+use anyhow::Result;
+use rustix::{
+    fs::{AtFlags, Mode, OFlags, RawDir, open, openat, statat},
+    io::{Errno, read},
+};
+
+/// What is done with each folder.
+#[derive(Clone, Copy)]
+pub(crate) enum Floor {
+    /// Opens its `SKILL.md` and reads the first 4 KiB.
+    Probe,
+    /// Also opens the folder and lists it.
+    Walk,
+    /// Only asks how large its `SKILL.md` is.
+    Stat,
+    /// Reads as `Probe` does and keeps the text of the frontmatter.
+    Text,
+}
+
+/// The `SKILL.md` files that were found.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub(crate) files: usize,
+    pub(crate) texts: Vec<Box<[u8]>>,
+}
+
+const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC);
+/// How many folders a thread takes at once.
+const CHUNK: usize = 64;
+
+impl Floor {
+    pub(crate) fn run(self, root: &Path, threads: usize) -> Result<Found> {
+        let root = open(root, FLAGS | OFlags::DIRECTORY, Mode::empty())?;
+        let folders = folders(&root)?;
+        let next = AtomicUsize::new(0);
+        let work = || -> Result<Found, Errno> {
+            let mut found = Found::default();
+            loop {
+                let start = next.fetch_add(CHUNK, Ordering::Relaxed);
+                let Some(rest) = folders.get(start..) else { return Ok(found) };
+                for folder in rest.iter().take(CHUNK) {
+                    self.visit(&root, folder, &mut found)?;
+                }
+            }
+        };
+        let all: Result<Vec<Found>, Errno> = thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let joined = others.into_iter().map(|it| it.join().expect("a floor never panics"));
+            std::iter::once(work()).chain(joined).collect()
+        });
+        let mut sum = Found::default();
+        for mut found in all? {
+            sum.files += found.files;
+            sum.texts.append(&mut found.texts);
+        }
+        Ok(sum)
+    }
+
+    fn visit(self, root: &OwnedFd, folder: &[u8], found: &mut Found) -> Result<(), Errno> {
+        let mut path = [0; 512];
+        let length = folder.len() + DOCUMENT.len();
+        let path = path.get_mut(..length).ok_or(Errno::NAMETOOLONG)?;
+        path[..folder.len()].copy_from_slice(folder);
+        path[folder.len()..].copy_from_slice(DOCUMENT);
+        match self {
+            Self::Stat => {
+                statat(root, &*path, AtFlags::SYMLINK_NOFOLLOW)?;
+            }
+            Self::Probe => {
+                head(root, path, |_| {})?;
+            }
+            Self::Walk => {
+                let directory = openat(root, folder, FLAGS | OFlags::DIRECTORY, Mode::empty())?;
+                let mut buffer = [MaybeUninit::uninit(); 4096];
+                let mut entries = RawDir::new(&directory, &mut buffer);
+                while let Some(entry) = entries.next() {
+                    entry?;
+                }
+                head(&directory, &DOCUMENT[1..], |_| {})?;
+            }
+            Self::Text => head(root, path, |bytes| {
+                found.texts.extend(frontmatter(bytes).map(Into::into));
+            })?,
+        }
+        found.files += 1;
+        Ok(())
+    }
+}
+
+const DOCUMENT: &[u8] = b"/SKILL.md";
+
+/// The names of the folders in a folder.
+fn folders(root: &OwnedFd) -> Result<Vec<Box<[u8]>>, Errno> {
+    let mut names = Vec::new();
+    let mut buffer = [MaybeUninit::uninit(); 32 * 1024];
+    let mut entries = RawDir::new(root, &mut buffer);
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if !matches!(name, b"." | b"..") {
+            names.push(name.into());
+        }
+    }
+    Ok(names)
+}
+
+fn head(directory: &OwnedFd, path: &[u8], keep: impl FnOnce(&[u8])) -> Result<(), Errno> {
+    let file = openat(directory, path, FLAGS, Mode::empty())?;
+    let mut buffer = [MaybeUninit::uninit(); 4096];
+    let (bytes, _) = read(&file, &mut buffer)?;
+    keep(bytes);
+    Ok(())
+}
+
+/// The text between the delimiters; nothing where they are in any way unusual.
+fn frontmatter(bytes: &[u8]) -> Option<&[u8]> {
+    let inside = bytes.strip_prefix(b"---\n").or_else(|| bytes.strip_prefix(b"---\r\n"))?;
+    let mut start = 0;
+    for line in inside.split_inclusive(|it| *it == b'\n') {
+        if line.trim_ascii_end() == b"---" {
+            return Some(&inside[..start]);
+        }
+        start += line.len();
+    }
+    None
+}

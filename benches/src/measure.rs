@@ -1,0 +1,191 @@
+//! What is measured, and how long it takes, in a process of its own.
+
+use std::{
+    env, fs,
+    path::Path,
+    process::{Command, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, bail};
+use prowess::{Directory, Library, Options};
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+use crate::floor::Floor;
+
+/// One line of the table.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) work: Work,
+}
+
+/// What a case does.
+#[derive(Clone, Copy)]
+pub(crate) enum Work {
+    Nothing,
+    /// With so many threads.
+    Floor(Floor, usize),
+    Load,
+    LoadAndDrop,
+    /// The whole program, with these arguments and `--dir`.
+    Program(&'static [&'static str]),
+}
+
+/// Everything that is measured.
+pub(crate) const CASES: &[Case] = &[
+    Case { name: "nothing", work: Work::Nothing },
+    Case { name: "stat-1t", work: Work::Floor(Floor::Stat, 1) },
+    Case { name: "probe4k-1t", work: Work::Floor(Floor::Probe, 1) },
+    Case { name: "probe4k-2t", work: Work::Floor(Floor::Probe, 2) },
+    Case { name: "probe4k-16t", work: Work::Floor(Floor::Probe, 16) },
+    Case { name: "walk4k-1t", work: Work::Floor(Floor::Walk, 1) },
+    Case { name: "walk4k-2t", work: Work::Floor(Floor::Walk, 2) },
+    Case { name: "text-1t", work: Work::Floor(Floor::Text, 1) },
+    Case { name: "text-2t", work: Work::Floor(Floor::Text, 2) },
+    Case { name: "load", work: Work::Load },
+    Case { name: "load and drop", work: Work::LoadAndDrop },
+    Case { name: "prowess list --json", work: Work::Program(&["list", "--json"]) },
+    Case { name: "prowess --version", work: Work::Program(&["--version"]) },
+];
+
+/// Which of them are measured with cold caches.
+pub(crate) const COLD: &[&str] = &["probe4k-1t", "probe4k-2t", "probe4k-16t", "load"];
+
+/// What measuring a case once gave.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Report {
+    pub(crate) wall_ms: f64,
+    pub(crate) cpu_ms: f64,
+    /// Whether the CPU time comes from a clock that ticks every few milliseconds.
+    pub(crate) ticks: bool,
+    pub(crate) peak_kib: u64,
+    /// What is still held when the work is done.
+    pub(crate) settled_kib: u64,
+    pub(crate) found: usize,
+    pub(crate) left_out: usize,
+    pub(crate) findings: usize,
+    /// The bytes of the texts that were kept.
+    pub(crate) kept: usize,
+}
+
+/// Measures a case in a new process.
+pub(crate) fn outside(case: &Case, program: &Path, root: &Path) -> Result<Report> {
+    if let Work::Program(arguments) = case.work {
+        return whole(Command::new(program).args(arguments).arg("--dir").arg(root));
+    }
+    let output = Command::new(env::current_exe()?)
+        .args(["measure", case.name])
+        .arg(root)
+        .stderr(Stdio::inherit())
+        .output()?;
+    serde_json::from_slice(&output.stdout).with_context(|| format!("`{}` failed", case.name))
+}
+
+/// Measures a case in this process.
+pub(crate) fn inside(case: &Case, root: &Path) -> Result<Report> {
+    let options = Options { directories: vec![Directory::new(root)], ..Options::default() };
+    let start = Clock::start();
+    let mut report = Report::default();
+    match case.work {
+        Work::Nothing => start.stop(&mut report)?,
+        Work::Floor(floor, threads) => {
+            let found = floor.run(root, threads)?;
+            start.stop(&mut report)?;
+            report.found = found.files;
+            report.kept = found.texts.iter().map(|it| it.len()).sum();
+        }
+        Work::Load => {
+            let library = Library::load(&options)?;
+            start.stop(&mut report)?;
+            report.found = library.all().len();
+            report.left_out = library.left_out().len();
+            report.findings = library.findings().len();
+        }
+        Work::LoadAndDrop => {
+            drop(Library::load(&options)?);
+            start.stop(&mut report)?;
+        }
+        Work::Program(_) => bail!("a whole program is measured from outside"),
+    }
+    Ok(report)
+}
+
+struct Clock {
+    wall: Instant,
+    cpu: Duration,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self { wall: Instant::now(), cpu: cpu_time() }
+    }
+
+    fn stop(&self, report: &mut Report) -> Result<()> {
+        report.wall_ms = milliseconds(self.wall.elapsed());
+        report.cpu_ms = milliseconds(cpu_time().saturating_sub(self.cpu));
+        let status = fs::read_to_string("/proc/self/status")?;
+        report.peak_kib = kib(&status, "VmHWM:").context("the system tells no peak")?;
+        report.settled_kib = kib(&status, "VmRSS:").context("the system tells no size")?;
+        Ok(())
+    }
+}
+
+/// The CPU time of all threads of this process.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.cast_unsigned(), u32::try_from(time.tv_nsec).unwrap_or_default())
+}
+
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
+}
+
+/// A figure of `/proc/PID/status`.
+fn kib(status: &str, key: &str) -> Option<u64> {
+    let line = status.lines().find_map(|it| it.strip_prefix(key))?;
+    line.trim().trim_end_matches(" kB").parse().ok()
+}
+
+/// Measures a program from its start to its end.
+fn whole(command: &mut Command) -> Result<Report> {
+    let before = ticks_of_children()?;
+    let start = Instant::now();
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let status = format!("/proc/{}/status", child.id());
+    let done = AtomicBool::new(false);
+    let (ended, wall_ms, peak_kib) = thread::scope(|scope| {
+        // The peak is gone together with the process, so it is looked at until then.
+        let watcher = scope.spawn(|| {
+            let mut peak = 0;
+            while !done.load(Ordering::Relaxed) {
+                let now = fs::read_to_string(&status).ok().and_then(|it| kib(&it, "VmHWM:"));
+                peak = peak.max(now.unwrap_or(0));
+                thread::sleep(Duration::from_millis(2));
+            }
+            peak
+        });
+        let ended = child.wait();
+        let wall_ms = milliseconds(start.elapsed());
+        done.store(true, Ordering::Relaxed);
+        (ended, wall_ms, watcher.join().expect("the watcher never panics"))
+    });
+    if !ended?.success() {
+        bail!("the program failed: {command:?}");
+    }
+    let ticks = ticks_of_children()? - before;
+    let cpu_ms = ticks as f64 * 1000.0 / rustix::param::clock_ticks_per_second() as f64;
+    Ok(Report { wall_ms, cpu_ms, ticks: true, peak_kib, ..Report::default() })
+}
+
+/// The CPU time of the children that have ended, in ticks.
+fn ticks_of_children() -> Result<u64> {
+    let stat = fs::read_to_string("/proc/self/stat")?;
+    // The name of the program may hold spaces; what is counted from begins behind it.
+    let fields = stat.rsplit_once(')').context("the system tells no times")?.1;
+    let times = fields.split_whitespace().skip(13).take(2);
+    times.map(|it| it.parse::<u64>().context("the system tells no times")).sum()
+}

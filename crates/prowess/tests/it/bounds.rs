@@ -1,0 +1,114 @@
+//! Hostile input ends soon, with a finding of the right rule.
+
+use std::time::{Duration, Instant};
+
+use prowess::{Limits, Profile, check, check_text, parse};
+
+use crate::files::World;
+
+/// How long anything may take, in a build without optimisation on a busy machine.
+const SOON: Duration = Duration::from_secs(2);
+
+/// A frontmatter behind the two fields that every skill has.
+fn with(fields: &str) -> String {
+    format!("---\nname: pdf\ndescription: Reads PDF files.\n{fields}\n---\n\nRead the file.\n")
+}
+
+fn saying(body: &str) -> String {
+    format!("---\nname: pdf\ndescription: Reads PDF files.\n---\n\n{body}\n")
+}
+
+fn alias_bomb() -> String {
+    let line = |level: u8| {
+        let (own, before) = (char::from(b'a' + level), char::from(b'a' + level - 1));
+        format!("{own}: &{own} [{}]\n", vec![format!("*{before}"); 9].join(", "))
+    };
+    with(&format!("a: &a [x]\n{}", (1..10).map(line).collect::<String>()))
+}
+
+fn merge_bomb() -> String {
+    let line = |level: usize| {
+        let before = level - 1;
+        format!("k{level}: &k{level}\n  <<: *k{before}\n  a: *k{before}\n  b: *k{before}\n")
+    };
+    with(&format!("k0: &k0\n  x: y\n{}", (1..20).map(line).collect::<String>()))
+}
+
+fn nested_maps(depth: usize) -> String {
+    (0..depth).map(|it| format!("{}k:\n", " ".repeat(it))).collect()
+}
+
+#[test]
+fn hostile_frontmatter_is_refused_soon() {
+    let rows = [
+        ("alias bomb", alias_bomb(), "yaml-unsafe"),
+        ("merge key bomb", merge_bomb(), "yaml-unsafe"),
+        ("a mebibyte of aliases", with(&format!("a: &a x\nb:\n{}", "- *a\n".repeat(200_000))), "frontmatter-too-large"),
+        ("3,000 braces", format!("---\nname: {}\n---\n", "{".repeat(3000)), "yaml-unsafe"),
+        ("3,000 braces in a field", with(&format!("x: {}", "{".repeat(3000))), "yaml-unsafe"),
+        ("50,000 brackets", with(&format!("x: {}", "[".repeat(50_000))), "yaml-unsafe"),
+        ("100,000 brackets", with(&format!("x: {}", "[".repeat(100_000))), "frontmatter-too-large"),
+        ("200 nested maps", with(&nested_maps(200)), "yaml-unsafe"),
+        ("3,000 nested maps", with(&nested_maps(3000)), "frontmatter-too-large"),
+        ("200 maps in metadata", with(&format!("metadata: {}{}", "{a: ".repeat(200), "}".repeat(200))), "yaml-unsafe"),
+    ];
+    for (what, text, code) in rows {
+        let start = Instant::now();
+        let parsed = parse(text.as_bytes(), Some("pdf"), Profile::Spec);
+        let found: Vec<&str> = parsed.findings.iter().map(|it| it.rule.code).collect();
+        assert!(parsed.manifest.is_none() && found.contains(&code), "{what}: {found:?}");
+        assert!(start.elapsed() < SOON, "{what} took {:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn a_frontmatter_of_many_fields_is_read_soon() {
+    let keys: String = (0..6000).map(|it| format!("k{it}: 1\n")).collect();
+    let start = Instant::now();
+    let parsed = parse(with(&keys).as_bytes(), Some("pdf"), Profile::Spec);
+    assert!(parsed.manifest.is_some_and(|it| it.unknown.len() == 6000));
+    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_hostile_body_is_checked_soon() {
+    let rows = [
+        ("nested brackets", saying(&"[".repeat(50_000))),
+        ("nested links", saying(&"[a](".repeat(50_000))),
+        ("nested parentheses", saying(&"(".repeat(50_000))),
+        ("stars", saying(&"*".repeat(50_000))),
+        ("backticks", saying(&"`".repeat(50_000))),
+        ("backticks with gaps", saying(&"` ".repeat(50_000))),
+        ("comments", saying(&"<!--".repeat(50_000))),
+        ("fences", saying(&"```\n".repeat(50_000))),
+        ("hashes", saying(&"# ".repeat(50_000))),
+        ("one line of ten megabytes", saying(&"x ".repeat(5 * 1024 * 1024))),
+    ];
+    for (what, text) in rows {
+        let start = Instant::now();
+        let parsed = parse(text.as_bytes(), Some("pdf"), Profile::Spec);
+        let findings = check_text(text.as_bytes(), Some("pdf"), Profile::Spec);
+        assert!(parsed.manifest.is_some(), "{what}");
+        assert!(findings.iter().all(|it| it.rule.code != "yaml-invalid"), "{what}");
+        assert!(start.elapsed() < SOON, "{what} took {:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn a_long_body_is_said_to_be_long() {
+    for text in [saying(&"[".repeat(50_000)), saying(&"x ".repeat(5 * 1024 * 1024))] {
+        let findings = check_text(text.as_bytes(), Some("pdf"), Profile::Spec);
+        assert_eq!(crate::shown(&findings), "W5 body-long");
+    }
+}
+
+#[test]
+fn a_folder_with_hostile_links_is_checked_soon() {
+    let world = World::new();
+    world.file("skills/pdf/SKILL.md", saying(&"[a](".repeat(50_000)));
+    world.file("skills/csv/SKILL.md", saying(&"[a](b.md) ".repeat(20_000)).replace("pdf", "csv"));
+    let start = Instant::now();
+    let checked = check(&[world.path("skills")], Profile::Spec, &Limits::default()).unwrap();
+    assert!(crate::codes(&checked.findings).contains(&"reference-missing"));
+    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
+}

@@ -1,0 +1,247 @@
+//! What was rendered parses back to what it was.
+
+use proptest::{collection::vec, option, prelude::*};
+use prowess::{
+    AllowedTools, Definition, Dialect, Manifest, Profile, Status, Step, Type, definition,
+    frontmatter::{Field, Scalar, Style, Value},
+    parameters, parse, render, render_definition,
+};
+use serde_json::{Map, Value as Json, json};
+
+/// The manifest and body of a text that has to be a skill.
+fn parsed(text: &str) -> (Manifest, String) {
+    let parsed = parse(text.as_bytes(), None, Profile::Spec);
+    let manifest = parsed.manifest.unwrap_or_else(|| panic!("{:?} in {text:?}", parsed.findings));
+    (manifest, parsed.instructions)
+}
+
+/// The manifest of the skill `pdf` with more fields.
+fn with(fields: &str) -> Manifest {
+    parsed(&format!("---\nname: pdf\ndescription: Reads.\n{fields}---\n")).0
+}
+
+#[test]
+fn allowed_tools_are_the_same_in_three_spellings() {
+    let tools = ["Read", "Bash(git add:*, git commit:*)", "Grep"].map(Box::from);
+    for fields in [
+        "allowed-tools: Read Bash(git add:*, git commit:*) Grep\n",
+        "allowed-tools: Read, Bash(git add:*, git commit:*), Grep\n",
+        "allowed-tools:\n  - Read\n  - Bash(git add:*, git commit:*)\n  - Grep\n",
+    ] {
+        assert_eq!(*with(fields).allowed_tools.0, tools, "{fields}");
+    }
+}
+
+#[test]
+fn allowed_tools_are_written_as_one_text() {
+    let manifest = with("allowed-tools: [Read, 'Bash(git add:*)']\n");
+    assert!(render(&manifest, "").contains("allowed-tools: Read Bash(git add:*)\n"));
+}
+
+#[test]
+fn a_version_that_looks_like_a_number_stays_as_written() {
+    let manifest = with("version: 1.10\nmetadata:\n  version: 1.10\n");
+    assert_eq!(manifest.version.as_deref(), Some("1.10"));
+    assert_eq!(manifest.metadata[0].value.as_text(), Some("1.10"));
+    let (again, _) = parsed(&render(&manifest, ""));
+    assert_eq!(again.version.as_deref(), Some("1.10"));
+    assert_eq!(again.metadata[0].value.as_text(), Some("1.10"));
+}
+
+#[test]
+fn what_nobody_knows_is_kept() {
+    let fields = "x-list:\n  - a\n  - b: 1\nx-map:\n  c: \"2\"\n";
+    let text = render(&with(fields), "");
+    assert!(text.contains("x-list:\n  - a\n  - b: 1\nx-map:\n  c: \"2\"\n"), "{text}");
+}
+
+#[test]
+fn a_script_with_heredocs_and_fences_comes_back() {
+    for script in [
+        "echo `date`\n",
+        "cat <<'EOF'\n```json\n{}\n```\n## Parameters\nEOF\n",
+        "cat <<EOF\n````sh\nls\n````\nEOF\n",
+        "  indented\n\n\ttabs\n",
+        "~~~\nx\n~~~\n",
+        "",
+    ] {
+        let before = Definition::Script { script: script.to_owned() };
+        let body = render_definition(&before, Some(&json!({"type": "object"})));
+        assert_eq!(definition(Type::Script, &body), Ok(before), "{body}");
+        assert_eq!(parameters(&body), Ok(Some(json!({"type": "object"}))), "{body}");
+    }
+}
+
+/// A text on one line, with all that YAML stumbles over.
+fn line() -> impl Strategy<Value = Box<str>> {
+    prop_oneof!["[a-z]{1,8}", "[ -~]{1,30}", "[-:#'\"\\[\\]{}|>&*!%@`, a-z\u{E9}\u{1F600}]{1,20}"]
+        .prop_map(|it| it.trim().into())
+        .prop_filter("it is not empty", |it: &Box<str>| !it.is_empty())
+}
+
+fn word() -> impl Strategy<Value = Box<str>> {
+    "[A-Za-z][A-Za-z0-9:*/-]{0,10}".prop_map(Into::into)
+}
+
+fn value() -> impl Strategy<Value = Value<'static>> {
+    let style = prop_oneof![Just(Style::Plain), Just(Style::Quoted), Just(Style::Block)];
+    let scalar = ("[ -~\n\u{E9}]{0,30}", style)
+        .prop_map(|(text, style)| Value::Scalar(Scalar { text: text.into(), style }));
+    prop_oneof![Just(Value::Empty), scalar].prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..3).prop_map(Value::List),
+            vec(("[a-z]{1,6}", inner), 0..3).prop_map(|it| Value::Map(fields(it))),
+        ]
+    })
+}
+
+fn fields(values: Vec<(String, Value<'static>)>) -> Vec<Field<'static>> {
+    let mut fields: Vec<Field<'static>> = Vec::new();
+    for (key, value) in values {
+        if !fields.iter().any(|it| it.key == key) {
+            fields.push(Field::new(key, value));
+        }
+    }
+    fields
+}
+
+fn dialect() -> impl Strategy<Value = Option<Box<Dialect>>> {
+    let text = || option::of(line());
+    let bools = (any::<Option<bool>>(), any::<Option<bool>>());
+    let lists = (vec(word(), 0..3), vec(word(), 0..3), vec(word(), 0..3));
+    let texts = (text(), text(), text(), text(), text(), text());
+    (bools, texts, lists, option::of(value())).prop_map(|(bools, texts, lists, hooks)| {
+        let dialect = Dialect {
+            disable_model_invocation: bools.0,
+            user_invocable: bools.1,
+            argument_hint: texts.0,
+            when_to_use: texts.1,
+            context: texts.2,
+            agent: texts.3,
+            model: texts.4,
+            effort: texts.5,
+            paths: lists.0.into(),
+            requires: lists.1.into(),
+            triggers: lists.2.into(),
+            hooks,
+        };
+        (dialect != Dialect::default()).then(|| Box::new(dialect))
+    })
+}
+
+fn manifests() -> impl Strategy<Value = Manifest> {
+    let text = || option::of(line());
+    let texts = (line(), line(), text(), text(), text(), text(), text(), text());
+    let kinds = (prop::sample::select(&Type::ALL[..]), prop::sample::select(&Status::ALL[..]));
+    let lists = (vec(word(), 0..3), vec(line(), 0..3));
+    let nested = (vec(("[a-z]{1,6}", value()), 0..4), vec(("x-[a-z]{1,6}", value()), 0..3));
+    (texts, kinds, lists, any::<bool>(), nested, dialect()).prop_map(
+        |(texts, (kind, status), (tools, tags), requires_approval, nested, dialect)| Manifest {
+            name: texts.0,
+            description: texts.1,
+            license: texts.2,
+            compatibility: texts.3,
+            version: texts.4,
+            author: texts.5,
+            source: texts.6,
+            created_by: texts.7,
+            kind,
+            status,
+            allowed_tools: AllowedTools(tools.into()),
+            tags: tags.into(),
+            requires_approval,
+            metadata: fields(nested.0).into(),
+            unknown: fields(nested.1).into(),
+            dialect,
+        },
+    )
+}
+
+/// The manifest without what a text cannot hold: where its fields stood.
+fn unplaced(manifest: &Manifest) -> String {
+    let mut plain = manifest.clone();
+    plain.metadata = Box::default();
+    plain.unknown = Box::default();
+    if let Some(dialect) = &mut plain.dialect {
+        dialect.hooks = None;
+    }
+    let written = |fields: &[Field<'_>]| prowess::frontmatter::write(fields);
+    format!("{plain:?}\n{}\n{}", written(&manifest.metadata), written(&manifest.unknown))
+}
+
+fn scripts() -> impl Strategy<Value = String> {
+    let line = prop_oneof![
+        Just("```sh".to_owned()),
+        Just("````".to_owned()),
+        Just("~~~".to_owned()),
+        Just("cat <<'EOF'".to_owned()),
+        Just("## Parameters".to_owned()),
+        Just("    ```".to_owned()),
+        "[ -~\u{E9}]{0,20}",
+    ];
+    vec(line, 0..8).prop_map(|lines| lines.into_iter().map(|it| it + "\n").collect())
+}
+
+fn schemas() -> impl Strategy<Value = Json> {
+    vec(("[a-z]{1,6}", "[ -~`\n]{0,12}"), 0..3).prop_map(|them| {
+        let properties: Map<String, Json> =
+            them.into_iter().map(|(key, text)| (key, json!({"description": text}))).collect();
+        json!({"type": "object", "properties": properties})
+    })
+}
+
+fn definitions() -> impl Strategy<Value = (Type, Definition)> {
+    let step = (word(), schemas()).prop_map(|(tool, params)| Step {
+        tool: tool.into(),
+        params: params.as_object().cloned().unwrap_or_default(),
+    });
+    prop_oneof![
+        scripts().prop_map(|script| (Type::Script, Definition::Script { script })),
+        scripts().prop_map(|template| (Type::Template, Definition::Template { template })),
+        vec(step, 1..4).prop_map(|steps| (Type::Composite, Definition::Composite { steps })),
+        scripts().prop_map(|content| (Type::Instruction, Definition::Instruction { content })),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn rendering_what_was_parsed_gives_the_same_bytes(manifest in manifests(), body in "([ -~\u{E9}][ -~\n\u{E9}`#-]{0,80})?") {
+        let text = render(&manifest, &body);
+        let (again, instructions) = parsed(&text);
+        prop_assert_eq!(render(&again, &instructions), text);
+    }
+
+    #[test]
+    fn a_rendered_manifest_parses_to_itself(manifest in manifests()) {
+        let text = render(&manifest, "");
+        prop_assert_eq!(unplaced(&parsed(&text).0), unplaced(&manifest), "{}", text);
+    }
+
+    #[test]
+    fn a_rendered_definition_comes_back(
+        (kind, before) in definitions(),
+        schema in option::of(schemas()),
+    ) {
+        let body = render_definition(&before, schema.as_ref());
+        prop_assert_eq!(definition(kind, &body), Ok(before), "{}", body);
+        if kind != Type::Instruction {
+            prop_assert_eq!(parameters(&body), Ok(schema), "{}", body);
+        }
+    }
+
+    #[test]
+    fn any_bytes_can_be_parsed_and_checked(bytes in vec(any::<u8>(), 0..200), frame in any::<bool>()) {
+        let framed = [b"---\nname: a\n", &bytes[..], b"\n---\n", &bytes[..]].concat();
+        let bytes = if frame { framed } else { bytes };
+        for profile in [Profile::Lenient, Profile::Spec, Profile::Reference] {
+            let parsed = parse(&bytes, Some("a"), profile);
+            let findings = prowess::check_text(&bytes, Some("a"), profile);
+            // A skill is never left out without a word.
+            prop_assert!(parsed.manifest.is_some() || !parsed.findings.is_empty());
+            let lines = 1 + bytes.iter().filter(|it| matches!(it, b'\n' | b'\r')).count();
+            for it in findings.iter().chain(&parsed.findings) {
+                prop_assert!(it.line.is_none_or(|line| (1..=lines + 1).contains(&line)), "{:?}", it);
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Holds the arrows: who may use whom, and what has no place in the library.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Which crates of this workspace each of them may use. A new crate is one line here.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("prowess-frontmatter", &[]),
+    ("prowess", &["prowess-frontmatter"]),
+    ("prowess-runtime", &["prowess"]),
+    ("prowess-agent", &["prowess", "prowess-runtime"]),
+    ("prowess-mcp", &["prowess", "prowess-runtime"]),
+    (
+        "prowess-cli",
+        &["prowess-frontmatter", "prowess", "prowess-runtime", "prowess-agent", "prowess-mcp"],
+    ),
+];
+
+#[test]
+fn every_crate_uses_only_what_it_may() {
+    for crate_name in crates() {
+        let allowed = ARROWS.iter().find(|it| it.0 == crate_name);
+        let (_, allowed) = allowed.unwrap_or_else(|| panic!("`{crate_name}` has no arrows yet"));
+        for used in dependencies(&crate_name).iter().filter(|it| it.starts_with("prowess")) {
+            assert!(allowed.contains(&used.as_str()), "`{crate_name}` may not use `{used}`");
+        }
+    }
+}
+
+#[test]
+fn the_frontmatter_reader_has_no_dependency_at_all() {
+    assert_eq!(dependencies("prowess-frontmatter"), BTreeSet::new());
+}
+
+#[test]
+fn the_library_is_neither_async_nor_a_client_nor_a_program() {
+    let lock = lock();
+    let mut seen = BTreeSet::new();
+    let mut next: Vec<String> = dependencies("prowess").into_iter().collect();
+    while let Some(name) = next.pop() {
+        let used = lock.get(&name).unwrap_or_else(|| panic!("`{name}` is not in the lock file"));
+        if seen.insert(name) {
+            next.extend(used.iter().cloned());
+        }
+    }
+    assert!(seen.contains("serde_json"), "the walk went nowhere: {seen:?}");
+    for name in ["tokio", "reqwest", "clap"] {
+        assert!(!seen.contains(name), "`prowess` comes to use `{name}`");
+    }
+}
+
+#[test]
+fn only_the_source_opens_files() {
+    for (path, code) in library_code() {
+        let own = path.starts_with("source") || path == Path::new("source.rs");
+        for word in ["fs", "File"].iter().filter(|_| !own) {
+            let lines = lines_with(&code, word);
+            assert!(lines.is_empty(), "{} names `{word}`: {lines:#?}", path.display());
+        }
+    }
+}
+
+#[test]
+fn the_library_prints_nothing_and_asks_neither_environment_nor_processes() {
+    for (path, code) in library_code() {
+        for word in ["print", "println", "eprint", "eprintln", "dbg", "env", "process"] {
+            let mut lines = lines_with(&code, word);
+            // What the build knows is no environment.
+            lines.retain(|it| !it.contains("env!("));
+            assert!(lines.is_empty(), "{} names `{word}`: {lines:#?}", path.display());
+        }
+    }
+}
+
+#[test]
+fn every_rule_has_a_code_of_its_own() {
+    let codes: BTreeSet<&str> = prowess::RULES.iter().map(|it| it.code).collect();
+    assert_eq!(codes.len(), prowess::RULES.len());
+}
+
+#[test]
+fn code_is_told_from_comments_texts_and_tests() {
+    let text = "use std::fs; // env\nlet a = \"fs \\\" fs\"; let b = '\"'; fs();\n#[cfg(test)]\nmod tests { fs() }\n";
+    let code = code(text);
+    assert_eq!(lines_with(&code, "fs").len(), 2, "{code}");
+    assert!(lines_with(&code, "env").is_empty(), "{code}");
+    assert!(lines_with("offs fs_x", "fs").is_empty());
+}
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+fn crates() -> Vec<String> {
+    let entries = fs::read_dir(root().join("crates")).unwrap().map(|it| it.unwrap());
+    let mut crates: Vec<String> = entries
+        .filter(|it| it.path().join("Cargo.toml").exists())
+        .map(|it| it.file_name().into_string().unwrap())
+        .collect();
+    crates.sort();
+    assert!(crates.contains(&"prowess".to_owned()));
+    crates
+}
+
+/// What a crate needs to be built, by its manifest; what only its tests need is left out.
+fn dependencies(crate_name: &str) -> BTreeSet<String> {
+    let path = root().join("crates").join(crate_name).join("Cargo.toml");
+    let manifest = fs::read_to_string(path).unwrap();
+    let mut section = "";
+    let mut dependencies = BTreeSet::new();
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            section = line.trim_matches(['[', ']']);
+            let is_one = section.split_once("dependencies.").filter(|it| !it.0.contains("dev-"));
+            dependencies.extend(is_one.map(|it| it.1.to_owned()));
+        } else if section.ends_with("dependencies") && !section.ends_with("dev-dependencies") {
+            let key = line.split(['.', '=', '#']).next().unwrap_or_default().trim();
+            dependencies.extend((!key.is_empty()).then(|| key.to_owned()));
+        }
+    }
+    dependencies
+}
+
+/// What every package of the lock file uses.
+fn lock() -> BTreeMap<String, BTreeSet<String>> {
+    let text = fs::read_to_string(root().join("Cargo.lock")).unwrap();
+    let mut lock: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for package in text.split("[[package]]").skip(1) {
+        let quoted = |line: &str| line.split('"').nth(1).unwrap_or_default().to_owned();
+        let name = package.lines().find(|it| it.starts_with("name = ")).map(quoted).unwrap();
+        let listed = package.lines().skip_while(|it| !it.starts_with("dependencies = ["));
+        let used = listed.skip(1).take_while(|it| !it.starts_with(']'));
+        // A name that stands there twice has its version behind it.
+        let used = used.map(|it| quoted(it).split(' ').next().unwrap_or_default().to_owned());
+        lock.entry(name).or_default().extend(used);
+    }
+    lock
+}
+
+/// The files of the library below `src`, each with its code.
+fn library_code() -> Vec<(PathBuf, String)> {
+    let source = root().join("crates/prowess/src");
+    let mut folders = vec![source.clone()];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|it| it == "rs") && !path.ends_with("tests.rs") {
+                let own = path.strip_prefix(&source).unwrap().to_owned();
+                files.push((own, code(&fs::read_to_string(&path).unwrap())));
+            }
+        }
+    }
+    assert!(files.iter().any(|it| it.0 == Path::new("source/folder.rs")));
+    files
+}
+
+/// A text without its comments, without what stands in quotes, and without its tests.
+fn code(text: &str) -> String {
+    let text = text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    let mut code = String::new();
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '/' if rest.peek() == Some(&'/') => while rest.next_if(|it| *it != '\n').is_some() {},
+            // A quote or backslash between single quotes opens nothing.
+            '\'' => match rest.next() {
+                Some('\\') => drop(rest.next()),
+                Some('"') | None => {}
+                Some(other) => code.push(other),
+            },
+            '"' => {
+                while let Some(inside) = rest.next().filter(|it| *it != '"') {
+                    if inside == '\\' {
+                        rest.next();
+                    }
+                }
+            }
+            c => code.push(c),
+        }
+    }
+    code
+}
+
+/// The lines in which a word stands by itself.
+fn lines_with<'c>(code: &'c str, word: &str) -> Vec<&'c str> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    code.lines().filter(|line| line.split(|c| !is_word(c)).any(|it| it == word)).collect()
+}

@@ -1,0 +1,667 @@
+//! From configured directories to a library.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use prowess::{
+    AllowedTools, Directory, Keeper, Library, Limits, Memory, Options, ReadError, Scope, Source,
+    Visit,
+};
+use serde_json::json;
+
+use crate::world::{World, resources};
+
+mod nothing_is_scanned_that_nobody_named {
+    use super::*;
+
+    #[test]
+    fn m_01_a_library_without_directories_is_an_error() {
+        let error = Library::load(&Options::default()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "no directory is configured: name the directories that hold skills"
+        );
+        let world = World::new()
+            .skill("lies-around", "a")
+            .skill_in(".agents/skills", "agents", "b")
+            .skill_in("home/.claude/skills", "claude", "c");
+        let ran = world.run(["list", "--json"]);
+        let said = ran.said();
+        assert!(said.skills().iter().all(|it| it["scope"] == "bundled"), "{said:?}");
+        assert!(ran.stderr.contains("no directory is configured"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn m_02_one_directory_is_given_and_only_it_is_scanned() {
+        let world = World::new().skill("one", "a").skill_in("others", "two", "b");
+        assert_eq!(world.list().names(), ["one"]);
+    }
+
+    #[test]
+    fn m_03_several_directories_are_given_and_all_are_scanned() {
+        let world = World::new()
+            .skill("one", "a")
+            .skill_in("others", "two", "b")
+            .skill_in("third", "three", "c");
+        let said = world.list_with(&["--dir", "others", "--dir", "third"]);
+        assert_eq!(said.names(), ["one", "three", "two"]);
+    }
+
+    #[test]
+    fn m_04_the_directories_of_other_clients_are_scanned_only_when_named() {
+        let world = World::new()
+            .skill("own", "a")
+            .skill_in(".claude/skills", "claude", "b")
+            .skill_in(".cline/skills", "cline", "c");
+        assert_eq!(world.list().names(), ["own"]);
+        let named = |arguments: [&str; 2]| {
+            let said = world.run(["list", "--json"].iter().chain(&arguments)).said();
+            said.names().join(" ")
+        };
+        assert_eq!(named(["--preset", "claude"]), "claude");
+        assert_eq!(named(["--preset", "cline"]), "cline");
+        assert_eq!(named(["--dir", ".claude/skills"]), "claude");
+        assert_eq!(world.list_with(&["--preset", "cline"]).names(), ["cline", "own"]);
+    }
+
+    #[test]
+    fn m_05_only_skill_md_in_a_configured_directory_counts() {
+        let text = "---\nname: other\ndescription: b\n---\n";
+        let world = World::new()
+            .skill("one", "a")
+            .file("SKILL.md", text)
+            .file("skills/readme/README.md", text)
+            .file("skills/notes/SKILLS.md", text)
+            .file("skills/loose.md", text);
+        let said = world.list();
+        assert_eq!(said.names(), ["one"]);
+        assert_eq!(said.rules(), [""; 0]);
+    }
+
+    #[test]
+    fn a_folder_that_is_a_skill_itself_can_be_named() {
+        let world = World::new().skill("one", "a").skill("two", "b");
+        let said = world.run(["list", "--json", "--dir", "skills/one"]).said();
+        assert_eq!(said.names(), ["one"]);
+    }
+
+    #[test]
+    fn skills_that_lie_deeper_are_found_on_request() {
+        let world = World::new().skill("one", "a").skill_in("skills/group", "two", "b");
+        assert_eq!(world.list().names(), ["one"]);
+        assert_eq!(world.list_with(&["--depth", "2"]).names(), ["one", "two"]);
+    }
+
+    #[test]
+    fn an_unknown_preset_is_an_error_that_names_those_there_are() {
+        let ran = World::new().run(["list", "--preset", "nobody"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
+        assert!(ran.stderr.contains("`nobody`") && ran.stderr.contains("claude"), "{}", ran.stderr);
+    }
+}
+
+mod a_directory_that_is_not_there {
+    use super::*;
+
+    #[test]
+    fn m_06_a_missing_directory_is_reported_and_skipped() {
+        let world = World::new().skill("one", "a");
+        let said = world.list_with(&["--dir", "nowhere"]);
+        assert_eq!(said.names(), ["one"]);
+        let finding = said.finding("directory-missing");
+        assert_eq!((&finding["severity"], &finding["path"]), (&json!("warning"), &json!("nowhere")));
+        let logged = world.run(["list", "--dir", "nowhere", "--dir", "skills"]);
+        assert_eq!(logged.code, Some(0));
+        assert!(logged.stderr.contains("warning[directory-missing]"), "{}", logged.stderr);
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_a_directory_is_reported_and_skipped() {
+        let world = World::new().skill("one", "a").file("notes.txt", "n");
+        let said = world.list_with(&["--dir", "notes.txt"]);
+        assert_eq!(said.names(), ["one"]);
+        assert_eq!(said.finding("directory-unreadable")["severity"], "error");
+    }
+
+    #[test]
+    fn a_directory_of_a_preset_may_be_missing_without_a_word() {
+        let said = World::new().run(["list", "--json", "--preset", "claude"]).said();
+        assert_eq!((said.names().len(), said.rules().len()), (0, 0));
+    }
+}
+
+mod one_bad_skill_affects_no_other {
+    use super::*;
+
+    #[test]
+    fn m_07_a_malformed_skill_is_reported_and_skipped() {
+        let world = World::new()
+            .document("frontmatter", "---\nname: [frontmatter\n---\n")
+            .document("content", "just text\n")
+            .document("empty", "")
+            .skill("good", "Stays");
+        let said = world.list();
+        assert_eq!(said.names(), ["good"]);
+        assert_eq!(said.about("skills/frontmatter/SKILL.md"), ["yaml-invalid"]);
+        assert_eq!(said.about("skills/content/SKILL.md"), ["frontmatter-missing"]);
+        assert_eq!(said.about("skills/empty/SKILL.md"), ["frontmatter-missing"]);
+        assert_eq!(said.about("skills/good"), [""; 0]);
+    }
+
+    #[test]
+    fn q_28_a_corrupt_skill_file_is_reported_and_the_others_load() {
+        let noise: Vec<u8> = (0..5000_u32).map(|it| (it.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let world = World::new()
+            .document("noise", noise)
+            .folder("skills/folder/SKILL.md")
+            .skill("first", "a")
+            .skill("last", "b");
+        let said = world.list();
+        assert_eq!(said.names(), ["first", "last"]);
+        for path in ["skills/noise/SKILL.md", "skills/folder/SKILL.md"] {
+            let findings: Vec<_> = said.findings().iter().filter(|it| it["path"] == path).collect();
+            assert!(findings.iter().any(|it| it["severity"] == "error"), "{said:?}");
+        }
+        let logged = world.run(["list", "--dir", "skills"]).stderr;
+        assert!(logged.contains("skills/noise") && logged.contains("skills/folder"), "{logged}");
+    }
+
+    #[test]
+    fn s_03_a_hidden_directory_is_skipped_without_a_word() {
+        let world = World::new()
+            .skill("one", "a")
+            .skill(".hidden", "b")
+            .document(".broken", "no frontmatter")
+            .skill_in("skills/.git/modules", "deep", "c");
+        let said = world.list_with(&["--depth", "6"]);
+        assert_eq!(said.names(), ["one"]);
+        assert_eq!(said.rules(), [""; 0]);
+    }
+}
+
+mod paths_begin_where_the_user_expects {
+    use super::*;
+
+    #[test]
+    fn m_08_a_relative_directory_begins_at_the_working_directory() {
+        let world = World::new().skill("one", "a").skill_in("project/skills", "two", "b");
+        let said = world.list();
+        assert_eq!(said.names(), ["one"]);
+        assert_eq!(said.skill("one")["path"], "skills/one/SKILL.md");
+        let said = world.list_with(&["--cwd", "project"]);
+        assert_eq!(said.names(), ["two"]);
+    }
+
+    #[test]
+    fn m_28_the_option_cwd_moves_where_relative_directories_begin() {
+        let world = World::new()
+            .skill("one", "a")
+            .skill_in("project/skills", "two", "b")
+            .skill_in("elsewhere", "three", "c");
+        let absolute = world.path("elsewhere");
+        let said = world.list_with(&["--cwd", "project", "--dir", absolute.to_str().unwrap()]);
+        assert_eq!(said.names(), ["three", "two"]);
+        let options = Options { cwd: Some(world.path("project")), ..world.options() };
+        assert!(Library::load(&options).unwrap().get("two").is_some());
+    }
+
+    #[test]
+    fn a_21_a_tilde_is_the_home_directory() {
+        let world = World::new().skill_in("home/my-skills", "mine", "a");
+        let said = world.run(["list", "--json", "--dir", "~/my-skills"]).said();
+        assert_eq!(said.skill("mine")["scope"], "user");
+        let path = world.path("home/my-skills/mine/SKILL.md");
+        assert_eq!(said.skill("mine")["path"], path.to_str().unwrap());
+        // Only a tilde that stands alone is the home directory.
+        let said = world.run(["list", "--json", "--dir", "~my-skills"]).said();
+        assert_eq!(said.rules(), ["directory-missing"]);
+    }
+
+    #[test]
+    fn q_01_q_02_the_layout_of_aiqconfig_works_as_a_preset() {
+        let world = World::new()
+            .skill_in("home/.aiqconfig/skills", "query-data", "a")
+            .skill_in("home/.aiqconfig/skills", "send-mail", "b")
+            .file("home/.aiqconfig/SKILL.md", "---\nname: above\ndescription: c\n---\n");
+        let said = world.run(["list", "--json", "--preset", "aiq"]).said();
+        assert_eq!(said.names(), ["query-data", "send-mail"]);
+        assert_eq!(said.rules(), [""; 0]);
+    }
+}
+
+mod the_files_beside_skill_md_are_its_resources {
+    use super::*;
+
+    #[test]
+    fn m_25_all_files_beside_skill_md_are_tracked() {
+        let world = World::new()
+            .skill("one", "a")
+            .file("skills/one/notes.md", "n")
+            .file("skills/one/scripts/run.sh", "true\n")
+            .file("skills/one/references/api/v2/index.md", "i")
+            .file("skills/one/.env.example", "A=1\n");
+        let said = world.list();
+        assert_eq!(
+            resources(said.skill("one")),
+            [".env.example", "notes.md", "references/api/v2/index.md", "scripts/run.sh"]
+        );
+    }
+
+    #[test]
+    fn m_26_the_kind_of_a_resource_follows_from_its_ending_and_folder() {
+        let kinds = [
+            ("run.sh", "script"),
+            ("run.bash", "script"),
+            ("references/run.py", "script"),
+            ("scripts/tool", "script"),
+            ("notes.md", "reference"),
+            ("references/table.csv", "reference"),
+            ("templates/mail.html", "template"),
+            ("config.yaml", "template"),
+            ("assets/logo.svg", "asset"),
+            ("logo.png", "asset"),
+        ];
+        let mut world = World::new().skill("one", "a");
+        for (path, _) in kinds {
+            world = world.file(format!("skills/one/{path}"), "x");
+        }
+        let said = world.list();
+        let listed = said.skill("one")["resources"].as_array().unwrap().clone();
+        assert_eq!(listed.len(), kinds.len());
+        for (path, kind) in kinds {
+            let resource = listed.iter().find(|it| it["path"] == path).unwrap();
+            assert_eq!(resource["kind"], kind, "{path}");
+        }
+    }
+
+    #[test]
+    fn m_27_skill_md_itself_is_not_a_resource() {
+        let world = World::new().skill("one", "a").file("skills/one/notes.md", "n");
+        assert_eq!(resources(world.list().skill("one")), ["notes.md"]);
+        let ran = world.run(["read", "one", "SKILL.md", "--dir", "skills"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(1), ""));
+    }
+
+    #[test]
+    fn a_08_a_resource_knows_what_it_is() {
+        let world = World::new()
+            .skill("one", "a")
+            .file("skills/one/data/table", "plain text\n")
+            .file("skills/one/data/blob", [0, 159, 146, 150]);
+        let library = world.load();
+        let skill = library.get("one").unwrap();
+        let [blob, table] = &*skill.resources else { panic!("{:?}", skill.resources) };
+        assert_eq!((&*blob.path, blob.size, blob.is_text), ("data/blob", 4, false));
+        assert_eq!((&*table.path, table.size, table.is_text), ("data/table", 11, true));
+        assert_eq!(table.kind.as_str(), "asset");
+        let path = skill.folder().join(&*table.path);
+        let modified = std::fs::metadata(path).unwrap().modified().unwrap();
+        assert_eq!(table.modified, Some(modified));
+    }
+}
+
+mod there_is_a_limit_to_what_is_taken_in {
+    use super::*;
+
+    #[test]
+    fn m_29_a_resource_over_the_limit_is_refused_with_a_warning() {
+        let world = World::new()
+            .skill("one", "a")
+            .file("skills/one/fits.txt", "x".repeat(50_000))
+            .file("skills/one/over.txt", "x".repeat(50_001));
+        let said = world.list_with(&["--max-file-size", "50000"]);
+        assert_eq!(resources(said.skill("one")), ["fits.txt"]);
+        let finding = said.finding("resource-too-large");
+        assert_eq!(finding["severity"], "warning");
+        assert_eq!(finding["path"], "skills/one/over.txt");
+        let read = ["read", "one", "over.txt", "--dir", "skills", "--max-file-size", "50000"];
+        assert_eq!(world.run(read).code, Some(1));
+    }
+
+    #[test]
+    fn a_07_the_defaults_are_100_kib_for_a_file_and_500_kib_for_a_skill() {
+        let limits = Limits::default();
+        assert_eq!((limits.max_file_size, limits.max_skill_size), (102_400, 512_000));
+        let text = "---\nname: file\ndescription: a\n---\n";
+        let world = World::new()
+            .document("file", text)
+            .sparse("skills/file/fits.bin", 102_400)
+            .sparse("skills/file/over.bin", 102_401);
+        let said = world.list();
+        assert_eq!(resources(said.skill("file")), ["fits.bin"]);
+        assert_eq!(said.about("over.bin"), ["resource-too-large"]);
+
+        for (rest, listed) in [(102_400, true), (102_401, false)] {
+            let world = World::new()
+                .document("whole", format!("---\nname: whole\ndescription: a\n---\n{}", "x".repeat(rest - 35)))
+                .sparse("skills/whole/1", 102_400)
+                .sparse("skills/whole/2", 102_400)
+                .sparse("skills/whole/3", 102_400)
+                .sparse("skills/whole/4", 102_400);
+            let said = world.list();
+            assert_eq!(said.names() == ["whole"], listed, "{said:?}");
+            assert_eq!(said.about("whole"), if listed { vec![] } else { vec!["skill-too-large"] });
+        }
+    }
+
+    #[test]
+    fn both_limits_can_be_set() {
+        let raised = ["--max-file-size", "3000000", "--max-skill-size", "6000000"];
+        let world = World::new()
+            .skill("one", "a")
+            .file("skills/one/large.txt", "x".repeat(2_000_000))
+            .file("skills/one/larger.txt", "x".repeat(2_900_000));
+        assert_eq!(resources(world.list().skill("one")), [""; 0]);
+        let said = world.list_with(&raised);
+        assert_eq!(resources(said.skill("one")), ["large.txt", "larger.txt"]);
+        assert_eq!(world.list_with(&raised[..2]).rules(), ["skill-too-large"]);
+        let ran = world.run(["read", "one", "large.txt", "--dir", "skills"].iter().chain(&raised));
+        assert_eq!((ran.code, ran.out.len()), (Some(0), 2_000_000), "{}", ran.stderr);
+    }
+}
+
+mod names_can_be_picked {
+    use super::*;
+
+    fn three() -> World {
+        World::new().skill("deploy-staging", "a").skill("run-tests", "b").skill("legacy-deploy", "c")
+    }
+
+    #[test]
+    fn m_30_only_included_skills_are_available() {
+        let arguments = ["--include", "deploy-staging", "--include", "run-tests"];
+        assert_eq!(three().list_with(&arguments).names(), ["deploy-staging", "run-tests"]);
+        let show = ["show", "legacy-deploy", "--dir", "skills"];
+        assert_eq!(three().run(show.iter().chain(&arguments)).code, Some(1));
+        assert_eq!(three().run(show).code, Some(0));
+    }
+
+    #[test]
+    fn m_31_excluded_skills_are_left_out() {
+        let arguments = ["--exclude", "legacy-deploy"];
+        assert_eq!(three().list_with(&arguments).names(), ["deploy-staging", "run-tests"]);
+        let show = ["show", "legacy-deploy", "--dir", "skills"];
+        assert_eq!(three().run(show.iter().chain(&arguments)).code, Some(1));
+    }
+
+    #[test]
+    fn a_name_to_include_that_is_nobodys_is_said() {
+        let said = three().list_with(&["--include", "run-test"]);
+        assert_eq!(said.names(), [""; 0]);
+        let finding = said.finding("include-unmatched");
+        assert_eq!(finding["severity"], "warning");
+        assert!(finding["message"].as_str().unwrap().contains("`run-test`"), "{finding}");
+    }
+
+    #[test]
+    fn a_05_skills_are_looked_up_by_tag() {
+        let tagged = |name: &str, tags: &str| {
+            format!("---\nname: {name}\ndescription: a\ntags: [{tags}]\n---\n")
+        };
+        let world = World::new()
+            .document("one", tagged("one", "DevOps, web"))
+            .document("two", tagged("two", "web"))
+            .skill("three", "devops in words alone");
+        assert_eq!(world.list_with(&["--tag", "devops"]).names(), ["one"]);
+        assert_eq!(world.list_with(&["--tag", "web"]).names(), ["one", "two"]);
+        assert_eq!(world.list_with(&["--tag", "we"]).names(), [""; 0]);
+        let library = world.load();
+        let names: Vec<&str> = library.tagged("WEB").map(|it| &*it.manifest.name).collect();
+        assert_eq!(names, ["one", "two"]);
+    }
+}
+
+mod of_two_skills_of_one_name_the_nearer_is_taken {
+    use super::*;
+
+    fn two() -> World {
+        World::new().skill("deploy", "The project's").skill_in("home/mine", "deploy", "The user's")
+    }
+
+    #[test]
+    fn the_project_comes_before_the_user_and_the_user_before_what_is_bundled() {
+        let world = World::new()
+            .skill("create-pr", "The project's")
+            .skill_in("home/mine", "create-pr", "The user's");
+        let (project, user) = (Directory::new("skills"), Directory::new("~/mine"));
+        let load = |directories: Vec<Directory>| {
+            let sources = vec![prowess::bundled()];
+            Library::load(&Options { directories, sources, ..world.options() }).unwrap()
+        };
+        let scopes = |library: &Library| {
+            let named = library.all().iter().filter(|it| &*it.manifest.name == "create-pr");
+            named.map(|it| (it.origin.scope, it.hidden_by.is_some())).collect::<Vec<_>>()
+        };
+        let expected = [(Scope::Project, false), (Scope::User, true), (Scope::Bundled, true)];
+        for directories in [vec![project.clone(), user.clone()], vec![user.clone(), project]] {
+            let library = load(directories);
+            assert_eq!(scopes(&library), expected);
+            assert_eq!(&*library.get("create-pr").unwrap().manifest.description, "The project's");
+        }
+        let library = load(vec![user]);
+        assert_eq!(&*library.get("create-pr").unwrap().manifest.description, "The user's");
+        assert_eq!(library.get("bundled:create-pr").unwrap().origin.scope, Scope::Bundled);
+    }
+
+    #[test]
+    fn the_hidden_one_is_listed_and_can_be_reached() {
+        let world = two();
+        let said = world.list_with(&["--dir", "~/mine"]);
+        assert_eq!(said.names(), ["deploy", "deploy"]);
+        let [taken, hidden] = said.skills() else { panic!("{said:?}") };
+        assert_eq!((&taken["scope"], &taken["hidden_by"]), (&json!("project"), &json!(null)));
+        assert_eq!(hidden["scope"], "user");
+        assert_eq!(hidden["hidden_by"], "skills/deploy/SKILL.md");
+        assert_eq!(said.finding("name-taken")["path"], hidden["path"]);
+
+        let shown = |name: &str| {
+            let ran = world.run(["show", name, "--dir", "skills", "--dir", "~/mine"]);
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+            ran.stdout().to_owned()
+        };
+        assert!(shown("deploy").contains("The project's"));
+        assert!(shown("project:deploy").contains("The project's"));
+        assert!(shown("user:deploy").contains("The user's"));
+        assert!(shown(hidden["path"].as_str().unwrap()).contains("The user's"));
+        assert!(shown(world.path("home/mine/deploy").to_str().unwrap()).contains("The user's"));
+    }
+
+    #[test]
+    fn within_one_scope_the_first_directory_is_taken() {
+        let world = World::new().skill("deploy", "First").skill_in("others", "deploy", "Second");
+        let taken = |first: &str, second: &str| {
+            let said = world.run(["list", "--json", "--dir", first, "--dir", second]).said();
+            said.skills()[0]["description"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(taken("skills", "others"), "First");
+        assert_eq!(taken("others", "skills"), "Second");
+    }
+
+    #[test]
+    fn the_same_skill_by_two_ways_is_one() {
+        let world = World::new().skill("deploy", "Same").skill_in("copy", "deploy", "Same");
+        for more in [&["--dir", "skills"], &["--dir", "copy"]] {
+            let said = world.list_with(more);
+            assert_eq!((said.names(), said.rules()), (vec!["deploy"], vec![]));
+        }
+        world.write("copy/deploy/extra.txt", "one file more");
+        assert_eq!(world.list_with(&["--dir", "copy"]).names(), ["deploy", "deploy"]);
+    }
+}
+
+mod real_skills_load {
+    use super::*;
+
+    #[test]
+    fn a_09_allowed_tools_are_read_into_the_skill() {
+        let text = |name: &str, tools: &str| {
+            format!("---\nname: {name}\ndescription: a\nallowed-tools: {tools}\n---\n")
+        };
+        let world = World::new()
+            .document("text", text("text", "Read Grep Bash(git add:*)"))
+            .document("commas", text("commas", "Read, Grep, Bash(git add:*)"))
+            .document("list", text("list", "[Read, Grep, \"Bash(git add:*)\"]"));
+        let tools = AllowedTools(["Read", "Grep", "Bash(git add:*)"].map(Box::from).into());
+        let library = world.load();
+        for name in ["text", "commas", "list"] {
+            assert_eq!(library.get(name).unwrap().manifest.allowed_tools, tools);
+        }
+    }
+
+    /// Frontmatters in the forms in which skills are published, each with what it describes.
+    const PUBLISHED: &[(&str, &str, &str)] = &[
+        (
+            "web-forms",
+            "description: Builds accessible forms. Use when: adding inputs, validation or wizards.\nlicense: MIT\nmetadata:\n  author: some-team\n  version: \"1.2.0\"",
+            "Builds accessible forms. Use when: adding inputs, validation or wizards.",
+        ),
+        (
+            "pdf-tools",
+            "description: \"Fills in, splits and merges PDF files. Use when \\\"PDF\\\" is named: or a .pdf is given.\"\nlicense: Complete terms in LICENSE.txt\nallowed-tools: Read, Write, Bash(pdftk:*)",
+            "Fills in, splits and merges PDF files. Use when \"PDF\" is named: or a .pdf is given.",
+        ),
+        (
+            "query-planner",
+            "description: |\n  Plans slow queries.\n\n  Triggers: \"slow query\", explain\nmetadata:\n  openclaw:\n    emoji: \"\u{1F50D}\"\n    requires:\n      bins: [psql]\nuser-invocable: true",
+            "Plans slow queries.\n\nTriggers: \"slow query\", explain",
+        ),
+        (
+            "release-notes",
+            "version: 2.1\ndescription: >-\n  Writes release notes\n  from merged changes\nargument-hint: [from] [to]\nmodel: opus\ncontext: fork\nx-vendor: {a: [1, 2]}",
+            "Writes release notes from merged changes",
+        ),
+        (
+            "commit-style",
+            "description: 'Use this for commits - it''s short'\nallowed-tools:\n  - Bash(git commit:*)\n  - Read\ntags:\n  - git\n  - \"style: short\"",
+            "Use this for commits - it's short",
+        ),
+    ];
+
+    #[test]
+    fn a_20_skills_as_the_ecosystem_publishes_them_load() {
+        let mut world = World::new();
+        for (name, lines, _) in PUBLISHED {
+            world = world
+                .document(name, format!("---\nname: {name}\n{lines}\n---\n\n# {name}\n\nSee [more](references/more.md).\n"))
+                .file(format!("skills/{name}/references/more.md"), "# More\n")
+                .file(format!("skills/{name}/LICENSE.txt"), "MIT\n");
+        }
+        let said = world.list();
+        assert_eq!(said.names().len(), PUBLISHED.len(), "{said:?}");
+        for (name, _, description) in PUBLISHED {
+            assert_eq!(said.skill(name)["description"], *description);
+            assert_eq!(resources(said.skill(name)), ["LICENSE.txt", "references/more.md"]);
+        }
+        assert!(said.findings().iter().all(|it| it["severity"] != "error"), "{said:?}");
+    }
+
+    #[test]
+    fn the_bundled_skills_are_without_fault() {
+        let ran = World::new().run(["check", "--json"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let said = ran.said();
+        assert!(said.0["skills"].as_u64().unwrap() >= 5, "{said:?}");
+        assert!(said.findings().iter().all(|it| it["severity"] == "info"), "{said:?}");
+    }
+}
+
+mod bodies_stay_on_disk_until_they_are_asked_for {
+    use super::*;
+
+    /// A source that counts how many bodies are read from it.
+    #[derive(Debug)]
+    struct Counting {
+        memory: Memory,
+        reads: AtomicUsize,
+    }
+
+    impl Source for Counting {
+        fn scope(&self) -> Scope {
+            self.memory.scope()
+        }
+
+        fn visit(&self, folder: &Path, limits: &Limits) -> Visit {
+            self.memory.visit(folder, limits)
+        }
+
+        fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError> {
+            self.reads.fetch_add(1, Ordering::Relaxed);
+            self.memory.read(path)
+        }
+
+        fn read_beside(&self, path: &Path, resource: &str) -> Result<Vec<u8>, ReadError> {
+            self.reads.fetch_add(1, Ordering::Relaxed);
+            self.memory.read_beside(path, resource)
+        }
+    }
+
+    #[test]
+    fn q_06_loading_reads_metadata_alone() {
+        let files: [(&str, &[u8]); 3] = [
+            ("one/SKILL.md", b"---\nname: one\ndescription: a\n---\nbody of one\n"),
+            ("one/notes.md", b"notes"),
+            ("two/SKILL.md", b"---\nname: two\ndescription: b\n---\nbody of two\n"),
+        ];
+        let memory = Memory::new(Scope::Project, "memory", files);
+        let source = Arc::new(Counting { memory, reads: AtomicUsize::new(0) });
+        let options = Options { sources: vec![source.clone()], ..Options::default() };
+        let library = Library::load(&options).unwrap();
+        assert_eq!(library.skills().count(), 2);
+        assert_eq!(source.reads.load(Ordering::Relaxed), 0);
+        assert_eq!(library.get("two").unwrap().instructions().unwrap(), "body of two\n");
+        assert_eq!(source.reads.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn q_26_the_keeper_loads_the_metadata_when_it_starts() {
+        let world = World::new().skill("one", "a").skill("two", "b");
+        let keeper = Keeper::start(&world.options()).unwrap();
+        world.remove("skills/two/SKILL.md");
+        world.write("skills/one/SKILL.md", "---\nname: one\ndescription: changed\n---\nnew body\n");
+        let library = keeper.library();
+        let described: Vec<&str> = library.skills().map(|it| &*it.manifest.description).collect();
+        assert_eq!(described, ["a", "b"]);
+        assert_eq!(library.get("one").unwrap().instructions().unwrap(), "new body\n");
+        assert!(library.get("two").unwrap().instructions().is_err());
+    }
+
+    #[test]
+    fn q_27_a_change_is_seen_after_a_reload_or_a_restart() {
+        let world = World::new().skill("one", "before");
+        let keeper = Keeper::start(&world.options()).unwrap();
+        let held = keeper.library();
+        let world = world.skill("two", "added").skill("one", "after");
+        let described = |library: &Library| {
+            library.skills().map(|it| it.manifest.description.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(described(&keeper.library()), ["before"]);
+        assert_eq!(described(&keeper.reload().unwrap()), ["after", "added"]);
+        assert_eq!(described(&keeper.library()), ["after", "added"]);
+        assert_eq!(described(&held), ["before"]);
+        assert_eq!(world.list().skill("one")["description"], "after");
+    }
+
+    #[test]
+    fn a_bad_edit_keeps_the_last_good_version() {
+        let world = World::new().skill("one", "good");
+        let library = world.load();
+        world.write("skills/one/SKILL.md", "---\nname: [one\n---\n");
+        let reloaded = library.reload().unwrap();
+        assert_eq!(&*reloaded.get("one").unwrap().manifest.description, "good");
+        let kept = reloaded.findings().iter().find(|it| it.rule.code == "kept-last-good").unwrap();
+        assert_eq!(kept.severity.as_str(), "error");
+        // The version before stays through a second reload too.
+        let reloaded = reloaded.reload().unwrap();
+        assert_eq!(&*reloaded.get("one").unwrap().manifest.description, "good");
+        let world = world.skill("one", "better");
+        let mended = reloaded.reload().unwrap();
+        assert_eq!(&*mended.get("one").unwrap().manifest.description, "better");
+        assert_eq!(mended.findings(), []);
+        drop(world);
+    }
+}

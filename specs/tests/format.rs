@@ -1,0 +1,545 @@
+//! Reading, checking and writing a `SKILL.md`.
+
+use prowess::{
+    AllowedTools, Definition, Dialect, Directory, Kind, Library, Limits, Manifest, Options, Origin,
+    Profile, Resource, Scope, Skill, Source, Status, Step, Type, UseSkill, UsedSkill,
+    frontmatter::{self, Field, Value},
+};
+use serde_json::json;
+
+use crate::world::{World, parsed, rules};
+
+/// A text whose frontmatter has a name, a description and these lines.
+fn with(lines: &str) -> String {
+    format!("---\nname: deploy-staging\ndescription: Deploy app\n{lines}---\n\n# Deploy\n")
+}
+
+/// The manifest of a text of which a skill can be made.
+fn manifest(text: &str) -> Manifest {
+    let parsed = parsed(text);
+    parsed.manifest.unwrap_or_else(|| panic!("{:?}", parsed.findings))
+}
+
+mod lines_of_the_frontmatter_become_fields {
+    use super::*;
+
+    #[test]
+    fn m_09_q_03_name_and_description_are_read() {
+        let said = World::new().document("deploy-staging", with("")).list();
+        let skill = said.skill("deploy-staging");
+        assert_eq!(skill["description"], "Deploy app");
+        assert_eq!(said.findings().len(), 0);
+    }
+
+    #[test]
+    fn m_10_a_flow_list_of_tags_becomes_a_list_of_three() {
+        let text = with("tags: [deployment, staging, devops]\n");
+        let said = World::new().document("deploy-staging", text).list();
+        assert_eq!(said.skill("deploy-staging")["tags"], json!(["deployment", "staging", "devops"]));
+    }
+
+    #[test]
+    fn m_11_a_block_list_of_tags_becomes_a_list_of_two() {
+        for lines in ["tags:\n  - item1\n  - item2\n", "tags:\n- item1\n- item2\n"] {
+            let said = World::new().document("deploy-staging", with(lines)).list();
+            assert_eq!(said.skill("deploy-staging")["tags"], json!(["item1", "item2"]));
+        }
+    }
+
+    #[test]
+    fn m_15_the_optional_fields_of_the_right_types_are_accepted() {
+        let text = with("version: 1.0.0\nauthor: Ada\ntags: [one]\n");
+        let manifest = manifest(&text);
+        assert_eq!(manifest.version.as_deref(), Some("1.0.0"));
+        assert_eq!(manifest.author.as_deref(), Some("Ada"));
+        assert_eq!(*manifest.tags, [Box::from("one")]);
+        let world = World::new().document("deploy-staging", text);
+        assert_eq!(world.list().rules(), [""; 0]);
+        assert_eq!(world.check("skills", &[]).0, Some(0));
+    }
+
+    #[test]
+    fn scalars_stay_as_they_were_written() {
+        let manifest = manifest(&with("version: 1.10\nauthor: no\n"));
+        assert_eq!(manifest.version.as_deref(), Some("1.10"));
+        assert_eq!(manifest.author.as_deref(), Some("no"));
+    }
+
+    #[test]
+    fn quotes_blocks_and_comments_are_understood() {
+        let description = |value: &str| {
+            manifest(&format!("---\nname: a\n# a comment\ndescription: {value}\n---\n")).description
+        };
+        assert_eq!(&*description("'it''s: fine'"), "it's: fine");
+        assert_eq!(&*description("\"a \\\"b\\\" # c\""), "a \"b\" # c");
+        assert_eq!(&*description(">\n  one\n  two"), "one two");
+        assert_eq!(&*description("|\n  one: 1\n  two"), "one: 1\ntwo");
+        assert_eq!(&*description("plain # a comment"), "plain");
+    }
+
+    #[test]
+    fn a_frontmatter_longer_than_one_read_is_read_whole() {
+        let notes = "x".repeat(5000);
+        let text = format!(
+            "---\nname: long\nmetadata:\n  notes: {notes}\ndescription: Behind it all\n---\nbody\n"
+        );
+        let said = World::new().document("long", text).list();
+        assert_eq!(said.skill("long")["description"], "Behind it all");
+    }
+}
+
+mod what_stands_under_the_frontmatter_is_the_content {
+    use super::*;
+
+    #[test]
+    fn q_04_the_markdown_after_the_frontmatter_is_the_content() {
+        let text = "---\nname: a\ndescription: b\n---\n\n# Title\n\none\n\n---\n\ntwo\n";
+        let world = World::new().document("a", text);
+        let content = world.load().get("a").unwrap().instructions().unwrap();
+        assert_eq!(content, "# Title\n\none\n\n---\n\ntwo\n");
+        let shown = world.run(["show", "a", "--dir", "skills"]);
+        assert!(shown.stdout().contains("# Title\n\none\n\n---\n\ntwo\n"), "{}", shown.stdout());
+        assert!(!shown.stdout().contains("description:"), "{}", shown.stdout());
+    }
+
+    #[test]
+    fn m_12_a_file_without_delimiters_reads_as_a_document_without_metadata() {
+        let text = "# Title\n\nname: not metadata\n";
+        let document = frontmatter::split(text);
+        assert_eq!(document.frontmatter, None);
+        assert_eq!(document.body.text, text);
+        let parsed = parsed(text);
+        assert_eq!(parsed.manifest, None);
+        assert_eq!(parsed.instructions, text);
+    }
+
+    #[test]
+    fn s_38_no_type_means_instruction() {
+        let text = with("");
+        let world = World::new().document("deploy-staging", &text);
+        assert_eq!(world.list().skill("deploy-staging")["type"], "instruction");
+        let body = parsed(&text).instructions;
+        let content = Definition::Instruction { content: "# Deploy\n".to_owned() };
+        assert_eq!(prowess::definition(manifest(&text).kind, &body), Ok(content));
+    }
+
+    #[test]
+    fn s_39_an_instruction_keeps_its_whole_body() {
+        let body = "# Deploy\n\n```sh\nrm -r build\n```\n\nThen say so.\n";
+        let text = format!("---\nname: a\ndescription: b\ntype: instruction\n---\n\n{body}");
+        let world = World::new().document("a", &text);
+        assert_eq!(world.list().skill("a")["type"], "instruction");
+        assert_eq!(world.load().get("a").unwrap().instructions().unwrap(), body);
+        let content = Definition::Instruction { content: body.to_owned() };
+        assert_eq!(prowess::definition(Type::Instruction, body), Ok(content));
+    }
+
+    #[test]
+    fn s_06_a_definition_comes_from_the_fenced_code_blocks() {
+        let read = |kind: &str, blocks: &str| {
+            let text = format!(
+                "---\nname: a\ndescription: b\ntype: {kind}\nstatus: draft\nlicense: MIT\n\
+                 compatibility: any\ncreated-by: hand\nrequires-approval: true\n---\nAbout it.\n\n{blocks}"
+            );
+            let parsed = parsed(&text);
+            let manifest = parsed.manifest.unwrap();
+            assert_eq!((manifest.kind.as_str(), manifest.status), (kind, Status::Draft));
+            assert_eq!(manifest.license.as_deref(), Some("MIT"));
+            assert_eq!(manifest.compatibility.as_deref(), Some("any"));
+            assert_eq!(manifest.created_by.as_deref(), Some("hand"));
+            assert!(manifest.requires_approval);
+            prowess::definition(manifest.kind, &parsed.instructions).unwrap()
+        };
+        assert_eq!(
+            read("script", "```sh\necho one\n```\n"),
+            Definition::Script { script: "echo one\n".to_owned() }
+        );
+        assert_eq!(
+            read("template", "```template\nHello {{.name}}\n```\n"),
+            Definition::Template { template: "Hello {{.name}}\n".to_owned() }
+        );
+        let steps = "```json\n{\"tool\": \"fs_read\", \"params\": {\"path\": \"a\"}}\n```\n\n```json\n{\"tool\": \"exec\"}\n```\n";
+        let Definition::Composite { steps } = read("composite", steps) else { panic!("no steps") };
+        let tools: Vec<&str> = steps.iter().map(|it| &*it.tool).collect();
+        assert_eq!(tools, ["fs_read", "exec"]);
+        assert_eq!(steps[0].params["path"], "a");
+    }
+
+    #[test]
+    fn a_definition_that_is_missing_is_said_with_its_line() {
+        let world = World::new()
+            .document("a", "---\nname: a\ndescription: b\ntype: script\n---\nNo block.\n")
+            .document("c", "---\nname: c\ndescription: b\ntype: composite\n---\n\n```json\n{oops}\n```\n");
+        let (_, script) = world.check("skills/a", &[]);
+        assert_eq!(script.finding("definition")["line"], 6);
+        let (_, composite) = world.check("skills/c", &[]);
+        assert_eq!(composite.finding("definition")["line"], 8);
+    }
+}
+
+mod no_skill_is_made_of_what_is_not_one {
+    use super::*;
+
+    /// A world with a good skill beside this text.
+    fn beside(text: &str) -> World {
+        World::new().skill("good", "Stays").document("bad", text)
+    }
+
+    #[test]
+    fn m_13_a_skill_without_a_name_is_left_out() {
+        for text in ["---\ndescription: No name\n---\n", "---\nname:\ndescription: No name\n---\n"] {
+            let world = beside(text);
+            let said = world.list();
+            assert_eq!(said.names(), ["good"]);
+            assert_eq!(said.finding("name-missing")["severity"], "error");
+            let logged = world.run(["list", "--dir", "skills"]).stderr;
+            assert!(logged.contains("error[name-missing]"), "{logged}");
+        }
+    }
+
+    #[test]
+    fn a_lenient_profile_takes_the_name_of_the_folder() {
+        let world = beside("---\ndescription: No name\n---\n");
+        let said = world.list_with(&["--profile", "lenient"]);
+        assert_eq!(said.names(), ["bad", "good"]);
+        assert_eq!(said.finding("name-missing")["severity"], "warning");
+    }
+
+    #[test]
+    fn m_14_tags_given_as_a_string_leave_the_skill_out() {
+        let world = beside("---\nname: bad\ndescription: b\ntags: deployment\n---\n");
+        for profile in ["lenient", "spec", "reference"] {
+            let said = world.list_with(&["--profile", profile]);
+            assert_eq!(said.names(), ["good"]);
+            let finding = said.finding("tags-not-list");
+            assert_eq!((&finding["severity"], &finding["line"]), (&json!("error"), &json!(4)));
+        }
+        let logged = world.run(["list", "--dir", "skills"]).stderr;
+        assert!(logged.contains("error[tags-not-list]"), "{logged}");
+    }
+
+    #[test]
+    fn s_07_a_file_without_delimiters_is_no_skill() {
+        let world = beside("name: bad\ndescription: No delimiters\n");
+        let said = world.list();
+        assert_eq!(said.names(), ["good"]);
+        let finding = said.finding("frontmatter-missing");
+        assert_eq!((&finding["severity"], &finding["line"]), (&json!("error"), &json!(1)));
+        assert!(finding["message"].as_str().unwrap().contains("`---`"), "{finding}");
+        assert_eq!(world.check("skills/bad", &[]).0, Some(1));
+    }
+
+    #[test]
+    fn a_frontmatter_that_is_never_closed_is_no_skill() {
+        let said = beside("---\nname: bad\ndescription: Never closed\n\n# Title\n").list();
+        assert_eq!(said.names(), ["good"]);
+        assert_eq!(said.finding("frontmatter-unclosed")["line"], 1);
+    }
+
+    #[test]
+    fn q_05_invalid_yaml_or_a_missing_description_leaves_the_skill_out() {
+        let world = beside("---\nname: [bad\n---\n").document("worse", "---\nname: worse\n---\n");
+        let ran = world.run(["list", "--dir", "skills"]);
+        assert_eq!(ran.code, Some(0));
+        assert!(ran.stderr.contains("error[yaml-invalid]"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("error[description-missing]"), "{}", ran.stderr);
+        assert_eq!(world.list().names(), ["good"]);
+    }
+
+    #[test]
+    fn a_name_or_description_that_is_not_text_leaves_the_skill_out() {
+        let said = beside("---\nname: [a, b]\ndescription: c\n---\n").list();
+        assert_eq!(said.names(), ["good"]);
+        assert_eq!(said.finding("name-not-text")["line"], 2);
+        let said = beside("---\nname: bad\ndescription: {a: b}\n---\n").list();
+        assert_eq!(said.names(), ["good"]);
+        assert_eq!(said.finding("description-not-text")["line"], 3);
+    }
+}
+
+mod what_is_broken_but_clear_is_repaired_and_said {
+    use super::*;
+
+    #[test]
+    fn a_colon_in_a_description_is_read_as_it_was_meant() {
+        let text = "---\nname: a\ndescription: Deploys. Use when: asked to deploy\n---\n";
+        let said = World::new().document("a", text).list();
+        assert_eq!(said.skill("a")["description"], "Deploys. Use when: asked to deploy");
+        let finding = said.finding("yaml-repaired");
+        assert_eq!((&finding["severity"], &finding["line"]), (&json!("warning"), &json!(3)));
+    }
+
+    #[test]
+    fn the_first_of_two_equal_keys_is_taken() {
+        let text = "---\nname: first\ndescription: b\nname: second\n---\n";
+        let said = World::new().document("first", text).list();
+        assert_eq!(said.names(), ["first"]);
+        let finding = said.finding("duplicate-key");
+        assert_eq!((&finding["severity"], &finding["line"]), (&json!("error"), &json!(4)));
+    }
+
+    #[test]
+    fn frontmatter_beyond_repair_names_its_line() {
+        let text = "---\nlicense: MIT\nname: [oops\ntags: [one\n---\n";
+        let world = World::new().document("a", text);
+        let said = world.list();
+        assert_eq!(said.names(), [""; 0]);
+        let finding = said.finding("yaml-invalid");
+        assert_eq!(finding["severity"], "error");
+        let line = finding["line"].as_u64().unwrap();
+        assert!((3..=5).contains(&line), "{finding}");
+    }
+
+    #[test]
+    fn line_ends_and_a_byte_order_mark_do_not_matter() {
+        let text = "\u{feff}---\r\nname: a\r\ndescription: b\r\ntags: [c]\r\n---\r\n\r\nBody\r\n";
+        let world = World::new().document("a", text);
+        let said = world.list();
+        assert_eq!(said.skill("a")["description"], "b");
+        assert_eq!(said.skill("a")["tags"], json!(["c"]));
+        assert_eq!(world.load().get("a").unwrap().instructions().unwrap(), "Body\r\n");
+    }
+}
+
+mod the_origin_of_an_imported_skill_is_kept {
+    use super::*;
+
+    #[test]
+    fn s_35_an_imported_skill_has_its_address() {
+        let address = "https://example.com/skills/deploy-staging/SKILL.md";
+        let world = World::new().document("deploy-staging", with(&format!("source: {address}\n")));
+        let library = world.load();
+        let skill = library.get("deploy-staging").unwrap();
+        assert_eq!(skill.manifest.source.as_deref(), Some(address));
+    }
+
+    #[test]
+    fn s_36_a_local_skill_has_none() {
+        let world = World::new().document("deploy-staging", with(""));
+        assert_eq!(world.load().get("deploy-staging").unwrap().manifest.source, None);
+    }
+}
+
+mod what_is_written_reads_back_the_same {
+    use super::*;
+
+    /// A text after it was parsed, rendered, written to disk and loaded.
+    fn saved(text: &str) -> Manifest {
+        let before = parsed(text);
+        let rendered = prowess::render(&before.manifest.unwrap(), &before.instructions);
+        let world = World::new().document("deploy-staging", rendered);
+        world.load().all()[0].manifest.clone()
+    }
+
+    #[test]
+    fn s_37_allowed_tools_survive_in_either_form() {
+        for lines in ["allowed-tools: [exec, fs_read]\n", "allowed-tools: exec fs_read\n"] {
+            let text = with(lines);
+            let tools = AllowedTools(["exec", "fs_read"].map(Box::from).into());
+            assert_eq!(manifest(&text).allowed_tools, tools);
+            assert_eq!(saved(&text).allowed_tools, tools);
+        }
+        let text = with("allowed-tools: Read Bash(git add:*)\n");
+        assert_eq!(*saved(&text).allowed_tools.0, ["Read", "Bash(git add:*)"].map(Box::from));
+    }
+
+    #[test]
+    fn a_tool_with_a_space_in_its_name_stays_one_tool() {
+        let text = with("allowed-tools: [\"Ask the user\", exec]\n");
+        assert_eq!(*saved(&text).allowed_tools.0, ["Ask the user", "exec"].map(Box::from));
+    }
+
+    #[test]
+    fn s_44_the_source_and_unknown_fields_survive() {
+        let text = with(
+            "source: https://example.com/a\nmetadata:\n  team: ops\n  level: \"2\"\n\
+             x-colour: green\nx-list: [1, two, 'three: 3']\nx-map:\n  deep:\n    deeper: yes\n\
+             argument-hint: \"[file]\"\ndisable-model-invocation: true\n",
+        );
+        let before = parsed(&text);
+        let first = before.manifest.clone().unwrap();
+        let rendered = prowess::render(&first, &before.instructions);
+        let after = parsed(&rendered);
+        let second = after.manifest.unwrap();
+        assert_eq!(second.source.as_deref(), Some("https://example.com/a"));
+        assert_eq!(after.instructions, before.instructions);
+        assert_eq!(prowess::render(&second, &after.instructions), rendered);
+        let keys = |it: &Manifest| it.unknown.iter().map(|it| it.key.to_string()).collect::<Vec<_>>();
+        assert_eq!(keys(&first), ["x-colour", "x-list", "x-map"]);
+        assert_eq!(keys(&second), keys(&first));
+        let value = |it: &Manifest, at: usize| frontmatter::write(&it.unknown[at..=at]);
+        for at in 0..3 {
+            assert_eq!(value(&second, at), value(&first, at));
+        }
+        assert_eq!(second.unknown[2].value.get("deep").unwrap().get("deeper").unwrap().as_text(), Some("yes"));
+        assert_eq!(second.metadata[0].value.as_text(), Some("ops"));
+        assert_eq!(second.dialect, first.dialect);
+        assert_eq!(second.dialect().disable_model_invocation, Some(true));
+    }
+
+    #[test]
+    fn s_45_an_instruction_is_rendered_as_plain_markdown() {
+        let content = "# Deploy\n\nFirst this, then that.\n";
+        let definition = Definition::Instruction { content: content.to_owned() };
+        let body = prowess::render_definition(&definition, None);
+        assert_eq!(body, content);
+        let text = prowess::render(&manifest(&with("")), &body);
+        assert!(text.ends_with("---\n\n# Deploy\n\nFirst this, then that.\n"), "{text}");
+        assert!(!text.contains("```"), "{text}");
+    }
+
+    #[test]
+    fn every_definition_that_is_rendered_is_read_back() {
+        let parameters = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+        let step = |tool: &str| Step {
+            tool: tool.to_owned(),
+            params: json!({ "text": "```\n## Parameters\n" }).as_object().unwrap().clone(),
+        };
+        let definitions = [
+            Definition::Script { script: "cat <<'X'\n```sh\n````\nX\n".to_owned() },
+            Definition::Template { template: "{{range .items}}\n- {{.}}\n{{end}}\n".to_owned() },
+            Definition::Composite { steps: vec![step("one"), step("two")] },
+        ];
+        for definition in definitions {
+            let kind = match &definition {
+                Definition::Script { .. } => Type::Script,
+                Definition::Template { .. } => Type::Template,
+                Definition::Composite { .. } => Type::Composite,
+                Definition::Instruction { .. } => Type::Instruction,
+            };
+            let body = prowess::render_definition(&definition, Some(&parameters));
+            assert_eq!(prowess::definition(kind, &body).as_ref(), Ok(&definition), "{body}");
+            assert_eq!(prowess::parameters(&body), Ok(Some(parameters.clone())), "{body}");
+        }
+    }
+
+    #[test]
+    fn text_that_yaml_would_misread_is_written_so_that_it_is_not() {
+        for description in
+            ["a: b", "it's \"so\"", "C # no comment", "[x] {y}", "one\ntwo", "- a", "yes", "1.10", "--- x", "é\u{1F980}"]
+        {
+            let manifest = Manifest {
+                name: "a".into(),
+                description: description.into(),
+                ..Manifest::default()
+            };
+            let parsed = parsed(&prowess::render(&manifest, "body"));
+            assert_eq!(rules(&parsed), [""; 0], "{description:?}");
+            assert_eq!(&*parsed.manifest.unwrap().description, description);
+        }
+    }
+}
+
+mod whatever_has_a_type_is_typed {
+    use super::*;
+
+    /// Compiles only where the value is of the type.
+    fn is<T>(_: &T) {}
+
+    #[test]
+    fn m_35_every_option_has_a_type() {
+        let Options { directories, sources, cwd, home, include, exclude, limits, profile } =
+            Options::default();
+        is::<Vec<Directory>>(&directories);
+        is::<Vec<std::sync::Arc<dyn Source>>>(&sources);
+        is::<Option<std::path::PathBuf>>(&cwd);
+        is::<Option<std::path::PathBuf>>(&home);
+        is::<Vec<String>>(&include);
+        is::<Vec<String>>(&exclude);
+        is::<Profile>(&profile);
+        let Limits { max_file_size, max_skill_size, max_document_size, depth } = limits;
+        assert_eq!((max_file_size, max_skill_size), (102_400, 512_000));
+        assert_eq!((max_document_size, depth), (1_048_576, 1));
+    }
+
+    #[test]
+    fn m_36_every_field_of_a_skill_has_a_type() {
+        let world = World::new()
+            .document("a", "---\nname: a\ndescription: b\ntype: script\n---\nbody\n")
+            .file("skills/a/run.sh", "true\n");
+        let library: Library = world.load();
+        let skill: &Skill = library.get("a").unwrap();
+        is::<Manifest>(&skill.manifest);
+        is::<Box<[Field<'static>]>>(&skill.manifest.metadata);
+        is::<Option<Box<Dialect>>>(&skill.manifest.dialect);
+        is::<Origin>(&skill.origin);
+        is::<Box<[Resource]>>(&skill.resources);
+        assert_eq!(skill.manifest.kind, Type::Script);
+        assert_eq!(skill.manifest.status, Status::Active);
+        assert_eq!(skill.origin.scope, Scope::Project);
+        assert_eq!(skill.resources[0].kind, Kind::Script);
+        assert_eq!(skill.instructions().unwrap(), "body\n");
+    }
+
+    #[test]
+    fn m_37_the_schema_of_use_skill_comes_from_its_type() {
+        let schema = UseSkill::schema();
+        assert_eq!(schema.get("type"), Some(&json!("object")));
+        assert_eq!(schema.get("required"), Some(&json!(["name"])));
+        let name = &schema.get("properties").unwrap()["name"];
+        assert_eq!(name["type"], "string");
+        assert!(name["description"].is_string());
+
+        let world = World::new().skill("a", "b").file("skills/a/notes.md", "n");
+        let input: UseSkill = serde_json::from_value(json!({ "name": "a" })).unwrap();
+        let used = prowess::use_skill(&world.load(), &input).unwrap();
+        let output = serde_json::to_value(&used).unwrap();
+        assert_eq!(output["status"], "found");
+        assert_eq!(output["instructions"], "# a\n");
+        assert_eq!(output["resources"], json!(["notes.md"]));
+        assert_eq!(serde_json::from_value::<UsedSkill>(output).unwrap(), used);
+        assert!(serde_json::from_value::<UseSkill>(json!({ "name": 1 })).is_err());
+    }
+}
+
+mod the_small_reader_stands_alone {
+    use super::*;
+
+    const CRATES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+    #[test]
+    fn m_dep_the_small_reader_has_no_dependency_and_is_enough_without_the_yaml_library() {
+        let manifest = |name: &str| {
+            std::fs::read_to_string(format!("{CRATES}/{name}/Cargo.toml")).unwrap()
+        };
+        let reader = manifest("prowess-frontmatter");
+        assert!(!reader.lines().any(|it| it == "[dependencies]"), "{reader}");
+        let library = manifest("prowess");
+        for line in [
+            "default = [\"yaml\"]",
+            "yaml = [\"dep:granit-parser\"]",
+            "granit-parser = { workspace = true, optional = true }",
+        ] {
+            assert!(library.lines().any(|it| it == line), "{library}");
+        }
+
+        let text = "# all of it\nplain: a b\nquoted: 'it''s'\ndouble: \"q\\n\"\nflow: [a, 'b, c']\n\
+                    block:\n  - x\n  - y\nmap:\n  key: value # why\nliteral: |\n  one\n  two\nfolded: >-\n  one\n  two\n";
+        let fields = frontmatter::read(text).unwrap();
+        let text_of = |key: &str| {
+            let value = fields.iter().find(|it| it.key == key).map(|it| &it.value).unwrap();
+            match value {
+                Value::List(items) => items.iter().filter_map(Value::as_text).collect::<Vec<_>>().join("|"),
+                Value::Map(_) => value.get("key").and_then(Value::as_text).unwrap().to_owned(),
+                other => other.as_text().unwrap().to_owned(),
+            }
+        };
+        assert_eq!(text_of("plain"), "a b");
+        assert_eq!(text_of("quoted"), "it's");
+        assert_eq!(text_of("double"), "q\n");
+        assert_eq!(text_of("flow"), "a|b, c");
+        assert_eq!(text_of("block"), "x|y");
+        assert_eq!(text_of("map"), "value");
+        assert_eq!(text_of("literal"), "one\ntwo\n");
+        assert_eq!(text_of("folded"), "one two");
+    }
+
+    #[test]
+    fn the_yaml_library_takes_what_the_small_reader_leaves() {
+        let lines = "name: a\ndescription: b\n? tags\n: - one\n  - two\n";
+        let unsupported = frontmatter::read(lines).unwrap_err();
+        assert_eq!(unsupported.line, 3);
+        let manifest = manifest(&format!("---\n{lines}---\n"));
+        assert_eq!(*manifest.tags, ["one", "two"].map(Box::from));
+    }
+}

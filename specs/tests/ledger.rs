@@ -1,0 +1,123 @@
+//! Holds the chapters, the tests and the requirement ids together.
+
+use std::{collections::BTreeSet, env, fs, path::Path, process::Command};
+
+/// How many requirements each of the sources has, numbered from 1.
+const SOURCES: [(&str, usize); 5] = [("M", 37), ("A", 27), ("S", 47), ("P", 15), ("Q", 28)];
+/// The one requirement that has a word for a number.
+const WORD: &str = "M-dep";
+const TOTAL: usize = 155;
+
+#[test]
+fn every_scenario_has_a_test_and_every_id_is_proven_or_pending() {
+    let scenarios = scenarios();
+    let tests = tests();
+    let paths: BTreeSet<String> = scenarios.iter().map(|it| it.path.clone()).collect();
+    assert_eq!(paths.len(), scenarios.len(), "two scenarios have the same path");
+    let without_test: Vec<&String> = paths.difference(&tests).collect();
+    assert!(without_test.is_empty(), "scenarios without a test: {without_test:#?}");
+    let without_scenario: Vec<&String> = tests.difference(&paths).collect();
+    assert!(without_scenario.is_empty(), "tests without a scenario: {without_scenario:#?}");
+
+    let known = known();
+    assert_eq!(known.len(), TOTAL);
+    let proven: BTreeSet<String> = scenarios.into_iter().flat_map(|it| it.ids).collect();
+    let pending = pending();
+    let unknown: Vec<&String> = proven.union(&pending).filter(|it| !known.contains(*it)).collect();
+    assert!(unknown.is_empty(), "there are no such requirements: {unknown:?}");
+    let both: Vec<&String> = proven.intersection(&pending).collect();
+    assert!(both.is_empty(), "proven, but still in pending.txt: {both:?}");
+    let neither: Vec<&String> =
+        known.iter().filter(|it| !proven.contains(*it) && !pending.contains(*it)).collect();
+    assert!(neither.is_empty(), "neither proven nor in pending.txt: {neither:?}");
+    println!("{} of {TOTAL} requirement ids are proven", proven.len());
+}
+
+/// A scenario of a chapter: the path of its test, and what it proves.
+struct Scenario {
+    path: String,
+    ids: Vec<String>,
+}
+
+fn scenarios() -> Vec<Scenario> {
+    let mut scenarios = Vec::new();
+    for entry in fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|it| it == "md") {
+            let chapter = path.file_stem().unwrap().to_str().unwrap();
+            read_chapter(chapter, &fs::read_to_string(&path).unwrap(), &mut scenarios);
+        }
+    }
+    scenarios
+}
+
+fn read_chapter(chapter: &str, text: &str, scenarios: &mut Vec<Scenario>) {
+    let mut requirement = None;
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        if let Some(title) = line.strip_prefix("### Requirement: ") {
+            requirement = Some(slug(title));
+        } else if let Some(title) = line.strip_prefix("#### Scenario: ") {
+            let requirement = requirement.as_ref().unwrap_or_else(|| {
+                panic!("{chapter}.md: `{title}` stands under no requirement");
+            });
+            assert!(
+                lines.next() == Some("") && lines.peek().is_some_and(|it| !it.is_empty()),
+                "{chapter}.md: `{title}` says nothing"
+            );
+            let ids = title.split(' ').take_while(|it| is_id(it)).map(str::to_owned).collect();
+            let path = format!("{chapter}::{requirement}::{}", slug(title));
+            scenarios.push(Scenario { path, ids });
+        } else {
+            assert!(!line.starts_with("###"), "{chapter}.md: what is `{line}`?");
+        }
+    }
+}
+
+/// Lower case, with `_` for every run of anything but letters and digits.
+fn slug(title: &str) -> String {
+    let lower = title.to_lowercase();
+    let words = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|it| !it.is_empty());
+    words.collect::<Vec<_>>().join("_")
+}
+
+fn is_id(word: &str) -> bool {
+    let Some((letter, rest)) = word.split_once('-') else { return false };
+    let numbered = rest.len() == 2 && rest.bytes().all(|it| it.is_ascii_digit());
+    SOURCES.iter().any(|it| it.0 == letter) && (numbered || word == WORD)
+}
+
+/// The tests that this program holds, those about the specs themselves left out.
+fn tests() -> BTreeSet<String> {
+    let own = env::current_exe().unwrap();
+    let output = Command::new(own).args(["--list", "--format", "terse"]).output().unwrap();
+    let listed = String::from_utf8(output.stdout).unwrap();
+    let tests = listed.lines().filter_map(|it| it.strip_suffix(": test"));
+    tests
+        .filter(|it| !it.starts_with("ledger::") && !it.starts_with("architecture::"))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn known() -> BTreeSet<String> {
+    let numbered = SOURCES
+        .iter()
+        .flat_map(|(letter, last)| (1..=*last).map(move |number| format!("{letter}-{number:02}")));
+    numbered.chain([WORD.to_owned()]).collect()
+}
+
+/// The ids of `pending.txt`: each once, with a few words behind it.
+fn pending() -> BTreeSet<String> {
+    let text = fs::read_to_string(folder().join("pending.txt")).unwrap();
+    let mut pending = BTreeSet::new();
+    for line in text.lines().filter(|it| !it.trim().is_empty() && !it.starts_with('#')) {
+        let (id, words) = line.split_once(' ').unwrap_or((line, ""));
+        assert!(!words.trim().is_empty(), "pending.txt: `{id}` has no words behind it");
+        assert!(pending.insert(id.to_owned()), "pending.txt: `{id}` stands twice");
+    }
+    pending
+}
+
+fn folder() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../specs"))
+}

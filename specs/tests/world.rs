@@ -1,0 +1,336 @@
+//! The stage: a folder with skills in it, the library over it, and the program run inside it.
+
+use std::{
+    ffi::OsStr,
+    fs::{self, File},
+    io,
+    os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use prowess::{Directory, Library, Options, Parsed, Profile};
+use serde_json::Value as Json;
+use tempfile::TempDir;
+
+/// Longer than anything takes here, shorter than anybody waits for a program that hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The user and group that may do nothing.
+const NOBODY: u32 = 65534;
+
+/// A folder that is the working directory of the program. Skills lie in `skills/` unless their
+/// path says otherwise, and `home/` is the home directory.
+pub(crate) struct World {
+    root: TempDir,
+    towers: Vec<PathBuf>,
+}
+
+/// A directory for `--dir`, the one that most scenarios use.
+pub(crate) const SKILLS: [&str; 2] = ["--dir", "skills"];
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let root = tempfile::Builder::new().prefix("prowess-specs-").tempdir().unwrap();
+        fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        for folder in ["skills", "home"] {
+            fs::create_dir(root.path().join(folder)).unwrap();
+        }
+        Self { root, towers: Vec::new() }
+    }
+
+    /// A good skill in `skills/`.
+    pub(crate) fn skill(self, name: &str, description: &str) -> Self {
+        self.skill_in("skills", name, description)
+    }
+
+    /// A good skill in another directory.
+    pub(crate) fn skill_in(self, directory: &str, name: &str, description: &str) -> Self {
+        let text = format!("---\nname: {name}\ndescription: {description}\n---\n\n# {name}\n");
+        self.file(&format!("{directory}/{name}/SKILL.md"), text)
+    }
+
+    /// A `SKILL.md` of this text, in `skills/<folder>/`.
+    pub(crate) fn document(self, folder: &str, text: impl AsRef<[u8]>) -> Self {
+        self.file(&format!("skills/{folder}/SKILL.md"), text)
+    }
+
+    /// A file, with the folders that it lies in.
+    pub(crate) fn file(self, path: impl AsRef<Path>, text: impl AsRef<[u8]>) -> Self {
+        self.write(path, text);
+        self
+    }
+
+    /// A file that has a length and takes no room.
+    pub(crate) fn sparse(self, path: &str, length: u64) -> Self {
+        let path = self.making(path);
+        File::create(path).unwrap().set_len(length).unwrap();
+        self
+    }
+
+    pub(crate) fn folder(self, path: &str) -> Self {
+        fs::create_dir_all(self.path(path)).unwrap();
+        self
+    }
+
+    /// A symbolic link; a target that is relative begins at the link.
+    pub(crate) fn link(self, path: &str, target: impl AsRef<Path>) -> Self {
+        let path = self.making(path);
+        std::os::unix::fs::symlink(target, path).unwrap();
+        self
+    }
+
+    /// A pipe that nobody writes to.
+    pub(crate) fn pipe(self, path: &str) -> Self {
+        let path = self.making(path);
+        assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+        self
+    }
+
+    /// A socket that nobody listens at any more.
+    pub(crate) fn socket(self, path: &str) -> Self {
+        let path = self.making(path);
+        drop(std::os::unix::net::UnixListener::bind(path).unwrap());
+        self
+    }
+
+    /// Folders inside each other, `depth` of them, each called `d`.
+    pub(crate) fn tower(mut self, path: &str, depth: usize) -> Self {
+        let mut folder = self.path(path);
+        for _ in 0..depth {
+            fs::create_dir(&folder).unwrap();
+            folder.push("d");
+        }
+        folder.pop();
+        self.towers.push(folder);
+        self
+    }
+
+    /// Takes all rights from a file or folder.
+    pub(crate) fn locked(self, path: &str) -> Self {
+        fs::set_permissions(self.path(path), fs::Permissions::from_mode(0)).unwrap();
+        self
+    }
+
+    /// Changes a file while a library is loaded.
+    pub(crate) fn write(&self, path: impl AsRef<Path>, text: impl AsRef<[u8]>) {
+        fs::write(self.making(path), text).unwrap();
+    }
+
+    pub(crate) fn remove(&self, path: &str) {
+        fs::remove_file(self.path(path)).unwrap();
+    }
+
+    pub(crate) fn path(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.root.path().join(path)
+    }
+
+    fn making(&self, path: impl AsRef<Path>) -> PathBuf {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        path
+    }
+
+    /// What a library over `skills/` is loaded from.
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            directories: vec![Directory::new("skills")],
+            cwd: Some(self.root.path().to_owned()),
+            home: Some(self.path("home")),
+            ..Options::default()
+        }
+    }
+
+    /// The library over `skills/`.
+    pub(crate) fn load(&self) -> Library {
+        Library::load(&self.options()).unwrap()
+    }
+
+    /// Runs the program, from this folder.
+    pub(crate) fn run<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Ran {
+        self.finish(Command::new(program()).args(arguments)).unwrap()
+    }
+
+    /// Runs the program with little memory to take: `kib` of address space.
+    pub(crate) fn run_within(&self, kib: u64, arguments: &[&str]) -> Ran {
+        let script = format!("ulimit -v {kib} && exec \"$0\" \"$@\"");
+        self.finish(Command::new("sh").args(["-c", &script, program()]).args(arguments)).unwrap()
+    }
+
+    /// Runs the program as somebody whom a missing right stops; nothing where that cannot be done.
+    pub(crate) fn run_without_rights(&self, arguments: &[&str]) -> Option<Ran> {
+        let mut command = Command::new(program());
+        command.args(arguments);
+        if is_root(self.root.path()) {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        // The program may lie where nobody but root can reach it.
+        self.finish(&mut command).ok()
+    }
+
+    fn finish(&self, command: &mut Command) -> io::Result<Ran> {
+        let (out, err) = (tempfile::NamedTempFile::new()?, tempfile::NamedTempFile::new()?);
+        let mut child = command
+            .current_dir(self.root.path())
+            .env_clear()
+            .env("HOME", self.path("home"))
+            .env("PATH", "/usr/bin:/bin")
+            .stdin(Stdio::null())
+            .stdout(out.reopen()?)
+            .stderr(err.reopen()?)
+            .spawn()?;
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait()? {
+                break status;
+            }
+            if start.elapsed() > PATIENCE {
+                child.kill()?;
+                child.wait()?;
+                panic!("the program did not end within {PATIENCE:?}");
+            }
+            thread::sleep(Duration::from_millis(2));
+        };
+        Ok(Ran {
+            code: status.code(),
+            out: fs::read(out.path())?,
+            stderr: String::from_utf8(fs::read(err.path())?).expect("stderr is text"),
+        })
+    }
+
+    /// What `list --json` says about `skills/`.
+    pub(crate) fn list(&self) -> Said {
+        self.list_with(&[])
+    }
+
+    /// The same with more arguments.
+    pub(crate) fn list_with(&self, arguments: &[&str]) -> Said {
+        let ran = self.run(["list", "--json"].iter().chain(&SKILLS).chain(arguments));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        ran.said()
+    }
+
+    /// What `check --json` says about a path, and how it exits.
+    pub(crate) fn check(&self, path: &str, arguments: &[&str]) -> (Option<i32>, Said) {
+        let ran = self.run(["check", path, "--json"].iter().chain(arguments));
+        (ran.code, ran.said())
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        // The standard library holds every folder of a tower open while it goes down.
+        for tower in &self.towers {
+            let mut folder = tower.as_path();
+            while folder.ends_with("d") && fs::remove_dir(folder).is_ok() {
+                folder = folder.parent().unwrap();
+            }
+        }
+    }
+}
+
+fn program() -> &'static str {
+    env!("CARGO_BIN_EXE_prowess")
+}
+
+fn is_root(own: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::metadata(own).is_ok_and(|it| it.uid() == 0)
+}
+
+/// What the program did.
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    pub(crate) fn stdout(&self) -> &str {
+        str::from_utf8(&self.out).expect("stdout is text")
+    }
+
+    /// The one JSON document that stdout holds.
+    pub(crate) fn json(&self) -> Json {
+        serde_json::from_slice(&self.out)
+            .unwrap_or_else(|error| panic!("{error} in {:?}, {}", self.stdout(), self.stderr))
+    }
+
+    pub(crate) fn said(&self) -> Said {
+        Said(self.json())
+    }
+
+    /// Fails when a terminal would do anything but show what was printed.
+    pub(crate) fn assert_safe(&self) {
+        for text in [self.stdout(), &self.stderr] {
+            let bad = text.chars().find(|c| {
+                (c.is_control() && *c != '\n')
+                    || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
+                    || ('\u{E0000}'..='\u{E007F}').contains(c)
+            });
+            assert_eq!(bad, None, "{text:?}");
+        }
+    }
+}
+
+/// What `list --json` or `check --json` said.
+#[derive(Debug)]
+pub(crate) struct Said(pub(crate) Json);
+
+impl Said {
+    /// The names of the skills, in the order listed.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.skills().iter().map(|it| it["name"].as_str().unwrap()).collect()
+    }
+
+    pub(crate) fn skills(&self) -> &[Json] {
+        self.0["skills"].as_array().unwrap()
+    }
+
+    /// The first skill of a name.
+    pub(crate) fn skill(&self, name: &str) -> &Json {
+        let found = self.skills().iter().find(|it| it["name"] == name);
+        found.unwrap_or_else(|| panic!("no skill `{name}` in {:#}", self.0))
+    }
+
+    pub(crate) fn findings(&self) -> &[Json] {
+        self.0["findings"].as_array().unwrap()
+    }
+
+    /// The rules of all findings, in the order given.
+    pub(crate) fn rules(&self) -> Vec<&str> {
+        self.findings().iter().map(|it| it["rule"].as_str().unwrap()).collect()
+    }
+
+    /// The only finding of a rule.
+    pub(crate) fn finding(&self, rule: &str) -> &Json {
+        let mut found = self.findings().iter().filter(|it| it["rule"] == rule);
+        match (found.next(), found.next()) {
+            (Some(finding), None) => finding,
+            _ => panic!("not one finding `{rule}` in {:#}", self.0),
+        }
+    }
+
+    /// The rules of the findings about a path that holds `part`.
+    pub(crate) fn about(&self, part: &str) -> Vec<&str> {
+        let findings =
+            self.findings().iter().filter(|it| it["path"].as_str().unwrap().contains(part));
+        findings.map(|it| it["rule"].as_str().unwrap()).collect()
+    }
+}
+
+/// The paths of a skill's resources, as `list --json` gives them.
+pub(crate) fn resources(skill: &Json) -> Vec<&str> {
+    skill["resources"].as_array().unwrap().iter().map(|it| it["path"].as_str().unwrap()).collect()
+}
+
+/// A text as the library parses it, by the rules of the specification.
+pub(crate) fn parsed(text: &str) -> Parsed {
+    prowess::parse(text.as_bytes(), None, Profile::Spec)
+}
+
+/// The rules of what was noticed about a text.
+pub(crate) fn rules(parsed: &Parsed) -> Vec<&'static str> {
+    parsed.findings.iter().map(|it| it.rule.code).collect()
+}
