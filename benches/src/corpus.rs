@@ -142,7 +142,7 @@ const WORDS: &[&str] = &[
     "security",
 ];
 
-/// A file of the size that this quantile has.
+/// The size at this share of all files.
 fn quantile(points: &[(f64, f64)], at: f64) -> usize {
     let next = points.iter().position(|it| at < it.0).unwrap_or(points.len() - 1);
     let ((low, small), (high, large)) = (points[next - 1], points[next]);
@@ -203,11 +203,7 @@ fn frontmatter(name: &str, random: &mut Random) -> String {
         }
     }
     let description = match random.unit() * 100.0 {
-        0.0..17.0 => {
-            let (first, second) =
-                description.split_at(description.find(". ").map_or(0, |it| it + 1));
-            format!(">-\n  {first}\n  {}", second.trim_start())
-        }
+        0.0..17.0 => format!(">-\n  {}", description.replacen(". ", ".\n  ", 1)),
         17.0..17.5 => format!("Use when: {description}"),
         17.5..50.0 => format!("\"{description}\""),
         _ => description,
@@ -225,4 +221,65 @@ fn sentence(length: usize, random: &mut Random) -> String {
         words += 1;
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made_up() -> Vec<String> {
+        let mut random = Random::new(1);
+        (0..4000).map(|number| skill(&format!("skill-{number}"), &mut random)).collect()
+    }
+
+    /// Whether `measured` is about what it should be.
+    fn near(measured: usize, expected: usize) -> bool {
+        measured.abs_diff(expected) * 10 <= expected
+    }
+
+    #[test]
+    fn made_up_files_are_as_large_as_real_ones() {
+        let mut sizes: Vec<usize> = made_up().iter().map(String::len).collect();
+        sizes.sort_unstable();
+        assert!(near(sizes[2000], 5_600), "{}", sizes[2000]);
+        assert!(near(sizes[3600], 16_000), "{}", sizes[3600]);
+        assert!(near(sizes[3960], 34_400), "{}", sizes[3960]);
+    }
+
+    #[test]
+    fn made_up_frontmatters_are_as_large_as_real_ones() {
+        let files = made_up();
+        let split = files.iter().map(|it| prowess::frontmatter::split(it));
+        let mut sizes: Vec<usize> =
+            split.filter_map(|it| it.frontmatter).map(|it| it.text.len()).collect();
+        sizes.sort_unstable();
+        assert!((3900..4000).contains(&sizes.len()), "{}", sizes.len());
+        assert!(near(sizes[sizes.len() / 2], 446), "{}", sizes[sizes.len() / 2]);
+        assert!(near(sizes[sizes.len() * 9 / 10], 811), "{}", sizes[sizes.len() * 9 / 10]);
+    }
+
+    #[test]
+    fn made_up_files_have_the_variety_of_real_ones() {
+        let files = made_up();
+        let percent = |part: &str| files.iter().filter(|it| it.contains(part)).count() / 40;
+        let shares = ["description: >-", "\nauthor: ", "\ntags: [", "\nmetadata:\n"].map(percent);
+        assert!((15..=19).contains(&shares[0]), "{shares:?}");
+        assert!((51..=57).contains(&shares[1]), "{shares:?}");
+        assert!((15..=19).contains(&shares[2]), "{shares:?}");
+        assert!((10..=14).contains(&shares[3]), "{shares:?}");
+        let colons = files.iter().filter(|it| it.contains("description: Use when: ")).count();
+        assert!((8..40).contains(&colons), "{colons}");
+    }
+
+    #[test]
+    fn a_renamed_skill_keeps_its_quotes() {
+        let renamed = |text: &str| {
+            let mut bytes = text.as_bytes().to_vec();
+            rename(&mut bytes, 3);
+            String::from_utf8(bytes).unwrap()
+        };
+        assert_eq!(renamed("---\nname: a\nx: y\n---\n"), "---\nname: a-3\nx: y\n---\n");
+        assert_eq!(renamed("---\r\nname: \"a\"\r\n---\r\n"), "---\r\nname: \"a-3\"\r\n---\r\n");
+        assert_eq!(renamed("# No frontmatter\n"), "# No frontmatter\n");
+    }
 }

@@ -134,3 +134,33 @@ fn frontmatter(bytes: &[u8]) -> Option<&[u8]> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_text_between_the_delimiters_is_kept() {
+        let kept = |text: &'static str| frontmatter(text.as_bytes());
+        assert_eq!(kept("---\na: 1\n---\nbody\n---\n"), Some(&b"a: 1\n"[..]));
+        assert_eq!(kept("---\r\na: ---\r\n---\r\n"), Some(&b"a: ---\r\n"[..]));
+        assert_eq!(kept("---\na: 1\n"), None);
+        assert_eq!(kept("# Title\n---\n"), None);
+    }
+
+    #[test]
+    fn every_floor_sees_every_skill_with_any_number_of_threads() {
+        let root = tempfile::tempdir().unwrap();
+        for number in 0..200 {
+            let folder = root.path().join(number.to_string());
+            std::fs::create_dir(&folder).unwrap();
+            std::fs::write(folder.join("SKILL.md"), "---\na: 1\n---\n").unwrap();
+        }
+        for floor in [Floor::Probe, Floor::Walk, Floor::Stat, Floor::Text] {
+            for threads in [1, 2, 16] {
+                assert_eq!(floor.run(root.path(), threads).unwrap().files, 200);
+            }
+        }
+        assert_eq!(Floor::Text.run(root.path(), 2).unwrap().texts.len(), 200);
+    }
+}

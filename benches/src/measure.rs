@@ -100,7 +100,7 @@ pub(crate) fn inside(case: &Case, root: &Path) -> Result<Report> {
         Work::Load => {
             let library = Library::load(&options)?;
             start.stop(&mut report)?;
-            report.found = library.all().len();
+            report.found = library.all().count();
             report.left_out = library.left_out().len();
             report.findings = library.findings().len();
         }
@@ -158,15 +158,16 @@ fn whole(command: &mut Command) -> Result<Report> {
     let status = format!("/proc/{}/status", child.id());
     let done = AtomicBool::new(false);
     let (ended, wall_ms, peak_kib) = thread::scope(|scope| {
-        // The peak is gone together with the process, so it is looked at until then.
+        // The peak is gone together with the process, so it is looked at until then. A program
+        // that ends sooner than it can be looked at has none.
         let watcher = scope.spawn(|| {
-            let mut peak = 0;
+            let mut peaks = Vec::new();
             while !done.load(Ordering::Relaxed) {
-                let now = fs::read_to_string(&status).ok().and_then(|it| kib(&it, "VmHWM:"));
-                peak = peak.max(now.unwrap_or(0));
+                let now = fs::read_to_string(&status).ok();
+                peaks.extend(now.and_then(|it| kib(&it, "VmHWM:")));
                 thread::sleep(Duration::from_millis(2));
             }
-            peak
+            if peaks.len() < 5 { 0 } else { peaks.into_iter().max().unwrap_or(0) }
         });
         let ended = child.wait();
         let wall_ms = milliseconds(start.elapsed());

@@ -14,7 +14,7 @@ use prowess::{
 };
 use serde_json::json;
 
-use crate::world::{World, resources};
+use crate::world::{World, all, resources};
 
 mod nothing_is_scanned_that_nobody_named {
     use super::*;
@@ -114,7 +114,10 @@ mod a_directory_that_is_not_there {
         let said = world.list_with(&["--dir", "nowhere"]);
         assert_eq!(said.names(), ["one"]);
         let finding = said.finding("directory-missing");
-        assert_eq!((&finding["severity"], &finding["path"]), (&json!("warning"), &json!("nowhere")));
+        assert_eq!(
+            (&finding["severity"], &finding["path"]),
+            (&json!("warning"), &json!("nowhere"))
+        );
         let logged = world.run(["list", "--dir", "nowhere", "--dir", "skills"]);
         assert_eq!(logged.code, Some(0));
         assert!(logged.stderr.contains("warning[directory-missing]"), "{}", logged.stderr);
@@ -155,7 +158,8 @@ mod one_bad_skill_affects_no_other {
 
     #[test]
     fn q_28_a_corrupt_skill_file_is_reported_and_the_others_load() {
-        let noise: Vec<u8> = (0..5000_u32).map(|it| (it.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let noise: Vec<u8> =
+            (0..5000_u32).map(|it| (it.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         let world = World::new()
             .document("noise", noise)
             .folder("skills/folder/SKILL.md")
@@ -199,10 +203,11 @@ mod paths_begin_where_the_user_expects {
 
     #[test]
     fn m_28_the_option_cwd_moves_where_relative_directories_begin() {
-        let world = World::new()
-            .skill("one", "a")
-            .skill_in("project/skills", "two", "b")
-            .skill_in("elsewhere", "three", "c");
+        let world = World::new().skill("one", "a").skill_in("project/skills", "two", "b").skill_in(
+            "elsewhere",
+            "three",
+            "c",
+        );
         let absolute = world.path("elsewhere");
         let said = world.list_with(&["--cwd", "project", "--dir", absolute.to_str().unwrap()]);
         assert_eq!(said.names(), ["three", "two"]);
@@ -338,7 +343,10 @@ mod there_is_a_limit_to_what_is_taken_in {
 
         for (rest, listed) in [(102_400, true), (102_401, false)] {
             let world = World::new()
-                .document("whole", format!("---\nname: whole\ndescription: a\n---\n{}", "x".repeat(rest - 35)))
+                .document(
+                    "whole",
+                    format!("---\nname: whole\ndescription: a\n---\n{}", "x".repeat(rest - 35)),
+                )
                 .sparse("skills/whole/1", 102_400)
                 .sparse("skills/whole/2", 102_400)
                 .sparse("skills/whole/3", 102_400)
@@ -369,7 +377,10 @@ mod names_can_be_picked {
     use super::*;
 
     fn three() -> World {
-        World::new().skill("deploy-staging", "a").skill("run-tests", "b").skill("legacy-deploy", "c")
+        World::new()
+            .skill("deploy-staging", "a")
+            .skill("run-tests", "b")
+            .skill("legacy-deploy", "c")
     }
 
     #[test]
@@ -425,16 +436,18 @@ mod of_two_skills_of_one_name_the_nearer_is_taken {
 
     #[test]
     fn the_project_comes_before_the_user_and_the_user_before_what_is_bundled() {
-        let world = World::new()
-            .skill("create-pr", "The project's")
-            .skill_in("home/mine", "create-pr", "The user's");
+        let world = World::new().skill("create-pr", "The project's").skill_in(
+            "home/mine",
+            "create-pr",
+            "The user's",
+        );
         let (project, user) = (Directory::new("skills"), Directory::new("~/mine"));
         let load = |directories: Vec<Directory>| {
             let sources = vec![prowess::bundled()];
             Library::load(&Options { directories, sources, ..world.options() }).unwrap()
         };
         let scopes = |library: &Library| {
-            let named = library.all().iter().filter(|it| &*it.manifest.name == "create-pr");
+            let named = all(library).into_iter().filter(|it| &*it.manifest.name == "create-pr");
             named.map(|it| (it.origin.scope, it.hidden_by.is_some())).collect::<Vec<_>>()
         };
         let expected = [(Scope::Project, false), (Scope::User, true), (Scope::Bundled, true)];

@@ -7,7 +7,7 @@ use prowess::{
 };
 use serde_json::json;
 
-use crate::world::{World, parsed, rules};
+use crate::world::{World, all, parsed, rules};
 
 /// A text whose frontmatter has a name, a description and these lines.
 fn with(lines: &str) -> String {
@@ -35,7 +35,10 @@ mod lines_of_the_frontmatter_become_fields {
     fn m_10_a_flow_list_of_tags_becomes_a_list_of_three() {
         let text = with("tags: [deployment, staging, devops]\n");
         let said = World::new().document("deploy-staging", text).list();
-        assert_eq!(said.skill("deploy-staging")["tags"], json!(["deployment", "staging", "devops"]));
+        assert_eq!(
+            said.skill("deploy-staging")["tags"],
+            json!(["deployment", "staging", "devops"])
+        );
     }
 
     #[test]
@@ -169,7 +172,10 @@ mod what_stands_under_the_frontmatter_is_the_content {
     fn a_definition_that_is_missing_is_said_with_its_line() {
         let world = World::new()
             .document("a", "---\nname: a\ndescription: b\ntype: script\n---\nNo block.\n")
-            .document("c", "---\nname: c\ndescription: b\ntype: composite\n---\n\n```json\n{oops}\n```\n");
+            .document(
+                "c",
+                "---\nname: c\ndescription: b\ntype: composite\n---\n\n```json\n{oops}\n```\n",
+            );
         let (_, script) = world.check("skills/a", &[]);
         assert_eq!(script.finding("definition")["line"], 6);
         let (_, composite) = world.check("skills/c", &[]);
@@ -187,7 +193,8 @@ mod no_skill_is_made_of_what_is_not_one {
 
     #[test]
     fn m_13_a_skill_without_a_name_is_left_out() {
-        for text in ["---\ndescription: No name\n---\n", "---\nname:\ndescription: No name\n---\n"] {
+        for text in ["---\ndescription: No name\n---\n", "---\nname:\ndescription: No name\n---\n"]
+        {
             let world = beside(text);
             let said = world.list();
             assert_eq!(said.names(), ["good"]);
@@ -328,7 +335,7 @@ mod what_is_written_reads_back_the_same {
         let before = parsed(text);
         let rendered = prowess::render(&before.manifest.unwrap(), &before.instructions);
         let world = World::new().document("deploy-staging", rendered);
-        world.load().all()[0].manifest.clone()
+        all(&world.load())[0].manifest.clone()
     }
 
     #[test]
@@ -364,14 +371,18 @@ mod what_is_written_reads_back_the_same {
         assert_eq!(second.source.as_deref(), Some("https://example.com/a"));
         assert_eq!(after.instructions, before.instructions);
         assert_eq!(prowess::render(&second, &after.instructions), rendered);
-        let keys = |it: &Manifest| it.unknown.iter().map(|it| it.key.to_string()).collect::<Vec<_>>();
+        let keys =
+            |it: &Manifest| it.unknown.iter().map(|it| it.key.to_string()).collect::<Vec<_>>();
         assert_eq!(keys(&first), ["x-colour", "x-list", "x-map"]);
         assert_eq!(keys(&second), keys(&first));
         let value = |it: &Manifest, at: usize| frontmatter::write(&it.unknown[at..=at]);
         for at in 0..3 {
             assert_eq!(value(&second, at), value(&first, at));
         }
-        assert_eq!(second.unknown[2].value.get("deep").unwrap().get("deeper").unwrap().as_text(), Some("yes"));
+        assert_eq!(
+            second.unknown[2].value.get("deep").unwrap().get("deeper").unwrap().as_text(),
+            Some("yes")
+        );
         assert_eq!(second.metadata[0].value.as_text(), Some("ops"));
         assert_eq!(second.dialect, first.dialect);
         assert_eq!(second.dialect().disable_model_invocation, Some(true));
@@ -390,7 +401,8 @@ mod what_is_written_reads_back_the_same {
 
     #[test]
     fn every_definition_that_is_rendered_is_read_back() {
-        let parameters = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+        let parameters =
+            json!({ "type": "object", "properties": { "name": { "type": "string" } } });
         let step = |tool: &str| Step {
             tool: tool.to_owned(),
             params: json!({ "text": "```\n## Parameters\n" }).as_object().unwrap().clone(),
@@ -415,9 +427,18 @@ mod what_is_written_reads_back_the_same {
 
     #[test]
     fn text_that_yaml_would_misread_is_written_so_that_it_is_not() {
-        for description in
-            ["a: b", "it's \"so\"", "C # no comment", "[x] {y}", "one\ntwo", "- a", "yes", "1.10", "--- x", "é\u{1F980}"]
-        {
+        for description in [
+            "a: b",
+            "it's \"so\"",
+            "C # no comment",
+            "[x] {y}",
+            "one\ntwo",
+            "- a",
+            "yes",
+            "1.10",
+            "--- x",
+            "é\u{1F980}",
+        ] {
             let manifest = Manifest {
                 name: "a".into(),
                 description: description.into(),
@@ -499,9 +520,8 @@ mod the_small_reader_stands_alone {
 
     #[test]
     fn m_dep_the_small_reader_has_no_dependency_and_is_enough_without_the_yaml_library() {
-        let manifest = |name: &str| {
-            std::fs::read_to_string(format!("{CRATES}/{name}/Cargo.toml")).unwrap()
-        };
+        let manifest =
+            |name: &str| std::fs::read_to_string(format!("{CRATES}/{name}/Cargo.toml")).unwrap();
         let reader = manifest("prowess-frontmatter");
         assert!(!reader.lines().any(|it| it == "[dependencies]"), "{reader}");
         let library = manifest("prowess");
@@ -519,7 +539,9 @@ mod the_small_reader_stands_alone {
         let text_of = |key: &str| {
             let value = fields.iter().find(|it| it.key == key).map(|it| &it.value).unwrap();
             match value {
-                Value::List(items) => items.iter().filter_map(Value::as_text).collect::<Vec<_>>().join("|"),
+                Value::List(items) => {
+                    items.iter().filter_map(Value::as_text).collect::<Vec<_>>().join("|")
+                }
                 Value::Map(_) => value.get("key").and_then(Value::as_text).unwrap().to_owned(),
                 other => other.as_text().unwrap().to_owned(),
             }

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess::{Directory, Library, Options, Parsed, Profile};
+use prowess::{Directory, Library, Options, Parsed, Profile, Skill};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
@@ -323,6 +323,11 @@ impl Said {
 /// The paths of a skill's resources, as `list --json` gives them.
 pub(crate) fn resources(skill: &Json) -> Vec<&str> {
     skill["resources"].as_array().unwrap().iter().map(|it| it["path"].as_str().unwrap()).collect()
+}
+
+/// Every skill of a library, those that are hidden by another included.
+pub(crate) fn all(library: &Library) -> Vec<&Skill> {
+    library.all().collect()
 }
 
 /// A text as the library parses it, by the rules of the specification.

@@ -7,7 +7,10 @@ use crate::split::Lines;
 /// Names what must not stand in a frontmatter at all, if it does.
 pub(crate) fn forbidden(text: &str) -> Option<&'static str> {
     let bytes = text.as_bytes();
-    let suspect = |byte: u8| (byte < 32 && !matches!(byte, b'\t' | b'\n' | b'\r')) || matches!(byte, 127 | 0xC2 | 0xE2 | 0xEF);
+    let suspect = |byte: u8| {
+        (byte < 32 && !matches!(byte, b'\t' | b'\n' | b'\r'))
+            || matches!(byte, 127 | 0xC2 | 0xE2 | 0xEF)
+    };
     // Looking at every byte without stopping is what a compiler can make fast.
     if !bytes.iter().fold(false, |any, byte| any | suspect(*byte)) {
         return None;

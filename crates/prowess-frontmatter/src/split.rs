@@ -130,9 +130,22 @@ impl Line<'_> {
 
 /// How long the first line of a text is, without its line end.
 pub(crate) fn line_length(text: &str) -> usize {
-    // Looking for one byte at a time is faster than looking for two, and a CR is rare.
-    let line = text.find('\n').map_or(text, |end| &text[..end]);
-    line.find('\r').unwrap_or(line.len())
+    const ONES: u64 = u64::from_le_bytes([0x01; 8]);
+    const HIGHS: u64 = u64::from_le_bytes([0x80; 8]);
+    // Eight bytes at a time: the lowest high bit of the sum marks the first byte that was zero.
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
+    let bytes = text.as_bytes();
+    let (words, _) = bytes.as_chunks::<8>();
+    for (number, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let found =
+            zeros(word ^ (ONES * u64::from(b'\n'))) | zeros(word ^ (ONES * u64::from(b'\r')));
+        if found != 0 {
+            return number * 8 + found.trailing_zeros() as usize / 8;
+        }
+    }
+    let rest = bytes.iter().skip(words.len() * 8).position(|byte| matches!(byte, b'\n' | b'\r'));
+    rest.map_or(bytes.len(), |at| words.len() * 8 + at)
 }
 
 /// The lines of a text; LF, CRLF and a lone CR each end one.

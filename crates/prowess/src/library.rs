@@ -14,8 +14,9 @@ use crate::{
     gather::gather,
     parse::{Reading, decode},
     rule::{self, Profile},
-    skill::{Origin, Scope, Skill},
+    skill::{Manifest, Origin, Scope, Skill},
     source::{Folder, Found, Limits, Source},
+    validate::at_load,
 };
 
 /// What a library is loaded from, and how.
@@ -43,7 +44,7 @@ pub struct Options {
 #[derive(Debug, Clone)]
 pub struct Library {
     /// Sorted by name; of those with the same name the one that is taken comes first.
-    skills: Vec<Skill>,
+    skills: Vec<Arc<Skill>>,
     findings: Vec<Finding>,
     /// Where a skill lies that could not be made one.
     left_out: Vec<Arc<Path>>,
@@ -83,19 +84,21 @@ impl Library {
                 ),
                 "see the other finding about this file",
             ));
-            skills.push(before.clone());
+            let mut kept = before.clone();
+            Arc::make_mut(&mut kept).hidden_by = None;
+            skills.push(kept);
         }
         Ok(Self::resolve(skills, left_out, findings, self.options.clone()))
     }
 
     /// Every skill, sorted by name, those that are hidden by another included.
-    pub fn all(&self) -> &[Skill] {
-        &self.skills
+    pub fn all(&self) -> impl Iterator<Item = &Skill> {
+        self.skills.iter().map(|it| &**it)
     }
 
     /// The skills that can be asked for by name alone, sorted by it.
     pub fn skills(&self) -> impl Iterator<Item = &Skill> {
-        self.skills.iter().filter(|it| it.hidden_by.is_none())
+        self.all().filter(|it| it.hidden_by.is_none())
     }
 
     /// Finds a skill by its name, by `scope:name`, or by its path.
@@ -105,11 +108,11 @@ impl Library {
         let qualified = || self.named(bare).iter().find(|it| it.origin.scope.as_str() == scope);
         let by_path =
             || self.skills.iter().find(|it| &*it.origin.path == path || it.folder() == path);
-        self.named(name).first().or_else(qualified).or_else(by_path)
+        self.named(name).first().or_else(qualified).or_else(by_path).map(|it| &**it)
     }
 
     /// The skills of one name, the one that is taken first.
-    fn named(&self, name: &str) -> &[Skill] {
+    fn named(&self, name: &str) -> &[Arc<Skill>] {
         let start = self.skills.partition_point(|it| &*it.manifest.name < name);
         let rest = &self.skills[start..];
         &rest[..rest.partition_point(|it| &*it.manifest.name == name)]
@@ -128,7 +131,7 @@ impl Library {
 
     /// Decides which of the skills with the same name is taken.
     fn resolve(
-        mut skills: Vec<Skill>,
+        mut skills: Vec<Arc<Skill>>,
         left_out: Vec<Arc<Path>>,
         mut findings: Vec<Finding>,
         options: Options,
@@ -152,7 +155,7 @@ impl Library {
         }
         // Those of one name come in order of precedence, and this sort keeps it.
         skills.sort_by(|a, b| a.manifest.name.cmp(&b.manifest.name));
-        let mut resolved: Vec<Skill> = Vec::with_capacity(skills.len());
+        let mut resolved: Vec<Arc<Skill>> = Vec::with_capacity(skills.len());
         for mut skill in skills {
             let winner = resolved
                 .iter()
@@ -178,7 +181,8 @@ impl Library {
                         skill.origin.scope, skill.manifest.name
                     ),
                 ));
-                skill.hidden_by = Some(winner.origin.path.clone());
+                let winner = winner.origin.path.clone();
+                Arc::make_mut(&mut skill).hidden_by = Some(winner);
             }
             resolved.push(skill);
         }
@@ -192,7 +196,7 @@ impl Library {
     }
 }
 
-type Loaded = (Vec<Skill>, Vec<Arc<Path>>, Vec<Finding>);
+type Loaded = (Vec<Arc<Skill>>, Vec<Arc<Path>>, Vec<Finding>);
 
 /// The skills, those of one name in order of precedence, the paths of those left out, and what
 /// was noticed.
@@ -266,23 +270,22 @@ struct Made {
     real: Arc<Path>,
     linked: bool,
     scope: Scope,
-    skill: Option<Skill>,
+    skill: Option<Arc<Skill>>,
     findings: Vec<Finding>,
 }
 
 impl Made {
     fn new(number: usize, source: &Arc<dyn Source>, found: Found, options: &Options) -> Self {
         let Found { path, real, linked, head, size, modified, resources } = found;
-        let mut report = Report::new(Profile::Lenient, Severity::Warning);
-        let decoded = decode(whole_characters(&head, size));
-        let reading = Reading::new(&decoded, &mut report);
-        let folder = path.parent().and_then(Path::file_name).map(|it| it.to_string_lossy());
-        let folder = folder.as_deref().filter(|_| options.profile == Profile::Lenient);
-        let mut manifest = reading.manifest(folder, &mut report);
-        if let Some(manifest) = &manifest {
-            crate::validate::at_load(&reading, manifest, &mut report);
-        }
-        let mut findings = report.findings;
+        let (mut manifest, mut findings) = match read(&path, whole_characters(&head, size), options)
+        {
+            // The frontmatter may be longer than the head.
+            (None, _) if (head.len() as u64) < size => {
+                let whole = source.read(&path).unwrap_or(head);
+                read(&path, &whole, options)
+            }
+            read => read,
+        };
         let total = size + resources.iter().map(|it| it.size).sum::<u64>();
         if total > options.limits.max_skill_size {
             manifest = None;
@@ -300,12 +303,14 @@ impl Made {
         for finding in &mut findings {
             finding.path = path.to_path_buf();
         }
-        let skill = manifest.map(|manifest| Skill {
-            manifest,
-            origin: Origin { scope: source.scope(), path: path.clone(), size, modified },
-            resources: resources.into_boxed_slice(),
-            hidden_by: None,
-            source: source.clone(),
+        let skill = manifest.map(|manifest| {
+            Arc::new(Skill {
+                manifest,
+                origin: Origin { scope: source.scope(), path: path.clone(), size, modified },
+                resources: resources.into_boxed_slice(),
+                hidden_by: None,
+                source: source.clone(),
+            })
         });
         Self { number, path, real, linked, scope: source.scope(), skill, findings }
     }
@@ -319,6 +324,22 @@ impl Made {
     fn rank(&self) -> (Scope, usize, bool, &OsStr) {
         (self.scope, self.number, self.linked, self.path.as_os_str())
     }
+}
+
+/// Makes a manifest of the beginning of a file, or says why not.
+fn read(path: &Path, bytes: &[u8], options: &Options) -> (Option<Manifest>, Vec<Finding>) {
+    let mut report = Report::new(Profile::Lenient, Severity::Warning);
+    let decoded = decode(bytes);
+    let reading = Reading::new(&decoded, &mut report);
+    let folder = match options.profile {
+        Profile::Lenient => path.parent().and_then(Path::file_name).map(OsStr::to_string_lossy),
+        Profile::Spec | Profile::Reference => None,
+    };
+    let manifest = reading.manifest(folder.as_deref(), &mut report);
+    if let Some(manifest) = &manifest {
+        at_load(&reading, manifest, &mut report);
+    }
+    (manifest, report.findings)
 }
 
 /// Takes off a character that was cut apart at the end of a head.

@@ -137,7 +137,10 @@ fn fields<'t>(block: Block<'t>, report: &mut Report) -> Option<Vec<Field<'t>>> {
 
 /// Why the YAML library gave no fields.
 #[derive(Debug)]
-#[cfg_attr(not(feature = "yaml"), expect(dead_code, reason = "the small reader does not tell them apart"))]
+#[cfg_attr(
+    not(feature = "yaml"),
+    expect(dead_code, reason = "the small reader does not tell them apart")
+)]
 pub(crate) enum Fault {
     /// It is not YAML.
     Invalid { line: usize, what: String },

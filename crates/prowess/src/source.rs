@@ -103,7 +103,7 @@ pub struct Found {
     pub real: Arc<Path>,
     /// Whether a link led to it: found again without one, it goes by that path.
     pub linked: bool,
-    /// The beginning of the file, with all of its frontmatter.
+    /// The beginning of the file, in nearly every case with all of its frontmatter.
     pub head: Vec<u8>,
     /// How large the file is.
     pub size: u64,

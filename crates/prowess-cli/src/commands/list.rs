@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             .as_ref()
             .is_none_or(|tag| skill.manifest.tags.iter().any(|it| it.eq_ignore_ascii_case(tag)))
     };
-    let skills: Vec<&Skill> = library.all().iter().filter(tagged).collect();
+    let skills: Vec<&Skill> = library.all().filter(tagged).collect();
     if printer.json {
         let skills: Vec<Json> = skills.iter().map(|it| skill_json(it)).collect();
         let findings: Vec<Json> = library.findings().iter().map(finding_json).collect();

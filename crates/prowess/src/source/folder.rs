@@ -25,10 +25,8 @@ use crate::{
     skill::{Kind, Resource, Scope},
 };
 
-/// How much of a `SKILL.md` is read at first. Of 41,124 real frontmatters two are longer.
+/// How much of a `SKILL.md` is read. Of 41,124 real frontmatters two are longer.
 const HEAD: usize = 4096;
-/// How much is read when that was not enough: the largest frontmatter and its delimiters.
-const LONG_HEAD: usize = crate::parse::MAX_FRONTMATTER + HEAD;
 
 /// A directory that holds skills.
 #[derive(Debug)]
@@ -56,7 +54,14 @@ impl Folder {
             OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
             Mode::empty(),
         )?;
-        Ok(Self { scope, path, real, allowed, directory, limit: limits.max_document_size.max(limits.max_file_size) })
+        Ok(Self {
+            scope,
+            path,
+            real,
+            allowed,
+            directory,
+            limit: limits.max_document_size.max(limits.max_file_size),
+        })
     }
 
     /// Opens a folder below this one; the real path comes with it when a link led there.
@@ -165,7 +170,8 @@ impl Folder {
                 &rule::FILE_NAME,
                 Severity::Warning,
                 &path,
-                "the file is not called exactly `SKILL.md`; some clients will not find it".to_owned(),
+                "the file is not called exactly `SKILL.md`; some clients will not find it"
+                    .to_owned(),
                 "rename it to `SKILL.md`",
             ));
         }
@@ -186,7 +192,15 @@ impl Folder {
             (None, None) => joined(&self.real, folder, &entry.name).into(),
         };
         let Head { bytes, size, modified, .. } = head;
-        Ok(What::Skill(Box::new(Found { path, real, linked: by_link, head: bytes, size, modified, resources })))
+        Ok(What::Skill(Box::new(Found {
+            path,
+            real,
+            linked: by_link,
+            head: bytes,
+            size,
+            modified,
+            resources,
+        })))
     }
 
     /// The beginning of a `SKILL.md`.
@@ -223,10 +237,6 @@ impl Folder {
         }
         let mut bytes = Vec::with_capacity(HEAD.min(size as usize + 1));
         fill(&file, &mut bytes)?;
-        if bytes.len() == HEAD && !has_closing(&bytes) {
-            bytes.reserve_exact(LONG_HEAD - HEAD);
-            fill(&file, &mut bytes)?;
-        }
         Ok(Head { bytes, real, size, modified: modified(&stat) })
     }
 }
@@ -456,11 +466,6 @@ fn modified(stat: &Stat) -> Option<SystemTime> {
     let seconds = u64::try_from(stat.st_mtime).ok()?;
     SystemTime::UNIX_EPOCH
         .checked_add(Duration::new(seconds, u32::try_from(stat.st_mtime_nsec).ok()?))
-}
-
-fn has_closing(head: &[u8]) -> bool {
-    let mut lines = head.split(|byte| matches!(byte, b'\n' | b'\r')).skip(1);
-    lines.any(|line| line.starts_with(b"---") || line.starts_with(b"..."))
 }
 
 /// Reads into what is free of a buffer, until it is full or the file ends.

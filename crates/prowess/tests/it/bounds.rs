@@ -43,14 +43,22 @@ fn hostile_frontmatter_is_refused_soon() {
     let rows = [
         ("alias bomb", alias_bomb(), "yaml-unsafe"),
         ("merge key bomb", merge_bomb(), "yaml-unsafe"),
-        ("a mebibyte of aliases", with(&format!("a: &a x\nb:\n{}", "- *a\n".repeat(200_000))), "frontmatter-too-large"),
+        (
+            "a mebibyte of aliases",
+            with(&format!("a: &a x\nb:\n{}", "- *a\n".repeat(200_000))),
+            "frontmatter-too-large",
+        ),
         ("3,000 braces", format!("---\nname: {}\n---\n", "{".repeat(3000)), "yaml-unsafe"),
         ("3,000 braces in a field", with(&format!("x: {}", "{".repeat(3000))), "yaml-unsafe"),
         ("50,000 brackets", with(&format!("x: {}", "[".repeat(50_000))), "yaml-unsafe"),
         ("100,000 brackets", with(&format!("x: {}", "[".repeat(100_000))), "frontmatter-too-large"),
         ("200 nested maps", with(&nested_maps(200)), "yaml-unsafe"),
         ("3,000 nested maps", with(&nested_maps(3000)), "frontmatter-too-large"),
-        ("200 maps in metadata", with(&format!("metadata: {}{}", "{a: ".repeat(200), "}".repeat(200))), "yaml-unsafe"),
+        (
+            "200 maps in metadata",
+            with(&format!("metadata: {}{}", "{a: ".repeat(200), "}".repeat(200))),
+            "yaml-unsafe",
+        ),
     ];
     for (what, text, code) in rows {
         let start = Instant::now();

@@ -64,11 +64,8 @@ impl World {
     }
 
     pub(crate) fn options(&self, directories: &[&str]) -> Options {
-        let directory = |it: &&str| Directory {
-            path: self.path(it),
-            scope: Scope::Project,
-            optional: false,
-        };
+        let directory =
+            |it: &&str| Directory { path: self.path(it), scope: Scope::Project, optional: false };
         Options { directories: directories.iter().map(directory).collect(), ..Options::default() }
     }
 
@@ -138,10 +135,7 @@ fn links_that_lead_nowhere_or_in_circles_harm_nobody_else() {
         .link("skills/file-gone/SKILL.md", "nowhere.md")
         .link("skills/circle", "circle")
         .link("skills/deep/circle", "../../skills");
-    assert_eq!(
-        loaded(&world),
-        "pdf; W- link-broken, E- link-broken, W- link-broken"
-    );
+    assert_eq!(loaded(&world), "pdf; W- link-broken, E- link-broken, W- link-broken");
 }
 
 #[test]

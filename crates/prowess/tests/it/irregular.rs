@@ -182,7 +182,8 @@ fn a_folder_is_checked_like_its_text_and_the_files_around_it() {
             let text = shown(&check_text(&bytes, Some(fixture), profile));
             let checked = check(&[folder.clone()], profile, &Limits::default()).unwrap();
             assert_eq!(checked.skills, 1, "{fixture}");
-            let both = [beside, &text].iter().filter(|it| !it.is_empty()).copied().collect::<Vec<_>>();
+            let both =
+                [beside, &text].iter().filter(|it| !it.is_empty()).copied().collect::<Vec<_>>();
             assert_eq!(shown(&checked.findings), both.join(", "), "{fixture} {profile:?}");
         }
     }

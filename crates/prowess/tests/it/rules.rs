@@ -289,8 +289,7 @@ fn a_finding_weighs_what_its_rule_says_unless_it_leaves_the_skill_out() {
 fn limits_count_characters_and_are_exact() {
     let name = |length| named(&"a".repeat(length));
     let description = |length| described(&"\u{1F600}".repeat(length));
-    let compatibility =
-        |length| with(&format!("compatibility: {}\n", "\u{1F600}".repeat(length)));
+    let compatibility = |length| with(&format!("compatibility: {}\n", "\u{1F600}".repeat(length)));
     let rows: &[(&str, &dyn Fn(usize) -> Vec<u8>, usize)] = &[
         ("name-too-long", &name, 64),
         ("description-too-long", &description, 1024),

@@ -1,0 +1,426 @@
+//! What the commands promise to people and to scripts.
+
+use serde_json::{Value as Json, json};
+
+use crate::world::World;
+
+/// The keys of a JSON object, in order.
+fn keys(object: &Json) -> Vec<&str> {
+    object.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+/// A good skill beside one that is left out.
+fn good_and_bad() -> World {
+    World::new().skill("good", "Stays").document("bad", "---\nname: bad\n---\n")
+}
+
+mod data_goes_to_stdout_and_all_else_to_stderr {
+    use super::*;
+
+    #[test]
+    fn json_is_one_document_and_stands_on_stdout_alone() {
+        let world = good_and_bad();
+        for arguments in [
+            &["list", "--json", "-v"][..],
+            &["list", "--json", "-v", "--dir", "skills", "--dir", "nowhere"],
+            &["check", "skills", "--json", "-v"],
+            &["show", "good", "--dir", "skills", "--json"],
+            &["new", "made", "--dir", "skills", "--json"],
+        ] {
+            assert!(world.run(arguments).json().is_object(), "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn flags_may_stand_before_or_behind_the_command() {
+        let world = good_and_bad();
+        let before = world.run(["--dir", "skills", "--json", "list"]);
+        let behind = world.run(["list", "--json", "--dir", "skills"]);
+        assert_eq!(before.stdout(), behind.stdout());
+        assert_eq!(behind.said().names(), ["good"]);
+    }
+
+    #[test]
+    fn what_cannot_be_understood_exits_2() {
+        let world = World::new();
+        for arguments in [
+            &["lst"][..],
+            &[],
+            &["list", "--jason"],
+            &["list", "--depth", "7"],
+            &["list", "--depth", "0"],
+            &["list", "--max-file-size", "-1"],
+            &["check", "--profile", "strict"],
+            &["show"],
+        ] {
+            let ran = world.run(arguments);
+            assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{arguments:?}");
+            assert!(!ran.stderr.is_empty(), "{arguments:?}");
+        }
+        let help = world.run(["--help"]);
+        assert_eq!(help.code, Some(0));
+        for command in ["list", "check", "show", "read", "new"] {
+            assert!(help.stdout().contains(command), "{}", help.stdout());
+        }
+    }
+
+    #[test]
+    fn quiet_leaves_only_the_data() {
+        let world = World::new().skill("good", "Stays");
+        let (loud, quiet) =
+            (world.run(["list", "--dir", "skills"]), world.run(["list", "--dir", "skills", "-q"]));
+        assert_eq!(quiet.stdout(), loud.stdout());
+        assert_eq!((loud.stderr.is_empty(), &*quiet.stderr), (false, ""));
+    }
+
+    #[test]
+    fn colours_come_only_where_they_are_asked_for() {
+        let world = good_and_bad();
+        let plain = world.run(["list", "--dir", "skills"]);
+        assert!(!plain.stdout().contains('\x1b') && !plain.stderr.contains('\x1b'));
+        let coloured = world.run(["list", "--dir", "skills", "--color", "always"]);
+        assert!(coloured.stdout().contains('\x1b') && coloured.stderr.contains('\x1b'));
+    }
+
+    #[test]
+    fn the_same_input_gives_the_same_bytes() {
+        let mut world = World::new();
+        for number in 0..300 {
+            let name = format!("skill-{number}");
+            world = match number % 7 {
+                0 => world.document(&name, "---\nname: [broken\n---\n"),
+                1 => world.skill(&name, "One of many").skill_in("others", &name, "Another"),
+                _ => world.skill(&name, "One of many"),
+            };
+        }
+        let run = || world.run(["list", "--json", "--dir", "skills", "--dir", "others"]);
+        let first = run();
+        assert_eq!(first.said().names().len(), 257 + 43);
+        assert_eq!(run().stdout(), first.stdout());
+        let check = || world.run(["check", "skills", "--json"]);
+        assert_eq!(check().stdout(), check().stdout());
+    }
+}
+
+mod the_command_list_shows_what_loads {
+    use super::*;
+
+    #[test]
+    fn list_exits_0_although_a_skill_was_left_out() {
+        let ran = good_and_bad().run(["list", "--dir", "skills"]);
+        assert_eq!(ran.code, Some(0));
+        assert_eq!(ran.stdout(), "good  Stays\n");
+        assert!(ran.stderr.contains("skills/bad/SKILL.md:1"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("error[description-missing]"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("1 left out"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn the_fields_of_a_listed_skill_are_stable() {
+        let world = good_and_bad().file("skills/good/run.sh", "true\n");
+        let said = world.list();
+        assert_eq!(keys(&said.0), ["skills", "findings"]);
+        let skill = said.skill("good");
+        let fields = [
+            "name",
+            "description",
+            "type",
+            "status",
+            "scope",
+            "path",
+            "tags",
+            "resources",
+            "hidden_by",
+        ];
+        assert_eq!(keys(skill), fields);
+        assert_eq!(
+            *skill,
+            json!({
+                "name": "good", "description": "Stays", "type": "instruction", "status": "active",
+                "scope": "project", "path": "skills/good/SKILL.md", "tags": [],
+                "resources": [{ "path": "run.sh", "kind": "script", "size": 5 }], "hidden_by": null,
+            })
+        );
+        let finding = said.finding("description-missing");
+        assert_eq!(keys(finding), ["path", "line", "rule", "severity", "message", "hint"]);
+    }
+
+    #[test]
+    fn without_a_directory_the_bundled_skills_are_listed_and_that_is_said() {
+        let ran = World::new().run(["list"]);
+        assert_eq!(ran.code, Some(0));
+        assert!(ran.stdout().lines().any(|it| it.starts_with("create-pr ")), "{}", ran.stdout());
+        assert!(ran.stderr.contains("bundled skills"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn a_skill_is_one_line_of_text() {
+        let text = "---\nname: lines\ndescription: |\n  one\n  two\n---\n";
+        let ran = World::new().document("lines", text).run(["list", "--dir", "skills"]);
+        assert_eq!(ran.stdout(), "lines  one two\n");
+    }
+}
+
+mod the_command_check_says_what_is_wrong {
+    use super::*;
+
+    #[test]
+    fn check_exits_1_on_an_error() {
+        let (code, said) = good_and_bad().check("skills", &[]);
+        assert_eq!((code, &said.0["skills"]), (Some(1), &json!(2)));
+        let finding = said.finding("description-missing");
+        assert_eq!(keys(finding), ["path", "line", "rule", "severity", "message", "hint"]);
+        assert_eq!(finding["path"], "skills/bad/SKILL.md");
+        assert_eq!((&finding["line"], &finding["severity"]), (&json!(1), &json!("error")));
+        assert!(!finding["message"].as_str().unwrap().is_empty());
+        assert!(!finding["hint"].as_str().unwrap().is_empty());
+    }
+
+    #[test]
+    fn check_exits_0_on_warnings_alone() {
+        let text = "---\nname: odd\ndescription: a\nx-colour: green\n---\n\nText\n";
+        let world = World::new().document("odd", text);
+        let (code, said) = world.check("skills", &[]);
+        assert_eq!(code, Some(0));
+        assert_eq!(said.finding("unknown-field")["severity"], "warning");
+        let ran = world.run(["check", "skills"]);
+        assert_eq!(ran.code, Some(0));
+        assert!(ran.stderr.contains("1 warning"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn check_exits_2_when_there_is_nothing_to_check() {
+        let world = World::new().folder("empty").file("other/notes.md", "n");
+        for path in ["empty", "other", "nowhere", "skills"] {
+            for more in [&[][..], &["--json"]] {
+                let ran = world.run(["check", path].iter().chain(more));
+                assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{path}");
+                assert!(ran.stderr.contains(path), "{}", ran.stderr);
+            }
+        }
+    }
+
+    #[test]
+    fn check_takes_a_skill_its_file_or_a_folder_of_skills() {
+        let world = good_and_bad();
+        for (path, code, skills) in [
+            ("skills/good", 0, 1),
+            ("skills/good/SKILL.md", 0, 1),
+            ("skills/bad/SKILL.md", 1, 1),
+            ("skills", 1, 2),
+        ] {
+            let (exit, said) = world.check(path, &[]);
+            assert_eq!((exit, &said.0["skills"]), (Some(code), &json!(skills)), "{path}");
+        }
+        let (code, said) = world.check("skills/good", &["skills/bad"]);
+        assert_eq!((code, &said.0["skills"]), (Some(1), &json!(2)));
+    }
+
+    #[test]
+    fn a_profile_decides_how_much_a_finding_weighs() {
+        let world = World::new().document("Odd", "---\nname: Odd\ndescription: a\n---\n\nText\n");
+        let weight = |profile: &str| {
+            let (code, said) = world.check("skills", &["--profile", profile]);
+            (code, said.finding("name-case")["severity"].as_str().unwrap().to_owned())
+        };
+        assert_eq!(weight("spec"), (Some(1), "error".to_owned()));
+        assert_eq!(weight("reference"), (Some(1), "error".to_owned()));
+        assert_eq!(weight("lenient"), (Some(0), "warning".to_owned()));
+    }
+
+    #[test]
+    fn the_line_at_fault_is_shown() {
+        let text = "---\nname: odd\ndescription: a\ntags: one\n---\n";
+        let ran = World::new().document("odd", text).run(["check", "skills"]);
+        assert_eq!(ran.code, Some(1));
+        for part in ["error[tags-not-list]", "skills/odd/SKILL.md:4", "tags: one"] {
+            assert!(ran.stdout().contains(part), "{}", ran.stdout());
+        }
+    }
+
+    #[test]
+    fn check_without_a_path_takes_the_configured_directories() {
+        let ran = good_and_bad().run(["check", "--json", "--dir", "skills"]);
+        assert_eq!((ran.code, &ran.json()["skills"]), (Some(1), &json!(2)));
+    }
+}
+
+mod the_command_show_gives_as_much_as_was_asked_for {
+    use super::*;
+
+    fn long() -> World {
+        let paragraphs: String =
+            (0..100).map(|it| format!("Paragraph {it} has a few words to say.\n\n")).collect();
+        let text =
+            format!("---\nname: long\ndescription: Says much\n---\n\n{paragraphs}The end.\n");
+        World::new().document("long", text).file("skills/long/scripts/run.sh", "true\n")
+    }
+
+    fn shown(arguments: &[&str]) -> Json {
+        let ran = long().run(["show", "long", "--json", "--dir", "skills"].iter().chain(arguments));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        ran.json()
+    }
+
+    #[test]
+    fn a_level_decides_how_much_is_shown() {
+        let text = |level: &str| {
+            let shown = shown(&["--level", level]);
+            assert_eq!(shown["level"], level);
+            let text = shown["text"].as_str().unwrap().to_owned();
+            assert!(text.contains("long") && text.contains("Says much"), "{text}");
+            text
+        };
+        let (metadata, brief, full) = (text("metadata"), text("brief"), text("full"));
+        assert!(!metadata.contains("Paragraph"), "{metadata}");
+        assert!(brief.contains("Paragraph 0 ") && brief.contains("cut"), "{brief}");
+        assert!(!brief.contains("The end."), "{brief}");
+        assert!(full.contains("Paragraph 0 ") && full.ends_with("The end.\n"), "{full}");
+        assert_eq!(shown(&[])["level"], "full");
+    }
+
+    #[test]
+    fn a_confidence_stands_for_a_level() {
+        for (confidence, level) in [
+            ("0.1", "metadata"),
+            ("0.149", "metadata"),
+            ("0.15", "brief"),
+            ("0.5", "brief"),
+            ("0.7", "full"),
+            ("1", "full"),
+            ("-1", "metadata"),
+            ("nan", "metadata"),
+        ] {
+            assert_eq!(shown(&["--confidence", confidence])["level"], level, "{confidence}");
+        }
+    }
+
+    #[test]
+    fn the_fields_of_a_shown_skill_are_stable() {
+        let shown = shown(&[]);
+        assert_eq!(keys(&shown), ["name", "level", "tokens", "text", "resources"]);
+        assert_eq!(shown["name"], "long");
+        assert!(shown["tokens"].as_u64().unwrap() > 500);
+        let resource = json!({ "path": "scripts/run.sh", "kind": "script", "size": 5 });
+        assert_eq!(shown["resources"], json!([resource]));
+    }
+
+    #[test]
+    fn a_skill_that_is_not_there_exits_1_with_the_nearest_name() {
+        let world = World::new().skill("deploy-staging", "a").skill("run-tests", "b");
+        for arguments in [&["show", "deploy-stagin"][..], &["read", "deploy-stagin", "a.md"]] {
+            for more in [&["--dir", "skills"][..], &["--dir", "skills", "--json"]] {
+                let ran = world.run(arguments.iter().chain(more));
+                assert_eq!((ran.code, ran.stdout()), (Some(1), ""));
+                assert!(ran.stderr.contains("`deploy-stagin`"), "{}", ran.stderr);
+                assert!(ran.stderr.contains("`deploy-staging`"), "{}", ran.stderr);
+                assert!(!ran.stderr.contains("run-tests"), "{}", ran.stderr);
+            }
+        }
+    }
+
+    #[test]
+    fn a_skill_that_is_left_out_cannot_be_shown() {
+        let ran = good_and_bad().run(["show", "bad", "--dir", "skills"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(1), ""));
+    }
+}
+
+mod the_command_read_prints_one_file_as_it_is {
+    use super::*;
+
+    #[test]
+    fn a_resource_is_printed_byte_for_byte() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        let world = World::new().skill("one", "a").file("skills/one/assets/all.bin", &bytes);
+        for path in ["assets/all.bin", "./assets/all.bin"] {
+            let ran = world.run(["read", "one", path, "--dir", "skills"]);
+            assert_eq!((ran.code, &ran.out), (Some(0), &bytes));
+        }
+    }
+
+    #[test]
+    fn a_resource_that_is_not_there_exits_1_with_the_nearest_path() {
+        let world = World::new().skill("one", "a").file("skills/one/scripts/run.sh", "true\n");
+        let ran = world.run(["read", "one", "scripts/rum.sh", "--dir", "skills"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(1), ""));
+        assert!(ran.stderr.contains("`scripts/run.sh`"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn a_path_that_leaves_the_skill_is_refused() {
+        let world = World::new().skill("one", "a").skill("two", "b").file("secret.txt", "secret");
+        let secret = world.path("secret.txt");
+        for path in [
+            "../two/SKILL.md",
+            "../../secret.txt",
+            "./../../secret.txt",
+            "scripts/../../../secret.txt",
+            secret.to_str().unwrap(),
+            "/etc/passwd",
+            "",
+            ".",
+        ] {
+            let ran = world.run(["read", "one", path, "--dir", "skills"]);
+            assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{path}");
+        }
+    }
+}
+
+mod the_command_new_makes_a_skill_that_is_well {
+    use super::*;
+
+    #[test]
+    fn a_new_skill_passes_check_and_is_listed() {
+        let world = World::new();
+        let ran = world.run(["new", "release-notes", "--dir", "skills"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "skills/release-notes/SKILL.md\n"));
+        let (code, said) = world.check("skills/release-notes", &[]);
+        assert_eq!(code, Some(0));
+        assert!(said.findings().iter().all(|it| it["severity"] == "info"), "{said:?}");
+        assert_eq!(world.list().names(), ["release-notes"]);
+        // Nothing else is left behind.
+        assert_eq!(std::fs::read_dir(world.path("skills")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_given_description_is_kept_to_the_letter() {
+        let description = "Does \"this\": that's #1 [of] {many} - when: asked";
+        let world = World::new();
+        let ran = world.run(["new", "made", "--dir", "skills", "--description", description]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let said = world.list();
+        assert_eq!(said.skill("made")["description"], description);
+        assert_eq!(said.rules(), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_there_already_stays_as_it_is() {
+        let world = World::new().file("skills/made/notes.md", "mine");
+        let ran = world.run(["new", "made", "--dir", "skills"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(1), ""));
+        assert_eq!(std::fs::read_to_string(world.path("skills/made/notes.md")).unwrap(), "mine");
+        assert!(!world.path("skills/made/SKILL.md").exists());
+    }
+
+    #[test]
+    fn a_bad_name_is_refused_and_nothing_is_written() {
+        let world = World::new();
+        let long = "a".repeat(65);
+        for name in ["Made", "made it", "../made", "made/it", ".made", "a--b", "", "a\nb", &long] {
+            let ran = world.run(["new", name, "--dir", "skills"]);
+            assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{name:?}");
+            assert!(ran.stderr.contains("hint"), "{}", ran.stderr);
+        }
+        assert_eq!(std::fs::read_dir(world.path("skills")).unwrap().count(), 0);
+        assert!(!world.path("made").exists());
+    }
+
+    #[test]
+    fn the_fields_of_a_new_skill_are_stable() {
+        let made = World::new().run(["new", "made", "--dir", "skills", "--json"]).json();
+        assert_eq!(keys(&made), ["name", "description", "type", "status", "path"]);
+        assert_eq!(made["path"], "skills/made/SKILL.md");
+        assert_eq!((&made["type"], &made["status"]), (&json!("instruction"), &json!("active")));
+    }
+}

@@ -1,0 +1,456 @@
+//! Bad input: it ends in a finding, is printed safely and affects no other skill.
+
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
+
+use serde_json::json;
+
+use crate::world::{Said, World, resources};
+
+/// A world with one good skill, for the bad ones to leave alone.
+fn world() -> World {
+    World::new().skill("good", "Stays")
+}
+
+/// Fails unless the good skill alone is listed, and `path` has an error of this rule.
+fn assert_left_out(said: &Said, path: &str, rule: &str) {
+    assert_eq!(said.names(), ["good"], "{said:?}");
+    let finding = said.finding(rule);
+    assert_eq!((&finding["path"], &finding["severity"]), (&json!(path), &json!("error")));
+}
+
+mod what_is_no_ordinary_file_is_never_waited_for {
+    use super::*;
+
+    #[test]
+    fn a_pipe_called_skill_md_is_an_error() {
+        let world = world().pipe("skills/bad/SKILL.md");
+        assert_left_out(&world.list(), "skills/bad/SKILL.md", "file-not-regular");
+        assert_eq!(world.check("skills", &[]).0, Some(1));
+        assert_eq!(world.check("skills/bad", &[]).0, Some(1));
+    }
+
+    #[test]
+    fn a_socket_called_skill_md_is_an_error() {
+        let world = world().socket("skills/bad/SKILL.md");
+        assert_left_out(&world.list(), "skills/bad/SKILL.md", "file-not-regular");
+        assert_eq!(world.check("skills", &[]).0, Some(1));
+    }
+
+    #[test]
+    fn a_link_to_a_device_is_an_error() {
+        let world = world().link("skills/bad/SKILL.md", "/dev/zero");
+        assert_left_out(&world.list(), "skills/bad/SKILL.md", "link-escapes");
+        let world = world.link("skills/good/zeros.txt", "/dev/zero");
+        let said = world.list();
+        assert_eq!(resources(said.skill("good")), [""; 0]);
+        assert_eq!(said.about("zeros.txt"), ["link-escapes"]);
+    }
+
+    #[test]
+    fn a_directory_called_skill_md_is_an_error() {
+        let world = world().folder("skills/bad/SKILL.md");
+        assert_left_out(&world.list(), "skills/bad/SKILL.md", "file-not-regular");
+        assert_eq!(world.check("skills", &[]).0, Some(1));
+    }
+
+    #[test]
+    fn a_pipe_among_the_resources_is_left_out() {
+        let world = world()
+            .pipe("skills/good/scripts/run.sh")
+            .socket("skills/good/agent.sock")
+            .file("skills/good/notes.md", "n");
+        let said = world.list();
+        assert_eq!(resources(said.skill("good")), ["notes.md"]);
+        assert_eq!(said.about("scripts/run.sh"), ["resource-not-regular"]);
+        assert_eq!(said.about("agent.sock"), ["resource-not-regular"]);
+        let ran = world.run(["read", "good", "scripts/run.sh", "--dir", "skills"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(1), ""));
+    }
+}
+
+mod nothing_is_too_large_to_be_refused {
+    use super::*;
+
+    #[test]
+    fn a_skill_md_of_a_gibibyte_is_refused_unread() {
+        let world = world().sparse("skills/bad/SKILL.md", 1 << 30);
+        for arguments in
+            [&["list", "--json", "--dir", "skills"][..], &["check", "--json", "skills"]]
+        {
+            let ran = world.run_within(512 * 1024, arguments);
+            assert_eq!(ran.said().finding("file-too-large")["severity"], "error", "{}", ran.stderr);
+        }
+        assert_left_out(&world.list(), "skills/bad/SKILL.md", "file-too-large");
+    }
+
+    #[test]
+    fn thousands_of_plain_files_hide_no_skill() {
+        let mut world = world().skill("also", "a").skill("third", "b");
+        for number in 0..20_000 {
+            world = world.file(format!("skills/plain-{number}"), "");
+        }
+        let said = world.list();
+        assert_eq!(said.names(), ["also", "good", "third"]);
+        assert_eq!(said.rules(), [""; 0]);
+    }
+
+    #[test]
+    fn files_beyond_the_limit_of_a_skill_are_said() {
+        let mut world = world().skill("many", "Has many files");
+        for number in 0..10_050 {
+            world = world.file(format!("skills/many/{number}.txt"), "");
+        }
+        let said = world.list();
+        assert_eq!(said.names(), ["good", "many"]);
+        assert!(resources(said.skill("many")).len() <= 10_050);
+        assert!(
+            resources(said.skill("many")).len() == 10_050 || !said.about("skills/many").is_empty(),
+            "{} files are listed, and nothing is said about the others",
+            resources(said.skill("many")).len()
+        );
+    }
+
+    #[test]
+    fn a_tower_of_folders_ends() {
+        let world = world().skill("tall", "a").tower("skills/tall/t", 1900).tower("skills/t", 1900);
+        let said = world.list_with(&["--depth", "6"]);
+        assert_eq!(said.names(), ["good", "tall"]);
+        assert_eq!(said.about("skills/tall/"), ["too-deep"]);
+        assert_eq!(world.check("skills", &[]).0, Some(0));
+    }
+
+    #[test]
+    fn a_frontmatter_of_more_than_64_kib_is_refused() {
+        let text = format!("---\nname: bad\ndescription: a\nnotes: {}\n---\n", "x".repeat(100_000));
+        let world = world().document("bad", text);
+        let said = world.list();
+        assert_eq!(said.names(), ["good"]);
+        assert_eq!(said.about("skills/bad/SKILL.md"), ["frontmatter-too-large"]);
+        assert_eq!(world.check("skills", &[]).0, Some(1));
+    }
+
+    #[test]
+    fn a_body_of_one_long_line_is_no_trouble() {
+        for bait in ["[", "](", "`", "[a](b", "<!--", "*_", "](x.md"] {
+            let body = bait.repeat(400_000 / bait.len());
+            let text = format!("---\nname: bait\ndescription: a\n---\n\n{body}\n");
+            let world = World::new().document("bait", text);
+            let start = std::time::Instant::now();
+            let ran = world.run(["check", "skills"]);
+            assert_eq!(ran.code, Some(0), "{bait}: {}", ran.stderr);
+            assert!(start.elapsed().as_secs() < 20, "{bait}: {:?}", start.elapsed());
+        }
+    }
+}
+
+mod yaml_that_attacks_is_refused {
+    use super::*;
+
+    #[test]
+    fn an_alias_bomb_is_refused() {
+        let mut lines = String::from("a: &a [x, x, x, x, x, x, x, x, x]\n");
+        for (before, this) in ('a'..'i').zip('b'..='i') {
+            let aliases = vec![format!("*{before}"); 9].join(", ");
+            lines.push_str(&format!("{this}: &{this} [{aliases}]\n"));
+        }
+        let text = format!("---\n{lines}name: bad\ndescription: b\n---\n");
+        let world = world().document("bad", text);
+        let said = world.run_within(512 * 1024, &["list", "--json", "--dir", "skills"]).said();
+        assert_left_out(&said, "skills/bad/SKILL.md", "yaml-unsafe");
+        assert_eq!(said.finding("yaml-unsafe")["line"], 3);
+
+        let merge = "---\nbase: &base\n  a: b\n<<: *base\nname: bad\ndescription: b\n---\n";
+        let said = World::new().skill("good", "a").document("bad", merge).list();
+        assert_left_out(&said, "skills/bad/SKILL.md", "yaml-unsafe");
+    }
+
+    #[test]
+    fn deep_nesting_is_refused() {
+        let maps: String = (0..300).map(|it| format!("{}a:\n", " ".repeat(it))).collect();
+        for lines in [
+            format!("x: {}\n", "[".repeat(20_000)),
+            format!("x: {}{}\n", "[".repeat(5_000), "]".repeat(5_000)),
+            format!("x: {}\n", "{a: ".repeat(10_000)),
+            format!("x:\n{}\n", "- ".repeat(10_000)),
+            maps,
+        ] {
+            let text = format!("---\nname: bad\ndescription: b\n{lines}---\n");
+            let said = world().document("bad", text).list();
+            assert_eq!(said.names(), ["good"], "{:.40}: {:?}", lines, said.rules());
+            assert_eq!(said.findings().len(), 1, "{:.40}: {:?}", lines, said.rules());
+            assert_eq!(said.findings()[0]["severity"], "error");
+        }
+    }
+
+    #[test]
+    fn a_tag_is_refused() {
+        for name in ["!!python/object/apply:os.system [id]", "!!binary YQ==", "!<tag:a,b> c"] {
+            let text = format!("---\nname: {name}\ndescription: b\n---\n");
+            let said = world().document("bad", text).list();
+            assert_left_out(&said, "skills/bad/SKILL.md", "yaml-unsafe");
+        }
+    }
+}
+
+mod a_link_is_followed_only_inside {
+    use super::*;
+
+    #[test]
+    fn a_link_that_leads_back_to_itself_ends() {
+        let world = world()
+            .link("skills/self", "self")
+            .link("skills/here", ".")
+            .link("skills/above", "..")
+            .link("skills/a/to-b", "../b")
+            .link("skills/b/to-a", "../a")
+            .link("skills/good/loop", ".")
+            .link("skills/good/twice/up", "../..");
+        for depth in ["1", "6"] {
+            let said = world.list_with(&["--depth", depth]);
+            assert_eq!(said.names(), ["good"], "{said:?}");
+            assert_eq!(said.about("skills/self"), ["link-broken"], "{said:?}");
+        }
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_is_said() {
+        let world = world()
+            .link("skills/gone", "nowhere")
+            .link("skills/bad/SKILL.md", "nowhere")
+            .link("skills/good/notes.md", "nowhere");
+        let said = world.list();
+        assert_eq!(said.names(), ["good"]);
+        assert_eq!(said.about("skills/gone"), ["link-broken"]);
+        assert_eq!(said.about("skills/bad/SKILL.md"), ["link-broken"]);
+        assert_eq!(said.about("skills/good/notes.md"), ["link-broken"]);
+        assert_eq!(resources(said.skill("good")), [""; 0]);
+    }
+
+    #[test]
+    fn a_link_out_of_the_directory_is_refused() {
+        let world = world()
+            .skill_in("outside", "folder", "a")
+            .link("skills/folder", "../outside/folder")
+            .link("skills/file/SKILL.md", "../../outside/folder/SKILL.md");
+        let said = world.list();
+        assert_eq!(said.names(), ["good"]);
+        assert_eq!(said.rules(), ["link-escapes", "link-escapes"]);
+        assert!(said.findings().iter().all(|it| it["severity"] == "error"), "{said:?}");
+        assert_eq!(world.run(["show", "folder", "--dir", "skills"]).code, Some(1));
+        assert_eq!(world.check("skills", &[]).0, Some(1));
+    }
+
+    #[test]
+    fn a_resource_that_is_a_link_out_cannot_be_read() {
+        let world = world()
+            .file("secret.txt", "secret")
+            .file("private/key", "secret")
+            .link("skills/good/notes.md", "../../secret.txt")
+            .link("skills/good/references", "../../private");
+        let said = world.list();
+        assert_eq!(resources(said.skill("good")), [""; 0]);
+        assert_eq!(said.about("skills/good/notes.md"), ["link-escapes"]);
+        assert_eq!(said.about("skills/good/references"), ["link-escapes"]);
+        for path in ["notes.md", "references/key"] {
+            let ran = world.run(["read", "good", path, "--dir", "skills"]);
+            assert_eq!((ran.code, ran.stdout()), (Some(1), ""));
+        }
+    }
+
+    #[test]
+    fn a_resource_that_becomes_a_link_out_cannot_be_read() {
+        let world = world().file("secret.txt", "secret").file("skills/good/notes.md", "n");
+        let library = world.load();
+        world.remove("skills/good/notes.md");
+        let _world = world.link("skills/good/notes.md", "../../secret.txt");
+        let error = library.get("good").unwrap().read("notes.md").unwrap_err();
+        assert!(error.to_string().contains("leads out of its directory"), "{error}");
+    }
+
+    #[test]
+    fn a_link_inside_the_directories_is_followed() {
+        let world =
+            world().skill_in("shared", "linked", "a").link("skills/linked", "../shared/linked");
+        assert_eq!(world.list().names(), ["good"]);
+        assert_eq!(world.list_with(&["--dir", "shared"]).names(), ["good", "linked"]);
+    }
+}
+
+mod bytes_that_are_no_text_are_told_apart {
+    use super::*;
+
+    #[test]
+    fn invalid_utf_8_in_the_frontmatter_leaves_the_skill_out() {
+        for byte in [&b"\xff"[..], b"\xc0\xaf", b"\xed\xa0\x80"] {
+            let text = [b"---\nname: bad\ndescription: a", byte, b"b\n---\n"].concat();
+            let said = world().document("bad", text).list();
+            assert_left_out(&said, "skills/bad/SKILL.md", "encoding");
+            assert_eq!(said.finding("encoding")["line"], 3);
+        }
+    }
+
+    #[test]
+    fn invalid_utf_8_in_the_body_leaves_the_skill_in() {
+        let world =
+            world().document("odd", b"---\nname: odd\ndescription: a\n---\n\nbad \xff byte\n");
+        assert_eq!(world.list().names(), ["good", "odd"]);
+        assert_eq!(world.check("skills/odd", &[]).1.finding("encoding")["line"], 6);
+        let ran = world.run(["show", "odd", "--dir", "skills"]);
+        assert!(ran.stdout().contains("bad \u{fffd} byte"), "{}", ran.stdout());
+    }
+
+    #[test]
+    fn a_folder_whose_name_is_no_text_is_said() {
+        let path = [&b"skills/caf\xe9"[..], b"/SKILL.md"].concat();
+        let world = world().file(OsStr::from_bytes(&path), "---\nname: bad\ndescription: a\n---\n");
+        let said = world.list();
+        assert!(said.names().contains(&"good"), "{said:?}");
+        assert!(said.names().contains(&"bad") || !said.about("caf").is_empty(), "{said:?}");
+    }
+
+    #[test]
+    fn a_resource_whose_name_is_no_text_is_said() {
+        let world = world().file(OsStr::from_bytes(b"skills/good/caf\xe9.txt"), "n");
+        let said = world.list();
+        assert_eq!(said.names(), ["good"]);
+        let read =
+            |path: &&str| world.run(["read", "good", path, "--dir", "skills"]).code == Some(0);
+        let can_be_read = resources(said.skill("good")).iter().any(read);
+        assert!(can_be_read || !said.about("caf").is_empty(), "{said:?}");
+    }
+
+    #[test]
+    fn utf_16_is_read_and_said() {
+        let text = "---\nname: wide\ndescription: Wide text\n---\n\nBody\n";
+        let mut bytes = vec![0xFF, 0xFE];
+        bytes.extend(text.encode_utf16().flat_map(u16::to_le_bytes));
+        let world = world().document("wide", bytes);
+        assert_eq!(world.list().skill("wide")["description"], "Wide text");
+        let (code, said) = world.check("skills/wide", &[]);
+        assert_eq!((code, said.about("wide").contains(&"encoding-utf16")), (Some(1), true));
+    }
+}
+
+mod nothing_reaches_the_terminal_that_moves_it {
+    use super::*;
+
+    /// Clears the screen, sets the clipboard and title, turns the text around, and hides some.
+    const TRICKS: &str = "a\x1b[2J\x1b]52;c;eA==\x07\u{9b}1A\u{202e}b\u{2066}\u{200b}\u{e0041}c\rd";
+
+    /// The same inside double quotes of YAML.
+    fn quoted() -> String {
+        let hex = |c: char| format!("\\U{:08x}", u32::from(c));
+        TRICKS
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c.to_string() } else { hex(c) })
+            .collect()
+    }
+
+    fn assert_safe(world: &World, arguments: &[&str]) {
+        world.run(arguments).assert_safe();
+    }
+
+    #[test]
+    fn a_name_with_control_characters_leaves_the_skill_out() {
+        for name in [quoted(), "a\\nb".to_owned(), "a\\0b".to_owned()] {
+            let text = format!("---\nname: \"{name}\"\ndescription: b\n---\n");
+            let world = world().document("bad", text);
+            assert_left_out(&world.list(), "skills/bad/SKILL.md", "name-characters");
+            assert_safe(&world, &["list", "--dir", "skills", "-v"]);
+            assert_safe(&world, &["list", "--dir", "skills", "--json"]);
+            assert_safe(&world, &["check", "skills", "-v"]);
+        }
+    }
+
+    #[test]
+    fn a_description_is_printed_safely() {
+        let description = quoted();
+        let text = format!(
+            "---\nname: tricky\ndescription: \"{description}\"\ntags: [\"{description}\"]\n---\n\nBody {TRICKS}\n"
+        );
+        let raw = format!("---\nname: raw\ndescription: a\u{202e}b\u{e0041}\n---\n\n{TRICKS}\n");
+        let world = world().document("tricky", text).document("raw", raw);
+        for arguments in [
+            &["list", "--dir", "skills"][..],
+            &["list", "--dir", "skills", "--json"],
+            &["check", "skills", "-v"],
+            &["check", "skills", "--json"],
+            &["check", "skills", "--profile", "lenient", "-v"],
+            &["show", "tricky", "--dir", "skills"],
+            &["show", "tricky", "--dir", "skills", "--json"],
+            &["show", "raw", "--dir", "skills"],
+        ] {
+            assert_safe(&world, arguments);
+        }
+        let said = world.list();
+        assert_eq!(said.skill("tricky")["description"], TRICKS);
+        assert_eq!(said.skill("tricky")["tags"], json!([TRICKS]));
+        let shown = world.run(["show", "tricky", "--dir", "skills"]);
+        assert!(shown.stdout().contains("\\u{1b}"), "{}", shown.stdout());
+    }
+
+    #[test]
+    fn file_names_are_printed_safely() {
+        let name = TRICKS.replace('/', "");
+        let world = world()
+            .document(&name, "no frontmatter")
+            .file(format!("skills/good/{name}.md"), "n")
+            .file(format!("skills/good/{name}.txt"), "x".repeat(200_000))
+            .link(&format!("skills/good/{name}.lnk"), "/etc/passwd");
+        for arguments in [
+            &["list", "--dir", "skills", "-v"][..],
+            &["list", "--dir", "skills", "--json"],
+            &["check", "skills", "-v"],
+            &["check", "skills", "--json"],
+            &["show", "good", "--dir", "skills"],
+            &["read", "good", "x.md", "--dir", "skills"],
+        ] {
+            assert_safe(&world, arguments);
+        }
+        let said = world.list();
+        assert_eq!(resources(said.skill("good")), [format!("{name}.md")]);
+    }
+
+    #[test]
+    fn what_was_typed_is_printed_safely() {
+        let world = world();
+        for arguments in [
+            &["show", TRICKS, "--dir", "skills"][..],
+            &["read", "good", TRICKS, "--dir", "skills"],
+            &["check", TRICKS],
+            &["list", "--preset", TRICKS],
+            &["list", "--dir", TRICKS],
+            &["list", "--dir", "skills", "--include", TRICKS],
+            &["new", TRICKS],
+            &["new", "made", "--dir", TRICKS],
+        ] {
+            assert_safe(&world, arguments);
+        }
+    }
+}
+
+mod missing_rights_stop_nobody_else {
+    use super::*;
+
+    const LIST: &[&str] = &["list", "--json", "--dir", "skills"];
+
+    #[test]
+    fn a_folder_that_may_not_be_read_is_an_error() {
+        let world = world().skill("bad", "a").locked("skills/bad");
+        let Some(ran) = world.run_without_rights(LIST) else {
+            println!("skipped: the program cannot be run without rights here");
+            return;
+        };
+        assert_left_out(&ran.said(), "skills/bad", "directory-unreadable");
+    }
+
+    #[test]
+    fn a_skill_md_that_may_not_be_read_is_an_error() {
+        let world = world().skill("bad", "a").locked("skills/bad/SKILL.md");
+        let Some(ran) = world.run_without_rights(LIST) else {
+            println!("skipped: the program cannot be run without rights here");
+            return;
+        };
+        assert_left_out(&ran.said(), "skills/bad/SKILL.md", "file-unreadable");
+    }
+}
