@@ -243,7 +243,9 @@ mod tests {
         sizes.sort_unstable();
         assert!(near(sizes[2000], 5_600), "{}", sizes[2000]);
         assert!(near(sizes[3600], 16_000), "{}", sizes[3600]);
-        assert!(near(sizes[3960], 34_400), "{}", sizes[3960]);
+        // So few are this large that their share is surer than the size at one of them.
+        let large = sizes.iter().filter(|it| **it > 34_400).count();
+        assert!((24..=56).contains(&large), "{large} of 4000, not about 40");
     }
 
     #[test]

@@ -39,3 +39,27 @@ impl Random {
         (self.next() % end as u64) as usize
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_spread_evenly() {
+        let mut random = Random::new(1);
+        let mut tenths = [0; 10];
+        for _ in 0..100_000 {
+            tenths[(random.unit() * 10.0) as usize] += 1;
+        }
+        assert!(tenths.iter().all(|it| (9_700..10_300).contains(it)), "{tenths:?}");
+    }
+
+    #[test]
+    fn shuffling_loses_nothing() {
+        let mut items: Vec<usize> = (0..20).collect();
+        Random::new(7).shuffle(&mut items);
+        assert_ne!(items, (0..20).collect::<Vec<_>>());
+        items.sort_unstable();
+        assert_eq!(items, (0..20).collect::<Vec<_>>());
+    }
+}

@@ -217,6 +217,14 @@ mod the_command_check_says_what_is_wrong {
     }
 
     #[test]
+    fn a_body_in_any_language_can_be_checked() {
+        let text = "---\nname: words\ndescription: a\n---\n\nGrüße, 技能 🦀 …\n\nSiehe [hier](references/größe.md) und `ä`.\n";
+        let (code, said) = World::new().document("words", text).check("skills", &[]);
+        assert_eq!((code, said.rules()), (Some(0), vec!["reference-missing"]));
+        assert_eq!(said.finding("reference-missing")["line"], 8);
+    }
+
+    #[test]
     fn a_profile_decides_how_much_a_finding_weighs() {
         let world = World::new().document("Odd", "---\nname: Odd\ndescription: a\n---\n\nText\n");
         let weight = |profile: &str| {
@@ -235,6 +243,39 @@ mod the_command_check_says_what_is_wrong {
         assert_eq!(ran.code, Some(1));
         for part in ["error[tags-not-list]", "skills/odd/SKILL.md:4", "tags: one"] {
             assert!(ran.stdout().contains(part), "{}", ran.stdout());
+        }
+    }
+
+    #[test]
+    fn a_line_of_any_length_can_be_shown() {
+        for letter in ["x", "é", "技"] {
+            let mut world = World::new();
+            for length in 150..=170 {
+                let (name, tags) = (format!("skill-{length}"), letter.repeat(length - 6));
+                let text =
+                    format!("---\nname: {name}\ndescription: a\ntags: {tags}\n---\n\nText\n");
+                world = world.document(&name, text);
+            }
+            let ran = world.run(["check", "skills"]);
+            assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+            let shown: Vec<&str> =
+                ran.stdout().lines().filter(|it| it.contains("| tags: ")).collect();
+            assert_eq!(shown.len(), 21, "{}", ran.stdout());
+            assert!(shown[0].ends_with(letter) && shown[20].ends_with('…'), "{}", ran.stdout());
+        }
+    }
+
+    #[test]
+    fn a_fault_behind_the_cut_of_a_long_line_can_be_shown() {
+        let line = |letter: &str, length: usize| format!("{}[a](b/c.md)", letter.repeat(length));
+        for letter in ["x", "é"] {
+            let lines: Vec<String> = (140..=170).map(|it| line(letter, it)).collect();
+            let text = format!("---\nname: one\ndescription: a\n---\n\n{}\n", lines.join("\n\n"));
+            let ran = World::new().document("one", text).run(["check", "skills"]);
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+            let part = letter.repeat(30);
+            let shown = ran.stdout().lines().filter(|it| it.contains(&part));
+            assert_eq!(shown.count(), lines.len(), "{}", ran.stdout());
         }
     }
 

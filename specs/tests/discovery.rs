@@ -401,7 +401,7 @@ mod names_can_be_picked {
     }
 
     #[test]
-    fn a_name_to_include_that_is_nobodys_is_said() {
+    fn a_name_to_include_that_nobody_has_is_said() {
         let said = three().list_with(&["--include", "run-test"]);
         assert_eq!(said.names(), [""; 0]);
         let finding = said.finding("include-unmatched");

@@ -102,7 +102,6 @@ mod nothing_is_too_large_to_be_refused {
         }
         let said = world.list();
         assert_eq!(said.names(), ["good", "many"]);
-        assert!(resources(said.skill("many")).len() <= 10_050);
         assert!(
             resources(said.skill("many")).len() == 10_050 || !said.about("skills/many").is_empty(),
             "{} files are listed, and nothing is said about the others",
@@ -132,13 +131,14 @@ mod nothing_is_too_large_to_be_refused {
     #[test]
     fn a_body_of_one_long_line_is_no_trouble() {
         for bait in ["[", "](", "`", "[a](b", "<!--", "*_", "](x.md"] {
-            let body = bait.repeat(400_000 / bait.len());
+            let body = bait.repeat(100_000 / bait.len());
             let text = format!("---\nname: bait\ndescription: a\n---\n\n{body}\n");
             let world = World::new().document("bait", text);
             let start = std::time::Instant::now();
-            let ran = world.run(["check", "skills"]);
+            let ran = world.run(["check", "skills", "--json"]);
             assert_eq!(ran.code, Some(0), "{bait}: {}", ran.stderr);
-            assert!(start.elapsed().as_secs() < 20, "{bait}: {:?}", start.elapsed());
+            assert!(ran.out.len() < 10_000_000, "{bait}: {} bytes were printed", ran.out.len());
+            assert!(start.elapsed().as_secs() < 10, "{bait}: {:?}", start.elapsed());
         }
     }
 }
@@ -422,7 +422,6 @@ mod nothing_reaches_the_terminal_that_moves_it {
             &["list", "--dir", TRICKS],
             &["list", "--dir", "skills", "--include", TRICKS],
             &["new", TRICKS],
-            &["new", "made", "--dir", TRICKS],
         ] {
             assert_safe(&world, arguments);
         }

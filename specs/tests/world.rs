@@ -16,7 +16,7 @@ use serde_json::Value as Json;
 use tempfile::TempDir;
 
 /// Longer than anything takes here, shorter than anybody waits for a program that hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(30);
 /// The user and group that may do nothing.
 const NOBODY: u32 = 65534;
 
@@ -25,6 +25,7 @@ const NOBODY: u32 = 65534;
 pub(crate) struct World {
     root: TempDir,
     towers: Vec<PathBuf>,
+    locked: Vec<PathBuf>,
 }
 
 /// A directory for `--dir`, the one that most scenarios use.
@@ -37,7 +38,7 @@ impl World {
         for folder in ["skills", "home"] {
             fs::create_dir(root.path().join(folder)).unwrap();
         }
-        Self { root, towers: Vec::new() }
+        Self { root, towers: Vec::new(), locked: Vec::new() }
     }
 
     /// A good skill in `skills/`.
@@ -48,12 +49,12 @@ impl World {
     /// A good skill in another directory.
     pub(crate) fn skill_in(self, directory: &str, name: &str, description: &str) -> Self {
         let text = format!("---\nname: {name}\ndescription: {description}\n---\n\n# {name}\n");
-        self.file(&format!("{directory}/{name}/SKILL.md"), text)
+        self.file(format!("{directory}/{name}/SKILL.md"), text)
     }
 
     /// A `SKILL.md` of this text, in `skills/<folder>/`.
     pub(crate) fn document(self, folder: &str, text: impl AsRef<[u8]>) -> Self {
-        self.file(&format!("skills/{folder}/SKILL.md"), text)
+        self.file(format!("skills/{folder}/SKILL.md"), text)
     }
 
     /// A file, with the folders that it lies in.
@@ -108,8 +109,10 @@ impl World {
     }
 
     /// Takes all rights from a file or folder.
-    pub(crate) fn locked(self, path: &str) -> Self {
-        fs::set_permissions(self.path(path), fs::Permissions::from_mode(0)).unwrap();
+    pub(crate) fn locked(mut self, path: &str) -> Self {
+        let path = self.path(path);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+        self.locked.push(path);
         self
     }
 
@@ -220,6 +223,9 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
+        for path in &self.locked {
+            let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
+        }
         // The standard library holds every folder of a tower open while it goes down.
         for tower in &self.towers {
             let mut folder = tower.as_path();

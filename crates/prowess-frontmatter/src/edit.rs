@@ -1,9 +1,9 @@
 //! Edits in place: one key changes, every other byte stays as it was.
 
-use std::{error::Error, fmt, ops::Range};
+use std::{borrow::Cow, error::Error, fmt, ops::Range};
 
 use crate::{
-    read::{Unsupported, read},
+    read::{MAX_KEY, Unsupported, read},
     split::{Block, split},
     value::{Field, Value},
     write::{inline, scalar},
@@ -21,6 +21,8 @@ pub enum EditError {
     NoSuchKey,
     /// There is such a key already, or there are two.
     KeyTaken,
+    /// The key is longer than any key may be.
+    KeyTooLong,
 }
 
 impl Error for EditError {}
@@ -34,6 +36,7 @@ impl fmt::Display for EditError {
             }
             Self::NoSuchKey => f.write_str("there is no such key"),
             Self::KeyTaken => f.write_str("the key is there already"),
+            Self::KeyTooLong => f.write_str("the key is too long"),
         }
     }
 }
@@ -44,8 +47,9 @@ pub fn set(text: &str, key: &str, value: &Value<'_>) -> Result<String, EditError
     let written = inline(value);
     let Some(field) = only(&fields, key)? else {
         let end = block.start + block.text.len();
+        let key = new_key(key)?;
         let separator = if written.is_empty() { "" } else { " " };
-        let line = format!("{}:{separator}{written}{}", scalar(key), line_end(text));
+        let line = format!("{key}:{separator}{written}{}", line_end(text));
         return Ok(splice(text, &[(end..end, &line)]));
     };
     let colon = block.start + colon_end(block.text, field);
@@ -79,7 +83,13 @@ pub fn rename(text: &str, key: &str, new: &str) -> Result<String, EditError> {
         return Err(EditError::KeyTaken);
     }
     let span = block.start + field.key_span.start..block.start + field.key_span.end;
-    Ok(splice(text, &[(span, &scalar(new))]))
+    Ok(splice(text, &[(span, &new_key(new)?)]))
+}
+
+/// A key as it is written, if it can be read again.
+fn new_key(key: &str) -> Result<Cow<'_, str>, EditError> {
+    let written = scalar(key);
+    if written.len() > MAX_KEY { Err(EditError::KeyTooLong) } else { Ok(written) }
 }
 
 fn open(text: &str) -> Result<(Block<'_>, Vec<Field<'_>>), EditError> {

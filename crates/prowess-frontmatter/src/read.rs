@@ -14,7 +14,7 @@ use crate::{
 /// How deep collections may nest.
 const MAX_DEPTH: usize = 16;
 /// How long a key may be, in bytes; YAML itself stops at 1024 characters.
-const MAX_KEY: usize = 512;
+pub(crate) const MAX_KEY: usize = 512;
 
 /// The frontmatter has something that this reader leaves to a YAML library, or that is no YAML.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -459,7 +459,7 @@ impl<'a> Reader<'a> {
             let key_span = start..start + self.text[start..self.at].trim_end().len();
             self.flow_blanks(parent)?;
             let spaced = matches!(self.byte(1), Some(b' ' | b'\t' | b'\n' | b'\r' | b',' | b'}'));
-            if self.byte(0) != Some(b':') || !(quoted || spaced) || key.text == "<<" {
+            if self.byte(0) != Some(b':') || !(quoted || spaced) || (key.text == "<<" && !quoted) {
                 return self.refuse("a key without a value inside braces");
             }
             self.at += 1;

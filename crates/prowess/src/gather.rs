@@ -1,9 +1,11 @@
 //! From sources to what is made of their skills, on as many threads as pay.
 
 use std::{
+    num::NonZero,
     path::PathBuf,
     sync::atomic::{AtomicUsize, Ordering},
     thread,
+    time::{Duration, Instant},
 };
 
 use crate::{
@@ -11,12 +13,14 @@ use crate::{
     source::{Found, Limits, MAX_DEPTH, Source, What},
 };
 
-/// How many threads look at folders. More than there are cores: a cold disk answers many at once.
-const THREADS: usize = 16;
-/// How many folders make another thread worth its start.
-const FOLDERS_PER_THREAD: usize = 64;
+/// How many threads look at folders on a cold disk, which answers many questions at once.
+const COLD_THREADS: usize = 16;
+/// How long a folder takes on a cold disk, at the least; on a warm one it is a tenth of that.
+const COLD: Duration = Duration::from_micros(120);
+/// How many folders tell whether the disk is cold.
+const SAMPLE: usize = 32;
 /// How many folders a thread takes at a time.
-const CHUNK: usize = 16;
+const CHUNK: usize = 32;
 
 /// What was gathered, in no particular order.
 pub(crate) struct Gathered<T> {
@@ -88,24 +92,29 @@ enum Step<T> {
     Deeper(Vec<Place>),
 }
 
-/// Maps items on several threads.
-pub(crate) fn parallel<I: Sync, T: Send>(items: &[I], map: impl Fn(&I) -> T + Sync) -> Vec<T> {
-    let threads = (items.len() / FOLDERS_PER_THREAD).clamp(1, THREADS);
-    if threads == 1 {
-        return items.iter().map(map).collect();
-    }
+/// Maps items on as many threads as pay: none for a few items, one for each core when the answers
+/// come quickly, more when they do not.
+fn parallel<I: Sync, T: Send>(items: &[I], map: impl Fn(&I) -> T + Sync) -> Vec<T> {
+    let (sample, rest) = items.split_at(items.len().min(SAMPLE));
+    let started = Instant::now();
+    let mut mapped: Vec<T> = sample.iter().map(&map).collect();
+    let cold = started.elapsed() > COLD * u32::try_from(sample.len()).unwrap_or(1);
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let threads =
+        if cold { COLD_THREADS.max(cores) } else { cores }.min(rest.len().div_ceil(CHUNK));
+
     let next = AtomicUsize::new(0);
     let work = || {
         let mut mapped = Vec::new();
         loop {
             let start = next.fetch_add(CHUNK, Ordering::Relaxed);
-            let Some(rest) = items.get(start..) else { return mapped };
+            let Some(rest) = rest.get(start..) else { return mapped };
             mapped.extend(rest.iter().take(CHUNK).map(&map));
         }
     };
     thread::scope(|scope| {
         let handles: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        let mut mapped = work();
+        mapped.extend(work());
         for handle in handles {
             mapped.extend(handle.join().expect("a panic in a worker goes on in the caller"));
         }

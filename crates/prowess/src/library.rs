@@ -8,6 +8,8 @@ use std::{
     sync::Arc,
 };
 
+use sha2::{Digest as _, Sha256};
+
 use crate::{
     discover::Directory,
     finding::{Finding, Report, Severity},
@@ -156,35 +158,23 @@ impl Library {
         // Those of one name come in order of precedence, and this sort keeps it.
         skills.sort_by(|a, b| a.manifest.name.cmp(&b.manifest.name));
         let mut resolved: Vec<Arc<Skill>> = Vec::with_capacity(skills.len());
-        for mut skill in skills {
-            let winner = resolved
-                .iter()
-                .rev()
-                .take_while(|it| it.manifest.name == skill.manifest.name)
-                .last();
-            if let Some(winner) = winner {
+        for group in skills.chunk_by(|a, b| a.manifest.name == b.manifest.name) {
+            let [winner, others @ ..] = group else { continue };
+            resolved.push(winner.clone());
+            if others.is_empty() {
+                continue;
+            }
+            let mut contents = HashSet::from([content(winner)]);
+            for skill in others {
                 // A copy of the same skill is no second one.
-                if is_copy(winner, &skill) {
+                if !contents.insert(content(skill)) {
                     continue;
                 }
-                findings.push(Finding::about(
-                    &rule::NAME_TAKEN,
-                    Severity::Warning,
-                    &skill.origin.path,
-                    format!(
-                        "`{}` is hidden by `{}`",
-                        skill.manifest.name,
-                        winner.origin.path.display()
-                    ),
-                    format!(
-                        "rename one of them, or ask for `{}:{}`",
-                        skill.origin.scope, skill.manifest.name
-                    ),
-                ));
-                let winner = winner.origin.path.clone();
-                Arc::make_mut(&mut skill).hidden_by = Some(winner);
+                findings.push(hidden(skill, winner));
+                let mut skill = skill.clone();
+                Arc::make_mut(&mut skill).hidden_by = Some(winner.origin.path.clone());
+                resolved.push(skill);
             }
-            resolved.push(skill);
         }
         findings.sort_by(|a, b| (a.path.as_os_str(), a.line).cmp(&(b.path.as_os_str(), b.line)));
         Self { skills: resolved, findings, left_out, options }
@@ -355,14 +345,32 @@ fn whole_characters(head: &[u8], size: u64) -> &[u8] {
     }
 }
 
-/// Whether two skills of the same name are the same to the byte.
-fn is_copy(a: &Skill, b: &Skill) -> bool {
-    let same_files = a.origin.size == b.origin.size && a.resources.len() == b.resources.len();
-    let same_resources =
-        a.resources.iter().zip(&*b.resources).all(|(a, b)| a.path == b.path && a.size == b.size);
-    let same_bytes = |read: &dyn Fn(&Skill) -> Option<Vec<u8>>| matches!((read(a), read(b)), (Some(a), Some(b)) if a == b);
-    same_files
-        && same_resources
-        && same_bytes(&|it| it.source.read(&it.origin.path).ok())
-        && a.resources.iter().all(|resource| same_bytes(&|it| it.read(&resource.path).ok()))
+/// The finding about a skill whose name is taken.
+fn hidden(skill: &Skill, winner: &Skill) -> Finding {
+    let name = &skill.manifest.name;
+    Finding::about(
+        &rule::NAME_TAKEN,
+        Severity::Warning,
+        &skill.origin.path,
+        format!("`{name}` is hidden by `{}`", winner.origin.path.display()),
+        format!("rename one of them, or ask for `{}:{name}`", skill.origin.scope),
+    )
+}
+
+/// What tells two skills of one name apart: the digest of all their bytes. What cannot be read
+/// now is told apart by its path.
+fn content(skill: &Skill) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    match skill.source.read(&skill.origin.path) {
+        Ok(bytes) => digest.update(bytes),
+        Err(_) => digest.update(skill.origin.path.as_os_str().as_encoded_bytes()),
+    }
+    for resource in &skill.resources {
+        digest.update(resource.path.as_bytes());
+        digest.update(resource.size.to_le_bytes());
+        if let Ok(bytes) = skill.read(&resource.path) {
+            digest.update(bytes);
+        }
+    }
+    digest.finalize().into()
 }

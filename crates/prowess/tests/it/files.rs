@@ -105,7 +105,7 @@ fn two_directories_that_are_one_by_a_link_hold_one_skill_each() {
     let world = World::new();
     world.skill("pdf").link("linked", "skills");
     let library = Library::load(&world.options(&["skills", "linked"])).unwrap();
-    assert_eq!(library.all().len(), 1);
+    assert_eq!(library.all().count(), 1);
     assert_eq!(codes(library.findings()), Vec::<&str>::new());
 }
 
@@ -122,7 +122,7 @@ fn a_link_out_of_one_directory_into_another_is_followed() {
     let world = World::new();
     world.file("more/csv/SKILL.md", document("csv")).link("skills/csv", "../more/csv");
     let library = Library::load(&world.options(&["skills", "more"])).unwrap();
-    assert_eq!(library.all().len(), 1);
+    assert_eq!(library.all().count(), 1);
     assert_eq!(codes(library.findings()), Vec::<&str>::new());
 }
 
@@ -196,5 +196,5 @@ fn one_bad_skill_affects_no_other() {
     world.skill("aaa").skill("zzz");
     let library = world.library();
     assert!(bad > 90 && library.get("aaa").is_some() && library.get("zzz").is_some());
-    assert_eq!(library.all().len() + library.left_out().len(), bad + 2);
+    assert_eq!(library.all().count() + library.left_out().len(), bad + 2);
 }

@@ -3,6 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    slice::from_ref,
 };
 
 use prowess::{Limits, Profile, check, check_text, parse};
@@ -166,7 +167,7 @@ const BESIDE: &[(&str, [&str; 3])] = &[
     ("24-nested-skill", ["W- nested-skill", "W- nested-skill", ""]),
 ];
 
-/// Skills with letters beyond ASCII in the instructions.
+/// Left out until `check` takes characters beyond ASCII in the instructions.
 const NOT_YET: &[&str] = &["05-latin1-in-body", "26-tags"];
 
 #[test]
@@ -180,7 +181,7 @@ fn a_folder_is_checked_like_its_text_and_the_files_around_it() {
         let beside = BESIDE.iter().find(|it| it.0 == *fixture).map_or([""; 3], |it| it.1);
         for (profile, beside) in PROFILES.into_iter().zip(beside) {
             let text = shown(&check_text(&bytes, Some(fixture), profile));
-            let checked = check(&[folder.clone()], profile, &Limits::default()).unwrap();
+            let checked = check(from_ref(&folder), profile, &Limits::default()).unwrap();
             assert_eq!(checked.skills, 1, "{fixture}");
             let both =
                 [beside, &text].iter().filter(|it| !it.is_empty()).copied().collect::<Vec<_>>();

@@ -75,8 +75,9 @@ fn a_script_with_heredocs_and_fences_comes_back() {
 /// A text on one line, with all that YAML stumbles over.
 fn line() -> impl Strategy<Value = Box<str>> {
     prop_oneof!["[a-z]{1,8}", "[ -~]{1,30}", "[-:#'\"\\[\\]{}|>&*!%@`, a-z\u{E9}\u{1F600}]{1,20}"]
-        .prop_map(|it| it.trim().into())
-        .prop_filter("it is not empty", |it: &Box<str>| !it.is_empty())
+        .prop_map(|it| it.trim().to_owned())
+        .prop_filter("it is not empty", |it| !it.is_empty())
+        .prop_map(Into::into)
 }
 
 fn word() -> impl Strategy<Value = Box<str>> {
