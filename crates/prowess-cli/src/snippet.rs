@@ -54,16 +54,17 @@ impl Shown {
         let before = line.get(..start).unwrap_or("");
         let meant = line.get(start..end).or_else(|| line.get(start..)).unwrap_or("");
         let mut text = safe::line(before).into_owned();
-        let start = text.len();
+        let mut start = text.len();
         text.push_str(&safe::line(meant));
         let mut end = text.len();
         text.push_str(&safe::line(line.get(before.len() + meant.len()..).unwrap_or("")));
         if text.chars().count() > Self::LONGEST {
             let cut = text.char_indices().nth(Self::LONGEST).map_or(text.len(), |it| it.0);
             text.truncate(cut);
+            end = end.min(cut);
+            start = start.min(cut);
             text.push('…');
-            end = end.min(text.len());
         }
-        Self { start: start.min(text.len()), end: end.max(start.min(text.len())), text }
+        Self { start, end, text }
     }
 }

@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
             }
             entry = Entry::LineStart;
             let line = self.line;
-            let (key, key_span) = self.key()?;
+            let (key, key_span) = self.key(indent)?;
             let colon = self.at;
             let (value, start) = self.value(indent, Holder::Key)?;
             let span = start.map_or(colon..colon, |start| start..self.end.max(start));
@@ -175,7 +175,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A key and its colon.
-    fn key(&mut self) -> Read<(Cow<'a, str>, Range<usize>)> {
+    fn key(&mut self, column: usize) -> Read<(Cow<'a, str>, Range<usize>)> {
         let start = self.at;
         let (key, length, colon) = match self.byte(0) {
             Some(b'"' | b'\'') => {
@@ -193,6 +193,9 @@ impl<'a> Reader<'a> {
                     return self.refuse("not a `key: value` line");
                 };
                 let key = rest[..colon].trim_end_matches([' ', '\t']);
+                if column == 0 && (key.starts_with("---") || key.starts_with("...")) {
+                    return self.refuse("a document marker");
+                }
                 if key == "<<" {
                     return self.refuse("a merge key");
                 }

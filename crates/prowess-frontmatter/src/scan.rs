@@ -150,6 +150,10 @@ fn fold(text: &str, at: usize, indent: usize) -> Option<(usize, usize)> {
     for line in lines {
         let content = line.text.trim_start_matches([' ', '\t']);
         if content.is_empty() {
+            // Readers differ about a tab there.
+            if line.text.contains('\t') {
+                return None;
+            }
             blank += 1;
             continue;
         }

@@ -226,8 +226,7 @@ fn open(options: &Options) -> (Vec<Arc<dyn Source>>, Vec<Finding>) {
     let mut findings = Vec::new();
     let (cwd, home) = (options.cwd.as_deref(), options.home.as_deref());
     let paths: Vec<PathBuf> = options.directories.iter().map(|it| it.resolve(cwd, home)).collect();
-    let allowed: Arc<[PathBuf]> =
-        paths.iter().filter_map(|it| std::fs::canonicalize(it).ok()).collect();
+    let allowed = Folder::real_paths(&paths);
     let mut sources: Vec<Arc<dyn Source>> = Vec::new();
     for (directory, path) in options.directories.iter().zip(paths) {
         match Folder::open(directory.scope, path.clone(), allowed.clone(), &options.limits) {

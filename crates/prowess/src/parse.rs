@@ -179,8 +179,10 @@ fn note_encoding(decoded: &Decoded<'_>, document: &Document<'_>, report: &mut Re
     }
     if let Some(invalid) = decoded.invalid {
         let at = At::line(invalid.line);
-        let message =
-            format!("the text is not valid UTF-8: byte {} at offset {}", invalid.byte, invalid.at);
+        let message = format!(
+            "the text is not valid UTF-8: byte {:#04X} at offset {}",
+            invalid.byte, invalid.at
+        );
         let hint = "save the file as UTF-8";
         // Without the frontmatter there is no skill; a stray byte in the body can be passed over.
         if invalid.at < document.body.start || document.frontmatter.is_none() {
@@ -189,13 +191,12 @@ fn note_encoding(decoded: &Decoded<'_>, document: &Document<'_>, report: &mut Re
             report.note(&rule::ENCODING, at, || message, hint);
         }
     }
-    let inspected = document.frontmatter.map_or("", |it| it.text);
-    if inspected.contains('\r') {
-        let lone = inspected.replace("\r\n", "").contains('\r');
-        let (what, at) = if lone { ("lone CR", 1) } else { ("CRLF", 1) };
+    let crlf = document.frontmatter.is_some_and(|it| it.text.contains('\r'));
+    if decoded.lone_cr || crlf {
+        let what = if decoded.lone_cr { "a lone CR" } else { "CRLF" };
         report.note(
             &rule::LINE_ENDINGS,
-            At::line(at),
+            At::line(1),
             || format!("lines end with {what}"),
             "use LF",
         );

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     definition::Definition,
-    skill::{Manifest, Status, Type},
+    skill::{AllowedTools, Manifest, Status, Type},
 };
 
 /// Renders a `SKILL.md`. Parsing what was rendered and rendering it again gives the same bytes.
@@ -15,6 +15,7 @@ pub fn render(manifest: &Manifest, instructions: &str) -> String {
     let mut text = String::from("---\n");
     text.push_str(&write(&fields(manifest)));
     text.push_str("---\n");
+    let instructions = instructions.trim_start_matches(['\n', '\r']);
     if !instructions.is_empty() {
         text.push('\n');
         text.push_str(instructions);
@@ -88,9 +89,10 @@ fn fields(manifest: &Manifest) -> Vec<Field<'_>> {
     out.text("source", manifest.source.as_deref());
     out.text("created-by", manifest.created_by.as_deref());
     out.bool("requires-approval", manifest.requires_approval.then_some(true));
-    let tools = manifest.allowed_tools.to_text();
-    if !tools.is_empty() {
-        out.put("allowed-tools", text(tools));
+    match manifest.allowed_tools.to_text() {
+        Some(tools) if tools.is_empty() => {}
+        Some(tools) => out.put("allowed-tools", text(tools)),
+        None => out.list("allowed-tools", &manifest.allowed_tools.0),
     }
     if !manifest.metadata.is_empty() {
         out.put("metadata", Value::Map(manifest.metadata.to_vec()));
@@ -144,9 +146,11 @@ fn text(text: String) -> Value<'static> {
     Value::Scalar(Scalar { text: text.into(), style: Style::Quoted })
 }
 
-impl crate::skill::AllowedTools {
-    /// The tools as the specification writes them, with spaces between.
-    pub fn to_text(&self) -> String {
-        self.0.join(" ")
+impl AllowedTools {
+    /// The tools as the specification writes them, with spaces between; nothing when one of them
+    /// would come apart.
+    pub fn to_text(&self) -> Option<String> {
+        let text = self.0.join(" ");
+        (Self::from_text(&text) == *self).then_some(text)
     }
 }

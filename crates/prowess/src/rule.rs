@@ -65,7 +65,7 @@ rules! {
     LINK_ESCAPES "link-escapes" E E E "a link stays within the configured directories";
     LINK_BROKEN "link-broken" W W W "a link leads somewhere";
     // Its text.
-    ENCODING "encoding" E E E "the text is valid UTF-8";
+    ENCODING "encoding" W E E "the text is valid UTF-8";
     ENCODING_UTF16 "encoding-utf16" W E E "the text is not UTF-16";
     BYTE_ORDER_MARK "byte-order-mark" I I N "the text has no byte order mark";
     LINE_ENDINGS "line-endings" I I N "lines end with LF";

@@ -18,7 +18,7 @@ use crate::{
     gather::gather,
     parse::{Reading, decode},
     rule::{self, Profile, RULES},
-    skill::{Manifest, Scope},
+    skill::Manifest,
     source::{Folder, Found, Limits, Source},
 };
 
@@ -59,12 +59,7 @@ pub fn check(paths: &[PathBuf], profile: Profile, limits: &Limits) -> Result<Che
     let mut all = Checked { skills: 0, findings: Vec::new() };
     for path in paths {
         let opened = |source| CheckError::Open { path: path.clone(), source };
-        let one = is_one(path).map_err(opened)?;
-        let folder = if path.is_file() { path.parent().unwrap_or(path) } else { path };
-        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        let allowed = allowed(folder, one).map_err(opened)?;
-        let source =
-            Folder::open(Scope::Project, folder.to_owned(), allowed, limits).map_err(opened)?;
+        let source = Folder::open_any(path, limits).map_err(opened)?;
         let checked = check_source(&source, profile, limits);
         if checked.skills == 0 && checked.findings.is_empty() {
             return Err(CheckError::NoSkill { path: path.clone() });
@@ -201,23 +196,6 @@ fn weighed(mut finding: Finding, profile: Profile) -> Option<Finding> {
 
 fn order(finding: &Finding) -> usize {
     RULES.iter().position(|it| std::ptr::eq(*it, finding.rule)).unwrap_or(RULES.len())
-}
-
-/// Whether a path is one skill: its file, or the folder that holds it.
-fn is_one(path: &Path) -> std::io::Result<bool> {
-    let metadata = std::fs::metadata(path)?;
-    if metadata.is_file() {
-        return Ok(true);
-    }
-    let mut names = std::fs::read_dir(path)?.flatten().map(|it| it.file_name());
-    Ok(names.any(|it| it.eq_ignore_ascii_case("SKILL.md")))
-}
-
-/// Where links may lead: into the folder of skills, or that of a skill's neighbours.
-fn allowed(folder: &Path, one: bool) -> std::io::Result<Arc<[PathBuf]>> {
-    let real = std::fs::canonicalize(folder)?;
-    let root = if one { real.parent().unwrap_or(&real).to_owned() } else { real };
-    Ok(Arc::from([root]))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use prowess::{Manifest, Profile, Severity, Type, check_text, render};
 use serde_json::json;
 
-use crate::{Status, arguments::Global, context, printer::Printer};
+use crate::{Status, arguments::Global, context, printer::Printer, safe};
 
 /// Make a new skill: a folder with a SKILL.md to fill in
 #[derive(Debug, clap::Args)]
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             "path": path.to_string_lossy(),
         }))?;
     } else {
-        printer.line(path.display())?;
+        printer.line(safe::line(&path.display().to_string()))?;
         printer.flush()?;
         printer.note(&format!("now write what it says, then `prowess check {}`", folder.display()));
     }

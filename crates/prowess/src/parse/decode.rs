@@ -8,6 +8,8 @@ pub(crate) struct Decoded<'b> {
     /// The text, without a byte order mark; a bad byte is U+FFFD.
     pub(crate) text: Cow<'b, str>,
     pub(crate) encoding: Encoding,
+    /// Whether lines ended with a lone CR, which is LF in the text.
+    pub(crate) lone_cr: bool,
     /// The first byte that is no text.
     pub(crate) invalid: Option<Invalid>,
 }
@@ -29,6 +31,16 @@ pub(crate) struct Invalid {
 
 /// Decodes UTF-8 with or without a byte order mark, and UTF-16 in either byte order.
 pub(crate) fn decode(bytes: &[u8]) -> Decoded<'_> {
+    let mut decoded = decode_lines(bytes);
+    let first = decoded.text.bytes().find(|byte| matches!(byte, b'\n' | b'\r'));
+    if first == Some(b'\r') && !decoded.text.contains('\n') {
+        decoded.text = Cow::Owned(decoded.text.replace('\r', "\n"));
+        decoded.lone_cr = true;
+    }
+    decoded
+}
+
+fn decode_lines(bytes: &[u8]) -> Decoded<'_> {
     match bytes {
         [0xFF, 0xFE, rest @ ..] => utf16(rest, u16::from_le_bytes),
         [0xFE, 0xFF, rest @ ..] => utf16(rest, u16::from_be_bytes),
@@ -41,12 +53,12 @@ pub(crate) fn decode(bytes: &[u8]) -> Decoded<'_> {
 
 fn utf8(bytes: &[u8], encoding: Encoding) -> Decoded<'_> {
     match str::from_utf8(bytes) {
-        Ok(text) => Decoded { text: Cow::Borrowed(text), encoding, invalid: None },
+        Ok(text) => Decoded { text: Cow::Borrowed(text), encoding, lone_cr: false, invalid: None },
         Err(error) => {
             let at = error.valid_up_to();
             let line = 1 + bytes[..at].iter().filter(|byte| **byte == b'\n').count();
             let invalid = Some(Invalid { at, byte: bytes[at], line });
-            Decoded { text: String::from_utf8_lossy(bytes), encoding, invalid }
+            Decoded { text: String::from_utf8_lossy(bytes), encoding, lone_cr: false, invalid }
         }
     }
 }
@@ -61,5 +73,5 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Decoded<'_> {
         byte: bytes.get(at * 2).copied().unwrap_or_default(),
         line: 1 + text[..at].matches('\n').count(),
     });
-    Decoded { text: Cow::Owned(text), encoding: Encoding::Utf16, invalid }
+    Decoded { text: Cow::Owned(text), encoding: Encoding::Utf16, lone_cr: false, invalid }
 }

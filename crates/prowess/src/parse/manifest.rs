@@ -39,9 +39,17 @@ impl Reading<'_> {
                     "keep one of them",
                 );
             }
-            if let Value::Map(nested) = &field.value {
-                self.note_duplicates(nested, report);
+            self.note_nested_duplicates(&field.value, report);
+        }
+    }
+
+    fn note_nested_duplicates(&self, value: &Value<'_>, report: &mut Report) {
+        match value {
+            Value::Map(fields) => self.note_duplicates(fields, report),
+            Value::List(items) => {
+                items.iter().for_each(|it| self.note_nested_duplicates(it, report))
             }
+            Value::Scalar(_) | Value::Empty => {}
         }
     }
 
@@ -249,6 +257,7 @@ impl Typing<'_, '_> {
         place: fn(&mut Manifest) -> &mut Option<Box<str>>,
     ) -> bool {
         match &field.value {
+            value if value.is_null() => true,
             Value::Scalar(scalar) => {
                 self.scalar(field, scalar);
                 *place(&mut self.manifest) = Some(scalar.text.trim().into());
@@ -335,26 +344,32 @@ impl Typing<'_, '_> {
 
     /// Leaves the skill out when it has no name or description.
     fn require(&mut self, folder: Option<&str>) {
-        let line = At::line(
-            self.reading.document.frontmatter.map_or(1, |it| it.line.saturating_sub(1).max(1)),
-        );
+        // An empty field is shown where it stands, a missing one where the frontmatter begins.
+        let opening =
+            self.reading.document.frontmatter.map_or(1, |it| it.line.saturating_sub(1).max(1));
+        let place = |key: &str| {
+            let field = self.reading.fields.iter().flatten().find(|it| it.key == key);
+            let message = if field.is_some() {
+                format!("`{key}` is empty")
+            } else {
+                format!("there is no `{key}`")
+            };
+            (field.map_or(At::line(opening), |it| self.reading.at(it)), message)
+        };
         let noted =
             |report: &Report, rule| report.findings.iter().any(|it| std::ptr::eq(it.rule, rule));
         if self.manifest.name.is_empty() && self.usable {
             match folder.filter(|it| self.report.profile == Profile::Lenient && !it.is_empty()) {
                 Some(folder) => {
                     self.manifest.name = folder.into();
-                    let message =
-                        || format!("there is no name; the folder's, `{folder}`, is taken");
-                    self.report.note(&rule::NAME_MISSING, line, message, "add `name:`");
+                    let (at, message) = place("name");
+                    let message = || format!("{message}; the folder's, `{folder}`, is taken");
+                    self.report.note(&rule::NAME_MISSING, at, message, "add `name:`");
                 }
                 None => {
-                    self.report.fatal(
-                        &rule::NAME_MISSING,
-                        line,
-                        "there is no `name`",
-                        "add `name:`, the same as the folder's",
-                    );
+                    let (at, message) = place("name");
+                    let hint = "add `name:`, the same as the folder's";
+                    self.report.fatal(&rule::NAME_MISSING, at, message, hint);
                     self.usable = false;
                 }
             }
@@ -362,7 +377,8 @@ impl Typing<'_, '_> {
         if self.manifest.description.is_empty() && !noted(self.report, &rule::DESCRIPTION_NOT_TEXT)
         {
             let hint = "add `description:`, saying what the skill does and when to use it";
-            self.report.fatal(&rule::DESCRIPTION_MISSING, line, "there is no `description`", hint);
+            let (at, message) = place("description");
+            self.report.fatal(&rule::DESCRIPTION_MISSING, at, message, hint);
             self.usable = false;
         }
     }

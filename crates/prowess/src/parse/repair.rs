@@ -19,15 +19,11 @@ pub(super) fn repaired<'t>(
     what: &str,
     report: &mut Report,
 ) -> Option<Vec<Field<'t>>> {
-    let (text, changes) = requote(block.text);
+    let (text, changes) = mended(block.text);
     if let Some(fields) = fields(&text) {
         for change in changes {
-            report.note(
-                &rule::YAML_REPAIRED,
-                At::line(block.line + change.line - 1),
-                || format!("{} so it was read as if in quotes", change.why),
-                "put the value in quotes",
-            );
+            let at = At::line(block.line + change.line - 1);
+            report.note(&rule::YAML_REPAIRED, at, || change.message, change.hint);
         }
         return Some(fields);
     }
@@ -36,7 +32,7 @@ pub(super) fn repaired<'t>(
             &rule::YAML_RESCUED,
             At::line(block.line + line - 1),
             || format!("the frontmatter is not YAML ({what}); only name and description were read"),
-            "quote or indent the value of this line",
+            "quote or indent the value of this line, or close the frontmatter above it with `---`",
         );
         return Some(fields);
     }
@@ -58,20 +54,25 @@ fn fields(text: &str) -> Option<Vec<Field<'static>>> {
 
 /// One thing that was repaired.
 struct Change {
+    /// The line, counted from 1.
     line: usize,
-    why: String,
+    message: String,
+    hint: &'static str,
 }
 
-/// Quotes every top-level entry that cannot be read by itself.
-fn requote(text: &str) -> (String, Vec<Change>) {
+/// An entry as it was meant, and what was done to it.
+type Mended = (String, Option<Change>);
+
+/// Mends every top-level entry that cannot be read by itself.
+fn mended(text: &str) -> (String, Vec<Change>) {
     let mut out = String::with_capacity(text.len() + 16);
     let mut changes = Vec::new();
-    let mut line = 1;
+    let mut before = 0;
     for entry in entries(text) {
-        let fixed = if readable(&entry) { (entry.clone(), None) } else { fix(&entry) };
-        out.push_str(&fixed.0);
-        changes.extend(fixed.1.map(|(offset, why)| Change { line: line + offset, why }));
-        line += entry.lines().count();
+        let (text, change) = if readable(&entry) { (entry.clone(), None) } else { mend(&entry) };
+        out.push_str(&text);
+        changes.extend(change.map(|it| Change { line: before + it.line, ..it }));
+        before += entry.lines().count();
     }
     (out, changes)
 }
@@ -107,64 +108,116 @@ fn key_length(line: &str) -> Option<usize> {
         .then_some(colon)
 }
 
-/// An entry in quotes, with the line within it that was at fault and why.
-fn fix(entry: &str) -> (String, Option<(usize, String)>) {
+/// Mends one entry; one that has no key stays as it is.
+fn mend(entry: &str) -> Mended {
     let first = entry.lines().next().unwrap_or_default();
     let Some(colon) = key_length(first) else { return (entry.to_owned(), None) };
     let key = &first[..colon];
     let value = first[colon + 1..].trim();
-    // Brackets around a name are a placeholder that somebody forgot, not a name.
-    if key == "name" && value.starts_with(['[', '{']) {
-        return (entry.to_owned(), None);
+    let rest: Vec<&str> = entry.lines().skip(1).collect();
+    if key == "name" {
+        return mend_name(entry, value, &rest);
     }
     if value.is_empty() {
-        return fix_nested(entry);
+        return mend_nested(entry);
     }
-    // An indicator with text behind it on the same line was meant as the start of that text.
-    let misplaced = value.starts_with(['|', '>']) && value[1..].starts_with([' ', '-', '+']);
-    let header_only = value.trim_matches(['|', '>', '-', '+']).is_empty();
-    if misplaced && header_only {
-        return fix_nested(entry);
+    if is_block_header(value) {
+        return mend_block(first, key, &rest);
     }
-    let value =
-        if misplaced { value[1..].trim_start_matches(['-', '+']).trim_start() } else { value };
-    let rest: Vec<&str> = entry.lines().skip(1).collect();
-    let why = format!("the value of `{key}` is not YAML {},", reason(value, &rest));
-    let mut out = format!("{key}: '{}", quote_inner(value, rest.is_empty()));
-    for line in &rest {
-        // A line at the margin was meant to go on with the value above it.
-        out.push_str("\n  ");
-        out.push_str(line.trim().replace('\'', "''").as_str());
+    let closed = format!("{}]\n", entry.trim_end());
+    if value.starts_with('[') && key != "description" && readable(&closed) {
+        let message =
+            format!("the brackets of `{key}` are not closed; they were read as if they were");
+        return (closed, Some(Change { line: 1, message, hint: "close the list with `]`" }));
     }
-    out.push_str("'\n");
-    (out, Some((0, why)))
+    quote(key, value, &rest)
 }
 
-/// The text of a value for single quotes; quotes around all of it are those of the writer.
-fn quote_inner(value: &str, alone: bool) -> String {
-    let stripped = ['"', '\''].iter().find_map(|quote| {
-        let inner = value.strip_prefix(*quote)?.strip_suffix(*quote)?;
-        (alone && !inner.is_empty()).then(|| inner.replace("\\\"", "\""))
-    });
-    stripped.as_deref().unwrap_or(value).replace('\'', "''")
+/// A name is one line; what stands under it belongs to nothing.
+fn mend_name(entry: &str, value: &str, rest: &[&str]) -> Mended {
+    // Brackets around a name are a placeholder that somebody forgot, not a name.
+    if value.starts_with(['[', '{']) {
+        return (entry.to_owned(), None);
+    }
+    let (mut text, change) = quote("name", value, &[]);
+    for line in rest {
+        text.push_str(&format!("# {line}\n"));
+    }
+    (text, change)
+}
+
+/// The lines under `key: >` that were not indented.
+fn mend_block(first: &str, key: &str, rest: &[&str]) -> Mended {
+    let mut text = format!("{first}\n");
+    for line in rest {
+        text.push_str(&format!("  {}\n", line.trim()));
+    }
+    let message = format!("the lines under `{key}` are not indented; they were read as its text");
+    (text, Some(Change { line: 1, message, hint: "indent them by two spaces" }))
+}
+
+/// Whether a value is nothing but the indicators of a block scalar.
+fn is_block_header(value: &str) -> bool {
+    value.starts_with(['|', '>']) && value.trim_matches(['|', '>', '-', '+']).is_empty()
+}
+
+/// Puts a value in quotes, with the lines that go on with it.
+fn quote(key: &str, value: &str, rest: &[&str]) -> Mended {
+    let fault = fault(value, rest);
+    // An indicator with text behind it on the same line was meant as the start of that text.
+    let misplaced = value.starts_with(['|', '>']) && value[1..].starts_with([' ', '-', '+']);
+    let value =
+        if misplaced { value[1..].trim_start_matches(['-', '+']).trim_start() } else { value };
+    let text = std::iter::once(value)
+        .chain(rest.iter().map(|it| it.trim()))
+        .collect::<Vec<_>>()
+        .join("\n  ");
+    let message =
+        format!("the value of `{key}` is not YAML {}; it was read as if in quotes", fault.why);
+    let change = Change { line: 1 + fault.line, message, hint: fault.hint };
+    (format!("{key}: '{}'\n", bare(&text).replace('\'', "''")), Some(change))
+}
+
+/// A text without the quotes that the writer put around it, or only before it.
+fn bare(text: &str) -> String {
+    for quote in ['"', '\''] {
+        if let Some(inner) = text.strip_prefix(quote).filter(|it| !it.is_empty()) {
+            return match inner.strip_suffix(quote) {
+                Some(inner) => inner.replace("\\\"", "\""),
+                None if inner.contains(quote) => text.to_owned(),
+                None => inner.to_owned(),
+            };
+        }
+    }
+    text.to_owned()
 }
 
 /// Why YAML cannot read a value.
-fn reason(value: &str, rest: &[&str]) -> &'static str {
-    let colon = |line: &str| line.contains(": ") || line.ends_with(':');
+struct Fault {
+    /// The line within the value, counted from 0.
+    line: usize,
+    why: &'static str,
+    hint: &'static str,
+}
+
+fn fault(value: &str, rest: &[&str]) -> Fault {
+    let has_colon = |line: &str| line.contains(": ") || line.trim_end().ends_with(':');
+    let hint = "put the value in quotes";
     if value.starts_with(['"', '\'']) {
-        "because of its quotes"
-    } else if value.starts_with(['[', '{', '@', '`', '%', '*', '&', '!', '?', '|', '>', '-']) {
-        "because of its first character"
-    } else if colon(value) || rest.iter().any(|it| colon(it.trim())) {
-        "because of the colon in it"
-    } else {
-        "as it stands"
+        let hint = "put the value in single quotes, and write a single quote inside it twice";
+        return Fault { line: 0, why: "because of its quotes or a backslash", hint };
+    }
+    if value.starts_with(['[', '{', '@', '`', '%', '*', '&', '!', '?', '|', '>', '-']) {
+        return Fault { line: 0, why: "because of its first character", hint };
+    }
+    match std::iter::once(&value).chain(rest).position(|it| has_colon(it)) {
+        Some(line) => Fault { line, why: "because of the colon in it", hint },
+        None => Fault { line: 0, why: "as it stands", hint },
     }
 }
 
-/// Repairs the lines under a key: tabs become spaces, values that cannot be read are quoted.
-fn fix_nested(entry: &str) -> (String, Option<(usize, String)>) {
+/// Mends the lines under a key: tabs become spaces, values that cannot be read are quoted.
+fn mend_nested(entry: &str) -> Mended {
     let mut out = String::new();
     let mut change = None;
     let mut block: Option<usize> = None;
@@ -172,42 +225,44 @@ fn fix_nested(entry: &str) -> (String, Option<(usize, String)>) {
         let content = line.trim_start_matches([' ', '\t']);
         let lead = line[..line.len() - content.len()].replace('\t', "  ");
         if lead.len() + content.len() != line.len() && change.is_none() {
-            change = Some((number, "a tab in the indentation is not YAML,".to_owned()));
+            let message =
+                "a tab in the indentation is not YAML; it was read as two spaces".to_owned();
+            change = Some(Change { line: number + 1, message, hint: "indent with spaces" });
         }
-        if block.is_some_and(|indent| content.is_empty() || lead.len() > indent) {
+        let in_block = block.is_some_and(|indent| content.is_empty() || lead.len() > indent);
+        if !in_block {
+            block = None;
+        }
+        let Some((head, value)) = value_of(content).filter(|_| !in_block) else {
+            out.push_str(&format!("{lead}{content}\n"));
+            continue;
+        };
+        if is_block_header(value) {
+            block = Some(lead.len());
+        }
+        if block.is_some() || readable(&format!("k: {value}\n")) {
             out.push_str(&format!("{lead}{content}\n"));
             continue;
         }
-        block = None;
-        let dash = if content.starts_with("- ") { "- " } else { "" };
-        let bare = &content[dash.len()..];
-        let head = match key_length(bare) {
-            Some(colon) if number == 0 || !bare[colon + 1..].trim().is_empty() => colon + 1,
-            Some(_) => bare.len(),
-            None => 0,
-        };
-        let value = bare[head..].trim();
-        if value.starts_with(['|', '>']) && value.trim_matches(['|', '>', '-', '+']).is_empty() {
-            block = Some(lead.len());
-        } else if !value.is_empty()
-            && !value.starts_with('#')
-            && (head > 0 || !dash.is_empty())
-            && !readable(&format!("k: {value}\n"))
-        {
-            let gap = if head > 0 { " " } else { "" };
-            out.push_str(&format!(
-                "{lead}{dash}{}{gap}'{}'\n",
-                &bare[..head],
-                quote_inner(value, true)
-            ));
-            change.get_or_insert_with(|| {
-                (number, format!("this value is not YAML {},", reason(value, &[])))
-            });
-            continue;
-        }
-        out.push_str(&format!("{lead}{content}\n"));
+        let fault = fault(value, &[]);
+        out.push_str(&format!("{lead}{head}'{}'\n", bare(value).replace('\'', "''")));
+        change.get_or_insert_with(|| {
+            let message =
+                format!("this value is not YAML {}; it was read as if in quotes", fault.why);
+            Change { line: number + 1, message, hint: fault.hint }
+        });
     }
     (out, change)
+}
+
+/// The value of a nested line, and what stands before it: a dash, a key, or both.
+fn value_of(content: &str) -> Option<(&str, &str)> {
+    let dash = if content.starts_with("- ") { 2 } else { 0 };
+    let key = key_length(&content[dash..]).map_or(0, |colon| colon + 1);
+    let value = content[dash + key..].trim();
+    let start = content.len() - content[dash + key..].trim_start().len();
+    (dash + key > 0 && !value.is_empty() && !value.starts_with('#'))
+        .then(|| (&content[..start], value))
 }
 
 /// Name and description, taken from their lines.

@@ -18,8 +18,8 @@ pub(super) fn read(text: &str) -> Result<Vec<Field<'_>>, Fault> {
     options.disallow_directives = true;
     options.flow_nesting_limit = MAX_DEPTH;
     options.block_nesting_limit = MAX_DEPTH;
-    let mut reader =
-        Reader { parser: Parser::new_from_str_with_options(text, options), text, nodes: 0 };
+    let parser = Parser::new_from_str_with_options(text, options);
+    let mut reader = Reader { parser, text, nodes: 0, anchor: None };
     loop {
         match reader.next()? {
             (Event::StreamStart | Event::DocumentStart(..), _) => {}
@@ -28,6 +28,13 @@ pub(super) fn read(text: &str) -> Result<Vec<Field<'_>>, Fault> {
                 let line = span.start.line();
                 let (value, _) = reader.node(event, span, 0)?;
                 reader.end()?;
+                // An anchor that nothing leads to is somebody's text.
+                if let Some(line) = reader.anchor {
+                    return Err(Fault::Invalid {
+                        line,
+                        what: "a value that begins with `&`".to_owned(),
+                    });
+                }
                 return match value {
                     Value::Map(fields) => Ok(fields),
                     Value::Scalar(_) | Value::List(_) | Value::Empty => Err(Fault::NotMap { line }),
@@ -41,6 +48,8 @@ struct Reader<'t> {
     parser: Parser<'t, granit_parser::StrInput<'t>>,
     text: &'t str,
     nodes: usize,
+    /// The line of the first anchor.
+    anchor: Option<usize>,
 }
 
 impl<'t> Reader<'t> {
@@ -78,6 +87,9 @@ impl<'t> Reader<'t> {
         }
         if depth > MAX_DEPTH {
             return Err(Fault::Unsafe { line, what: "values nested too deep" });
+        }
+        if event.anchor_id().is_some() {
+            self.anchor.get_or_insert(line);
         }
         match event {
             Event::Alias(_) => Err(Fault::Unsafe { line, what: "an alias" }),

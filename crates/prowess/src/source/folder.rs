@@ -5,6 +5,7 @@
 //! [`open_contained`] is the one place where that is decided for reading.
 
 use std::{
+    borrow::Cow,
     fs::File,
     io::{self, Read as _},
     os::fd::OwnedFd,
@@ -62,6 +63,25 @@ impl Folder {
             directory,
             limit: limits.max_document_size.max(limits.max_file_size),
         })
+    }
+
+    /// The paths that exist, with all links resolved.
+    pub(crate) fn real_paths(paths: &[PathBuf]) -> Arc<[PathBuf]> {
+        paths.iter().filter_map(|it| std::fs::canonicalize(it).ok()).collect()
+    }
+
+    /// Opens what somebody wants to have checked: a skill's folder, its file, or a folder of
+    /// skills. From a single skill links may lead to its neighbours as well.
+    pub(crate) fn open_any(path: &Path, limits: &Limits) -> io::Result<Self> {
+        let folder = match std::fs::metadata(path)?.is_file() {
+            true => path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new(".")),
+            false => path,
+        };
+        let mut names = std::fs::read_dir(folder)?.flatten().map(|it| it.file_name());
+        let is_skill = names.any(|it| it.eq_ignore_ascii_case("SKILL.md"));
+        let real = std::fs::canonicalize(folder)?;
+        let root = real.parent().filter(|_| is_skill).unwrap_or(&real).to_owned();
+        Self::open(Scope::Project, folder.to_owned(), Arc::from([root]), limits)
     }
 
     /// Opens a folder below this one; the real path comes with it when a link led there.
@@ -153,8 +173,11 @@ impl Folder {
             let is_folder = |it: &Entry| {
                 matches!(it.kind, FileType::Directory | FileType::Symlink | FileType::Unknown)
             };
-            let names = entries.names.iter().filter(|it| is_folder(it) && !is_skipped(&it.name));
-            return Ok(What::Folders(names.map(|it| folder.join(&*it.name)).collect()));
+            let folders = entries.names.iter().filter(|it| is_folder(it) && !is_skipped(&it.name));
+            let (named, nameless): (Vec<&Entry>, Vec<&Entry>) = folders.partition(|it| it.is_text);
+            findings
+                .extend(nameless.iter().map(|it| not_text(&joined(&self.path, folder, &it.name))));
+            return Ok(What::Folders(named.iter().map(|it| folder.join(&*it.name)).collect()));
         };
         let entry = entries.names.swap_remove(document);
         let path = joined(&self.path, folder, &entry.name);
@@ -262,7 +285,9 @@ struct Head {
 }
 
 struct Entry {
+    /// The name; with replacement characters where it is no text.
     name: Box<str>,
+    is_text: bool,
     kind: FileType,
 }
 
@@ -271,13 +296,14 @@ struct Entries {
     names: Vec<Entry>,
 }
 
-/// The entries of a directory. A name that is no UTF-8 is shown with replacement characters, and
-/// therefore never found again: such a file cannot be read, only reported.
+/// The entries of a directory.
 fn list(directory: OwnedFd) -> Result<Entries, Trouble> {
     let mut names = Vec::new();
     each_entry(&directory, |name, kind| {
         if !matches!(name, b"." | b"..") {
-            names.push(Entry { name: String::from_utf8_lossy(name).into(), kind });
+            let text = String::from_utf8_lossy(name);
+            let is_text = matches!(text, Cow::Borrowed(_));
+            names.push(Entry { name: text.into(), is_text, kind });
         }
     })?;
     Ok(Entries { directory, names })
@@ -330,15 +356,28 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn entries(&mut self, entries: &Entries, prefix: &str, depth: usize) {
         for entry in &entries.names {
-            if matches!(&*entry.name, ".git" | "node_modules") || self.resources.len() >= MAX_FILES
-            {
+            if matches!(&*entry.name, ".git" | "node_modules") {
                 continue;
+            }
+            if self.resources.len() == MAX_FILES {
+                self.findings.push(Finding::about(
+                    &rule::SKILL_TOO_MANY_FILES,
+                    Severity::Warning,
+                    self.skill,
+                    format!("the skill has more than {MAX_FILES} files; the others are left out"),
+                    "leave out what is not needed",
+                ));
+                return;
             }
             let path = if prefix.is_empty() {
                 entry.name.to_string()
             } else {
                 format!("{prefix}/{}", entry.name)
             };
+            if !entry.is_text {
+                self.findings.push(not_text(&self.skill.join(&path)));
+                continue;
+            }
             if let Err(trouble) = self.entry(&entries.directory, entry, &path, depth) {
                 self.findings.extend(finding(
                     &self.skill.join(&path),
@@ -533,6 +572,17 @@ fn open_real(path: &Path) -> io::Result<OwnedFd> {
         }
     }
     Ok(rustix::fs::open(path, flags, Mode::empty())?)
+}
+
+/// The finding about an entry whose name is no text, so that nobody could ask for it.
+fn not_text(path: &Path) -> Finding {
+    Finding::about(
+        &rule::FILE_UNREADABLE,
+        Severity::Error,
+        path,
+        "the name of this entry is not valid UTF-8; it is left out".to_owned(),
+        "rename it",
+    )
 }
 
 /// The finding about an entry that was not taken; `unreadable` is the rule for a plain refusal.

@@ -68,10 +68,14 @@ pub(super) fn rules(
 
 fn exists(found: &Found, path: &str) -> bool {
     let folder = format!("{path}/");
-    let skill = found.path.file_name().is_some_and(|it| it.to_string_lossy() == *path);
-    skill
+    is_document(found, path)
         || path.is_empty()
         || found.resources.iter().any(|it| *it.path == *path || it.path.starts_with(&folder))
+}
+
+/// Whether a path is that of the `SKILL.md`.
+fn is_document(found: &Found, path: &str) -> bool {
+    found.path.file_name().is_some_and(|it| it.to_string_lossy() == *path)
 }
 
 /// References that lead to further references, which a model may not follow.
@@ -90,8 +94,8 @@ fn chains(source: &dyn Source, found: &Found, linked: &BTreeSet<String>, report:
                 format!("{folder}/{}", link.target)
             };
             let target = normal(&joined)?;
-            (target.ends_with(".md") && !linked.contains(&target) && exists(found, &target))
-                .then_some(target)
+            let further = target.ends_with(".md") && !is_document(found, &target);
+            (further && !linked.contains(&target) && exists(found, &target)).then_some(target)
         });
         if let Some(target) = deeper {
             let message =
@@ -168,31 +172,25 @@ fn normal(path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
+/// How long the target of a link may be.
+const MAX_TARGET: usize = 256;
+
 /// The Markdown links of a text that lead to files, those in code left out.
 fn links(text: &str) -> impl Iterator<Item = Link<'_>> {
     prose(text).flat_map(|(line, content)| {
-        let mut links = Vec::new();
-        let mut in_code = false;
-        let mut at = 0;
-        let bytes = content.as_bytes();
-        while at < bytes.len() {
-            if bytes[at] == b'`' {
-                in_code = !in_code;
-            } else if !in_code
-                && content[at..].is_char_boundary(0)
-                && bytes[at..].starts_with(b"](")
-            {
-                let start = at + 2;
-                let rest = &content[start..];
-                let end = rest.find([')', ' ', '#']).unwrap_or(rest.len());
-                let target = rest[..end].trim_matches(['<', '>']);
-                if is_file(target) {
-                    links.push(Link { target, line, column: start });
-                }
-            }
-            at += 1;
-        }
-        links
+        let starts = content.match_indices("](").map(|it| it.0 + 2);
+        let (mut counted, mut ticks) = (0, 0);
+        starts.filter_map(move |column| {
+            // An odd number of backticks before it: the link stands in code.
+            ticks +=
+                content.bytes().take(column).skip(counted).filter(|byte| *byte == b'`').count();
+            counted = column;
+            let rest = &content[column..];
+            let window = rest.as_bytes().iter().take(MAX_TARGET);
+            let length = window.take_while(|byte| !matches!(byte, b')' | b' ' | b'#')).count();
+            let target = rest.get(..length)?.trim_matches(['<', '>']);
+            (is_file(target) && ticks % 2 == 0).then_some(Link { target, line, column })
+        })
     })
 }
 

@@ -2,7 +2,7 @@
 
 use prowess_frontmatter::{Field, Kind, Style, Value};
 
-use super::name;
+use super::{hidden, name};
 use crate::{
     finding::{At, Report},
     parse::Reading,
@@ -16,8 +16,6 @@ const SPECIFIED: &[&str] =
 /// Fields that single clients have added, and who reads them.
 const VENDOR: &[(&str, &str)] = &[
     ("agent", "Claude Code"),
-    ("allowed_tools", "a few clients"),
-    ("allowedTools", "a few clients"),
     ("argument-hint", "Claude Code and VS Code"),
     ("author", "catalogs"),
     ("context", "Claude Code and VS Code"),
@@ -41,6 +39,14 @@ const VENDOR: &[(&str, &str)] = &[
     ("when_to_use", "Claude Code"),
 ];
 
+/// Spellings that are seen, and what they are meant as.
+const MISSPELT: &[(&str, &str)] = &[
+    ("allowedTools", "allowed-tools"),
+    ("allowed_tools", "allowed-tools"),
+    ("user-invokable", "user-invocable"),
+    ("when-to-use", "when_to_use"),
+];
+
 const MAX_DESCRIPTION: usize = 1024;
 const MAX_COMPATIBILITY: usize = 500;
 /// The shortest that a client cuts a description to in its list.
@@ -58,6 +64,7 @@ pub(crate) fn at_load(reading: &Reading<'_>, manifest: &Manifest, report: &mut R
     if manifest.description.len() > MAX_DESCRIPTION {
         description(&manifest.description, at("description"), report);
     }
+    hidden::description(&manifest.description, || at("description"), report);
 }
 
 /// Every rule about fields; `folder` is the name of the folder where it is known.
@@ -77,7 +84,8 @@ pub(crate) fn fields(
         let at = reading.at(field);
         match &*field.key {
             "name" => {
-                if let Some(text) = text(field) {
+                // A name with control characters has left the skill out already.
+                if let Some(text) = text(field).filter(|it| !it.contains(char::is_control)) {
                     name::rules(text.trim(), folder, at, report);
                 }
                 comment(reading, field, report);
@@ -117,8 +125,13 @@ fn text<'f>(field: &'f Field<'_>) -> Option<&'f str> {
 }
 
 fn unknown(reading: &Reading<'_>, fields: &[Field<'_>], report: &mut Report) {
-    let others: Vec<&Field<'_>> =
-        fields.iter().filter(|it| !SPECIFIED.contains(&&*it.key)).collect();
+    let mut others: Vec<&Field<'_>> = Vec::new();
+    for field in fields {
+        let known = SPECIFIED.contains(&&*field.key) || others.iter().any(|it| it.key == field.key);
+        if !known {
+            others.push(field);
+        }
+    }
     if report.profile == Profile::Reference {
         let Some(first) = others.first() else { return };
         let mut names: Vec<&str> = others.iter().map(|it| &*it.key).collect();
@@ -135,6 +148,16 @@ fn unknown(reading: &Reading<'_>, fields: &[Field<'_>], report: &mut Report) {
     }
     for field in others {
         let at = At::line(reading.line(field));
+        if let Some((wrong, right)) = MISSPELT.iter().find(|it| it.0 == field.key) {
+            let message = || format!("`{wrong}` is a misspelling of `{right}`");
+            report.note(
+                &rule::UNKNOWN_FIELD,
+                at,
+                message,
+                "correct it: most clients read only the other",
+            );
+            continue;
+        }
         match VENDOR.iter().find(|it| it.0 == field.key) {
             Some((key, clients)) => report.note(
                 &rule::VENDOR_FIELD,
@@ -293,7 +316,12 @@ fn placeholder(
     report: &mut Report,
 ) {
     for (key, text) in [("name", &manifest.name), ("description", &manifest.description)] {
-        let left = text.contains("{{") || text.contains("TODO") || text.starts_with('[');
+        let whole = |open, close| text.starts_with(open) && text.ends_with(close);
+        let left = whole("{{", "}}")
+            || whole("[", "]")
+            || text.starts_with("TODO")
+            || text.contains("TODO:")
+            || text.contains("[TODO");
         let field = fields.iter().find(|it| it.key == key).filter(|_| left);
         if let Some(field) = field {
             report.note(

@@ -62,7 +62,7 @@ pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Repor
             "rename the folder or the skill: most clients go by one of them",
         );
     }
-    if !normal.is_ascii() {
+    if !name.is_ascii() {
         let message = || {
             format!("the name `{normal}` has characters beyond ASCII, which most clients refuse")
         };
