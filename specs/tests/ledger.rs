@@ -4,9 +4,9 @@ use std::{collections::BTreeSet, env, fs, path::Path, process::Command};
 
 /// How many requirements each of the sources has, numbered from 1.
 const SOURCES: [(&str, usize); 5] = [("M", 37), ("A", 27), ("S", 47), ("P", 15), ("Q", 28)];
-/// The one requirement that has a word for a number.
+/// The one requirement that has a word for a number; it is not counted among the ids.
 const WORD: &str = "M-dep";
-const TOTAL: usize = 155;
+const TOTAL: usize = 154;
 
 #[test]
 fn every_scenario_has_a_test_and_every_id_is_proven_or_pending() {
@@ -20,7 +20,7 @@ fn every_scenario_has_a_test_and_every_id_is_proven_or_pending() {
     assert!(without_scenario.is_empty(), "tests without a scenario: {without_scenario:#?}");
 
     let known = known();
-    assert_eq!(known.len(), TOTAL);
+    assert_eq!(known.len(), TOTAL + 1);
     let proven: BTreeSet<String> = scenarios.into_iter().flat_map(|it| it.ids).collect();
     let pending = pending();
     let unknown: Vec<&String> = proven.union(&pending).filter(|it| !known.contains(*it)).collect();
@@ -30,7 +30,8 @@ fn every_scenario_has_a_test_and_every_id_is_proven_or_pending() {
     let neither: Vec<&String> =
         known.iter().filter(|it| !proven.contains(*it) && !pending.contains(*it)).collect();
     assert!(neither.is_empty(), "neither proven nor in pending.txt: {neither:?}");
-    println!("{} of {TOTAL} requirement ids are proven", proven.len());
+    let counted = proven.iter().filter(|it| *it != WORD).count();
+    println!("{counted} of {TOTAL} requirement ids are proven");
 }
 
 /// A scenario of a chapter: the path of its test, and what it proves.

@@ -272,7 +272,10 @@ pub(crate) fn block(
         let blank = spaces == line.text.len();
         if blank && indent.is_none_or(|indent| spaces <= indent) {
             widest_blank = widest_blank.max(if indent.is_none() { spaces } else { 0 });
-            content.push("");
+            // Blanks that end the text without a line end are no line.
+            if line.next > line.range().end {
+                content.push("");
+            }
         } else if blank || spaces > parent && indent.is_none_or(|indent| spaces >= indent) {
             let indent = *indent.get_or_insert(spaces);
             content.push(&line.text[indent..]);
