@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
-use prowess::{Directory, Library, Options};
+use prowess::{Directory, Library, Limits, Options, Resources};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
@@ -28,8 +28,7 @@ pub(crate) enum Work {
     Nothing,
     /// With so many threads.
     Floor(Floor, usize),
-    Load,
-    LoadAndDrop,
+    Load(Resources),
     /// The whole program, with these arguments and `--dir`.
     Program(&'static [&'static str]),
 }
@@ -45,14 +44,15 @@ pub(crate) const CASES: &[Case] = &[
     Case { name: "walk4k-2t", work: Work::Floor(Floor::Walk, 2) },
     Case { name: "text-1t", work: Work::Floor(Floor::Text, 1) },
     Case { name: "text-2t", work: Work::Floor(Floor::Text, 2) },
-    Case { name: "load", work: Work::Load },
-    Case { name: "load and drop", work: Work::LoadAndDrop },
+    Case { name: "load", work: Work::Load(Resources::AtOnce) },
+    Case { name: "load on demand", work: Work::Load(Resources::OnDemand) },
     Case { name: "prowess list --json", work: Work::Program(&["list", "--json"]) },
     Case { name: "prowess --version", work: Work::Program(&["--version"]) },
 ];
 
 /// Which of them are measured with cold caches.
-pub(crate) const COLD: &[&str] = &["probe4k-1t", "probe4k-2t", "probe4k-16t", "load"];
+pub(crate) const COLD: &[&str] =
+    &["probe4k-1t", "probe4k-2t", "probe4k-16t", "load", "load on demand"];
 
 /// What measuring a case once gave.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -97,16 +97,13 @@ pub(crate) fn inside(case: &Case, root: &Path) -> Result<Report> {
             report.found = found.files;
             report.kept = found.texts.iter().map(|it| it.len()).sum();
         }
-        Work::Load => {
-            let library = Library::load(&options)?;
+        Work::Load(resources) => {
+            let limits = Limits { resources, ..Limits::default() };
+            let library = Library::load(&Options { limits, ..options })?;
             start.stop(&mut report)?;
             report.found = library.all().count();
             report.left_out = library.left_out().len();
             report.findings = library.findings().len();
-        }
-        Work::LoadAndDrop => {
-            drop(Library::load(&options)?);
-            start.stop(&mut report)?;
         }
         Work::Program(_) => bail!("a whole program is measured from outside"),
     }

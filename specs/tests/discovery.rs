@@ -300,7 +300,7 @@ mod the_files_beside_skill_md_are_its_resources {
             .file("skills/one/data/blob", [0, 159, 146, 150]);
         let library = world.load();
         let skill = library.get("one").unwrap();
-        let [blob, table] = &*skill.resources else { panic!("{:?}", skill.resources) };
+        let [blob, table] = skill.resources() else { panic!("{:?}", skill.resources()) };
         assert_eq!((&*blob.path, blob.size, blob.is_text), ("data/blob", 4, false));
         assert_eq!((&*table.path, table.size, table.is_text), ("data/table", 11, true));
         assert_eq!(table.kind.as_str(), "asset");

@@ -484,11 +484,11 @@ mod whatever_has_a_type_is_typed {
         is::<Box<[Field<'static>]>>(&skill.manifest.metadata);
         is::<Option<Box<Dialect>>>(&skill.manifest.dialect);
         is::<Origin>(&skill.origin);
-        is::<Box<[Resource]>>(&skill.resources);
+        is::<&[Resource]>(&skill.resources());
         assert_eq!(skill.manifest.kind, Type::Script);
         assert_eq!(skill.manifest.status, Status::Active);
         assert_eq!(skill.origin.scope, Scope::Project);
-        assert_eq!(skill.resources[0].kind, Kind::Script);
+        assert_eq!(skill.resources()[0].kind, Kind::Script);
         assert_eq!(skill.instructions().unwrap(), "body\n");
     }
 

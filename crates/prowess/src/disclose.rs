@@ -69,7 +69,7 @@ pub fn disclose(skill: &Skill, level: Level) -> Result<Disclosure, ReadError> {
             brief(&mut text, &instructions);
         }
     }
-    Ok(Disclosure { level, tokens: estimate(&text), text, resources: skill.resources.to_vec() })
+    Ok(Disclosure { level, tokens: estimate(&text), text, resources: skill.resources().to_vec() })
 }
 
 /// The parameters, and the first paragraphs that fit; a cut is said.

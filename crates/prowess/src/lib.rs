@@ -43,7 +43,9 @@ pub use crate::{
     render::{render, render_definition},
     rule::{Profile, RULES, Rule},
     skill::{AllowedTools, Dialect, Kind, Manifest, Origin, Resource, Scope, Skill, Status, Type},
-    source::{Folder, Found, Limits, Memory, ReadError, Source, Visit, What, source_text},
+    source::{
+        Folder, Found, Limits, Memory, ReadError, Resources, Source, Visit, What, source_text,
+    },
     tokens::estimate,
     use_skill::{UseSkill, UsedSkill, use_skill},
     validate::{CheckError, Checked, check, check_source, check_text},

@@ -5,7 +5,7 @@ use std::{
     ffi::{OsStr, OsString},
     io,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use sha2::{Digest as _, Sha256};
@@ -16,7 +16,7 @@ use crate::{
     gather::gather,
     parse::{Reading, decode},
     rule::{self, Profile},
-    skill::{Manifest, Origin, Scope, Skill},
+    skill::{Home, Manifest, Origin, Scope, Skill},
     source::{Folder, Found, Limits, Source},
     validate::at_load,
 };
@@ -196,8 +196,12 @@ fn load(options: &Options) -> Result<Loaded, LoadError> {
     }
     let (sources, mut findings) = open(options);
     let visited: Vec<&dyn Source> = sources.iter().map(|it| &**it).collect();
+    let home = |source: &Arc<dyn Source>| {
+        Arc::new(Home { source: source.clone(), limits: options.limits })
+    };
+    let homes: Vec<Arc<Home>> = sources.iter().map(home).collect();
     let gathered = gather(&visited, &options.limits, |number, found| {
-        Made::new(number, &sources[number], found, options)
+        Made::new(number, &homes[number], found, options)
     });
     findings.extend(gathered.findings);
     let mut made = gathered.made;
@@ -264,7 +268,8 @@ struct Made {
 }
 
 impl Made {
-    fn new(number: usize, source: &Arc<dyn Source>, found: Found, options: &Options) -> Self {
+    fn new(number: usize, home: &Arc<Home>, found: Found, options: &Options) -> Self {
+        let source = &home.source;
         let Found { path, real, linked, head, size, modified, resources } = found;
         let (mut manifest, mut findings) = match read(&path, whole_characters(&head, size), options)
         {
@@ -275,7 +280,7 @@ impl Made {
             }
             read => read,
         };
-        let total = size + resources.iter().map(|it| it.size).sum::<u64>();
+        let total = size + resources.iter().flatten().map(|it| it.size).sum::<u64>();
         if total > options.limits.max_skill_size {
             manifest = None;
             findings.push(Finding::about(
@@ -296,9 +301,9 @@ impl Made {
             Arc::new(Skill {
                 manifest,
                 origin: Origin { scope: source.scope(), path: path.clone(), size, modified },
-                resources: resources.into_boxed_slice(),
+                resources: resources.map_or_else(OnceLock::new, |it| it.into_boxed_slice().into()),
                 hidden_by: None,
-                source: source.clone(),
+                home: home.clone(),
             })
         });
         Self { number, path, real, linked, scope: source.scope(), skill, findings }
@@ -360,11 +365,11 @@ fn hidden(skill: &Skill, winner: &Skill) -> Finding {
 /// now is told apart by its path.
 fn content(skill: &Skill) -> [u8; 32] {
     let mut digest = Sha256::new();
-    match skill.source.read(&skill.origin.path) {
+    match skill.home.source.read(&skill.origin.path) {
         Ok(bytes) => digest.update(bytes),
         Err(_) => digest.update(skill.origin.path.as_os_str().as_encoded_bytes()),
     }
-    for resource in &skill.resources {
+    for resource in skill.resources() {
         digest.update(resource.path.as_bytes());
         digest.update(resource.size.to_le_bytes());
         if let Ok(bytes) = skill.read(&resource.path) {

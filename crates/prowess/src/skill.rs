@@ -3,13 +3,13 @@
 use std::{
     fmt,
     path::Path,
-    sync::{Arc, LazyLock},
+    sync::{Arc, LazyLock, OnceLock},
     time::SystemTime,
 };
 
 use prowess_frontmatter::{Field, Value};
 
-use crate::source::{ReadError, Source};
+use crate::source::{Limits, ReadError, Source};
 
 /// A skill of a library. Its instructions stay where they are until they are asked for.
 #[derive(Debug, Clone)]
@@ -18,11 +18,17 @@ pub struct Skill {
     pub manifest: Manifest,
     /// Where it came from.
     pub origin: Origin,
-    /// The other files of its folder.
-    pub resources: Box<[Resource]>,
     /// The path of the skill that is taken when this one's name is asked for.
     pub hidden_by: Option<Arc<Path>>,
+    pub(crate) resources: OnceLock<Box<[Resource]>>,
+    pub(crate) home: Arc<Home>,
+}
+
+/// What a skill is read from, and how much of it.
+#[derive(Debug)]
+pub(crate) struct Home {
     pub(crate) source: Arc<dyn Source>,
+    pub(crate) limits: Limits,
 }
 
 /// The frontmatter of a skill, typed. A field that is not there is empty.
@@ -177,7 +183,7 @@ pub enum Kind {
 impl Skill {
     /// Reads the instructions as they are now, also when the file has changed since it was loaded.
     pub fn instructions(&self) -> Result<String, ReadError> {
-        let bytes = self.source.read(&self.origin.path)?;
+        let bytes = self.home.source.read(&self.origin.path)?;
         let text = crate::parse::decode(&bytes).text;
         let document = prowess_frontmatter::split(&text);
         Ok(document.body.text.trim_start_matches(['\n', '\r']).to_owned())
@@ -185,20 +191,27 @@ impl Skill {
 
     /// Reads the whole `SKILL.md` as it is now.
     pub fn text(&self) -> Result<String, ReadError> {
-        let bytes = self.source.read(&self.origin.path)?;
+        let bytes = self.home.source.read(&self.origin.path)?;
         Ok(crate::parse::decode(&bytes).text.into_owned())
+    }
+
+    /// The other files of its folder, sorted by path.
+    pub fn resources(&self) -> &[Resource] {
+        let Home { source, limits } = &*self.home;
+        self.resources
+            .get_or_init(|| source.resources(&self.origin.path, limits).into_boxed_slice())
     }
 
     /// Reads one resource; only what is listed in `resources` can be read.
     pub fn read(&self, resource: &str) -> Result<Vec<u8>, ReadError> {
         let wanted = resource.strip_prefix("./").unwrap_or(resource);
-        let Some(known) = self.resources.iter().find(|it| &*it.path == wanted) else {
+        let Some(known) = self.resources().iter().find(|it| &*it.path == wanted) else {
             return Err(ReadError::NoSuchResource {
                 skill: self.manifest.name.to_string(),
                 resource: resource.to_owned(),
             });
         };
-        self.source.read_beside(&self.origin.path, &known.path)
+        self.home.source.read_beside(&self.origin.path, &known.path)
     }
 
     /// The folder of the skill.

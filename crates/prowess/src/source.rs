@@ -1,6 +1,9 @@
 //! Places that hold skills. Nothing else in this crate opens a file.
 
 mod folder;
+mod walk;
+mod open;
+mod trouble;
 mod memory;
 
 use std::{
@@ -28,6 +31,9 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// Looks at one folder; the empty path is the source itself.
     fn visit(&self, folder: &Path, limits: &Limits) -> Visit;
 
+    /// Lists the resources of the skill at `path`, for whoever did not want them at once.
+    fn resources(&self, path: &Path, limits: &Limits) -> Vec<Resource>;
+
     /// Reads a whole `SKILL.md` that `visit` has found.
     fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError>;
 
@@ -37,7 +43,7 @@ pub trait Source: Send + Sync + fmt::Debug {
 
 /// Reads a text that a finding is about, as far as it can be read and is not too long to show.
 pub fn source_text(path: &Path) -> Option<String> {
-    let bytes = folder::read_for_display(path)?;
+    let bytes = open::read_for_display(path)?;
     Some(crate::parse::decode(&bytes).text.into_owned())
 }
 
@@ -52,6 +58,18 @@ pub struct Limits {
     pub max_document_size: u64,
     /// How many folders deep skills may lie below a directory.
     pub depth: usize,
+    /// When the files beside a `SKILL.md` are listed.
+    pub resources: Resources,
+}
+
+/// When the files beside a `SKILL.md` are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Resources {
+    /// With the skill, so that one that is too large is left out.
+    #[default]
+    AtOnce,
+    /// When somebody asks for them. Loading takes half the time, and no skill is too large.
+    OnDemand,
 }
 
 impl Default for Limits {
@@ -61,6 +79,7 @@ impl Default for Limits {
             max_skill_size: 500 * 1024,
             max_document_size: 1024 * 1024,
             depth: 1,
+            resources: Resources::default(),
         }
     }
 }
@@ -109,8 +128,8 @@ pub struct Found {
     pub size: u64,
     /// When it was changed last, where that is known.
     pub modified: Option<SystemTime>,
-    /// The other files of the folder.
-    pub resources: Vec<Resource>,
+    /// The other files of the folder, if they were to be listed.
+    pub resources: Option<Vec<Resource>>,
 }
 
 /// Something could not be read.

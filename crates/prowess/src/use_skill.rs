@@ -55,6 +55,6 @@ fn found(skill: &Skill) -> Result<UsedSkill, ReadError> {
         name: skill.manifest.name.to_string(),
         folder: skill.folder().display().to_string(),
         instructions: skill.instructions()?,
-        resources: skill.resources.iter().map(|it| it.path.to_string()).collect(),
+        resources: skill.resources().iter().map(|it| it.path.to_string()).collect(),
     })
 }

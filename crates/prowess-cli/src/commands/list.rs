@@ -49,7 +49,7 @@ fn skill_json(skill: &Skill) -> Json {
         "scope": skill.origin.scope.as_str(),
         "path": skill.origin.path.to_string_lossy(),
         "tags": manifest.tags,
-        "resources": skill.resources.iter().map(resource_json).collect::<Vec<_>>(),
+        "resources": skill.resources().iter().map(resource_json).collect::<Vec<_>>(),
         "hidden_by": skill.hidden_by.as_ref().map(|it| it.to_string_lossy()),
     })
 }

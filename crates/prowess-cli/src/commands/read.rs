@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         Ok(bytes) => printer.raw(&bytes)?,
         Err(error @ ReadError::NoSuchResource { .. }) => {
             printer.fault(&error.to_string());
-            let paths = skill.resources.iter().map(|it| &*it.path);
+            let paths = skill.resources().iter().map(|it| &*it.path);
             match nearest(&args.resource, paths) {
                 Some(near) => printer.hint(&format!("did you mean `{near}`?")),
                 None => printer.hint(&format!("`prowess show {}` lists its files", args.name)),

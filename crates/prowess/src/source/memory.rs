@@ -33,6 +33,31 @@ impl Memory {
         Self { scope, name: name.into(), files }
     }
 
+    /// The files of a folder but for its `SKILL.md`.
+    fn beside(&self, folder: &Path, limits: &Limits, findings: &mut Vec<Finding>) -> Vec<Resource> {
+        let mut resources = Vec::new();
+        for (file, bytes) in &self.files {
+            let Ok(inside) = file.strip_prefix(folder) else { continue };
+            let inside = inside.to_string_lossy();
+            let size = bytes.len() as u64;
+            if inside == "SKILL.md" {
+                continue;
+            }
+            if size > limits.max_file_size {
+                findings.push(too_large(&self.name.join(file), size, limits));
+                continue;
+            }
+            resources.push(Resource {
+                kind: Kind::of(&inside),
+                is_text: str::from_utf8(bytes).is_ok(),
+                path: inside.into(),
+                size,
+                modified: None,
+            });
+        }
+        resources
+    }
+
     fn bytes(&self, path: &Path) -> Result<&'static [u8], ReadError> {
         let known = path.strip_prefix(&self.name).ok().and_then(|it| self.files.get(it));
         known.copied().ok_or_else(|| ReadError::Io {
@@ -61,26 +86,7 @@ impl Source for Memory {
         };
         let path: Arc<Path> = self.name.join(folder).join("SKILL.md").into();
         let mut findings = Vec::new();
-        let mut resources = Vec::new();
-        for (file, bytes) in &self.files {
-            let Ok(inside) = file.strip_prefix(folder) else { continue };
-            let inside = inside.to_string_lossy();
-            let size = bytes.len() as u64;
-            if inside == "SKILL.md" {
-                continue;
-            }
-            if size > limits.max_file_size {
-                findings.push(too_large(&self.name.join(file), size, limits));
-                continue;
-            }
-            resources.push(Resource {
-                kind: Kind::of(&inside),
-                is_text: str::from_utf8(bytes).is_ok(),
-                path: inside.into(),
-                size,
-                modified: None,
-            });
-        }
+        let resources = self.beside(folder, limits, &mut findings);
         let found = Found {
             real: path.clone(),
             path,
@@ -88,9 +94,14 @@ impl Source for Memory {
             head: head.to_vec(),
             size: head.len() as u64,
             modified: None,
-            resources,
+            resources: Some(resources),
         };
         Visit { what: What::Skill(Box::new(found)), linked: false, findings }
+    }
+
+    fn resources(&self, path: &Path, limits: &Limits) -> Vec<Resource> {
+        let folder = path.strip_prefix(&self.name).ok().and_then(Path::parent);
+        folder.map_or_else(Vec::new, |it| self.beside(it, limits, &mut Vec::new()))
     }
 
     fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError> {

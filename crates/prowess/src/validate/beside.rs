@@ -9,6 +9,7 @@ use crate::{
     finding::{At, Report},
     parse::Reading,
     rule,
+    skill::Resource,
     source::{Found, Limits, Source},
 };
 
@@ -23,7 +24,7 @@ pub(super) fn rules(
     limits: &Limits,
     report: &mut Report,
 ) {
-    let total = found.size + found.resources.iter().map(|it| it.size).sum::<u64>();
+    let total = found.size + resources(found).map(|it| it.size).sum::<u64>();
     if total > limits.max_skill_size {
         let message = format!("the skill has {total} bytes, more than {}", limits.max_skill_size);
         report.note(
@@ -33,7 +34,7 @@ pub(super) fn rules(
             "make it smaller, or raise `max_skill_size`",
         );
     }
-    let files = found.resources.len() + 1;
+    let files = resources(found).count() + 1;
     if files > MAX_FILES || total > MAX_BYTES {
         let message = || {
             format!(
@@ -66,11 +67,15 @@ pub(super) fn rules(
     evals(source, found, report);
 }
 
+fn resources(found: &Found) -> impl Iterator<Item = &Resource> {
+    found.resources.iter().flatten()
+}
+
 fn exists(found: &Found, path: &str) -> bool {
     let folder = format!("{path}/");
     is_document(found, path)
         || path.is_empty()
-        || found.resources.iter().any(|it| *it.path == *path || it.path.starts_with(&folder))
+        || resources(found).any(|it| *it.path == *path || it.path.starts_with(&folder))
 }
 
 /// Whether a path is that of the `SKILL.md`.
@@ -112,7 +117,7 @@ fn chains(source: &dyn Source, found: &Found, linked: &BTreeSet<String>, report:
 
 /// `evals/evals.json` in either of the spellings that are in use.
 fn evals(source: &dyn Source, found: &Found, report: &mut Report) {
-    let known = found.resources.iter().any(|it| &*it.path == "evals/evals.json");
+    let known = resources(found).any(|it| &*it.path == "evals/evals.json");
     let Some(bytes) =
         known.then(|| source.read_beside(&found.path, "evals/evals.json").ok()).flatten()
     else {
