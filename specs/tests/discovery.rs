@@ -9,8 +9,8 @@ use std::{
 };
 
 use prowess::{
-    AllowedTools, Directory, Keeper, Library, Limits, Memory, Options, ReadError, Scope, Source,
-    Visit,
+    AllowedTools, Directory, Keeper, Library, Limits, Memory, Options, ReadError, Resource,
+    Resources, Scope, Source, Visit,
 };
 use serde_json::json;
 
@@ -602,6 +602,10 @@ mod bodies_stay_on_disk_until_they_are_asked_for {
             self.memory.visit(folder, limits)
         }
 
+        fn resources(&self, path: &Path, limits: &Limits) -> Vec<Resource> {
+            self.memory.resources(path, limits)
+        }
+
         fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError> {
             self.reads.fetch_add(1, Ordering::Relaxed);
             self.memory.read(path)
@@ -628,6 +632,18 @@ mod bodies_stay_on_disk_until_they_are_asked_for {
         assert_eq!(source.reads.load(Ordering::Relaxed), 0);
         assert_eq!(library.get("two").unwrap().instructions().unwrap(), "body of two\n");
         assert_eq!(source.reads.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn resources_wait_as_well_when_they_are_wanted_on_demand() {
+        let world = World::new().skill("one", "a").file("skills/one/notes.md", "notes");
+        let limits = Limits { resources: Resources::OnDemand, ..Limits::default() };
+        let library = Library::load(&Options { limits, ..world.options() }).unwrap();
+        world.write("skills/one/later.md", "written after loading");
+        let skill = library.get("one").unwrap();
+        let paths: Vec<&str> = skill.resources().iter().map(|it| &*it.path).collect();
+        assert_eq!(paths, ["later.md", "notes.md"]);
+        assert_eq!(skill.read("notes.md").unwrap(), b"notes");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use prowess::{
     AllowedTools, Definition, Dialect, Directory, Kind, Library, Limits, Manifest, Options, Origin,
-    Profile, Resource, Scope, Skill, Source, Status, Step, Type, UseSkill, UsedSkill,
+    Profile, Resource, Resources, Scope, Skill, Source, Status, Step, Type, UseSkill, UsedSkill,
     frontmatter::{self, Field, Value},
 };
 use serde_json::json;
@@ -468,9 +468,10 @@ mod whatever_has_a_type_is_typed {
         is::<Vec<String>>(&include);
         is::<Vec<String>>(&exclude);
         is::<Profile>(&profile);
-        let Limits { max_file_size, max_skill_size, max_document_size, depth } = limits;
+        let Limits { max_file_size, max_skill_size, max_document_size, depth, resources } = limits;
         assert_eq!((max_file_size, max_skill_size), (102_400, 512_000));
         assert_eq!((max_document_size, depth), (1_048_576, 1));
+        assert_eq!(resources, Resources::AtOnce);
     }
 
     #[test]
