@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
-use prowess::{Directory, Library, Limits, Options, Resources};
+use prowess::{Directory, Library, Listing, Options};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ pub(crate) enum Work {
     Nothing,
     /// With so many threads.
     Floor(Floor, usize),
-    Load(Resources),
+    Load(Listing),
     /// The whole program, with these arguments and `--dir`.
     Program(&'static [&'static str]),
 }
@@ -44,8 +44,8 @@ pub(crate) const CASES: &[Case] = &[
     Case { name: "walk4k-2t", work: Work::Floor(Floor::Walk, 2) },
     Case { name: "text-1t", work: Work::Floor(Floor::Text, 1) },
     Case { name: "text-2t", work: Work::Floor(Floor::Text, 2) },
-    Case { name: "load", work: Work::Load(Resources::AtOnce) },
-    Case { name: "load on demand", work: Work::Load(Resources::OnDemand) },
+    Case { name: "load", work: Work::Load(Listing::AtOnce) },
+    Case { name: "load on demand", work: Work::Load(Listing::OnDemand) },
     Case { name: "prowess list --json", work: Work::Program(&["list", "--json"]) },
     Case { name: "prowess --version", work: Work::Program(&["--version"]) },
 ];
@@ -98,8 +98,7 @@ pub(crate) fn inside(case: &Case, root: &Path) -> Result<Report> {
             report.kept = found.texts.iter().map(|it| it.len()).sum();
         }
         Work::Load(resources) => {
-            let limits = Limits { resources, ..Limits::default() };
-            let library = Library::load(&Options { limits, ..options })?;
+            let library = Library::load(&Options { resources, ..options })?;
             start.stop(&mut report)?;
             report.found = library.all().count();
             report.left_out = library.left_out().len();

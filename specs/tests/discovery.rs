@@ -9,8 +9,8 @@ use std::{
 };
 
 use prowess::{
-    AllowedTools, Directory, Keeper, Library, Limits, Memory, Options, ReadError, Resource,
-    Resources, Scope, Source, Visit,
+    AllowedTools, Directory, Finding, Keeper, Library, Limits, Listing, Memory, Options, ReadError,
+    Resource, Scope, Source, Visit,
 };
 use serde_json::json;
 
@@ -500,7 +500,8 @@ mod of_two_skills_of_one_name_the_nearer_is_taken {
         let world = World::new().skill("deploy", "Same").skill_in("copy", "deploy", "Same");
         for more in [&["--dir", "skills"], &["--dir", "copy"]] {
             let said = world.list_with(more);
-            assert_eq!((said.names(), said.rules()), (vec!["deploy"], vec![]));
+            assert_eq!(said.names(), ["deploy"]);
+            assert!(said.rules().iter().all(|it| *it == "same-content"), "{:?}", said.rules());
         }
         world.write("copy/deploy/extra.txt", "one file more");
         assert_eq!(world.list_with(&["--dir", "copy"]).names(), ["deploy", "deploy"]);
@@ -598,11 +599,11 @@ mod bodies_stay_on_disk_until_they_are_asked_for {
             self.memory.scope()
         }
 
-        fn visit(&self, folder: &Path, limits: &Limits) -> Visit {
-            self.memory.visit(folder, limits)
+        fn visit(&self, folder: &Path, limits: &Limits, listing: Listing) -> Visit {
+            self.memory.visit(folder, limits, listing)
         }
 
-        fn resources(&self, path: &Path, limits: &Limits) -> Vec<Resource> {
+        fn resources(&self, path: &Path, limits: &Limits) -> (Vec<Resource>, Vec<Finding>) {
             self.memory.resources(path, limits)
         }
 
@@ -637,8 +638,8 @@ mod bodies_stay_on_disk_until_they_are_asked_for {
     #[test]
     fn resources_wait_as_well_when_they_are_wanted_on_demand() {
         let world = World::new().skill("one", "a").file("skills/one/notes.md", "notes");
-        let limits = Limits { resources: Resources::OnDemand, ..Limits::default() };
-        let library = Library::load(&Options { limits, ..world.options() }).unwrap();
+        let options = Options { resources: Listing::OnDemand, ..world.options() };
+        let library = Library::load(&options).unwrap();
         world.write("skills/one/later.md", "written after loading");
         let skill = library.get("one").unwrap();
         let paths: Vec<&str> = skill.resources().iter().map(|it| &*it.path).collect();

@@ -1,8 +1,9 @@
 //! Reading, checking and writing a `SKILL.md`.
 
 use prowess::{
-    AllowedTools, Definition, Dialect, Directory, Kind, Library, Limits, Manifest, Options, Origin,
-    Profile, Resource, Resources, Scope, Skill, Source, Status, Step, Type, UseSkill, UsedSkill,
+    AllowedTools, Definition, Dialect, Directory, Kind, Library, Limits, Listing, Manifest,
+    Options, Origin, Profile, Resource, Scope, Skill, Source, Status, Step, Type, UseSkill,
+    UsedSkill,
     frontmatter::{self, Field, Value},
 };
 use serde_json::json;
@@ -459,8 +460,17 @@ mod whatever_has_a_type_is_typed {
 
     #[test]
     fn m_35_every_option_has_a_type() {
-        let Options { directories, sources, cwd, home, include, exclude, limits, profile } =
-            Options::default();
+        let Options {
+            directories,
+            sources,
+            cwd,
+            home,
+            include,
+            exclude,
+            limits,
+            resources,
+            profile,
+        } = Options::default();
         is::<Vec<Directory>>(&directories);
         is::<Vec<std::sync::Arc<dyn Source>>>(&sources);
         is::<Option<std::path::PathBuf>>(&cwd);
@@ -468,10 +478,10 @@ mod whatever_has_a_type_is_typed {
         is::<Vec<String>>(&include);
         is::<Vec<String>>(&exclude);
         is::<Profile>(&profile);
-        let Limits { max_file_size, max_skill_size, max_document_size, depth, resources } = limits;
+        let Limits { max_file_size, max_skill_size, max_document_size, depth } = limits;
         assert_eq!((max_file_size, max_skill_size), (102_400, 512_000));
         assert_eq!((max_document_size, depth), (1_048_576, 1));
-        assert_eq!(resources, Resources::AtOnce);
+        assert_eq!(resources, Listing::AtOnce);
     }
 
     #[test]

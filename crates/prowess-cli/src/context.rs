@@ -3,7 +3,7 @@
 use std::env;
 
 use anyhow::{Result, bail};
-use prowess::{Directory, Library, Limits, Options, PRESETS, Skill, bundled, preset};
+use prowess::{Directory, Library, Limits, Listing, Options, PRESETS, Skill, bundled, preset};
 
 use crate::{arguments::Global, printer::Printer, safe::nearest};
 
@@ -22,7 +22,10 @@ pub(crate) fn options(global: &Global) -> Result<Options> {
     for name in &global.preset {
         let Some(preset) = preset(name) else {
             let names: Vec<&str> = PRESETS.iter().map(|it| it.name).collect();
-            bail!("there is no preset `{name}`: {}", names.join(", "));
+            match nearest(name, names.iter().copied()) {
+                Some(near) => bail!("there is no preset `{name}`; did you mean `{near}`?"),
+                None => bail!("there is no preset `{name}`, only {}", names.join(", ")),
+            }
         };
         directories.extend(preset.directories());
     }
@@ -35,6 +38,7 @@ pub(crate) fn options(global: &Global) -> Result<Options> {
         include: global.include.clone(),
         exclude: global.exclude.clone(),
         limits: limits(global),
+        resources: Listing::default(),
         profile: global.profile.into(),
     })
 }

@@ -20,6 +20,8 @@ enum Status {
     Well,
     /// The skill or what was typed is at fault.
     AtFault,
+    /// We could not do it, and have said why.
+    Unable,
 }
 
 fn main() -> ExitCode {
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
     }) {
         Ok(Status::Well) => ExitCode::SUCCESS,
         Ok(Status::AtFault) => ExitCode::from(1),
+        Ok(Status::Unable) => ExitCode::from(2),
         // Whoever read our output has enough of it.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

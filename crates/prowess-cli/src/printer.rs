@@ -30,6 +30,7 @@ pub(crate) struct Printer {
     quiet: bool,
     pub(crate) verbose: bool,
     pub(crate) json: bool,
+    pub(crate) is_terminal: bool,
     /// How wide the terminal is; nothing when the output is not one, and then nothing is cut.
     pub(crate) width: Option<usize>,
     pub(crate) colored: bool,
@@ -44,7 +45,8 @@ impl Printer {
         };
         let (stdout, stderr) = (io::stdout(), io::stderr());
         let (colored, err_colored) = (colored(stdout.is_terminal()), colored(stderr.is_terminal()));
-        let width = stdout.is_terminal().then(terminal_size::terminal_size).flatten();
+        let is_terminal = stdout.is_terminal();
+        let width = is_terminal.then(terminal_size::terminal_size).flatten();
         Self {
             out: BufWriter::with_capacity(1 << 16, stdout),
             err: stderr,
@@ -52,6 +54,7 @@ impl Printer {
             quiet: global.quiet,
             verbose: global.verbose,
             json: global.json,
+            is_terminal,
             width: width.map(|it| usize::from(it.0.0).max(20)),
             colored,
         }
@@ -81,6 +84,11 @@ impl Printer {
     pub(crate) fn document(&mut self, json: &Json) -> Result<()> {
         let text = serde_json::to_string_pretty(json)?;
         self.line(safe::json(&text))
+    }
+
+    /// Prints text of several lines, made safe.
+    pub(crate) fn text(&mut self, text: &str) -> Result<()> {
+        self.line(safe::lines(text).trim_end())
     }
 
     pub(crate) fn flush(&mut self) -> Result<()> {
@@ -114,6 +122,9 @@ impl Printer {
 
     /// Says in one line what was found, on stderr.
     pub(crate) fn finding(&mut self, finding: &Finding) {
+        if self.quiet {
+            return;
+        }
         let (style, label) = match finding.severity {
             Severity::Error => (ERROR, "error"),
             Severity::Warning => (WARNING, "warning"),
@@ -134,7 +145,8 @@ impl Printer {
     fn say(&mut self, style: Style, label: &str, text: &str) {
         // Whoever closed stderr does not want to know.
         let label = painted(label, style, self.err_colored);
-        let _ = writeln!(self.err, "{label}: {}", safe::line(text));
+        // One write a line: others may write to the same terminal.
+        let _ = self.err.write_all(format!("{label}: {}\n", safe::line(text)).as_bytes());
     }
 }
 

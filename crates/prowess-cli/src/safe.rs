@@ -14,10 +14,10 @@ pub(crate) fn line(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// As [`line`], but line ends and tabs stay.
+/// As [`line`], but line ends and tabs stay, and so do the joiners that emoji and scripts need.
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| match c {
-        '\n' | '\t' => None,
+        '\n' | '\t' | '\u{200C}' | '\u{200D}' => None,
         c if is_hidden(c) => Some(format!("\\u{{{:x}}}", u32::from(c))),
         _ => None,
     })
@@ -92,6 +92,7 @@ fn distance(a: &str, b: &str, most: usize) -> usize {
 
 fn is_hidden(c: char) -> bool {
     c.is_control()
+        || matches!(c, '\u{AD}' | '\u{115F}' | '\u{1160}' | '\u{180E}' | '\u{3164}' | '\u{FFA0}')
         || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
         || ('\u{E0000}'..='\u{E007F}').contains(&c)
 }

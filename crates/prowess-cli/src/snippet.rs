@@ -5,10 +5,10 @@ use annotate_snippets::{
 };
 use prowess::{Finding, Severity};
 
-use crate::safe;
+use crate::{printer::Printer, safe};
 
-/// Renders a finding; `source` is the line that it is about, where there is one.
-pub(crate) fn render(finding: &Finding, source: Option<&str>, colored: bool) -> String {
+/// Renders a finding, with the line that it is about where there is one.
+pub(crate) fn render(finding: &Finding, printer: &Printer) -> String {
     let level = match finding.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -18,7 +18,7 @@ pub(crate) fn render(finding: &Finding, source: Option<&str>, colored: bool) -> 
     let message = safe::line(&finding.message).into_owned();
     let hint = safe::line(&finding.hint).into_owned();
     let title = level.primary_title(message).id(finding.rule.code);
-    let shown = source.map(|line| Shown::new(line, finding.columns));
+    let shown = finding.excerpt.as_deref().map(|line| Shown::new(line, finding.columns));
     let mut group = match (&shown, finding.line) {
         (Some(shown), Some(number)) => {
             let annotation = AnnotationKind::Primary.span(shown.start..shown.end);
@@ -33,8 +33,10 @@ pub(crate) fn render(finding: &Finding, source: Option<&str>, colored: bool) -> 
     if !hint.is_empty() {
         group = group.element(Level::HELP.message(hint));
     }
-    let renderer = if colored { Renderer::styled() } else { Renderer::plain() };
-    renderer.decor_style(DecorStyle::Ascii).render(&[group])
+    let renderer = if printer.colored { Renderer::styled() } else { Renderer::plain() };
+    // A long line is cut around what is meant, but never in a pipe.
+    let width = printer.width.unwrap_or(usize::MAX >> 1);
+    renderer.term_width(width).decor_style(DecorStyle::Ascii).render(&[group])
 }
 
 /// A line made safe, with the columns that are meant.
@@ -45,26 +47,14 @@ struct Shown {
 }
 
 impl Shown {
-    /// Long lines are cut: nobody reads a screen of one line.
-    const LONGEST: usize = 160;
-
     fn new(line: &str, columns: Option<(usize, usize)>) -> Self {
-        let (start, end) =
-            columns.unwrap_or((line.len() - line.trim_start().len(), line.trim_end().len()));
+        let margin = line.len() - line.trim_start().len();
+        let (start, end) = columns.unwrap_or((margin, line.trim_end().len()));
         let before = line.get(..start).unwrap_or("");
-        let meant = line.get(start..end).or_else(|| line.get(start..)).unwrap_or("");
-        let mut text = safe::line(before).into_owned();
-        let mut start = text.len();
-        text.push_str(&safe::line(meant));
-        let mut end = text.len();
-        text.push_str(&safe::line(line.get(before.len() + meant.len()..).unwrap_or("")));
-        if text.chars().count() > Self::LONGEST {
-            let cut = text.char_indices().nth(Self::LONGEST).map_or(text.len(), |it| it.0);
-            text.truncate(cut);
-            end = end.min(cut);
-            start = start.min(cut);
-            text.push('…');
-        }
-        Self { start, end, text }
+        let meant = line.get(before.len()..end).unwrap_or(&line[before.len()..]);
+        let behind = &line[before.len() + meant.len()..];
+        let (before, meant, behind) = (safe::line(before), safe::line(meant), safe::line(behind));
+        let (start, end) = (before.len(), before.len() + meant.len());
+        Self { text: format!("{before}{meant}{behind}"), start, end }
     }
 }

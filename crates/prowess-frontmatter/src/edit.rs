@@ -25,14 +25,21 @@ pub enum EditError {
     KeyTooLong,
 }
 
-impl Error for EditError {}
+impl Error for EditError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Unreadable(unsupported) => Some(unsupported),
+            Self::NoFrontmatter | Self::NoSuchKey | Self::KeyTaken | Self::KeyTooLong => None,
+        }
+    }
+}
 
 impl fmt::Display for EditError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoFrontmatter => f.write_str("the text has no frontmatter"),
-            Self::Unreadable(it) => {
-                write!(f, "the frontmatter cannot be edited: {} in line {}", it.what, it.line)
+            Self::Unreadable(_) => {
+                f.write_str("the frontmatter cannot be read, so it is not edited")
             }
             Self::NoSuchKey => f.write_str("there is no such key"),
             Self::KeyTaken => f.write_str("the key is there already"),
@@ -93,7 +100,10 @@ fn new_key(key: &str) -> Result<Cow<'_, str>, EditError> {
 }
 
 fn open(text: &str) -> Result<(Block<'_>, Vec<Field<'_>>), EditError> {
-    let block = split(text).frontmatter.ok_or(EditError::NoFrontmatter)?;
+    // A byte order mark stays where it is.
+    let text_start = if text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 };
+    let mut block = split(&text[text_start..]).frontmatter.ok_or(EditError::NoFrontmatter)?;
+    block.start += text_start;
     let fields = read(block.text).map_err(EditError::Unreadable)?;
     Ok((block, fields))
 }

@@ -3,7 +3,7 @@
 //! It would rather refuse than guess: whatever a YAML library might see differently is
 //! [`Unsupported`], never a value.
 
-use std::{borrow::Cow, ops::Range};
+use std::{borrow::Cow, error::Error, fmt, ops::Range};
 
 use crate::{
     scan,
@@ -13,6 +13,8 @@ use crate::{
 
 /// How deep collections may nest.
 const MAX_DEPTH: usize = 16;
+/// How many values there may be.
+const MAX_VALUES: usize = 2048;
 /// How long a key may be, in bytes; YAML itself stops at 1024 characters.
 pub(crate) const MAX_KEY: usize = 512;
 
@@ -25,9 +27,17 @@ pub struct Unsupported {
     pub what: &'static str,
 }
 
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in line {}", self.what, self.line)
+    }
+}
+
+impl Error for Unsupported {}
+
 /// Reads the fields of a frontmatter, in the order written and with duplicates kept.
 pub fn read(text: &str) -> Result<Vec<Field<'_>>, Unsupported> {
-    let mut reader = Reader { text, at: 0, line_end: 0, line: 1, end: 0, depth: 0 };
+    let mut reader = Reader { text, at: 0, line_end: 0, line: 1, end: 0, depth: 0, values: 0 };
     reader.begin_line(0);
     if let Some(what) = scan::forbidden(text) {
         return reader.refuse(what);
@@ -68,9 +78,15 @@ struct Reader<'a> {
     /// Where the last thing that was read ends, without blanks and comments behind it.
     end: usize,
     depth: usize,
+    values: usize,
 }
 
 impl<'a> Reader<'a> {
+    fn count(&mut self) -> Read<()> {
+        self.values += 1;
+        if self.values > MAX_VALUES { self.refuse("too many values") } else { Ok(()) }
+    }
+
     fn refuse<T>(&self, what: &'static str) -> Read<T> {
         Err(Unsupported { line: self.line, what })
     }
@@ -148,7 +164,8 @@ impl<'a> Reader<'a> {
 
     /// The fields whose keys stand at column `indent`.
     fn map(&mut self, indent: usize, mut entry: Entry) -> Read<Vec<Field<'a>>> {
-        let mut fields = Vec::new();
+        // Most frontmatters have fewer than eight fields, and growing costs more than room.
+        let mut fields = Vec::with_capacity(if indent == 0 { 8 } else { 4 });
         loop {
             if entry == Entry::LineStart {
                 match self.indent()? {
@@ -171,6 +188,7 @@ impl<'a> Reader<'a> {
             let (value, start) = self.value(indent, Holder::Key)?;
             let span = start.map_or(colon..colon, |start| start..self.end.max(start));
             fields.push(Field { key, value, line, key_span, span });
+            self.count()?;
         }
     }
 
@@ -294,6 +312,7 @@ impl<'a> Reader<'a> {
                 self.at -= indent;
                 return Ok(Value::List(items));
             }
+            self.count()?;
             let dash = self.at;
             self.at += 1;
             self.skip_blanks();
@@ -387,15 +406,12 @@ impl<'a> Reader<'a> {
 
     /// One line of a plain scalar, and whether a comment ended it.
     fn plain_line(&mut self) -> Read<(&'a str, bool)> {
-        let rest = self.rest();
-        let comment = scan::comment(rest);
-        let text = rest[..comment.unwrap_or(rest.len())].trim_end_matches([' ', '\t']);
-        if scan::key_colon(text).is_some() {
+        let Some(plain) = scan::plain(self.rest()) else {
             return self.refuse("a colon inside a value without quotes");
-        }
-        self.end = self.at + text.len();
+        };
+        self.end = self.at + plain.text.len();
         self.next_line();
-        Ok((text, comment.is_some()))
+        Ok((plain.text, plain.commented))
     }
 
     /// A block scalar: `|` or `>`, with its indicators.
@@ -440,6 +456,7 @@ impl<'a> Reader<'a> {
                 return Ok(Value::List(items));
             }
             items.push(self.flow(parent)?);
+            self.count()?;
             self.flow_blanks(parent)?;
             self.flow_separator(b']')?;
         }
@@ -474,6 +491,7 @@ impl<'a> Reader<'a> {
             };
             let span = start..start + self.text[start..self.at].trim_end().len();
             fields.push(Field { key: key.text, value, line, key_span, span });
+            self.count()?;
             self.flow_blanks(parent)?;
             self.flow_separator(b'}')?;
         }

@@ -48,6 +48,31 @@ pub(crate) fn key_colon(line: &str) -> Option<usize> {
     None
 }
 
+/// One line of a plain scalar.
+pub(crate) struct Plain<'a> {
+    pub(crate) text: &'a str,
+    /// Whether a comment ended it.
+    pub(crate) commented: bool,
+}
+
+/// The plain scalar that a line holds; nothing when a colon makes it a key.
+pub(crate) fn plain(line: &str) -> Option<Plain<'_>> {
+    let bytes = line.as_bytes();
+    let mut end = bytes.len();
+    for (at, byte) in bytes.iter().enumerate() {
+        if *byte == b':' && matches!(bytes.get(at + 1), None | Some(b' ' | b'\t')) {
+            return None;
+        }
+        if *byte == b'#' && at > 0 && matches!(bytes[at - 1], b' ' | b'\t') {
+            end = at;
+            break;
+        }
+    }
+    let text = line[..end].trim_end_matches([' ', '\t']);
+    // What ends with a colon before its comment is a key as well.
+    (!text.ends_with(':')).then_some(Plain { text, commented: end < bytes.len() })
+}
+
 /// Where a comment begins in a line: at a `#` behind a blank.
 pub(crate) fn comment(line: &str) -> Option<usize> {
     let bytes = line.as_bytes();

@@ -72,24 +72,25 @@ pub fn disclose(skill: &Skill, level: Level) -> Result<Disclosure, ReadError> {
     Ok(Disclosure { level, tokens: estimate(&text), text, resources: skill.resources().to_vec() })
 }
 
-/// The parameters, and the first paragraphs that fit; a cut is said.
+/// The parameters and the first instructions, as many lines as fit; a cut is said.
 fn brief(text: &mut String, instructions: &str) {
     let schema = parameters(instructions).ok().flatten();
     let properties = schema.as_ref().and_then(|it| it["properties"].as_object());
-    for (name, property) in properties.into_iter().flatten() {
+    let parameters = properties.into_iter().flatten().map(|(name, property)| {
         let kind = property["type"].as_str().unwrap_or("any");
         let about = property["description"].as_str().unwrap_or("");
-        text.push_str(&format!("\n- `{name}` ({kind}) {about}"));
-    }
+        format!("- `{name}` ({kind}) {about}")
+    });
     let mut used = 0;
-    for paragraph in instructions.split("\n\n") {
-        used += estimate(paragraph);
+    let lines = parameters.chain(instructions.lines().map(str::to_owned));
+    text.push('\n');
+    for line in lines {
+        used += estimate(&line).max(1);
         if used > BRIEF {
-            text.push_str("\n\n… (cut here; ask for the full skill)\n");
+            text.push_str("… (cut here; ask for the full skill)\n");
             return;
         }
-        text.push_str("\n\n");
-        text.push_str(paragraph.trim_end());
+        text.push_str(line.trim_end());
+        text.push('\n');
     }
-    text.push('\n');
 }

@@ -21,6 +21,8 @@ pub struct Finding {
     pub line: Option<usize>,
     /// The columns that it is about, counted in bytes from 0 within the line.
     pub columns: Option<(usize, usize)>,
+    /// The line itself, where a text was checked.
+    pub excerpt: Option<Box<str>>,
     /// What is so.
     pub message: String,
     /// What to do about it.
@@ -57,7 +59,7 @@ impl fmt::Display for Severity {
 
 impl Finding {
     /// Makes a finding about a whole file or directory.
-    pub(crate) fn about(
+    pub fn new(
         rule: &'static Rule,
         severity: Severity,
         path: &Path,
@@ -70,6 +72,7 @@ impl Finding {
             path: path.to_owned(),
             line: None,
             columns: None,
+            excerpt: None,
             message,
             hint: hint.into(),
         }
@@ -134,6 +137,7 @@ impl Report {
             path: PathBuf::new(),
             line,
             columns,
+            excerpt: None,
             message,
             hint,
         });

@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     finding::Finding,
-    source::{Found, Limits, MAX_DEPTH, Source, What},
+    source::{Found, Limits, Listing, MAX_DEPTH, Source, What},
 };
 
 /// How many threads look at folders on a cold disk, which answers many questions at once.
@@ -35,6 +35,7 @@ pub(crate) struct Gathered<T> {
 pub(crate) fn gather<T: Send>(
     sources: &[&dyn Source],
     limits: &Limits,
+    listing: Listing,
     make: impl Fn(usize, Found) -> T + Sync,
 ) -> Gathered<T> {
     let mut gathered = Gathered { made: Vec::new(), left_out: Vec::new(), findings: Vec::new() };
@@ -43,7 +44,7 @@ pub(crate) fn gather<T: Send>(
         .collect();
     while !places.is_empty() {
         let visited = parallel(&places, |place| {
-            let visit = sources[place.source].visit(&place.folder, limits);
+            let visit = sources[place.source].visit(&place.folder, limits, listing);
             let step = match visit.what {
                 What::Skill(found) => Step::Made(make(place.source, *found)),
                 What::Folders(folders) => {
@@ -113,7 +114,9 @@ fn parallel<I: Sync, T: Send>(items: &[I], map: impl Fn(&I) -> T + Sync) -> Vec<
         }
     };
     thread::scope(|scope| {
-        let handles: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        // Where the system refuses a thread, those that there are do its work.
+        let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+        let handles: Vec<_> = (1..threads).filter_map(start).collect();
         mapped.extend(work());
         for handle in handles {
             mapped.extend(handle.join().expect("a panic in a worker goes on in the caller"));

@@ -41,13 +41,11 @@ pub use crate::{
     library::{Library, LoadError, Options},
     parse::{Parsed, parse},
     render::{render, render_definition},
-    rule::{Profile, RULES, Rule},
+    rule::{Profile, RULES, Rule, rule},
     skill::{AllowedTools, Dialect, Kind, Manifest, Origin, Resource, Scope, Skill, Status, Type},
-    source::{
-        Folder, Found, Limits, Memory, ReadError, Resources, Source, Visit, What, source_text,
-    },
+    source::{Found, Limits, Listing, Memory, ReadError, Source, Visit, What},
     tokens::estimate,
     use_skill::{UseSkill, UsedSkill, use_skill},
-    validate::{CheckError, Checked, check, check_source, check_text},
+    validate::{CheckError, Checked, check, check_sources, check_text},
 };
 pub use prowess_frontmatter as frontmatter;

@@ -4,7 +4,7 @@ use std::{
     collections::HashSet,
     ffi::{OsStr, OsString},
     io,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
@@ -17,8 +17,8 @@ use crate::{
     parse::{Reading, decode},
     rule::{self, Profile},
     skill::{Home, Manifest, Origin, Scope, Skill},
-    source::{Folder, Found, Limits, Source},
-    validate::at_load,
+    source::{Folder, Found, Limits, Listing, Source, reason},
+    validate::{at_load, too_large},
 };
 
 /// What a library is loaded from, and how.
@@ -38,6 +38,8 @@ pub struct Options {
     pub exclude: Vec<String>,
     /// How much is taken in.
     pub limits: Limits,
+    /// When the files beside a `SKILL.md` are listed.
+    pub resources: Listing,
     /// The lenient profile takes a folder's name for a skill that has none.
     pub profile: Profile,
 }
@@ -63,34 +65,16 @@ pub enum LoadError {
 }
 
 impl Library {
-    /// Loads the skills of all directories and sources. Only frontmatter is read.
+    /// Loads the skills of all directories and sources. Only frontmatter is read, but for skills of
+    /// one name, which are compared.
     pub fn load(options: &Options) -> Result<Self, LoadError> {
-        let (skills, left_out, findings) = load(options)?;
-        Ok(Self::resolve(skills, left_out, findings, options.clone()))
+        load(options, None)
     }
 
-    /// Loads everything anew. A skill that can no longer be read stays as it was, with a finding.
+    /// Loads everything anew. A skill whose file can no longer be read as one stays as it was, with
+    /// a finding.
     pub fn reload(&self) -> Result<Self, LoadError> {
-        let (mut skills, left_out, mut findings) = load(&self.options)?;
-        for path in &left_out {
-            let Some(before) = self.skills.iter().find(|it| it.origin.path == *path) else {
-                continue;
-            };
-            findings.push(Finding::about(
-                &rule::KEPT_LAST_GOOD,
-                Severity::Error,
-                path,
-                format!(
-                    "the file can no longer be read as a skill; `{}` stays as it was",
-                    before.manifest.name
-                ),
-                "see the other finding about this file",
-            ));
-            let mut kept = before.clone();
-            Arc::make_mut(&mut kept).hidden_by = None;
-            skills.push(kept);
-        }
-        Ok(Self::resolve(skills, left_out, findings, self.options.clone()))
+        load(&self.options, Some(self))
     }
 
     /// Every skill, sorted by name, those that are hidden by another included.
@@ -103,14 +87,29 @@ impl Library {
         self.all().filter(|it| it.hidden_by.is_none())
     }
 
-    /// Finds a skill by its name, by `scope:name`, or by its path.
+    /// Finds a skill by `scope:name`, by its name, or by the path of its file or folder.
     pub fn get(&self, name: &str) -> Option<&Skill> {
-        let (scope, bare) = name.split_once(':').unwrap_or(("", name));
-        let path = Path::new(name);
-        let qualified = || self.named(bare).iter().find(|it| it.origin.scope.as_str() == scope);
-        let by_path =
-            || self.skills.iter().find(|it| &*it.origin.path == path || it.folder() == path);
-        self.named(name).first().or_else(qualified).or_else(by_path).map(|it| &**it)
+        let qualified = || {
+            let (scope, bare) = name.split_once(':')?;
+            self.named(bare).iter().find(|it| it.origin.scope.as_str() == scope)
+        };
+        let plain = plain(Path::new(name));
+        let by_path = || {
+            self.skills.iter().find(|it| {
+                self::plain(&it.origin.path) == plain || self::plain(it.folder()) == plain
+            })
+        };
+        qualified().or_else(|| self.named(name).first()).or_else(by_path).map(|it| &**it)
+    }
+
+    /// The shortest words by which [`get`](Self::get) finds just this skill.
+    pub fn address(&self, skill: &Skill) -> String {
+        let is_it =
+            |words: &str| self.get(words).is_some_and(|it| it.origin.path == skill.origin.path);
+        let name = skill.manifest.name.to_string();
+        let qualified = format!("{}:{name}", skill.origin.scope);
+        let short = [name, qualified].into_iter().find(|it| is_it(it));
+        short.unwrap_or_else(|| skill.origin.path.display().to_string())
     }
 
     /// The skills of one name, the one that is taken first.
@@ -122,8 +121,7 @@ impl Library {
 
     /// The skills that have a tag.
     pub fn tagged(&self, tag: &str) -> impl Iterator<Item = &Skill> {
-        self.skills()
-            .filter(move |it| it.manifest.tags.iter().any(|own| own.eq_ignore_ascii_case(tag)))
+        self.skills().filter(move |it| it.manifest.has_tag(tag))
     }
 
     /// What was noticed while loading: what was repaired, left out or hidden.
@@ -131,66 +129,24 @@ impl Library {
         &self.findings
     }
 
-    /// Decides which of the skills with the same name is taken.
-    fn resolve(
-        mut skills: Vec<Arc<Skill>>,
-        left_out: Vec<Arc<Path>>,
-        mut findings: Vec<Finding>,
-        options: Options,
-    ) -> Self {
-        let wanted = |name: &str, names: &[String]| names.iter().any(|it| it == name);
-        skills.retain(|it| {
-            let name = &*it.manifest.name;
-            (options.include.is_empty() || wanted(name, &options.include))
-                && !wanted(name, &options.exclude)
-        });
-        for name in &options.include {
-            if !skills.iter().any(|it| *it.manifest.name == **name) {
-                findings.push(Finding::about(
-                    &rule::INCLUDE_UNMATCHED,
-                    Severity::Warning,
-                    Path::new(""),
-                    format!("no skill is called `{name}`, which is to be included"),
-                    "check the spelling",
-                ));
-            }
-        }
-        // Those of one name come in order of precedence, and this sort keeps it.
-        skills.sort_by(|a, b| a.manifest.name.cmp(&b.manifest.name));
-        let mut resolved: Vec<Arc<Skill>> = Vec::with_capacity(skills.len());
-        for group in skills.chunk_by(|a, b| a.manifest.name == b.manifest.name) {
-            let [winner, others @ ..] = group else { continue };
-            resolved.push(winner.clone());
-            if others.is_empty() {
-                continue;
-            }
-            let mut contents = HashSet::from([content(winner)]);
-            for skill in others {
-                // A copy of the same skill is no second one.
-                if !contents.insert(content(skill)) {
-                    continue;
-                }
-                findings.push(hidden(skill, winner));
-                let mut skill = skill.clone();
-                Arc::make_mut(&mut skill).hidden_by = Some(winner.origin.path.clone());
-                resolved.push(skill);
-            }
-        }
-        findings.sort_by(|a, b| (a.path.as_os_str(), a.line).cmp(&(b.path.as_os_str(), b.line)));
-        Self { skills: resolved, findings, left_out, options }
-    }
-
     /// Where skills lie that could not be made one, each with a finding that says why.
     pub fn left_out(&self) -> &[Arc<Path>] {
         &self.left_out
     }
+
+    /// What the library was loaded from.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
 }
 
-type Loaded = (Vec<Arc<Skill>>, Vec<Arc<Path>>, Vec<Finding>);
+/// A path without the parts that say nothing.
+fn plain(path: &Path) -> PathBuf {
+    path.components().filter(|it| *it != Component::CurDir).collect()
+}
 
-/// The skills, those of one name in order of precedence, the paths of those left out, and what
-/// was noticed.
-fn load(options: &Options) -> Result<Loaded, LoadError> {
+/// Loads a library; `before` has the last good versions of skills that can no longer be read.
+fn load(options: &Options, before: Option<&Library>) -> Result<Library, LoadError> {
     if options.directories.is_empty() && options.sources.is_empty() {
         return Err(LoadError::NoDirectories);
     }
@@ -200,7 +156,7 @@ fn load(options: &Options) -> Result<Loaded, LoadError> {
         Arc::new(Home { source: source.clone(), limits: options.limits })
     };
     let homes: Vec<Arc<Home>> = sources.iter().map(home).collect();
-    let gathered = gather(&visited, &options.limits, |number, found| {
+    let gathered = gather(&visited, &options.limits, options.resources, |number, found| {
         Made::new(number, &homes[number], found, options)
     });
     findings.extend(gathered.findings);
@@ -209,20 +165,90 @@ fn load(options: &Options) -> Result<Loaded, LoadError> {
     if sources.len() > 1 || made.iter().any(|it| it.linked) {
         made.sort_unstable_by(|a, b| a.rank().cmp(&b.rank()));
         let mut seen: HashSet<OsString> = HashSet::with_capacity(made.len());
-        made.retain(|it| seen.insert(it.real.as_os_str().to_owned()));
+        made.retain(|it| {
+            it.real.as_ref().is_none_or(|real| seen.insert(real.as_os_str().to_owned()))
+        });
     }
-    made.sort_unstable_by(|a, b| (a.name(), a.rank()).cmp(&(b.name(), b.rank())));
-    let mut skills = Vec::with_capacity(made.len());
     let mut left_out: Vec<Arc<Path>> = gathered.left_out.into_iter().map(Arc::from).collect();
-    for it in made {
-        findings.extend(it.findings);
-        match it.skill {
-            Some(skill) => skills.push(skill),
-            None => left_out.push(it.path),
+    for it in &mut made {
+        findings.append(&mut it.findings);
+        if it.skill.is_none() {
+            left_out.push(it.path.clone());
+            it.skill = before.and_then(|before| kept(before, &it.path, &mut findings));
         }
     }
     left_out.sort();
-    Ok((skills, left_out, findings))
+    made.sort_unstable_by(|a, b| (a.name(), a.rank()).cmp(&(b.name(), b.rank())));
+    let skills = made.into_iter().filter_map(|it| it.skill).collect();
+    let skills = resolve(wanted(skills, options, &mut findings), &mut findings);
+    findings.sort_by(|a, b| (a.path.as_os_str(), a.line).cmp(&(b.path.as_os_str(), b.line)));
+    Ok(Library { skills, findings, left_out, options: options.clone() })
+}
+
+/// The last good version of a skill whose file can no longer be read as one.
+fn kept(before: &Library, path: &Path, findings: &mut Vec<Finding>) -> Option<Arc<Skill>> {
+    let mut skill = before.skills.iter().find(|it| &*it.origin.path == path)?.clone();
+    Arc::make_mut(&mut skill).hidden_by = None;
+    let message = format!(
+        "the file can no longer be read as a skill; `{}` stays as it was",
+        skill.manifest.name
+    );
+    let hint = "see the other finding about this file";
+    findings.push(Finding::new(&rule::KEPT_LAST_GOOD, Severity::Error, path, message, hint));
+    Some(skill)
+}
+
+/// The skills that are to be included and not excluded.
+fn wanted(
+    mut skills: Vec<Arc<Skill>>,
+    options: &Options,
+    findings: &mut Vec<Finding>,
+) -> Vec<Arc<Skill>> {
+    let among = |name: &str, names: &[String]| names.iter().any(|it| it == name);
+    for name in &options.include {
+        if !skills.iter().any(|it| *it.manifest.name == **name) {
+            let message = format!("no skill is called `{name}`, which is to be included");
+            let hint = "check the spelling";
+            findings.push(Finding::new(
+                &rule::INCLUDE_UNMATCHED,
+                Severity::Warning,
+                Path::new(""),
+                message,
+                hint,
+            ));
+        }
+    }
+    skills.retain(|it| {
+        let name = &*it.manifest.name;
+        (options.include.is_empty() || among(name, &options.include))
+            && !among(name, &options.exclude)
+    });
+    skills
+}
+
+/// Decides which of the skills with the same name is taken. They come sorted by name, those of one
+/// name in order of precedence.
+fn resolve(skills: Vec<Arc<Skill>>, findings: &mut Vec<Finding>) -> Vec<Arc<Skill>> {
+    let mut resolved: Vec<Arc<Skill>> = Vec::with_capacity(skills.len());
+    for group in skills.chunk_by(|a, b| a.manifest.name == b.manifest.name) {
+        let [winner, others @ ..] = group else { continue };
+        resolved.push(winner.clone());
+        if others.is_empty() {
+            continue;
+        }
+        let mut contents = HashSet::from([content(winner)]);
+        for skill in others {
+            let is_new = contents.insert(content(skill));
+            findings.push(hidden(skill, winner, is_new));
+            // A copy of the same skill is no second one.
+            if is_new {
+                let mut skill = skill.clone();
+                Arc::make_mut(&mut skill).hidden_by = Some(winner.origin.path.clone());
+                resolved.push(skill);
+            }
+        }
+    }
+    resolved
 }
 
 /// Opens the directories. One that cannot be opened is a finding.
@@ -232,22 +258,25 @@ fn open(options: &Options) -> (Vec<Arc<dyn Source>>, Vec<Finding>) {
     let paths: Vec<PathBuf> = options.directories.iter().map(|it| it.resolve(cwd, home)).collect();
     let allowed = Folder::real_paths(&paths);
     let mut sources: Vec<Arc<dyn Source>> = Vec::new();
+    let mut opened: HashSet<PathBuf> = HashSet::new();
     for (directory, path) in options.directories.iter().zip(paths) {
         match Folder::open(directory.scope, path.clone(), allowed.clone(), &options.limits) {
+            // The same directory by another name holds nothing new.
+            Ok(folder) if !opened.insert(folder.real().to_owned()) => {}
             Ok(folder) => sources.push(Arc::new(folder)),
             Err(error) if error.kind() == io::ErrorKind::NotFound && directory.optional => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => findings.push(Finding::about(
+            Err(error) if error.kind() == io::ErrorKind::NotFound => findings.push(Finding::new(
                 &rule::DIRECTORY_MISSING,
                 Severity::Warning,
                 &path,
                 "the directory does not exist".to_owned(),
                 "create it, or take it out of the configuration",
             )),
-            Err(error) => findings.push(Finding::about(
+            Err(error) => findings.push(Finding::new(
                 &rule::DIRECTORY_UNREADABLE,
                 Severity::Error,
                 &path,
-                format!("the directory cannot be read: {}", error.kind()),
+                format!("the directory cannot be read: {}", reason(&error)),
                 "check what it is and its permissions",
             )),
         }
@@ -260,7 +289,7 @@ fn open(options: &Options) -> (Vec<Arc<dyn Source>>, Vec<Finding>) {
 struct Made {
     number: usize,
     path: Arc<Path>,
-    real: Arc<Path>,
+    real: Option<Arc<Path>>,
     linked: bool,
     scope: Scope,
     skill: Option<Arc<Skill>>,
@@ -269,44 +298,26 @@ struct Made {
 
 impl Made {
     fn new(number: usize, home: &Arc<Home>, found: Found, options: &Options) -> Self {
-        let source = &home.source;
-        let Found { path, real, linked, head, size, modified, resources } = found;
-        let (mut manifest, mut findings) = match read(&path, whole_characters(&head, size), options)
-        {
-            // The frontmatter may be longer than the head.
-            (None, _) if (head.len() as u64) < size => {
-                let whole = source.read(&path).unwrap_or(head);
-                read(&path, &whole, options)
-            }
-            read => read,
-        };
-        let total = size + resources.iter().flatten().map(|it| it.size).sum::<u64>();
-        if total > options.limits.max_skill_size {
-            manifest = None;
-            findings.push(Finding::about(
-                &rule::SKILL_TOO_LARGE,
-                Severity::Error,
-                &path,
-                format!(
-                    "the skill has {total} bytes, more than {}, and is left out",
-                    options.limits.max_skill_size
-                ),
-                "make it smaller, or raise `max_skill_size`",
-            ));
-        }
+        let scope = home.source.scope();
+        let (mut manifest, mut findings) = read(&found, &*home.source, options);
         for finding in &mut findings {
-            finding.path = path.to_path_buf();
+            finding.path = found.path.to_path_buf();
         }
+        if let Some(finding) = too_large(&found, &options.limits) {
+            manifest = None;
+            findings.push(finding);
+        }
+        let Found { path, real, linked, size, modified, resources, .. } = found;
         let skill = manifest.map(|manifest| {
             Arc::new(Skill {
                 manifest,
-                origin: Origin { scope: source.scope(), path: path.clone(), size, modified },
+                origin: Origin { scope, path: path.clone(), size, modified },
                 resources: resources.map_or_else(OnceLock::new, |it| it.into_boxed_slice().into()),
                 hidden_by: None,
                 home: home.clone(),
             })
         });
-        Self { number, path, real, linked, scope: source.scope(), skill, findings }
+        Self { number, path, real, linked, scope, skill, findings }
     }
 
     fn name(&self) -> &str {
@@ -320,27 +331,61 @@ impl Made {
     }
 }
 
-/// Makes a manifest of the beginning of a file, or says why not.
-fn read(path: &Path, bytes: &[u8], options: &Options) -> (Option<Manifest>, Vec<Finding>) {
+/// Makes a manifest of the head of a file, or of all of it where the frontmatter is longer.
+fn read(found: &Found, source: &dyn Source, options: &Options) -> (Option<Manifest>, Vec<Finding>) {
+    let folder = found.folder_name().filter(|_| options.profile == Profile::Lenient);
+    let cut = (found.head.len() as u64) < found.size;
+    let head = if cut { whole_characters(&found.head) } else { &found.head };
+    let first = read_text(head, folder.as_deref());
+    if !cut || first.is_certain {
+        return (first.manifest, first.findings);
+    }
+    match source.read(&found.path) {
+        Ok(whole) => {
+            let second = read_text(&whole, folder.as_deref());
+            (second.manifest, second.findings)
+        }
+        Err(error) => {
+            let message = format!("the file cannot be read to its end: {error}");
+            let hint = "check the file";
+            (
+                None,
+                vec![Finding::new(
+                    &rule::FILE_UNREADABLE,
+                    Severity::Error,
+                    &found.path,
+                    message,
+                    hint,
+                )],
+            )
+        }
+    }
+}
+
+struct ReadText {
+    manifest: Option<Manifest>,
+    findings: Vec<Finding>,
+    /// Whether more text would not change it: the frontmatter ends within, beyond any doubt.
+    is_certain: bool,
+}
+
+fn read_text(bytes: &[u8], folder: Option<&str>) -> ReadText {
     let mut report = Report::new(Profile::Lenient, Severity::Warning);
     let decoded = decode(bytes);
     let reading = Reading::new(&decoded, &mut report);
-    let folder = match options.profile {
-        Profile::Lenient => path.parent().and_then(Path::file_name).map(OsStr::to_string_lossy),
-        Profile::Spec | Profile::Reference => None,
-    };
-    let manifest = reading.manifest(folder.as_deref(), &mut report);
+    let manifest = reading.manifest(folder, &mut report);
     if let Some(manifest) = &manifest {
         at_load(&reading, manifest, &mut report);
     }
-    (manifest, report.findings)
+    let document = &reading.document;
+    let is_certain = document.frontmatter.is_some()
+        && document.quirks.is_empty()
+        && !document.body.text.is_empty();
+    ReadText { manifest, findings: report.findings, is_certain }
 }
 
 /// Takes off a character that was cut apart at the end of a head.
-fn whole_characters(head: &[u8], size: u64) -> &[u8] {
-    if head.len() as u64 >= size {
-        return head;
-    }
+fn whole_characters(head: &[u8]) -> &[u8] {
     let tail = head.len().saturating_sub(3);
     let start = (tail..head.len()).rev().find(|at| head[*at] >= 0xC0);
     match start {
@@ -349,32 +394,41 @@ fn whole_characters(head: &[u8], size: u64) -> &[u8] {
     }
 }
 
-/// The finding about a skill whose name is taken.
-fn hidden(skill: &Skill, winner: &Skill) -> Finding {
-    let name = &skill.manifest.name;
-    Finding::about(
-        &rule::NAME_TAKEN,
-        Severity::Warning,
-        &skill.origin.path,
-        format!("`{name}` is hidden by `{}`", winner.origin.path.display()),
-        format!("rename one of them, or ask for `{}:{name}`", skill.origin.scope),
-    )
+/// The finding about a skill whose name is taken, by another or by a copy of itself.
+fn hidden(skill: &Skill, winner: &Skill, is_new: bool) -> Finding {
+    let (name, winner_path) = (&skill.manifest.name, winner.origin.path.display());
+    if !is_new {
+        let message = format!("this is a copy of `{winner_path}`");
+        return Finding::new(
+            &rule::SAME_CONTENT,
+            Severity::Info,
+            &skill.origin.path,
+            message,
+            "remove one of them",
+        );
+    }
+    let hint = match skill.origin.scope == winner.origin.scope {
+        true => "rename one of them, or ask for this one by its path".to_owned(),
+        false => format!("rename one of them, or ask for `{}:{name}`", skill.origin.scope),
+    };
+    let message = format!("`{name}` is hidden by `{winner_path}`");
+    Finding::new(&rule::NAME_TAKEN, Severity::Warning, &skill.origin.path, message, hint)
 }
 
 /// What tells two skills of one name apart: the digest of all their bytes. What cannot be read
 /// now is told apart by its path.
 fn content(skill: &Skill) -> [u8; 32] {
     let mut digest = Sha256::new();
-    match skill.home.source.read(&skill.origin.path) {
-        Ok(bytes) => digest.update(bytes),
-        Err(_) => digest.update(skill.origin.path.as_os_str().as_encoded_bytes()),
-    }
+    let mut add = |bytes: &[u8]| {
+        digest.update((bytes.len() as u64).to_le_bytes());
+        digest.update(bytes);
+    };
+    let source = &skill.home.source;
+    let path = &skill.origin.path;
+    add(&source.read(path).unwrap_or_else(|_| path.as_os_str().as_encoded_bytes().to_vec()));
     for resource in skill.resources() {
-        digest.update(resource.path.as_bytes());
-        digest.update(resource.size.to_le_bytes());
-        if let Ok(bytes) = skill.read(&resource.path) {
-            digest.update(bytes);
-        }
+        add(resource.path.as_bytes());
+        add(&source.read_beside(path, &resource.path).unwrap_or_default());
     }
     digest.finalize().into()
 }

@@ -7,7 +7,7 @@ mod decode;
 #[cfg(feature = "yaml")]
 mod yaml;
 mod repair;
-mod manifest;
+pub(crate) mod manifest;
 
 use prowess_frontmatter::{Block, Document, Field, Quirk, read, split};
 
@@ -62,7 +62,10 @@ impl<'t> Reading<'t> {
         let invalid = decoded.invalid.is_some_and(|invalid| invalid.at < document.body.start);
         let fields = match document.frontmatter {
             None => {
-                note_missing(&document, report);
+                // What is no text has been said to be none already.
+                if decoded.invalid.is_none() {
+                    note_missing(&document, report);
+                }
                 None
             }
             Some(_) if invalid => None,

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     definition::Definition,
-    skill::{AllowedTools, Manifest, Status, Type},
+    skill::{Manifest, Status, Type},
 };
 
 /// Renders a `SKILL.md`. Parsing what was rendered and rendering it again gives the same bytes.
@@ -144,13 +144,4 @@ impl<'m> Fields<'m> {
 
 fn text(text: String) -> Value<'static> {
     Value::Scalar(Scalar { text: text.into(), style: Style::Quoted })
-}
-
-impl AllowedTools {
-    /// The tools as the specification writes them, with spaces between; nothing when one of them
-    /// would come apart.
-    pub fn to_text(&self) -> Option<String> {
-        let text = self.0.join(" ");
-        (Self::from_text(&text) == *self).then_some(text)
-    }
 }

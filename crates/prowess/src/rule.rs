@@ -96,6 +96,7 @@ rules! {
     NAME_RESERVED "name-reserved" I W N "the name leaves `claude` and `anthropic` alone, which uploads refuse";
     NAME_WINDOWS "name-windows" W W N "the name can be a folder on Windows";
     NAME_CONFUSABLE "name-confusable" W W N "no other name differs in case or look-alike characters alone";
+    SAME_CONTENT "same-content" I I N "a skill stands once";
     NAME_TAKEN "name-taken" W W N "no other skill has the name";
     DESCRIPTION_MISSING "description-missing" E E E "there is a description";
     DESCRIPTION_NOT_TEXT "description-not-text" E E E "the description is text";
@@ -122,6 +123,7 @@ rules! {
     REFERENCE_CHAIN "reference-chain" N I N "references do not link on to further references";
     NESTED_SKILL "nested-skill" W W N "no skill lies inside another";
     RESOURCE_TOO_LARGE "resource-too-large" W W N "a resource is within the size limit";
+    RESOURCE_UNREADABLE "resource-unreadable" W W N "a resource can be read";
     RESOURCE_NOT_REGULAR "resource-not-regular" W W N "a resource is an ordinary file";
     SKILL_TOO_LARGE "skill-too-large" E E N "all files of the skill together are within the size limit";
     SKILL_TOO_MANY_FILES "skill-too-many-files" I W N "a skill has at most 512 files and 16 MiB, as MCP hosts must accept";
@@ -130,6 +132,11 @@ rules! {
     INCLUDE_UNMATCHED "include-unmatched" W W W "a name to include is the name of a skill";
     KEPT_LAST_GOOD "kept-last-good" E E E "a skill that was edited can still be read";
     TOO_DEEP "too-deep" W W W "directories are not nested without end";
+}
+
+/// Finds a rule by its code.
+pub fn rule(code: &str) -> Option<&'static Rule> {
+    RULES.iter().find(|it| it.code == code).copied()
 }
 
 #[cfg(test)]

@@ -199,7 +199,7 @@ impl Skill {
     pub fn resources(&self) -> &[Resource] {
         let Home { source, limits } = &*self.home;
         self.resources
-            .get_or_init(|| source.resources(&self.origin.path, limits).into_boxed_slice())
+            .get_or_init(|| source.resources(&self.origin.path, limits).0.into_boxed_slice())
     }
 
     /// Reads one resource; only what is listed in `resources` can be read.
@@ -221,10 +221,43 @@ impl Skill {
 }
 
 impl Manifest {
+    /// Says whether the skill has a tag, whatever its case.
+    pub fn has_tag(&self, tag: &str) -> bool {
+        self.tags.iter().any(|own| own.eq_ignore_ascii_case(tag))
+    }
+
+    /// The text that the author noted under a key of `metadata`.
+    pub fn note(&self, key: &str) -> Option<&str> {
+        self.metadata.iter().find(|it| it.key == key)?.value.as_text()
+    }
+
     /// The fields that clients have added; all empty when none is used.
     pub fn dialect(&self) -> &Dialect {
         static NONE: LazyLock<Dialect> = LazyLock::new(Dialect::default);
         self.dialect.as_deref().unwrap_or(&NONE)
+    }
+}
+
+impl AllowedTools {
+    /// Reads tools with spaces or commas between them, those inside parentheses left alone.
+    pub fn from_text(text: &str) -> Self {
+        let mut depth = 0_usize;
+        let separates = |c: char| {
+            match c {
+                '(' => depth += 1,
+                ')' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth == 0 && (c == ',' || c.is_whitespace())
+        };
+        Self(text.split(separates).filter(|it| !it.is_empty()).map(Box::from).collect())
+    }
+
+    /// The tools as the specification writes them, with spaces between; nothing when one of them
+    /// would come apart.
+    pub fn to_text(&self) -> Option<String> {
+        let text = self.0.join(" ");
+        (Self::from_text(&text) == *self).then_some(text)
     }
 }
 

@@ -18,7 +18,8 @@ use crate::{
     skill::{Resource, Scope},
 };
 
-pub use self::{folder::Folder, memory::Memory};
+pub use self::memory::Memory;
+pub(crate) use self::{folder::Folder, trouble::reason};
 
 /// A place that holds skills.
 ///
@@ -29,22 +30,18 @@ pub trait Source: Send + Sync + fmt::Debug {
     fn scope(&self) -> Scope;
 
     /// Looks at one folder; the empty path is the source itself.
-    fn visit(&self, folder: &Path, limits: &Limits) -> Visit;
+    fn visit(&self, folder: &Path, limits: &Limits, listing: Listing) -> Visit;
 
-    /// Lists the resources of the skill at `path`, for whoever did not want them at once.
-    fn resources(&self, path: &Path, limits: &Limits) -> Vec<Resource>;
+    /// Lists the resources of the skill at `path`, sorted by path, for whoever did not want them
+    /// at once; with them, what was in the way.
+    fn resources(&self, path: &Path, limits: &Limits) -> (Vec<Resource>, Vec<Finding>);
 
     /// Reads a whole `SKILL.md` that `visit` has found.
     fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError>;
 
-    /// Reads a resource of the skill at `path`, and nothing outside of what the source may show.
+    /// Reads a resource of the skill at `path`, as `resources` names it, and nothing outside of
+    /// what the source may show.
     fn read_beside(&self, path: &Path, resource: &str) -> Result<Vec<u8>, ReadError>;
-}
-
-/// Reads a text that a finding is about, as far as it can be read and is not too long to show.
-pub fn source_text(path: &Path) -> Option<String> {
-    let bytes = open::read_for_display(path)?;
-    Some(crate::parse::decode(&bytes).text.into_owned())
 }
 
 /// How much is taken in.
@@ -58,13 +55,11 @@ pub struct Limits {
     pub max_document_size: u64,
     /// How many folders deep skills may lie below a directory.
     pub depth: usize,
-    /// When the files beside a `SKILL.md` are listed.
-    pub resources: Resources,
 }
 
 /// When the files beside a `SKILL.md` are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Resources {
+pub enum Listing {
     /// With the skill, so that one that is too large is left out.
     #[default]
     AtOnce,
@@ -79,15 +74,14 @@ impl Default for Limits {
             max_skill_size: 500 * 1024,
             max_document_size: 1024 * 1024,
             depth: 1,
-            resources: Resources::default(),
         }
     }
 }
 
 /// The deepest that skills may be looked for.
 pub(crate) const MAX_DEPTH: usize = 6;
-/// How many files of one skill are tracked.
-pub(crate) const MAX_FILES: usize = 10_000;
+/// How many files and folders of one skill are looked at.
+pub(crate) const MAX_ENTRIES: usize = 10_000;
 
 /// What a source found in a folder.
 #[derive(Debug)]
@@ -118,8 +112,8 @@ pub enum What {
 pub struct Found {
     /// Its `SKILL.md`, as a person would name it.
     pub path: Arc<Path>,
-    /// The same file with all links resolved: two with the same are one.
-    pub real: Arc<Path>,
+    /// The same file on disk with all links resolved: two with the same are one.
+    pub real: Option<Arc<Path>>,
     /// Whether a link led to it: found again without one, it goes by that path.
     pub linked: bool,
     /// The beginning of the file, in nearly every case with all of its frontmatter.
@@ -130,6 +124,20 @@ pub struct Found {
     pub modified: Option<SystemTime>,
     /// The other files of the folder, if they were to be listed.
     pub resources: Option<Vec<Resource>>,
+}
+
+impl Found {
+    /// The name of the folder that the skill lies in, also when its path was given as `.`.
+    pub fn folder_name(&self) -> Option<String> {
+        let shown = self.path.parent().and_then(Path::file_name);
+        let real = self.real.as_deref().and_then(Path::parent).and_then(Path::file_name);
+        shown.or(real).map(|it| it.to_string_lossy().into_owned())
+    }
+
+    /// How large all files of the skill are together.
+    pub fn total(&self) -> u64 {
+        self.resources.iter().flatten().fold(self.size, |sum, it| sum.saturating_add(it.size))
+    }
 }
 
 /// Something could not be read.

@@ -18,8 +18,8 @@ use crate::{
     gather::gather,
     parse::{Reading, decode},
     rule::{self, Profile, RULES},
-    skill::Manifest,
-    source::{Folder, Found, Limits, Source},
+    skill::{Manifest, Scope},
+    source::{Folder, Found, Limits, Listing, Source},
 };
 
 pub(crate) use self::fields::at_load;
@@ -54,39 +54,51 @@ pub enum CheckError {
     },
 }
 
-/// Checks the skills at each path: a skill's folder, its file, or a folder of skills.
+/// Checks the skills at each path: a skill's folder, its file, or a folder of skills. A link from one
+/// may lead into another.
 pub fn check(paths: &[PathBuf], profile: Profile, limits: &Limits) -> Result<Checked, CheckError> {
-    let mut all = Checked { skills: 0, findings: Vec::new() };
-    for path in paths {
-        let opened = |source| CheckError::Open { path: path.clone(), source };
-        let source = Folder::open_any(path, limits).map_err(opened)?;
-        let checked = check_source(&source, profile, limits);
-        if checked.skills == 0 && checked.findings.is_empty() {
-            return Err(CheckError::NoSkill { path: path.clone() });
-        }
-        all.skills += checked.skills;
-        all.findings.extend(checked.findings);
+    let opened = |path: &PathBuf, source| CheckError::Open { path: path.clone(), source };
+    let meant = paths.iter().map(|path| Folder::meant(path).map_err(|error| opened(path, error)));
+    let (folders, roots): (Vec<PathBuf>, Vec<PathBuf>) =
+        meant.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+    let allowed: Arc<[PathBuf]> = roots.into();
+    let folders = folders.into_iter().map(|folder| {
+        let failed = |error| opened(&folder, error);
+        Folder::open(Scope::Project, folder.clone(), allowed.clone(), limits).map_err(failed)
+    });
+    let folders = folders.collect::<Result<Vec<_>, _>>()?;
+    let sources: Vec<&dyn Source> = folders.iter().map(|it| it as &dyn Source).collect();
+    let checked = check_sources(&sources, profile, limits);
+    if checked.skills == 0 && checked.findings.is_empty() {
+        let path = paths.first().cloned().unwrap_or_default();
+        return Err(CheckError::NoSkill { path });
     }
-    Ok(all)
+    Ok(checked)
 }
 
-/// Checks the skills of a source, such as those that came with the program.
-pub fn check_source(source: &dyn Source, profile: Profile, limits: &Limits) -> Checked {
-    let gathered =
-        gather(&[source], limits, |_, found| check_found(source, &found, profile, limits));
+/// Checks the skills of sources, such as those that came with the program.
+pub fn check_sources(sources: &[&dyn Source], profile: Profile, limits: &Limits) -> Checked {
+    let gathered = gather(sources, limits, Listing::AtOnce, |number, found| {
+        check_found(sources[number], &found, profile, limits)
+    });
     let mut made = gathered.made;
     // The same file by two ways is one skill.
     made.sort_by(|a, b| (a.linked, &a.path).cmp(&(b.linked, &b.path)));
     let mut seen = HashSet::new();
-    made.retain(|it| seen.insert(it.real.clone()));
+    made.retain(|it| it.real.as_ref().is_none_or(|real| seen.insert(real.clone())));
     let skills = made.len() + gathered.left_out.len();
     let mut findings = neighbours(&made, profile);
     findings.extend(made.into_iter().flat_map(|it| it.findings));
     findings.extend(gathered.findings.into_iter().filter_map(|it| weighed(it, profile)));
-    // The reference library reports in the order of its rules, everybody else in that of lines.
-    let line = |it: &Finding| it.line.filter(|_| profile != Profile::Reference);
-    findings.sort_by(|a, b| (&a.path, line(a), order(a)).cmp(&(&b.path, line(b), order(b))));
+    findings.sort_by(|a, b| (&a.path, place(a, profile)).cmp(&(&b.path, place(b, profile))));
+    findings.dedup();
     Checked { skills, findings }
+}
+
+/// Where a finding stands among those of a file: the reference library reports in the order of its
+/// rules, everybody else in that of lines.
+fn place(finding: &Finding, profile: Profile) -> (Option<usize>, usize) {
+    (finding.line.filter(|_| profile != Profile::Reference), order(finding))
 }
 
 /// Checks one text, without the folder around it.
@@ -96,18 +108,17 @@ pub fn check_text(bytes: &[u8], folder: Option<&str>, profile: Profile) -> Vec<F
     let reading = Reading::new(&decoded, &mut report);
     document(&reading, folder, &mut report);
     let mut findings = report.findings;
-    if profile == Profile::Reference {
-        findings.sort_by_key(order);
-    } else {
-        findings.sort_by_key(|it| (it.line, order(it)));
-    }
+    findings.sort_by_key(|it| place(it, profile));
+    excerpts(&decoded.text, &mut findings);
     findings
 }
 
 /// Every rule about one document; with it, the manifest if there is one.
 fn document(reading: &Reading<'_>, folder: Option<&str>, report: &mut Report) -> Option<Manifest> {
     let manifest = reading.manifest(folder, report);
-    if reading.fields.is_some() {
+    // The reference library says nothing more about what is not YAML.
+    let stops = report.profile == Profile::Reference && is_repaired(report);
+    if reading.fields.is_some() && !stops {
         fields(reading, manifest.as_ref(), folder, report);
         hidden::characters(reading, report);
     }
@@ -117,10 +128,30 @@ fn document(reading: &Reading<'_>, folder: Option<&str>, report: &mut Report) ->
     manifest
 }
 
+fn is_repaired(report: &Report) -> bool {
+    let repaired = [&rule::YAML_REPAIRED, &rule::YAML_RESCUED];
+    report.findings.iter().any(|it| repaired.iter().any(|rule| std::ptr::eq(*rule, it.rule)))
+}
+
+/// The longest line that is shown with a finding, in bytes.
+const MAX_EXCERPT: usize = 8192;
+
+/// Gives each finding the line that it is about.
+fn excerpts(text: &str, findings: &mut [Finding]) {
+    if findings.is_empty() {
+        return;
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    for finding in findings {
+        let line = finding.line.and_then(|it| lines.get(it.checked_sub(1)?));
+        finding.excerpt = line.filter(|it| it.len() <= MAX_EXCERPT).map(|it| (*it).into());
+    }
+}
+
 /// One checked skill.
 struct Made {
     path: Arc<Path>,
-    real: Arc<Path>,
+    real: Option<Arc<Path>>,
     linked: bool,
     name: Option<Box<str>>,
     findings: Vec<Finding>,
@@ -135,12 +166,14 @@ fn check_found(source: &dyn Source, found: &Found, profile: Profile, limits: &Li
             found.head.clone()
         }
     };
-    let folder = real_folder(found);
+    let folder = found.folder_name();
     let decoded = decode(&bytes);
     let reading = Reading::new(&decoded, &mut report);
     let manifest = document(&reading, folder.as_deref(), &mut report);
-    beside::rules(source, found, &reading, limits, &mut report);
+    beside::rules(source, found, &reading, &mut report);
     let mut findings = report.findings;
+    excerpts(&decoded.text, &mut findings);
+    findings.extend(too_large(found, limits).and_then(|it| weighed(it, profile)));
     for finding in &mut findings {
         if finding.path.as_os_str().is_empty() {
             finding.path = found.path.to_path_buf();
@@ -155,11 +188,14 @@ fn check_found(source: &dyn Source, found: &Found, profile: Profile, limits: &Li
     }
 }
 
-/// The name of the folder that a skill lies in, also when its path was given as `.`.
-fn real_folder(found: &Found) -> Option<String> {
-    let shown = found.path.parent().and_then(Path::file_name);
-    let real = found.real.parent().and_then(Path::file_name);
-    shown.or(real).map(|it| it.to_string_lossy().into_owned())
+/// The finding about a skill whose files are too large together.
+pub(crate) fn too_large(found: &Found, limits: &Limits) -> Option<Finding> {
+    let (total, limit) = (found.total(), limits.max_skill_size);
+    let message = || format!("the skill has {total} bytes, more than {limit}, and is left out");
+    let hint = "make it smaller, or raise the limit with `--max-skill-size`";
+    (total > limit).then(|| {
+        Finding::new(&rule::SKILL_TOO_LARGE, Severity::Error, &found.path, message(), hint)
+    })
 }
 
 /// Findings about skills whose names clash.
@@ -181,7 +217,7 @@ fn neighbours(made: &[Made], profile: Profile) -> Vec<Finding> {
             format!("`{name}` looks like `{first_name}` of `{}`", first.path.display())
         };
         if let Some(severity) = rule.severity(profile) {
-            findings.push(Finding::about(rule, severity, &it.path, message, "rename one of them"));
+            findings.push(Finding::new(rule, severity, &it.path, message, "rename one of them"));
         }
     }
     findings

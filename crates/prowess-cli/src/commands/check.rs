@@ -1,7 +1,9 @@
-use std::{collections::HashMap, path::PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
-use prowess::{Checked, Directory, Finding, Profile, Severity, bundled, check, check_source};
+use prowess::{
+    CheckError, Checked, Directory, Finding, Profile, Severity, bundled, check, check_sources,
+};
 use serde_json::{Value as Json, json};
 
 use super::{count, finding_json};
@@ -23,14 +25,23 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let options = context::options(global)?;
     let (cwd, home) = (options.cwd.as_deref(), options.home.as_deref());
     let resolve = |it: &Directory| it.resolve(cwd, home);
-    let checked = if !args.paths.is_empty() {
-        check(&args.paths, profile, &limits)?
-    } else if options.directories.is_empty() {
+    let configured = options.directories.iter().filter(|it| !it.optional || resolve(it).exists());
+    let paths: Vec<PathBuf> = match args.paths.is_empty() {
+        true => configured.map(resolve).collect(),
+        false => args.paths.iter().map(|it| resolve(&Directory::new(it))).collect(),
+    };
+    let checked = if paths.is_empty() && options.directories.is_empty() {
         printer.note("no path and no directory is given, so these are the bundled skills");
-        check_source(&*bundled(), profile, &limits)
+        check_sources(&[&*bundled()], profile, &limits)
     } else {
-        let paths = options.directories.iter().filter(|it| !it.optional || resolve(it).exists());
-        check(&paths.map(resolve).collect::<Vec<_>>(), profile, &limits)?
+        match check(&paths, profile, &limits) {
+            Err(error @ CheckError::NoSkill { .. }) => {
+                printer.error(&error.into());
+                printer.hint("skills that lie in folders of folders are found with `--depth 3`");
+                return Ok(Status::Unable);
+            }
+            checked => checked?,
+        }
     };
     let failed = checked.findings.iter().any(|it| it.severity == Severity::Error);
     if printer.json {
@@ -43,17 +54,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 }
 
 fn show(checked: &Checked, printer: &mut Printer) -> Result<()> {
-    let mut texts: HashMap<PathBuf, Option<String>> = HashMap::new();
     let least = if printer.verbose { Severity::Info } else { Severity::Warning };
     for finding in checked.findings.iter().filter(|it| it.severity >= least) {
-        let text = texts
-            .entry(finding.path.clone())
-            .or_insert_with(|| prowess::source_text(&finding.path));
-        let line = text
-            .as_ref()
-            .zip(finding.line)
-            .and_then(|(text, line)| text.lines().nth(line.checked_sub(1)?));
-        printer.line(snippet::render(finding, line, printer.colored))?;
+        printer.line(snippet::render(finding, printer))?;
         printer.line("")?;
     }
     printer.flush()?;

@@ -1,3 +1,5 @@
+use std::cmp::Reverse;
+
 use anyhow::Result;
 use prowess::{Finding, Library, Severity, Skill};
 use serde_json::{Value as Json, json};
@@ -21,11 +23,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
     let library = context::library(global, printer)?;
-    let tagged = |skill: &&Skill| {
-        args.tag
-            .as_ref()
-            .is_none_or(|tag| skill.manifest.tags.iter().any(|it| it.eq_ignore_ascii_case(tag)))
-    };
+    let tagged = |skill: &&Skill| args.tag.as_ref().is_none_or(|tag| skill.manifest.has_tag(tag));
     let skills: Vec<&Skill> = library.all().filter(tagged).collect();
     if printer.json {
         let skills: Vec<Json> = skills.iter().map(|it| skill_json(it)).collect();
@@ -33,7 +31,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         printer.document(&json!({ "skills": skills, "findings": findings }))?;
         return Ok(Status::Well);
     }
-    table(&skills, printer)?;
+    table(&library, &skills, printer)?;
     printer.flush()?;
     summary(&library, skills.len(), printer);
     Ok(Status::Well)
@@ -54,9 +52,10 @@ fn skill_json(skill: &Skill) -> Json {
     })
 }
 
-fn table(skills: &[&Skill], printer: &mut Printer) -> Result<()> {
-    let names: Vec<String> = skills.iter().map(|it| shown_name(it)).collect();
-    let widest = names.iter().map(|it| it.width()).max().unwrap_or(0).min(WIDEST);
+fn table(library: &Library, skills: &[&Skill], printer: &mut Printer) -> Result<()> {
+    let names: Vec<String> = skills.iter().map(|it| shown_name(library, it)).collect();
+    let most = printer.width.map_or(WIDEST, |it| (it / 3).min(WIDEST));
+    let widest = names.iter().map(|it| it.width()).max().unwrap_or(0).min(most);
     for (skill, name) in skills.iter().zip(names) {
         let pad = " ".repeat(widest.saturating_sub(name.width()));
         let description = safe::line(&skill.manifest.description);
@@ -72,18 +71,18 @@ fn table(skills: &[&Skill], printer: &mut Printer) -> Result<()> {
     Ok(())
 }
 
-/// The name by which a skill can be asked for.
-fn shown_name(skill: &Skill) -> String {
-    let name = safe::line(&skill.manifest.name);
+/// The words by which a skill can be asked for.
+fn shown_name(library: &Library, skill: &Skill) -> String {
     match skill.hidden_by {
-        Some(_) => format!("{}:{name}", skill.origin.scope),
-        None => name.into_owned(),
+        Some(_) => safe::line(&library.address(skill)).into_owned(),
+        None => safe::line(&skill.manifest.name).into_owned(),
     }
 }
 
 fn summary(library: &Library, shown: usize, printer: &mut Printer) {
-    let worth: Vec<&Finding> =
+    let mut worth: Vec<&Finding> =
         library.findings().iter().filter(|it| it.severity > Severity::Info).collect();
+    worth.sort_by_key(|it| Reverse(it.severity));
     let most = if printer.verbose { worth.len() } else { SHOWN };
     for finding in worth.iter().take(most) {
         printer.finding(finding);
@@ -96,4 +95,9 @@ fn summary(library: &Library, shown: usize, printer: &mut Printer) {
         words.push_str(&format!(", {} more findings (-v shows them)", worth.len() - most));
     }
     printer.note(&words);
+    if library.all().next().is_none() && library.left_out().is_empty() {
+        printer.note(
+            "nothing is there; skills that lie in folders of folders are found with `--depth 3`",
+        );
+    }
 }

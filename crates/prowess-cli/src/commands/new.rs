@@ -29,6 +29,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let findings = check_text(text.as_bytes(), Some(&args.name), Profile::Spec);
     let faults = findings.iter().filter(|it| it.severity == Severity::Error);
     let mut failed = false;
+    for finding in findings.iter().filter(|it| it.severity == Severity::Warning) {
+        printer.finding(finding);
+    }
     for fault in faults {
         printer.fault(&fault.message);
         printer.hint(&fault.hint);

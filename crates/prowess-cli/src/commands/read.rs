@@ -1,15 +1,7 @@
-use std::io::IsTerminal as _;
-
 use anyhow::Result;
 use prowess::ReadError;
 
-use crate::{
-    Status,
-    arguments::Global,
-    context,
-    printer::Printer,
-    safe::{self, nearest},
-};
+use crate::{Status, arguments::Global, context, printer::Printer, safe::nearest};
 
 /// Print one file of a skill, as it is
 #[derive(Debug, clap::Args)]
@@ -26,10 +18,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         return Ok(Status::AtFault);
     };
     match skill.read(&args.resource) {
-        Ok(bytes) if std::io::stdout().is_terminal() => {
-            // A terminal would act on what a file could bring along.
-            printer.line(safe::lines(&String::from_utf8_lossy(&bytes)).trim_end_matches('\n'))?;
-        }
+        // A terminal would act on what a file could bring along.
+        Ok(bytes) if printer.is_terminal => printer.text(&String::from_utf8_lossy(&bytes))?,
         Ok(bytes) => printer.raw(&bytes)?,
         Err(error @ ReadError::NoSuchResource { .. }) => {
             printer.fault(&error.to_string());

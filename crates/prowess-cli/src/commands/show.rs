@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         }))?;
         return Ok(Status::Well);
     }
-    printer.line(safe::lines(&disclosure.text).trim_end())?;
+    printer.text(&disclosure.text)?;
     if !disclosure.resources.is_empty() {
         printer.line(format_args!("\n{}", printer.dim("Files beside it:")))?;
         for resource in &disclosure.resources {

@@ -18,7 +18,8 @@ impl Reading<'_> {
             Typing { reading: self, report, manifest: Manifest::default(), usable: true };
         let mut unknown = Vec::new();
         for (number, field) in fields.iter().enumerate() {
-            let first = !fields[..number].iter().any(|it| it.key == field.key);
+            let first =
+                !fields[..number].iter().any(|it| canonical(&it.key) == canonical(&field.key));
             if first && !typing.take(field) {
                 unknown.push(field.clone().into_owned());
             }
@@ -31,7 +32,7 @@ impl Reading<'_> {
 
     fn note_duplicates(&self, fields: &[Field<'_>], report: &mut Report) {
         for (number, field) in fields.iter().enumerate() {
-            if fields[..number].iter().any(|it| it.key == field.key) {
+            if fields[..number].iter().any(|it| canonical(&it.key) == canonical(&field.key)) {
                 report.note(
                     &rule::DUPLICATE_KEY,
                     At::line(self.line(field)),
@@ -59,6 +60,37 @@ impl Reading<'_> {
     }
 }
 
+/// Spellings of the same field, and the one that is meant.
+pub(crate) const SPELLINGS: &[(&str, &str)] = &[
+    ("allowedTools", "allowed-tools"),
+    ("allowed_tools", "allowed-tools"),
+    ("created_by", "created-by"),
+    ("requires_approval", "requires-approval"),
+    ("user-invokable", "user-invocable"),
+    ("when-to-use", "when_to_use"),
+];
+
+/// The key that is meant by a spelling of it.
+fn canonical(key: &str) -> &str {
+    SPELLINGS.iter().find(|it| it.0 == key).map_or(key, |it| it.1)
+}
+
+/// The fields of a [`Dialect`], as they are spelt.
+const DIALECT: &[&str] = &[
+    "disable-model-invocation",
+    "user-invocable",
+    "argument-hint",
+    "when_to_use",
+    "context",
+    "agent",
+    "model",
+    "effort",
+    "hooks",
+    "paths",
+    "requires",
+    "triggers",
+];
+
 struct Typing<'r, 't> {
     reading: &'r Reading<'t>,
     report: &'r mut Report,
@@ -69,8 +101,7 @@ struct Typing<'r, 't> {
 impl Typing<'_, '_> {
     /// Takes a field into the manifest; false when it is to be kept as written.
     fn take(&mut self, field: &Field<'_>) -> bool {
-        let mut dialect = self.manifest.dialect.take().unwrap_or_default();
-        let taken = match &*field.key {
+        match canonical(&field.key) {
             "name" => self.name(field),
             "description" => self.description(field),
             "tags" => self.tags(field),
@@ -79,34 +110,35 @@ impl Typing<'_, '_> {
             "version" => self.text(field, |it| &mut it.version),
             "author" => self.text(field, |it| &mut it.author),
             "source" => self.text(field, |it| &mut it.source),
-            "created-by" | "created_by" => self.text(field, |it| &mut it.created_by),
+            "created-by" => self.text(field, |it| &mut it.created_by),
             "metadata" => self.metadata(field),
-            "allowed-tools" | "allowed_tools" | "allowedTools" => self.allowed_tools(field),
+            "allowed-tools" => self.allowed_tools(field),
             "type" => self.word(field, Type::from_word, |it| &mut it.kind),
             "status" => self.word(field, Status::from_word, |it| &mut it.status),
-            "requires-approval" | "requires_approval" => {
+            "requires-approval" => {
+                // What is not clearly a no asks for approval.
                 let value = self.bool(field);
-                self.manifest.requires_approval = value == Some(true);
+                self.manifest.requires_approval = value != Some(false);
                 value.is_some()
             }
-            _ => self.dialect(field, &mut dialect),
-        };
-        if *dialect != Dialect::default() {
-            self.manifest.dialect = Some(dialect);
+            key if DIALECT.contains(&key) => {
+                let mut dialect = self.manifest.dialect.take().unwrap_or_default();
+                let taken = self.dialect(field, &mut dialect);
+                self.manifest.dialect = Some(dialect).filter(|it| **it != Dialect::default());
+                taken
+            }
+            _ => false,
         }
-        taken
     }
 
     fn dialect(&mut self, field: &Field<'_>, dialect: &mut Dialect) -> bool {
-        match &*field.key {
+        match canonical(&field.key) {
             "disable-model-invocation" => {
                 set(&mut dialect.disable_model_invocation, self.bool(field))
             }
-            "user-invocable" | "user-invokable" => {
-                set(&mut dialect.user_invocable, self.bool(field))
-            }
+            "user-invocable" => set(&mut dialect.user_invocable, self.bool(field)),
             "argument-hint" => set(&mut dialect.argument_hint, self.hint(field)),
-            "when_to_use" | "when-to-use" => set(&mut dialect.when_to_use, scalar_text(field)),
+            "when_to_use" => set(&mut dialect.when_to_use, scalar_text(field)),
             "context" => set(&mut dialect.context, scalar_text(field)),
             "agent" => set(&mut dialect.agent, scalar_text(field)),
             "model" => set(&mut dialect.model, scalar_text(field)),
@@ -358,7 +390,9 @@ impl Typing<'_, '_> {
         };
         let noted =
             |report: &Report, rule| report.findings.iter().any(|it| std::ptr::eq(it.rule, rule));
-        if self.manifest.name.is_empty() && self.usable {
+        let spoilt =
+            noted(self.report, &rule::NAME_NOT_TEXT) || noted(self.report, &rule::NAME_CHARACTERS);
+        if self.manifest.name.is_empty() && !spoilt {
             match folder.filter(|it| self.report.profile == Profile::Lenient && !it.is_empty()) {
                 Some(folder) => {
                     self.manifest.name = folder.into();
@@ -381,22 +415,6 @@ impl Typing<'_, '_> {
             self.report.fatal(&rule::DESCRIPTION_MISSING, at, message, hint);
             self.usable = false;
         }
-    }
-}
-
-impl AllowedTools {
-    /// Reads tools with spaces or commas between them, those inside parentheses left alone.
-    pub fn from_text(text: &str) -> Self {
-        let mut depth = 0_usize;
-        let separates = |c: char| {
-            match c {
-                '(' => depth += 1,
-                ')' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            depth == 0 && (c == ',' || c.is_whitespace())
-        };
-        Self(text.split(separates).filter(|it| !it.is_empty()).map(Box::from).collect())
     }
 }
 

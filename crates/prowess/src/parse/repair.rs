@@ -22,7 +22,9 @@ pub(super) fn repaired<'t>(
     let (text, changes) = mended(block.text);
     if let Some(fields) = fields(&text) {
         for change in changes {
-            let at = At::line(block.line + change.line - 1);
+            let line = block.line + change.line - 1;
+            let at = colon(block.text, change.line).filter(|_| change.is_colon);
+            let at = at.map_or(At::line(line), |it| At::columns(line, it, it + 1));
             report.note(&rule::YAML_REPAIRED, at, || change.message, change.hint);
         }
         return Some(fields);
@@ -56,8 +58,16 @@ fn fields(text: &str) -> Option<Vec<Field<'static>>> {
 struct Change {
     /// The line, counted from 1.
     line: usize,
+    /// Whether a colon is at fault, which can then be pointed at.
+    is_colon: bool,
     message: String,
     hint: &'static str,
+}
+
+/// Where the colon stands in a line that does not belong there: the last of those with a space.
+fn colon(text: &str, line: usize) -> Option<usize> {
+    let line = text.lines().nth(line - 1)?;
+    line.rfind(": ").or_else(|| line.trim_end().ends_with(':').then(|| line.trim_end().len() - 1))
 }
 
 /// An entry as it was meant, and what was done to it.
@@ -128,7 +138,10 @@ fn mend(entry: &str) -> Mended {
     if value.starts_with('[') && key != "description" && readable(&closed) {
         let message =
             format!("the brackets of `{key}` are not closed; they were read as if they were");
-        return (closed, Some(Change { line: 1, message, hint: "close the list with `]`" }));
+        return (
+            closed,
+            Some(Change { line: 1, message, is_colon: false, hint: "close the list with `]`" }),
+        );
     }
     quote(key, value, &rest)
 }
@@ -153,7 +166,7 @@ fn mend_block(first: &str, key: &str, rest: &[&str]) -> Mended {
         text.push_str(&format!("  {}\n", line.trim()));
     }
     let message = format!("the lines under `{key}` are not indented; they were read as its text");
-    (text, Some(Change { line: 1, message, hint: "indent them by two spaces" }))
+    (text, Some(Change { line: 1, message, is_colon: false, hint: "indent them by two spaces" }))
 }
 
 /// Whether a value is nothing but the indicators of a block scalar.
@@ -174,7 +187,8 @@ fn quote(key: &str, value: &str, rest: &[&str]) -> Mended {
         .join("\n  ");
     let message =
         format!("the value of `{key}` is not YAML {}; it was read as if in quotes", fault.why);
-    let change = Change { line: 1 + fault.line, message, hint: fault.hint };
+    let change =
+        Change { line: 1 + fault.line, is_colon: fault.is_colon, message, hint: fault.hint };
     (format!("{key}: '{}'\n", bare(&text).replace('\'', "''")), Some(change))
 }
 
@@ -196,6 +210,7 @@ fn bare(text: &str) -> String {
 struct Fault {
     /// The line within the value, counted from 0.
     line: usize,
+    is_colon: bool,
     why: &'static str,
     hint: &'static str,
 }
@@ -205,14 +220,19 @@ fn fault(value: &str, rest: &[&str]) -> Fault {
     let hint = "put the value in quotes";
     if value.starts_with(['"', '\'']) {
         let hint = "put the value in single quotes, and write a single quote inside it twice";
-        return Fault { line: 0, why: "because of its quotes or a backslash", hint };
+        return Fault {
+            line: 0,
+            is_colon: false,
+            why: "because of its quotes or a backslash",
+            hint,
+        };
     }
     if value.starts_with(['[', '{', '@', '`', '%', '*', '&', '!', '?', '|', '>', '-']) {
-        return Fault { line: 0, why: "because of its first character", hint };
+        return Fault { line: 0, is_colon: false, why: "because of its first character", hint };
     }
     match std::iter::once(&value).chain(rest).position(|it| has_colon(it)) {
-        Some(line) => Fault { line, why: "because of the colon in it", hint },
-        None => Fault { line: 0, why: "as it stands", hint },
+        Some(line) => Fault { line, is_colon: true, why: "because of the colon in it", hint },
+        None => Fault { line: 0, is_colon: false, why: "as it stands", hint },
     }
 }
 
@@ -227,7 +247,12 @@ fn mend_nested(entry: &str) -> Mended {
         if lead.len() + content.len() != line.len() && change.is_none() {
             let message =
                 "a tab in the indentation is not YAML; it was read as two spaces".to_owned();
-            change = Some(Change { line: number + 1, message, hint: "indent with spaces" });
+            change = Some(Change {
+                line: number + 1,
+                is_colon: false,
+                message,
+                hint: "indent with spaces",
+            });
         }
         let in_block = block.is_some_and(|indent| content.is_empty() || lead.len() > indent);
         if !in_block {
@@ -249,7 +274,7 @@ fn mend_nested(entry: &str) -> Mended {
         change.get_or_insert_with(|| {
             let message =
                 format!("this value is not YAML {}; it was read as if in quotes", fault.why);
-            Change { line: number + 1, message, hint: fault.hint }
+            Change { line: number + 1, is_colon: fault.is_colon, message, hint: fault.hint }
         });
     }
     (out, change)

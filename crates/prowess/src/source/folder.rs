@@ -17,9 +17,12 @@ use rustix::{
 };
 
 use super::{
-    Found, Limits, ReadError, Resources, Source, Visit, What,
-    open::{Entry, fill, list, modified, open_real, read_all},
-    trouble::{Trouble, finding, not_text},
+    Found, Limits, Listing, ReadError, Source, Visit, What,
+    open::{
+        Entries, Entry, FILE, fill, list, modified, open_beneath, open_directory, open_file,
+        read_all,
+    },
+    trouble::{Role, Trouble, finding},
     walk::walk,
 };
 use crate::{
@@ -33,7 +36,7 @@ const HEAD: usize = 4096;
 
 /// A directory that holds skills.
 #[derive(Debug)]
-pub struct Folder {
+pub(crate) struct Folder {
     scope: Scope,
     path: PathBuf,
     real: PathBuf,
@@ -52,19 +55,14 @@ impl Folder {
         limits: &Limits,
     ) -> io::Result<Self> {
         let real = std::fs::canonicalize(&path)?;
-        let directory = rustix::fs::open(
-            &real,
-            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )?;
-        Ok(Self {
-            scope,
-            path,
-            real,
-            allowed,
-            directory,
-            limit: limits.max_document_size.max(limits.max_file_size),
-        })
+        let directory = open_directory(&real)?;
+        let limit = limits.max_document_size.max(limits.max_file_size);
+        Ok(Self { scope, path, real, allowed, directory, limit })
+    }
+
+    /// The directory with all links resolved.
+    pub(crate) fn real(&self) -> &Path {
+        &self.real
     }
 
     /// The paths that exist, with all links resolved.
@@ -72,48 +70,189 @@ impl Folder {
         paths.iter().filter_map(|it| std::fs::canonicalize(it).ok()).collect()
     }
 
-    /// Opens what somebody wants to have checked: a skill's folder, its file, or a folder of
-    /// skills. From a single skill links may lead to its neighbours as well.
-    pub(crate) fn open_any(path: &Path, limits: &Limits) -> io::Result<Self> {
-        let folder = match std::fs::metadata(path)?.is_file() {
-            true => path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new(".")),
-            false => path,
+    /// The folder that is meant by a path to be checked: a skill's folder, its file, or a folder of
+    /// skills. With it, where links from there may lead: from a single skill to its neighbours too.
+    pub(crate) fn meant(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
+        let is_document = |it: &std::ffi::OsStr| it.eq_ignore_ascii_case("SKILL.md");
+        let folder = match std::fs::metadata(path)?.is_dir() {
+            true => path,
+            false if path.file_name().is_some_and(is_document) => {
+                path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."))
+            }
+            false => {
+                let what = "it is neither a folder nor a `SKILL.md`";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+            }
         };
-        let mut names = std::fs::read_dir(folder)?.flatten().map(|it| it.file_name());
-        let is_skill = names.any(|it| it.eq_ignore_ascii_case("SKILL.md"));
+        let is_skill = std::fs::read_dir(folder)?.flatten().any(|it| is_document(&it.file_name()));
         let real = std::fs::canonicalize(folder)?;
         let root = real.parent().filter(|_| is_skill).unwrap_or(&real).to_owned();
-        Self::open(Scope::Project, folder.to_owned(), Arc::from([root]), limits)
-    }
-
-    /// Opens a folder below this one; the real path comes with it when a link led there.
-    fn enter(&self, folder: &Path) -> Result<(OwnedFd, Option<PathBuf>), Trouble> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        if folder.as_os_str().is_empty() {
-            return Ok((rustix::fs::openat(&self.directory, ".", flags, Mode::empty())?, None));
-        }
-        match rustix::fs::openat(&self.directory, folder, flags | OFlags::NOFOLLOW, Mode::empty()) {
-            Ok(directory) => Ok((directory, None)),
-            Err(Errno::LOOP | Errno::NOTDIR) => {
-                let real = self.contained(&self.path.join(folder))?;
-                if self.real.join(folder).starts_with(&real) {
-                    return Err(Errno::LOOP.into());
-                }
-                let directory = rustix::fs::open(&real, flags, Mode::empty())?;
-                Ok((directory, Some(real)))
-            }
-            Err(errno) => Err(errno.into()),
-        }
+        Ok((folder.to_owned(), root))
     }
 
     /// The real path behind a link, if it lies inside the configured directories.
     pub(super) fn contained(&self, path: &Path) -> Result<PathBuf, Trouble> {
-        let real = std::fs::canonicalize(path).map_err(Trouble::Io)?;
+        let real = std::fs::canonicalize(path).map_err(|error| match error.raw_os_error() {
+            Some(code) => Errno::from_raw_os_error(code).into(),
+            None => Trouble::Io(error),
+        })?;
         if self.allowed.iter().any(|it| real.starts_with(it)) {
             Ok(real)
         } else {
             Err(Trouble::Escapes(real))
         }
+    }
+
+    /// Opens a folder below this one; the real path comes with it when a link led there.
+    fn enter(&self, folder: &Path) -> Result<(OwnedFd, Option<PathBuf>), Trouble> {
+        let inside = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        match open_beneath(&self.directory, inside, OFlags::DIRECTORY) {
+            Ok(directory) => Ok((directory, None)),
+            Err(Errno::LOOP | Errno::NOTDIR) => {
+                let real = self.contained(&self.path.join(folder))?;
+                if self.real.join(folder).starts_with(&real) {
+                    return Err(Trouble::Circle);
+                }
+                Ok((open_directory(&real)?, Some(real)))
+            }
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn look(
+        &self,
+        folder: &Path,
+        limits: &Limits,
+        listing: Listing,
+        findings: &mut Vec<Finding>,
+    ) -> Result<(What, bool), Trouble> {
+        let (directory, linked) = self.enter(folder)?;
+        let mut entries = list(directory)?;
+        let Some(document) = document(&entries.names) else {
+            let folders = self.folders(folder, &entries, findings);
+            return Ok((What::Folders(folders), linked.is_some()));
+        };
+        let entry = entries.names.swap_remove(document);
+        let path = joined(&self.path, folder, &entry.name);
+        let head = match self.head(&entries.directory, &entry, &path, limits) {
+            Ok(head) => head,
+            Err(trouble) => {
+                let found = finding(&path, Role::Document, trouble);
+                let what = if found.is_some() { What::LeftOut(path) } else { What::Nothing };
+                findings.extend(found);
+                return Ok((what, false));
+            }
+        };
+        if &*entry.name != "SKILL.md" {
+            let message =
+                "the file is not called exactly `SKILL.md`; some clients will not find it";
+            let hint = "rename it to `SKILL.md`";
+            findings.push(Finding::new(
+                &rule::FILE_NAME,
+                Severity::Warning,
+                &path,
+                message.to_owned(),
+                hint,
+            ));
+        }
+        let resources = match listing {
+            Listing::AtOnce => {
+                Some(walk(self, path.parent().unwrap_or(&path), entries, limits, findings))
+            }
+            Listing::OnDemand => None,
+        };
+        let real = head.real.clone().or(linked.map(|it| it.join(&*entry.name)));
+        let found = self.found(folder, &entry.name, path, real, head, resources);
+        Ok((What::Skill(Box::new(found)), false))
+    }
+
+    /// The folders of a folder that is no skill.
+    fn folders(
+        &self,
+        folder: &Path,
+        entries: &Entries,
+        findings: &mut Vec<Finding>,
+    ) -> Vec<PathBuf> {
+        let mut folders = Vec::with_capacity(entries.names.len());
+        for entry in &entries.names {
+            let is_folder =
+                matches!(entry.kind, FileType::Directory | FileType::Symlink | FileType::Unknown);
+            if !is_folder || is_skipped(&entry.name) {
+                continue;
+            }
+            if entry.is_text {
+                folders.push(folder.join(&*entry.name));
+            } else {
+                let path = joined(&self.path, folder, &entry.name);
+                findings.extend(finding(&path, Role::Folder, Trouble::NotText));
+            }
+        }
+        folders
+    }
+
+    /// A skill in a folder that is no link, found without listing the folder. Nothing for anything
+    /// else: a closer look tells what it is.
+    fn glance(&self, folder: &Path, limits: &Limits) -> Option<Found> {
+        if folder.as_os_str().is_empty() {
+            return None;
+        }
+        let file = open_beneath(&self.directory, &folder.join("SKILL.md"), FILE).ok()?;
+        let head = Head::of(&file, None, limits).ok()?;
+        let path = joined(&self.path, folder, "SKILL.md");
+        Some(self.found(folder, "SKILL.md", path, None, head, None))
+    }
+
+    fn found(
+        &self,
+        folder: &Path,
+        name: &str,
+        path: PathBuf,
+        linked: Option<PathBuf>,
+        head: Head,
+        resources: Option<Vec<Resource>>,
+    ) -> Found {
+        let path: Arc<Path> = path.into();
+        let real = match &linked {
+            Some(real) => real.as_path().into(),
+            None if self.path == self.real => path.clone(),
+            None => joined(&self.real, folder, name).into(),
+        };
+        let Head { bytes, size, modified, .. } = head;
+        Found {
+            path,
+            real: Some(real),
+            linked: linked.is_some(),
+            head: bytes,
+            size,
+            modified,
+            resources,
+        }
+    }
+
+    /// The beginning of a `SKILL.md`.
+    fn head(
+        &self,
+        directory: &OwnedFd,
+        entry: &Entry,
+        path: &Path,
+        limits: &Limits,
+    ) -> Result<Head, Trouble> {
+        let (file, real) = match rustix::fs::openat(
+            directory,
+            &*entry.name,
+            FILE | OFlags::NOFOLLOW,
+            Mode::empty(),
+        ) {
+            Ok(file) => (file, None),
+            Err(Errno::LOOP) => {
+                let real = self.contained(path)?;
+                (open_file(&real)?, Some(real))
+            }
+            // A socket cannot be opened at all.
+            Err(Errno::NXIO) => return Err(Trouble::NotRegular),
+            Err(errno) => return Err(errno.into()),
+        };
+        Head::of(&file, real, limits)
     }
 }
 
@@ -122,8 +261,8 @@ impl Source for Folder {
         self.scope
     }
 
-    fn visit(&self, folder: &Path, limits: &Limits) -> Visit {
-        if limits.resources == Resources::OnDemand
+    fn visit(&self, folder: &Path, limits: &Limits, listing: Listing) -> Visit {
+        if listing == Listing::OnDemand
             && let Some(found) = self.glance(folder, limits)
         {
             return Visit {
@@ -133,29 +272,32 @@ impl Source for Folder {
             };
         }
         let mut findings = Vec::new();
-        let mut linked = false;
-        let what =
-            self.look(folder, limits, &mut linked, &mut findings).unwrap_or_else(|trouble| {
-                findings.extend(finding(
-                    &self.path.join(folder),
-                    &rule::DIRECTORY_UNREADABLE,
-                    trouble,
-                ));
-                What::Nothing
-            });
-        Visit { what, linked, findings }
+        match self.look(folder, limits, listing, &mut findings) {
+            Ok((what, linked)) => Visit { what, linked, findings },
+            Err(trouble) => {
+                findings.extend(finding(&self.path.join(folder), Role::Folder, trouble));
+                Visit { what: What::Nothing, linked: false, findings }
+            }
+        }
     }
 
-    fn resources(&self, path: &Path, limits: &Limits) -> Vec<Resource> {
+    fn resources(&self, path: &Path, limits: &Limits) -> (Vec<Resource>, Vec<Finding>) {
         let skill = path.parent().unwrap_or(path);
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let opened =
-            self.contained(skill).and_then(|it| Ok(rustix::fs::open(it, flags, Mode::empty())?));
-        let Ok(mut entries) = opened.and_then(list) else { return Vec::new() };
-        if let Some(document) = document(&entries.names) {
-            entries.names.swap_remove(document);
-        }
-        walk(self, skill, &entries, limits, &mut Vec::new())
+        let mut findings = Vec::new();
+        let opened = self.contained(skill).and_then(|it| Ok(open_directory(&it)?));
+        let resources = match opened.and_then(list) {
+            Ok(mut entries) => {
+                if let Some(document) = document(&entries.names) {
+                    entries.names.swap_remove(document);
+                }
+                walk(self, skill, entries, limits, &mut findings)
+            }
+            Err(trouble) => {
+                findings.extend(finding(skill, Role::Folder, trouble));
+                Vec::new()
+            }
+        };
+        (resources, findings)
     }
 
     fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError> {
@@ -167,115 +309,12 @@ impl Source for Folder {
     }
 }
 
-impl Folder {
-    fn look(
-        &self,
-        folder: &Path,
-        limits: &Limits,
-        by_link: &mut bool,
-        findings: &mut Vec<Finding>,
-    ) -> Result<What, Trouble> {
-        let (directory, linked) = self.enter(folder)?;
-        *by_link = linked.is_some();
-        let mut entries = list(directory)?;
-        let Some(document) = document(&entries.names) else {
-            let is_folder = |it: &Entry| {
-                matches!(it.kind, FileType::Directory | FileType::Symlink | FileType::Unknown)
-            };
-            let folders = entries.names.iter().filter(|it| is_folder(it) && !is_skipped(&it.name));
-            let (named, nameless): (Vec<&Entry>, Vec<&Entry>) = folders.partition(|it| it.is_text);
-            findings
-                .extend(nameless.iter().map(|it| not_text(&joined(&self.path, folder, &it.name))));
-            return Ok(What::Folders(named.iter().map(|it| folder.join(&*it.name)).collect()));
-        };
-        let entry = entries.names.swap_remove(document);
-        let path = joined(&self.path, folder, &entry.name);
-        let head = match self.head(&entries.directory, &entry, &path, limits) {
-            Ok(head) => head,
-            Err(trouble) => {
-                findings.extend(finding(&path, &rule::FILE_UNREADABLE, trouble));
-                return Ok(What::LeftOut(path));
-            }
-        };
-        if &*entry.name != "SKILL.md" {
-            findings.push(Finding::about(
-                &rule::FILE_NAME,
-                Severity::Warning,
-                &path,
-                "the file is not called exactly `SKILL.md`; some clients will not find it"
-                    .to_owned(),
-                "rename it to `SKILL.md`",
-            ));
-        }
-        let resources = match limits.resources {
-            Resources::AtOnce => {
-                Some(walk(self, path.parent().unwrap_or(&path), &entries, limits, findings))
-            }
-            Resources::OnDemand => None,
-        };
-        let by_link = linked.is_some() || head.real.is_some();
-        let path: Arc<Path> = path.into();
-        let real = match (head.real, linked) {
-            (Some(real), _) => real.into(),
-            (None, Some(linked)) => linked.join(&*entry.name).into(),
-            (None, None) if self.path == self.real => path.clone(),
-            (None, None) => joined(&self.real, folder, &entry.name).into(),
-        };
-        let Head { bytes, size, modified, .. } = head;
-        Ok(What::Skill(Box::new(Found {
-            path,
-            real,
-            linked: by_link,
-            head: bytes,
-            size,
-            modified,
-            resources,
-        })))
-    }
-
-    /// The beginning of a `SKILL.md`.
-    fn head(
-        &self,
-        directory: &OwnedFd,
-        entry: &Entry,
-        path: &Path,
-        limits: &Limits,
-    ) -> Result<Head, Trouble> {
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let (file, real) = match rustix::fs::openat(
-            directory,
-            &*entry.name,
-            flags | OFlags::NOFOLLOW,
-            Mode::empty(),
-        ) {
-            Ok(file) => (file, None),
-            Err(Errno::LOOP) => {
-                let real = self.contained(path)?;
-                (open_real(&real).map_err(Trouble::Io)?, Some(real))
-            }
-            // A socket cannot be opened at all.
-            Err(Errno::NXIO) => return Err(Trouble::NotRegular),
-            Err(errno) => return Err(errno.into()),
-        };
-        Head::of(&file, real, limits)
-    }
-
-    /// A skill in a folder that is no link, found without listing the folder. Nothing for anything
-    /// else: a closer look tells what it is.
-    fn glance(&self, folder: &Path, limits: &Limits) -> Option<Found> {
-        if folder.as_os_str().is_empty() {
-            return None;
-        }
-        let file = open_beneath(&self.directory, &joined(Path::new(""), folder, "SKILL.md"))?;
-        let Head { bytes, size, modified, .. } = Head::of(&file, None, limits).ok()?;
-        let path: Arc<Path> = joined(&self.path, folder, "SKILL.md").into();
-        let real = if self.path == self.real {
-            path.clone()
-        } else {
-            joined(&self.real, folder, "SKILL.md").into()
-        };
-        Some(Found { path, real, linked: false, head: bytes, size, modified, resources: None })
-    }
+struct Head {
+    bytes: Vec<u8>,
+    /// Where a link led.
+    real: Option<PathBuf>,
+    size: u64,
+    modified: Option<SystemTime>,
 }
 
 impl Head {
@@ -284,27 +323,15 @@ impl Head {
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(Trouble::NotRegular);
         }
-        let size = u64::try_from(stat.st_size).unwrap_or_default();
-        if size > limits.max_document_size {
-            return Err(Trouble::TooLarge(size));
+        let (size, limit) =
+            (u64::try_from(stat.st_size).unwrap_or_default(), limits.max_document_size);
+        if size > limit {
+            return Err(Trouble::TooLarge { size, limit });
         }
         let mut bytes = Vec::with_capacity(HEAD.min(size as usize + 1));
         fill(file, &mut bytes)?;
         Ok(Self { bytes, real, size, modified: modified(&stat) })
     }
-}
-
-/// Opens a file below a directory when no link leads there.
-#[cfg(target_os = "linux")]
-fn open_beneath(directory: &OwnedFd, path: &Path) -> Option<OwnedFd> {
-    use rustix::fs::ResolveFlags;
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    rustix::fs::openat2(directory, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn open_beneath(_directory: &OwnedFd, _path: &Path) -> Option<OwnedFd> {
-    None
 }
 
 /// A path of three parts, made at once.
@@ -317,14 +344,6 @@ fn joined(root: &Path, folder: &Path, name: &str) -> PathBuf {
     }
     path.push(name);
     path
-}
-
-struct Head {
-    bytes: Vec<u8>,
-    /// Where a link led.
-    real: Option<PathBuf>,
-    size: u64,
-    modified: Option<SystemTime>,
 }
 
 /// Which entry is the `SKILL.md`: the exact name before any other spelling.

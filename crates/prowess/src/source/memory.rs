@@ -1,16 +1,19 @@
-//! A source in memory: skills that came with a program, or that a test made up.
+//! A source in memory: skills that came with a program, or that were made up at run time.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     io,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use super::{Found, Limits, ReadError, Source, Visit, What};
+use super::{
+    Found, Limits, Listing, ReadError, Source, Visit, What,
+    trouble::{Role, Trouble, finding},
+};
 use crate::{
-    finding::{Finding, Severity},
-    rule,
+    finding::Finding,
     skill::{Kind, Resource, Scope},
 };
 
@@ -19,48 +22,34 @@ use crate::{
 pub struct Memory {
     scope: Scope,
     name: PathBuf,
-    files: BTreeMap<PathBuf, &'static [u8]>,
+    files: BTreeMap<String, Cow<'static, [u8]>>,
 }
 
 impl Memory {
     /// Makes a source of files; `name` is what its paths begin with when they are shown.
-    pub fn new(
+    pub fn new<P: Into<String>, B: Into<Cow<'static, [u8]>>>(
         scope: Scope,
         name: impl Into<PathBuf>,
-        files: impl IntoIterator<Item = (&'static str, &'static [u8])>,
+        files: impl IntoIterator<Item = (P, B)>,
     ) -> Self {
-        let files = files.into_iter().map(|(path, bytes)| (PathBuf::from(path), bytes)).collect();
+        let files = files.into_iter().map(|(path, bytes)| (path.into(), bytes.into())).collect();
         Self { scope, name: name.into(), files }
     }
 
-    /// The files of a folder but for its `SKILL.md`.
-    fn beside(&self, folder: &Path, limits: &Limits, findings: &mut Vec<Finding>) -> Vec<Resource> {
-        let mut resources = Vec::new();
-        for (file, bytes) in &self.files {
-            let Ok(inside) = file.strip_prefix(folder) else { continue };
-            let inside = inside.to_string_lossy();
-            let size = bytes.len() as u64;
-            if inside == "SKILL.md" {
-                continue;
-            }
-            if size > limits.max_file_size {
-                findings.push(too_large(&self.name.join(file), size, limits));
-                continue;
-            }
-            resources.push(Resource {
-                kind: Kind::of(&inside),
-                is_text: str::from_utf8(bytes).is_ok(),
-                path: inside.into(),
-                size,
-                modified: None,
-            });
-        }
-        resources
+    /// The files of a folder, by their paths within it.
+    fn inside(&self, folder: &Path) -> impl Iterator<Item = (&str, &[u8])> {
+        let prefix = match folder.to_string_lossy() {
+            folder if folder.is_empty() => String::new(),
+            folder => format!("{folder}/"),
+        };
+        let files = self.files.iter();
+        files.filter_map(move |(path, bytes)| Some((path.strip_prefix(&prefix)?, &**bytes)))
     }
 
-    fn bytes(&self, path: &Path) -> Result<&'static [u8], ReadError> {
-        let known = path.strip_prefix(&self.name).ok().and_then(|it| self.files.get(it));
-        known.copied().ok_or_else(|| ReadError::Io {
+    fn bytes(&self, path: &Path) -> Result<&[u8], ReadError> {
+        let known = path.strip_prefix(&self.name).ok().and_then(Path::to_str);
+        let bytes = known.and_then(|it| self.files.get(it)).map(|it| &**it);
+        bytes.ok_or_else(|| ReadError::Io {
             path: path.to_owned(),
             source: io::ErrorKind::NotFound.into(),
         })
@@ -72,36 +61,54 @@ impl Source for Memory {
         self.scope
     }
 
-    fn visit(&self, folder: &Path, limits: &Limits) -> Visit {
-        let Some(head) = self.files.get(&folder.join("SKILL.md")) else {
-            let inside = self.files.keys().filter_map(|it| it.strip_prefix(folder).ok());
+    fn visit(&self, folder: &Path, limits: &Limits, listing: Listing) -> Visit {
+        let Some((_, head)) = self.inside(folder).find(|it| it.0 == "SKILL.md") else {
             let names =
-                inside.filter(|it| it.components().count() > 1).filter_map(|it| it.iter().next());
-            let mut folders: Vec<PathBuf> = names
-                .filter(|it| !it.as_encoded_bytes().starts_with(b"."))
-                .map(|it| folder.join(it))
-                .collect();
+                self.inside(folder).filter_map(|(path, _)| path.split_once('/')).map(|it| it.0);
+            let mut folders: Vec<PathBuf> =
+                names.filter(|it| !it.starts_with('.')).map(|it| folder.join(it)).collect();
             folders.dedup();
             return Visit { what: What::Folders(folders), linked: false, findings: Vec::new() };
         };
         let path: Arc<Path> = self.name.join(folder).join("SKILL.md").into();
-        let mut findings = Vec::new();
-        let resources = self.beside(folder, limits, &mut findings);
-        let found = Found {
-            real: path.clone(),
-            path,
-            linked: false,
-            head: head.to_vec(),
-            size: head.len() as u64,
-            modified: None,
-            resources: Some(resources),
+        let (resources, findings) = match listing {
+            Listing::AtOnce => {
+                let (resources, findings) = self.resources(&path, limits);
+                (Some(resources), findings)
+            }
+            Listing::OnDemand => (None, Vec::new()),
         };
+        let size = head.len() as u64;
+        let head = head.to_vec();
+        let found =
+            Found { path, real: None, linked: false, head, size, modified: None, resources };
         Visit { what: What::Skill(Box::new(found)), linked: false, findings }
     }
 
-    fn resources(&self, path: &Path, limits: &Limits) -> Vec<Resource> {
+    fn resources(&self, path: &Path, limits: &Limits) -> (Vec<Resource>, Vec<Finding>) {
+        let mut resources = Vec::new();
+        let mut findings = Vec::new();
         let folder = path.strip_prefix(&self.name).ok().and_then(Path::parent);
-        folder.map_or_else(Vec::new, |it| self.beside(it, limits, &mut Vec::new()))
+        for (inside, bytes) in folder.into_iter().flat_map(|it| self.inside(it)) {
+            let (size, limit) = (bytes.len() as u64, limits.max_file_size);
+            if inside == "SKILL.md" {
+                continue;
+            }
+            if size > limit {
+                let trouble = Trouble::TooLarge { size, limit };
+                findings.extend(finding(&path.with_file_name(inside), Role::Resource, trouble));
+                continue;
+            }
+            let is_text = str::from_utf8(bytes).is_ok();
+            resources.push(Resource {
+                kind: Kind::of(inside),
+                is_text,
+                path: inside.into(),
+                size,
+                modified: None,
+            });
+        }
+        (resources, findings)
     }
 
     fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError> {
@@ -111,18 +118,4 @@ impl Source for Memory {
     fn read_beside(&self, path: &Path, resource: &str) -> Result<Vec<u8>, ReadError> {
         self.bytes(&path.with_file_name(resource)).map(<[u8]>::to_vec)
     }
-}
-
-/// The finding about a resource over the limit.
-pub(super) fn too_large(path: &Path, size: u64, limits: &Limits) -> Finding {
-    Finding::about(
-        &rule::RESOURCE_TOO_LARGE,
-        Severity::Warning,
-        path,
-        format!(
-            "the resource has {size} bytes, more than {}, and is left out",
-            limits.max_file_size
-        ),
-        "make it smaller, or raise `max_file_size`",
-    )
 }

@@ -4,8 +4,8 @@
 use std::{
     borrow::Cow,
     fs::File,
-    io::{self, Read as _},
-    os::fd::OwnedFd,
+    io::Read as _,
+    os::fd::{AsFd, OwnedFd},
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
@@ -22,17 +22,11 @@ pub(super) fn read_all(path: &Path, allowed: &[PathBuf], limit: u64) -> Result<V
     let mut bytes = Vec::new();
     let file = open_contained(path, allowed)?;
     let failed = |source| ReadError::Io { path: path.to_owned(), source };
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > limit {
         return Err(ReadError::TooLarge { path: path.to_owned(), limit });
     }
     Ok(bytes)
-}
-
-/// Reads an ordinary file of at most a mebibyte, to show lines of it.
-pub(super) fn read_for_display(path: &Path) -> Option<Vec<u8>> {
-    let everywhere = [PathBuf::from("/")];
-    read_all(path, &everywhere, 1024 * 1024).ok()
 }
 
 /// Opens an ordinary file that lies inside `allowed` once every link is resolved.
@@ -45,29 +39,54 @@ pub(super) fn open_contained(path: &Path, allowed: &[PathBuf]) -> Result<File, R
     if !allowed.iter().any(|it| real.starts_with(it)) {
         return Err(ReadError::Outside { path: path.to_owned() });
     }
-    let file = open_real(&real).map_err(failed)?;
-    let stat = rustix::fs::fstat(&file).map_err(|errno| failed(errno.into()))?;
+    let refused = |errno: Errno| failed(errno.into());
+    let file = open_file(&real).map_err(refused)?;
+    let stat = rustix::fs::fstat(&file).map_err(refused)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(ReadError::NotRegular { path: path.to_owned() });
     }
     Ok(File::from(file))
 }
 
-/// Opens a path that holds no link; a link that has come since is an error.
-pub(super) fn open_real(path: &Path) -> io::Result<OwnedFd> {
-    let flags =
-        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+/// How a file is opened: without waiting, whatever it is.
+pub(super) const FILE: OFlags =
+    OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+/// How a directory is opened.
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// Opens a file by a path that holds no link; a link that has come since is an error.
+pub(super) fn open_file(real: &Path) -> Result<OwnedFd, Errno> {
+    open_beneath(rustix::fs::CWD, real, FILE)
+}
+
+/// Opens a directory by a path that holds no link; a link that has come since is an error.
+pub(super) fn open_directory(real: &Path) -> Result<OwnedFd, Errno> {
+    open_beneath(rustix::fs::CWD, real, DIRECTORY)
+}
+
+/// Opens a directory by its name in another; a link of that name is an error.
+pub(super) fn open_inside(directory: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
+    rustix::fs::openat(directory, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())
+}
+
+/// Opens a path below a directory, following no link at all.
+pub(super) fn open_beneath(
+    directory: impl AsFd,
+    path: &Path,
+    flags: OFlags,
+) -> Result<OwnedFd, Errno> {
+    let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     #[cfg(target_os = "linux")]
     {
-        use rustix::fs::{CWD, ResolveFlags};
+        use rustix::fs::ResolveFlags;
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        match rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve) {
+        match rustix::fs::openat2(&directory, path, flags, Mode::empty(), resolve) {
             // Kernels before 5.6 and some containers do not have it.
             Err(Errno::NOSYS | Errno::PERM) => {}
-            opened => return Ok(opened?),
+            opened => return opened,
         }
     }
-    Ok(rustix::fs::open(path, flags, Mode::empty())?)
+    rustix::fs::openat(&directory, path, flags, Mode::empty())
 }
 
 /// One entry of a directory.

@@ -6,14 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Stat};
 
 use super::{
-    Limits, MAX_DEPTH, MAX_FILES,
+    Limits, MAX_DEPTH, MAX_ENTRIES,
     folder::{Folder, document},
-    memory::too_large,
-    open::{Entries, Entry, list, modified, open_contained},
-    trouble::{Trouble, finding, not_text},
+    open::{Entries, Entry, list, modified, open_contained, open_directory, open_inside},
+    trouble::{Role, Trouble, finding},
 };
 use crate::{
     finding::{Finding, Severity},
@@ -25,12 +24,15 @@ use crate::{
 pub(super) fn walk(
     folder: &Folder,
     skill: &Path,
-    entries: &Entries,
+    entries: Entries,
     limits: &Limits,
     findings: &mut Vec<Finding>,
 ) -> Vec<Resource> {
-    let mut walk = Walk { folder, skill, limits, findings, resources: Vec::new() };
-    walk.entries(entries, "", 0);
+    if entries.names.is_empty() {
+        return Vec::new();
+    }
+    let mut walk = Walk { folder, skill, limits, findings, resources: Vec::new(), seen: 0 };
+    walk.entries(entries, &Way { path: String::new(), depth: 0, linked: false });
     walk.resources.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     walk.resources
 }
@@ -41,39 +43,49 @@ struct Walk<'a> {
     limits: &'a Limits,
     findings: &'a mut Vec<Finding>,
     resources: Vec<Resource>,
+    /// How many entries were looked at.
+    seen: usize,
+}
+
+/// The way to a folder of the skill.
+struct Way {
+    path: String,
+    depth: usize,
+    /// Whether a link is on it.
+    linked: bool,
+}
+
+impl Way {
+    fn to(&self, name: &str) -> String {
+        if self.path.is_empty() { name.to_owned() } else { format!("{}/{name}", self.path) }
+    }
 }
 
 impl Walk<'_> {
-    fn entries(&mut self, entries: &Entries, prefix: &str, depth: usize) {
+    fn entries(&mut self, mut entries: Entries, way: &Way) {
+        // What is left out at the limit must not depend on the order on disk.
+        entries.names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         for entry in &entries.names {
             if matches!(&*entry.name, ".git" | "node_modules") {
                 continue;
             }
-            if self.resources.len() == MAX_FILES {
-                self.findings.push(Finding::about(
-                    &rule::SKILL_TOO_MANY_FILES,
-                    Severity::Warning,
-                    self.skill,
-                    format!("the skill has more than {MAX_FILES} files; the others are left out"),
-                    "leave out what is not needed",
-                ));
+            self.seen += 1;
+            if self.seen > MAX_ENTRIES {
+                if self.seen == MAX_ENTRIES + 1 {
+                    self.note(
+                        &rule::SKILL_TOO_MANY_FILES,
+                        "",
+                        format!(
+                            "the skill has more than {MAX_ENTRIES} files; the others are left out"
+                        ),
+                        "leave out what is not needed",
+                    );
+                }
                 return;
             }
-            let path = if prefix.is_empty() {
-                entry.name.to_string()
-            } else {
-                format!("{prefix}/{}", entry.name)
-            };
-            if !entry.is_text {
-                self.findings.push(not_text(&self.skill.join(&path)));
-                continue;
-            }
-            if let Err(trouble) = self.entry(&entries.directory, entry, &path, depth) {
-                self.findings.extend(finding(
-                    &self.skill.join(&path),
-                    &rule::FILE_UNREADABLE,
-                    trouble,
-                ));
+            let path = way.to(&entry.name);
+            if let Err(trouble) = self.entry(&entries.directory, entry, &path, way) {
+                self.findings.extend(finding(&self.skill.join(&path), Role::Resource, trouble));
             }
         }
     }
@@ -83,70 +95,74 @@ impl Walk<'_> {
         directory: &OwnedFd,
         entry: &Entry,
         path: &str,
-        depth: usize,
+        way: &Way,
     ) -> Result<(), Trouble> {
-        let mut kind = entry.kind;
-        let mut stat = None;
-        if matches!(kind, FileType::Unknown | FileType::RegularFile) {
-            let found = rustix::fs::statat(directory, &*entry.name, AtFlags::SYMLINK_NOFOLLOW)?;
-            kind = FileType::from_raw_mode(found.st_mode);
-            stat = Some(found);
+        if !entry.is_text {
+            return Err(Trouble::NotText);
         }
-        if kind == FileType::Symlink {
-            let real = self.folder.contained(&self.skill.join(path))?;
-            let found = rustix::fs::stat(&real)?;
-            kind = FileType::from_raw_mode(found.st_mode);
-            // A link to a folder that holds it would never end.
-            if kind == FileType::Directory && self.skill_real().starts_with(&real) {
-                return Ok(());
+        match entry.kind {
+            FileType::Directory => {
+                self.subfolder(open_inside(directory, &entry.name)?, path, way, way.linked)
             }
-            stat = Some(found);
+            FileType::RegularFile | FileType::Symlink | FileType::Unknown => {
+                let stat = rustix::fs::statat(directory, &*entry.name, AtFlags::SYMLINK_NOFOLLOW)?;
+                match FileType::from_raw_mode(stat.st_mode) {
+                    FileType::RegularFile => self.file(path, &stat),
+                    FileType::Symlink => self.link(path, way),
+                    FileType::Directory => {
+                        self.subfolder(open_inside(directory, &entry.name)?, path, way, way.linked)
+                    }
+                    _ => Err(Trouble::NotRegular),
+                }
+            }
+            _ => Err(Trouble::NotRegular),
         }
-        match (kind, stat) {
-            (FileType::RegularFile, Some(stat)) => self.file(path, &stat),
-            (FileType::Directory, _) => self.folder(directory, &entry.name, path, depth)?,
-            _ => return Err(Trouble::NotRegular),
-        }
-        Ok(())
     }
 
-    fn folder(
+    /// Follows a link, but not a second one on the same way, nor one to a folder that holds it.
+    fn link(&mut self, path: &str, way: &Way) -> Result<(), Trouble> {
+        let real = self.folder.contained(&self.skill.join(path))?;
+        let stat = rustix::fs::stat(&real)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => self.file(path, &stat),
+            FileType::Directory if way.linked || self.real(&way.path).starts_with(&real) => {
+                Err(Trouble::Circle)
+            }
+            FileType::Directory => self.subfolder(open_directory(&real)?, path, way, true),
+            _ => Err(Trouble::NotRegular),
+        }
+    }
+
+    fn subfolder(
         &mut self,
-        directory: &OwnedFd,
-        name: &str,
+        directory: OwnedFd,
         path: &str,
-        depth: usize,
+        way: &Way,
+        linked: bool,
     ) -> Result<(), Trouble> {
-        if depth == MAX_DEPTH {
-            self.findings.push(Finding::about(
-                &rule::TOO_DEEP,
-                Severity::Warning,
-                &self.skill.join(path),
-                "the folder lies too deep; its files are left out".to_owned(),
-                "keep resources one or two folders deep",
-            ));
+        if way.depth == MAX_DEPTH {
+            let message = "the folder lies too deep; its files are left out".to_owned();
+            self.note(&rule::TOO_DEEP, path, message, "keep resources one or two folders deep");
             return Ok(());
         }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let entries = list(rustix::fs::openat(directory, name, flags, Mode::empty())?)?;
+        let entries = list(directory)?;
         if document(&entries.names).is_some() {
-            self.findings.push(Finding::about(
+            self.note(
                 &rule::NESTED_SKILL,
-                Severity::Warning,
-                &self.skill.join(path).join("SKILL.md"),
+                &format!("{path}/SKILL.md"),
                 "this skill lies inside another, so that it is not found".to_owned(),
                 "move its folder up, or name its parent as a directory",
-            ));
+            );
         }
-        self.entries(&entries, path, depth + 1);
+        self.entries(entries, &Way { path: path.to_owned(), depth: way.depth + 1, linked });
         Ok(())
     }
 
-    fn file(&mut self, path: &str, stat: &Stat) {
+    fn file(&mut self, path: &str, stat: &Stat) -> Result<(), Trouble> {
         let size = u64::try_from(stat.st_size).unwrap_or_default();
-        if size > self.limits.max_file_size {
-            self.findings.push(too_large(&self.skill.join(path), size, self.limits));
-            return;
+        let limit = self.limits.max_file_size;
+        if size > limit {
+            return Err(Trouble::TooLarge { size, limit });
         }
         self.resources.push(Resource {
             kind: Kind::of(path),
@@ -155,6 +171,7 @@ impl Walk<'_> {
             size,
             modified: modified(stat),
         });
+        Ok(())
     }
 
     fn text_by_content(&self, path: &str) -> bool {
@@ -168,19 +185,23 @@ impl Walk<'_> {
         }
     }
 
-    fn skill_real(&self) -> PathBuf {
-        std::fs::canonicalize(self.skill).unwrap_or_else(|_| self.skill.to_owned())
+    fn note(&mut self, rule: &'static rule::Rule, path: &str, message: String, hint: &'static str) {
+        let path = if path.is_empty() { self.skill.to_owned() } else { self.skill.join(path) };
+        self.findings.push(Finding::new(rule, Severity::Warning, &path, message, hint));
+    }
+
+    /// A path of the skill with all links resolved.
+    fn real(&self, path: &str) -> PathBuf {
+        let path = self.skill.join(path);
+        std::fs::canonicalize(&path).unwrap_or(path)
     }
 }
 
 /// Whether a file is text, where its ending tells.
 fn text_by_name(path: &str) -> Option<bool> {
-    let ending = path
-        .rsplit('/')
-        .next()
-        .and_then(|file| file.rsplit_once('.'))
-        .map(|it| it.1.to_ascii_lowercase());
-    match ending.as_deref()? {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    let ending = file.rsplit_once('.')?.1.to_ascii_lowercase();
+    match ending.as_str() {
         "md" | "txt" | "sh" | "bash" | "py" | "js" | "mjs" | "ts" | "json" | "yml" | "yaml"
         | "toml" | "html" | "css" | "xml" | "csv" | "rs" | "go" | "rb" | "sql" | "svg" | "ini"
         | "cfg" => Some(true),

@@ -10,31 +10,23 @@ use crate::{
     parse::Reading,
     rule,
     skill::Resource,
-    source::{Found, Limits, Source},
+    source::{Found, Source},
 };
 
 /// What every MCP host must accept.
 const MAX_FILES: usize = 512;
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
+/// How many broken links of one skill are reported one by one.
+const MAX_BROKEN: usize = 50;
+
 pub(super) fn rules(
     source: &dyn Source,
     found: &Found,
     reading: &Reading<'_>,
-    limits: &Limits,
     report: &mut Report,
 ) {
-    let total = found.size + resources(found).map(|it| it.size).sum::<u64>();
-    if total > limits.max_skill_size {
-        let message = format!("the skill has {total} bytes, more than {}", limits.max_skill_size);
-        report.note(
-            &rule::SKILL_TOO_LARGE,
-            At::FILE,
-            || message,
-            "make it smaller, or raise `max_skill_size`",
-        );
-    }
-    let files = resources(found).count() + 1;
+    let (files, total) = (resources(found).len() + 1, found.total());
     if files > MAX_FILES || total > MAX_BYTES {
         let message = || {
             format!(
@@ -43,39 +35,77 @@ pub(super) fn rules(
         };
         report.note(&rule::SKILL_TOO_MANY_FILES, At::FILE, message, "leave out what is not needed");
     }
+    let linked = references(found, reading, report);
+    chains(source, found, &linked, report);
+    evals(source, found, report);
+}
+
+/// Notes the links of the instructions that lead nowhere, each target once; returns the others.
+fn references(found: &Found, reading: &Reading<'_>, report: &mut Report) -> BTreeSet<String> {
     let body = reading.document.body;
+    let mut seen = BTreeSet::new();
     let mut linked = BTreeSet::new();
+    let mut broken = 0;
     for link in links(body.text) {
+        if !seen.insert(link.target) {
+            continue;
+        }
+        let path = link.inside();
+        if let Some(path) = path.as_ref().filter(|it| exists(found, it)) {
+            linked.insert(path.clone());
+            continue;
+        }
+        broken += 1;
+        if broken > MAX_BROKEN {
+            continue;
+        }
         let at = At::columns(body.line + link.line, link.column, link.column + link.target.len());
-        match link.inside() {
+        match path {
+            Some(path) => report.note(
+                &rule::REFERENCE_MISSING,
+                at,
+                || format!("there is no file `{path}` in the skill"),
+                "correct the link or add the file",
+            ),
+            None if link.target.ends_with("SKILL.md") => report.note(
+                &rule::REFERENCE_OUTSIDE,
+                at,
+                || format!("the link leads to another skill by its path: `{}`", link.target),
+                "name the other skill instead; its folder may lie elsewhere",
+            ),
             None => report.note(
                 &rule::REFERENCE_OUTSIDE,
                 at,
                 || format!("the link leads out of the skill: `{}`", link.target),
                 "copy the file into the skill, and link to it by a relative path",
             ),
-            Some(path) if !exists(found, &path) => report.note(
-                &rule::REFERENCE_MISSING,
-                at,
-                || format!("there is no file `{path}` in the skill"),
-                "correct the link or add the file",
-            ),
-            Some(path) => drop(linked.insert(path)),
         }
     }
-    chains(source, found, &linked, report);
-    evals(source, found, report);
+    if broken > MAX_BROKEN {
+        let more = broken - MAX_BROKEN;
+        let message = || format!("{more} more links lead nowhere");
+        report.note(
+            &rule::REFERENCE_MISSING,
+            At::line(body.line),
+            message,
+            "correct the others first",
+        );
+    }
+    linked
 }
 
-fn resources(found: &Found) -> impl Iterator<Item = &Resource> {
-    found.resources.iter().flatten()
+/// The resources, sorted by path.
+fn resources(found: &Found) -> &[Resource] {
+    found.resources.as_deref().unwrap_or_default()
 }
 
+/// Whether a path is that of a file or folder of the skill.
 fn exists(found: &Found, path: &str) -> bool {
     let folder = format!("{path}/");
-    is_document(found, path)
-        || path.is_empty()
-        || resources(found).any(|it| *it.path == *path || it.path.starts_with(&folder))
+    let next = resources(found).partition_point(|it| *it.path < *folder);
+    let in_folder = resources(found).get(next).is_some_and(|it| it.path.starts_with(&folder));
+    let is_file = resources(found).binary_search_by(|it| (*it.path).cmp(path)).is_ok();
+    is_document(found, path) || path.is_empty() || is_file || in_folder
 }
 
 /// Whether a path is that of the `SKILL.md`.
@@ -117,7 +147,7 @@ fn chains(source: &dyn Source, found: &Found, linked: &BTreeSet<String>, report:
 
 /// `evals/evals.json` in either of the spellings that are in use.
 fn evals(source: &dyn Source, found: &Found, report: &mut Report) {
-    let known = resources(found).any(|it| &*it.path == "evals/evals.json");
+    let known = exists(found, "evals/evals.json");
     let Some(bytes) =
         known.then(|| source.read_beside(&found.path, "evals/evals.json").ok()).flatten()
     else {
@@ -199,15 +229,14 @@ fn links(text: &str) -> impl Iterator<Item = Link<'_>> {
     })
 }
 
-/// Whether a link's target is meant as a file: not an address, and with a folder or an ending.
+/// Whether a link's target is meant as a file: not an address, a command or a placeholder, and with
+/// a folder or an ending.
 fn is_file(target: &str) -> bool {
-    let scheme = target
-        .split_once(':')
-        .is_some_and(|it| it.0.chars().all(|c| c.is_ascii_alphanumeric() || c == '+'));
+    let address = target.contains([':', '@', '?']) || target.starts_with("//");
     let placeholder = target.contains(['{', '$', '%', '*', '…']);
-    !target.is_empty()
-        && !scheme
-        && !target.starts_with("//")
-        && !placeholder
-        && target.contains(['/', '.'])
+    let name = target.rsplit('/').next().unwrap_or(target);
+    // `/deploy` is a command or a page; `/etc/hosts.conf` is a file.
+    let path =
+        if target.starts_with('/') { name.contains('.') } else { target.contains(['/', '.']) };
+    !target.is_empty() && !address && !placeholder && path
 }

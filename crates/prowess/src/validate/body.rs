@@ -28,7 +28,12 @@ pub(super) fn rules(reading: &Reading<'_>, manifest: Option<&Manifest>, report: 
         report.note(
             &rule::BODY_LONG,
             At::line(body.line),
-            || format!("the instructions have {lines} lines and about {tokens} tokens, more than {MAX_LINES} or {MAX_TOKENS}"),
+            || match lines > MAX_LINES {
+                true => format!("the instructions have {lines} lines, more than {MAX_LINES}"),
+                false => {
+                    format!("the instructions have about {tokens} tokens, more than {MAX_TOKENS}")
+                }
+            },
             "move what is not always needed to files in `references/`",
         );
     }
@@ -52,7 +57,7 @@ pub(super) fn rules(reading: &Reading<'_>, manifest: Option<&Manifest>, report: 
             &rule::DEFINITION,
             at,
             || error.message,
-            "see the page of this rule for the form",
+            "a script is a `sh` block, a template a `template` block, a step `{\"tool\": …, \"params\": {…}}` in a `json` block",
         );
     }
 }

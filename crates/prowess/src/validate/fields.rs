@@ -5,7 +5,7 @@ use prowess_frontmatter::{Field, Kind, Style, Value};
 use super::{hidden, name};
 use crate::{
     finding::{At, Report},
-    parse::Reading,
+    parse::{Reading, manifest::SPELLINGS},
     rule::{self, Profile},
     skill::Manifest,
 };
@@ -37,14 +37,6 @@ const VENDOR: &[(&str, &str)] = &[
     ("user-invocable", "Claude Code, VS Code and OpenClaw"),
     ("version", "catalogs"),
     ("when_to_use", "Claude Code"),
-];
-
-/// Spellings that are seen, and what they are meant as.
-const MISSPELT: &[(&str, &str)] = &[
-    ("allowedTools", "allowed-tools"),
-    ("allowed_tools", "allowed-tools"),
-    ("user-invokable", "user-invocable"),
-    ("when-to-use", "when_to_use"),
 ];
 
 const MAX_DESCRIPTION: usize = 1024;
@@ -148,7 +140,8 @@ fn unknown(reading: &Reading<'_>, fields: &[Field<'_>], report: &mut Report) {
     }
     for field in others {
         let at = At::line(reading.line(field));
-        if let Some((wrong, right)) = MISSPELT.iter().find(|it| it.0 == field.key) {
+        let misspelt = SPELLINGS.iter().filter(|it| !VENDOR.iter().any(|vendor| vendor.0 == it.0));
+        if let Some((wrong, right)) = misspelt.into_iter().find(|it| it.0 == field.key) {
             let message = || format!("`{wrong}` is a misspelling of `{right}`");
             report.note(
                 &rule::UNKNOWN_FIELD,
@@ -173,7 +166,10 @@ fn unknown(reading: &Reading<'_>, fields: &[Field<'_>], report: &mut Report) {
                 &rule::UNKNOWN_FIELD,
                 at,
                 || format!("`{}` is not a field of the specification", field.key),
-                "move it under `metadata`",
+                match field.value {
+                    Value::List(_) | Value::Map(_) => "move it under `metadata`, as one text",
+                    Value::Scalar(_) | Value::Empty => "move it under `metadata`",
+                },
             ),
         }
     }
@@ -199,7 +195,9 @@ fn description(text: &str, at: At, report: &mut Report) {
         report.note(&rule::DESCRIPTION_CUT, at, message, "put what matters most first");
     }
     if text.contains(['<', '>']) {
-        let message = || "the description has angle brackets, which uploads refuse".to_owned();
+        let message = || {
+            "the description has angle brackets, which uploads to the Claude API refuse".to_owned()
+        };
         report.note(&rule::DESCRIPTION_BRACKETS, at, message, "write it without them");
     }
 }

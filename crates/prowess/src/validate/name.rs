@@ -59,7 +59,7 @@ pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Repor
             &rule::NAME_FOLDER,
             at,
             message,
-            "rename the folder or the skill: most clients go by one of them",
+            "give both the same name: some clients go by one of them, some by the other, some want both",
         );
     }
     if !name.is_ascii() {
@@ -80,7 +80,12 @@ pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Repor
     }
     if is_reserved_on_windows(&normal) {
         let message = || format!("a folder cannot be called `{normal}` on Windows");
-        report.note(&rule::NAME_WINDOWS, at, message, hint);
+        report.note(
+            &rule::NAME_WINDOWS,
+            at,
+            message,
+            "choose another name, such as one of two words",
+        );
     }
 }
 

@@ -71,10 +71,12 @@ fn hostile_frontmatter_is_refused_soon() {
 
 #[test]
 fn a_frontmatter_of_many_fields_is_read_soon() {
-    let keys: String = (0..6000).map(|it| format!("k{it}: 1\n")).collect();
+    let keys = |count: usize| (0..count).map(|it| format!("k{it}: 1\n")).collect::<String>();
     let start = Instant::now();
-    let parsed = parse(with(&keys).as_bytes(), Some("pdf"), Profile::Spec);
-    assert!(parsed.manifest.is_some_and(|it| it.unknown.len() == 6000));
+    let parsed = parse(with(&keys(1500)).as_bytes(), Some("pdf"), Profile::Spec);
+    assert!(parsed.manifest.is_some_and(|it| it.unknown.len() == 1500));
+    let parsed = parse(with(&keys(6000)).as_bytes(), Some("pdf"), Profile::Spec);
+    assert_eq!(parsed.findings[0].rule.code, "yaml-unsafe");
     assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
 }
 
