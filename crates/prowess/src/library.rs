@@ -1,7 +1,7 @@
 //! The library: all skills of one moment.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     ffi::{OsStr, OsString},
     io,
     path::{Component, Path, PathBuf},
@@ -236,9 +236,13 @@ fn resolve(skills: Vec<Arc<Skill>>, findings: &mut Vec<Finding>) -> Vec<Arc<Skil
         if others.is_empty() {
             continue;
         }
-        let mut contents = HashSet::from([content(winner)]);
+        // Only files of the same size can be the same, so that few have to be read.
+        let mut sizes: HashMap<u64, usize> = HashMap::new();
+        group.iter().for_each(|it| *sizes.entry(it.origin.size).or_default() += 1);
+        let key = |it: &Skill| (it.origin.size, (sizes[&it.origin.size] > 1).then(|| content(it)));
+        let mut contents = HashSet::from([key(winner)]);
         for skill in others {
-            let is_new = contents.insert(content(skill));
+            let is_new = contents.insert(key(skill));
             findings.push(hidden(skill, winner, is_new));
             // A copy of the same skill is no second one.
             if is_new {

@@ -48,7 +48,7 @@ impl Reading<'_> {
         match value {
             Value::Map(fields) => self.note_duplicates(fields, report),
             Value::List(items) => {
-                items.iter().for_each(|it| self.note_nested_duplicates(it, report))
+                items.iter().for_each(|it| self.note_nested_duplicates(it, report));
             }
             Value::Scalar(_) | Value::Empty => {}
         }
