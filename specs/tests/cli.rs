@@ -100,6 +100,21 @@ mod data_goes_to_stdout_and_all_else_to_stderr {
         let check = || world.run(["check", "skills", "--json"]);
         assert_eq!(check().stdout(), check().stdout());
     }
+
+    #[test]
+    fn quiet_is_quiet_about_findings_too() {
+        let world = good_and_bad().folder("empty");
+        for arguments in [
+            &["list", "--dir", "skills", "--dir", "nowhere"][..],
+            &["list", "--dir", "empty"],
+            &["list"],
+        ] {
+            let loud = world.run(arguments);
+            let quiet = world.run(arguments.iter().chain(&["-q"]));
+            assert_eq!((quiet.code, quiet.stdout()), (Some(0), loud.stdout()), "{arguments:?}");
+            assert_eq!((loud.stderr.is_empty(), &*quiet.stderr), (false, ""), "{arguments:?}");
+        }
+    }
 }
 
 mod the_command_list_shows_what_loads {
@@ -158,6 +173,31 @@ mod the_command_list_shows_what_loads {
         let text = "---\nname: lines\ndescription: |\n  one\n  two\n---\n";
         let ran = World::new().document("lines", text).run(["list", "--dir", "skills"]);
         assert_eq!(ran.stdout(), "lines  one two\n");
+    }
+
+    #[test]
+    fn an_empty_directory_is_listed_with_what_to_try() {
+        let world = good_and_bad().folder("empty");
+        let ran = world.run(["list", "--dir", "empty"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), ""));
+        assert!(ran.stderr.contains("--depth"), "{}", ran.stderr);
+        let ran = world.run(["list", "--dir", "skills"]);
+        assert!(!ran.stderr.contains("--depth"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn errors_come_before_warnings() {
+        let mut world = World::new().document("zzz", "no frontmatter");
+        for number in 0..20 {
+            let text =
+                "---\nname: Odd\ndescription: a\n---\n".replace("Odd", &format!("Odd{number}"));
+            world = world.document(&format!("odd-{number}"), text);
+        }
+        let ran = world.run(["list", "--dir", "skills"]);
+        let first = ran.stderr.lines().next().unwrap();
+        assert!(first.starts_with("error[frontmatter-missing]"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("warning[name-case]"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("11 more findings"), "{}", ran.stderr);
     }
 }
 
@@ -285,6 +325,60 @@ mod the_command_check_says_what_is_wrong {
         let ran = good_and_bad().run(["check", "--json", "--dir", "skills"]);
         assert_eq!((ran.code, &ran.json()["skills"]), (Some(1), &json!(2)));
     }
+
+    #[test]
+    fn a_link_from_one_checked_path_into_another_is_followed() {
+        let world = World::new()
+            .skill_in("a", "one", "A")
+            .skill_in("b", "two", "B")
+            .link("a/linked", "../b/two");
+        for arguments in [&["a", "b"][..], &["b", "a"], &["--dir", "a", "--dir", "b"]] {
+            let ran = world.run(["check", "--json"].iter().chain(arguments));
+            let said = ran.said();
+            assert_eq!((ran.code, said.rules()), (Some(0), vec![]), "{arguments:?}");
+            assert_eq!(said.0["skills"], 2, "{arguments:?}");
+        }
+        let (code, said) = world.check("a", &[]);
+        assert_eq!((code, said.rules()), (Some(1), vec!["link-escapes"]));
+    }
+
+    #[test]
+    fn what_is_named_twice_is_checked_once() {
+        let world = good_and_bad().file("skills/good/large.bin", vec![0; 200_000]);
+        let once = world.check("skills", &[]).1;
+        assert_eq!((&once.0["skills"], once.rules().len()), (&json!(2), 3), "{once:?}");
+        for arguments in [
+            &["skills", "skills"][..],
+            &["skills", "skills/good"],
+            &["skills/bad", "skills"],
+            &["skills/good/SKILL.md", "skills/bad", "skills/good"],
+            &["--dir", "skills", "--dir", "skills"],
+        ] {
+            let said = world.run(["check", "--json"].iter().chain(arguments)).said();
+            assert_eq!(said.0, once.0, "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_no_skill_md_is_nothing_to_check() {
+        let world = good_and_bad().file("notes.txt", "n").file("skills/good/notes.txt", "n");
+        for path in ["notes.txt", "skills/good/notes.txt"] {
+            let ran = world.run(["check", path]);
+            assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{path}");
+            assert!(ran.stderr.contains(path) && ran.stderr.contains("SKILL.md"), "{}", ran.stderr);
+        }
+    }
+
+    #[test]
+    fn relative_paths_to_check_begin_where_cwd_says() {
+        let world = good_and_bad().skill_in("project/skills", "other", "a");
+        let (code, said) = world.check("skills", &["--cwd", "project"]);
+        assert_eq!((code, &said.0["skills"]), (Some(0), &json!(1)));
+        let (code, said) = world.check("skills/other", &["--cwd", "project"]);
+        assert_eq!((code, &said.0["skills"]), (Some(0), &json!(1)));
+        let ran = world.run(["check", "skills/good", "--cwd", "project"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
+    }
 }
 
 mod the_command_show_gives_as_much_as_was_asked_for {
@@ -365,6 +459,33 @@ mod the_command_show_gives_as_much_as_was_asked_for {
     fn a_skill_that_is_left_out_cannot_be_shown() {
         let ran = good_and_bad().run(["show", "bad", "--dir", "skills"]);
         assert_eq!((ran.code, ran.stdout()), (Some(1), ""));
+    }
+
+    #[test]
+    fn a_brief_is_brief_whatever_the_body_is() {
+        let properties: Vec<String> = (0..2000)
+            .map(|it| {
+                format!("\"p{it}\": {{\"type\": \"string\", \"description\": \"Says more\"}}")
+            })
+            .collect();
+        let schema =
+            format!("{{\"type\": \"object\", \"properties\": {{{}}}}}", properties.join(", "));
+        for (what, body) in [
+            ("schema", format!("Text.\n\n## Parameters\n\n```json\n{schema}\n```\n")),
+            ("paragraph", "word ".repeat(20_000)),
+            ("lines with CRLF", "A few words.\r\n\r\n".repeat(2000)),
+            ("blank lines", format!("{}Text.\n", "a\n\n".repeat(20_000))),
+            ("another script", "\u{6280}\u{80FD}".repeat(20_000)),
+        ] {
+            let text = format!("---\nname: wide\ndescription: Says much\n---\n\n{body}\n");
+            let world = World::new().document("wide", text);
+            let ran = world.run(["show", "wide", "--level", "brief", "--json", "--dir", "skills"]);
+            let shown = ran.json();
+            let text = shown["text"].as_str().unwrap();
+            assert!(shown["tokens"].as_u64().unwrap() < 400, "{what}: {}", shown["tokens"]);
+            assert!(text.len() < 4000, "{what}: {} bytes", text.len());
+            assert!(text.contains("Says much") && text.contains("cut"), "{what}: {text}");
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     path::Path,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -102,6 +102,24 @@ mod nothing_is_scanned_that_nobody_named {
         let ran = World::new().run(["list", "--preset", "nobody"]);
         assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
         assert!(ran.stderr.contains("`nobody`") && ran.stderr.contains("claude"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn a_folder_behind_a_link_inside_the_directory_holds_nothing_new() {
+        let world = World::new().skill_in("skills/other", "a", "A").link("skills/group", "other");
+        let said = world.list_with(&["--depth", "2"]);
+        assert_eq!((said.names(), said.rules()), (vec!["a"], vec![]));
+        assert_eq!(said.skill("a")["path"], "skills/other/a/SKILL.md");
+        let (code, said) = world.check("skills", &["--depth", "2"]);
+        assert_eq!((code, &said.0["skills"], said.rules()), (Some(0), &json!(1), vec![]));
+    }
+
+    #[test]
+    fn a_misspelt_preset_is_told_the_nearest_name() {
+        let ran = World::new().run(["list", "--preset", "claud"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
+        assert!(ran.stderr.contains("`claude`"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("windsurf"), "{}", ran.stderr);
     }
 }
 
@@ -371,6 +389,20 @@ mod there_is_a_limit_to_what_is_taken_in {
         let ran = world.run(["read", "one", "large.txt", "--dir", "skills"].iter().chain(&raised));
         assert_eq!((ran.code, ran.out.len()), (Some(0), 2_000_000), "{}", ran.stderr);
     }
+
+    #[test]
+    fn the_largest_number_is_a_limit_too() {
+        let world = World::new().skill("one", "a").file("skills/one/notes.md", "notes");
+        let largest = u64::MAX.to_string();
+        let limits = ["--dir", "skills", "--max-file-size", &largest, "--max-skill-size", &largest];
+        let said = world.list_with(&limits[2..]);
+        assert_eq!((said.names(), said.rules()), (vec!["one"], vec![]));
+        let ran = world.run(["show", "one"].iter().chain(&limits));
+        assert!(ran.stdout().contains("# one"), "{}{}", ran.stdout(), ran.stderr);
+        let ran = world.run(["read", "one", "notes.md"].iter().chain(&limits));
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "notes"), "{}", ran.stderr);
+        assert_eq!(world.run(["check", "skills"].iter().chain(&limits)).code, Some(0));
+    }
 }
 
 mod names_can_be_picked {
@@ -432,6 +464,22 @@ mod of_two_skills_of_one_name_the_nearer_is_taken {
 
     fn two() -> World {
         World::new().skill("deploy", "The project's").skill_in("home/mine", "deploy", "The user's")
+    }
+
+    /// The words that `list` prints for a person, one skill a line.
+    fn listed(world: &World, arguments: &[&str]) -> Vec<String> {
+        let ran = world.run(["list"].iter().chain(arguments));
+        let words = |line: &str| line.split("  ").next().unwrap().to_owned();
+        ran.stdout().lines().map(words).collect()
+    }
+
+    /// Fails unless every skill is found by its address.
+    fn assert_addresses(library: &Library) {
+        for skill in library.all() {
+            let address = library.address(skill);
+            let found = library.get(&address).unwrap();
+            assert_eq!(found.origin.path, skill.origin.path, "{address}");
+        }
     }
 
     #[test]
@@ -505,6 +553,107 @@ mod of_two_skills_of_one_name_the_nearer_is_taken {
         }
         world.write("copy/deploy/extra.txt", "one file more");
         assert_eq!(world.list_with(&["--dir", "copy"]).names(), ["deploy", "deploy"]);
+    }
+
+    #[test]
+    fn a_name_that_looks_like_a_scope_and_a_name_answers_for_nobody_else() {
+        let odd = "---\nname: user:deploy\ndescription: Not the user's\n---\n";
+        let world = World::new().document("odd", odd).skill_in("home/mine", "deploy", "The user's");
+        let directories = vec![Directory::new("skills"), Directory::new("~/mine")];
+        let library = Library::load(&Options { directories, ..world.options() }).unwrap();
+        assert_eq!(&*library.get("user:deploy").unwrap().manifest.description, "The user's");
+        assert_addresses(&library);
+        assert_eq!(
+            listed(&world, &["--dir", "skills", "--dir", "~/mine"]),
+            ["deploy", "project:user:deploy"]
+        );
+        // Where no such scope has the name, it is a name like any other.
+        let library = world.load();
+        assert_eq!(&*library.get("user:deploy").unwrap().manifest.description, "Not the user's");
+    }
+
+    #[test]
+    fn the_words_that_list_prints_find_just_that_skill() {
+        let world = World::new()
+            .skill("deploy", "First")
+            .skill_in("others", "deploy", "Second")
+            .skill_in("third", "deploy", "Third")
+            .skill_in("home/mine", "deploy", "Fourth");
+        let arguments = ["--dir", "skills", "--dir", "others", "--dir", "third", "--dir", "~/mine"];
+        let words = listed(&world, &arguments);
+        assert_eq!(
+            words,
+            ["deploy", "others/deploy/SKILL.md", "third/deploy/SKILL.md", "user:deploy"]
+        );
+        for (words, description) in words.iter().zip(["First", "Second", "Third", "Fourth"]) {
+            let ran = world.run(["show", words].iter().chain(&arguments));
+            assert!(ran.stdout().contains(description), "{words}: {}", ran.stdout());
+        }
+        let directories = ["skills", "others", "third", "~/mine"].map(Directory::new).to_vec();
+        assert_addresses(&Library::load(&Options { directories, ..world.options() }).unwrap());
+    }
+
+    #[test]
+    fn two_sources_of_one_name_do_not_swallow_each_other() {
+        let source = |description: &str| {
+            let text =
+                format!("---\nname: deploy\ndescription: {description}\n---\n{description}\n");
+            let files = [("deploy/SKILL.md", text.into_bytes())];
+            Arc::new(Memory::new(Scope::Project, "memory", files)) as Arc<dyn Source>
+        };
+        let load = |sources: Vec<Arc<dyn Source>>| {
+            let library = Library::load(&Options { sources, ..Options::default() }).unwrap();
+            let text = |it: &prowess::Skill| it.instructions().unwrap();
+            let rules: Vec<&str> = library.findings().iter().map(|it| it.rule.code).collect();
+            (all(&library).into_iter().map(text).collect::<Vec<_>>(), rules)
+        };
+        let (texts, rules) = load(vec![source("one"), source("two")]);
+        assert_eq!(
+            (texts, rules),
+            (vec!["one\n".to_owned(), "two\n".to_owned()], vec!["name-taken"])
+        );
+        let (texts, rules) = load(vec![source("one"), source("one")]);
+        assert_eq!((texts, rules), (vec!["one\n".to_owned()], vec!["same-content"]));
+    }
+
+    #[test]
+    fn a_directory_that_is_named_twice_is_looked_at_once() {
+        let world = World::new()
+            .skill("good", "Stays")
+            .document("bad", "no frontmatter")
+            .pipe("skills/pipe/SKILL.md")
+            .link("linked", "skills");
+        let once = world.list();
+        assert_eq!((once.names(), once.rules().len()), (vec!["good"], 2));
+        for path in ["skills", "./skills", "skills/../skills", "linked"] {
+            assert_eq!(world.list_with(&["--dir", path]).0, once.0, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_copy_is_told_from_a_skill_that_merely_looks_like_one() {
+        let world = World::new()
+            .skill("deploy", "Same")
+            .file("skills/deploy/notes.md", "n")
+            .skill_in("copy", "deploy", "Same")
+            .file("copy/deploy/notes.md", "n");
+        let said = world.list_with(&["--dir", "copy"]);
+        assert_eq!((said.names(), said.rules()), (vec!["deploy"], vec!["same-content"]));
+        let finding = said.finding("same-content");
+        assert_eq!(
+            (&finding["severity"], &finding["path"]),
+            (&json!("info"), &json!("copy/deploy/SKILL.md"))
+        );
+        world.write("copy/deploy/notes.md", "m");
+        assert_eq!(world.list_with(&["--dir", "copy"]).rules(), ["name-taken"]);
+
+        let text = "---\nname: deploy\ndescription: a\n---\n";
+        let world = World::new()
+            .document("deploy", format!("{text}notes.mdn"))
+            .file("copy/deploy/SKILL.md", text)
+            .file("copy/deploy/notes.md", "n");
+        let said = world.list_with(&["--dir", "copy"]);
+        assert_eq!((said.names().len(), said.rules()), (2, vec!["name-taken"]));
     }
 }
 
@@ -693,5 +842,96 @@ mod bodies_stay_on_disk_until_they_are_asked_for {
         assert_eq!(&*mended.get("one").unwrap().manifest.description, "better");
         assert_eq!(mended.findings(), []);
         drop(world);
+    }
+
+    #[test]
+    fn a_bad_edit_lets_no_other_skill_in() {
+        let world = World::new()
+            .skill("another", "Stays")
+            .skill("deploy", "The project's")
+            .skill_in("home/mine", "deploy", "The user's");
+        let directories = vec![Directory::new("~/mine"), Directory::new("skills")];
+        let keeper = Keeper::start(&Options { directories, ..world.options() }).unwrap();
+        let mut library = Library::clone(&keeper.library());
+        let mut reloaded = || {
+            library = library.reload().unwrap();
+            let kept = keeper.reload().unwrap();
+            let [both, others] = [&library, &*kept].map(|it| {
+                let rules: Vec<&str> = it.findings().iter().map(|it| it.rule.code).collect();
+                let taken = it.get("deploy").unwrap().manifest.description.to_string();
+                (taken, it.all().count(), rules.contains(&"kept-last-good"))
+            });
+            assert_eq!(both, others);
+            both
+        };
+        let taken = |description: &str, count, kept| (description.to_owned(), count, kept);
+        for text in ["---\nname: [deploy\n---\n", "", "---\nname: deploy\n---\n"] {
+            world.write("skills/deploy/SKILL.md", text);
+            assert_eq!(reloaded(), taken("The project's", 3, true), "{text:?}");
+        }
+        let world = world.skill("deploy", "Mended");
+        assert_eq!(reloaded(), taken("Mended", 3, false));
+        world.remove("skills/deploy/SKILL.md");
+        assert_eq!(reloaded(), taken("The user's", 2, false));
+    }
+
+    #[test]
+    fn a_skill_that_was_deleted_is_gone_after_a_reload() {
+        let world = World::new().skill("one", "a").skill("two", "b").skill("three", "c");
+        let library = world.load();
+        world.remove("skills/one/SKILL.md");
+        std::fs::remove_dir_all(world.path("skills/two")).unwrap();
+        let reloaded = library.reload().unwrap();
+        let names: Vec<&str> = reloaded.all().map(|it| &*it.manifest.name).collect();
+        assert_eq!((names, reloaded.findings().len()), (vec!["three"], 0));
+    }
+
+    #[test]
+    fn whoever_reads_while_others_reload_sees_a_whole_library() {
+        let mut world = World::new().skill("changing", "0");
+        for number in 0..40 {
+            world = world.skill(&format!("skill-{number}"), "Stays");
+        }
+        let keeper = Keeper::start(&world.options()).unwrap();
+        let seen = || {
+            let library = keeper.library();
+            assert_eq!(library.all().count(), 41);
+            assert_eq!(library.findings(), []);
+            library.get("changing").unwrap().manifest.description.parse::<usize>().unwrap()
+        };
+        let (version, done) = (Mutex::new(0), AtomicUsize::new(0));
+        let change = |own: usize| {
+            for _ in 0..50 {
+                let written = {
+                    let mut version = version.lock().unwrap();
+                    *version += 1;
+                    let text = format!("---\nname: changing\ndescription: '{version}'\n---\n");
+                    let new = world.path(format!("new-{own}"));
+                    std::fs::write(&new, text).unwrap();
+                    std::fs::rename(new, world.path("skills/changing/SKILL.md")).unwrap();
+                    *version
+                };
+                keeper.reload().unwrap();
+                assert!(seen() >= written, "version {written} was lost");
+            }
+            done.fetch_add(1, Ordering::Relaxed);
+        };
+        std::thread::scope(|scope| {
+            for own in 0..2 {
+                scope.spawn(move || change(own));
+            }
+            for _ in 0..10 {
+                scope.spawn(|| {
+                    let mut before = 0;
+                    while done.load(Ordering::Relaxed) < 2 {
+                        let now = seen();
+                        assert!(now >= before, "version {before} was lost");
+                        before = now;
+                        std::thread::yield_now();
+                    }
+                });
+            }
+        });
+        assert_eq!(seen(), 100);
     }
 }

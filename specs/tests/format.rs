@@ -90,6 +90,46 @@ mod lines_of_the_frontmatter_become_fields {
         let said = World::new().document("long", text).list();
         assert_eq!(said.skill("long")["description"], "Behind it all");
     }
+
+    #[test]
+    fn a_long_frontmatter_is_read_whole_wherever_one_read_ends() {
+        let last = "requires-approval: true\nallowed-tools: Read Grep\n";
+        let check = |what: &str, text: String| {
+            assert!(text.len() > 4096, "{what}");
+            let world = World::new().document("deploy-staging", text);
+            let library = world.load();
+            assert_eq!(library.findings(), [], "{what}");
+            let manifest = &library.get("deploy-staging").unwrap().manifest;
+            assert!(manifest.requires_approval, "{what}");
+            assert_eq!(manifest.allowed_tools.0.len(), 2, "{what}");
+            assert_eq!(&*manifest.description, "Deploy app", "{what}");
+        };
+        // A field that makes everything before it so many bytes long.
+        let padded = |before: &str, to: usize| {
+            let head = with(&format!("{before}x: ")).find("---\n\n").unwrap();
+            format!("{before}x: {}\n", "p".repeat(to - head - 1))
+        };
+        check("a block", with(&format!("notes: |\n  a\n  ---\n  b\n{}{last}", padded("", 5000))));
+        for to in 4090..=4100 {
+            check("the closing line", with(&padded(last, to)) + &"text\n".repeat(10));
+            check("dashes", with(&format!("{}---y: z\n{last}", padded("", to))));
+            check("an indented line", with(&format!("{}y: |\n  ---\n  z\n{last}", padded("", to))));
+        }
+        for character in ["\u{E9}", "\u{6280}", "\u{1F980}"] {
+            for shift in 0..4 {
+                let text = "a".repeat(shift) + &character.repeat(2000);
+                check(character, with(&format!("x: {text}\n{last}")));
+                check(character, with(last) + &text);
+            }
+        }
+    }
+
+    #[test]
+    fn a_null_is_no_value() {
+        let manifest = manifest(&with("license: null\nauthor: ~\nversion:\nsource: 'null'\n"));
+        assert_eq!((manifest.license, manifest.author, manifest.version), (None, None, None));
+        assert_eq!(manifest.source.as_deref(), Some("null"));
+    }
 }
 
 mod what_stands_under_the_frontmatter_is_the_content {
@@ -307,6 +347,109 @@ mod what_is_broken_but_clear_is_repaired_and_said {
         assert_eq!(said.skill("a")["tags"], json!(["c"]));
         assert_eq!(world.load().get("a").unwrap().instructions().unwrap(), "Body\r\n");
     }
+
+    #[test]
+    fn two_spellings_of_one_field_are_one_field() {
+        for (first, second) in [
+            ("requires-approval: true", "requires_approval: false"),
+            ("requires_approval: true", "requires-approval: false"),
+            ("allowed-tools: Read", "allowedTools: Bash"),
+            ("allowed_tools: Read", "allowed-tools: Bash"),
+            ("created-by: Ada", "created_by: Bob"),
+        ] {
+            let parsed = parsed(&with(&format!("{first}\n{second}\n")));
+            let finding =
+                parsed.findings.iter().find(|it| it.rule.code == "duplicate-key").unwrap();
+            assert_eq!((finding.line, finding.severity.as_str()), (Some(5), "error"), "{second}");
+            assert_eq!(parsed.manifest, Some(manifest(&with(&format!("{first}\n")))), "{first}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_clear_answer_asks_for_approval() {
+        for value in ["maybe", "", "[no]", "null", "'fals'"] {
+            let parsed = parsed(&with(&format!("requires-approval: {value}\n")));
+            assert_eq!(rules(&parsed), ["field-type"], "{value}");
+            assert!(parsed.manifest.unwrap().requires_approval, "{value}");
+        }
+        for (value, asks) in [("false", false), ("no", false), ("true", true), ("yes", true)] {
+            let manifest = manifest(&with(&format!("requires-approval: {value}\n")));
+            assert_eq!(manifest.requires_approval, asks, "{value}");
+        }
+        assert!(!manifest(&with("")).requires_approval);
+    }
+
+    #[test]
+    fn what_was_opened_and_never_closed_is_closed() {
+        let tags: Box<[Box<str>]> = ["a", "b"].map(Box::from).into();
+        let found = parsed(&with("tags: [a, b\nlicense: MIT\n"));
+        let manifest = found.manifest.clone().unwrap();
+        assert_eq!((manifest.tags, manifest.license.as_deref()), (tags, Some("MIT")));
+        assert_eq!((rules(&found), found.findings[0].line), (vec!["yaml-repaired"], Some(4)));
+        for quote in ['"', '\''] {
+            let text =
+                format!("---\nname: one\ndescription: {quote}Reads PDF\nlicense: MIT\n---\n");
+            let found = parsed(&text);
+            let manifest = found.manifest.clone().unwrap();
+            assert_eq!(
+                (&*manifest.description, manifest.license.as_deref()),
+                ("Reads PDF", Some("MIT"))
+            );
+            assert_eq!((rules(&found), found.findings[0].line), (vec!["yaml-repaired"], Some(3)));
+        }
+    }
+
+    #[test]
+    fn an_anchor_that_nothing_leads_to_is_text() {
+        for value in ["&mit MIT", "& MIT", "&mit"] {
+            let parsed = parsed(&with(&format!("license: {value}\n")));
+            assert_eq!(rules(&parsed), ["yaml-repaired"], "{value}");
+            assert_eq!(parsed.manifest.unwrap().license.as_deref(), Some(value));
+        }
+    }
+
+    #[test]
+    fn a_stray_line_under_the_name_is_no_part_of_it() {
+        for stray in ["stray words", "- stray", "stray: words: more"] {
+            let text = format!("---\nname: one\n{stray}\ndescription: Reads PDF\n---\n");
+            let parsed = parsed(&text);
+            assert!(rules(&parsed).contains(&"yaml-repaired"), "{stray}: {:?}", rules(&parsed));
+            let manifest = parsed.manifest.unwrap();
+            assert_eq!((&*manifest.name, &*manifest.description), ("one", "Reads PDF"), "{stray}");
+        }
+    }
+
+    #[test]
+    fn equal_keys_are_found_however_deep_they_stand() {
+        for lines in [
+            "metadata:\n  a: b\n  a: c\n",
+            "hooks:\n  - a: b\n    a: c\n",
+            "x-list:\n- y: b\n  y: c\n",
+            "x-deep:\n  - [{a: b,\n     a: c}]\n",
+        ] {
+            let parsed = parsed(&with(lines));
+            let finding = parsed.findings.iter().find(|it| it.rule.code == "duplicate-key");
+            assert_eq!(finding.unwrap().line, Some(6), "{lines}");
+        }
+    }
+
+    #[test]
+    fn lone_carriage_returns_are_line_ends() {
+        let text =
+            "---\nname: odd\ndescription: a\nx-colour: red\n---\n\n# Odd\n\nSee [it](gone.md).\n";
+        let found = |text: &str| {
+            let (_, said) = World::new().document("odd", text).check("skills", &[]);
+            let line = |rule: &str| said.finding(rule)["line"].as_u64().unwrap();
+            (line("unknown-field"), line("reference-missing"))
+        };
+        assert_eq!(found(text), (4, 9));
+        assert_eq!(found(&text.replace('\n', "\r")), (4, 9));
+        assert_eq!(found(&text.replace('\n', "\r\n")), (4, 9));
+        let world = World::new().document("odd", text.replace('\n', "\r"));
+        let library = world.load();
+        let instructions = library.get("odd").unwrap().instructions().unwrap();
+        assert_eq!(instructions, "# Odd\n\nSee [it](gone.md).\n");
+    }
 }
 
 mod the_origin_of_an_imported_skill_is_kept {
@@ -448,6 +591,19 @@ mod what_is_written_reads_back_the_same {
             let parsed = parsed(&prowess::render(&manifest, "body"));
             assert_eq!(rules(&parsed), [""; 0], "{description:?}");
             assert_eq!(&*parsed.manifest.unwrap().description, description);
+        }
+    }
+
+    #[test]
+    fn a_body_that_begins_with_line_ends_is_rendered_to_the_same() {
+        for body in
+            ["\nText\n", "\n\n\nText\n", "\r\n\r\nText\r\n", "\r\rText\n", "\n\r\nText", "\n"]
+        {
+            let first = prowess::render(&manifest(&with("")), body);
+            let read = parsed(&first);
+            let second = prowess::render(&read.manifest.unwrap(), &read.instructions);
+            assert_eq!(second, first, "{body:?}");
+            assert_eq!(read.instructions.trim_end(), body.trim(), "{body:?}");
         }
     }
 }

@@ -1,6 +1,10 @@
 //! Bad input: it ends in a finding, is printed safely and affects no other skill.
 
-use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
+use std::{
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt as _,
+    time::{Duration, Instant},
+};
 
 use serde_json::json;
 
@@ -134,7 +138,7 @@ mod nothing_is_too_large_to_be_refused {
             let body = bait.repeat(100_000 / bait.len());
             let text = format!("---\nname: bait\ndescription: a\n---\n\n{body}\n");
             let world = World::new().document("bait", text);
-            let start = std::time::Instant::now();
+            let start = Instant::now();
             let ran = world.run(["check", "skills", "--json"]);
             assert_eq!(ran.code, Some(0), "{bait}: {}", ran.stderr);
             assert!(ran.out.len() < 10_000_000, "{bait}: {} bytes were printed", ran.out.len());
@@ -273,6 +277,56 @@ mod a_link_is_followed_only_inside {
             world().skill_in("shared", "linked", "a").link("skills/linked", "../shared/linked");
         assert_eq!(world.list().names(), ["good"]);
         assert_eq!(world.list_with(&["--dir", "shared"]).names(), ["good", "linked"]);
+    }
+
+    #[test]
+    fn links_in_circles_inside_a_skill_end_and_each_file_is_listed_once() {
+        let mut world = world()
+            .link("skills/good/loop", ".")
+            .file("skills/good/x/notes.md", "n")
+            .file("skills/good/a/one.md", "1")
+            .file("skills/good/b/two.md", "2")
+            .link("skills/good/a/to-b", "../b")
+            .link("skills/good/b/to-a", "../a");
+        for number in 1..=8 {
+            world = world.link(&format!("skills/good/x/l{number}"), ".");
+        }
+        let start = Instant::now();
+        let said = world.list();
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+        assert_eq!(
+            resources(said.skill("good")),
+            ["a/one.md", "a/to-b/two.md", "b/to-a/one.md", "b/two.md", "x/notes.md"]
+        );
+        let links = (1..=8).map(|it| format!("/x/l{it}"));
+        let others = ["/good/loop", "/a/to-b/to-a", "/b/to-a/to-b"].map(str::to_owned);
+        for link in links.chain(others) {
+            assert_eq!(said.about(&link), ["link-broken"], "{link}: {said:?}");
+        }
+        assert_eq!(said.findings().len(), 11, "{said:?}");
+    }
+
+    #[test]
+    fn a_link_to_a_plain_file_in_a_directory_of_skills_is_nothing_to_report() {
+        let world = world()
+            .file("README.md", "r")
+            .link("skills/README.md", "../README.md")
+            .file("skills/notes.txt", "n")
+            .link("skills/notes.md", "notes.txt");
+        let said = world.list();
+        assert_eq!((said.names(), said.rules()), (vec!["good"], vec![]));
+        let (code, said) = world.check("skills", &[]);
+        assert_eq!((code, &said.0["skills"], said.rules()), (Some(0), &json!(1), vec![]));
+    }
+
+    #[test]
+    fn a_skill_md_that_is_a_link_through_a_file_is_left_out() {
+        let world =
+            world().file("skills/bad/notes.txt", "n").link("skills/bad/SKILL.md", "notes.txt/x");
+        assert_left_out(&world.list(), "skills/bad/SKILL.md", "link-broken");
+        assert_eq!(world.check("skills", &[]).0, Some(1));
+        let ran = world.run(["list", "--dir", "skills"]);
+        assert!(ran.stderr.contains("1 left out"), "{}", ran.stderr);
     }
 }
 
@@ -424,6 +478,46 @@ mod nothing_reaches_the_terminal_that_moves_it {
             &["new", TRICKS],
         ] {
             assert_safe(&world, arguments);
+        }
+    }
+
+    #[test]
+    fn a_character_that_is_hidden_behind_an_escape_is_said() {
+        for description in ["Reads\\u202e PDF", "Reads\\e[2J PDF", "Reads\\x1b[2J PDF"] {
+            let text = format!("---\nname: odd\ndescription: \"{description}\"\n---\n\nText\n");
+            let world = world().document("odd", text);
+            let said = world.list();
+            assert_eq!(said.finding("hidden-characters")["line"], 3, "{description}");
+            assert_eq!(said.names(), ["good", "odd"]);
+            let (_, said) = world.check("skills/odd", &[]);
+            assert_eq!(said.finding("hidden-characters")["line"], 3, "{description}");
+            assert_safe(&world, &["list", "--dir", "skills", "-v"]);
+            assert_safe(&world, &["check", "skills", "-v"]);
+            assert_safe(&world, &["show", "odd", "--dir", "skills"]);
+        }
+    }
+
+    #[test]
+    fn only_real_flags_may_be_spelt_with_tags() {
+        let flag = |word: &str| {
+            let tag = |it: u8| char::from_u32(0xE0000 + u32::from(it)).unwrap();
+            format!("\u{1F3F4}{}", word.bytes().map(tag).collect::<String>())
+        };
+        let found = |description: &str| {
+            let text = format!("---\nname: odd\ndescription: For {description}\n---\n\nText\n");
+            let world = World::new().document("odd", text);
+            let (listed, checked) = (world.list(), world.check("skills", &[]).1);
+            assert_eq!(listed.rules(), checked.rules());
+            !listed.about("odd").is_empty()
+        };
+        for word in ["gbeng\x7F", "gbsct\x7F", "gbwls\x7F"] {
+            assert!(!found(&flag(word)), "{word}");
+            assert!(!found(&format!("{0} and {0}", flag(word))), "{word}");
+        }
+        for word in
+            ["delete all\x7F", "gbeng", "gbengdelete\x7F", "gbeng\x7Fdelete\x7F", "usca\x7F"]
+        {
+            assert!(found(&flag(word)), "{word}");
         }
     }
 }

@@ -6,9 +6,11 @@ pub(crate) mod show;
 pub(crate) mod read;
 pub(crate) mod new;
 
+use std::borrow::Cow;
+
 use anyhow::Result;
 use prowess::{Finding, Resource};
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
 use crate::{
     Status,
@@ -29,20 +31,37 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result<Status
 }
 
 /// A finding as it stands in JSON.
-fn finding_json(finding: &Finding) -> Json {
-    json!({
-        "path": finding.path.to_string_lossy(),
-        "line": finding.line,
-        "rule": finding.rule.code,
-        "severity": finding.severity.as_str(),
-        "message": finding.message,
-        "hint": finding.hint,
-    })
+#[derive(Serialize)]
+struct FindingJson<'a> {
+    path: Cow<'a, str>,
+    line: Option<usize>,
+    rule: &'a str,
+    severity: &'a str,
+    message: &'a str,
+    hint: &'a str,
 }
 
 /// A resource as it stands in JSON.
-fn resource_json(resource: &Resource) -> Json {
-    json!({ "path": resource.path, "kind": resource.kind.as_str(), "size": resource.size })
+#[derive(Serialize)]
+struct ResourceJson<'a> {
+    path: &'a str,
+    kind: &'a str,
+    size: u64,
+}
+
+fn finding_json(finding: &Finding) -> FindingJson<'_> {
+    FindingJson {
+        path: finding.path.to_string_lossy(),
+        line: finding.line,
+        rule: finding.rule.code,
+        severity: finding.severity.as_str(),
+        message: &finding.message,
+        hint: &finding.hint,
+    }
+}
+
+fn resource_json(resource: &Resource) -> ResourceJson<'_> {
+    ResourceJson { path: &resource.path, kind: resource.kind.as_str(), size: resource.size }
 }
 
 /// `1 skill`, `2 skills`.

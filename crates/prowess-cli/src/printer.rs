@@ -9,7 +9,7 @@ use std::{
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use prowess::{Finding, Severity};
-use serde_json::Value as Json;
+use serde::Serialize;
 
 use crate::{
     arguments::{Color, Global},
@@ -81,8 +81,8 @@ impl Printer {
     }
 
     /// Prints one JSON document.
-    pub(crate) fn document(&mut self, json: &Json) -> Result<()> {
-        let text = serde_json::to_string_pretty(json)?;
+    pub(crate) fn document(&mut self, document: &impl Serialize) -> Result<()> {
+        let text = serde_json::to_string_pretty(document)?;
         self.line(safe::json(&text))
     }
 

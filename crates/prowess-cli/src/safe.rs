@@ -98,16 +98,19 @@ fn is_hidden(c: char) -> bool {
 }
 
 fn escaped(text: &str, escape: impl Fn(char) -> Option<String>) -> Cow<'_, str> {
-    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match escape(c) {
-            Some(shown) => out.push_str(&shown),
-            None => out.push(c),
+    let mut out = String::new();
+    let mut copied = 0;
+    for (at, c) in text.char_indices() {
+        if let Some(shown) = (c < ' ' || c > '~').then(|| escape(c)).flatten() {
+            out.push_str(&text[copied..at]);
+            out.push_str(&shown);
+            copied = at + c.len_utf8();
         }
     }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[copied..]);
     Cow::Owned(out)
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn gather<T: Send>(
             (step, visit.findings)
         });
         places.clear();
-        for (step, found) in visited {
+        for (step, found) in visited.into_iter().flatten() {
             gathered.findings.extend(found);
             match step {
                 Step::Made(it) => gathered.made.push(it),
@@ -94,11 +94,12 @@ enum Step<T> {
 }
 
 /// Maps items on as many threads as pay: none for a few items, one for each core when the answers
-/// come quickly, more when they do not.
-fn parallel<I: Sync, T: Send>(items: &[I], map: impl Fn(&I) -> T + Sync) -> Vec<T> {
+/// come quickly, more when they do not. What each thread made stays in a list of its own, because
+/// moving it would take as much memory again.
+fn parallel<I: Sync, T: Send>(items: &[I], map: impl Fn(&I) -> T + Sync) -> Vec<Vec<T>> {
     let (sample, rest) = items.split_at(items.len().min(SAMPLE));
     let started = Instant::now();
-    let mut mapped: Vec<T> = sample.iter().map(&map).collect();
+    let mut mapped: Vec<Vec<T>> = vec![sample.iter().map(&map).collect()];
     let cold = started.elapsed() > COLD * u32::try_from(sample.len()).unwrap_or(1);
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let threads =
@@ -117,9 +118,9 @@ fn parallel<I: Sync, T: Send>(items: &[I], map: impl Fn(&I) -> T + Sync) -> Vec<
         // Where the system refuses a thread, those that there are do its work.
         let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
         let handles: Vec<_> = (1..threads).filter_map(start).collect();
-        mapped.extend(work());
+        mapped.push(work());
         for handle in handles {
-            mapped.extend(handle.join().expect("a panic in a worker goes on in the caller"));
+            mapped.push(handle.join().expect("a panic in a worker goes on in the caller"));
         }
         mapped
     })

@@ -4,7 +4,7 @@ use anyhow::Result;
 use prowess::{
     CheckError, Checked, Directory, Finding, Profile, Severity, bundled, check, check_sources,
 };
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use super::{count, finding_json};
 use crate::{Status, arguments::Global, context, printer::Printer, snippet};
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     };
     let failed = checked.findings.iter().any(|it| it.severity == Severity::Error);
     if printer.json {
-        let findings: Vec<Json> = checked.findings.iter().map(finding_json).collect();
+        let findings: Vec<_> = checked.findings.iter().map(finding_json).collect();
         printer.document(&json!({ "skills": checked.skills, "findings": findings }))?;
     } else {
         show(&checked, printer)?;

@@ -1,11 +1,11 @@
-use std::cmp::Reverse;
+use std::{borrow::Cow, cmp::Reverse};
 
 use anyhow::Result;
 use prowess::{Finding, Library, Severity, Skill};
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{count, finding_json, resource_json};
+use super::{FindingJson, ResourceJson, count, finding_json, resource_json};
 use crate::{Status, arguments::Global, context, printer::Printer, safe};
 
 /// How many findings are shown without being asked for.
@@ -26,9 +26,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let tagged = |skill: &&Skill| args.tag.as_ref().is_none_or(|tag| skill.manifest.has_tag(tag));
     let skills: Vec<&Skill> = library.all().filter(tagged).collect();
     if printer.json {
-        let skills: Vec<Json> = skills.iter().map(|it| skill_json(it)).collect();
-        let findings: Vec<Json> = library.findings().iter().map(finding_json).collect();
-        printer.document(&json!({ "skills": skills, "findings": findings }))?;
+        let skills = skills.iter().map(|it| skill_json(it)).collect();
+        let findings = library.findings().iter().map(finding_json).collect();
+        printer.document(&ListJson { skills, findings })?;
         return Ok(Status::Well);
     }
     table(&library, &skills, printer)?;
@@ -37,19 +37,38 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     Ok(Status::Well)
 }
 
-fn skill_json(skill: &Skill) -> Json {
+#[derive(Serialize)]
+struct ListJson<'a> {
+    skills: Vec<SkillJson<'a>>,
+    findings: Vec<FindingJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct SkillJson<'a> {
+    name: &'a str,
+    description: &'a str,
+    r#type: &'a str,
+    status: &'a str,
+    scope: &'a str,
+    path: Cow<'a, str>,
+    tags: &'a [Box<str>],
+    resources: Vec<ResourceJson<'a>>,
+    hidden_by: Option<Cow<'a, str>>,
+}
+
+fn skill_json(skill: &Skill) -> SkillJson<'_> {
     let manifest = &skill.manifest;
-    json!({
-        "name": manifest.name,
-        "description": manifest.description,
-        "type": manifest.kind.as_str(),
-        "status": manifest.status.as_str(),
-        "scope": skill.origin.scope.as_str(),
-        "path": skill.origin.path.to_string_lossy(),
-        "tags": manifest.tags,
-        "resources": skill.resources().iter().map(resource_json).collect::<Vec<_>>(),
-        "hidden_by": skill.hidden_by.as_ref().map(|it| it.to_string_lossy()),
-    })
+    SkillJson {
+        name: &manifest.name,
+        description: &manifest.description,
+        r#type: manifest.kind.as_str(),
+        status: manifest.status.as_str(),
+        scope: skill.origin.scope.as_str(),
+        path: skill.origin.path.to_string_lossy(),
+        tags: &manifest.tags,
+        resources: skill.resources().iter().map(resource_json).collect(),
+        hidden_by: skill.hidden_by.as_ref().map(|it| it.to_string_lossy()),
+    }
 }
 
 fn table(library: &Library, skills: &[&Skill], printer: &mut Printer) -> Result<()> {

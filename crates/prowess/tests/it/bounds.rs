@@ -1,6 +1,9 @@
 //! Hostile input ends soon, with a finding of the right rule.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 use prowess::{Limits, Profile, check, check_text, parse};
 
@@ -121,4 +124,35 @@ fn a_folder_with_many_links_is_checked_soon() {
     let checked = check(&[world.path("skills")], Profile::Spec, &Limits::default()).unwrap();
     assert!(crate::codes(&checked.findings).contains(&"reference-missing"));
     assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
+}
+
+#[test]
+fn thousands_of_links_and_resources_are_checked_soon() {
+    let world = World::new();
+    let there: String = (0..4000).map(|it| format!("[a](references/{it}.md)\n")).collect();
+    let missing: String = (0..3000).map(|it| format!("[b](missing/{it}.md)\n")).collect();
+    // Every link stands twice, and its target is reported once.
+    let body = format!("{there}{missing}{there}{missing}");
+    world.file("skills/pdf/SKILL.md", saying(&body));
+    for number in 0..4000 {
+        world.file(&format!("skills/pdf/references/{number}.md"), "");
+    }
+    let start = Instant::now();
+    let checked = check(&[world.path("skills")], Profile::Spec, &Limits::default()).unwrap();
+    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
+    let found = checked.findings.iter().filter(|it| it.rule.code == "reference-missing");
+    let messages: BTreeSet<&str> = found.clone().map(|it| &*it.message).collect();
+    assert_eq!((found.count(), messages.len()), (51, 51));
+    assert!(messages.contains("there is no file `missing/49.md` in the skill"), "{messages:?}");
+    assert!(messages.contains("2950 more links lead nowhere"), "{messages:?}");
+}
+
+#[test]
+fn as_many_broken_links_as_are_shown_are_shown_without_a_word_more() {
+    for (links, findings) in [(49, 49), (50, 50), (51, 51), (52, 51)] {
+        let world = World::new();
+        let body: String = (0..links).map(|it| format!("[b](missing/{it}.md)\n")).collect();
+        world.file("skills/pdf/SKILL.md", saying(&body));
+        assert_eq!(world.checked().findings.len(), findings, "{links}");
+    }
 }

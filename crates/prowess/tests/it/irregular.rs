@@ -167,17 +167,11 @@ const BESIDE: &[(&str, [&str; 3])] = &[
     ("24-nested-skill", ["W- nested-skill", "W- nested-skill", ""]),
 ];
 
-/// Left out until `check` takes characters beyond ASCII in the instructions.
-const NOT_YET: &[&str] = &[];
-
 #[test]
 fn a_folder_is_checked_like_its_text_and_the_files_around_it() {
     for (fixture, ..) in ROWS {
         let folder = root().join(fixture);
         let bytes = fs::read(document(&folder)).unwrap();
-        if NOT_YET.contains(fixture) {
-            continue;
-        }
         let beside = BESIDE.iter().find(|it| it.0 == *fixture).map_or([""; 3], |it| it.1);
         for (profile, beside) in PROFILES.into_iter().zip(beside) {
             let text = shown(&check_text(&bytes, Some(fixture), profile));
