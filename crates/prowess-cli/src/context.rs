@@ -39,6 +39,7 @@ pub(crate) fn options(global: &Global) -> Result<Options> {
         exclude: global.exclude.clone(),
         limits: limits(global),
         resources: Listing::default(),
+        watch: false,
         profile: global.profile.into(),
     })
 }

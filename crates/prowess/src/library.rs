@@ -3,6 +3,7 @@
 use std::{
     collections::{HashMap, HashSet},
     ffi::{OsStr, OsString},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     io,
     path::{Component, Path, PathBuf},
     sync::{Arc, OnceLock},
@@ -40,6 +41,8 @@ pub struct Options {
     pub limits: Limits,
     /// When the files beside a `SKILL.md` are listed.
     pub resources: Listing,
+    /// Whether a [`Keeper`](crate::Keeper) reloads what changes while it runs.
+    pub watch: bool,
     /// The lenient profile takes a folder's name for a skill that has none.
     pub profile: Profile,
 }
@@ -138,6 +141,30 @@ impl Library {
     pub fn options(&self) -> &Options {
         &self.options
     }
+}
+
+/// What tells one state of the sources from another.
+pub(crate) type Fingerprint = u64;
+
+/// Looks at every file that a library would be loaded from, without making anything of it.
+pub(crate) fn fingerprint(options: &Options) -> Fingerprint {
+    let (sources, _) = open(options);
+    let visited: Vec<&dyn Source> = sources.iter().map(|it| &**it).collect();
+    let gathered = gather(&visited, &options.limits, options.resources, |number, found| {
+        let mut hasher = DefaultHasher::new();
+        (number, found.path.as_os_str(), found.size, found.modified, &found.head).hash(&mut hasher);
+        for resource in found.resources.iter().flatten() {
+            (&resource.path, resource.size, resource.modified).hash(&mut hasher);
+        }
+        hasher.finish()
+    });
+    let mut skills = gathered.made;
+    let mut left_out = gathered.left_out;
+    skills.sort_unstable();
+    left_out.sort_unstable();
+    let mut hasher = DefaultHasher::new();
+    (sources.len(), skills, left_out).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A path without the parts that say nothing.
