@@ -654,6 +654,15 @@ mod of_two_skills_of_one_name_the_nearer_is_taken {
             .file("copy/deploy/notes.md", "n");
         let said = world.list_with(&["--dir", "copy"]);
         assert_eq!((said.names().len(), said.rules()), (2, vec!["name-taken"]));
+
+        // Put one behind the other, the paths and bytes of their files are the same.
+        let world = World::new()
+            .skill("deploy", "Same")
+            .file("skills/deploy/a", "bc")
+            .skill_in("copy", "deploy", "Same")
+            .file("copy/deploy/ab", "c");
+        let said = world.list_with(&["--dir", "copy"]);
+        assert_eq!((said.names().len(), said.rules()), (2, vec!["name-taken"]));
     }
 }
 

@@ -625,6 +625,7 @@ mod whatever_has_a_type_is_typed {
             exclude,
             limits,
             resources,
+            watch,
             profile,
         } = Options::default();
         is::<Vec<Directory>>(&directories);
@@ -637,7 +638,7 @@ mod whatever_has_a_type_is_typed {
         let Limits { max_file_size, max_skill_size, max_document_size, depth } = limits;
         assert_eq!((max_file_size, max_skill_size), (102_400, 512_000));
         assert_eq!((max_document_size, depth), (1_048_576, 1));
-        assert_eq!(resources, Listing::AtOnce);
+        assert_eq!((resources, watch), (Listing::AtOnce, false));
     }
 
     #[test]
