@@ -8,13 +8,19 @@ use std::{
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills");
     println!("cargo::rerun-if-changed={}", root.display());
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("bundled.rs");
+    fs::write(out, table(&root)).expect("the build directory can be written");
+}
+
+/// The source text of the table of all files below `root`.
+pub(crate) fn table(root: &Path) -> String {
     let mut files = Vec::new();
-    collect(&root, &mut files);
+    collect(root, &mut files);
     files.sort();
 
     let mut table = String::from("static BUNDLED: &[(&str, &[u8])] = &[\n");
     for file in files {
-        let name = file.strip_prefix(&root).expect("it was found below the root");
+        let name = file.strip_prefix(root).expect("it was found below the root");
         let name = name.to_str().expect("bundled files have plain names").replace('\\', "/");
         table.push_str(&format!(
             "    ({name:?}, include_bytes!({:?})),\n",
@@ -22,8 +28,7 @@ fn main() {
         ));
     }
     table.push_str("];\n");
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("bundled.rs");
-    fs::write(out, table).expect("the build directory can be written");
+    table
 }
 
 /// The files below `folder`; hidden folders such as a placeholder's are passed over.

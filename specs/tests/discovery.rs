@@ -6,6 +6,8 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
+    thread,
+    time::{Duration, Instant},
 };
 
 use prowess::{
@@ -14,7 +16,10 @@ use prowess::{
 };
 use serde_json::json;
 
-use crate::world::{World, all, resources};
+use crate::{
+    build,
+    world::{World, all, resources},
+};
 
 mod nothing_is_scanned_that_nobody_named {
     use super::*;
@@ -942,5 +947,80 @@ mod bodies_stay_on_disk_until_they_are_asked_for {
             }
         });
         assert_eq!(seen(), 100);
+    }
+}
+
+mod a_watched_library_follows_its_files {
+    use super::*;
+
+    /// Waits until the library that a keeper gives is as wanted.
+    fn wait(keeper: &Keeper, wanted: impl Fn(&Library) -> bool) {
+        let start = Instant::now();
+        while !wanted(&keeper.library()) {
+            assert!(start.elapsed() < Duration::from_secs(20), "{:?}", keeper.library());
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn describes(library: &Library, name: &str, description: &str) -> bool {
+        library.get(name).is_some_and(|it| &*it.manifest.description == description)
+    }
+
+    #[test]
+    fn a_06_a_changed_skill_is_seen_while_running() {
+        let world = World::new().skill("one", "before");
+        let options = Options { watch: true, ..world.options() };
+        let keeper = Keeper::start(&options).unwrap();
+        assert!(describes(&keeper.library(), "one", "before"));
+
+        let world = world.skill("one", "after").skill("two", "added");
+        wait(&keeper, |it| describes(it, "one", "after") && describes(it, "two", "added"));
+        world.write("skills/two/notes.md", "more");
+        wait(&keeper, |it| it.get("two").unwrap().resources().len() == 1);
+        world.write("skills/one/SKILL.md", "broken");
+        wait(&keeper, |it| it.findings().iter().any(|it| it.rule.code == "kept-last-good"));
+        assert!(describes(&keeper.library(), "one", "after"));
+        world.remove("skills/one/SKILL.md");
+        wait(&keeper, |it| it.get("one").is_none());
+    }
+
+    #[test]
+    fn a_06_nothing_is_watched_by_default() {
+        let world = World::new().skill("one", "before");
+        let keeper = Keeper::start(&world.options()).unwrap();
+        world.skill("one", "after");
+        thread::sleep(Duration::from_millis(1200));
+        assert!(describes(&keeper.library(), "one", "before"));
+    }
+}
+
+mod the_bundled_skills_are_the_folders_of_the_project {
+    use super::*;
+
+    #[test]
+    fn s_10_every_folder_of_skills_is_bundled_without_a_line_of_code() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills");
+        let names = std::fs::read_dir(&folder).unwrap().map(|it| it.unwrap().file_name());
+        let mut folders: Vec<String> = names.map(|it| it.into_string().unwrap()).collect();
+        folders.retain(|it| !it.starts_with('.'));
+        folders.sort();
+        let options = Options { sources: vec![prowess::bundled()], ..Options::default() };
+        let library = Library::load(&options).unwrap();
+        let bundled: Vec<&str> = library.skills().map(|it| &*it.manifest.name).collect();
+        assert_eq!(bundled, folders);
+        let script = library.get("create-pr").unwrap().read("scripts/gather.sh").unwrap();
+        assert_eq!(script, std::fs::read(folder.join("create-pr/scripts/gather.sh")).unwrap());
+
+        let world = World::new().skill("fresh", "a").file("skills/fresh/notes.md", "more");
+        let table = build::table(&world.path("skills"));
+        assert!(table.contains("(\"fresh/SKILL.md\", include_bytes!("), "{table}");
+        assert!(table.contains("(\"fresh/notes.md\", include_bytes!("), "{table}");
+    }
+
+    #[test]
+    fn s_08_the_build_needs_no_bundled_skill() {
+        let world = World::new().file("skills/.placeholder/SKILL.md", "Keeps the folder.\n");
+        let table = build::table(&world.path("skills"));
+        assert_eq!(table, "static BUNDLED: &[(&str, &[u8])] = &[\n];\n");
     }
 }

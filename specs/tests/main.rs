@@ -11,3 +11,8 @@ mod cli;
 mod hostile;
 mod ledger;
 mod architecture;
+
+/// The program that makes the table of bundled skills.
+#[expect(dead_code, clippy::print_stdout, reason = "cargo runs it, the tests call a part of it")]
+#[path = "../../crates/prowess/build.rs"]
+mod build;

@@ -116,7 +116,8 @@ impl Printer {
     pub(crate) fn error(&mut self, error: &anyhow::Error) {
         self.say(ERROR, "error", &error.to_string());
         for cause in error.chain().skip(1) {
-            self.say(DIM, "cause", &cause.to_string());
+            let cause = cause.to_string();
+            self.say(DIM, "cause", cause.split(" (os error").next().unwrap_or(&cause));
         }
     }
 

@@ -101,7 +101,7 @@ fn escaped(text: &str, escape: impl Fn(char) -> Option<String>) -> Cow<'_, str> 
     let mut out = String::new();
     let mut copied = 0;
     for (at, c) in text.char_indices() {
-        if let Some(shown) = (c < ' ' || c > '~').then(|| escape(c)).flatten() {
+        if let Some(shown) = (!(' '..='~').contains(&c)).then(|| escape(c)).flatten() {
             out.push_str(&text[copied..at]);
             out.push_str(&shown);
             copied = at + c.len_utf8();

@@ -1,5 +1,7 @@
 //! As much of a skill as is asked for.
 
+use std::borrow::Cow;
+
 use crate::{
     definition::parameters,
     skill::{Resource, Skill},
@@ -7,6 +9,8 @@ use crate::{
     tokens::estimate,
 };
 
+/// How many characters of a description are shown before everything is asked for.
+const MAX_DESCRIPTION: usize = 1024;
 /// How many tokens of instructions a brief holds.
 const BRIEF: usize = 150;
 
@@ -59,7 +63,7 @@ impl Level {
 /// Discloses a skill. The instructions are read only when the level needs them.
 pub fn disclose(skill: &Skill, level: Level) -> Result<Disclosure, ReadError> {
     let manifest = &skill.manifest;
-    let mut text = format!("# {}\n\n{}\n", manifest.name, manifest.description);
+    let mut text = format!("# {}\n\n{}\n", manifest.name, described(&manifest.description, level));
     if level >= Level::Brief {
         let instructions = skill.instructions()?;
         if level == Level::Full {
@@ -70,6 +74,14 @@ pub fn disclose(skill: &Skill, level: Level) -> Result<Disclosure, ReadError> {
         }
     }
     Ok(Disclosure { level, tokens: estimate(&text), text, resources: skill.resources().to_vec() })
+}
+
+/// The description, cut to what the specification allows unless everything is asked for.
+fn described(description: &str, level: Level) -> Cow<'_, str> {
+    match description.char_indices().nth(MAX_DESCRIPTION) {
+        Some((end, _)) if level < Level::Full => Cow::Owned(format!("{}…", &description[..end])),
+        _ => Cow::Borrowed(description),
+    }
 }
 
 /// The parameters and the first instructions, as many lines as fit; a cut is said.

@@ -26,8 +26,8 @@ const CHUNK: usize = 32;
 pub(crate) struct Gathered<T> {
     /// What was made of every skill.
     pub(crate) made: Vec<T>,
-    /// Where a skill lies that could not be read.
-    pub(crate) left_out: Vec<PathBuf>,
+    /// Where a skill lies that could not be read, with the number of its source.
+    pub(crate) left_out: Vec<(usize, PathBuf)>,
     pub(crate) findings: Vec<Finding>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn gather<T: Send>(
                     let deeper = place.depth < limits.depth.min(MAX_DEPTH) && links < 2;
                     Step::Deeper(if deeper { place.inside(folders, links) } else { Vec::new() })
                 }
-                What::LeftOut(path) => Step::LeftOut(path),
+                What::LeftOut(path) => Step::LeftOut(place.source, path),
                 What::Nothing => Step::Deeper(Vec::new()),
             };
             (step, visit.findings)
@@ -63,7 +63,7 @@ pub(crate) fn gather<T: Send>(
             gathered.findings.extend(found);
             match step {
                 Step::Made(it) => gathered.made.push(it),
-                Step::LeftOut(path) => gathered.left_out.push(path),
+                Step::LeftOut(source, path) => gathered.left_out.push((source, path)),
                 Step::Deeper(more) => places.extend(more),
             }
         }
@@ -89,7 +89,7 @@ impl Place {
 
 enum Step<T> {
     Made(T),
-    LeftOut(PathBuf),
+    LeftOut(usize, PathBuf),
     Deeper(Vec<Place>),
 }
 

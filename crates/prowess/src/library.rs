@@ -196,7 +196,11 @@ fn load(options: &Options, before: Option<&Library>) -> Result<Library, LoadErro
             it.real.as_ref().is_none_or(|real| seen.insert(real.as_os_str().to_owned()))
         });
     }
-    let mut left_out: Vec<Arc<Path>> = gathered.left_out.into_iter().map(Arc::from).collect();
+    made.extend(gathered.left_out.into_iter().map(|(number, path)| {
+        let (scope, path) = (sources[number].scope(), Arc::from(path));
+        Made { number, path, real: None, linked: false, scope, skill: None, findings: Vec::new() }
+    }));
+    let mut left_out: Vec<Arc<Path>> = Vec::new();
     for it in &mut made {
         findings.append(&mut it.findings);
         if it.skill.is_none() {
@@ -205,6 +209,7 @@ fn load(options: &Options, before: Option<&Library>) -> Result<Library, LoadErro
         }
     }
     left_out.sort();
+    left_out.dedup();
     made.sort_unstable_by(|a, b| (a.name(), a.rank()).cmp(&(b.name(), b.rank())));
     let skills = made.into_iter().filter_map(|it| it.skill).collect();
     let skills = resolve(wanted(skills, options, &mut findings), &mut findings);
@@ -268,9 +273,15 @@ fn resolve(skills: Vec<Arc<Skill>>, findings: &mut Vec<Finding>) -> Vec<Arc<Skil
         group.iter().for_each(|it| *sizes.entry(it.origin.size).or_default() += 1);
         let key = |it: &Skill| (it.origin.size, (sizes[&it.origin.size] > 1).then(|| content(it)));
         let mut contents = HashSet::from([key(winner)]);
-        for skill in others {
+        for (number, skill) in others.iter().enumerate() {
             let is_new = contents.insert(key(skill));
-            findings.push(hidden(skill, winner, is_new));
+            let scope = skill.origin.scope;
+            let is_first = !group[..=number].iter().any(|it| it.origin.scope == scope);
+            findings.push(if is_new {
+                hidden(skill, winner, is_first)
+            } else {
+                copied(skill, winner)
+            });
             // A copy of the same skill is no second one.
             if is_new {
                 let mut skill = skill.clone();
@@ -425,25 +436,27 @@ fn whole_characters(head: &[u8]) -> &[u8] {
     }
 }
 
-/// The finding about a skill whose name is taken, by another or by a copy of itself.
-fn hidden(skill: &Skill, winner: &Skill, is_new: bool) -> Finding {
-    let (name, winner_path) = (&skill.manifest.name, winner.origin.path.display());
-    if !is_new {
-        let message = format!("this is a copy of `{winner_path}`");
-        return Finding::new(
-            &rule::SAME_CONTENT,
-            Severity::Info,
-            &skill.origin.path,
-            message,
-            "remove one of them",
-        );
-    }
-    let hint = match skill.origin.scope == winner.origin.scope {
-        true => "rename one of them, or ask for this one by its path".to_owned(),
-        false => format!("rename one of them, or ask for `{}:{name}`", skill.origin.scope),
+/// The finding about a skill whose name is taken; the first of its scope can be asked for by that.
+fn hidden(skill: &Skill, winner: &Skill, is_first: bool) -> Finding {
+    let (name, path) = (&skill.manifest.name, &skill.origin.path);
+    let hint = match is_first {
+        true => format!("rename one of them, or ask for `{}:{name}`", skill.origin.scope),
+        false => "rename one of them, or ask for this one by its path".to_owned(),
     };
-    let message = format!("`{name}` is hidden by `{winner_path}`");
-    Finding::new(&rule::NAME_TAKEN, Severity::Warning, &skill.origin.path, message, hint)
+    let message = format!("`{name}` is hidden by `{}`", winner.origin.path.display());
+    Finding::new(&rule::NAME_TAKEN, Severity::Warning, path, message, hint)
+}
+
+/// The finding about a skill that is the same as another to the byte.
+fn copied(skill: &Skill, winner: &Skill) -> Finding {
+    let message = format!("this is a copy of `{}`", winner.origin.path.display());
+    Finding::new(
+        &rule::SAME_CONTENT,
+        Severity::Info,
+        &skill.origin.path,
+        message,
+        "remove one of them",
+    )
 }
 
 /// What tells two skills of one name apart: the digest of all their bytes. What cannot be read

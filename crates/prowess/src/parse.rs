@@ -95,7 +95,7 @@ impl<'t> Reading<'t> {
         let span = if field.span.is_empty() { &field.key_span } else { &field.span };
         let Some(before) = block.text.get(..span.start) else { return At::line(self.line(field)) };
         let line_start = before.rfind(['\n', '\r']).map_or(0, |it| it + 1);
-        let line = block.line + before[..line_start].matches('\n').count();
+        let line = block.line + line_ends(&before[..line_start]);
         let length = block.text.get(span.clone()).unwrap_or("").lines().next().unwrap_or("").len();
         At::columns(line, span.start - line_start, span.start - line_start + length.max(1))
     }
@@ -104,6 +104,15 @@ impl<'t> Reading<'t> {
     pub(crate) fn line(&self, field: &Field<'_>) -> usize {
         self.document.frontmatter.map_or(0, |it| it.line) + field.line.saturating_sub(1)
     }
+}
+
+/// How many lines end within a text, each with LF, CRLF or a lone CR.
+fn line_ends(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let ends = |(at, byte): (usize, &u8)| {
+        *byte == b'\n' || (*byte == b'\r' && bytes.get(at + 1) != Some(&b'\n'))
+    };
+    bytes.iter().enumerate().filter(|it| ends(*it)).count()
 }
 
 /// Reads the fields of a frontmatter by the first reader that can.

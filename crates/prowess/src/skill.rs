@@ -181,11 +181,15 @@ pub enum Kind {
 }
 
 impl Skill {
-    /// Reads the instructions as they are now, also when the file has changed since it was loaded.
+    /// Reads the instructions as they are now, also when the file has changed since it was loaded. A
+    /// file that has lost its frontmatter has none.
     pub fn instructions(&self) -> Result<String, ReadError> {
         let bytes = self.home.source.read(&self.origin.path)?;
         let text = crate::parse::decode(&bytes).text;
         let document = prowess_frontmatter::split(&text);
+        if document.frontmatter.is_none() {
+            return Err(ReadError::NoSkill { path: self.origin.path.to_path_buf() });
+        }
         Ok(document.body.text.trim_start_matches(['\n', '\r']).to_owned())
     }
 

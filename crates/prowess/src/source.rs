@@ -158,6 +158,12 @@ pub enum ReadError {
         /// The path.
         path: PathBuf,
     },
+    /// The file has been changed, and has no frontmatter any more.
+    #[error("`{}` is no longer a skill: it has no frontmatter", path.display())]
+    NoSkill {
+        /// The path.
+        path: PathBuf,
+    },
     /// It is a directory, a pipe or a device.
     #[error("`{}` is not an ordinary file", path.display())]
     NotRegular {

@@ -66,7 +66,10 @@ pub fn check(paths: &[PathBuf], profile: Profile, limits: &Limits) -> Result<Che
         let failed = |error| opened(&folder, error);
         Folder::open(Scope::Project, folder.clone(), allowed.clone(), limits).map_err(failed)
     });
-    let folders = folders.collect::<Result<Vec<_>, _>>()?;
+    let mut folders = folders.collect::<Result<Vec<_>, _>>()?;
+    // The same folder by another name holds nothing new.
+    let mut seen = HashSet::new();
+    folders.retain(|it| seen.insert(it.real().to_owned()));
     let sources: Vec<&dyn Source> = folders.iter().map(|it| it as &dyn Source).collect();
     let checked = check_sources(&sources, profile, limits);
     if checked.skills == 0 && checked.findings.is_empty() {
@@ -86,7 +89,8 @@ pub fn check_sources(sources: &[&dyn Source], profile: Profile, limits: &Limits)
     made.sort_by(|a, b| (a.linked, &a.path).cmp(&(b.linked, &b.path)));
     let mut seen = HashSet::new();
     made.retain(|it| it.real.as_ref().is_none_or(|real| seen.insert(real.clone())));
-    let skills = made.len() + gathered.left_out.len();
+    let left_out: HashSet<&PathBuf> = gathered.left_out.iter().map(|it| &it.1).collect();
+    let skills = made.len() + left_out.len();
     let mut findings = neighbours(&made, profile);
     findings.extend(made.into_iter().flat_map(|it| it.findings));
     findings.extend(gathered.findings.into_iter().filter_map(|it| weighed(it, profile)));

@@ -25,9 +25,16 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let options = context::options(global)?;
     let (cwd, home) = (options.cwd.as_deref(), options.home.as_deref());
     let resolve = |it: &Directory| it.resolve(cwd, home);
-    let configured = options.directories.iter().filter(|it| !it.optional || resolve(it).exists());
+    let (there, missing): (Vec<_>, Vec<_>) =
+        options.directories.iter().partition(|it| resolve(it).exists());
+    for directory in
+        missing.iter().filter(|it| !it.optional && args.paths.is_empty() && !there.is_empty())
+    {
+        printer.note(&format!("`{}` does not exist", directory.path.display()));
+    }
+    let configured = if there.is_empty() { missing } else { there };
     let paths: Vec<PathBuf> = match args.paths.is_empty() {
-        true => configured.map(resolve).collect(),
+        true => configured.into_iter().map(resolve).collect(),
         false => args.paths.iter().map(|it| resolve(&Directory::new(it))).collect(),
     };
     let checked = if paths.is_empty() && options.directories.is_empty() {

@@ -72,7 +72,8 @@ fn skill_json(skill: &Skill) -> SkillJson<'_> {
 }
 
 fn table(library: &Library, skills: &[&Skill], printer: &mut Printer) -> Result<()> {
-    let names: Vec<String> = skills.iter().map(|it| shown_name(library, it)).collect();
+    let names: Vec<String> =
+        skills.iter().map(|it| safe::line(&library.address(it)).into_owned()).collect();
     let most = printer.width.map_or(WIDEST, |it| (it / 3).min(WIDEST));
     let widest = names.iter().map(|it| it.width()).max().unwrap_or(0).min(most);
     for (skill, name) in skills.iter().zip(names) {
@@ -88,14 +89,6 @@ fn table(library: &Library, skills: &[&Skill], printer: &mut Printer) -> Result<
         ))?;
     }
     Ok(())
-}
-
-/// The words by which a skill can be asked for.
-fn shown_name(library: &Library, skill: &Skill) -> String {
-    match skill.hidden_by {
-        Some(_) => safe::line(&library.address(skill)).into_owned(),
-        None => safe::line(&skill.manifest.name).into_owned(),
-    }
 }
 
 fn summary(library: &Library, shown: usize, printer: &mut Printer) {

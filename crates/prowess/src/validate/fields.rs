@@ -56,7 +56,7 @@ pub(crate) fn at_load(reading: &Reading<'_>, manifest: &Manifest, report: &mut R
     if manifest.description.len() > MAX_DESCRIPTION {
         description(&manifest.description, at("description"), report);
     }
-    hidden::description(&manifest.description, || at("description"), report);
+    hidden::text(&manifest.description, || at("description"), report);
 }
 
 /// Every rule about fields; `folder` is the name of the folder where it is known.

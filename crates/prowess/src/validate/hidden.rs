@@ -23,12 +23,16 @@ pub(super) fn characters(reading: &Reading<'_>, report: &mut Report) {
     }
     // An escape such as `\u202e` hides nothing in the file, but in the text that is made of it.
     for field in reading.fields.iter().flatten() {
-        escaped(&field.value, At::line(reading.line(field)), report);
+        let at = At::line(reading.line(field));
+        if matches!(field.key, Cow::Owned(_)) {
+            text(&field.key, || at, report);
+        }
+        escaped(&field.value, at, report);
     }
 }
 
-/// Notes what is hidden in a description that a library loads.
-pub(super) fn description(text: &str, at: impl FnOnce() -> At, report: &mut Report) {
+/// Notes what is hidden in a text that was made of the file, such as a description.
+pub(super) fn text(text: &str, at: impl FnOnce() -> At, report: &mut Report) {
     if let Some((_, c, more)) = first(text) {
         note(at(), c, more, report);
     }
