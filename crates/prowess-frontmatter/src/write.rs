@@ -120,7 +120,9 @@ fn is_plain(text: &str) -> bool {
         && scan::key_colon(text).is_none()
         && scan::comment(text).is_none()
         && scan::forbidden(text).is_none()
-        && !matches!(text, "---" | "..." | "<<")
+        && !text.starts_with("---")
+        && !text.starts_with("...")
+        && text != "<<"
 }
 
 /// Whether a text of several lines reads better as a block, and comes back from one unchanged.

@@ -115,6 +115,14 @@ fn what_is_no_plain_yaml_is_refused_with_its_line() {
 }
 
 #[test]
+fn keys_that_mean_something_to_yaml_are_written_in_quotes() {
+    for key in ["<<", "---", "--- a", "...", "...'", "", "a: b", "# c", "true", "- x", "? y"] {
+        let text = write(&[Field::new(key, Value::from("v"))]);
+        assert_eq!(fields(&text), format!("{key}=\"v\""), "{text}");
+    }
+}
+
+#[test]
 fn spans_are_what_was_written() {
     let text = "a:  x y  # c\n\"b\": [1,\n  2]\nl:\n  - p\n  - q\nd: |\n  t\n\nz:\n";
     let fields = read(text).unwrap();
