@@ -9,7 +9,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::library::{Fingerprint, Library, LoadError, Options, fingerprint};
+use crate::{
+    library::{Library, LoadError, Options},
+    load::{Fingerprint, fingerprint},
+};
 
 /// How often a watched library is looked at, at the most.
 const EVERY: Duration = Duration::from_millis(500);

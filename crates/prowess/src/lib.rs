@@ -25,6 +25,7 @@ mod parse;
 mod render;
 mod validate;
 mod gather;
+mod load;
 mod library;
 mod keeper;
 mod tokens;

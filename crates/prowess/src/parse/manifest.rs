@@ -5,7 +5,7 @@ use prowess_frontmatter::{Field, Kind, Scalar, Value};
 use super::Reading;
 use crate::{
     finding::{At, Report},
-    rule::{self, Profile},
+    rule::{self, Profile, Rule},
     skill::{AllowedTools, Dialect, Manifest, Status, Type},
 };
 
@@ -113,8 +113,14 @@ impl Typing<'_, '_> {
             "created-by" => self.text(field, |it| &mut it.created_by),
             "metadata" => self.metadata(field),
             "allowed-tools" => self.allowed_tools(field),
-            "type" => self.word(field, Type::from_word, |it| &mut it.kind),
-            "status" => self.word(field, Status::from_word, |it| &mut it.status),
+            "type" => {
+                self.word(field, Type::from_word, &Type::ALL.map(Type::as_str), |it| &mut it.kind)
+            }
+            "status" => {
+                self.word(field, Status::from_word, &Status::ALL.map(Status::as_str), |it| {
+                    &mut it.status
+                })
+            }
             "requires-approval" => {
                 // What is not clearly a no asks for approval.
                 let value = self.bool(field);
@@ -157,31 +163,23 @@ impl Typing<'_, '_> {
 
     fn name(&mut self, field: &Field<'_>) -> bool {
         match &field.value {
-            Value::Scalar(scalar) if scalar.kind() == Kind::Null => {}
-            Value::Scalar(scalar) if scalar.text.contains(|c: char| c.is_control()) => {
+            value if value.is_null() => {}
+            Value::Scalar(scalar) if scalar.text.contains(char::is_control) => {
                 let hint = "use lowercase letters and digits joined by single hyphens";
-                self.report.fatal(
+                self.unusable(
                     &rule::NAME_CHARACTERS,
-                    self.reading.at(field),
+                    field,
                     "the name has control characters",
                     hint,
                 );
-                self.usable = false;
             }
             Value::Scalar(scalar) => {
                 self.scalar(field, scalar);
                 self.manifest.name = scalar.text.trim().into();
             }
-            Value::Empty => {}
-            Value::List(_) | Value::Map(_) => {
+            _ => {
                 let hint = "write it as one text, such as `name: create-pr`";
-                self.report.fatal(
-                    &rule::NAME_NOT_TEXT,
-                    self.reading.at(field),
-                    "`name` is not text",
-                    hint,
-                );
-                self.usable = false;
+                self.unusable(&rule::NAME_NOT_TEXT, field, "`name` is not text", hint);
             }
         }
         true
@@ -189,21 +187,19 @@ impl Typing<'_, '_> {
 
     fn description(&mut self, field: &Field<'_>) -> bool {
         match &field.value {
-            Value::Scalar(scalar) if scalar.kind() == Kind::Null => {}
+            value if value.is_null() => {}
             Value::Scalar(scalar) => {
                 self.scalar(field, scalar);
                 self.manifest.description = scalar.text.trim().into();
             }
-            Value::Empty => {}
-            Value::List(_) | Value::Map(_) => {
+            _ => {
                 let hint = "write it as one text, in quotes if it begins with a bracket";
-                self.report.fatal(
+                self.unusable(
                     &rule::DESCRIPTION_NOT_TEXT,
-                    self.reading.at(field),
+                    field,
                     "`description` is not text",
                     hint,
                 );
-                self.usable = false;
             }
         }
         true
@@ -211,6 +207,7 @@ impl Typing<'_, '_> {
 
     fn tags(&mut self, field: &Field<'_>) -> bool {
         match &field.value {
+            value if value.is_null() => {}
             Value::List(items) => {
                 let texts: Option<Vec<Box<str>>> =
                     items.iter().map(|it| it.as_text().map(Box::from)).collect();
@@ -219,19 +216,24 @@ impl Typing<'_, '_> {
                     None => return self.wrong(field, "a list of texts"),
                 }
             }
-            value if value.is_null() => {}
             _ => {
                 let hint = "write `tags: [one, two]`";
-                self.report.fatal(
-                    &rule::TAGS_NOT_LIST,
-                    self.reading.at(field),
-                    "`tags` is not a list",
-                    hint,
-                );
-                self.usable = false;
+                self.unusable(&rule::TAGS_NOT_LIST, field, "`tags` is not a list", hint);
             }
         }
         true
+    }
+
+    /// Leaves the skill out because of a field.
+    fn unusable(
+        &mut self,
+        rule: &'static Rule,
+        field: &Field<'_>,
+        message: &str,
+        hint: &'static str,
+    ) {
+        self.report.fatal(rule, self.reading.at(field), message, hint);
+        self.usable = false;
     }
 
     fn metadata(&mut self, field: &Field<'_>) -> bool {
@@ -308,19 +310,13 @@ impl Typing<'_, '_> {
         &mut self,
         field: &Field<'_>,
         read: fn(&str) -> Option<T>,
+        words: &[&str],
         place: fn(&mut Manifest) -> &mut T,
     ) -> bool {
-        match field.value.as_text().and_then(read) {
-            Some(value) => *place(&mut self.manifest) = value,
-            None if field.key == "type" => {
-                let words: Vec<&str> = Type::ALL.iter().map(|it| it.as_str()).collect();
-                return self.wrong(field, &format!("one of {}", words.join(", ")));
-            }
-            None => {
-                let words: Vec<&str> = Status::ALL.iter().map(|it| it.as_str()).collect();
-                return self.wrong(field, &format!("one of {}", words.join(", ")));
-            }
-        }
+        let Some(value) = field.value.as_text().and_then(read) else {
+            return self.wrong(field, &format!("one of {}", words.join(", ")));
+        };
+        *place(&mut self.manifest) = value;
         true
     }
 

@@ -1,0 +1,352 @@
+//! From directories to a library: gather, parse, and decide who hides whom.
+
+use std::{
+    collections::{HashMap, HashSet},
+    ffi::{OsStr, OsString},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    finding::{Finding, Report, Severity},
+    gather::gather,
+    library::{Library, LoadError, Options},
+    parse::{Reading, decode},
+    rule::{self, Profile},
+    skill::{Home, Manifest, Origin, Scope, Skill},
+    source::{Folder, Found, Source, reason},
+    validate::{at_load, too_large},
+};
+
+/// Loads a library; `before` has the last good versions of skills that can no longer be read.
+pub(crate) fn load(options: &Options, before: Option<&Library>) -> Result<Library, LoadError> {
+    if options.directories.is_empty() && options.sources.is_empty() {
+        return Err(LoadError::NoDirectories);
+    }
+    let (sources, mut findings) = open(options);
+    let visited: Vec<&dyn Source> = sources.iter().map(|it| &**it).collect();
+    let home = |source: &Arc<dyn Source>| {
+        Arc::new(Home { source: source.clone(), limits: options.limits })
+    };
+    let homes: Vec<Arc<Home>> = sources.iter().map(home).collect();
+    let gathered = gather(&visited, &options.limits, options.resources, |number, found| {
+        Made::new(number, &homes[number], found, options)
+    });
+    findings.extend(gathered.findings);
+    let mut made = gathered.made;
+    // The same file by two ways is one skill. Without links and a second source there is one way.
+    if sources.len() > 1 || made.iter().any(|it| it.linked) {
+        made.sort_unstable_by(|a, b| a.rank().cmp(&b.rank()));
+        let mut seen: HashSet<OsString> = HashSet::with_capacity(made.len());
+        made.retain(|it| {
+            it.real.as_ref().is_none_or(|real| seen.insert(real.as_os_str().to_owned()))
+        });
+    }
+    made.extend(gathered.left_out.into_iter().map(|(number, path)| {
+        let (scope, path) = (sources[number].scope(), Arc::from(path));
+        Made { number, path, real: None, linked: false, scope, skill: None, findings: Vec::new() }
+    }));
+    let mut left_out: Vec<Arc<Path>> = Vec::new();
+    for it in &mut made {
+        findings.append(&mut it.findings);
+        if it.skill.is_none() {
+            left_out.push(it.path.clone());
+            it.skill = before.and_then(|before| kept(before, &it.path, &mut findings));
+        }
+    }
+    left_out.sort();
+    left_out.dedup();
+    made.sort_unstable_by(|a, b| (a.name(), a.rank()).cmp(&(b.name(), b.rank())));
+    let skills = made.into_iter().filter_map(|it| it.skill).collect();
+    let skills = resolve(wanted(skills, options, &mut findings), &mut findings);
+    findings.sort_by(|a, b| (a.path.as_os_str(), a.line).cmp(&(b.path.as_os_str(), b.line)));
+    Ok(Library { skills, findings, left_out, options: options.clone() })
+}
+
+/// The last good version of a skill whose file can no longer be read as one.
+fn kept(before: &Library, path: &Path, findings: &mut Vec<Finding>) -> Option<Arc<Skill>> {
+    let mut skill = before.skills.iter().find(|it| &*it.origin.path == path)?.clone();
+    Arc::make_mut(&mut skill).hidden_by = None;
+    let message = format!(
+        "the file can no longer be read as a skill; `{}` stays as it was",
+        skill.manifest.name
+    );
+    let hint = "see the other finding about this file";
+    findings.push(Finding::new(&rule::KEPT_LAST_GOOD, Severity::Error, path, message, hint));
+    Some(skill)
+}
+
+/// What tells one state of the sources from another.
+pub(crate) type Fingerprint = u64;
+
+/// Looks at every file that a library would be loaded from, without making anything of it.
+pub(crate) fn fingerprint(options: &Options) -> Fingerprint {
+    let (sources, _) = open(options);
+    let visited: Vec<&dyn Source> = sources.iter().map(|it| &**it).collect();
+    let gathered = gather(&visited, &options.limits, options.resources, |number, found| {
+        let mut hasher = DefaultHasher::new();
+        (number, found.path.as_os_str(), found.size, found.modified, &found.head).hash(&mut hasher);
+        for resource in found.resources.iter().flatten() {
+            (&resource.path, resource.size, resource.modified).hash(&mut hasher);
+        }
+        hasher.finish()
+    });
+    let mut skills = gathered.made;
+    let mut left_out = gathered.left_out;
+    skills.sort_unstable();
+    left_out.sort_unstable();
+    let mut hasher = DefaultHasher::new();
+    (sources.len(), skills, left_out).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Opens the directories. One that cannot be opened is a finding.
+fn open(options: &Options) -> (Vec<Arc<dyn Source>>, Vec<Finding>) {
+    let mut findings = Vec::new();
+    let (cwd, home) = (options.cwd.as_deref(), options.home.as_deref());
+    let paths: Vec<PathBuf> = options.directories.iter().map(|it| it.resolve(cwd, home)).collect();
+    let allowed = Folder::real_paths(&paths);
+    let mut sources: Vec<Arc<dyn Source>> = Vec::new();
+    let mut opened: HashSet<PathBuf> = HashSet::new();
+    for (directory, path) in options.directories.iter().zip(paths) {
+        match Folder::open(directory.scope, path.clone(), allowed.clone(), &options.limits) {
+            // The same directory by another name holds nothing new.
+            Ok(folder) if !opened.insert(folder.real().to_owned()) => {}
+            Ok(folder) => sources.push(Arc::new(folder)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && directory.optional => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => findings.push(Finding::new(
+                &rule::DIRECTORY_MISSING,
+                Severity::Warning,
+                &path,
+                "the directory does not exist".to_owned(),
+                "create it, or take it out of the configuration",
+            )),
+            Err(error) => findings.push(Finding::new(
+                &rule::DIRECTORY_UNREADABLE,
+                Severity::Error,
+                &path,
+                format!("the directory cannot be read: {}", reason(&error)),
+                "check what it is and its permissions",
+            )),
+        }
+    }
+    sources.extend(options.sources.iter().cloned());
+    (sources, findings)
+}
+
+/// What was made of one `SKILL.md`.
+struct Made {
+    number: usize,
+    path: Arc<Path>,
+    real: Option<Arc<Path>>,
+    linked: bool,
+    scope: Scope,
+    skill: Option<Arc<Skill>>,
+    findings: Vec<Finding>,
+}
+
+impl Made {
+    fn new(number: usize, home: &Arc<Home>, found: Found, options: &Options) -> Self {
+        let scope = home.source.scope();
+        let (mut manifest, mut findings) = read(&found, &*home.source, options);
+        for finding in &mut findings {
+            finding.path = found.path.to_path_buf();
+        }
+        if let Some(finding) = too_large(&found, &options.limits) {
+            manifest = None;
+            findings.push(finding);
+        }
+        let Found { path, real, linked, size, modified, resources, .. } = found;
+        let skill = manifest.map(|manifest| {
+            Arc::new(Skill {
+                manifest,
+                origin: Origin { scope, path: path.clone(), size, modified },
+                resources: resources.map_or_else(OnceLock::new, |it| it.into_boxed_slice().into()),
+                hidden_by: None,
+                home: home.clone(),
+            })
+        });
+        Self { number, path, real, linked, scope, skill, findings }
+    }
+
+    fn name(&self) -> &str {
+        self.skill.as_ref().map_or("", |it| &it.manifest.name)
+    }
+
+    /// Project before user before bundled, then the order of directories, then that of paths,
+    /// those of links last.
+    fn rank(&self) -> (Scope, usize, bool, &OsStr) {
+        (self.scope, self.number, self.linked, self.path.as_os_str())
+    }
+}
+
+/// Makes a manifest of the head of a file, or of all of it where the frontmatter is longer.
+fn read(found: &Found, source: &dyn Source, options: &Options) -> (Option<Manifest>, Vec<Finding>) {
+    let folder = found.folder_name().filter(|_| options.profile == Profile::Lenient);
+    let cut = (found.head.len() as u64) < found.size;
+    let head = if cut { whole_characters(&found.head) } else { &found.head };
+    let first = read_text(head, folder.as_deref());
+    if !cut || first.is_certain {
+        return (first.manifest, first.findings);
+    }
+    match source.read(&found.path) {
+        Ok(whole) => {
+            let second = read_text(&whole, folder.as_deref());
+            (second.manifest, second.findings)
+        }
+        Err(error) => {
+            let message = format!("the file cannot be read to its end: {error}");
+            let hint = "check the file";
+            (
+                None,
+                vec![Finding::new(
+                    &rule::FILE_UNREADABLE,
+                    Severity::Error,
+                    &found.path,
+                    message,
+                    hint,
+                )],
+            )
+        }
+    }
+}
+
+struct ReadText {
+    manifest: Option<Manifest>,
+    findings: Vec<Finding>,
+    /// Whether more text would not change it: the frontmatter ends within, beyond any doubt.
+    is_certain: bool,
+}
+
+fn read_text(bytes: &[u8], folder: Option<&str>) -> ReadText {
+    let mut report = Report::new(Profile::Lenient, Severity::Warning);
+    let decoded = decode(bytes);
+    let reading = Reading::new(&decoded, &mut report);
+    let manifest = reading.manifest(folder, &mut report);
+    if let Some(manifest) = &manifest {
+        at_load(&reading, manifest, &mut report);
+    }
+    let document = &reading.document;
+    let is_certain = document.frontmatter.is_some()
+        && document.quirks.is_empty()
+        && !document.body.text.is_empty();
+    ReadText { manifest, findings: report.findings, is_certain }
+}
+
+/// Takes off a character that was cut apart at the end of a head.
+fn whole_characters(head: &[u8]) -> &[u8] {
+    let tail = head.len().saturating_sub(3);
+    let start = (tail..head.len()).rev().find(|at| head[*at] >= 0xC0);
+    match start {
+        Some(at) if str::from_utf8(&head[at..]).is_err() => &head[..at],
+        _ => head,
+    }
+}
+
+/// The skills that are to be included and not excluded.
+fn wanted(
+    mut skills: Vec<Arc<Skill>>,
+    options: &Options,
+    findings: &mut Vec<Finding>,
+) -> Vec<Arc<Skill>> {
+    let among = |name: &str, names: &[String]| names.iter().any(|it| it == name);
+    for name in &options.include {
+        if !skills.iter().any(|it| *it.manifest.name == **name) {
+            let message = format!("no skill is called `{name}`, which is to be included");
+            let hint = "check the spelling";
+            findings.push(Finding::new(
+                &rule::INCLUDE_UNMATCHED,
+                Severity::Warning,
+                Path::new(""),
+                message,
+                hint,
+            ));
+        }
+    }
+    skills.retain(|it| {
+        let name = &*it.manifest.name;
+        (options.include.is_empty() || among(name, &options.include))
+            && !among(name, &options.exclude)
+    });
+    skills
+}
+
+/// Decides which of the skills with the same name is taken. They come sorted by name, those of one
+/// name in order of precedence.
+fn resolve(skills: Vec<Arc<Skill>>, findings: &mut Vec<Finding>) -> Vec<Arc<Skill>> {
+    let mut resolved: Vec<Arc<Skill>> = Vec::with_capacity(skills.len());
+    for group in skills.chunk_by(|a, b| a.manifest.name == b.manifest.name) {
+        let [winner, others @ ..] = group else { continue };
+        resolved.push(winner.clone());
+        if others.is_empty() {
+            continue;
+        }
+        // Only files of the same size can be the same, so that few have to be read.
+        let mut sizes: HashMap<u64, usize> = HashMap::new();
+        group.iter().for_each(|it| *sizes.entry(it.origin.size).or_default() += 1);
+        let key = |it: &Skill| (it.origin.size, (sizes[&it.origin.size] > 1).then(|| content(it)));
+        let mut contents = HashSet::from([key(winner)]);
+        for (number, skill) in others.iter().enumerate() {
+            let is_new = contents.insert(key(skill));
+            let scope = skill.origin.scope;
+            let is_first = !group[..=number].iter().any(|it| it.origin.scope == scope);
+            findings.push(if is_new {
+                hidden(skill, winner, is_first)
+            } else {
+                copied(skill, winner)
+            });
+            // A copy of the same skill is no second one.
+            if is_new {
+                let mut skill = skill.clone();
+                Arc::make_mut(&mut skill).hidden_by = Some(winner.origin.path.clone());
+                resolved.push(skill);
+            }
+        }
+    }
+    resolved
+}
+
+/// The finding about a skill whose name is taken; the first of its scope can be asked for by that.
+fn hidden(skill: &Skill, winner: &Skill, is_first: bool) -> Finding {
+    let (name, path) = (&skill.manifest.name, &skill.origin.path);
+    let hint = match is_first {
+        true => format!("rename one of them, or ask for `{}:{name}`", skill.origin.scope),
+        false => "rename one of them, or ask for this one by its path".to_owned(),
+    };
+    let message = format!("`{name}` is hidden by `{}`", winner.origin.path.display());
+    Finding::new(&rule::NAME_TAKEN, Severity::Warning, path, message, hint)
+}
+
+/// The finding about a skill that is the same as another to the byte.
+fn copied(skill: &Skill, winner: &Skill) -> Finding {
+    let message = format!("this is a copy of `{}`", winner.origin.path.display());
+    Finding::new(
+        &rule::SAME_CONTENT,
+        Severity::Info,
+        &skill.origin.path,
+        message,
+        "remove one of them",
+    )
+}
+
+/// What tells two skills of one name apart: the digest of all their bytes. What cannot be read
+/// now is told apart by its path.
+fn content(skill: &Skill) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    let mut add = |bytes: &[u8]| {
+        digest.update((bytes.len() as u64).to_le_bytes());
+        digest.update(bytes);
+    };
+    let source = &skill.home.source;
+    let path = &skill.origin.path;
+    add(&source.read(path).unwrap_or_else(|_| path.as_os_str().as_encoded_bytes().to_vec()));
+    for resource in skill.resources() {
+        add(resource.path.as_bytes());
+        add(&source.read_beside(path, &resource.path).unwrap_or_default());
+    }
+    digest.finalize().into()
+}
