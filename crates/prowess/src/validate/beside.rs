@@ -238,5 +238,7 @@ fn is_file(target: &str) -> bool {
     // `/deploy` is a command or a page; `/etc/hosts.conf` is a file.
     let path =
         if target.starts_with('/') { name.contains('.') } else { target.contains(['/', '.']) };
-    !target.is_empty() && !address && !placeholder && path
+    let host = !target.contains('/')
+        && [".com", ".org", ".net", ".io", ".dev", ".ai"].iter().any(|it| name.ends_with(it));
+    !target.is_empty() && !address && !host && !placeholder && path
 }
