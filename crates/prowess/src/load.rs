@@ -69,7 +69,8 @@ pub(crate) fn load(options: &Options, before: Option<&Library>) -> Result<Librar
 
 /// The last good version of a skill whose file can no longer be read as one.
 fn kept(before: &Library, path: &Path, findings: &mut Vec<Finding>) -> Option<Arc<Skill>> {
-    let mut skill = before.skills.iter().find(|it| &*it.origin.path == path)?.clone();
+    let path_of = |it: &&Arc<Skill>| it.origin.path.as_os_str() == path.as_os_str();
+    let mut skill = before.skills.iter().find(path_of)?.clone();
     Arc::make_mut(&mut skill).hidden_by = None;
     let message = format!(
         "the file can no longer be read as a skill; `{}` stays as it was",
