@@ -188,12 +188,12 @@ fn is_float(text: &str) -> bool {
 
 /// `2026-11-15`, with or without a time behind it.
 fn is_date(text: &str) -> bool {
-    let shape: Vec<&str> = text.get(..10).unwrap_or(text).split('-').collect();
-    let numbers = shape.iter().all(|it| it.bytes().all(|byte| byte.is_ascii_digit()));
-    let lengths: Vec<usize> = shape.iter().map(|it| it.len()).collect();
-    numbers
-        && (lengths == [4, 2, 2]
-            && matches!(text.as_bytes().get(10), None | Some(b'T' | b't' | b' ')))
+    let bytes = text.as_bytes();
+    let shape = |at: usize, byte: &u8| {
+        if matches!(at, 4 | 7) { *byte == b'-' } else { byte.is_ascii_digit() }
+    };
+    let date = bytes.iter().take(10).enumerate().all(|(at, byte)| shape(at, byte));
+    bytes.len() >= 10 && date && matches!(bytes.get(10), None | Some(b'T' | b't' | b' '))
 }
 
 /// `12:30:45`, a number to the base of 60 in YAML 1.1.

@@ -90,13 +90,15 @@ pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Repor
 }
 
 fn is_reserved_on_windows(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
-    let stem = lower.split('.').next().unwrap_or_default();
-    let numbered = ["com", "lpt"].iter().any(|it| {
-        stem.strip_prefix(it).is_some_and(|rest| matches!(rest.as_bytes(), [b'1'..=b'9']))
-    });
-    WINDOWS.contains(&stem)
-        || numbered
+    let stem = name.split('.').next().unwrap_or_default();
+    let numbered = || match stem.as_bytes() {
+        [a, b, c, b'1'..=b'9'] => {
+            [b"com", b"lpt"].iter().any(|it| it.eq_ignore_ascii_case(&[*a, *b, *c]))
+        }
+        _ => false,
+    };
+    WINDOWS.iter().any(|it| it.eq_ignore_ascii_case(stem))
+        || numbered()
         || name.contains(['<', '>', ':', '"', '/', '\\', '|', '?', '*'])
         || name.ends_with(['.', ' '])
 }
