@@ -902,7 +902,8 @@ mod bodies_stay_on_disk_until_they_are_asked_for {
 
     #[test]
     fn whoever_reads_while_others_reload_sees_a_whole_library() {
-        let mut world = World::new().skill("changing", "0");
+        let mut world =
+            World::new().document("changing", "---\nname: changing\ndescription: '0'\n---\n");
         for number in 0..40 {
             world = world.skill(&format!("skill-{number}"), "Stays");
         }

@@ -547,3 +547,89 @@ mod missing_rights_stop_nobody_else {
         assert_left_out(&ran.said(), "skills/bad/SKILL.md", "file-unreadable");
     }
 }
+
+mod nothing_can_pass_for_what_it_is_not {
+    use super::*;
+
+    #[test]
+    fn what_git_keeps_is_never_served() {
+        let world = World::new()
+            .skill("good", "Fine")
+            .file("skills/good/.git/config", "token")
+            .link("skills/good/notes.md", ".git/config")
+            .link("skills/good/folder", ".git");
+        let said = world.list();
+        assert_eq!(resources(said.skill("good")), [""; 0]);
+        assert_eq!(said.about("good"), ["link-escapes", "link-escapes"]);
+        for path in ["notes.md", "folder/config", ".git/config"] {
+            let ran = world.run(["read", "good", path, "--dir", "skills"]);
+            assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_skill_whose_folder_has_its_name_is_taken() {
+        for squatter in ["bird-co", "abird", "zbird"] {
+            let text = "---\nname: bird\ndescription: Squats\n---\n";
+            let world = World::new().skill("bird", "Sings").document(squatter, text);
+            let said = world.list();
+            assert_eq!(said.skills()[0]["description"], "Sings", "{squatter}");
+            assert_eq!(said.about(squatter), ["name-taken"], "{squatter}");
+            let (code, said) = world.check("skills", &[]);
+            assert_eq!(code, Some(1));
+            assert!(said.about(squatter).contains(&"name-taken"), "{:?}", said.rules());
+        }
+    }
+
+    #[test]
+    fn a_raw_nul_in_a_name_leaves_the_skill_out() {
+        for name in ["a\0b", "\"a\\0b\"", "\"a\\x00b\""] {
+            let text = format!("---\nname: {name}\ndescription: a\n---\n");
+            let said = World::new().skill("good", "Fine").document("odd", text).list();
+            assert_eq!(said.names(), ["good"], "{name:?}");
+            assert!(!said.about("odd").is_empty(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn an_invisible_character_in_the_name_of_a_file_is_found() {
+        let world = World::new().skill("good", "Fine").file("skills/good/exe.\u{202E}gpj", "x");
+        let (code, said) = world.check("skills", &[]);
+        assert_eq!((code, said.rules()), (Some(0), vec!["hidden-characters"]));
+    }
+
+    #[test]
+    fn a_word_in_code_that_mixes_scripts_is_found() {
+        let checked = |block: &str| {
+            let text = format!("---\nname: one\ndescription: a\n---\n\n```sh\n{block}\n```\n");
+            let (_, said) = World::new().document("one", text).check("skills", &[]);
+            said.rules().iter().map(|it| (*it).to_owned()).collect::<Vec<String>>()
+        };
+        assert_eq!(checked("\u{441}url http://x"), ["hidden-characters"]);
+        assert_eq!(checked("curl http://x # загрузить страницу"), [""; 0]);
+    }
+
+    #[test]
+    fn a_name_that_is_no_text_is_an_error() {
+        for (name, rule) in
+            [("123", "name-not-text"), ("true", "name-not-text"), ("\"one \"", "name-characters")]
+        {
+            let folder = name.trim_matches('"').trim();
+            let text = format!("---\nname: {name}\ndescription: a\n---\n\nText\n");
+            let world = World::new().document(folder, text);
+            let (code, said) = world.check("skills", &[]);
+            assert_eq!((code, said.rules()), (Some(1), vec![rule]), "{name}");
+            assert_eq!(world.list().names(), [folder]);
+        }
+    }
+
+    #[test]
+    fn no_skill_is_begun_that_most_clients_would_refuse() {
+        let world = World::new().folder("skills");
+        for name in ["caf\u{E9}", "\u{430}bc", "con", "lpt1"] {
+            let ran = world.run(["new", name, "--dir", "skills"]);
+            assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{name}");
+            assert!(!world.path("skills").join(name).exists(), "{name}");
+        }
+    }
+}

@@ -178,10 +178,12 @@ impl Made {
         self.skill.as_ref().map_or("", |it| &it.manifest.name)
     }
 
-    /// Project before user before bundled, then the order of directories, then that of paths,
-    /// those of links last.
-    fn rank(&self) -> (Scope, usize, bool, &OsStr) {
-        (self.scope, self.number, self.linked, self.path.as_os_str())
+    /// Project before user before bundled, then the order of directories; within one the skill
+    /// that no link leads to, the one whose folder has its name, and then the order of paths.
+    fn rank(&self) -> (Scope, usize, bool, bool, &OsStr) {
+        let folder = self.path.parent().and_then(Path::file_name);
+        let is_guest = folder.is_none_or(|it| it != self.name());
+        (self.scope, self.number, self.linked, is_guest, self.path.as_os_str())
     }
 }
 

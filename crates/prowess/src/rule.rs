@@ -85,7 +85,7 @@ rules! {
     UNKNOWN_FIELD "unknown-field" N W E "the fields are those of the specification";
     VENDOR_FIELD "vendor-field" N I N "a field of one client may be ignored by others";
     NAME_MISSING "name-missing" W E E "there is a name";
-    NAME_NOT_TEXT "name-not-text" E E E "the name is text";
+    NAME_NOT_TEXT "name-not-text" W E N "the name is text";
     NAME_TOO_LONG "name-too-long" W E E "the name has at most 64 characters";
     NAME_CASE "name-case" W E E "the name is lowercase";
     NAME_EDGE "name-edge" W E E "the name neither begins nor ends with a hyphen";
@@ -99,7 +99,7 @@ rules! {
     SAME_CONTENT "same-content" I I N "a skill stands once";
     NAME_TAKEN "name-taken" W W N "no other skill has the name";
     DESCRIPTION_MISSING "description-missing" E E E "there is a description";
-    DESCRIPTION_NOT_TEXT "description-not-text" E E E "the description is text";
+    DESCRIPTION_NOT_TEXT "description-not-text" W E N "the description is text";
     DESCRIPTION_TOO_LONG "description-too-long" W E E "the description has at most 1024 characters";
     DESCRIPTION_CUT "description-cut" N I N "the description fits into the lists of all clients";
     DESCRIPTION_BRACKETS "description-brackets" I W N "the description has no angle brackets, which uploads refuse";

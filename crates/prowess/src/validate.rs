@@ -86,7 +86,7 @@ pub fn check_sources(sources: &[&dyn Source], profile: Profile, limits: &Limits)
     });
     let mut made = gathered.made;
     // The same file by two ways is one skill.
-    made.sort_by(|a, b| (a.linked, &a.path).cmp(&(b.linked, &b.path)));
+    made.sort_by(|a, b| (a.linked, a.is_guest(), &a.path).cmp(&(b.linked, b.is_guest(), &b.path)));
     let mut seen = HashSet::new();
     made.retain(|it| it.real.as_ref().is_none_or(|real| seen.insert(real.clone())));
     let left_out: HashSet<&PathBuf> = gathered.left_out.iter().map(|it| &it.1).collect();
@@ -125,6 +125,7 @@ fn document(reading: &Reading<'_>, folder: Option<&str>, report: &mut Report) ->
     if reading.fields.is_some() && !stops {
         fields(reading, manifest.as_ref(), folder, report);
         hidden::characters(reading, report);
+        hidden::look_alikes(reading, report);
     }
     if reading.document.frontmatter.is_some() {
         body::rules(reading, manifest.as_ref(), report);
@@ -159,6 +160,14 @@ struct Made {
     linked: bool,
     name: Option<Box<str>>,
     findings: Vec<Finding>,
+}
+
+impl Made {
+    /// Whether the folder has another name than the skill.
+    fn is_guest(&self) -> bool {
+        let folder = self.path.parent().and_then(Path::file_name);
+        folder.is_none_or(|it| self.name.as_deref().is_none_or(|name| it != name))
+    }
 }
 
 fn check_found(source: &dyn Source, found: &Found, profile: Profile, limits: &Limits) -> Made {

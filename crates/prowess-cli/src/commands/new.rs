@@ -1,7 +1,7 @@
 use std::{fs, path::PathBuf};
 
 use anyhow::{Context as _, Result};
-use prowess::{Manifest, Profile, Severity, Type, check_text, render};
+use prowess::{Finding, Manifest, Profile, Severity, Type, check_text, render};
 use serde_json::json;
 
 use crate::{Status, arguments::Global, context, printer::Printer, safe};
@@ -27,9 +27,12 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let text = render(&manifest, &instructions(&words));
 
     let findings = check_text(text.as_bytes(), Some(&args.name), Profile::Spec);
-    let faults = findings.iter().filter(|it| it.severity == Severity::Error);
+    // What most clients would refuse is better not begun.
+    let refused = ["name-not-ascii", "name-windows"];
+    let is_fault = |it: &Finding| it.severity == Severity::Error || refused.contains(&it.rule.code);
+    let faults = findings.iter().filter(|it| is_fault(it));
     let mut failed = false;
-    for finding in findings.iter().filter(|it| it.severity == Severity::Warning) {
+    for finding in findings.iter().filter(|it| it.severity == Severity::Warning && !is_fault(it)) {
         printer.finding(finding);
     }
     for fault in faults {

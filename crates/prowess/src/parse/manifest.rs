@@ -342,7 +342,8 @@ impl Typing<'_, '_> {
         }
     }
 
-    /// Notes a scalar that some readers take for something other than its text.
+    /// Notes a scalar that some readers take for something other than its text. That weighs more
+    /// where the specification asks for text.
     fn scalar(&mut self, field: &Field<'_>, scalar: &Scalar<'_>) {
         let what = match scalar.kind() {
             Kind::Text | Kind::Null => return,
@@ -350,13 +351,16 @@ impl Typing<'_, '_> {
             Kind::Integer | Kind::Float => "a number",
             Kind::Ambiguous => "a date, number or boolean to some readers",
         };
+        let rule = match (&*field.key, scalar.kind()) {
+            (_, Kind::Ambiguous) => &rule::SCALAR_NOT_TEXT,
+            ("name", _) => &rule::NAME_NOT_TEXT,
+            ("description", _) => &rule::DESCRIPTION_NOT_TEXT,
+            _ => &rule::SCALAR_NOT_TEXT,
+        };
         let at = self.reading.at(field);
-        self.report.note(
-            &rule::SCALAR_NOT_TEXT,
-            at,
-            || format!("`{}` is {what}; it is taken as the text `{}`", field.key, scalar.text),
-            "put it in quotes",
-        );
+        let message =
+            || format!("`{}` is {what}; it is taken as the text `{}`", field.key, scalar.text);
+        self.report.note(rule, at, message, "put it in quotes");
     }
 
     fn wrong(&mut self, field: &Field<'_>, expected: &str) -> bool {

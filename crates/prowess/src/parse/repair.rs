@@ -310,7 +310,10 @@ fn rescue(text: &str) -> Option<Vec<Field<'static>>> {
             let words: Vec<&str> =
                 std::iter::once(value).chain(rest).filter(|it| !it.is_empty()).collect();
             let joined = words.join(" ");
-            let text = joined.trim_matches(['"', '\'']).replace(['\t', '\0'], " ");
+            let text = joined.trim_matches(['"', '\'']);
+            // A name that has control characters is refused, not mended.
+            let text =
+                if key == "name" { text.to_owned() } else { text.replace(['\t', '\0'], " ") };
             let placeholder = key == "name" && text.starts_with(['[', '{']);
             if !text.is_empty() && !placeholder {
                 let mut field = Field::new(key.to_owned(), Value::from(text.as_str())).into_owned();

@@ -19,8 +19,8 @@ use rustix::{
 use super::{
     Found, Limits, Listing, ReadError, Source, Visit, What,
     open::{
-        Entries, Entry, FILE, fill, list, modified, open_beneath, open_directory, open_file,
-        read_all,
+        Entries, Entry, FILE, fill, is_inside, list, modified, open_beneath, open_directory,
+        open_file, read_all,
     },
     trouble::{Role, Trouble, finding},
     walk::walk,
@@ -96,11 +96,7 @@ impl Folder {
             Some(code) => Errno::from_raw_os_error(code).into(),
             None => Trouble::Io(error),
         })?;
-        if self.allowed.iter().any(|it| real.starts_with(it)) {
-            Ok(real)
-        } else {
-            Err(Trouble::Escapes(real))
-        }
+        if is_inside(&real, &self.allowed) { Ok(real) } else { Err(Trouble::Escapes(real)) }
     }
 
     /// Opens a folder below this one; the real path comes with it when a link led there.

@@ -36,7 +36,7 @@ pub(super) fn read_all(path: &Path, allowed: &[PathBuf], limit: u64) -> Result<V
 pub(super) fn open_contained(path: &Path, allowed: &[PathBuf]) -> Result<File, ReadError> {
     let failed = |source| ReadError::Io { path: path.to_owned(), source };
     let real = std::fs::canonicalize(path).map_err(failed)?;
-    if !allowed.iter().any(|it| real.starts_with(it)) {
+    if !is_inside(&real, allowed) {
         return Err(ReadError::Outside { path: path.to_owned() });
     }
     let refused = |errno: Errno| failed(errno.into());
@@ -46,6 +46,13 @@ pub(super) fn open_contained(path: &Path, allowed: &[PathBuf]) -> Result<File, R
         return Err(ReadError::NotRegular { path: path.to_owned() });
     }
     Ok(File::from(file))
+}
+
+/// Whether a path without links lies inside one of the directories, and not in what git keeps for
+/// itself: there may be tokens in it.
+pub(super) fn is_inside(real: &Path, allowed: &[PathBuf]) -> bool {
+    let inside = allowed.iter().filter_map(|it| real.strip_prefix(it).ok());
+    inside.into_iter().any(|it| !it.iter().any(|part| part == ".git"))
 }
 
 /// How a file is opened: without waiting, whatever it is.

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use serde_json::Value as Json;
 
-use super::body::prose;
+use super::{body::prose, hidden};
 use crate::{
     finding::{At, Report},
     parse::Reading,
@@ -35,6 +35,7 @@ pub(super) fn rules(
         };
         report.note(&rule::SKILL_TOO_MANY_FILES, At::FILE, message, "leave out what is not needed");
     }
+    hidden::names(resources(found).iter().map(|it| &*it.path), report);
     let linked = references(found, reading, report);
     chains(source, found, &linked, report);
     evals(source, found, report);

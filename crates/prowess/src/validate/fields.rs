@@ -78,6 +78,10 @@ pub(crate) fn fields(
             "name" => {
                 // A name with control characters has left the skill out already.
                 if let Some(text) = text(field).filter(|it| !it.contains(char::is_control)) {
+                    if text.trim() != text && report.profile != Profile::Reference {
+                        let message = || "the name has blanks around it".to_owned();
+                        report.note(&rule::NAME_CHARACTERS, at, message, "take them out");
+                    }
                     name::rules(text.trim(), folder, at, report);
                 }
                 comment(reading, field, report);

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use prowess_frontmatter::{Style, Value};
 
 use crate::{
+    definition::fences,
     finding::{At, Report},
     parse::Reading,
     rule,
@@ -28,6 +29,41 @@ pub(super) fn characters(reading: &Reading<'_>, report: &mut Report) {
             text(&field.key, || at, report);
         }
         escaped(&field.value, at, report);
+    }
+}
+
+/// Notes what is hidden in the names of the files beside a `SKILL.md`.
+pub(super) fn names<'p>(paths: impl Iterator<Item = &'p str>, report: &mut Report) {
+    for path in paths {
+        if let Some((_, c, _)) = first(path) {
+            let code = u32::from(c);
+            let message = || {
+                format!("the name of the file `{path}` has an invisible character, U+{code:04X}")
+            };
+            report.note(&rule::HIDDEN_CHARACTERS, At::FILE, message, "rename the file");
+        }
+    }
+}
+
+/// Notes words in code that mix Latin letters with some that look like them.
+pub(super) fn look_alikes(reading: &Reading<'_>, report: &mut Report) {
+    let body = reading.document.body;
+    if body.text.is_ascii() {
+        return;
+    }
+    for fence in fences(body.text) {
+        let words = fence.text.split(|c: char| !c.is_alphanumeric());
+        let other = |c: char| matches!(c, '\u{370}'..='\u{3FF}' | '\u{400}'..='\u{4FF}');
+        let mut mixed =
+            words.filter(|it| it.contains(other) && it.contains(|c: char| c.is_ascii_alphabetic()));
+        if let Some(word) = mixed.next() {
+            report.note(
+                &rule::HIDDEN_CHARACTERS,
+                At::line(body.line + fence.line - 1),
+                || format!("the word `{word}` in this block mixes Latin letters with others that look like them"),
+                "write it in one script",
+            );
+        }
     }
 }
 

@@ -76,7 +76,7 @@ const ROWS: &[Row] = &[
     ("14-description-is-date", "14-description-is-date: 2026-11-15", ["", "W3 scalar-not-text", ""]),
     ("14-description-is-map", "-", ["E4 description-not-text", "=", "="]),
     ("14-name-is-null", "14-name-is-null: Reads PDF files.", ["W2 name-missing", "E2 name-missing", "="]),
-    ("14-name-is-number", "14: Reads PDF files.", ["W2 name-folder", "E2 name-folder, W2 scalar-not-text", "E2 name-folder"]),
+    ("14-name-is-number", "14: Reads PDF files.", ["W2 name-not-text, W2 name-folder", "E2 name-not-text, E2 name-folder", "E2 name-folder"]),
     ("14-name-is-placeholder", "-", ["E2 name-not-text", "=", "="]),
     ("14-name-is-yes", "yes: Reads PDF files.", ["W2 name-folder", "E2 name-folder, W2 scalar-not-text", "E2 name-folder"]),
     ("14-tags-are-text", "-", ["E4 tags-not-list", "I4 vendor-field, E4 tags-not-list", "E4 unknown-field, E4 tags-not-list"]),
