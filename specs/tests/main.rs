@@ -7,6 +7,7 @@
 mod world;
 mod format;
 mod discovery;
+mod keeping;
 mod cli;
 mod hostile;
 mod ledger;

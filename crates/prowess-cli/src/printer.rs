@@ -144,9 +144,9 @@ impl Printer {
     }
 
     fn say(&mut self, style: Style, label: &str, text: &str) {
-        // Whoever closed stderr does not want to know.
         let label = painted(label, style, self.err_colored);
-        // One write a line: others may write to the same terminal.
+        // One write a line, because others may write to the same terminal; and whoever closed
+        // stderr does not want to know.
         let _ = self.err.write_all(format!("{label}: {}\n", safe::line(text)).as_bytes());
     }
 }

@@ -88,11 +88,10 @@ impl Library {
             let (scope, bare) = name.split_once(':')?;
             self.named(bare).iter().find(|it| it.origin.scope.as_str() == scope)
         };
-        let plain = plain(Path::new(name));
         let by_path = || {
-            self.skills.iter().find(|it| {
-                self::plain(&it.origin.path) == plain || self::plain(it.folder()) == plain
-            })
+            let wanted = plain(Path::new(name));
+            let paths = |it: &Skill| [plain(&it.origin.path), plain(it.folder())];
+            self.skills.iter().find(|it| paths(it).contains(&wanted))
         };
         qualified().or_else(|| self.named(name).first()).or_else(by_path).map(|it| &**it)
     }
@@ -127,11 +126,6 @@ impl Library {
     /// Where skills lie that could not be made one, each with a finding that says why.
     pub fn left_out(&self) -> &[Arc<Path>] {
         &self.left_out
-    }
-
-    /// What the library was loaded from.
-    pub fn options(&self) -> &Options {
-        &self.options
     }
 }
 

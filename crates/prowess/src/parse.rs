@@ -7,7 +7,7 @@ mod decode;
 #[cfg(feature = "yaml")]
 mod yaml;
 mod repair;
-pub(crate) mod manifest;
+mod manifest;
 
 use prowess_frontmatter::{Block, Document, Field, Quirk, read, split};
 
@@ -17,7 +17,10 @@ use crate::{
     skill::Manifest,
 };
 
-pub(crate) use self::decode::{Decoded, Encoding, decode};
+pub(crate) use self::{
+    decode::{Decoded, Encoding, decode},
+    manifest::SPELLINGS,
+};
 
 /// How large a frontmatter may be, in bytes. The largest of 131,694 real ones has 9 KiB.
 pub(crate) const MAX_FRONTMATTER: usize = 64 * 1024;
@@ -42,8 +45,13 @@ pub fn parse(bytes: &[u8], folder: Option<&str>, profile: Profile) -> Parsed {
     let decoded = decode(bytes);
     let reading = Reading::new(&decoded, &mut report);
     let manifest = reading.manifest(folder, &mut report);
-    let instructions = reading.document.body.text.trim_start_matches(['\n', '\r']).to_owned();
+    let instructions = instructions(&reading.document).to_owned();
     Parsed { manifest, instructions, findings: report.findings }
+}
+
+/// The instructions of a document: its body, without the blank lines it begins with.
+pub(crate) fn instructions<'t>(document: &Document<'t>) -> &'t str {
+    document.body.text.trim_start_matches(['\n', '\r'])
 }
 
 /// A text that was split and whose fields were read.

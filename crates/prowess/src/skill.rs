@@ -190,13 +190,7 @@ impl Skill {
         if document.frontmatter.is_none() {
             return Err(ReadError::NoSkill { path: self.origin.path.to_path_buf() });
         }
-        Ok(document.body.text.trim_start_matches(['\n', '\r']).to_owned())
-    }
-
-    /// Reads the whole `SKILL.md` as it is now.
-    pub fn text(&self) -> Result<String, ReadError> {
-        let bytes = self.home.source.read(&self.origin.path)?;
-        Ok(crate::parse::decode(&bytes).text.into_owned())
+        Ok(crate::parse::instructions(&document).to_owned())
     }
 
     /// The other files of its folder, sorted by path.
@@ -228,11 +222,6 @@ impl Manifest {
     /// Says whether the skill has a tag, whatever its case.
     pub fn has_tag(&self, tag: &str) -> bool {
         self.tags.iter().any(|own| own.eq_ignore_ascii_case(tag))
-    }
-
-    /// The text that the author noted under a key of `metadata`.
-    pub fn note(&self, key: &str) -> Option<&str> {
-        self.metadata.iter().find(|it| it.key == key)?.value.as_text()
     }
 
     /// The fields that clients have added; all empty when none is used.

@@ -205,7 +205,7 @@ fn check_found(source: &dyn Source, found: &Found, profile: Profile, limits: &Li
 pub(crate) fn too_large(found: &Found, limits: &Limits) -> Option<Finding> {
     let (total, limit) = (found.total(), limits.max_skill_size);
     let message = || format!("the skill has {total} bytes, more than {limit}, and is left out");
-    let hint = "make it smaller, or raise the limit with `--max-skill-size`";
+    let hint = "make it smaller, or raise the limit on the size of a skill";
     (total > limit).then(|| {
         Finding::new(&rule::SKILL_TOO_LARGE, Severity::Error, &found.path, message(), hint)
     })

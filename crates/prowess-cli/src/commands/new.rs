@@ -1,4 +1,8 @@
-use std::{fs, path::PathBuf};
+use std::{
+    fs::{self, File},
+    io::Write as _,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context as _, Result};
 use prowess::{Finding, Manifest, Profile, Severity, Type, check_text, render};
@@ -30,18 +34,17 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     // What most clients would refuse is better not begun.
     let refused = ["name-not-ascii", "name-windows"];
     let is_fault = |it: &Finding| it.severity == Severity::Error || refused.contains(&it.rule.code);
-    let faults = findings.iter().filter(|it| is_fault(it));
-    let mut failed = false;
-    for finding in findings.iter().filter(|it| it.severity == Severity::Warning && !is_fault(it)) {
-        printer.finding(finding);
-    }
-    for fault in faults {
+    let (faults, others): (Vec<&Finding>, Vec<&Finding>) =
+        findings.iter().partition(|it| is_fault(it));
+    for fault in &faults {
         printer.fault(&fault.message);
         printer.hint(&fault.hint);
-        failed = true;
     }
-    if failed {
+    if !faults.is_empty() {
         return Ok(Status::AtFault);
+    }
+    for warning in others.iter().filter(|it| it.severity == Severity::Warning) {
+        printer.finding(warning);
     }
 
     let options = context::options(global)?;
@@ -88,15 +91,19 @@ fn instructions(words: &str) -> String {
     )
 }
 
-/// Writes the folder whole or not at all: it is made under another name and then renamed.
-fn write(parent: &std::path::Path, folder: &std::path::Path, text: &str) -> Result<()> {
-    let here = if parent.as_os_str().is_empty() { std::path::Path::new(".") } else { parent };
+/// Writes the folder whole or not at all: it is made under another name, and renamed once it is
+/// safely on the disk.
+fn write(parent: &Path, folder: &Path, text: &str) -> Result<()> {
+    let here = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
     fs::create_dir_all(here).with_context(|| format!("cannot create `{}`", here.display()))?;
     let cannot = || format!("cannot write `{}`", folder.display());
     let unfinished =
         tempfile::Builder::new().prefix(".prowess-new-").tempdir_in(here).with_context(cannot)?;
     let made = unfinished.path().join("skill");
     fs::create_dir(&made).with_context(cannot)?;
-    fs::write(made.join("SKILL.md"), text).with_context(cannot)?;
-    fs::rename(&made, folder).with_context(cannot)
+    let mut file = File::create_new(made.join("SKILL.md")).with_context(cannot)?;
+    file.write_all(text.as_bytes()).with_context(cannot)?;
+    file.sync_all().with_context(cannot)?;
+    fs::rename(&made, folder).with_context(cannot)?;
+    File::open(here).and_then(|it| it.sync_all()).with_context(cannot)
 }

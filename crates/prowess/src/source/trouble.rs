@@ -114,7 +114,7 @@ pub(super) fn finding(path: &Path, role: Role, trouble: Trouble) -> Option<Findi
             &rule::RESOURCE_TOO_LARGE,
             Severity::Warning,
             format!("the resource has {size} bytes, more than {limit}, and is left out"),
-            "make it smaller, or raise the limit with `--max-file-size`",
+            "make it smaller, or raise the limit on the size of a file",
         ),
         Trouble::NotText => (
             unreadable,

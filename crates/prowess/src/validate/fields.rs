@@ -5,9 +5,9 @@ use prowess_frontmatter::{Field, Kind, Style, Value};
 use super::{hidden, name};
 use crate::{
     finding::{At, Report},
-    parse::{Reading, manifest::SPELLINGS},
+    parse::{Reading, SPELLINGS},
     rule::{self, Profile},
-    skill::Manifest,
+    skill::{AllowedTools, Manifest},
 };
 
 const SPECIFIED: &[&str] =
@@ -266,7 +266,7 @@ fn allowed_tools(value: &Value<'_>, at: At, report: &mut Report) {
     let hint = "write one text with spaces between the tools, such as `allowed-tools: Read Grep`";
     let message = match value {
         Value::List(_) => "`allowed-tools` is a list; the specification has one text",
-        Value::Scalar(scalar) if has_separating_comma(&scalar.text) => {
+        Value::Scalar(scalar) if !is_spaced(&scalar.text) => {
             "`allowed-tools` has commas; the specification has spaces alone"
         }
         _ => return,
@@ -274,16 +274,10 @@ fn allowed_tools(value: &Value<'_>, at: At, report: &mut Report) {
     report.note(&rule::ALLOWED_TOOLS_FORM, at, || message.to_owned(), hint);
 }
 
-fn has_separating_comma(text: &str) -> bool {
-    let mut depth = 0_usize;
-    text.chars().any(|c| {
-        match c {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        c == ',' && depth == 0
-    })
+/// Whether nothing but spaces stands between the tools of a text.
+fn is_spaced(text: &str) -> bool {
+    let tools = AllowedTools::from_text(text).0.join(" ");
+    tools.split_whitespace().eq(text.split_whitespace())
 }
 
 /// A comment behind a plain value is often meant as part of it.
