@@ -28,6 +28,7 @@ mod gather;
 mod load;
 mod library;
 mod keeper;
+mod matching;
 mod tokens;
 mod disclose;
 mod use_skill;
@@ -40,12 +41,15 @@ pub use crate::{
     finding::{Finding, Severity},
     keeper::Keeper,
     library::{Library, LoadError, Options},
+    matching::{
+        Activate, Activation, Field, Match, Matching, Reason, Strategy, Unknown, activate, matches,
+    },
     parse::{Parsed, parse},
     render::{render, render_definition},
     rule::{Profile, RULES, Rule, rule},
     skill::{AllowedTools, Dialect, Kind, Manifest, Origin, Resource, Scope, Skill, Status, Type},
     source::{Found, Limits, Listing, Memory, ReadError, Source, Visit, What},
-    tokens::estimate,
+    tokens::{Vocabulary, estimate},
     use_skill::{UseSkill, UsedSkill, use_skill},
     validate::{CheckError, Checked, check, check_sources, check_text},
 };
