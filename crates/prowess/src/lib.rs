@@ -33,6 +33,8 @@ mod tokens;
 mod disclose;
 mod use_skill;
 
+#[doc(hidden)]
+pub use crate::matching::fitting;
 pub use crate::{
     bundled::bundled,
     definition::{Definition, DefinitionError, Step, definition, parameters},
@@ -42,7 +44,8 @@ pub use crate::{
     keeper::Keeper,
     library::{Library, LoadError, Options},
     matching::{
-        Activate, Activation, Field, Match, Matching, Reason, Strategy, Unknown, activate, matches,
+        Activate, Activation, Field, Match, Matching, Reason, Strategy, Tier, Unknown, activate,
+        matches, matches_among, nearest, why,
     },
     parse::{Parsed, parse},
     render::{render, render_definition},

@@ -2,13 +2,14 @@
 
 use std::{
     path::{Component, Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use crate::{
     discover::Directory,
     finding::Finding,
     load::load,
+    matching::Searchable,
     rule::Profile,
     skill::Skill,
     source::{Limits, Listing, Source},
@@ -48,6 +49,8 @@ pub struct Library {
     /// Where a skill lies that could not be made one.
     pub(crate) left_out: Vec<Arc<Path>>,
     pub(crate) options: Options,
+    /// Made by the first request.
+    pub(crate) searchable: Arc<OnceLock<Searchable>>,
 }
 
 /// No library was loaded. What is wrong with a skill or directory is a [`Finding`] instead.
@@ -111,6 +114,24 @@ impl Library {
         let start = self.skills.partition_point(|it| &*it.manifest.name < name);
         let rest = &self.skills[start..];
         &rest[..rest.partition_point(|it| &*it.manifest.name == name)]
+    }
+
+    /// The place of the skill that is taken for a name or `scope:name`, whatever their case.
+    pub(crate) fn place(&self, name: &str) -> Option<u32> {
+        let (scope, bare) = name.split_once(':').unwrap_or(("", name));
+        let position = |is_it: &dyn Fn(&Skill) -> bool| self.skills.iter().position(|it| is_it(it));
+        let exact = |it: &Skill| &*it.manifest.name == name;
+        let qualified = |it: &Skill| {
+            it.origin.scope.as_str() == scope && it.manifest.name.eq_ignore_ascii_case(bare)
+        };
+        let alike = |it: &Skill| it.manifest.name.eq_ignore_ascii_case(name);
+        let at = position(&exact).or_else(|| position(&qualified)).or_else(|| position(&alike))?;
+        u32::try_from(at).ok()
+    }
+
+    /// The index over all skills. The first to ask waits until their instructions are read.
+    pub(crate) fn searchable(&self) -> &Searchable {
+        self.searchable.get_or_init(|| Searchable::new(&self.skills))
     }
 
     /// The skills that have a tag.

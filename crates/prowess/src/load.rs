@@ -64,7 +64,7 @@ pub(crate) fn load(options: &Options, before: Option<&Library>) -> Result<Librar
     let skills = made.into_iter().filter_map(|it| it.skill).collect();
     let skills = resolve(wanted(skills, options, &mut findings), &mut findings);
     findings.sort_by(|a, b| (a.path.as_os_str(), a.line).cmp(&(b.path.as_os_str(), b.line)));
-    Ok(Library { skills, findings, left_out, options: options.clone() })
+    Ok(Library { skills, findings, left_out, options: options.clone(), searchable: Arc::default() })
 }
 
 /// The last good version of a skill whose file can no longer be read as one.

@@ -1,66 +1,137 @@
 //! From a request to the skills that fit it, best first.
+//!
+//! The first look scores every skill that has a word of the request, the second looks closely at
+//! the best hundred, and then a confidence is given to each.
 
+mod short;
+mod stem;
+mod stop;
+mod words;
+mod document;
+mod index;
+mod names;
+mod background;
+mod query;
+mod search;
+mod rank;
+mod weights;
+mod confidence;
+mod mention;
+mod keyword;
+mod why;
 mod activate;
+mod searchable;
+#[doc(hidden)]
+pub mod fitting;
 
-pub use activate::{Activate, Activation, Matching, Strategy, Unknown, activate};
+pub(crate) use self::searchable::Searchable;
+pub use self::{
+    activate::{Activate, Activation, Matching, Strategy, Unknown, activate},
+    names::nearest,
+    why::{Field, Reason, why},
+};
 
-use crate::{library::Library, skill::Skill};
+use self::{mention::mentions, rank::Features};
+use crate::{
+    library::Library,
+    skill::{Skill, Status},
+};
+
+/// How many skills are looked at closely.
+const CLOSELY: usize = 100;
 
 /// A skill that fits a request.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Match<'lib> {
     /// The skill.
     pub skill: &'lib Skill,
     /// How likely it is to be the right one, from 0 to 1.
     pub confidence: f64,
-    /// What the order goes by; comparable only within one answer.
+    /// What the order goes by within a tier; comparable only within one answer.
     pub score: f64,
-    /// Which words of the request were found where, the most telling first.
-    pub why: Vec<Reason>,
+    /// How its name stands to the request.
+    pub tier: Tier,
 }
 
-/// A word of the request that was found in a skill.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reason {
-    /// The word, as it stands in the request.
-    pub word: String,
-    /// Where in the skill it was found.
-    pub fields: Vec<Field>,
-    /// Its part of everything that speaks for the skill, from 0 to 1.
-    pub share: f64,
-}
-
-/// A part of a skill in which words are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Field {
-    /// Its name.
-    Name,
-    /// Its description, and what it says about when to use it.
-    Description,
-    /// Its tags and triggers.
-    Tags,
-    /// The headings of its instructions.
-    Headings,
-    /// Its instructions.
-    Body,
+/// How the name of a skill stands to a request. A higher tier always comes first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// What speaks for the skill adds up.
+    #[default]
+    Evidence,
+    /// All words of the request stand in its name.
+    Partial,
+    /// The words of the request are those of its name, or its name is written out in it.
+    Named,
+    /// It is mentioned: `@name`, `$name`, `/name`.
+    Mentioned,
 }
 
 /// Finds the skills that fit a request, best first, `top` at the most; equal ones stay in the order
-/// of their names.
+/// of their names. Only those are found that are in use and can be asked for by name.
 pub fn matches<'lib>(library: &'lib Library, request: &str, top: usize) -> Vec<Match<'lib>> {
-    let wanted = request.to_lowercase();
-    let words: Vec<&str> = wanted.split(|c: char| !c.is_alphanumeric()).collect();
-    let mut found: Vec<Match<'lib>> = library
-        .skills()
-        .filter_map(|skill| {
-            let text = format!("{} {}", skill.manifest.name, skill.manifest.description);
-            let text = text.to_lowercase();
-            let hits = words.iter().filter(|it| it.len() > 2 && text.contains(**it)).count();
-            let confidence = hits as f64 / words.len() as f64;
-            (hits > 0).then(|| Match { skill, confidence, score: confidence, why: Vec::new() })
+    matches_among(library, request, top, |skill| {
+        skill.hidden_by.is_none() && skill.manifest.status == Status::Active
+    })
+}
+
+/// Finds the skills that fit a request among those that are `wanted`.
+pub fn matches_among<'lib>(
+    library: &'lib Library,
+    request: &str,
+    top: usize,
+    wanted: impl Fn(&Skill) -> bool,
+) -> Vec<Match<'lib>> {
+    let searchable = library.searchable();
+    let query = searchable.query(request);
+    let mentioned: Vec<u32> = mentions(library, request).known;
+    let is_wanted = |document: u32| wanted(&library.skills[document as usize]);
+    let mut found = search::search(&searchable.index, &query, CLOSELY, is_wanted);
+    for document in mentioned.iter().copied().filter(|it| is_wanted(*it)) {
+        if !found.iter().any(|it| it.0 == document) {
+            found.push((document, 0.0));
+        }
+    }
+    let features = rank::features(&searchable.index, &query, &found);
+    let long = query.long();
+    let named = mention::named(library, request, &found);
+    let mut ranked: Vec<Ranked> = found
+        .iter()
+        .zip(features)
+        .map(|(&(document, _), features)| Ranked {
+            document,
+            tier: match mentioned.iter().position(|it| *it == document) {
+                Some(_) => Tier::Mentioned,
+                None if named.contains(&document) => Tier::Named,
+                None => rank::tier(&searchable.index, document, &query),
+            },
+            score: rank::score(&features, long),
+            features,
         })
         .collect();
-    found.sort_by(|a, b| b.score.total_cmp(&a.score));
-    found.truncate(top);
-    found
+    let mention = |it: &Ranked| mentioned.iter().position(|document| *document == it.document);
+    ranked.sort_by(|a, b| {
+        b.tier
+            .cmp(&a.tier)
+            .then_with(|| mention(a).cmp(&mention(b)))
+            .then(b.score.total_cmp(&a.score))
+            .then(a.document.cmp(&b.document))
+    });
+    let confidences = confidence::confidences(&searchable.index, &query, &ranked);
+    let matches = ranked.iter().zip(confidences).map(|(it, confidence)| Match {
+        skill: &library.skills[it.document as usize],
+        confidence,
+        score: f64::from(it.score),
+        tier: it.tier,
+    });
+    matches.take(top).collect()
+}
+
+/// A document with all that is known about it.
+#[derive(Debug, Clone)]
+pub(crate) struct Ranked {
+    pub(crate) document: u32,
+    pub(crate) tier: Tier,
+    pub(crate) score: f32,
+    pub(crate) features: Features,
 }

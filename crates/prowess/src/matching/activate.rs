@@ -1,9 +1,15 @@
-//! Which of the matches are taken up.
+//! Which skills a request activates.
 
 use std::{fmt, sync::Arc};
 
-use super::{Match, matches};
-use crate::library::Library;
+use super::{Match, Tier, keyword::keyword, matches_among, mention::mentions, names::nearest};
+use crate::{
+    library::Library,
+    skill::{Skill, Status},
+};
+
+/// How many matches are kept for those who want to see what else was considered.
+const CONSIDERED: usize = 10;
 
 /// How skills are chosen for a request.
 #[derive(Debug, Clone)]
@@ -12,7 +18,7 @@ pub struct Matching {
     pub strategy: Strategy,
     /// How many are active at once.
     pub max_active: usize,
-    /// The least confidence, from 0 to 1; what is mentioned by name does not need it.
+    /// The least confidence, from 0 to 1. What is mentioned by name does not need it.
     pub threshold: f64,
     /// A rule that chooses instead of the strategy.
     pub rule: Option<Arc<dyn Activate>>,
@@ -30,13 +36,14 @@ pub enum Strategy {
     Explicit,
     /// All of them, in the order of their names.
     Always,
-    /// None: the model sees the catalog and takes up what it needs.
+    /// Only those that are mentioned; the model sees the catalog and takes up what it needs.
     Model,
 }
 
 /// A rule of somebody's own that says which skills a request activates.
 pub trait Activate: fmt::Debug + Send + Sync {
-    /// Chooses among the skills of the library, the most important first.
+    /// Chooses among the skills of a library, the most important first. Threshold and number are
+    /// applied to what it returns.
     fn activate<'lib>(&self, library: &'lib Library, request: &str) -> Vec<Match<'lib>>;
 }
 
@@ -45,7 +52,7 @@ pub trait Activate: fmt::Debug + Send + Sync {
 pub struct Activation<'lib> {
     /// The active ones, best first.
     pub active: Vec<Match<'lib>>,
-    /// All that were considered, best first, with their scores.
+    /// The best of all that were considered, with their scores.
     pub considered: Vec<Match<'lib>>,
     /// What was mentioned and is not there.
     pub unknown: Vec<Unknown>,
@@ -66,14 +73,67 @@ impl Default for Matching {
     }
 }
 
-/// Chooses the skills for a request, which is the last message of the user.
+impl Strategy {
+    /// Every strategy.
+    pub const ALL: [Self; 5] =
+        [Self::Semantic, Self::Keyword, Self::Explicit, Self::Always, Self::Model];
+
+    /// The word for it, as in `--strategy`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Semantic => "semantic",
+            Self::Keyword => "keyword",
+            Self::Explicit => "explicit",
+            Self::Always => "always",
+            Self::Model => "model",
+        }
+    }
+
+    /// The strategy that a word stands for.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+}
+
+/// Chooses the skills for a request, which is the last message of the user. A skill that hides from
+/// the model is only activated when it is mentioned.
 pub fn activate<'lib>(library: &'lib Library, request: &str, how: &Matching) -> Activation<'lib> {
-    let considered = matches(library, request, 10);
-    let active = considered
-        .iter()
-        .filter(|it| it.confidence >= how.threshold)
-        .take(how.max_active)
-        .cloned()
-        .collect();
-    Activation { active, considered, unknown: Vec::new() }
+    let mentions = mentions(library, request);
+    let is_mentioned = |skill: &Skill| {
+        let place = library.skills.iter().position(|it| std::ptr::eq(&**it, skill));
+        place.is_some_and(|at| mentions.known.contains(&(at as u32)))
+    };
+    let usable = |skill: &Skill| {
+        let hides = skill.manifest.dialect().disable_model_invocation == Some(true);
+        let is_active = skill.hidden_by.is_none() && skill.manifest.status == Status::Active;
+        is_active && (!hides || is_mentioned(skill))
+    };
+    let mut considered = match (&how.rule, how.strategy) {
+        (Some(rule), _) => rule.activate(library, request),
+        (None, Strategy::Semantic) => matches_among(library, request, CONSIDERED, usable),
+        (None, Strategy::Keyword) => keyword(library, request, usable),
+        (None, Strategy::Always) => every(library, usable),
+        (None, Strategy::Explicit | Strategy::Model) => {
+            let known = mentions.known.iter().map(|it| &*library.skills[*it as usize]);
+            known.filter(|it| usable(it)).map(|it| sure(it, Tier::Mentioned)).collect()
+        }
+    };
+    let is_sure = |it: &Match<'_>| it.tier == Tier::Mentioned || it.confidence >= how.threshold;
+    let active = considered.iter().filter(|it| is_sure(it)).take(how.max_active).copied().collect();
+    considered.truncate(CONSIDERED.max(how.max_active));
+    let names = || library.skills().map(|it| &*it.manifest.name);
+    let unknown = mentions.unknown.into_iter().map(|name| {
+        let nearest = nearest(&name, names()).map(str::to_owned);
+        Unknown { name, nearest }
+    });
+    Activation { active, considered, unknown: unknown.collect() }
+}
+
+fn every<'lib>(library: &'lib Library, usable: impl Fn(&Skill) -> bool) -> Vec<Match<'lib>> {
+    library.all().filter(|it| usable(it)).map(|it| sure(it, Tier::Evidence)).collect()
+}
+
+/// A match that nobody had to guess.
+fn sure(skill: &Skill, tier: Tier) -> Match<'_> {
+    Match { skill, confidence: 1.0, score: 0.0, tier }
 }

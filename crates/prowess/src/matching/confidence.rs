@@ -1,0 +1,74 @@
+//! How likely it is that a skill is the right one.
+
+use super::{Ranked, Tier, document::DESCRIPTION, index::Index, query::Query, weights};
+
+/// What a confidence goes by. The weights stand in the same order.
+pub const SIGNALS: [&str; 9] = [
+    "always",
+    "score",
+    "how far it is ahead",
+    "words found anywhere, of all that were said",
+    "words found in name, description and tags, of all that were said",
+    "the whole name",
+    "words of the name found",
+    "length of the request",
+    "size of the library",
+];
+
+/// How sure it is that a skill is meant whose name is all that was said.
+const NAMED: f64 = 0.95;
+
+pub(crate) type Signals = [f32; SIGNALS.len()];
+
+/// The confidences of ranked skills, never rising.
+pub(crate) fn confidences(index: &Index, query: &Query, ranked: &[Ranked]) -> Vec<f64> {
+    let evidence: Vec<&Ranked> = ranked.iter().filter(|it| it.tier < Tier::Named).collect();
+    let first =
+        signals(index, query, &evidence).map_or(0.0, |it| logistic(&it, &weights::CONFIDENCE));
+    let best = evidence.first().map_or(0.0, |it| it.score);
+    let mut least = 1.0_f64;
+    let confidences = ranked.iter().map(|it| {
+        let own = match it.tier {
+            Tier::Mentioned => 1.0,
+            Tier::Named => NAMED,
+            _ => first * f64::from((it.score - best) * weights::FALL).exp().min(1.0),
+        };
+        least = least.min(own);
+        least
+    });
+    confidences.collect()
+}
+
+/// What speaks for the first being right.
+pub(crate) fn signals(index: &Index, query: &Query, ranked: &[&Ranked]) -> Option<Signals> {
+    let first = ranked.first()?;
+    let second = ranked[1..].iter().find(|it| !is_double(index, first.document, it.document));
+    let said = query.total / (query.total + query.unknown).max(f32::MIN_POSITIVE);
+    let features = &first.features;
+    Some([
+        1.0,
+        first.score / 10.0,
+        (first.score - second.map_or(0.0, |it| it.score)).clamp(0.0, 10.0) / 10.0,
+        features[4] * said,
+        features[5] * said,
+        features[8],
+        features[7],
+        query.long(),
+        (index.len() as f32).ln_1p() / 10.0,
+    ])
+}
+
+/// The logistic function of weighted signals.
+pub(crate) fn logistic(signals: &Signals, weights: &Signals) -> f64 {
+    let sum: f32 = signals.iter().zip(weights).map(|(signal, weight)| signal * weight).sum();
+    1.0 / (1.0 + f64::from(-sum).exp())
+}
+
+/// Whether two skills say the same about themselves, so that none of them can be ahead.
+fn is_double(index: &Index, a: u32, b: u32) -> bool {
+    let description = |document: u32| {
+        let (lengths, words) = index.words(document);
+        words.skip(lengths[0]).take(lengths[DESCRIPTION])
+    };
+    description(a).eq(description(b))
+}

@@ -1,0 +1,65 @@
+//! What the weights are fitted from; for the program that does it, and for nobody else.
+#![doc(hidden)]
+#![allow(missing_docs, reason = "no part of the promise")]
+
+use super::{CLOSELY, Ranked, Tier, confidence, rank, search};
+use crate::library::Library;
+
+use super::words;
+pub use super::{confidence::SIGNALS, rank::FEATURES};
+
+pub type Features = [f32; FEATURES.len()];
+pub type Signals = [f32; SIGNALS.len()];
+
+/// What was found for a request: skills by their places, with what speaks for each.
+#[derive(Debug)]
+pub struct Candidates {
+    pub found: Vec<(u32, Features)>,
+    pub long: f32,
+}
+
+pub fn candidates(library: &Library, request: &str) -> Candidates {
+    let searchable = library.searchable();
+    let query = searchable.query(request);
+    let found = search::search(&searchable.index, &query, CLOSELY, |_| true);
+    let features = rank::features(&searchable.index, &query, &found);
+    let found = found.iter().map(|it| it.0).zip(features).collect();
+    Candidates { found, long: query.long() }
+}
+
+/// The signals for candidates that were scored and sorted.
+pub fn signals(
+    library: &Library,
+    request: &str,
+    scored: &[(u32, f32, Features)],
+) -> Option<Signals> {
+    let searchable = library.searchable();
+    let query = searchable.query(request);
+    let ranked: Vec<Ranked> = scored
+        .iter()
+        .map(|&(document, score, features)| Ranked {
+            document,
+            tier: Tier::Evidence,
+            score,
+            features,
+        })
+        .collect();
+    confidence::signals(&searchable.index, &query, &ranked.iter().collect::<Vec<_>>())
+}
+
+pub fn index_bytes(library: &Library) -> usize {
+    library.searchable().index.bytes()
+}
+
+/// Gives every distinct stem of a text.
+pub fn stems(text: &str) -> std::collections::BTreeSet<String> {
+    let mut stems = std::collections::BTreeSet::new();
+    words::chunks(text, |chunk| {
+        words::terms(chunk, |found, word| {
+            if !found.is_stop {
+                stems.insert(words::stem(word).into_owned());
+            }
+        });
+    });
+    stems
+}

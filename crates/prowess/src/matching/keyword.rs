@@ -1,0 +1,70 @@
+//! The strategy `keyword`: strict tiers, whatever else is said.
+
+use super::{Match, Tier, mention::mentions, words};
+use crate::{library::Library, skill::Skill};
+
+/// Finds skills by the words of a request: those whose whole name is one of them, then those with
+/// one of them in their name, then those with one of them in their description.
+pub(crate) fn keyword<'lib>(
+    library: &'lib Library,
+    request: &str,
+    wanted: impl Fn(&Skill) -> bool,
+) -> Vec<Match<'lib>> {
+    let asked = keywords(request);
+    let mentioned = mentions(library, request).known;
+    let spoken = request.trim().to_lowercase();
+    let mut found: Vec<Match<'lib>> = Vec::new();
+    for (at, skill) in (0..).zip(&library.skills).filter(|it| wanted(it.1)) {
+        let manifest = &skill.manifest;
+        let name = manifest.name.to_lowercase();
+        let joined = [name.clone(), name.replace(['-', '_'], " ")];
+        let name_words = keywords(&name);
+        let in_name = shared(&asked, &name_words);
+        let in_description = shared(&asked, &keywords(&manifest.description));
+        let is_exact = joined.contains(&spoken) || words_of(request).any(|it| it == name);
+        let share = |count: usize, of: usize| count as f64 / of.max(1) as f64;
+        let (tier, confidence) = if mentioned.contains(&at) {
+            (Tier::Mentioned, 1.0)
+        } else if is_exact {
+            (Tier::Named, 0.95)
+        } else if in_name > 0 {
+            (Tier::Partial, 0.4 + 0.5 * share(in_name, name_words.len()))
+        } else if in_description > 0 {
+            (Tier::Evidence, 0.4 * share(in_description, asked.len()))
+        } else {
+            continue;
+        };
+        let score = (in_name * 100 + in_description) as f64;
+        found.push(Match { skill, confidence, score, tier });
+    }
+    // The sort is stable, and the library is in the order of names.
+    found.sort_by(|a, b| {
+        b.tier
+            .cmp(&a.tier)
+            .then(b.confidence.total_cmp(&a.confidence))
+            .then(b.score.total_cmp(&a.score))
+    });
+    found
+}
+
+/// The words of a text that say something, each once, as their stems.
+fn keywords(text: &str) -> Vec<words::Term> {
+    let mut keywords = Vec::new();
+    words::chunks(text, |chunk| {
+        words::terms(chunk, |found, _| {
+            if !found.is_stop && !keywords.contains(&found.term) && keywords.len() < 256 {
+                keywords.push(found.term);
+            }
+        });
+    });
+    keywords
+}
+
+fn words_of(request: &str) -> impl Iterator<Item = String> {
+    let is_part = |c: char| c.is_alphanumeric() || "-_:".contains(c);
+    request.split(move |c: char| !is_part(c)).take(4096).map(str::to_lowercase)
+}
+
+fn shared(asked: &[words::Term], own: &[words::Term]) -> usize {
+    asked.iter().filter(|it| own.contains(it)).count()
+}

@@ -1,0 +1,124 @@
+//! The words of names, found in spite of a slip of the keyboard.
+
+use super::{stop::is_stop, words};
+
+/// Shorter words have too many neighbours.
+const SHORTEST: usize = 4;
+
+/// The words of all names, by what is left of each when one letter is taken out.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    words: Vec<Box<str>>,
+    left: Vec<(u32, u32)>,
+}
+
+impl Names {
+    pub(crate) fn new<'n>(names: impl Iterator<Item = &'n str>) -> Self {
+        let mut own = Vec::new();
+        for name in names {
+            words::chunks(name, |chunk| {
+                words::terms(chunk, |found, word| {
+                    let is_word = word.chars().count() >= SHORTEST && !is_stop(word);
+                    own.extend((is_word && !found.is_extra).then(|| Box::from(word)));
+                });
+            });
+        }
+        own.sort_unstable();
+        own.dedup();
+        let mut left: Vec<(u32, u32)> = Vec::new();
+        for (at, word) in own.iter().enumerate() {
+            left.extend(without_one(word).map(|it| (key(&it), at as u32)));
+        }
+        left.sort_unstable();
+        Self { words: own, left }
+    }
+
+    /// The word that differs from `word` by one letter: more, less, another, or two swapped. Of
+    /// several the first in the alphabet.
+    pub(crate) fn near(&self, word: &str) -> Option<&str> {
+        if word.chars().count() < SHORTEST || word.len() > 64 {
+            return None;
+        }
+        let candidates = without_one(word).flat_map(|it| {
+            let key = key(&it);
+            let from = self.left.partition_point(|it| it.0 < key);
+            self.left[from..].iter().take_while(move |it| it.0 == key).map(|it| it.1)
+        });
+        let near = candidates.filter(|at| is_near(word, &self.words[*at as usize])).min();
+        near.map(|at| &*self.words[at as usize])
+    }
+}
+
+/// The name that differs from `wanted` in the fewest letters, if it is near enough to be meant.
+pub fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let allowed = wanted.chars().count() / 3 + 1;
+    let mut best: Option<(usize, &str)> = None;
+    for name in names {
+        let is_part = wanted.len() > 2 && name.contains(wanted);
+        let distance = if is_part { 1 } else { distance(wanted, name, allowed) };
+        if distance <= allowed && best.is_none_or(|it| distance < it.0) {
+            best = Some((distance, name));
+        }
+    }
+    best.map(|it| it.1)
+}
+
+/// How many letters have to be changed, added or taken out; anything over `most` may be off.
+fn distance(a: &str, b: &str, most: usize) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    if a.chars().count().abs_diff(b.len()) > most {
+        return most + 1;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, c) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, d) in b.iter().enumerate() {
+            let cost = diagonal + usize::from(c != *d);
+            diagonal = row[j + 1];
+            row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// A word, and all that is left of it when one letter is taken out.
+fn without_one(word: &str) -> impl Iterator<Item = String> {
+    let letters = word.char_indices().map(|(at, c)| {
+        let mut left = word.to_owned();
+        left.replace_range(at..at + c.len_utf8(), "");
+        left
+    });
+    std::iter::once(word.to_owned()).chain(letters)
+}
+
+fn key(word: &str) -> u32 {
+    (words::hash(word.as_bytes()) >> 32) as u32
+}
+
+/// Whether one letter more, less or different, or two swapped, makes `b` of `a`.
+fn is_near(a: &str, b: &str) -> bool {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    let (a, b) = (&a[same..], &b[same..]);
+    let tail = |skip_a: usize, skip_b: usize| a.get(skip_a..) == b.get(skip_b..);
+    let swapped = a.len() > 1 && b.len() > 1 && a[0] == b[1] && a[1] == b[0] && tail(2, 2);
+    (a.is_empty() && b.is_empty()) || tail(1, 1) || tail(1, 0) || tail(0, 1) || swapped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_slip_is_forgiven_and_two_are_not() {
+        let names = Names::new(["kubernetes-deploy", "pdf-forms", "the-debug"].into_iter());
+        for word in ["kubernets", "kubernetess", "kubernetis", "kuberentes", "kubernetes"] {
+            assert_eq!(names.near(word), Some("kubernetes"), "{word}");
+        }
+        assert_eq!(names.near("kubrnets"), None);
+        assert_eq!(names.near("pdg"), None);
+        assert_eq!(names.near("debgu"), Some("debug"));
+        assert_eq!(names.near(""), None);
+    }
+}

@@ -1,0 +1,131 @@
+//! A request as the index sees it.
+
+use super::{
+    background,
+    index::Index,
+    words::{self, Term},
+};
+
+/// How many terms of a request are looked for: the most telling. No more, because the second look
+/// keeps them as bits of a number.
+pub(crate) const MOST: usize = 32;
+/// How many bytes of a request are read from its start, and as many from its end: what is asked
+/// stands before or behind what was pasted.
+const READ: usize = 8 * 1024;
+/// How much a term counts that stands beside the words of the request.
+const EXTRA: f32 = 0.4;
+/// How much a word counts that was taken for another.
+const MISTYPED: f32 = 0.8;
+
+/// A request as the index sees it.
+#[derive(Debug, Default)]
+pub(crate) struct Query {
+    /// The terms to look for, each once, in the order of the request.
+    pub(crate) terms: Vec<Wanted>,
+    /// The words of the request in their order, as places in `terms`; nothing where a word is not
+    /// looked for.
+    pub(crate) words: Vec<Option<u8>>,
+    /// What the words count together.
+    pub(crate) total: f32,
+    /// What the words count that stand in no skill at all.
+    pub(crate) unknown: f32,
+}
+
+/// A term that is looked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    pub(crate) id: u32,
+    /// How telling it is.
+    pub(crate) weight: f32,
+    /// Whether it stands beside the words of the request, as `frontend` beside `front-end`.
+    pub(crate) is_extra: bool,
+}
+
+/// A word of a request.
+pub(crate) struct Word {
+    pub(crate) term: Term,
+    pub(crate) text: String,
+    pub(crate) is_extra: bool,
+}
+
+impl Query {
+    /// Reads a request; `near` gives the word that was meant where one is mistyped.
+    pub(crate) fn new<'n>(
+        request: &str,
+        index: &Index,
+        near: impl Fn(&str) -> Option<&'n str>,
+    ) -> Self {
+        let said = read(request);
+        let mut query = Self::default();
+        let mut terms: Vec<(Term, Wanted)> = Vec::new();
+        let mut missing: Vec<Term> = Vec::new();
+        for word in &said {
+            if let Some(known) = terms.iter_mut().find(|it| it.0 == word.term) {
+                known.1.is_extra &= word.is_extra;
+                continue;
+            }
+            let mistyped = || near(&word.text).and_then(|it| Some((index.id(Term::new(it))?, it)));
+            let (id, meant, factor) = match index.id(word.term) {
+                Some(id) => (Some(id), &*word.text, 1.0),
+                None if word.is_extra => continue,
+                None => mistyped()
+                    .map_or((None, &*word.text, 1.0), |(id, meant)| (Some(id), meant, MISTYPED)),
+            };
+            let count = id.map_or(0, |id| index.count(id));
+            let weight = factor * background::weight(&words::stem(meant), count, index.len());
+            match id {
+                Some(id) => {
+                    terms.push((word.term, Wanted { id, weight, is_extra: word.is_extra }));
+                }
+                None if !missing.contains(&word.term) && missing.len() < MOST => {
+                    missing.push(word.term);
+                    query.unknown += weight;
+                }
+                None => {}
+            }
+        }
+        for (_, wanted) in terms.iter_mut().filter(|it| it.1.is_extra) {
+            wanted.weight *= EXTRA;
+        }
+        keep_most_telling(&mut terms);
+        let place = |term: Term| terms.iter().position(|it| it.0 == term).map(|at| at as u8);
+        query.words = said.iter().filter(|it| !it.is_extra).map(|it| place(it.term)).collect();
+        query.terms = terms.into_iter().map(|it| it.1).collect();
+        query.total = query.terms.iter().filter(|it| !it.is_extra).map(|it| it.weight).sum();
+        query
+    }
+
+    /// How long the request is: 0 for one word, 1 for as many as are looked for.
+    pub(crate) fn long(&self) -> f32 {
+        (self.terms.len().max(1) as f32).ln() / (MOST as f32).ln()
+    }
+}
+
+/// The words of a request but for those that say nothing; all of them where it has no others.
+pub(crate) fn read(request: &str) -> Vec<Word> {
+    let head = &request[..request.floor_char_boundary(READ)];
+    let tail =
+        &request[request.ceil_char_boundary(request.len().saturating_sub(READ)).max(head.len())..];
+    let mut said = Vec::new();
+    let mut all_stop = true;
+    for text in [head, tail] {
+        words::chunks(text, |chunk| {
+            words::terms(chunk, |found, word| {
+                all_stop &= found.is_stop || found.is_extra;
+                let word =
+                    Word { term: found.term, text: word.to_owned(), is_extra: found.is_extra };
+                said.push((word, found.is_stop));
+            });
+        });
+    }
+    said.into_iter().filter(|it| all_stop || !it.1).map(|it| it.0).collect()
+}
+
+fn keep_most_telling(terms: &mut Vec<(Term, Wanted)>) {
+    if terms.len() > MOST {
+        let mut weights: Vec<f32> = terms.iter().map(|it| it.1.weight).collect();
+        weights.sort_unstable_by(|a, b| b.total_cmp(a));
+        terms.retain(|it| it.1.weight >= weights[MOST - 1]);
+        terms.truncate(MOST);
+    }
+}

@@ -1,0 +1,269 @@
+//! The second look: what speaks for each of the best, and how it adds up.
+
+use std::cell::RefCell;
+
+use super::{
+    Tier,
+    document::{BODY, DESCRIPTION, NAME, PARTS, saturated, weight},
+    index::Index,
+    query::{MOST, Query},
+    weights::{LONG, SHORT},
+};
+
+/// What speaks for a skill; each about from 0 to 1. The weights stand in the same order.
+pub const FEATURES: [&str; 18] = [
+    "score of the first look",
+    "its square",
+    "impact in name, description and tags",
+    "impact in the body",
+    "words found anywhere",
+    "words found in name, description and tags",
+    "words found in the name",
+    "words of the name found",
+    "the whole name",
+    "neighbours next to each other in the description",
+    "neighbours near each other in the description",
+    "any two near each other in the description",
+    "best passage of the description",
+    "neighbours next to each other in the body",
+    "neighbours near each other in the body",
+    "any two near each other in the body",
+    "best passage of the body",
+    "length of the body",
+];
+
+pub(crate) type Features = [f32; FEATURES.len()];
+
+/// How many words apart two words may stand that are near each other.
+const NEAR: u32 = 6;
+/// How many words a passage has.
+const PASSAGE: [u32; PARTS] = [0, 20, 0, 50];
+
+thread_local! {
+    static DESK: RefCell<Desk> = RefCell::default();
+}
+
+/// What is needed again and again, kept so that nothing is allocated.
+#[derive(Default)]
+struct Desk {
+    /// For each id its place in the query, from 1; 0 for none.
+    places: Vec<u8>,
+    /// The words of a part that are looked for: where, and which.
+    hits: [Vec<(u32, u8)>; PARTS],
+}
+
+/// Looks at the skills that scored best.
+pub(crate) fn features(index: &Index, query: &Query, found: &[(u32, f32)]) -> Vec<Features> {
+    let pairs = Pairs::new(query);
+    DESK.with_borrow_mut(|desk| {
+        if desk.places.len() < index.ids() {
+            desk.places.resize(index.ids(), 0);
+        }
+        for (place, wanted) in (1..).zip(&query.terms) {
+            desk.places[wanted.id as usize] = place;
+        }
+        let features = found.iter().map(|it| look(index, query, &pairs, desk, *it)).collect();
+        for wanted in &query.terms {
+            desk.places[wanted.id as usize] = 0;
+        }
+        features
+    })
+}
+
+/// How what speaks for a skill adds up; `long` says how long the request is, from 0 to 1.
+pub(crate) fn score(features: &Features, long: f32) -> f32 {
+    let weights = SHORT.iter().zip(&LONG).map(|(short, far)| short + (far - short) * long);
+    features.iter().zip(weights).map(|(feature, weight)| feature * weight).sum()
+}
+
+/// How the name of a skill stands to a request.
+pub(crate) fn tier(index: &Index, document: u32, query: &Query) -> Tier {
+    let ([length, ..], words) = index.words(document);
+    let said = || query.terms.iter().filter(|it| !it.is_extra);
+    let name: Vec<u32> = words.take(length).collect();
+    if query.unknown > 0.0 || said().count() == 0 || !said().all(|it| name.contains(&it.id)) {
+        Tier::Evidence
+    } else if name.iter().all(|own| said().any(|it| it.id == *own)) {
+        Tier::Named
+    } else {
+        Tier::Partial
+    }
+}
+
+fn look(
+    index: &Index,
+    query: &Query,
+    pairs: &Pairs,
+    desk: &mut Desk,
+    (document, score): (u32, f32),
+) -> Features {
+    let (lengths, mut words) = index.words(document);
+    let mut counts = [[0_u16; MOST]; PARTS];
+    let (mut name, mut name_found) = (0.0, 0.0);
+    for part in 0..PARTS {
+        desk.hits[part].clear();
+        for (at, id) in (0..).zip(words.by_ref().take(lengths[part])) {
+            let place = desk.places[id as usize];
+            if part == NAME {
+                let telling = rarity(index, id);
+                name += telling;
+                name_found += if place > 0 { telling } else { 0.0 };
+            }
+            if place > 0 {
+                counts[part][place as usize - 1] += 1;
+                desk.hits[part].push((at, place - 1));
+            }
+        }
+    }
+    let total = query.total.max(f32::MIN_POSITIVE);
+    let (mut meta_impact, mut body_impact) = (0.0, 0.0);
+    let (mut anywhere, mut in_meta, mut in_name) = (0.0, 0.0, 0.0);
+    for (at, wanted) in query.terms.iter().enumerate().filter(|it| !it.1.is_extra) {
+        let weigh = |part: usize| weight(part, f32::from(counts[part][at]), lengths[part]);
+        let meta = (NAME..BODY).map(weigh).sum();
+        let body = weigh(BODY);
+        let share = wanted.weight / total;
+        meta_impact += share * saturated(meta);
+        body_impact += share * saturated(body);
+        anywhere += if meta + body > 0.0 { share } else { 0.0 };
+        in_meta += if meta > 0.0 { share } else { 0.0 };
+        in_name += if counts[NAME][at] > 0 { share } else { 0.0 };
+    }
+    let score = score / total;
+    let [_, description, _, body] = &desk.hits;
+    let [next, near, any] = pairs.together(query, description);
+    let [body_next, body_near, body_any] = pairs.together(query, body);
+    [
+        score,
+        score * score,
+        meta_impact,
+        body_impact,
+        anywhere,
+        in_meta,
+        in_name,
+        if name > 0.0 { name_found / name } else { 0.0 },
+        whole_name(index, document, query),
+        next,
+        near,
+        any / total,
+        passage(query, description, PASSAGE[DESCRIPTION]) / total,
+        body_next,
+        body_near,
+        body_any / total,
+        passage(query, body, PASSAGE[BODY]) / total,
+        (lengths[BODY] as f32).ln_1p() / 7.0,
+    ]
+}
+
+/// How rare a term is in this library alone.
+fn rarity(index: &Index, id: u32) -> f32 {
+    (index.len() as f32 / index.count(id).max(1) as f32).ln_1p()
+}
+
+/// Which words stand together in the query: next to each other, or with one between.
+struct Pairs {
+    /// For every place, the places that follow it.
+    next: [u32; MOST],
+    near: [u32; MOST],
+    next_total: f32,
+    near_total: f32,
+}
+
+impl Pairs {
+    fn new(query: &Query) -> Self {
+        let (mut next, mut near) = ([0_u32; MOST], [0_u32; MOST]);
+        for (gap, pairs) in [(1, &mut next), (2, &mut near)] {
+            for window in query.words.windows(gap + 1) {
+                if let (Some(a), Some(b)) = (window[0], window[gap])
+                    && a != b
+                {
+                    pairs[a as usize] |= 1 << b;
+                }
+            }
+        }
+        for (near, next) in near.iter_mut().zip(&next) {
+            *near |= next;
+        }
+        let total = |pairs: &[u32; MOST]| {
+            let all = pairs.iter().enumerate().flat_map(|(a, following)| {
+                (0..MOST).filter(move |b| following & (1 << b) != 0).map(move |b| (a, b))
+            });
+            all.map(|(a, b)| both(query, a, b)).sum::<f32>().max(f32::MIN_POSITIVE)
+        };
+        let (next_total, near_total) = (total(&next), total(&near));
+        Self { next, near, next_total, near_total }
+    }
+
+    /// How much of what stands together in the query stands together in a text: next to each other
+    /// and near each other, as shares; and what any two words count that are near each other.
+    fn together(&self, query: &Query, hits: &[(u32, u8)]) -> [f32; 3] {
+        let (mut next_seen, mut near_seen, mut any_seen) =
+            ([0_u32; MOST], [0_u32; MOST], [0_u32; MOST]);
+        let [mut next, mut near, mut any] = [0.0; 3];
+        for (at, (place, a)) in hits.iter().enumerate() {
+            for (other, b) in hits[at + 1..].iter().take_while(|it| it.0 - place <= NEAR) {
+                let (a, b) = (*a as usize, *b as usize);
+                let (low, high) = (a.min(b), a.max(b));
+                if a == b {
+                    continue;
+                }
+                if other - place == 1 && self.next[a] & !next_seen[a] & (1 << b) != 0 {
+                    next_seen[a] |= 1 << b;
+                    next += both(query, a, b);
+                }
+                for (a, b) in [(a, b), (b, a)] {
+                    if self.near[a] & !near_seen[a] & (1 << b) != 0 {
+                        near_seen[a] |= 1 << b;
+                        near += both(query, a, b);
+                    }
+                }
+                if any_seen[low] & (1 << high) == 0 {
+                    any_seen[low] |= 1 << high;
+                    any += both(query, a, b);
+                }
+            }
+        }
+        [next / self.next_total, near / self.near_total, any]
+    }
+}
+
+/// What two words count together: as much as the less telling one.
+fn both(query: &Query, a: usize, b: usize) -> f32 {
+    query.terms[a].weight.min(query.terms[b].weight)
+}
+
+/// The most that the words of one passage count.
+fn passage(query: &Query, hits: &[(u32, u8)], length: u32) -> f32 {
+    let mut counts = [0_u16; MOST];
+    let (mut sum, mut best) = (0.0_f32, 0.0_f32);
+    let mut from = 0;
+    for (place, a) in hits {
+        while place - hits[from].0 >= length {
+            let out = hits[from].1 as usize;
+            counts[out] -= 1;
+            if counts[out] == 0 {
+                sum -= query.terms[out].weight;
+            }
+            from += 1;
+        }
+        let a = *a as usize;
+        counts[a] += 1;
+        if counts[a] == 1 {
+            sum += query.terms[a].weight;
+        }
+        best = best.max(sum);
+    }
+    best
+}
+
+/// How many words of a name, at most three and as a share of that, stand in the request one behind
+/// the other; 0 unless all of them do.
+fn whole_name(index: &Index, document: u32, query: &Query) -> f32 {
+    let ([length, ..], name) = index.words(document);
+    let name = name.take(length);
+    let id = |word: &Option<u8>| word.map(|at| query.terms[at as usize].id);
+    let stands =
+        |words: &[Option<u8>]| name.clone().zip(words).all(|(own, it)| id(it) == Some(own));
+    let is_there = length > 0 && query.words.windows(length).any(stands);
+    if is_there { length.min(3) as f32 / 3.0 } else { 0.0 }
+}

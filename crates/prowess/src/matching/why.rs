@@ -1,0 +1,93 @@
+//! Why a skill was found.
+
+use super::words::{self, Term};
+use crate::{library::Library, skill::Skill};
+
+/// A word of the request that stands in a skill.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reason {
+    /// The word, in lower case, as it stands in the request.
+    pub word: String,
+    /// Where in the skill it stands.
+    pub fields: Vec<Field>,
+    /// How much of all that the words of the request could say it says, from 0 to 1.
+    pub share: f64,
+}
+
+/// A part of a skill in which words are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Field {
+    /// Its name.
+    Name,
+    /// Its description.
+    Description,
+    /// What it says about when to use it.
+    WhenToUse,
+    /// Its tags.
+    Tags,
+    /// The words that ask for it.
+    Triggers,
+    /// The headings of its instructions.
+    Headings,
+    /// Its instructions.
+    Body,
+}
+
+impl Field {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Description => "description",
+            Self::WhenToUse => "when_to_use",
+            Self::Tags => "tags",
+            Self::Triggers => "triggers",
+            Self::Headings => "headings",
+            Self::Body => "body",
+        }
+    }
+}
+
+/// Says which words of a request stand where in a skill, the most telling first.
+pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
+    let searchable = library.searchable();
+    let asked = searchable.read(request);
+    let total: f32 = asked.iter().map(|it| it.2).sum();
+    let fields = fields(skill);
+    let mut reasons: Vec<Reason> = asked
+        .into_iter()
+        .filter_map(|(word, term, weight)| {
+            let stands = fields.iter().filter(|it| it.1.binary_search(&term).is_ok());
+            let fields: Vec<Field> = stands.map(|it| it.0).collect();
+            let share = f64::from(weight / total.max(f32::MIN_POSITIVE));
+            (!fields.is_empty()).then_some(Reason { word, fields, share })
+        })
+        .collect();
+    reasons.sort_by(|a, b| b.share.total_cmp(&a.share));
+    reasons
+}
+
+/// The terms of each part of a skill, sorted.
+fn fields(skill: &Skill) -> [(Field, Vec<Term>); 7] {
+    let manifest = &skill.manifest;
+    let dialect = manifest.dialect();
+    let body = skill.instructions().unwrap_or_default();
+    let headings: Vec<&str> = body.lines().filter(|it| it.starts_with('#')).collect();
+    [
+        (Field::Name, terms(&manifest.name)),
+        (Field::Description, terms(&manifest.description)),
+        (Field::WhenToUse, terms(dialect.when_to_use.as_deref().unwrap_or_default())),
+        (Field::Tags, terms(&manifest.tags.join("\n"))),
+        (Field::Triggers, terms(&dialect.triggers.join("\n"))),
+        (Field::Headings, terms(&headings.join("\n"))),
+        (Field::Body, terms(&body)),
+    ]
+}
+
+fn terms(text: &str) -> Vec<Term> {
+    let mut terms = Vec::new();
+    words::chunks(text, |chunk| words::terms(chunk, |found, _| terms.push(found.term)));
+    terms.sort_unstable();
+    terms.dedup();
+    terms
+}
