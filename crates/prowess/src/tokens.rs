@@ -87,28 +87,32 @@ impl Vocabulary {
 /// The weights, in hundredths of a token, were fitted to half of the real skills that
 /// `prowess-benches tokens` measures, for both vocabularies at once.
 fn estimate(text: &str) -> usize {
-    let (mut hundredths, mut rest, mut before) = (0, text, (Class::Line, 0));
-    while let Some(first) = rest.chars().next() {
-        let class = Class::of(first);
-        let end = rest.find(|c| Class::of(c) != class).unwrap_or(rest.len());
-        let (run, behind) = rest.split_at(end);
+    let bytes = text.as_bytes();
+    let (mut hundredths, mut at, mut before) = (0, 0, (Class::Line, 0));
+    while at < bytes.len() {
+        let class = Class::at(text, at);
+        let mut next = at;
+        while next < bytes.len() && Class::at(text, next) == class {
+            next += width(bytes[next]);
+        }
+        let (run, length) = (&text[at..next], next - at);
         hundredths += match class {
             Class::Letter => words(run.as_bytes()),
             // A space goes together with the word or mark behind it, but with no number.
-            Class::Digit if before == (Class::Space, 1) => 110 + 122 * end.div_ceil(3),
-            Class::Digit => 122 * end.div_ceil(3),
-            Class::Mark => 85 + 22 * (end - 1),
+            Class::Digit if before == (Class::Space, 1) => 110 + 122 * length.div_ceil(3),
+            Class::Digit => 122 * length.div_ceil(3),
+            Class::Mark => 85 + 22 * (length - 1),
             // Marks take the line end behind them along.
-            Class::Line if before.0 == Class::Mark => 100 * (end / 64),
-            Class::Line => 98 + 100 * (end / 64),
-            Class::Space if end == 1 => 0,
-            Class::Space => 43 + 100 * (end / 64),
+            Class::Line if before.0 == Class::Mark => 100 * (length / 64),
+            Class::Line => 98 + 100 * (length / 64),
+            Class::Space if length == 1 => 0,
+            Class::Space => 43 + 100 * (length / 64),
             Class::Accented => 100 * run.chars().count(),
             Class::Script => 50 * run.chars().count(),
             Class::Wide => 93 * run.chars().count(),
             Class::Symbol => symbols(run),
         };
-        (rest, before) = (behind, (class, end));
+        (at, before) = (next, (class, length));
     }
     hundredths.div_ceil(100).max(usize::from(!text.is_empty()))
 }
@@ -130,14 +134,35 @@ enum Class {
     Symbol,
 }
 
+/// The classes of ASCII, so that most texts are looked up byte by byte.
+const ASCII: [Class; 128] = {
+    let mut classes = [Class::Mark; 128];
+    let mut byte = 0;
+    while byte < 128 {
+        classes[byte as usize] = match byte {
+            b'a'..=b'z' | b'A'..=b'Z' => Class::Letter,
+            b'0'..=b'9' => Class::Digit,
+            b' ' | b'\t' => Class::Space,
+            b'\n' | b'\r' => Class::Line,
+            _ => Class::Mark,
+        };
+        byte += 1;
+    }
+    classes
+};
+
 impl Class {
+    /// The class of the character that begins at a byte.
+    fn at(text: &str, byte: usize) -> Self {
+        match ASCII.get(usize::from(text.as_bytes()[byte])) {
+            Some(class) => *class,
+            None => text[byte..].chars().next().map_or(Self::Symbol, Self::of),
+        }
+    }
+
+    /// The class of a character beyond ASCII.
     fn of(c: char) -> Self {
         match c {
-            'a'..='z' | 'A'..='Z' => Self::Letter,
-            '0'..='9' => Self::Digit,
-            ' ' | '\t' => Self::Space,
-            '\n' | '\r' => Self::Line,
-            '\0'..='\u{7F}' => Self::Mark,
             '\u{C0}'..='\u{24F}' => Self::Accented,
             '\u{2E80}'..='\u{A4CF}' | '\u{AC00}'..='\u{D7AF}' | '\u{F900}'..='\u{FAFF}' => {
                 Self::Wide
@@ -150,26 +175,44 @@ impl Class {
     }
 }
 
+/// How many bytes the character takes that begins with this one.
+fn width(first: u8) -> usize {
+    match first {
+        ..0xC0 => 1,
+        ..0xE0 => 2,
+        ..0xF0 => 3,
+        _ => 4,
+    }
+}
+
 /// Words written together, as in `parseHTTPHeader`: a capital begins one, and so does the last of
 /// several before small letters.
-fn words(mut letters: &[u8]) -> usize {
-    let mut hundredths = 0;
-    while !letters.is_empty() {
-        let capitals = letters.iter().take_while(|it| it.is_ascii_uppercase()).count();
-        let small = letters[capitals..].iter().take_while(|it| it.is_ascii_lowercase()).count();
-        let initial = usize::from(small > 0 && capitals > 0);
-        hundredths += match capitals - initial {
+fn words(letters: &[u8]) -> usize {
+    let (mut hundredths, mut at) = (0, 0);
+    while at < letters.len() {
+        let start = at;
+        while at < letters.len() && letters[at].is_ascii_uppercase() {
+            at += 1;
+        }
+        let mut capitals = at - start;
+        while at < letters.len() && letters[at].is_ascii_lowercase() {
+            at += 1;
+        }
+        let mut small = at - start - capitals;
+        if small > 0 && capitals > 0 {
+            (small, capitals) = (small + 1, capitals - 1);
+        }
+        hundredths += match capitals {
             0 => 0,
             1 | 2 => 92,
             long => 142 + 42 * long.saturating_sub(6).div_ceil(3),
         };
-        hundredths += match small + initial {
+        hundredths += match small {
             0 => 0,
             1..=4 => 95,
             5..=8 => 112,
             long => 123 + 45 * long.saturating_sub(16).div_ceil(4),
         };
-        letters = &letters[capitals + small..];
     }
     hundredths
 }

@@ -57,7 +57,7 @@ impl Text {
             let line = shortened(&line, PARAMETER, count);
             if self.room < after + count(&line) {
                 let more = properties.len() - number;
-                self.push(&format!("- … and {more} more parameters"));
+                self.push(&format!("- … ({more} more parameters are cut here)"));
                 break;
             }
             self.push(&line);
