@@ -11,8 +11,8 @@ use crate::{
 
 /// How many characters of a description are shown at the most; the specification allows no more.
 const MAX_DESCRIPTION: usize = 1024;
-/// Fewer tokens of a description say nothing.
-const LEAST: usize = 6;
+/// Fewer hundredths of a token of a description say nothing.
+const LEAST: usize = 600;
 
 /// How a catalog is written.
 #[derive(Debug, Clone)]
@@ -149,9 +149,10 @@ impl Drawn {
 }
 
 impl Cataloging<'_> {
-    /// Writes as much as the budget allows. Every line ends a token, so that each is counted once.
+    /// Writes as much as the budget allows. Each line is counted once, in hundredths of a token, which
+    /// add up.
     fn drawn(&self, entries: &[Entry]) -> Drawn {
-        let count = |text: &str| self.vocabulary.count(text);
+        let count = |text: &str| self.vocabulary.hundredths(text);
         let mut drawn = Drawn::default();
         let whole = || entries.iter().map(|it| self.line(it, &it.description));
         let Some(budget) = self.budget else {
@@ -159,7 +160,7 @@ impl Cataloging<'_> {
             return drawn;
         };
         let (head, tail) = self.frame();
-        let room = budget.checked_sub(count(&head) + count(tail));
+        let room = budget.saturating_mul(100).checked_sub(count(&head) + count(tail));
         let bare: Vec<String> = entries.iter().map(|it| self.line(it, "")).collect();
         let least: Vec<usize> = bare.iter().map(|it| count(it)).collect();
         let Some(left) = room.and_then(|it| it.checked_sub(least.iter().sum())) else {
@@ -177,9 +178,8 @@ impl Cataloging<'_> {
             } else if cap < LEAST {
                 drawn.push(&bare[number], true);
             } else {
-                let most = least[number] + cap;
-                let fitting =
-                    shortened(&entry.description, most, |it| count(&self.line(entry, it)));
+                let cost = |it: &str| count(&self.line(entry, it)).saturating_sub(least[number]);
+                let fitting = shortened(&entry.description, cap, cost);
                 drawn.push(&self.line(entry, &fitting), true);
             }
         }
@@ -192,7 +192,7 @@ impl Cataloging<'_> {
         let note =
             |dropped: usize| format!("{dropped} more skills are not listed; {}.\n", self.search);
         // The number of those left out has no more digits than that of all.
-        let reserved = self.vocabulary.count(&note(bare.len()));
+        let reserved = self.vocabulary.hundredths(&note(bare.len()));
         let Some(mut left) = room.checked_sub(reserved) else { return drawn };
         for ((line, least), entry) in bare.iter().zip(least).zip(entries) {
             let Some(rest) = left.checked_sub(*least) else { break };

@@ -29,10 +29,12 @@ pub(crate) fn shortened(line: &str, most: usize, measure: impl Fn(&str) -> usize
             return Cow::Borrowed("");
         }
         let attempt = format!("{words}…");
-        if measure(&attempt) <= most {
+        let measured = measure(&attempt);
+        if measured <= most {
             return Cow::Owned(attempt);
         }
-        length = words.len() * 7 / 8;
+        // A step has a least length, so that all of them together take no longer than a few.
+        length = (words.len().saturating_mul(most) / measured).min(words.len() * 31 / 32);
     }
 }
 

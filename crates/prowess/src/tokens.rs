@@ -47,11 +47,20 @@ impl Vocabulary {
     /// Counts the tokens of a text, in a time that grows with its length and no faster.
     pub fn count(self, text: &str) -> usize {
         match self {
-            Self::Estimate => estimate(text),
+            Self::Estimate => estimate(text).div_ceil(100).max(usize::from(!text.is_empty())),
             #[cfg(feature = "vocabularies")]
             Self::O200k => bpe_openai::o200k_base().count(text),
             #[cfg(feature = "vocabularies")]
             Self::Cl100k => bpe_openai::cl100k_base().count(text),
+        }
+    }
+
+    /// Counts hundredths of tokens. Those of whole lines add up to those of the text that they make.
+    pub(crate) fn hundredths(self, text: &str) -> usize {
+        match self {
+            Self::Estimate => estimate(text),
+            #[cfg(feature = "vocabularies")]
+            Self::O200k | Self::Cl100k => self.count(text) * 100,
         }
     }
 
@@ -82,9 +91,9 @@ impl Vocabulary {
     }
 }
 
-/// Estimates the tokens of a text from its runs of letters, digits, marks and space.
+/// Estimates the tokens of a text, in hundredths, from its runs of letters, digits, marks and space.
 ///
-/// The weights, in hundredths of a token, were fitted to half of the real skills that
+/// The weights were fitted to half of the real skills that
 /// `prowess-benches tokens` measures, for both vocabularies at once.
 fn estimate(text: &str) -> usize {
     let bytes = text.as_bytes();
@@ -114,7 +123,7 @@ fn estimate(text: &str) -> usize {
         };
         (at, before) = (next, (class, length));
     }
-    hundredths.div_ceil(100).max(usize::from(!text.is_empty()))
+    hundredths
 }
 
 /// What characters have in common to a vocabulary.

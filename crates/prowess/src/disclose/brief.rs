@@ -9,9 +9,9 @@ use crate::{
 };
 
 /// How many tokens of parameters and instructions a brief holds.
-const BRIEF: usize = 140;
+const BRIEF: usize = 160;
 /// How many of them parameters can take.
-const PARAMETERS: usize = 90;
+const PARAMETERS: usize = 100;
 /// How many tokens are said about one parameter.
 const PARAMETER: usize = 25;
 
