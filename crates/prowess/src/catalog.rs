@@ -76,7 +76,8 @@ impl Default for Cataloging<'_> {
 /// alphabet, which the last line says. A skill that is added at the end changes nothing before
 /// it unless the others have to be shortened further.
 pub fn catalog(library: &Library, how: &Cataloging<'_>) -> Catalog {
-    let entries: Vec<Entry> = library.skills().filter(|it| is_shown(it)).map(Entry::new).collect();
+    let shown = library.skills().filter(|it| is_shown(it));
+    let entries: Vec<Entry> = shown.map(|it| Entry::new(it, how.format)).collect();
     if entries.is_empty() {
         return Catalog::default();
     }
@@ -115,8 +116,11 @@ struct Entry {
 }
 
 impl Entry {
-    fn new(skill: &Skill) -> Self {
-        let whole = one_line(&skill.manifest.description);
+    fn new(skill: &Skill, format: Format) -> Self {
+        let whole = match format {
+            Format::Names => String::new(),
+            Format::List | Format::Xml => one_line(&skill.manifest.description),
+        };
         let description = shortened(&whole, MAX_DESCRIPTION, |it| it.chars().count());
         let folder = skill.absolute_folder();
         let file = skill.origin.path.file_name().unwrap_or_default();
@@ -189,15 +193,17 @@ impl Cataloging<'_> {
     /// As many names as there is room for beside the note about the others.
     fn dropped(&self, bare: &[String], least: &[usize], room: usize, entries: &[Entry]) -> Drawn {
         let mut drawn = Drawn::default();
-        let note =
-            |dropped: usize| format!("{dropped} more skills are not listed; {}.\n", self.search);
+        let note = |dropped: usize| {
+            let skills = if dropped == 1 { "skill is" } else { "skills are" };
+            format!("{dropped} more {skills} not listed; {}.\n", self.search)
+        };
         // The number of those left out has no more digits than that of all.
         let reserved = self.vocabulary.hundredths(&note(bare.len()));
         let Some(mut left) = room.checked_sub(reserved) else { return drawn };
         for ((line, least), entry) in bare.iter().zip(least).zip(entries) {
             let Some(rest) = left.checked_sub(*least) else { break };
             left = rest;
-            drawn.push(line, self.format != Format::Names && !entry.description.is_empty());
+            drawn.push(line, !entry.description.is_empty());
         }
         drawn.note = note(bare.len() - drawn.shown);
         drawn

@@ -177,3 +177,33 @@ fn lifetime(level: Level) -> Option<Duration> {
         Level::Full => Some(Duration::from_mins(15)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{bundled::bundled, library::Options};
+
+    #[test]
+    fn what_is_kept_has_a_bound_and_metadata_goes_last() {
+        let options = Options { sources: vec![bundled()], ..Options::default() };
+        let library = Arc::new(Library::load(&options).unwrap());
+        let mut kept = Kept { library: Arc::downgrade(&library), ..Kept::default() };
+        let mut put = |name: &str, level, length| {
+            let (text, resources) = ("x".repeat(length), Vec::new());
+            let disclosure = Arc::new(Disclosure { level, text, tokens: 0, resources });
+            let entry = Entry { disclosure, stamp: None, made: Instant::now() };
+            kept.put(&library, (Path::new(name).into(), level), entry);
+            let levels = [Level::Metadata, Level::Full];
+            let bytes: usize = kept.entries.values().map(Entry::bytes).sum();
+            assert!(kept.bytes == bytes && bytes <= MAX_BYTES, "{} of {bytes}", kept.bytes);
+            levels.map(|level| kept.entries.keys().filter(|it| it.1 == level).count())
+        };
+        assert_eq!(put("a", Level::Metadata, 100), [1, 0]);
+        assert_eq!(put("a", Level::Full, MAX_BYTES / 2), [1, 1]);
+        assert_eq!(put("a", Level::Full, MAX_BYTES / 3), [1, 1]);
+        assert_eq!(put("b", Level::Full, MAX_BYTES / 3), [1, 2]);
+        assert_eq!(put("c", Level::Full, MAX_BYTES / 2), [1, 1]);
+        assert_eq!(put("d", Level::Full, MAX_BYTES), [1, 1]);
+        assert_eq!(put("e", Level::Metadata, MAX_BYTES - 300), [1, 0]);
+    }
+}

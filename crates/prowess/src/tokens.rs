@@ -187,10 +187,10 @@ impl Class {
 /// How many bytes the character takes that begins with this one.
 fn width(first: u8) -> usize {
     match first {
-        ..0xC0 => 1,
-        ..0xE0 => 2,
-        ..0xF0 => 3,
-        _ => 4,
+        ..=0xBF => 1,
+        0xC0..=0xDF => 2,
+        0xE0..=0xEF => 3,
+        0xF0.. => 4,
     }
 }
 
