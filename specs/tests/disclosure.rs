@@ -835,6 +835,8 @@ mod a_skill_is_told_with_its_arguments_and_files {
             assert!(!filled(&body, "one two").is_empty());
         }
         assert!(!filled("$0", &"\"a ' \\".repeat(100_000)).is_empty());
+        let long = filled(&"$0 ".repeat(100_000), &"x".repeat(100_000));
+        assert!(long.len() < 8 << 20 && long.ends_with("$0 \n"), "{}", long.len());
         assert!(start.elapsed() < 2 * SOON, "{:?}", start.elapsed());
     }
 }

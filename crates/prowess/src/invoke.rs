@@ -12,6 +12,8 @@ use crate::{
 const MAX_FILES: usize = 50;
 /// How many arguments can have a name.
 const MAX_NAMES: usize = 64;
+/// From how many bytes on nothing more is filled in, so that a few words cannot become gigabytes.
+const MAX_FILLED: usize = 4 * 1024 * 1024;
 /// What stands for the folder of the skill.
 const FOLDER: [&str; 3] = ["${CLAUDE_SKILL_DIR}", "${SKILL_DIR}", "{baseDir}"];
 
@@ -73,6 +75,10 @@ fn fill(text: &str, place: &Place<'_>, arguments: Option<&Arguments<'_>>) -> Str
     let (mut at, mut is_filled) = (0, false);
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
+        if out.len() > MAX_FILLED {
+            out.push_str(rest);
+            break;
+        }
         let token = |rest: &str| arguments.and_then(|it| it.token(rest));
         at += if is_path(c) {
             let end = rest.find(|c| !is_path(c)).unwrap_or(rest.len());
