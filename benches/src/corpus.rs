@@ -91,7 +91,7 @@ impl Corpus {
 }
 
 /// Finds every `SKILL.md` below a folder.
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+pub(crate) fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {

@@ -1,13 +1,14 @@
-//! How long loading takes, next to the least that it could take.
+//! How long loading takes, next to the least that it could take; and how near estimates come.
 //!
 //! `cargo run --release -p prowess-benches -- load` makes a library, measures each case in a
-//! process of its own, and prints one table. The modules stand in that order.
+//! process of its own, and prints one table. The modules stand in that order; `tokens` stands alone.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
 mod random;
 mod corpus;
 mod floor;
 mod measure;
+mod tokens;
 
 use std::{
     env,
@@ -23,13 +24,15 @@ use crate::{
 };
 
 const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--distinct]] \
-                     [--resources] [--rounds N] [--cold] [--program PATH]";
+                     [--resources] [--rounds N] [--cold] [--program PATH]\n       \
+                     prowess-benches tokens --from DIR|JSONL";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
         ["load", ref options @ ..] => load(&Options::new(options)?),
+        ["tokens", "--from", path] => tokens::tokens(Path::new(path)),
         // What the cases are measured with: this program calls itself.
         ["measure", name, root] => {
             let case = CASES.iter().find(|it| it.name == name).context("there is no such case")?;

@@ -694,7 +694,7 @@ mod the_small_reader_stands_alone {
         assert!(!reader.lines().any(|it| it == "[dependencies]"), "{reader}");
         let library = manifest("prowess");
         for line in [
-            "default = [\"yaml\"]",
+            "default = [\"vocabularies\", \"yaml\"]",
             "yaml = [\"dep:granit-parser\"]",
             "granit-parser = { workspace = true, optional = true }",
         ] {

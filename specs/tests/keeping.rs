@@ -1,7 +1,6 @@
 //! A library while time goes on: lazy bodies, reloads, watching.
 
 use std::{
-    path::Path,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -10,46 +9,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess::{
-    Directory, Finding, Keeper, Library, Limits, Listing, Memory, Options, ReadError, Resource,
-    Scope, Source, Visit,
-};
+use prowess::{Directory, Keeper, Library, Listing, Memory, Options, Scope};
 
-use crate::world::World;
+use crate::world::{Counting, World};
 
 mod bodies_stay_on_disk_until_they_are_asked_for {
     use super::*;
-
-    /// A source that counts how many bodies are read from it.
-    #[derive(Debug)]
-    struct Counting {
-        memory: Memory,
-        reads: AtomicUsize,
-    }
-
-    impl Source for Counting {
-        fn scope(&self) -> Scope {
-            self.memory.scope()
-        }
-
-        fn visit(&self, folder: &Path, limits: &Limits, listing: Listing) -> Visit {
-            self.memory.visit(folder, limits, listing)
-        }
-
-        fn resources(&self, path: &Path, limits: &Limits) -> (Vec<Resource>, Vec<Finding>) {
-            self.memory.resources(path, limits)
-        }
-
-        fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError> {
-            self.reads.fetch_add(1, Ordering::Relaxed);
-            self.memory.read(path)
-        }
-
-        fn read_beside(&self, path: &Path, resource: &str) -> Result<Vec<u8>, ReadError> {
-            self.reads.fetch_add(1, Ordering::Relaxed);
-            self.memory.read_beside(path, resource)
-        }
-    }
 
     #[test]
     fn q_06_loading_reads_metadata_alone() {
@@ -59,13 +24,13 @@ mod bodies_stay_on_disk_until_they_are_asked_for {
             ("two/SKILL.md", b"---\nname: two\ndescription: b\n---\nbody of two\n"),
         ];
         let memory = Memory::new(Scope::Project, "memory", files);
-        let source = Arc::new(Counting { memory, reads: AtomicUsize::new(0) });
+        let source = Arc::new(Counting::new(memory));
         let options = Options { sources: vec![source.clone()], ..Options::default() };
         let library = Library::load(&options).unwrap();
         assert_eq!(library.skills().count(), 2);
-        assert_eq!(source.reads.load(Ordering::Relaxed), 0);
+        assert_eq!(source.reads(), 0);
         assert_eq!(library.get("two").unwrap().instructions().unwrap(), "body of two\n");
-        assert_eq!(source.reads.load(Ordering::Relaxed), 1);
+        assert_eq!(source.reads(), 1);
     }
 
     #[test]

@@ -7,11 +7,15 @@ use std::{
     os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::atomic::{AtomicUsize, Ordering},
     thread,
     time::{Duration, Instant},
 };
 
-use prowess::{Directory, Library, Options, Parsed, Profile, Skill};
+use prowess::{
+    Directory, Finding, Library, Limits, Listing, Memory, Options, Parsed, Profile, ReadError,
+    Resource, Scope, Skill, Source, Visit,
+};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
@@ -323,6 +327,47 @@ impl Said {
         let findings =
             self.findings().iter().filter(|it| it["path"].as_str().unwrap().contains(part));
         findings.map(|it| it["rule"].as_str().unwrap()).collect()
+    }
+}
+
+/// A source that counts how many files are read from it.
+#[derive(Debug)]
+pub(crate) struct Counting {
+    memory: Memory,
+    reads: AtomicUsize,
+}
+
+impl Counting {
+    pub(crate) fn new(memory: Memory) -> Self {
+        Self { memory, reads: AtomicUsize::new(0) }
+    }
+
+    pub(crate) fn reads(&self) -> usize {
+        self.reads.load(Ordering::Relaxed)
+    }
+}
+
+impl Source for Counting {
+    fn scope(&self) -> Scope {
+        self.memory.scope()
+    }
+
+    fn visit(&self, folder: &Path, limits: &Limits, listing: Listing) -> Visit {
+        self.memory.visit(folder, limits, listing)
+    }
+
+    fn resources(&self, path: &Path, limits: &Limits) -> (Vec<Resource>, Vec<Finding>) {
+        self.memory.resources(path, limits)
+    }
+
+    fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.memory.read(path)
+    }
+
+    fn read_beside(&self, path: &Path, resource: &str) -> Result<Vec<u8>, ReadError> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.memory.read_beside(path, resource)
     }
 }
 

@@ -1,27 +1,34 @@
 //! As much of a skill as is asked for.
 
-use std::borrow::Cow;
+mod brief;
+mod thresholds;
+
+pub use self::thresholds::{Thresholds, ThresholdsError};
 
 use crate::{
-    definition::parameters,
+    invoke::invoke,
+    parse::described,
+    shorten::{one_line, shortened, to_sentence},
     skill::{Resource, Skill},
     source::ReadError,
-    tokens::estimate,
+    tokens::Vocabulary,
 };
 
-/// How many characters of a description are shown before everything is asked for.
-const MAX_DESCRIPTION: usize = 1024;
-/// How many tokens of instructions a brief holds.
-const BRIEF: usize = 150;
+/// How many tokens of a skill are shown as metadata, about.
+const METADATA: usize = 50;
+/// How many of them are the description's, however long the name is.
+const DESCRIPTION: usize = 20;
+/// Where a skill can have a description for this level alone.
+const METADATA_FILE: &str = "METADATA.yml";
 
 /// How much of a skill is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// Its name and description.
+    /// Its name and description, in about 50 tokens.
     Metadata,
-    /// Its parameters and first instructions as well.
+    /// Its parameters and first instructions as well, in about 200 tokens.
     Brief,
-    /// All of its instructions.
+    /// All of its instructions, and the names of its files.
     Full,
 }
 
@@ -47,62 +54,34 @@ impl Level {
             Self::Full => "full",
         }
     }
-
-    /// The level for a confidence: brief from 0.15, full from 0.7, metadata for what is no number.
-    pub fn from_confidence(confidence: f64) -> Self {
-        if confidence >= 0.7 {
-            Self::Full
-        } else if confidence >= 0.15 {
-            Self::Brief
-        } else {
-            Self::Metadata
-        }
-    }
 }
 
 /// Discloses a skill. The instructions are read only when the level needs them.
 pub fn disclose(skill: &Skill, level: Level) -> Result<Disclosure, ReadError> {
-    let manifest = &skill.manifest;
-    let mut text = format!("# {}\n\n{}\n", manifest.name, described(&manifest.description, level));
-    if level >= Level::Brief {
-        let instructions = skill.instructions()?;
-        if level == Level::Full {
-            text.push('\n');
-            text.push_str(&instructions);
-        } else {
-            brief(&mut text, &instructions);
-        }
-    }
-    Ok(Disclosure { level, tokens: estimate(&text), text, resources: skill.resources().to_vec() })
+    let text = match level {
+        Level::Metadata => metadata(skill),
+        Level::Brief => metadata(skill) + &brief::brief(&skill.instructions()?),
+        Level::Full => full(skill)?,
+    };
+    let tokens = Vocabulary::Estimate.count(&text);
+    Ok(Disclosure { level, text, tokens, resources: skill.resources().to_vec() })
 }
 
-/// The description, cut to what the specification allows unless everything is asked for.
-fn described(description: &str, level: Level) -> Cow<'_, str> {
-    match description.char_indices().nth(MAX_DESCRIPTION) {
-        Some((end, _)) if level < Level::Full => Cow::Owned(format!("{}…", &description[..end])),
-        _ => Cow::Borrowed(description),
-    }
+/// Everything that the skill says, its description first.
+fn full(skill: &Skill) -> Result<String, ReadError> {
+    let (name, description) = (&skill.manifest.name, &skill.manifest.description);
+    Ok(format!("# {}\n\n{description}\n\n{}", one_line(name), invoke(skill, None)?))
 }
 
-/// The parameters and the first instructions, as many lines as fit; a cut is said.
-fn brief(text: &mut String, instructions: &str) {
-    let schema = parameters(instructions).ok().flatten();
-    let properties = schema.as_ref().and_then(|it| it["properties"].as_object());
-    let parameters = properties.into_iter().flatten().map(|(name, property)| {
-        let kind = property["type"].as_str().unwrap_or("any");
-        let about = property["description"].as_str().unwrap_or("");
-        format!("- `{name}` ({kind}) {about}")
-    });
-    let mut used = 0;
-    let lines = parameters.chain(instructions.lines().map(str::to_owned));
-    text.push('\n');
-    for line in lines {
-        used += estimate(&line).max(1);
-        if used > BRIEF {
-            text.push_str("… (cut here; ask for the full skill)\n");
-            return;
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
+/// The name, and the description that `METADATA.yml` has, or else the frontmatter. A file that is
+/// broken or cannot be read counts for nothing.
+fn metadata(skill: &Skill) -> String {
+    let has_file = skill.resources().iter().any(|it| &*it.path == METADATA_FILE);
+    let read = || described(&skill.read(METADATA_FILE).ok()?);
+    let own = has_file.then(read).flatten();
+    let description = one_line(own.as_deref().unwrap_or(&skill.manifest.description));
+    let heading = format!("# {}\n\n", one_line(&skill.manifest.name));
+    let count = |text: &str| Vocabulary::Estimate.count(text);
+    let room = METADATA.saturating_sub(count(&heading)).max(DESCRIPTION);
+    format!("{heading}{}\n", to_sentence(shortened(&description, room, count)))
 }

@@ -30,17 +30,25 @@ mod library;
 mod keeper;
 mod matching;
 mod tokens;
+mod shorten;
+mod invoke;
 mod disclose;
+mod describe;
+mod catalog;
 mod use_skill;
+mod taken;
 
 #[doc(hidden)]
 pub use crate::matching::fitting;
 pub use crate::{
     bundled::bundled,
+    catalog::{Catalog, Cataloging, Format, block, catalog},
     definition::{Definition, DefinitionError, Step, definition, parameters},
-    disclose::{Disclosure, Level, disclose},
+    describe::Describer,
+    disclose::{Disclosure, Level, Thresholds, ThresholdsError, disclose},
     discover::{Directory, PRESETS, Preset, preset},
     finding::{Finding, Severity},
+    invoke::invoke,
     keeper::Keeper,
     library::{Library, LoadError, Options},
     matching::{
@@ -51,8 +59,9 @@ pub use crate::{
     render::{render, render_definition},
     rule::{Profile, RULES, Rule, rule},
     skill::{AllowedTools, Dialect, Kind, Manifest, Origin, Resource, Scope, Skill, Status, Type},
-    source::{Found, Limits, Listing, Memory, ReadError, Source, Visit, What},
-    tokens::{Vocabulary, estimate},
+    source::{Found, Limits, Listing, Memory, ReadError, Source, Stamp, Visit, What},
+    taken::Taken,
+    tokens::Vocabulary,
     use_skill::{UseSkill, UsedSkill, use_skill},
     validate::{CheckError, Checked, check, check_sources, check_text},
 };

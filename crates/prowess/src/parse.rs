@@ -54,6 +54,19 @@ pub(crate) fn instructions<'t>(document: &Document<'t>) -> &'t str {
     document.body.text.trim_start_matches(['\n', '\r'])
 }
 
+/// The description in a `METADATA.yml`, which is a frontmatter without its delimiters; nothing when
+/// it has none that can be read.
+pub(crate) fn described(bytes: &[u8]) -> Option<Box<str>> {
+    let decoded = decode(bytes);
+    if decoded.invalid.is_some() {
+        return None;
+    }
+    let fields = decoded.text.trim().trim_start_matches("---").trim_end_matches("---");
+    let document = format!("---\n{fields}\n---\n");
+    let parsed = parse(document.as_bytes(), Some("metadata"), Profile::Lenient);
+    parsed.manifest.map(|it| it.description)
+}
+
 /// A text that was split and whose fields were read.
 #[derive(Debug)]
 pub(crate) struct Reading<'t> {

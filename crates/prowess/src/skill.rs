@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, LazyLock, OnceLock},
     time::SystemTime,
 };
@@ -215,6 +215,11 @@ impl Skill {
     /// The folder of the skill.
     pub fn folder(&self) -> &Path {
         self.origin.path.parent().unwrap_or(Path::new(""))
+    }
+
+    /// The folder of the skill from the root of the disk; nothing for a skill that is not on disk.
+    pub fn absolute_folder(&self) -> Option<PathBuf> {
+        self.home.source.absolute(self.folder())
     }
 }
 

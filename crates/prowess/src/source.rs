@@ -42,7 +42,20 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// Reads a resource of the skill at `path`, as `resources` names it, and nothing outside of
     /// what the source may show.
     fn read_beside(&self, path: &Path, resource: &str) -> Result<Vec<u8>, ReadError>;
+
+    /// The size and time of a `SKILL.md` as it is now; nothing where it cannot change or is gone.
+    fn stamp(&self, _path: &Path) -> Option<Stamp> {
+        None
+    }
+
+    /// A path of the source from the root of the disk; nothing for one that is not on disk.
+    fn absolute(&self, _path: &Path) -> Option<PathBuf> {
+        None
+    }
 }
+
+/// What tells one state of a file from another: its size, and when it was changed last.
+pub type Stamp = (u64, Option<SystemTime>);
 
 /// How much is taken in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

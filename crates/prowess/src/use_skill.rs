@@ -3,7 +3,12 @@
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 
-use crate::{library::Library, skill::Skill, source::ReadError};
+use crate::{
+    invoke::{folder, told},
+    library::Library,
+    skill::Skill,
+    source::ReadError,
+};
 
 /// Takes up a skill: returns its instructions and the files that come with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -23,7 +28,7 @@ pub enum UsedSkill {
         name: String,
         /// The folder that its relative paths begin at
         folder: String,
-        /// What to do
+        /// What to do; paths of its own files are absolute where it lies on disk
         instructions: String,
         /// The files that come with it, as paths below the folder
         resources: Vec<String>,
@@ -53,8 +58,8 @@ pub fn use_skill(library: &Library, input: &UseSkill) -> Result<UsedSkill, ReadE
 fn found(skill: &Skill) -> Result<UsedSkill, ReadError> {
     Ok(UsedSkill::Found {
         name: skill.manifest.name.to_string(),
-        folder: skill.folder().display().to_string(),
-        instructions: skill.instructions()?,
+        folder: folder(skill),
+        instructions: told(skill, None)?,
         resources: skill.resources().iter().map(|it| it.path.to_string()).collect(),
     })
 }

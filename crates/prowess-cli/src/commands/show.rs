@@ -1,6 +1,6 @@
 use anyhow::Result;
 use clap::ValueEnum;
-use prowess::{Level, disclose};
+use prowess::{Level, Thresholds, Vocabulary, disclose, invoke};
 use serde_json::json;
 
 use super::resource_json;
@@ -17,6 +17,12 @@ pub(crate) struct Args {
     /// As much as a match of this confidence would show: brief from 0.15, full from 0.7
     #[arg(long, value_name = "C", allow_negative_numbers = true)]
     confidence: Option<f64>,
+    /// Show the instructions with these arguments filled in
+    #[arg(long, value_name = "ARGUMENTS", conflicts_with_all = ["level", "confidence"], allow_hyphen_values = true)]
+    arguments: Option<String>,
+    /// Count tokens as this model does; by estimate for one whose vocabulary is not public
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -35,22 +41,28 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         (Some(LevelName::Metadata), _) => Level::Metadata,
         (Some(LevelName::Brief), _) => Level::Brief,
         (Some(LevelName::Full), _) | (None, None) => Level::Full,
-        (None, Some(confidence)) => Level::from_confidence(confidence),
+        (None, Some(confidence)) => Thresholds::default().level(confidence),
     };
-    let disclosure = disclose(skill, level)?;
+    let mut disclosure = disclose(skill, level)?;
+    if let Some(arguments) = &args.arguments {
+        disclosure.text = invoke(skill, Some(arguments))?;
+    }
+    let vocabulary = args.model.as_deref().map_or(Vocabulary::Estimate, Vocabulary::for_model);
     if printer.json {
         let resources: Vec<_> = disclosure.resources.iter().map(resource_json).collect();
         printer.document(&json!({
             "name": skill.manifest.name,
             "level": level.as_str(),
-            "tokens": disclosure.tokens,
+            "tokens": vocabulary.count(&disclosure.text),
+            "counted": vocabulary.as_str(),
             "text": disclosure.text,
             "resources": resources,
         }))?;
         return Ok(Status::Well);
     }
     printer.text(&disclosure.text)?;
-    if !disclosure.resources.is_empty() {
+    // The full text names them itself.
+    if level < Level::Full && !disclosure.resources.is_empty() {
         printer.line(format_args!("\n{}", printer.dim("Files beside it:")))?;
         for resource in &disclosure.resources {
             let path = safe::line(&resource.path);

@@ -17,10 +17,10 @@ use rustix::{
 };
 
 use super::{
-    Found, Limits, Listing, ReadError, Source, Visit, What,
+    Found, Limits, Listing, ReadError, Source, Stamp, Visit, What,
     open::{
-        Entries, Entry, FILE, fill, is_inside, list, modified, open_beneath, open_directory,
-        open_file, read_all,
+        Entries, Entry, FILE, fill, is_inside, list, modified, open_beneath, open_contained,
+        open_directory, open_file, read_all,
     },
     trouble::{Role, Trouble, finding},
     walk::walk,
@@ -302,6 +302,15 @@ impl Source for Folder {
 
     fn read_beside(&self, path: &Path, resource: &str) -> Result<Vec<u8>, ReadError> {
         read_all(&path.with_file_name(resource), &self.allowed, self.limit)
+    }
+
+    fn stamp(&self, path: &Path) -> Option<Stamp> {
+        let metadata = open_contained(path, &self.allowed).ok()?.metadata().ok()?;
+        Some((metadata.len(), metadata.modified().ok()))
+    }
+
+    fn absolute(&self, path: &Path) -> Option<PathBuf> {
+        path.strip_prefix(&self.path).ok().map(|it| self.real.join(it))
     }
 }
 

@@ -42,8 +42,8 @@ impl Memory {
             folder if folder.is_empty() => String::new(),
             folder => format!("{folder}/"),
         };
-        let files = self.files.iter();
-        files.filter_map(move |(path, bytes)| Some((path.strip_prefix(&prefix)?, &**bytes)))
+        let files = self.files.range(prefix.clone()..);
+        files.map_while(move |(path, bytes)| Some((path.strip_prefix(&prefix)?, &**bytes)))
     }
 
     fn bytes(&self, path: &Path) -> Result<&[u8], ReadError> {

@@ -6,7 +6,7 @@ use crate::{
     parse::Reading,
     rule,
     skill::{Manifest, Type},
-    tokens::estimate,
+    tokens::Vocabulary,
 };
 
 const MAX_LINES: usize = 500;
@@ -23,7 +23,7 @@ pub(super) fn rules(reading: &Reading<'_>, manifest: Option<&Manifest>, report: 
         );
     }
     let lines = body.text.lines().count();
-    let tokens = estimate(body.text);
+    let tokens = Vocabulary::Estimate.count(body.text);
     if lines > MAX_LINES || tokens > MAX_TOKENS {
         report.note(
             &rule::BODY_LONG,

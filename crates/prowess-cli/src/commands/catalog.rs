@@ -1,0 +1,67 @@
+use anyhow::Result;
+use clap::ValueEnum;
+use prowess::{Cataloging, Format, Vocabulary, catalog};
+use serde_json::json;
+
+use super::count;
+use crate::{Status, arguments::Global, context, printer::Printer};
+
+/// Print what a model is shown of the skills at the start
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// In which form
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = FormatName::List)]
+    format: FormatName,
+    /// How many tokens it may take
+    #[arg(long, value_name = "TOKENS")]
+    budget: Option<usize>,
+    /// Count tokens as this model does; by estimate for one whose vocabulary is not public
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FormatName {
+    /// The names alone
+    Names,
+    /// Names and descriptions
+    List,
+    /// Names, descriptions and locations as XML
+    Xml,
+}
+
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    let library = context::library(global, printer)?;
+    let vocabulary = args.model.as_deref().map_or(Vocabulary::Estimate, Vocabulary::for_model);
+    let format = match args.format {
+        FormatName::Names => Format::Names,
+        FormatName::List => Format::List,
+        FormatName::Xml => Format::Xml,
+    };
+    let how = Cataloging { format, budget: args.budget, vocabulary, ..Cataloging::default() };
+    let catalog = catalog(&library, &how);
+    if printer.json {
+        printer.document(&json!({
+            "text": catalog.text,
+            "tokens": catalog.tokens,
+            "counted": vocabulary.as_str(),
+            "shown": catalog.shown,
+            "shortened": catalog.shortened,
+            "dropped": catalog.dropped,
+        }))?;
+        return Ok(Status::Well);
+    }
+    if !catalog.text.is_empty() {
+        printer.text(&catalog.text)?;
+        printer.flush()?;
+    }
+    printer.note(&format!(
+        "{}, {} of them shortened, {} left out; {} ({})",
+        count(catalog.shown, "skill"),
+        catalog.shortened,
+        catalog.dropped,
+        count(catalog.tokens, "token"),
+        vocabulary.as_str(),
+    ));
+    Ok(Status::Well)
+}

@@ -1,0 +1,113 @@
+//! Texts of others, made to fit on one line and into so many tokens.
+
+use std::borrow::Cow;
+
+/// Puts a text on one line: every run of space becomes one, and what nobody sees is left out.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for word in text.split_whitespace().filter(|it| !it.chars().all(is_hidden)) {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.extend(word.chars().filter(|c| !is_hidden(*c)));
+    }
+    line
+}
+
+/// Cuts a line behind a word so that it measures `most` at the most, with `…` where something was
+/// cut. A line without a word that fits comes out empty.
+pub(crate) fn shortened(line: &str, most: usize, measure: impl Fn(&str) -> usize) -> Cow<'_, str> {
+    let whole = measure(line);
+    if whole <= most {
+        return Cow::Borrowed(line);
+    }
+    // Tokens are about evenly spread, so that few attempts are needed.
+    let mut length = line.len().saturating_mul(most) / whole;
+    loop {
+        let words = cut(line, length);
+        if words.is_empty() {
+            return Cow::Borrowed("");
+        }
+        let attempt = format!("{words}…");
+        let measured = measure(&attempt);
+        if measured <= most {
+            return Cow::Owned(attempt);
+        }
+        // A step has a least length, so that all of them together take no longer than a few.
+        length = (words.len().saturating_mul(most) / measured).min(words.len() * 31 / 32);
+    }
+}
+
+/// Takes a cut line back to its last whole sentence, if that leaves half of it.
+pub(crate) fn to_sentence(line: Cow<'_, str>) -> Cow<'_, str> {
+    if matches!(line, Cow::Borrowed(_)) {
+        return line;
+    }
+    let ends = line.match_indices(['.', '!', '?', '。']).map(|(at, mark)| at + mark.len());
+    let mut whole =
+        ends.filter(|end| line[*end..].starts_with(' ') || line[..*end].ends_with('。'));
+    match whole.next_back() {
+        Some(end) if end >= line.len() / 2 => Cow::Owned(format!("{} …", &line[..end])),
+        _ => line,
+    }
+}
+
+/// The words of a line that end within its first bytes; where no word ends, the characters.
+fn cut(line: &str, length: usize) -> &str {
+    let start = &line[..line.floor_char_boundary(length)];
+    let is_whole = line[start.len()..].starts_with(' ');
+    let words = match start.rfind(' ') {
+        Some(end) if !is_whole => &start[..end],
+        _ => start,
+    };
+    words.trim_end_matches([' ', ',', ';', ':', '.', '…'])
+}
+
+/// Whether a character changes what is seen without being seen.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{AD}'
+                | '\u{180E}'
+                | '\u{200B}'
+                | '\u{200E}'
+                | '\u{200F}'
+                | '\u{FEFF}'
+                | '\u{FFFE}'
+                | '\u{FFFF}'
+        )
+        || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{E0000}'..='\u{E007F}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_behind_a_word() {
+        let cut = |line: &'static str, most| shortened(line, most, |it| it.chars().count());
+        assert_eq!(cut("one two, three", 14), "one two, three");
+        assert_eq!(cut("one two, three", 12), "one two…");
+        assert_eq!(cut("one two, three", 4), "one…");
+        assert_eq!(cut("one two, three", 0), "");
+        assert_eq!(cut("技能技能技能", 4), "技能技…");
+    }
+
+    #[test]
+    fn a_cut_goes_back_to_a_sentence_that_leaves_half() {
+        let cut = |line: &str| to_sentence(Cow::Owned(line.to_owned())).into_owned();
+        assert_eq!(cut("Opens files. Then it…"), "Opens files. …");
+        assert_eq!(cut("Opens. Then it goes on and on…"), "Opens. Then it goes on and on…");
+        assert_eq!(cut("Opens v1.2 files and…"), "Opens v1.2 files and…");
+        assert_eq!(to_sentence("Whole. It ends so…".into()), "Whole. It ends so…");
+    }
+
+    #[test]
+    fn a_line_has_no_line_ends_and_nothing_hidden() {
+        assert_eq!(
+            one_line(" a\r\n\n \u{200b} - b\u{2028}c\u{202e}d\u{0}\u{e0041} \u{7}"),
+            "a - b cd"
+        );
+    }
+}
