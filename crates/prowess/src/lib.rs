@@ -32,9 +32,15 @@ mod matching;
 mod tokens;
 mod disclose;
 mod use_skill;
+mod context;
 
 pub use crate::{
     bundled::bundled,
+    context::{
+        Call, Choice, Chosen, Extract, FitError, Fitted, HistoryError, Message, Offer, Placed,
+        Priority, Prompt, Remedy, Role, Summarise, Taken, Usage, Window, choose, fit, history,
+        request,
+    },
     definition::{Definition, DefinitionError, Step, definition, parameters},
     disclose::{Disclosure, Level, disclose},
     discover::{Directory, PRESETS, Preset, preset},
