@@ -1,6 +1,6 @@
 //! The summariser that needs no model: it keeps the most telling sentences, word for word.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::BTreeSet};
 
 use super::{
     message::{Message, Role},
@@ -16,50 +16,13 @@ const SENTENCE: usize = 240;
 /// How much of the result of a tool is kept, in bytes.
 const RESULT: usize = 120;
 /// Words that say that something was decided, found out or went wrong; sorted.
+#[rustfmt::skip]
 const TELLING: &[&str] = &[
-    "agreed",
-    "always",
-    "because",
-    "blocked",
-    "bug",
-    "cannot",
-    "cause",
-    "chose",
-    "conclusion",
-    "confirmed",
-    "decided",
-    "decision",
-    "denied",
-    "done",
-    "error",
-    "exception",
-    "fail",
-    "failed",
-    "fails",
-    "failure",
-    "fatal",
-    "fix",
-    "fixed",
-    "found",
-    "important",
-    "instead",
-    "must",
-    "need",
-    "never",
-    "only",
-    "panic",
-    "passed",
-    "plan",
-    "prefer",
-    "remember",
-    "require",
-    "required",
-    "result",
-    "should",
-    "todo",
-    "use",
-    "warning",
-    "wrong",
+    "agreed", "always", "because", "blocked", "bug", "cannot", "cause", "chose", "conclusion",
+    "confirmed", "decided", "decision", "denied", "done", "error", "exception", "fail", "failed",
+    "fails", "failure", "fatal", "fix", "fixed", "found", "important", "instead", "must", "need",
+    "never", "only", "panic", "passed", "plan", "prefer", "remember", "require", "required",
+    "result", "should", "todo", "use", "warning", "wrong",
 ];
 
 /// Summarises by extracts: the first request, then whatever tells the most (decisions, errors,
@@ -90,6 +53,7 @@ impl Summarise for Extract {
         let mut order: Vec<usize> = (0..sentences.len()).collect();
         order.sort_by_key(|at| Reverse((sentences[*at].score, sentences[*at].message)));
         let mut kept = Vec::new();
+        let mut known = BTreeSet::new();
         let mut room = budget;
         for at in order {
             let sentence = &sentences[at];
@@ -99,7 +63,7 @@ impl Summarise for Extract {
             }
             let cost =
                 self.vocabulary.count(&sentence.text) + self.vocabulary.count(sentence.who) + 2;
-            if cost <= room {
+            if cost <= room && known.insert(&sentence.text) {
                 room -= cost;
                 kept.push(at);
             }
@@ -155,7 +119,7 @@ fn read<'m>(at: usize, message: &'m Message, sentences: &mut Vec<Sentence<'m>>) 
         }
         return;
     }
-    let base = if message.role == Role::User { 3 } else { 1 };
+    let base = if message.role == Role::User { 2 } else { 1 };
     for (number, sentence) in split(&message.content).enumerate() {
         let first = usize::from(number == 0);
         add(who, cut(sentence), base + first + telling(sentence));
@@ -213,10 +177,10 @@ fn telling(sentence: &str) -> usize {
             places = 1;
         }
         if bare.len() <= 10 && TELLING.binary_search(&&*bare.to_ascii_lowercase()).is_ok() {
-            words = 2;
+            words += 2;
         }
     }
-    words + figures + places
+    words.min(4) + figures + places
 }
 
 #[cfg(test)]
