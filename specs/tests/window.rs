@@ -43,7 +43,6 @@ fn offer(name: &str, priority: Priority, words: usize) -> Offer {
         contents: vec![
             (Level::Full, format!("All about {name}. {}", "More of it. ".repeat(words / 3))),
             (Level::Brief, format!("A little about {name}. {}", "More. ".repeat(words / 10))),
-            (Level::Metadata, String::new()),
         ],
     }
 }
@@ -151,8 +150,7 @@ mod every_part_of_a_prompt_is_counted {
         let all = fitted(&window, &whole);
         let tokens = all.tokens;
         assert_eq!(tokens.total(), tokens.system + tokens.history + tokens.skills + tokens.tools);
-        let counts = said(&all).iter().map(|it| window.count(it));
-        assert_eq!((tokens.history, counts.sum::<usize>()), (tokens.history, tokens.history));
+        assert_eq!(tokens.history, said(&all).iter().map(|it| window.count(it)).sum::<usize>());
         assert_eq!(tokens.tools, window.vocabulary.count(&whole.tools[0].to_string()));
         let each: Vec<usize> = all.skills.iter().map(|it| it.tokens).collect();
         assert_eq!(tokens.skills, each.iter().sum::<usize>());
@@ -219,7 +217,7 @@ mod old_messages_are_summarised_first {
     fn exactly_80_percent_is_not_over_it() {
         let mut prompt = prompt(turns(30), Vec::new());
         // Until there is a window of which it takes exactly 80 %.
-        while taken(&prompt) % 4 != 0 {
+        while !taken(&prompt).is_multiple_of(4) {
             prompt.system.push_str(" Be kind.");
         }
         let tokens = taken(&prompt) / 4 * 5;
@@ -287,7 +285,8 @@ mod old_messages_are_summarised_first {
 
     #[test]
     fn a_summary_tells_what_matters() {
-        let mut history = vec![Message::new(Role::User, "Move the shop to Postgres 17, please.")];
+        let mut history =
+            vec![Message::new(Role::User, "Move the shop to another database, please.")];
         history.extend(turns(30));
         history.push(Message::new(Role::Assistant, "We decided to drop the table orders_old."));
         history.push(called("a"));
@@ -298,7 +297,7 @@ mod old_messages_are_summarised_first {
         let fitted = fitted(&window(&prompt, 85), &prompt);
         let summary = &said(&fitted)[0].content;
         for wanted in [
-            "- user: Move the shop to Postgres 17, please.",
+            "- user: Move the shop to another database, please.",
             "- assistant: We decided to drop the table orders_old.",
             "- tool: error: src/db.rs:42: relation is missing.",
             "bytes cut)",

@@ -32,12 +32,19 @@ pub(super) struct Draft<'a> {
     steps: Vec<Taken>,
 }
 
-/// A skill, at the first of its blocks that is left.
+/// A skill, and what of it can be shown.
 struct Slot {
     offer: Offer,
-    placed: Placed,
-    /// Which of its contents is shown.
-    at: usize,
+    /// What is shown, then what can be shown instead, each shorter than the one before.
+    blocks: Vec<Block>,
+    left_out: Option<Remedy>,
+}
+
+/// A skill as it stands in the system prompt.
+struct Block {
+    level: Level,
+    text: String,
+    tokens: usize,
 }
 
 /// A message, and whether it is told.
@@ -88,7 +95,7 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn usage(&self) -> Usage {
-        let skills = self.shown().map(|it| it.placed.tokens).sum();
+        let skills = self.shown().map(|it| it.blocks[0].tokens).sum();
         let has_system = !self.system.is_empty() || skills > 0;
         Usage {
             system: self.system_tokens + if has_system { MESSAGE } else { 0 },
@@ -100,7 +107,7 @@ impl<'a> Draft<'a> {
 
     /// The skills that are not left out.
     fn shown(&self) -> impl Iterator<Item = &Slot> {
-        self.skills.iter().filter(|it| it.placed.left_out.is_none())
+        self.skills.iter().filter(|it| it.left_out.is_none())
     }
 
     pub(super) fn is_over(&self, percent: u128) -> bool {
@@ -121,7 +128,7 @@ impl<'a> Draft<'a> {
 
     pub(super) fn finish(self) -> Fitted {
         let tokens = self.usage();
-        let blocks = self.shown().map(|it| it.offer.block(&it.offer.contents[it.at].1));
+        let blocks = self.shown().map(|it| it.blocks[0].text.clone());
         let parts: Vec<String> = self.system.iter().cloned().chain(blocks).collect();
         let mut messages = Vec::new();
         if !parts.is_empty() {
@@ -129,7 +136,7 @@ impl<'a> Draft<'a> {
         }
         let kept = self.history.into_iter().filter(|it| it.is_kept);
         messages.extend(kept.map(|it| it.message));
-        let skills = self.skills.into_iter().map(|it| it.placed).collect();
+        let skills = self.skills.into_iter().map(Slot::placed).collect();
         Fitted { messages, tokens, skills, steps: self.steps }
     }
 }
@@ -185,14 +192,13 @@ impl<'a> Draft<'a> {
     fn degrade(&mut self) -> String {
         let mut lowered = Vec::new();
         let mut excess = self.excess();
-        for slot in self.skills.iter_mut().rev().filter(|it| it.placed.left_out.is_none()) {
-            let before = slot.placed.level;
-            while excess > 0 && slot.at + 1 < slot.offer.contents.len() {
-                let tokens = slot.placed.tokens;
-                slot.show(slot.at + 1, self.window);
-                excess = excess.saturating_sub(tokens.saturating_sub(slot.placed.tokens));
+        for slot in self.skills.iter_mut().rev().filter(|it| it.left_out.is_none()) {
+            let before = slot.blocks[0].level;
+            while excess > 0 && slot.blocks.len() > 1 {
+                let saved = slot.blocks.remove(0).tokens - slot.blocks[0].tokens;
+                excess = excess.saturating_sub(saved);
             }
-            let after = slot.placed.level;
+            let after = slot.blocks[0].level;
             if after < before {
                 let (before, after) = (before.as_str(), after.as_str());
                 lowered.push(format!("`{}` from {before} to {after}", slot.offer.name));
@@ -233,8 +239,8 @@ impl<'a> Draft<'a> {
     fn leave_out(&mut self, step: Remedy, mut is_meant: impl FnMut(&Slot) -> bool) -> String {
         let mut names = Vec::new();
         for slot in &mut self.skills {
-            if slot.placed.left_out.is_none() && is_meant(slot) {
-                slot.placed.left_out = Some(step);
+            if slot.left_out.is_none() && is_meant(slot) {
+                slot.left_out = Some(step);
                 names.push(format!("`{}`", slot.offer.name));
             }
         }
@@ -292,24 +298,28 @@ impl<'a> Draft<'a> {
 }
 
 impl Slot {
-    fn new(offer: Offer, window: &Window) -> Self {
-        let mut offer = offer;
-        if offer.contents.is_empty() {
-            offer.contents.push((Level::Metadata, String::new()));
+    fn new(mut offer: Offer, window: &Window) -> Self {
+        offer.contents.push((Level::Metadata, String::new()));
+        let mut blocks: Vec<Block> = Vec::new();
+        for (level, content) in &offer.contents {
+            let text = offer.block(content);
+            let tokens = JOINT + window.vocabulary.count(&text);
+            if blocks.last().is_none_or(|it| tokens < it.tokens) {
+                blocks.push(Block { level: *level, text, tokens });
+            }
         }
-        let level = offer.contents[0].0;
-        let (name, priority) = (offer.name.clone(), offer.priority);
-        let placed = Placed { name, priority, wanted: level, level, tokens: 0, left_out: None };
-        let mut slot = Self { offer, placed, at: 0 };
-        slot.show(0, window);
-        slot
+        Self { offer, blocks, left_out: None }
     }
 
-    fn show(&mut self, at: usize, window: &Window) {
-        let (level, content) = &self.offer.contents[at];
-        self.placed.level = *level;
-        self.placed.tokens = JOINT + window.vocabulary.count(&self.offer.block(content));
-        self.at = at;
+    fn placed(self) -> Placed {
+        Placed {
+            name: self.offer.name,
+            priority: self.offer.priority,
+            wanted: self.offer.contents[0].0,
+            level: self.blocks[0].level,
+            tokens: self.blocks[0].tokens,
+            left_out: self.left_out,
+        }
     }
 }
 

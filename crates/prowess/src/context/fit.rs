@@ -38,7 +38,8 @@ pub struct Offer {
     pub description: String,
     /// How much it matters.
     pub priority: Priority,
-    /// What it says, at the level that is wanted and at those below, the most first.
+    /// What it says, at the level that is wanted and at those below, the most first; its name and
+    /// description alone need not stand here.
     pub contents: Vec<(Level, String)>,
 }
 
@@ -165,7 +166,6 @@ impl Offer {
             let brief = text.strip_prefix(&title).unwrap_or(&text).trim().to_owned();
             contents.push((Level::Brief, brief));
         }
-        contents.push((Level::Metadata, String::new()));
         Ok(Self { name, description, priority: chosen.priority, contents })
     }
 
