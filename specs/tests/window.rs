@@ -308,7 +308,8 @@ mod old_messages_are_summarised_first {
 
     #[test]
     fn a_summary_of_a_summary_is_one_summary() {
-        let first = prompt(turns(40), Vec::new());
+        let mut first = prompt(turns(40), Vec::new());
+        first.history[0] = Message::new(Role::User, "Start with the garden.");
         let window = window(&first, 110);
         let mut history = first.history;
         let mut gone = 0;
@@ -323,7 +324,7 @@ mod old_messages_are_summarised_first {
             let header = format!("[Summary of {gone} earlier messages]\n");
             assert!(summary.content.starts_with(&header), "{header} {summary:?}");
             assert_eq!(summary.content.matches("[Summary").count(), 1, "{summary:?}");
-            assert!(summary.content.contains("- user: "), "{summary:?}");
+            assert!(summary.content.contains("\n- user: Start with the garden."), "{summary:?}");
             assert_eq!(rest.iter().filter(|it| is_summary(it)).count(), 0);
             longest = longest.max(window.count(summary));
             history = said(&fitted).to_vec();

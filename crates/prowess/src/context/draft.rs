@@ -114,9 +114,9 @@ impl<'a> Draft<'a> {
         self.usage().total() as u128 * 100 > self.window.tokens as u128 * percent
     }
 
-    /// How many tokens there are too many.
+    /// How many tokens there are over 95 %: what has to be cut anyway leaves room for the answer.
     fn excess(&self) -> usize {
-        self.usage().total().saturating_sub(self.window.tokens)
+        self.usage().total().saturating_sub(self.window.tokens - self.window.tokens / 20)
     }
 
     pub(super) fn record(&mut self, step: Remedy, take: Step<'a>) {
