@@ -1,7 +1,7 @@
 //! How full a window is and what is in it, for people.
 
 use anstyle::{AnsiColor, Color, Style};
-use prowess::{Fitted, Placed, Remedy, Window};
+use prowess::{Fitted, Placed, Remedy, Vocabulary, Window};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::{
@@ -32,9 +32,10 @@ pub(crate) fn lines(fitted: &Fitted, window: &Window, width: usize, colored: boo
         part("tools", used.tools, 't', Some(AnsiColor::Magenta)),
         part("free", tokens.saturating_sub(used.total()), '.', None),
     ];
+    let estimated = if window.vocabulary == Vocabulary::Estimate { " by estimate" } else { "" };
     let title = format!("{} of {} tokens", thousands(used.total()), thousands(tokens));
     let mut lines = vec![
-        format!("{} {}", painted(&title, NAME, colored), percent(used.total(), tokens)),
+        format!("{}{estimated}, {}", painted(&title, NAME, colored), percent(used.total(), tokens)),
         bar(&parts, width, colored),
     ];
     lines.extend(parts.iter().map(|it| legend(it, tokens, colored)));
@@ -97,15 +98,15 @@ fn skills(skills: &[Placed], width: usize, colored: bool) -> Vec<String> {
     let line = |(skill, name): (&Placed, &String)| {
         let name = safe::cut(name, room);
         let pad = " ".repeat(room - name.width());
+        let level = skill.level.as_str();
         let fate = match skill.left_out {
-            Some(Remedy::Squeeze) => "squeezed out".to_owned(),
+            Some(Remedy::Squeeze) => "squeezed".to_owned(),
             Some(_) => "evicted".to_owned(),
-            None if skill.level < skill.wanted => {
-                format!("{} instead of {}", skill.level.as_str(), skill.wanted.as_str())
+            None if skill.level < skill.wanted && width - room > 42 => {
+                format!("{level} instead of {}", skill.wanted.as_str())
             }
-            None => skill.level.as_str().to_owned(),
+            None => level.to_owned(),
         };
-        let fate = safe::cut(&fate, width - room - 19);
         let fate = if skill.left_out.is_some() { painted(&fate, DIM, colored) } else { fate };
         let (tokens, priority) = (thousands(skill.tokens), skill.priority.as_str());
         format!("  {name}{pad} {tokens:>6} {priority:<8} {fate}")
