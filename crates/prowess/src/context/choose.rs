@@ -5,7 +5,7 @@ use crate::{
     disclose::Level,
     library::Library,
     matching::{Matching, Strategy, Unknown, activate},
-    skill::Skill,
+    skill::{Skill, Status},
     use_skill::UseSkill,
 };
 
@@ -90,7 +90,8 @@ pub fn choose<'lib>(library: &'lib Library, history: &[Message], how: &Matching)
     }
     for (at, message) in history.iter().enumerate().rev() {
         let priority = if at >= since { Priority::Active } else { Priority::Inactive };
-        for skill in named(message).iter().filter_map(|it| library.get(it)) {
+        let skills = named(message).into_iter().filter_map(|it| library.get(&it));
+        for skill in skills.filter(|it| it.manifest.status == Status::Active) {
             choice.add(skill, priority, Level::Full);
         }
     }
