@@ -121,10 +121,10 @@ fn skills(skills: &[Placed], width: usize, colored: bool) -> Vec<String> {
 /// line of its own where there is no room.
 fn steps(fitted: &Fitted, width: usize, colored: bool) -> Vec<String> {
     let mut lines = Vec::new();
-    for taken in &fitted.steps {
-        let numbers = format!("{} → {}", thousands(taken.before), thousands(taken.after));
-        let line = format!("  {:<8} {numbers:<20}", taken.step.as_str());
-        let what = safe::line(&taken.what);
+    for change in &fitted.steps {
+        let numbers = format!("{} → {}", thousands(change.before), thousands(change.after));
+        let line = format!("  {:<8} {numbers:<20}", change.step.as_str());
+        let what = safe::line(&change.what);
         let narrow = line.width() + what.width() > width && width < 80;
         let room = if narrow { width - 4 } else { width.saturating_sub(line.width() + 1) };
         let what = painted(&safe::cut(&what, room), DIM, colored);

@@ -16,7 +16,7 @@ mod fit;
 
 pub use choose::{Choice, Chosen, Priority, choose, request};
 pub use extract::Extract;
-pub use fit::{FitError, Fitted, Offer, Placed, Prompt, Remedy, Taken, Usage, fit};
+pub use fit::{Change, FitError, Fitted, Offer, Placed, Prompt, Remedy, Usage, fit};
 pub use message::{Call, Message, Role};
 pub use read::{HistoryError, history};
 pub use summarise::Summarise;

@@ -37,8 +37,8 @@ mod context;
 pub use crate::{
     bundled::bundled,
     context::{
-        Call, Choice, Chosen, Extract, FitError, Fitted, HistoryError, Message, Offer, Placed,
-        Priority, Prompt, Remedy, Role, Summarise, Taken, Usage, Window, choose, fit, history,
+        Call, Change, Choice, Chosen, Extract, FitError, Fitted, HistoryError, Message, Offer,
+        Placed, Priority, Prompt, Remedy, Role, Summarise, Usage, Window, choose, fit, history,
         request,
     },
     definition::{Definition, DefinitionError, Step, definition, parameters},

@@ -234,7 +234,7 @@ fn fitted_json(fitted: &Fitted, window: &Window, query: Option<&str>, tools: &[J
             "left_out_by": it.left_out.map(|it| it.as_str()),
         })
     };
-    let step = |it: &prowess::Taken| {
+    let step = |it: &prowess::Change| {
         json!({
             "step": it.step.as_str(),
             "before": it.before,

@@ -3,7 +3,7 @@
 use super::{
     MESSAGE, Window,
     choose::{Priority, is_request},
-    fit::{Fitted, Offer, Placed, Prompt, Remedy, Taken, Usage},
+    fit::{Change, Fitted, Offer, Placed, Prompt, Remedy, Usage},
     mend::mend,
     message::{Message, Role},
     shorten::shorten,
@@ -29,7 +29,7 @@ pub(super) struct Draft<'a> {
     tool_tokens: usize,
     skills: Vec<Slot>,
     history: Vec<Entry>,
-    steps: Vec<Taken>,
+    steps: Vec<Change>,
 }
 
 /// A skill, and what of it can be shown.
@@ -123,7 +123,7 @@ impl<'a> Draft<'a> {
         let before = self.usage().total();
         let what = take(self);
         let after = self.usage().total();
-        self.steps.push(Taken { step, before, after, what });
+        self.steps.push(Change { step, before, after, what });
     }
 
     pub(super) fn finish(self) -> Fitted {
@@ -169,7 +169,7 @@ impl<'a> Draft<'a> {
         if !changed.is_empty() {
             let what = "a call without its result, or a result without its call, became text";
             let after = self.usage().total();
-            self.steps.push(Taken { step: Remedy::Mend, before, after, what: what.to_owned() });
+            self.steps.push(Change { step: Remedy::Mend, before, after, what: what.to_owned() });
         }
     }
 

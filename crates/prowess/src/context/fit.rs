@@ -53,7 +53,7 @@ pub struct Fitted {
     /// Every skill that was offered, in the order in which they are shown.
     pub skills: Vec<Placed>,
     /// What was done to make it fit, in order.
-    pub steps: Vec<Taken>,
+    pub steps: Vec<Change>,
 }
 
 /// How many tokens each part of a prompt takes.
@@ -88,7 +88,7 @@ pub struct Placed {
 
 /// Something that was done to make a prompt fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Taken {
+pub struct Change {
     /// What it is called.
     pub step: Remedy,
     /// How many tokens there were before it.
