@@ -437,6 +437,7 @@ mod skills_make_room_by_their_priority {
         assert!(!system(&document).contains("## Skill: wash-car"));
         let matched = prompted(&world, &["tune a piano"]);
         assert!(system(&matched).contains("## Skill: tune-piano\nTunes a piano"));
+        assert!(!system(&matched).contains("# tune-piano\n"), "{}", system(&matched));
     }
 
     #[test]

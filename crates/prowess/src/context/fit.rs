@@ -160,10 +160,10 @@ impl Offer {
             contents.push((Level::Full, chosen.skill.instructions()?));
         }
         if chosen.level >= Level::Brief {
-            let text = disclose(chosen.skill, Level::Brief)?.text;
             // Name and description stand above the content already.
-            let title = format!("# {name}\n\n{description}\n");
-            let brief = text.strip_prefix(&title).unwrap_or(&text).trim().to_owned();
+            let above = disclose(chosen.skill, Level::Metadata)?.text;
+            let text = disclose(chosen.skill, Level::Brief)?.text;
+            let brief = text.strip_prefix(&above).unwrap_or(&text).trim().to_owned();
             contents.push((Level::Brief, brief));
         }
         Ok(Self { name, description, priority: chosen.priority, contents })
