@@ -19,17 +19,18 @@ pub(super) fn shortened(text: &str, budget: usize, vocabulary: Vocabulary) -> Co
     }
     let note = |cut: usize| format!("\n[… {cut} tokens cut …]\n");
     let room = budget.saturating_sub(vocabulary.count(&note(tokens)));
-    let mut bytes = usize::try_from(text.len() as u128 * room as u128 / tokens as u128)
-        .expect("a part of a length is a length");
+    let mut bytes = part(text.len(), room, tokens);
     while bytes > 0 {
         let head = &text[..text.floor_char_boundary(bytes - bytes / 3)];
         let tail = &text[text.ceil_char_boundary(text.len() - bytes / 3)..];
         let stays = vocabulary.count(head) + vocabulary.count(tail);
         let out = format!("{head}{}{tail}", note(tokens.saturating_sub(stays)));
-        if vocabulary.count(&out) <= budget {
+        let count = vocabulary.count(&out);
+        if count <= budget {
             return Cow::Owned(out);
         }
-        bytes = bytes * 4 / 5;
+        // What stays is denser than the rest. A little less than its share is soon little enough.
+        bytes = part(bytes, budget, count) * 31 / 32;
     }
     let note = note(tokens);
     Cow::Owned(if vocabulary.count(note.trim()) <= budget {
@@ -37,6 +38,11 @@ pub(super) fn shortened(text: &str, budget: usize, vocabulary: Vocabulary) -> Co
     } else {
         String::new()
     })
+}
+
+/// As much of a length as `part` is of `whole`.
+fn part(length: usize, part: usize, whole: usize) -> usize {
+    usize::try_from(length as u128 * part as u128 / whole as u128).unwrap_or(length)
 }
 
 /// Shortens a message to about `budget` tokens. Arguments stay JSON; images and files stay as words.
