@@ -28,8 +28,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     history: Option<String>,
     /// What the model is told first: a text, or `@FILE`
-    #[arg(long, value_name = "TEXT")]
-    system: Option<String>,
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    system: String,
     /// How many of the last messages stay whole when older ones are summarised
     #[arg(long, value_name = "N", default_value_t = Window::default().keep_recent)]
     keep: usize,
@@ -70,10 +70,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         },
     };
     history.extend(args.query.as_ref().map(|it| Message::new(Role::User, it)));
-    let system = match args.system.as_deref().map(|it| (it, it.strip_prefix('@'))) {
-        None => String::new(),
-        Some((_, Some(file))) => read(file)?,
-        Some((text, None)) => text.to_owned(),
+    let system = match args.system.strip_prefix('@') {
+        Some(file) => read(file)?,
+        None => args.system.clone(),
     };
     let library = context::library(global, printer)?;
     let window =

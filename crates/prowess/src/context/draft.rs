@@ -6,7 +6,7 @@ use super::{
     fit::{Change, Fitted, Offer, Placed, Prompt, Remedy, Usage},
     mend::mend,
     message::{Message, Role},
-    shorten::shorten,
+    shorten::{part, shorten},
     summarise::{Summarise, summary},
 };
 use crate::disclose::Level;
@@ -51,13 +51,13 @@ struct Block {
 struct Entry {
     message: Message,
     tokens: usize,
-    kind: Kind,
+    standing: Standing,
     is_kept: bool,
 }
 
 /// What may be done with a message.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum Standing {
     /// It stays as it is.
     System,
     /// It stays, and is shortened when nothing else helps.
@@ -78,7 +78,7 @@ impl<'a> Draft<'a> {
         let mut history: Vec<Entry> =
             prompt.history.into_iter().map(|it| Entry::new(it, window)).collect();
         if let Some(request) = history.iter_mut().rfind(|it| is_request(&it.message)) {
-            request.kind = Kind::Request;
+            request.standing = Standing::Request;
         }
         let mut draft = Self {
             window,
@@ -216,7 +216,8 @@ impl<'a> Draft<'a> {
         let mut cut = vec![false; self.history.len()];
         for (is_request, least) in [(false, SHORT), (false, SHORTEST), (true, SHORTEST)] {
             for (at, entry) in self.history.iter_mut().enumerate().filter(|it| it.1.is_kept) {
-                let may = entry.kind != Kind::System && (entry.kind == Kind::Request) == is_request;
+                let may = entry.standing != Standing::System
+                    && (entry.standing == Standing::Request) == is_request;
                 if excess == 0 || !may || entry.tokens <= least + MESSAGE {
                     continue;
                 }
@@ -228,8 +229,7 @@ impl<'a> Draft<'a> {
                 cut[at] = true;
             }
         }
-        let count = cut.iter().filter(|it| **it).count();
-        format!("cut {}", counted(count, "message"))
+        format!("cut {}", messages(cut.iter().filter(|it| **it).count()))
     }
 
     fn evict_all(&mut self) -> String {
@@ -254,7 +254,7 @@ impl<'a> Draft<'a> {
     /// what lies after it, each in its place. Earlier summaries of the same prompt are made anew, so
     /// that none is a summary of a summary.
     fn summarise_before(&mut self, keep: usize, budget: usize) -> String {
-        self.history.retain(|it| it.kind != Kind::Summary);
+        self.history.retain(|it| it.standing != Standing::Summary);
         for entry in &mut self.history {
             entry.is_kept = true;
         }
@@ -263,7 +263,7 @@ impl<'a> Draft<'a> {
         while self.history.get(start).is_some_and(|it| it.message.role == Role::Tool) {
             start -= 1;
         }
-        let request = self.history.iter().position(|it| it.kind == Kind::Request);
+        let request = self.history.iter().position(|it| it.standing == Standing::Request);
         let middle = request.unwrap_or(0).min(start);
         let old: usize =
             self.history[..start].iter().filter(|it| it.is_turn()).map(|it| it.tokens).sum();
@@ -278,9 +278,9 @@ impl<'a> Draft<'a> {
             if messages.is_empty() {
                 continue;
             }
-            let share = (budget as u128 * tokens as u128 / old.max(1) as u128) as usize;
-            let made = summary(&messages, share.min(tokens / 2), self.window, self.summarise);
-            let made = Entry { kind: Kind::Summary, ..Entry::new(made, self.window) };
+            let share = part(budget, tokens, old).min(tokens / 2);
+            let made = summary(&messages, share, self.window, self.summarise);
+            let made = Entry { standing: Standing::Summary, ..Entry::new(made, self.window) };
             // A few short words are not made shorter by a summary.
             if made.tokens < tokens {
                 count += turns.len();
@@ -292,7 +292,7 @@ impl<'a> Draft<'a> {
         }
         match count {
             0 => "nothing to summarise".to_owned(),
-            _ => format!("summarised {}", counted(count, "message")),
+            _ => format!("summarised {}", messages(count)),
         }
     }
 }
@@ -325,16 +325,16 @@ impl Slot {
 
 impl Entry {
     fn new(message: Message, window: &Window) -> Self {
-        let kind = if message.role == Role::System { Kind::System } else { Kind::Turn };
-        Self { tokens: window.count(&message), message, kind, is_kept: true }
+        let standing = if message.role == Role::System { Standing::System } else { Standing::Turn };
+        Self { tokens: window.count(&message), message, standing, is_kept: true }
     }
 
     fn is_turn(&self) -> bool {
-        self.kind == Kind::Turn
+        self.standing == Standing::Turn
     }
 }
 
 /// `1 message`, `2 messages`.
-fn counted(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+fn messages(count: usize) -> String {
+    format!("{count} message{}", if count == 1 { "" } else { "s" })
 }

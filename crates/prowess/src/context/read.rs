@@ -19,7 +19,7 @@ pub enum HistoryError {
         source: serde_json::Error,
     },
     /// One of its entries is no message.
-    #[error("message {number} of the history is none")]
+    #[error("message {number} of the history cannot be read")]
     NotAMessage {
         /// Which, from 1.
         number: usize,

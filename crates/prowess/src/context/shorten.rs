@@ -32,16 +32,12 @@ pub(super) fn shortened(text: &str, budget: usize, vocabulary: Vocabulary) -> Co
         // What stays is denser than the rest. A little less than its share is soon little enough.
         bytes = part(bytes, budget, count) * 31 / 32;
     }
-    let note = note(tokens);
-    Cow::Owned(if vocabulary.count(note.trim()) <= budget {
-        note.trim().to_owned()
-    } else {
-        String::new()
-    })
+    let note = note(tokens).trim().to_owned();
+    Cow::Owned(if vocabulary.count(&note) <= budget { note } else { String::new() })
 }
 
-/// As much of a length as `part` is of `whole`.
-fn part(length: usize, part: usize, whole: usize) -> usize {
+/// As much of a length as `part` is of `whole`, which is not 0.
+pub(super) fn part(length: usize, part: usize, whole: usize) -> usize {
     usize::try_from(length as u128 * part as u128 / whole as u128).unwrap_or(length)
 }
 
