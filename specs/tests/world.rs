@@ -159,6 +159,13 @@ impl World {
         self.finish(Command::new(program()).args(arguments)).unwrap()
     }
 
+    /// Runs the program with this text on its stdin.
+    pub(crate) fn run_reading(&self, text: &str, arguments: &[&str]) -> Ran {
+        self.write("stdin", text);
+        let script = "exec \"$0\" \"$@\" < stdin";
+        self.finish(Command::new("sh").args(["-c", script, program()]).args(arguments)).unwrap()
+    }
+
     /// Runs the program with little memory to take: `kib` of address space.
     pub(crate) fn run_within(&self, kib: u64, arguments: &[&str]) -> Ran {
         let script = format!("ulimit -v {kib} && exec \"$0\" \"$@\"");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use prowess::Profile;
 
-use crate::commands::{catalog, check, list, new, read, show};
+use crate::commands::{catalog, check, list, new, prompt, read, show};
 
 /// Skills for agents: find them, check them, read them
 #[derive(Debug, Parser)]
@@ -23,6 +23,7 @@ pub(crate) enum Command {
     Check(check::Args),
     Show(show::Args),
     Read(read::Args),
+    Prompt(prompt::Args),
     Catalog(catalog::Args),
     New(new::Args),
 }

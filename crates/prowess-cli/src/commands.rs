@@ -4,6 +4,7 @@ pub(crate) mod list;
 pub(crate) mod check;
 pub(crate) mod show;
 pub(crate) mod read;
+pub(crate) mod prompt;
 pub(crate) mod catalog;
 pub(crate) mod new;
 
@@ -27,6 +28,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result<Status
         Command::Check(args) => check::run(args, global, printer),
         Command::Show(args) => show::run(args, global, printer),
         Command::Read(args) => read::run(args, global, printer),
+        Command::Prompt(args) => prompt::run(args, global, printer),
         Command::Catalog(args) => catalog::run(args, global, printer),
         Command::New(args) => new::run(args, global, printer),
     }

@@ -5,6 +5,7 @@ mod context;
 mod printer;
 mod safe;
 mod snippet;
+mod report;
 mod commands;
 
 use std::{io, process::ExitCode};

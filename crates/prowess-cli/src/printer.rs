@@ -20,13 +20,13 @@ use crate::{
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const NOTE: Style = AnsiColor::Cyan.on_default().bold();
-const NAME: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
+pub(crate) const NAME: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
 
 pub(crate) struct Printer {
     out: BufWriter<io::Stdout>,
     err: io::Stderr,
-    err_colored: bool,
+    pub(crate) err_colored: bool,
     quiet: bool,
     pub(crate) verbose: bool,
     pub(crate) json: bool,
@@ -102,6 +102,13 @@ impl Printer {
         }
     }
 
+    /// Prints a line beside the data, on stderr. What comes from a skill must be made safe first.
+    pub(crate) fn aside(&mut self, line: &str) {
+        if !self.quiet {
+            let _ = self.err.write_all(format!("{line}\n").as_bytes());
+        }
+    }
+
     /// Says that what was typed is at fault.
     pub(crate) fn fault(&mut self, text: &str) {
         self.say(ERROR, "error", text);
@@ -151,6 +158,7 @@ impl Printer {
     }
 }
 
-fn painted(text: &str, style: Style, colored: bool) -> String {
+/// A text in a style, where there are colours.
+pub(crate) fn painted(text: &str, style: Style, colored: bool) -> String {
     if colored { format!("{style}{text}{style:#}") } else { text.to_owned() }
 }

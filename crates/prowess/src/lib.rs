@@ -37,12 +37,18 @@ mod describe;
 mod catalog;
 mod use_skill;
 mod taken;
+mod context;
 
 #[doc(hidden)]
 pub use crate::matching::fitting;
 pub use crate::{
     bundled::bundled,
     catalog::{Catalog, Cataloging, Format, block, catalog},
+    context::{
+        Call, Change, Choice, Chosen, Extract, FitError, Fitted, HistoryError, Message, Offer,
+        Placed, Priority, Prompt, Remedy, Role, Summarise, Usage, Window, choose, fit, history,
+        request,
+    },
     definition::{Definition, DefinitionError, Step, definition, parameters},
     describe::Describer,
     disclose::{Disclosure, Level, Thresholds, ThresholdsError, disclose},

@@ -14,7 +14,6 @@ pub(crate) struct Text<'s> {
 /// The parts of a skill, in the order in which a [`Document`] holds them.
 pub(crate) const NAME: usize = 0;
 pub(crate) const DESCRIPTION: usize = 1;
-pub(crate) const TAGS: usize = 2;
 pub(crate) const BODY: usize = 3;
 pub(crate) const PARTS: usize = 4;
 

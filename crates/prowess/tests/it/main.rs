@@ -6,6 +6,7 @@ mod files;
 mod rules;
 mod roundtrip;
 mod bounds;
+mod window;
 
 use prowess::{Finding, Severity};
 

@@ -1,0 +1,235 @@
+use std::{fs, io, io::Read as _, path::Path};
+
+use anyhow::{Context as _, Result};
+use clap::ValueEnum;
+use prowess::{
+    Cataloging, Choice, Extract, Fitted, Library, Matching, Message, Offer, Prompt, Role, Strategy,
+    UseSkill, Vocabulary, Window, catalog, choose, fit, history, request,
+};
+use serde_json::{Value as Json, json};
+
+use crate::{Status, arguments::Global, context, printer::Printer, report, safe};
+
+/// The part of the window that the list of skills may take.
+const CATALOG: usize = 10;
+
+/// Show what a model would be told, and how it fits into its window
+///
+/// On a terminal it shows how full the window is, which skills are in it, and what was done to make
+/// it fit; `-v` adds the text. In a pipe the text goes to stdout and the rest to stderr.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What is asked for; without it, the last message of the user in the history
+    query: Option<String>,
+    /// How many tokens the model can be told
+    #[arg(long, value_name = "TOKENS", default_value_t = Window::default().tokens)]
+    window: usize,
+    /// What was said so far: a JSON array of `{"role","content"}`, or one a line; `-` reads stdin
+    #[arg(long, value_name = "FILE")]
+    history: Option<String>,
+    /// What the model is told first: a text, or `@FILE`
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    system: String,
+    /// Count tokens as this model does; by estimate for one whose vocabulary is not public
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// How many of the last messages stay whole when older ones are summarised
+    #[arg(long, value_name = "N", default_value_t = Window::default().keep_recent)]
+    keep: usize,
+    /// By what skills are chosen
+    #[arg(long, value_enum, value_name = "STRATEGY", default_value_t = StrategyName::Semantic)]
+    strategy: StrategyName,
+    /// How many skills the request activates
+    #[arg(long, value_name = "N", default_value_t = Matching::default().max_active)]
+    top: usize,
+    /// The least confidence of a skill, from 0 to 1
+    #[arg(long, value_name = "C", default_value_t = Matching::default().threshold, value_parser = share, allow_negative_numbers = true)]
+    threshold: f64,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum StrategyName {
+    /// By everything that they say
+    Semantic,
+    /// By name and description in strict tiers
+    Keyword,
+    /// Only those that are mentioned: `@name`
+    Explicit,
+    /// All of them
+    Always,
+    /// None: the model takes up what it needs
+    Model,
+}
+
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    let mut history = match args.history.as_deref().map(read).transpose()? {
+        None => Vec::new(),
+        Some(text) => match history(&text) {
+            Ok(history) => history,
+            Err(error) => {
+                printer.error(&error.into());
+                return Ok(Status::AtFault);
+            }
+        },
+    };
+    history.extend(args.query.as_ref().map(|it| Message::new(Role::User, it)));
+    let system = match args.system.strip_prefix('@') {
+        Some(file) => read(file)?,
+        None => args.system.clone(),
+    };
+    let library = context::library(global, printer)?;
+    let vocabulary = args.model.as_deref().map_or(Vocabulary::Estimate, Vocabulary::for_model);
+    let window = Window { tokens: args.window, keep_recent: args.keep, vocabulary };
+    let budget = Some(args.window / CATALOG);
+    let cataloging = Cataloging { budget, vocabulary, ..Cataloging::default() };
+    let query = request(&history).map(|it| it.content.clone());
+    let choice = choose(&library, &history, &matching(args));
+    let prompt = Prompt {
+        system,
+        catalog: catalog(&library, &cataloging).text,
+        skills: offers(&choice, printer),
+        tools: tools(&library),
+        history,
+    };
+    let tools = prompt.tools.clone();
+    let fitted = match fit(&window, prompt, &Extract { vocabulary: window.vocabulary }) {
+        Ok(fitted) => fitted,
+        Err(error) => {
+            printer.error(&error.into());
+            printer.hint("a larger `--window`, a shorter `--system` or fewer skills would help");
+            return Ok(Status::AtFault);
+        }
+    };
+    if printer.json {
+        printer.document(&fitted_json(&fitted, &window, query.as_deref(), &tools))?;
+        return Ok(Status::Well);
+    }
+    if printer.is_terminal {
+        for line in report::lines(&fitted, &window, printer.width.unwrap_or(80), printer.colored) {
+            printer.line(line)?;
+        }
+        if printer.verbose {
+            printer.line("")?;
+            printer.text(&text(&fitted.messages))?;
+        }
+    } else {
+        printer.text(&text(&fitted.messages))?;
+        printer.flush()?;
+        for line in report::lines(&fitted, &window, 80, printer.err_colored) {
+            printer.aside(&line);
+        }
+    }
+    Ok(Status::Well)
+}
+
+/// A number from 0 to 1.
+fn share(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "it is not a number".to_owned())?;
+    if (0.0..=1.0).contains(&number) { Ok(number) } else { Err("it is not from 0 to 1".to_owned()) }
+}
+
+/// Reads a file, or stdin for `-`.
+fn read(path: &str) -> Result<String> {
+    if path == "-" {
+        let mut text = String::new();
+        io::stdin().read_to_string(&mut text).context("cannot read stdin")?;
+        return Ok(text);
+    }
+    fs::read_to_string(Path::new(path)).with_context(|| format!("cannot read `{path}`"))
+}
+
+fn matching(args: &Args) -> Matching {
+    let strategy = match args.strategy {
+        StrategyName::Semantic => Strategy::Semantic,
+        StrategyName::Keyword => Strategy::Keyword,
+        StrategyName::Explicit => Strategy::Explicit,
+        StrategyName::Always => Strategy::Always,
+        StrategyName::Model => Strategy::Model,
+    };
+    Matching { strategy, max_active: args.top, threshold: args.threshold, ..Matching::default() }
+}
+
+/// The skills that were chosen, read; what cannot be read is said and left out.
+fn offers(choice: &Choice<'_>, printer: &mut Printer) -> Vec<Offer> {
+    for unknown in &choice.unknown {
+        let near = unknown.nearest.as_ref().map(|it| format!("; did you mean `{it}`?"));
+        let near = near.unwrap_or_default();
+        printer.note(&format!("there is no skill `{}`{near}", unknown.name));
+    }
+    let mut offers = Vec::new();
+    for chosen in &choice.skills {
+        match Offer::new(chosen) {
+            Ok(offer) => offers.push(offer),
+            Err(error) => {
+                let name = &chosen.skill.manifest.name;
+                printer.note(&format!("skill `{name}` is left out: {error}"));
+            }
+        }
+    }
+    offers
+}
+
+/// The tools that a model can call; none without a skill to take up.
+fn tools(library: &Library) -> Vec<Json> {
+    let schema = UseSkill::schema();
+    let tool = json!({
+        "name": "use_skill",
+        "description": schema.get("description"),
+        "input_schema": schema,
+    });
+    library.skills().next().map(|_| tool).into_iter().collect()
+}
+
+/// The messages as a person reads them.
+fn text(messages: &[Message]) -> String {
+    let mut text = String::new();
+    for message in messages {
+        text.push_str(&format!("[{}]\n", message.role.as_str()));
+        if !message.content.is_empty() {
+            text.push_str(message.content.trim_end());
+            text.push('\n');
+        }
+        for call in &message.calls {
+            text.push_str(&format!("calls {} {}\n", call.name, safe::line(&call.arguments)));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn fitted_json(fitted: &Fitted, window: &Window, query: Option<&str>, tools: &[Json]) -> Json {
+    let tokens = &fitted.tokens;
+    let skill = |it: &prowess::Placed| {
+        json!({
+            "name": it.name,
+            "priority": it.priority.as_str(),
+            "level": it.level.as_str(),
+            "tokens": it.tokens,
+            "kept": it.left_out.is_none(),
+            "left_out_by": it.left_out.map(|it| it.as_str()),
+        })
+    };
+    let step = |it: &prowess::Change| {
+        json!({
+            "step": it.step.as_str(),
+            "before": it.before,
+            "after": it.after,
+            "what": it.what,
+        })
+    };
+    json!({
+        "query": query,
+        "messages": fitted.messages,
+        "window": window.tokens,
+        "tokens": {
+            "system": tokens.system,
+            "history": tokens.history,
+            "skills": tokens.skills,
+            "tools": tokens.tools,
+            "total": tokens.total(),
+        },
+        "skills": fitted.skills.iter().map(skill).collect::<Vec<_>>(),
+        "steps": fitted.steps.iter().map(step).collect::<Vec<_>>(),
+        "tools": tools,
+    })
+}

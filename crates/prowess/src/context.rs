@@ -1,0 +1,64 @@
+//! Fitting what a model is told into its window.
+//!
+//! A history is read (`read`), the skills for it are chosen (`choose`), and everything is made to
+//! fit (`fit`): over 80 % of the window old messages are summarised, over 90 % inactive skills go,
+//! over 95 % only the last words and the best skill stay.
+
+mod message;
+mod read;
+mod mend;
+mod choose;
+mod summarise;
+mod extract;
+mod shorten;
+mod draft;
+mod fit;
+
+pub use choose::{Choice, Chosen, Priority, choose, request};
+pub use extract::Extract;
+pub use fit::{Change, FitError, Fitted, Offer, Placed, Prompt, Remedy, Usage, fit};
+pub use message::{Call, Message, Role};
+pub use read::{HistoryError, history};
+pub use summarise::Summarise;
+
+use crate::tokens::Vocabulary;
+
+/// What a message costs beside its text: its role, and where it begins and ends.
+const MESSAGE: usize = 4;
+/// What a tool call costs beside its name and arguments.
+const CALL: usize = 4;
+/// What an image or file is taken to cost; no model says it before it has seen it.
+const ATTACHED: usize = 1000;
+
+/// How much a model can be told at once, and what stays when that is too much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// How many tokens it holds, the answer not counted.
+    pub tokens: usize,
+    /// How many of the last messages stay whole when older ones are summarised.
+    pub keep_recent: usize,
+    /// Whose tokens are counted.
+    pub vocabulary: Vocabulary,
+}
+
+impl Window {
+    /// Counts the tokens of a message: its text and calls, 4 for itself and for each call, 1000 for
+    /// an image or file.
+    pub fn count(&self, message: &Message) -> usize {
+        let call = |it: &Call| CALL + self.tokens_of(&it.name) + self.tokens_of(&it.arguments);
+        MESSAGE
+            + self.tokens_of(&message.content)
+            + message.calls.iter().map(call).sum::<usize>()
+            + message.attached() * ATTACHED
+    }
+
+    fn tokens_of(&self, text: &str) -> usize {
+        self.vocabulary.count(text)
+    }
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self { tokens: 128_000, keep_recent: 10, vocabulary: Vocabulary::default() }
+    }
+}

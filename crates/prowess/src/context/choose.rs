@@ -1,0 +1,128 @@
+//! Which skills a conversation needs, and how much each of them matters to it.
+
+use super::message::{Message, Role};
+use crate::{
+    disclose::{Level, Thresholds},
+    library::Library,
+    matching::{Matching, Strategy, Unknown, activate},
+    skill::{Skill, Status},
+    use_skill::UseSkill,
+};
+
+/// How many requests before the last one are recent.
+const RECENT: usize = 3;
+
+/// How much a skill matters to a conversation; the most comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    /// It is mentioned or was taken up in this or a recent request, or a recent one matched it.
+    Active,
+    /// The request matches it.
+    Relevant,
+    /// Neither; it was mentioned or taken up long ago.
+    Inactive,
+}
+
+/// The skills for a conversation.
+#[derive(Debug, Clone, Default)]
+pub struct Choice<'lib> {
+    /// The most important first.
+    pub skills: Vec<Chosen<'lib>>,
+    /// What the request mentions and is not there.
+    pub unknown: Vec<Unknown>,
+}
+
+/// A skill for a conversation.
+#[derive(Debug, Clone)]
+pub struct Chosen<'lib> {
+    /// The skill.
+    pub skill: &'lib Skill,
+    /// How much it matters.
+    pub priority: Priority,
+    /// How much of it is shown: everything when it was asked for by name, else by confidence.
+    pub level: Level,
+}
+
+impl Priority {
+    /// The word for it, as in `--json`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Relevant => "relevant",
+            Self::Inactive => "inactive",
+        }
+    }
+}
+
+/// The request of a conversation: the last message of the user. A summary is none.
+pub fn request(history: &[Message]) -> Option<&Message> {
+    history.iter().rfind(|it| is_request(it))
+}
+
+/// Says whether somebody asks for something with a message.
+pub(super) fn is_request(message: &Message) -> bool {
+    message.role == Role::User && !super::summarise::is_summary(message)
+}
+
+/// Chooses the skills for a conversation: those that its request activates, those that it and
+/// earlier ones mention, those that the model took up, and the best match of each recent request.
+pub fn choose<'lib>(library: &'lib Library, history: &[Message], how: &Matching) -> Choice<'lib> {
+    let mut choice = Choice::default();
+    let mut requests = (0..history.len()).rev().filter(|at| is_request(&history[*at]));
+    let Some(last) = requests.next() else { return choice };
+    let recent: Vec<usize> = requests.take(RECENT).collect();
+    let since = recent.last().copied().unwrap_or(last);
+
+    let activation = activate(library, &history[last].content, how);
+    for found in activation.active {
+        // A strategy that takes all takes also what the request has nothing to do with.
+        let matched = how.strategy != Strategy::Always || found.confidence >= how.threshold;
+        let priority = if matched { Priority::Relevant } else { Priority::Inactive };
+        choice.add(found.skill, priority, Thresholds::default().level(found.confidence));
+    }
+    choice.unknown = activation.unknown;
+    for at in recent {
+        let found = activate(library, &history[at].content, how).active.into_iter().next();
+        if let Some(found) = found.filter(|it| it.confidence >= how.threshold) {
+            let level = Thresholds::default().level(found.confidence);
+            choice.add(found.skill, Priority::Active, level);
+        }
+    }
+    for (at, message) in history.iter().enumerate().rev() {
+        let priority = if at >= since { Priority::Active } else { Priority::Inactive };
+        let skills = named(message).into_iter().filter_map(|it| library.get(&it));
+        for skill in skills.filter(|it| it.manifest.status == Status::Active) {
+            choice.add(skill, priority, Level::Full);
+        }
+    }
+    choice.skills.sort_by_key(|it| it.priority);
+    choice
+}
+
+impl<'lib> Choice<'lib> {
+    /// Adds a skill, or raises the one that is there.
+    fn add(&mut self, skill: &'lib Skill, priority: Priority, level: Level) {
+        match self.skills.iter_mut().find(|it| it.skill.origin.path == skill.origin.path) {
+            Some(known) => {
+                known.priority = known.priority.min(priority);
+                known.level = known.level.max(level);
+            }
+            None => self.skills.push(Chosen { skill, priority, level }),
+        }
+    }
+}
+
+/// The names that a person mentions (`@name`, `$name`, `/name`) or the model takes up.
+fn named(message: &Message) -> Vec<String> {
+    let taken = message.calls.iter().filter(|it| it.name == "use_skill");
+    let taken = taken.filter_map(|it| serde_json::from_str::<UseSkill>(&it.arguments).ok());
+    let mut names: Vec<String> = taken.map(|it| it.name).collect();
+    if is_request(message) {
+        let is_edge = |c: char| !c.is_alphanumeric();
+        let words =
+            message.content.split_whitespace().map(|it| it.trim_start_matches(['(', '"', '\'']));
+        let mentioned = words.filter_map(|it| it.strip_prefix(['@', '$', '/']));
+        names.extend(mentioned.map(|it| it.trim_end_matches(is_edge).to_owned()));
+    }
+    names
+}

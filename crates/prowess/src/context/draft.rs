@@ -1,0 +1,340 @@
+//! A prompt on its way to fit, and the steps that it goes.
+
+use super::{
+    MESSAGE, Window,
+    choose::{Priority, is_request},
+    fit::{Change, Fitted, Offer, Placed, Prompt, Remedy, Usage},
+    mend::mend,
+    message::{Message, Role},
+    shorten::{part, shorten},
+    summarise::{Summarise, summary},
+};
+use crate::disclose::Level;
+
+/// How many messages stay whole when everything is squeezed.
+const SQUEEZED: usize = 5;
+/// What is left of a message that is shortened: first this many tokens, then only so many.
+const SHORT: usize = 256;
+const SHORTEST: usize = 24;
+/// The blank line before each part of the system prompt.
+const JOINT: usize = 1;
+
+/// A prompt on its way to fit. Every text is counted when it is made and not again.
+pub(super) struct Draft<'a> {
+    window: &'a Window,
+    summarise: &'a dyn Summarise,
+    /// The parts of the system prompt before the skills.
+    system: Vec<String>,
+    system_tokens: usize,
+    tool_tokens: usize,
+    skills: Vec<Slot>,
+    history: Vec<Entry>,
+    steps: Vec<Change>,
+}
+
+/// A skill, and what of it can be shown.
+struct Slot {
+    offer: Offer,
+    /// What is shown, then what can be shown instead, each shorter than the one before.
+    blocks: Vec<Block>,
+    left_out: Option<Remedy>,
+}
+
+/// A skill as it stands in the system prompt.
+struct Block {
+    level: Level,
+    text: String,
+    tokens: usize,
+}
+
+/// A message, and whether it is told.
+struct Entry {
+    message: Message,
+    tokens: usize,
+    standing: Standing,
+    is_kept: bool,
+}
+
+/// What may be done with a message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// It stays as it is.
+    System,
+    /// It stays, and is shortened when nothing else helps.
+    Request,
+    /// It may be summarised.
+    Turn,
+    /// It stands for others, and was made here.
+    Summary,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(window: &'a Window, prompt: Prompt, summarise: &'a dyn Summarise) -> Self {
+        let count = |text: &str| window.vocabulary.count(text);
+        let system: Vec<String> =
+            [prompt.system, prompt.catalog].into_iter().filter(|it| !it.is_empty()).collect();
+        let mut offers = prompt.skills;
+        offers.sort_by_key(|it| it.priority);
+        let mut history: Vec<Entry> =
+            prompt.history.into_iter().map(|it| Entry::new(it, window)).collect();
+        if let Some(request) = history.iter_mut().rfind(|it| is_request(&it.message)) {
+            request.standing = Standing::Request;
+        }
+        let mut draft = Self {
+            window,
+            summarise,
+            system_tokens: system.iter().map(|it| JOINT + count(it)).sum(),
+            system,
+            tool_tokens: prompt.tools.iter().map(|it| count(&it.to_string())).sum(),
+            skills: offers.into_iter().map(|it| Slot::new(it, window)).collect(),
+            history,
+            steps: Vec::new(),
+        };
+        draft.mend();
+        draft
+    }
+
+    pub(super) fn usage(&self) -> Usage {
+        let skills = self.shown().map(|it| it.blocks[0].tokens).sum();
+        let has_system = !self.system.is_empty() || skills > 0;
+        Usage {
+            system: self.system_tokens + if has_system { MESSAGE } else { 0 },
+            history: self.history.iter().filter(|it| it.is_kept).map(|it| it.tokens).sum(),
+            skills,
+            tools: self.tool_tokens,
+        }
+    }
+
+    /// The skills that are not left out.
+    fn shown(&self) -> impl Iterator<Item = &Slot> {
+        self.skills.iter().filter(|it| it.left_out.is_none())
+    }
+
+    pub(super) fn is_over(&self, percent: u128) -> bool {
+        self.usage().total() as u128 * 100 > self.window.tokens as u128 * percent
+    }
+
+    /// How many tokens there are over 95 %: what has to be cut anyway leaves room for the answer.
+    fn excess(&self) -> usize {
+        self.usage().total().saturating_sub(self.window.tokens - self.window.tokens / 20)
+    }
+
+    pub(super) fn record(&mut self, step: Remedy, take: Step<'a>) {
+        let before = self.usage().total();
+        let what = take(self);
+        let after = self.usage().total();
+        self.steps.push(Change { step, before, after, what });
+    }
+
+    pub(super) fn finish(self) -> Fitted {
+        let tokens = self.usage();
+        let blocks = self.shown().map(|it| it.blocks[0].text.clone());
+        let parts: Vec<String> = self.system.iter().cloned().chain(blocks).collect();
+        let mut messages = Vec::new();
+        if !parts.is_empty() {
+            messages.push(Message::new(Role::System, parts.join("\n\n")));
+        }
+        let kept = self.history.into_iter().filter(|it| it.is_kept);
+        messages.extend(kept.map(|it| it.message));
+        let skills = self.skills.into_iter().map(Slot::placed).collect();
+        Fitted { messages, tokens, skills, steps: self.steps }
+    }
+}
+
+/// A step does something and says what it did.
+pub(super) type Step<'a> = fn(&mut Draft<'a>) -> String;
+
+impl<'a> Draft<'a> {
+    /// What is done over how much of the window.
+    pub(super) const STEPS: [(Remedy, u128, Step<'a>); 6] = [
+        (Remedy::Compress, 80, Self::compress),
+        (Remedy::Evict, 90, Self::evict_inactive),
+        (Remedy::Squeeze, 95, Self::squeeze),
+        (Remedy::Degrade, 100, Self::degrade),
+        (Remedy::Shorten, 100, Self::shorten),
+        (Remedy::Evict, 100, Self::evict_all),
+    ];
+
+    fn mend(&mut self) {
+        let mut messages: Vec<Message> =
+            self.history.iter_mut().map(|it| std::mem::take(&mut it.message)).collect();
+        let changed = mend(&mut messages);
+        let before = self.usage().total();
+        for (entry, message) in self.history.iter_mut().zip(messages) {
+            entry.message = message;
+        }
+        for at in &changed {
+            self.history[*at].tokens = self.window.count(&self.history[*at].message);
+        }
+        if !changed.is_empty() {
+            let what = "a call without its result, or a result without its call, became text";
+            let after = self.usage().total();
+            self.steps.push(Change { step: Remedy::Mend, before, after, what: what.to_owned() });
+        }
+    }
+
+    fn compress(&mut self) -> String {
+        self.summarise_before(self.window.keep_recent, self.window.tokens / 10)
+    }
+
+    fn evict_inactive(&mut self) -> String {
+        self.leave_out(Remedy::Evict, |it| it.offer.priority == Priority::Inactive)
+    }
+
+    fn squeeze(&mut self) -> String {
+        let keep = SQUEEZED.min(self.window.keep_recent);
+        let summarised = self.summarise_before(keep, self.window.tokens / 20);
+        let mut is_first = true;
+        let left_out = self.leave_out(Remedy::Squeeze, |_| !std::mem::take(&mut is_first));
+        format!("{summarised}, {left_out}")
+    }
+
+    fn degrade(&mut self) -> String {
+        let mut lowered = Vec::new();
+        let mut excess = self.excess();
+        for slot in self.skills.iter_mut().rev().filter(|it| it.left_out.is_none()) {
+            let before = slot.blocks[0].level;
+            while excess > 0 && slot.blocks.len() > 1 {
+                let saved = slot.blocks.remove(0).tokens - slot.blocks[0].tokens;
+                excess = excess.saturating_sub(saved);
+            }
+            let after = slot.blocks[0].level;
+            if after < before {
+                let (before, after) = (before.as_str(), after.as_str());
+                lowered.push(format!("`{}` from {before} to {after}", slot.offer.name));
+            }
+        }
+        match lowered.is_empty() {
+            true => "no skill to show less of".to_owned(),
+            false => format!("showed less of {}", lowered.join(", ")),
+        }
+    }
+
+    /// Cuts messages, the oldest first and the request last of all.
+    fn shorten(&mut self) -> String {
+        let mut excess = self.excess();
+        let mut cut = vec![false; self.history.len()];
+        for (is_request, least) in [(false, SHORT), (false, SHORTEST), (true, SHORTEST)] {
+            for (at, entry) in self.history.iter_mut().enumerate().filter(|it| it.1.is_kept) {
+                let may = entry.standing != Standing::System
+                    && (entry.standing == Standing::Request) == is_request;
+                if excess == 0 || !may || entry.tokens <= least + MESSAGE {
+                    continue;
+                }
+                let budget = entry.tokens.saturating_sub(excess).max(least + MESSAGE);
+                let before = entry.tokens;
+                shorten(&mut entry.message, budget, self.window);
+                entry.tokens = self.window.count(&entry.message);
+                excess = (excess + entry.tokens).saturating_sub(before);
+                cut[at] = true;
+            }
+        }
+        format!("cut {}", messages(cut.iter().filter(|it| **it).count()))
+    }
+
+    fn evict_all(&mut self) -> String {
+        self.leave_out(Remedy::Evict, |_| true)
+    }
+
+    fn leave_out(&mut self, step: Remedy, mut is_meant: impl FnMut(&Slot) -> bool) -> String {
+        let mut names = Vec::new();
+        for slot in &mut self.skills {
+            if slot.left_out.is_none() && is_meant(slot) {
+                slot.left_out = Some(step);
+                names.push(format!("`{}`", slot.offer.name));
+            }
+        }
+        match names.is_empty() {
+            true => "no skill to leave out".to_owned(),
+            false => format!("left out {}", names.join(", ")),
+        }
+    }
+
+    /// Summarises what was said before the last `keep` messages: what lies before the request, and
+    /// what lies after it, each in its place. Earlier summaries of the same prompt are made anew, so
+    /// that none is a summary of a summary.
+    fn summarise_before(&mut self, keep: usize, budget: usize) -> String {
+        self.history.retain(|it| it.standing != Standing::Summary);
+        for entry in &mut self.history {
+            entry.is_kept = true;
+        }
+        let mut start = self.history.len().saturating_sub(keep);
+        // A result that stays keeps its call.
+        while self.history.get(start).is_some_and(|it| it.message.role == Role::Tool) {
+            start -= 1;
+        }
+        let request = self.history.iter().position(|it| it.standing == Standing::Request);
+        let middle = request.unwrap_or(0).min(start);
+        let old: usize =
+            self.history[..start].iter().filter(|it| it.is_turn()).map(|it| it.tokens).sum();
+        let mut count = 0;
+        // The later run first: what is put in behind does not move what stands before.
+        for run in [middle..start, 0..middle] {
+            let end = run.end;
+            let turns: Vec<usize> = run.filter(|at| self.history[*at].is_turn()).collect();
+            let tokens: usize = turns.iter().map(|at| self.history[*at].tokens).sum();
+            let messages: Vec<&Message> =
+                turns.iter().map(|at| &self.history[*at].message).collect();
+            if messages.is_empty() {
+                continue;
+            }
+            let share = part(budget, tokens, old).min(tokens / 2);
+            let made = summary(&messages, share, self.window, self.summarise);
+            let made = Entry { standing: Standing::Summary, ..Entry::new(made, self.window) };
+            // A few short words are not made shorter by a summary.
+            if made.tokens < tokens {
+                count += turns.len();
+                for at in turns {
+                    self.history[at].is_kept = false;
+                }
+                self.history.insert(end, made);
+            }
+        }
+        match count {
+            0 => "nothing to summarise".to_owned(),
+            _ => format!("summarised {}", messages(count)),
+        }
+    }
+}
+
+impl Slot {
+    fn new(mut offer: Offer, window: &Window) -> Self {
+        offer.contents.push((Level::Metadata, String::new()));
+        let mut blocks: Vec<Block> = Vec::new();
+        for (level, content) in &offer.contents {
+            let text = offer.block(content);
+            let tokens = JOINT + window.vocabulary.count(&text);
+            if blocks.last().is_none_or(|it| tokens < it.tokens) {
+                blocks.push(Block { level: *level, text, tokens });
+            }
+        }
+        Self { offer, blocks, left_out: None }
+    }
+
+    fn placed(self) -> Placed {
+        Placed {
+            name: self.offer.name,
+            priority: self.offer.priority,
+            wanted: self.offer.contents[0].0,
+            level: self.blocks[0].level,
+            tokens: self.blocks[0].tokens,
+            left_out: self.left_out,
+        }
+    }
+}
+
+impl Entry {
+    fn new(message: Message, window: &Window) -> Self {
+        let standing = if message.role == Role::System { Standing::System } else { Standing::Turn };
+        Self { tokens: window.count(&message), message, standing, is_kept: true }
+    }
+
+    fn is_turn(&self) -> bool {
+        self.standing == Standing::Turn
+    }
+}
+
+/// `1 message`, `2 messages`.
+fn messages(count: usize) -> String {
+    format!("{count} message{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,241 @@
+//! The summariser that needs no model: it keeps the most telling sentences, word for word.
+
+use std::{borrow::Cow, cmp::Reverse, collections::BTreeSet};
+
+use super::{
+    message::{Message, Role},
+    summarise::{Summarise, is_summary, without_header},
+};
+use crate::tokens::Vocabulary;
+
+/// How much of a message is looked at: its head and its tail, in bytes.
+const HEAD: usize = 4096;
+const TAIL: usize = 1024;
+/// The longest sentence, in bytes.
+const SENTENCE: usize = 240;
+/// How much of the result of a tool is kept, in bytes.
+const RESULT: usize = 120;
+/// The least room that is worth a line, in tokens.
+const LINE: usize = 16;
+
+/// Summarises by extracts: the first request, then whatever tells the most (decisions, errors,
+/// numbers, paths), each in its own words and in order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Extract {
+    /// Whose tokens are counted.
+    pub vocabulary: Vocabulary,
+}
+
+/// A sentence that may be kept.
+struct Sentence<'m> {
+    message: usize,
+    who: &'m str,
+    text: Cow<'m, str>,
+    score: usize,
+}
+
+impl Summarise for Extract {
+    fn summarise(&self, messages: &[&Message], budget: usize) -> String {
+        let mut sentences = Vec::new();
+        for (at, message) in messages.iter().enumerate() {
+            read(at, message, &mut sentences);
+        }
+        let is_users = |it: &&mut Sentence<'_>| it.who == "user" || it.text.starts_with("user: ");
+        if let Some(first) = sentences.iter_mut().find(is_users) {
+            first.score += 10;
+        }
+        let mut order: Vec<usize> = (0..sentences.len()).collect();
+        order.sort_by_key(|at| Reverse((sentences[*at].score, sentences[*at].message)));
+        let mut kept = Vec::new();
+        let mut known = BTreeSet::new();
+        let mut room = budget;
+        for at in order {
+            let sentence = &sentences[at];
+            if room < LINE {
+                break;
+            }
+            let cost =
+                self.vocabulary.count(&sentence.text) + self.vocabulary.count(sentence.who) + 2;
+            if cost <= room && known.insert(&sentence.text) {
+                room -= cost;
+                kept.push(at);
+            }
+        }
+        kept.sort_unstable();
+        written(kept.iter().map(|at| &sentences[*at]))
+    }
+}
+
+/// Sentences as lines, those of one message on one.
+fn written<'s>(sentences: impl Iterator<Item = &'s Sentence<'s>>) -> String {
+    let mut out = String::new();
+    let mut last = None;
+    for sentence in sentences {
+        if last == Some(sentence.message) && !sentence.who.is_empty() {
+            out.push(' ');
+        } else {
+            out.push_str(if out.is_empty() { "- " } else { "\n- " });
+            if !sentence.who.is_empty() {
+                out.push_str(sentence.who);
+                out.push_str(": ");
+            }
+        }
+        last = Some(sentence.message);
+        out.push_str(&sentence.text);
+    }
+    out
+}
+
+/// Takes the sentences of a message, each with how much it tells.
+fn read<'m>(at: usize, message: &'m Message, sentences: &mut Vec<Sentence<'m>>) {
+    let mut add = |who: &'m str, text: Cow<'m, str>, score: usize| {
+        sentences.push(Sentence { message: at, who, text, score });
+    };
+    if is_summary(message) {
+        // Its lines were worth keeping once, and bring their speaker with them.
+        for line in without_header(&message.content).lines() {
+            let line = line.strip_prefix("- ").unwrap_or(line).trim();
+            if !line.is_empty() {
+                add("", line.into(), 3 + telling(line));
+            }
+        }
+        return;
+    }
+    let who = message.role.as_str();
+    if message.role == Role::Tool {
+        let head = &message.content[..message.content.floor_char_boundary(RESULT)];
+        let cut = message.content.len() - head.len();
+        let mut text = head.split_whitespace().collect::<Vec<_>>().join(" ");
+        let score = telling(&text);
+        if cut > 0 {
+            text.push_str(&format!("… ({cut} bytes cut)"));
+        }
+        if !text.is_empty() {
+            add(who, text.into(), score);
+        }
+        return;
+    }
+    let base = if message.role == Role::User { 2 } else { 1 };
+    for (number, sentence) in split(&message.content).enumerate() {
+        let first = usize::from(number == 0);
+        add(who, cut(sentence), base + first + telling(sentence));
+    }
+    for call in &message.calls {
+        add(who, format!("called `{}` with {}", call.name, cut(&call.arguments)).into(), 1);
+    }
+}
+
+/// The sentences of the head and the tail of a text; code is left out.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    let head = text.floor_char_boundary(HEAD);
+    let tail = text.ceil_char_boundary(text.len().saturating_sub(TAIL)).max(head);
+    let mut is_code = false;
+    let lines = text[..head].lines().chain(text[tail..].lines()).filter(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    });
+    lines.flat_map(sentences).filter(|it| it.chars().any(char::is_alphanumeric))
+}
+
+/// The sentences of a line.
+fn sentences(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = line.trim();
+    std::iter::from_fn(move || {
+        let ends = |(at, c): (usize, char)| {
+            let after = at + c.len_utf8();
+            let is_end = matches!(c, '.' | '!' | '?') && rest[after..].starts_with(' ');
+            (is_end || matches!(c, '。' | '！' | '？')).then_some(after)
+        };
+        let end = rest.char_indices().find_map(ends).unwrap_or(rest.len());
+        let (sentence, behind) = rest.split_at(end);
+        rest = behind.trim_start();
+        (!sentence.is_empty()).then_some(sentence)
+    })
+}
+
+fn cut(sentence: &str) -> Cow<'_, str> {
+    match sentence.floor_char_boundary(SENTENCE) {
+        end if end < sentence.len() => format!("{}…", &sentence[..end]).into(),
+        _ => sentence.into(),
+    }
+}
+
+/// How much a sentence tells: words of decisions and errors, numbers, paths and code.
+fn telling(sentence: &str) -> usize {
+    let (mut words, mut figures, mut places) = (0, 0, 0);
+    for word in sentence.split_whitespace() {
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+        if bare.bytes().any(|it| it.is_ascii_digit()) {
+            figures = 1;
+        }
+        if word.contains(['/', '`', '_']) || bare.contains('.') {
+            places = 1;
+        }
+        if is_telling(bare) {
+            words += 2;
+        }
+    }
+    words.min(4) + figures + places
+}
+
+/// Says whether a word tells that something was decided, found out or went wrong.
+fn is_telling(word: &str) -> bool {
+    let mut lower = [0; 10];
+    let Some(lower) = lower.get_mut(..word.len()) else { return false };
+    lower.copy_from_slice(word.as_bytes());
+    lower.make_ascii_lowercase();
+    #[rustfmt::skip]
+    let is_telling = matches!(
+        &*lower,
+        b"agreed" | b"always" | b"because" | b"blocked" | b"bug" | b"cannot" | b"cause" | b"chose"
+        | b"conclusion" | b"confirmed" | b"decided" | b"decision" | b"denied" | b"done" | b"error"
+        | b"exception" | b"fail" | b"failed" | b"fails" | b"failure" | b"fatal" | b"fix" | b"fixed"
+        | b"found" | b"important" | b"instead" | b"must" | b"need" | b"never" | b"only" | b"panic"
+        | b"passed" | b"plan" | b"prefer" | b"remember" | b"require" | b"required" | b"result"
+        | b"should" | b"todo" | b"use" | b"warning" | b"wrong"
+    );
+    is_telling
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summarised(messages: &[Message], budget: usize) -> String {
+        Extract::default().summarise(&messages.iter().collect::<Vec<_>>(), budget)
+    }
+
+    #[test]
+    fn the_first_request_decisions_and_errors_are_kept() {
+        let mut messages = vec![Message::new(Role::User, "Move the shop to Postgres 17. Thanks!")];
+        for _ in 0..50 {
+            messages.push(Message::new(Role::Assistant, "Let me think about that for a while."));
+        }
+        messages
+            .push(Message::new(Role::Assistant, "We decided to drop `orders_old`. Fine by me."));
+        messages.push(Message::new(Role::Tool, "error: relation missing ".repeat(20)));
+        let text = summarised(&messages, 100);
+        assert!(text.starts_with("- user: Move the shop to Postgres 17."), "{text}");
+        assert!(text.contains("- assistant: We decided to drop `orders_old`."), "{text}");
+        assert!(text.contains("- tool: error: relation missing"), "{text}");
+        assert!(text.contains("bytes cut)"), "{text}");
+        assert!(Vocabulary::default().count(&text) <= 100, "{text}");
+    }
+
+    #[test]
+    fn sentences_end_in_any_script_and_code_is_none() {
+        let text = "Version 1.2 is out. 部署完成。测试通过！\n```\nlet x = 1;\n```\nDone";
+        assert_eq!(
+            split(text).collect::<Vec<_>>(),
+            ["Version 1.2 is out.", "部署完成。", "测试通过！", "Done"]
+        );
+    }
+
+    #[test]
+    fn nothing_fits_into_nothing() {
+        let messages = [Message::new(Role::User, "Hello there."), Message::new(Role::Tool, "")];
+        assert_eq!(summarised(&messages, 0), "");
+        assert_eq!(summarised(&[], 100), "");
+    }
+}

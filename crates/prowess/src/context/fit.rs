@@ -1,0 +1,200 @@
+//! From all that a model could be told to what fits into its window.
+
+use serde_json::Value as Json;
+
+use super::{
+    Window,
+    choose::{Chosen, Priority},
+    draft::Draft,
+    message::Message,
+    summarise::Summarise,
+};
+use crate::{
+    catalog::block,
+    disclose::{Level, disclose},
+    source::ReadError,
+};
+
+/// All that a model could be told.
+#[derive(Debug, Clone, Default)]
+pub struct Prompt {
+    /// What it is told before anything else.
+    pub system: String,
+    /// The list of skills that it can take up; empty for none.
+    pub catalog: String,
+    /// The skills that it is shown, the most important first.
+    pub skills: Vec<Offer>,
+    /// The tools that it can call, as their schemas.
+    pub tools: Vec<Json>,
+    /// What was said so far, the oldest first.
+    pub history: Vec<Message>,
+}
+
+/// A skill that a model could be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// What it is called.
+    pub name: String,
+    /// What it does and when to use it.
+    pub description: String,
+    /// How much it matters.
+    pub priority: Priority,
+    /// What it says, at the level that is wanted and at those below, the most first; its name and
+    /// description alone need not stand here.
+    pub contents: Vec<(Level, String)>,
+}
+
+/// What a model is told, and how it came to fit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fitted {
+    /// The messages, the system prompt first.
+    pub messages: Vec<Message>,
+    /// What they and the tools take.
+    pub tokens: Usage,
+    /// Every skill that was offered, in the order in which they are shown.
+    pub skills: Vec<Placed>,
+    /// What was done to make it fit, in order.
+    pub steps: Vec<Change>,
+}
+
+/// How many tokens each part of a prompt takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// The system prompt with the catalog.
+    pub system: usize,
+    /// What was said.
+    pub history: usize,
+    /// The skills.
+    pub skills: usize,
+    /// The tools.
+    pub tools: usize,
+}
+
+/// What became of a skill that was offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    /// What it is called.
+    pub name: String,
+    /// How much it matters.
+    pub priority: Priority,
+    /// How much of it was wanted.
+    pub wanted: Level,
+    /// How much of it is shown, or was before it was left out.
+    pub level: Level,
+    /// What that takes.
+    pub tokens: usize,
+    /// By what it was left out.
+    pub left_out: Option<Remedy>,
+}
+
+/// Something that was done to make a prompt fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// What it is called.
+    pub step: Remedy,
+    /// How many tokens there were before it.
+    pub before: usize,
+    /// How many there were after it.
+    pub after: usize,
+    /// What it did, in words.
+    pub what: String,
+}
+
+/// What can be done to make a prompt fit, in the order in which it is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remedy {
+    /// Results without their call and calls without their result become text, in any window.
+    Mend,
+    /// Over 80 %: the oldest messages are summarised.
+    Compress,
+    /// Over 90 %: inactive skills are left out; over 100 % after all else: all of them.
+    Evict,
+    /// Over 95 %: all but the last 5 messages are summarised, and all but the first skill left out.
+    Squeeze,
+    /// Over 100 %: less of each skill is shown.
+    Degrade,
+    /// Over 100 %: long messages are cut in the middle.
+    Shorten,
+}
+
+/// Nothing that may be left out is left, and it is still too much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a window of {window} tokens is too small: the system prompt needs {}, the tools need {} and what was said needs {} even when it is shortened",
+    needed.system, needed.tools, needed.history
+)]
+pub struct FitError {
+    /// How many tokens there are.
+    pub window: usize,
+    /// How many are needed at the least.
+    pub needed: Usage,
+}
+
+impl Usage {
+    /// All of it.
+    pub fn total(&self) -> usize {
+        self.system + self.history + self.skills + self.tools
+    }
+}
+
+impl Remedy {
+    /// The word for it, as in `--json`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Mend => "mend",
+            Self::Compress => "compress",
+            Self::Evict => "evict",
+            Self::Squeeze => "squeeze",
+            Self::Degrade => "degrade",
+            Self::Shorten => "shorten",
+        }
+    }
+}
+
+impl Offer {
+    /// Offers a skill at the level it was chosen for and at those below.
+    pub fn new(chosen: &Chosen<'_>) -> Result<Self, ReadError> {
+        let manifest = &chosen.skill.manifest;
+        let (name, description) = (manifest.name.to_string(), manifest.description.to_string());
+        let mut contents = Vec::new();
+        if chosen.level >= Level::Full {
+            contents.push((Level::Full, chosen.skill.instructions()?));
+        }
+        if chosen.level >= Level::Brief {
+            // Name and description stand above the content already.
+            let above = disclose(chosen.skill, Level::Metadata)?.text;
+            let text = disclose(chosen.skill, Level::Brief)?.text;
+            let brief = text.strip_prefix(&above).unwrap_or(&text).trim().to_owned();
+            contents.push((Level::Brief, brief));
+        }
+        Ok(Self { name, description, priority: chosen.priority, contents })
+    }
+
+    /// A skill as it stands in the system prompt.
+    pub(super) fn block(&self, content: &str) -> String {
+        let Self { name, description, .. } = self;
+        match content {
+            "" => format!("## Skill: {name}\n{description}"),
+            _ => block(name, description, content),
+        }
+    }
+}
+
+/// Makes a prompt fit into a window, by [`Remedy`] after [`Remedy`]: a step is taken when there are
+/// strictly more tokens than its share of the window, and they are counted again after it.
+///
+/// The last message of the user is never summarised or dropped, nor is a system message; a call and
+/// its result stay together; skills stand in the order of their priority. The same input gives the
+/// same bytes, as far as `summarise` does.
+pub fn fit(window: &Window, prompt: Prompt, summarise: &dyn Summarise) -> Result<Fitted, FitError> {
+    let mut draft = Draft::new(window, prompt, summarise);
+    for (step, percent, take) in Draft::STEPS {
+        if draft.is_over(percent) {
+            draft.record(step, take);
+        }
+    }
+    if draft.is_over(100) {
+        return Err(FitError { window: window.tokens, needed: draft.usage() });
+    }
+    Ok(draft.finish())
+}

@@ -1,0 +1,209 @@
+//! What was said, in the shape that chat interfaces have in common.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json, json};
+
+/// One thing that was said. It is read and written as the chat interface of OpenAI has it; what it
+/// does not know is kept.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Wire", into = "Wire")]
+pub struct Message {
+    /// Who said it.
+    pub role: Role,
+    /// Its text; whatever else it holds stands here as `[image_url]` or the like.
+    pub content: String,
+    /// The tools that the model calls with it.
+    pub calls: Vec<Call>,
+    /// The call whose result it is.
+    pub call_id: Option<String>,
+    /// The content in the parts that it came in; while there are any, they are written instead of
+    /// the text.
+    pub parts: Vec<Json>,
+    /// The fields nobody here knows.
+    pub rest: Map<String, Json>,
+}
+
+/// Who says something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "&'static str")]
+pub enum Role {
+    /// Whoever set the conversation up; `developer` is read as the same.
+    System,
+    /// A person.
+    #[default]
+    User,
+    /// The model.
+    Assistant,
+    /// A tool that the model called.
+    Tool,
+}
+
+/// A tool that is called.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "CallWire", into = "CallWire")]
+pub struct Call {
+    /// What its result refers to.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// What it is given, as JSON.
+    pub arguments: String,
+    /// The fields nobody here knows.
+    pub rest: Map<String, Json>,
+}
+
+impl Message {
+    /// Makes a message of a text.
+    pub fn new(role: Role, content: impl Into<String>) -> Self {
+        Self { role, content: content.into(), ..Self::default() }
+    }
+
+    /// How many images and files it holds.
+    pub(super) fn attached(&self) -> usize {
+        self.parts.iter().filter(|it| it["type"] != "text").count()
+    }
+}
+
+impl Role {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+}
+
+impl TryFrom<String> for Role {
+    type Error = String;
+
+    fn try_from(word: String) -> Result<Self, String> {
+        match word.as_str() {
+            "system" | "developer" => Ok(Self::System),
+            "user" => Ok(Self::User),
+            "assistant" => Ok(Self::Assistant),
+            "tool" => Ok(Self::Tool),
+            _ => Err(format!(
+                "there is no role `{word}`, only `system`, `user`, `assistant` and `tool`"
+            )),
+        }
+    }
+}
+
+impl From<Role> for &'static str {
+    fn from(role: Role) -> Self {
+        role.as_str()
+    }
+}
+
+/// The text of parts, one a line.
+pub(super) fn text_of(parts: &[Json]) -> String {
+    let text = |part: &Json| match part["text"].as_str() {
+        Some(text) => text.to_owned(),
+        None => format!("[{}]", part["type"].as_str().unwrap_or("part")),
+    };
+    parts.iter().map(text).collect::<Vec<_>>().join("\n")
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(expecting = "a message with `role` and `content`")]
+struct Wire {
+    role: Role,
+    #[serde(default)]
+    content: Option<Content>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tool_calls: Option<Vec<Call>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<String>,
+    #[serde(flatten)]
+    rest: Map<String, Json>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged, expecting = "the content is neither a text nor a list of parts nor null")]
+enum Content {
+    Text(String),
+    Parts(Vec<Json>),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(expecting = "a tool call with `id` and `function`")]
+struct CallWire {
+    #[serde(default)]
+    id: String,
+    #[serde(default = "function", rename = "type")]
+    kind: String,
+    function: Function,
+    #[serde(flatten)]
+    rest: Map<String, Json>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(expecting = "a function with `name` and `arguments`")]
+struct Function {
+    name: String,
+    #[serde(default)]
+    arguments: Json,
+}
+
+fn function() -> String {
+    "function".to_owned()
+}
+
+impl From<Wire> for Message {
+    fn from(wire: Wire) -> Self {
+        let (content, parts) = match wire.content {
+            None => (String::new(), Vec::new()),
+            Some(Content::Text(text)) => (text, Vec::new()),
+            Some(Content::Parts(parts)) => (text_of(&parts), parts),
+        };
+        Self {
+            role: wire.role,
+            content,
+            calls: wire.tool_calls.unwrap_or_default(),
+            call_id: wire.tool_call_id,
+            parts,
+            rest: wire.rest,
+        }
+    }
+}
+
+impl From<Message> for Wire {
+    fn from(message: Message) -> Self {
+        let content = if !message.parts.is_empty() {
+            Some(Content::Parts(message.parts))
+        } else if message.content.is_empty() && !message.calls.is_empty() {
+            None
+        } else {
+            Some(Content::Text(message.content))
+        };
+        Self {
+            role: message.role,
+            content,
+            tool_calls: (!message.calls.is_empty()).then_some(message.calls),
+            tool_call_id: message.call_id,
+            rest: message.rest,
+        }
+    }
+}
+
+impl From<CallWire> for Call {
+    fn from(wire: CallWire) -> Self {
+        // Some servers send the arguments as they are, most as a text.
+        let arguments = match wire.function.arguments {
+            Json::String(text) => text,
+            Json::Null => "{}".to_owned(),
+            other => other.to_string(),
+        };
+        Self { id: wire.id, name: wire.function.name, arguments, rest: wire.rest }
+    }
+}
+
+impl From<Call> for CallWire {
+    fn from(call: Call) -> Self {
+        let function = Function { name: call.name, arguments: json!(call.arguments) };
+        Self { id: call.id, kind: self::function(), function, rest: call.rest }
+    }
+}

@@ -1,0 +1,82 @@
+//! From a file to what was said.
+
+use serde_json::Value as Json;
+
+use super::message::{Call, Message, Role, text_of};
+
+/// A text is no history.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HistoryError {
+    /// It is not JSON.
+    #[error("line {line}, column {column}: the history is not JSON")]
+    NotJson {
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+        /// What is wrong there.
+        source: serde_json::Error,
+    },
+    /// One of its entries is no message.
+    #[error("message {number} of the history cannot be read")]
+    NotAMessage {
+        /// Which, from 1.
+        number: usize,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+}
+
+/// Reads a history: a JSON array of messages, or one message a line. Calls and results that stand in
+/// the parts of a message, as the interface of Anthropic has them, become calls and messages.
+pub fn history(text: &str) -> Result<Vec<Message>, HistoryError> {
+    let text = text.trim_start_matches('\u{FEFF}');
+    let entries: Vec<Json> = if text.trim_start().starts_with('[') {
+        serde_json::from_str(text).map_err(|error| not_json(error, 0))?
+    } else {
+        let lines = text.lines().enumerate().filter(|it| !it.1.trim().is_empty());
+        lines
+            .map(|(at, line)| serde_json::from_str(line).map_err(|error| not_json(error, at)))
+            .collect::<Result<_, _>>()?
+    };
+    let mut messages = Vec::with_capacity(entries.len());
+    for (at, entry) in entries.into_iter().enumerate() {
+        let message: Message = serde_json::from_value(entry)
+            .map_err(|source| HistoryError::NotAMessage { number: at + 1, source })?;
+        unfold(message, &mut messages);
+    }
+    Ok(messages)
+}
+
+fn not_json(source: serde_json::Error, before: usize) -> HistoryError {
+    HistoryError::NotJson { line: before + source.line(), column: source.column(), source }
+}
+
+/// Takes calls and results out of the parts of a message.
+fn unfold(mut message: Message, messages: &mut Vec<Message>) {
+    let is_folded = |part: &Json| part["type"] == "tool_use" || part["type"] == "tool_result";
+    if !message.parts.iter().any(is_folded) {
+        messages.push(message);
+        return;
+    }
+    let (folded, parts): (Vec<Json>, Vec<Json>) = message.parts.into_iter().partition(is_folded);
+    let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
+    for part in folded {
+        if part["type"] == "tool_use" {
+            let (id, name) = (text(&part["id"]), text(&part["name"]));
+            let arguments = part["input"].to_string();
+            message.calls.push(Call { id, name, arguments, ..Call::default() });
+        } else {
+            let content = match &part["content"] {
+                Json::Array(parts) => text_of(parts),
+                other => text(other),
+            };
+            let result = Message::new(Role::Tool, content);
+            messages.push(Message { call_id: Some(text(&part["tool_use_id"])), ..result });
+        }
+    }
+    if !parts.is_empty() || !message.calls.is_empty() {
+        messages.push(Message { content: text_of(&parts), parts, ..message });
+    }
+}

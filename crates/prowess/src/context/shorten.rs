@@ -1,0 +1,76 @@
+//! Texts that are too long, cut in the middle.
+
+use std::borrow::Cow;
+
+use serde_json::json;
+
+use super::{
+    Window,
+    message::{Call, Message},
+};
+use crate::tokens::Vocabulary;
+
+/// Cuts a text to at most `budget` tokens: the head stays, a note says how much is missing, the tail
+/// stays.
+pub(super) fn shortened(text: &str, budget: usize, vocabulary: Vocabulary) -> Cow<'_, str> {
+    let tokens = vocabulary.count(text);
+    if tokens <= budget {
+        return Cow::Borrowed(text);
+    }
+    let note = |cut: usize| format!("\n[… {cut} tokens cut …]\n");
+    let room = budget.saturating_sub(vocabulary.count(&note(tokens)));
+    let mut bytes = part(text.len(), room, tokens);
+    while bytes > 0 {
+        let head = &text[..text.floor_char_boundary(bytes - bytes / 3)];
+        let tail = &text[text.ceil_char_boundary(text.len() - bytes / 3)..];
+        let stays = vocabulary.count(head) + vocabulary.count(tail);
+        let out = format!("{head}{}{tail}", note(tokens.saturating_sub(stays)));
+        let count = vocabulary.count(&out);
+        if count <= budget {
+            return Cow::Owned(out);
+        }
+        // What stays is denser than the rest. A little less than its share is soon little enough.
+        bytes = part(bytes, budget, count) * 31 / 32;
+    }
+    let note = note(tokens).trim().to_owned();
+    Cow::Owned(if vocabulary.count(&note) <= budget { note } else { String::new() })
+}
+
+/// As much of a length as `part` is of `whole`, which is not 0.
+pub(super) fn part(length: usize, part: usize, whole: usize) -> usize {
+    usize::try_from(length as u128 * part as u128 / whole as u128).unwrap_or(length)
+}
+
+/// Shortens a message to about `budget` tokens. Arguments stay JSON; images and files stay as words.
+pub(super) fn shorten(message: &mut Message, budget: usize, window: &Window) {
+    message.parts.clear();
+    let share = budget / 2 / message.calls.len().max(1);
+    for call in &mut message.calls {
+        shorten_arguments(call, share, window.vocabulary);
+    }
+    let over = window.count(message).saturating_sub(budget);
+    if over > 0 {
+        let room = window.vocabulary.count(&message.content).saturating_sub(over);
+        message.content = shortened(&message.content, room, window.vocabulary).into_owned();
+    }
+}
+
+fn shorten_arguments(call: &mut Call, budget: usize, vocabulary: Vocabulary) {
+    let tokens = vocabulary.count(&call.arguments);
+    if tokens <= budget {
+        return;
+    }
+    let mut room = budget;
+    loop {
+        let arguments = json!({ "cut": shortened(&call.arguments, room, vocabulary) }).to_string();
+        let count = vocabulary.count(&arguments);
+        // What stands in a text of JSON is escaped, and may come out longer than it went in.
+        if count <= budget || room == 0 {
+            if count < tokens {
+                call.arguments = arguments;
+            }
+            return;
+        }
+        room /= 2;
+    }
+}

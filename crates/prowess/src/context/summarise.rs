@@ -1,0 +1,68 @@
+//! Old messages in a few words.
+
+use serde_json::json;
+
+use super::{
+    Window,
+    extract::Extract,
+    message::{Message, Role},
+    shorten::shortened,
+};
+
+/// How the first line of a summary begins.
+const HEADER: &str = "[Summary of ";
+/// The name under which a summary speaks, so that nothing a person types is taken for one.
+const NAME: &str = "summary";
+
+/// Says in a few words what messages said.
+///
+/// An implementer stays within `budget` tokens (what is longer is cut), keeps what later messages may
+/// refer to, and may be given messages that are summaries themselves. An empty text means that it
+/// could not; then [`Extract`] does it.
+pub trait Summarise {
+    /// Summarises messages, the oldest first.
+    fn summarise(&self, messages: &[&Message], budget: usize) -> String;
+}
+
+/// Makes one message of many, of about `budget` tokens.
+pub(super) fn summary(
+    messages: &[&Message],
+    budget: usize,
+    window: &Window,
+    summarise: &dyn Summarise,
+) -> Message {
+    let count: usize = messages.iter().map(|it| stands_for(it)).sum();
+    let mut message = Message::new(Role::User, format!("{HEADER}{count} earlier messages]"));
+    message.rest.insert("name".to_owned(), json!(NAME));
+    let room = budget.saturating_sub(window.count(&message));
+    let mut text = summarise.summarise(messages, room);
+    if text.trim().is_empty() {
+        text = Extract { vocabulary: window.vocabulary }.summarise(messages, room);
+    }
+    let text = shortened(without_header(text.trim()), room, window.vocabulary);
+    if !text.is_empty() {
+        message.content = format!("{}\n{text}", message.content);
+    }
+    message
+}
+
+/// Says whether a message is a summary of others.
+pub(super) fn is_summary(message: &Message) -> bool {
+    message.role == Role::User
+        && message.rest.get("name").is_some_and(|it| it == NAME)
+        && message.content.starts_with(HEADER)
+}
+
+/// What a summary says, without the line that says that it is one.
+pub(super) fn without_header(text: &str) -> &str {
+    match text.strip_prefix(HEADER) {
+        Some(rest) => rest.split_once('\n').map_or("", |it| it.1),
+        None => text,
+    }
+}
+
+/// How many messages a message stands for.
+fn stands_for(message: &Message) -> usize {
+    let number = message.content.strip_prefix(HEADER).filter(|_| is_summary(message));
+    number.and_then(|it| it.split(' ').next()?.parse().ok()).unwrap_or(1)
+}

@@ -1,0 +1,830 @@
+//! What a model is told, and how it fits into its window.
+
+use std::time::{Duration, Instant};
+
+use prowess::{
+    Call, Extract, FitError, Fitted, Level, Message, Offer, Priority, Prompt, Remedy, Role,
+    Summarise, Window, fit,
+};
+use serde_json::{Value as Json, json};
+
+use crate::world::{Ran, SKILLS, World};
+
+/// What a talkative person or model says, about sixty words.
+fn talk(role: Role, number: usize) -> Message {
+    Message::new(role, format!("Number {number}. {}", "This is one of many words. ".repeat(10)))
+}
+
+/// A conversation in which both sides take turns; the user has the last word of an even number.
+fn turns(count: usize) -> Vec<Message> {
+    let role = |number: usize| match (count - number) % 2 {
+        1 => Role::User,
+        _ => Role::Assistant,
+    };
+    (0..count).map(|it| talk(role(it), it)).collect()
+}
+
+fn called(id: &str) -> Message {
+    let call =
+        Call { id: id.into(), name: "look".into(), arguments: "{}".into(), ..Call::default() };
+    Message { calls: vec![call], ..Message::new(Role::Assistant, "") }
+}
+
+fn result(id: &str, text: &str) -> Message {
+    Message { call_id: Some(id.into()), ..Message::new(Role::Tool, text) }
+}
+
+/// A skill at every level, of about `words` words.
+fn offer(name: &str, priority: Priority, words: usize) -> Offer {
+    Offer {
+        name: name.into(),
+        description: format!("Does {name}"),
+        priority,
+        contents: vec![
+            (Level::Full, format!("All about {name}. {}", "More of it. ".repeat(words / 3))),
+            (Level::Brief, format!("A little about {name}. {}", "More. ".repeat(words / 10))),
+        ],
+    }
+}
+
+fn prompt(history: Vec<Message>, skills: Vec<Offer>) -> Prompt {
+    Prompt { system: "Be kind.".into(), skills, history, ..Prompt::default() }
+}
+
+fn fitted(window: &Window, prompt: &Prompt) -> Fitted {
+    fit(window, prompt.clone(), &Extract::default()).unwrap()
+}
+
+fn refused(tokens: usize, prompt: &Prompt) -> FitError {
+    let window = Window { tokens, ..Window::default() };
+    fit(&window, prompt.clone(), &Extract::default()).unwrap_err()
+}
+
+/// How many tokens a prompt takes when there is room for everything.
+fn taken(prompt: &Prompt) -> usize {
+    fitted(&Window { tokens: usize::MAX, ..Window::default() }, prompt).tokens.total()
+}
+
+/// A window of which a prompt takes so many percent.
+fn window(prompt: &Prompt, percent: usize) -> Window {
+    Window { tokens: taken(prompt) * 100 / percent, ..Window::default() }
+}
+
+fn steps(fitted: &Fitted) -> Vec<&'static str> {
+    fitted.steps.iter().map(|it| it.step.as_str()).collect()
+}
+
+fn kept(fitted: &Fitted) -> Vec<&str> {
+    let kept = fitted.skills.iter().filter(|it| it.left_out.is_none());
+    kept.map(|it| it.name.as_str()).collect()
+}
+
+/// The messages behind the system prompt.
+fn said(fitted: &Fitted) -> &[Message] {
+    &fitted.messages[1..]
+}
+
+fn is_summary(message: &Message) -> bool {
+    message.role == Role::User && message.content.starts_with("[Summary of ")
+}
+
+/// Fails unless every result stands behind its call, and every call has its result.
+fn assert_paired(messages: &[Message]) {
+    let mut open: Vec<&str> = Vec::new();
+    for message in messages {
+        match &message.call_id {
+            Some(id) => {
+                let at = open.iter().position(|it| it == id);
+                open.remove(at.unwrap_or_else(|| panic!("{id} was not called in {messages:#?}")));
+            }
+            None => {
+                assert_eq!(open, Vec::<&str>::new(), "{messages:#?}");
+                open.extend(message.calls.iter().map(|it| it.id.as_str()));
+            }
+        }
+    }
+    assert_eq!(open, Vec::<&str>::new());
+}
+
+/// What `prompt --json` says, on `skills/`.
+fn prompted(world: &World, arguments: &[&str]) -> Json {
+    let ran = run(world, &[&["--json"], arguments].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    ran.json()
+}
+
+fn run(world: &World, arguments: &[&str]) -> Ran {
+    world.run(["prompt"].iter().chain(&SKILLS).chain(arguments))
+}
+
+/// The names of the skills of a document, each with its value of a field.
+fn skills<'d>(document: &'d Json, field: &str) -> Vec<(&'d str, &'d Json)> {
+    let skills = document["skills"].as_array().unwrap();
+    skills.iter().map(|it| (it["name"].as_str().unwrap(), &it[field])).collect()
+}
+
+fn priority<'d>(document: &'d Json, name: &str) -> &'d str {
+    let skills = skills(document, "priority");
+    let found = skills.iter().find(|it| it.0 == name);
+    found.unwrap_or_else(|| panic!("no `{name}` in {document:#}")).1.as_str().unwrap()
+}
+
+/// The system prompt of a document.
+fn system(document: &Json) -> &str {
+    assert_eq!(document["messages"][0]["role"], "system");
+    document["messages"][0]["content"].as_str().unwrap()
+}
+
+mod every_part_of_a_prompt_is_counted {
+    use super::*;
+
+    #[test]
+    fn q_13_system_prompt_history_skills_and_tools_are_counted_and_add_up() {
+        let whole = Prompt {
+            catalog: "- one: Does one".into(),
+            tools: vec![json!({"name": "use_skill", "description": "Takes up a skill"})],
+            skills: vec![offer("one", Priority::Active, 90), offer("two", Priority::Relevant, 30)],
+            ..prompt(turns(4), Vec::new())
+        };
+        let window = Window::default();
+        let all = fitted(&window, &whole);
+        let tokens = all.tokens;
+        assert_eq!(tokens.total(), tokens.system + tokens.history + tokens.skills + tokens.tools);
+        assert_eq!(tokens.history, said(&all).iter().map(|it| window.count(it)).sum::<usize>());
+        assert_eq!(tokens.tools, window.vocabulary.count(&whole.tools[0].to_string()));
+        let each: Vec<usize> = all.skills.iter().map(|it| it.tokens).collect();
+        assert_eq!(tokens.skills, each.iter().sum::<usize>());
+        assert!(each[0] > each[1] && each[1] > 30, "{each:?}");
+        assert!(tokens.system > window.vocabulary.count("Be kind. - one: Does one"));
+
+        let without = fitted(&window, &Prompt { skills: Vec::new(), ..whole.clone() }).tokens;
+        assert_eq!((without.skills, without.history), (0, tokens.history));
+        let without = fitted(&window, &Prompt { history: Vec::new(), ..whole.clone() }).tokens;
+        assert_eq!((without.history, without.system), (0, tokens.system));
+        let without = fitted(&window, &Prompt { tools: Vec::new(), ..whole }).tokens;
+        assert_eq!((without.tools, without.skills), (0, tokens.skills));
+        assert_eq!(fitted(&window, &Prompt::default()).tokens.total(), 0);
+    }
+
+    #[test]
+    fn an_image_has_a_price_and_passes_as_it_came() {
+        let image = json!({"type": "image_url", "image_url": {"url": "A".repeat(100_000)}});
+        let message = json!({"role": "user", "content": [{"type": "text", "text": "Look"}, image]});
+        let read = prowess::history(&json!([message]).to_string()).unwrap();
+        let tokens = Window::default().count(&read[0]);
+        assert!((1000..1100).contains(&tokens), "{tokens}");
+        let fitted = fitted(&Window::default(), &prompt(read, Vec::new()));
+        assert_eq!(serde_json::to_value(&said(&fitted)[0]).unwrap(), message);
+    }
+}
+
+mod old_messages_are_summarised_first {
+    use super::*;
+
+    #[test]
+    fn q_14_over_80_percent_the_oldest_messages_are_summarised_and_the_last_ten_stay() {
+        let prompt = prompt(turns(40), Vec::new());
+        let window = window(&prompt, 85);
+        let fitted = fitted(&window, &prompt);
+        assert_eq!(steps(&fitted), ["compress"]);
+        let (summary, rest) = said(&fitted).split_first().unwrap();
+        assert!(summary.content.starts_with("[Summary of 30 earlier messages]\n"), "{summary:?}");
+        assert!(summary.content.contains("Number 0."), "{summary:?}");
+        assert_eq!(rest, &prompt.history[30..]);
+        let step = &fitted.steps[0];
+        assert_eq!((step.before, step.after), (taken(&prompt), fitted.tokens.total()));
+        assert!(step.after < step.before / 2, "{step:?}");
+        assert_eq!(step.what, "summarised 30 messages");
+    }
+
+    #[test]
+    fn q_14_how_many_messages_stay_can_be_set() {
+        let prompt = prompt(turns(40), Vec::new());
+        let window = Window { keep_recent: 4, ..window(&prompt, 85) };
+        let fitted = fitted(&window, &prompt);
+        assert!(said(&fitted)[0].content.starts_with("[Summary of 36 "));
+        assert_eq!(said(&fitted)[1..], prompt.history[36..]);
+
+        let world = World::new().skill("one", "Does one");
+        world.write("history.json", serde_json::to_string(&prompt.history).unwrap());
+        let arguments = ["--history", "history.json", "--window", "2500", "--keep", "3"];
+        let document = prompted(&world, &arguments);
+        assert_eq!(document["messages"].as_array().unwrap().len(), 1 + 1 + 3);
+        assert_eq!(document["steps"][0]["step"], "compress");
+    }
+
+    #[test]
+    fn exactly_80_percent_is_not_over_it() {
+        let mut prompt = prompt(turns(30), Vec::new());
+        // Until there is a window of which it takes exactly 80 %.
+        while !taken(&prompt).is_multiple_of(4) {
+            prompt.system.push_str(" Be kind.");
+        }
+        let tokens = taken(&prompt) / 4 * 5;
+        let exact = fitted(&Window { tokens, ..Window::default() }, &prompt);
+        assert_eq!((steps(&exact), said(&exact)), (Vec::new(), &prompt.history[..]));
+        let over = fitted(&Window { tokens: tokens - 1, ..Window::default() }, &prompt);
+        assert_eq!(steps(&over), ["compress"]);
+    }
+
+    #[test]
+    fn a_call_stays_with_its_result() {
+        let mut history = turns(30);
+        let mut caller = called("a");
+        caller.calls.extend(["b", "c"].map(|id| called(id).calls.remove(0)));
+        history.push(caller);
+        history.extend(["c", "a", "b"].map(|id| result(id, "It is there.")));
+        history.extend(turns(8));
+        let prompt = prompt(history, Vec::new());
+        let window = window(&prompt, 85);
+        let ten = fitted(&window, &prompt);
+        // The tenth from the end is a result, so one call and one result more stay.
+        assert_eq!(said(&ten)[1..], prompt.history[30..]);
+        for keep_recent in 0..20 {
+            assert_paired(said(&fitted(&Window { keep_recent, ..window }, &prompt)));
+        }
+    }
+
+    #[test]
+    fn the_last_message_of_the_user_stays_wherever_it_stands() {
+        let mut history = turns(20);
+        history.push(Message::new(Role::User, "Find out why the cellar is wet."));
+        for number in 0..100 {
+            let id = number.to_string();
+            history.push(called(&id));
+            history.push(result(&id, "Dry walls. Nothing to see here. ".repeat(5).as_str()));
+        }
+        let prompt = prompt(history, Vec::new());
+        for percent in [85, 400, 2000] {
+            let fitted = fitted(&window(&prompt, percent), &prompt);
+            let at = said(&fitted).iter().position(|it| *it == prompt.history[20]);
+            assert_eq!(at, Some(1), "{:#?}", said(&fitted));
+            assert!(said(&fitted)[0].content.starts_with("[Summary of 20 "));
+            assert!(is_summary(&said(&fitted)[2]));
+            assert!(!said(&fitted)[2].content.contains("many words"));
+            assert_paired(said(&fitted));
+        }
+    }
+
+    #[test]
+    fn system_messages_of_a_history_stay() {
+        let mut history = turns(40);
+        history.insert(3, Message::new(Role::System, "Answer in German."));
+        history.insert(20, Message::new(Role::System, "Prices are in euros."));
+        let prompt = prompt(history, Vec::new());
+        let fitted = fitted(&window(&prompt, 500), &prompt);
+        let stays: Vec<&str> = said(&fitted)
+            .iter()
+            .filter(|it| it.role == Role::System)
+            .map(|it| it.content.as_str())
+            .collect();
+        assert_eq!(stays, ["Answer in German.", "Prices are in euros."]);
+        assert!(steps(&fitted).contains(&"squeeze"));
+        assert!(said(&fitted).iter().any(is_summary));
+    }
+
+    #[test]
+    fn a_summary_tells_what_matters() {
+        let mut history =
+            vec![Message::new(Role::User, "Move the shop to another database, please.")];
+        history.extend(turns(30));
+        history.push(Message::new(Role::Assistant, "We decided to drop the table orders_old."));
+        history.push(called("a"));
+        let error = "error: src/db.rs:42: relation is missing. ".repeat(9);
+        history.push(result("a", &error));
+        history.extend(turns(30));
+        let prompt = prompt(history, Vec::new());
+        let fitted = fitted(&window(&prompt, 85), &prompt);
+        let summary = &said(&fitted)[0].content;
+        for wanted in [
+            "- user: Move the shop to another database, please.",
+            "- assistant: We decided to drop the table orders_old.",
+            "- tool: error: src/db.rs:42: relation is missing.",
+            "bytes cut)",
+        ] {
+            assert!(summary.contains(wanted), "no {wanted:?} in {summary}");
+        }
+    }
+
+    #[test]
+    fn a_summary_of_a_summary_is_one_summary() {
+        let mut first = prompt(turns(40), Vec::new());
+        first.history[0] = Message::new(Role::User, "Start with the garden.");
+        let window = window(&first, 110);
+        let mut history = first.history;
+        let mut gone = 0;
+        let mut longest = 0;
+        for _ in 0..6 {
+            let before = history.len();
+            let fitted = fitted(&window, &prompt(history, Vec::new()));
+            assert_eq!(steps(&fitted), ["compress"]);
+            let (summary, rest) = said(&fitted).split_first().unwrap();
+            // The summary of the last time is one of the messages that are gone now.
+            gone += before - rest.len() - usize::from(gone > 0);
+            let header = format!("[Summary of {gone} earlier messages]\n");
+            assert!(summary.content.starts_with(&header), "{header} {summary:?}");
+            assert_eq!(summary.content.matches("[Summary").count(), 1, "{summary:?}");
+            assert!(summary.content.contains("\n- user: Start with the garden."), "{summary:?}");
+            assert_eq!(rest.iter().filter(|it| is_summary(it)).count(), 0);
+            longest = longest.max(window.count(summary));
+            history = said(&fitted).to_vec();
+            history.extend(turns(36));
+        }
+        assert!(longest <= window.tokens / 10, "{longest} of {}", window.tokens);
+    }
+
+    #[test]
+    fn a_summariser_that_does_not_keep_its_budget_is_cut() {
+        struct Says(&'static str, usize);
+        impl Summarise for Says {
+            fn summarise(&self, _messages: &[&Message], _budget: usize) -> String {
+                self.0.repeat(self.1)
+            }
+        }
+        let prompt = prompt(turns(40), Vec::new());
+        let window = window(&prompt, 85);
+        let summary = |summarise: &dyn Summarise| {
+            let fitted = fit(&window, prompt.clone(), summarise).unwrap();
+            said(&fitted)[0].clone()
+        };
+        let long = summary(&Says("and so on, ", 100_000));
+        assert!(long.content.contains("tokens cut …]"), "{long:?}");
+        assert!(window.count(&long) <= window.tokens / 10);
+        assert_eq!(summary(&Says("All good.", 1)).content.lines().nth(1), Some("All good."));
+        assert_eq!(summary(&Says(" \n", 1)), summary(&Extract::default()));
+    }
+}
+
+mod skills_make_room_by_their_priority {
+    use super::*;
+
+    fn three(words: usize) -> Vec<Offer> {
+        vec![
+            offer("dusty", Priority::Inactive, words),
+            offer("handy", Priority::Relevant, words),
+            offer("busy", Priority::Active, words),
+        ]
+    }
+
+    #[test]
+    fn q_15_over_90_percent_inactive_skills_are_evicted() {
+        let prompt = prompt(turns(3), three(300));
+        let fitted = fitted(&window(&prompt, 93), &prompt);
+        assert_eq!(steps(&fitted), ["compress", "evict"]);
+        assert_eq!(kept(&fitted), ["busy", "handy"]);
+        assert_eq!(fitted.skills[2].left_out, Some(Remedy::Evict));
+        assert!(!fitted.messages[0].content.contains("dusty"));
+        assert!(fitted.messages[0].content.contains("All about handy."));
+        assert_eq!(said(&fitted), prompt.history);
+        // What summarising has brought below 90 % evicts nobody.
+        let prompt = super::prompt(turns(40), three(30));
+        let fitted = super::fitted(&window(&prompt, 93), &prompt);
+        assert_eq!((steps(&fitted), kept(&fitted).len()), (vec!["compress"], 3));
+    }
+
+    #[test]
+    fn q_16_over_95_percent_the_last_five_messages_and_the_top_skill_stay() {
+        let mut skills = three(600);
+        skills.remove(0);
+        skills.push(offer("eager", Priority::Active, 600));
+        let prompt = prompt(turns(12), skills);
+        // The two oldest are summarised first, and that is not enough.
+        let fitted = fitted(&window(&prompt, 120), &prompt);
+        assert_eq!(steps(&fitted), ["compress", "evict", "squeeze"]);
+        assert_eq!(kept(&fitted), ["busy"]);
+        assert!(said(&fitted)[0].content.starts_with("[Summary of 7 earlier messages]"));
+        assert_eq!(said(&fitted)[1..], prompt.history[7..]);
+        assert!(fitted.messages[0].content.contains("All about busy."));
+        assert!(fitted.skills[1..].iter().all(|it| it.left_out == Some(Remedy::Squeeze)));
+    }
+
+    #[test]
+    fn q_17_referred_to_is_active_matched_is_relevant_used_long_ago_is_inactive() {
+        let world = World::new()
+            .skill("bake-bread", "Bakes bread in an oven")
+            .skill("mow-lawn", "Mows the lawn in straight lines")
+            .skill("tune-piano", "Tunes a piano by ear")
+            .skill("wash-car", "Washes a car with soap");
+        let mut history = Vec::new();
+        let mut take_up = |id: &str, name: &str| {
+            let mut caller = called(id);
+            caller.calls[0].name = "use_skill".into();
+            caller.calls[0].arguments = json!({ "name": name }).to_string();
+            history.extend([Message::new(Role::User, "Hm."), caller, result(id, "Here it is")]);
+            history.extend([Message::new(Role::Assistant, "Done.")]);
+        };
+        take_up("1", "bake-bread");
+        for id in ["2", "3", "4"] {
+            take_up(id, "no-such-skill");
+        }
+        take_up("5", "mow-lawn");
+        world.write("history.json", serde_json::to_string(&history).unwrap());
+        let query = "tune the piano by ear, then @wash-car";
+        let document = prompted(&world, &[query, "--history", "history.json", "--threshold", "0"]);
+        let priorities = ["bake-bread", "mow-lawn", "tune-piano", "wash-car"]
+            .map(|name| priority(&document, name));
+        assert_eq!(priorities, ["inactive", "active", "relevant", "active"]);
+    }
+
+    #[test]
+    fn q_18_matched_skills_stand_in_the_system_prompt() {
+        let body = "# Tuning\n\n1. Strike `A4`.\n\n## Then\n\n- Turn the pin.";
+        let text = format!("---\nname: tune-piano\ndescription: Tunes a piano\n---\n\n{body}\n");
+        let world = World::new().document("tune-piano", text).skill("wash-car", "Washes a car");
+        let document = prompted(&world, &["please $tune-piano today"]);
+        let block = format!("## Skill: tune-piano\nTunes a piano\n\n{body}\n");
+        assert!(system(&document).contains(&block), "{}", system(&document));
+        assert!(!system(&document).contains("## Skill: wash-car"));
+        let matched = prompted(&world, &["tune a piano"]);
+        assert!(system(&matched).contains("## Skill: tune-piano\nTunes a piano"));
+        assert!(!system(&matched).contains("# tune-piano\n"), "{}", system(&matched));
+    }
+
+    #[test]
+    fn q_20_active_skills_come_first_and_then_relevant_ones() {
+        let offers = [
+            ("a", Priority::Inactive),
+            ("b", Priority::Relevant),
+            ("c", Priority::Active),
+            ("d", Priority::Relevant),
+            ("e", Priority::Active),
+        ];
+        let offers = offers.map(|(name, priority)| offer(name, priority, 9)).to_vec();
+        let fitted = fitted(&Window::default(), &prompt(turns(1), offers));
+        let headings: Vec<&str> = fitted.messages[0]
+            .content
+            .lines()
+            .filter_map(|it| it.strip_prefix("## Skill: "))
+            .collect();
+        assert_eq!(headings, ["c", "e", "b", "d", "a"]);
+        assert_eq!(kept(&fitted), headings);
+    }
+
+    #[test]
+    fn q_08_q_12_the_three_best_matches_are_loaded() {
+        let mut world = World::new();
+        for kind in ["monthly", "weekly", "yearly", "daily", "hourly"] {
+            world = world.skill(&format!("report-{kind}"), "Writes a report about sales");
+        }
+        let loaded = |arguments: &[&str]| {
+            let query = ["write a report about sales", "--threshold", "0"];
+            let document = prompted(&world, &[&query, arguments].concat());
+            let blocks = system(&document).matches("## Skill: report-").count();
+            assert_eq!(skills(&document, "kept").len(), blocks);
+            blocks
+        };
+        assert_eq!(loaded(&[]), 3);
+        assert_eq!(loaded(&["--top", "2"]), 2);
+        assert_eq!(loaded(&["--top", "0"]), 0);
+    }
+
+    #[test]
+    fn a_24_several_skills_are_active_together() {
+        let world = World::new().skill("tune-piano", "Tunes a piano").skill("wash-car", "Washes");
+        let document = prompted(&world, &["@wash-car and (@tune-piano), in this order"]);
+        for name in ["wash-car", "tune-piano"] {
+            assert_eq!(priority(&document, name), "active");
+            assert!(system(&document).contains(&format!("\n\n# {name}\n")), "{document:#}");
+        }
+    }
+
+    #[test]
+    fn less_of_a_skill_is_shown_before_it_is_refused() {
+        let prompt = prompt(turns(1), vec![offer("busy", Priority::Active, 900)]);
+        let bare = taken(&super::prompt(turns(1), Vec::new()));
+        let level = |tokens: usize| {
+            let fitted = fitted(&Window { tokens, ..Window::default() }, &prompt);
+            let placed = &fitted.skills[0];
+            assert_eq!(said(&fitted), prompt.history);
+            let shown = placed.left_out.is_none().then_some(placed.level);
+            (shown, steps(&fitted).last().copied())
+        };
+        assert_eq!(level(taken(&prompt) * 2), (Some(Level::Full), None));
+        assert_eq!(level(taken(&prompt) - 1), (Some(Level::Brief), Some("degrade")));
+        assert_eq!(level(bare + 30), (Some(Level::Metadata), Some("degrade")));
+        let short = super::prompt(vec![Message::new(Role::User, "Hm.")], prompt.skills);
+        let bare = taken(&super::prompt(short.history.clone(), Vec::new()));
+        let fitted = fitted(&Window { tokens: bare, ..Window::default() }, &short);
+        assert_eq!(fitted.skills[0].left_out, Some(Remedy::Evict));
+        assert_eq!(said(&fitted), short.history);
+    }
+}
+
+mod the_query_is_what_was_asked_last {
+    use super::*;
+
+    #[test]
+    fn a_23_the_query_is_the_last_message_of_the_user() {
+        let world = World::new().skill("tune-piano", "Tunes a piano").skill("wash-car", "Washes");
+        let history = json!([
+            {"role": "user", "content": "first @wash-car"},
+            {"role": "assistant", "content": "Done. Shall I @paint-fence?"},
+            {"role": "user", "content": "now tune a piano with @tune-piano"},
+            {"role": "assistant", "content": "", "tool_calls": [
+                {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+            ]},
+            {"role": "tool", "tool_call_id": "1", "content": "wash the car"}
+        ]);
+        world.write("history.json", history.to_string());
+        let document = prompted(&world, &["--history", "history.json"]);
+        assert_eq!(document["query"], "now tune a piano with @tune-piano");
+        assert_eq!(priority(&document, "tune-piano"), "active");
+        assert_eq!(document["messages"].as_array().unwrap().len(), 1 + 5);
+
+        let document = prompted(&world, &["and again", "--history", "history.json"]);
+        assert_eq!(document["query"], "and again");
+        assert_eq!(document["messages"][6], json!({"role": "user", "content": "and again"}));
+    }
+
+    #[test]
+    fn without_a_query_there_is_the_catalog_alone() {
+        let world = World::new()
+            .skill("tune-piano", "Tunes a piano")
+            .file("empty.json", "[]")
+            .file("nothing.json", "")
+            .file("system.json", r#"[{"role": "system", "content": "tune a piano"}]"#);
+        for (file, more) in [("", 0), ("empty.json", 0), ("nothing.json", 0), ("system.json", 1)] {
+            let history = ["--history", file];
+            let arguments = if file.is_empty() { &[][..] } else { &history };
+            let document = prompted(&world, arguments);
+            assert!(system(&document).contains("tune-piano: Tunes a piano"), "{document:#}");
+            assert_eq!(document["messages"].as_array().unwrap().len(), 1 + more);
+            assert_eq!((&document["query"], &document["steps"]), (&Json::Null, &json!([])));
+            assert_eq!(document["skills"], json!([]));
+        }
+        let none = World::new();
+        assert_eq!(prompted(&none, &[])["messages"], json!([]));
+        assert_eq!(prompted(&none, &[])["tokens"]["total"], 0);
+    }
+}
+
+mod what_is_too_much_is_cut_and_what_cannot_be_cut_is_refused {
+    use super::*;
+
+    #[test]
+    fn a_long_message_is_cut_in_the_middle() {
+        let long = format!("It begins. {} It ends.", "x".repeat(1_000_000));
+        let mut history = turns(2);
+        history.push(Message::new(Role::User, "What does the log say?"));
+        history.push(called("a"));
+        history.push(result("a", &long));
+        let prompt = prompt(history, vec![offer("busy", Priority::Active, 90)]);
+        let window = Window { tokens: 2000, ..Window::default() };
+        let start = Instant::now();
+        let fitted = fitted(&window, &prompt);
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+        assert!(fitted.tokens.total() <= 2000);
+        assert_eq!(steps(&fitted).last(), Some(&"shorten"));
+        let cut = &said(&fitted).last().unwrap().content;
+        assert!(cut.starts_with("It begins.") && cut.ends_with("It ends."), "{cut}");
+        let words: Vec<&str> = cut.lines().nth(1).unwrap().split(' ').collect();
+        assert_eq!((words[0], words[2..].join(" ")), ("[…", "tokens cut …]".to_owned()));
+        let number: usize = words[1].parse().unwrap();
+        let whole = window.vocabulary.count(&long);
+        assert!(number < whole && number > whole - 2000, "{number} of {whole}");
+        assert!(said(&fitted).contains(&prompt.history[2]));
+        assert_paired(said(&fitted));
+    }
+
+    #[test]
+    fn a_request_that_is_too_long_alone_is_cut_last() {
+        let mut history = turns(2);
+        history.insert(0, Message::new(Role::Assistant, "An old and long answer. ".repeat(500)));
+        let request = format!("Please do it. {} That is all.", "And this. ".repeat(5000));
+        history.push(Message::new(Role::User, request));
+        let prompt = prompt(history, Vec::new());
+        let fitted = fitted(&Window { tokens: 1000, ..Window::default() }, &prompt);
+        let request = &said(&fitted).last().unwrap().content;
+        assert!(request.starts_with("Please do it."), "{request}");
+        assert!(request.ends_with("That is all."), "{request}");
+        assert!(request.contains("tokens cut …]"), "{request}");
+        assert!(said(&fitted)[0].content.contains("tokens cut …]"), "{:?}", said(&fitted)[0]);
+        // All others have given what they could before the request was touched.
+        let window = Window::default();
+        let others = said(&fitted).iter().rev().skip(1).map(|it| window.count(it));
+        assert!(others.max().unwrap() < 40);
+        assert!(window.count(said(&fitted).last().unwrap()) > 750);
+    }
+
+    #[test]
+    fn a_window_that_is_too_small_is_refused_with_what_it_would_need() {
+        let prompt = Prompt {
+            system: "You must do as you are told. ".repeat(40),
+            tools: vec![json!({"name": "use_skill"})],
+            ..prompt(turns(2), vec![offer("busy", Priority::Active, 90)])
+        };
+        let error = refused(100, &prompt);
+        assert!(error.needed.system > 100 && error.needed.tools > 0, "{error:?}");
+        assert_eq!((error.window, error.needed.skills), (100, 0));
+        assert!(error.to_string().contains(&error.needed.system.to_string()), "{error}");
+        assert_eq!(refused(0, &prompt).window, 0);
+
+        let world = World::new().skill("one", "Does one").file("long", "Be kind. ".repeat(400));
+        for arguments in [
+            &["hello", "--window", "0"][..],
+            &["--window", "1"],
+            &["hello", "--window", "300", "--system", "@long"],
+        ] {
+            let ran = run(&world, &[arguments, &["--json"]].concat());
+            assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{arguments:?}");
+            assert!(ran.stderr.contains("error: a window of "), "{}", ran.stderr);
+            assert!(ran.stderr.contains("the system prompt needs "), "{}", ran.stderr);
+        }
+    }
+
+    #[test]
+    fn ten_thousand_messages_fit_at_once() {
+        let prompt = prompt(turns(10_000), vec![offer("busy", Priority::Active, 90)]);
+        let start = Instant::now();
+        let first = fitted(&Window { tokens: 8000, ..Window::default() }, &prompt);
+        // Without optimisation it takes some hundred milliseconds, with it some ten.
+        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+        assert!(first.tokens.total() <= 8000);
+        assert!(said(&first)[0].content.starts_with("[Summary of 9990 "));
+        assert_eq!(said(&first)[1..], prompt.history[9990..]);
+        assert_eq!(first, fitted(&Window { tokens: 8000, ..Window::default() }, &prompt));
+    }
+
+    #[test]
+    fn a_result_without_its_call_becomes_text() {
+        let history = json!([
+            {"role": "tool", "tool_call_id": "0", "content": "42 degrees"},
+            {"role": "user", "content": "And now?"},
+            {"role": "assistant", "content": null, "tool_calls": [
+                {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}},
+                {"id": "2", "type": "function", "function": {"name": "measure", "arguments": "{}"}}
+            ]},
+            {"role": "tool", "tool_call_id": "1", "content": "cold"},
+            {"role": "tool", "tool_call_id": "1", "content": "twice"},
+            {"role": "tool", "content": "without a number"},
+        ]);
+        let history = prowess::history(&history.to_string()).unwrap();
+        let fitted = fitted(&Window::default(), &prompt(history, Vec::new()));
+        assert_paired(said(&fitted));
+        assert_eq!(steps(&fitted), ["mend"]);
+        let roles: Vec<&str> = said(&fitted).iter().map(|it| it.role.as_str()).collect();
+        assert_eq!(roles, ["assistant", "user", "assistant", "tool", "tool", "assistant"]);
+        let all: Vec<&str> = said(&fitted).iter().map(|it| it.content.as_str()).collect();
+        assert!(all[0].ends_with("\n42 degrees"), "{all:?}");
+        assert_eq!(all[3..5], ["cold", "without a number"]);
+        assert!(all[5].ends_with("\ntwice"), "{all:?}");
+
+        let history = vec![Message::new(Role::User, "Go on."), called("1")];
+        let fitted = super::fitted(&Window::default(), &prompt(history, Vec::new()));
+        assert_eq!(said(&fitted)[1].calls, []);
+        assert_eq!(said(&fitted)[1].content, "[called `look` with {}; there is no result]");
+    }
+
+    #[test]
+    fn a_broken_history_is_refused_with_its_place() {
+        let world = World::new().skill("one", "Does one");
+        for (text, place) in [
+            ("[{\"role\": \"user\",\n \"content\": hello}]", "line 2, column 13"),
+            ("{\"role\": \"user\", \"content\": \"a\"}\n\nhello\n", "line 3, column 1"),
+            (
+                "[{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"robot\", \"content\": \"a\"}]",
+                "message 2",
+            ),
+            ("[{\"content\": \"a\"}]", "message 1"),
+            ("[{\"role\": \"user\", \"content\": 7}]", "message 1"),
+            ("{}", "message 1"),
+            ("42", "message 1"),
+            ("\"hello\"", "message 1"),
+            ("[[[[", "line 1, column 4"),
+        ] {
+            world.write("history.json", text);
+            let ran = run(&world, &["--history", "history.json"]);
+            assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{text}");
+            assert!(ran.stderr.contains(place), "{place} in {} for {text}", ran.stderr);
+        }
+        world.write("history.json", r#"[{"role": "robot", "content": ""}]"#);
+        let ran = run(&world, &["--history", "history.json"]);
+        assert!(ran.stderr.contains("there is no role `robot`, only `system`"), "{}", ran.stderr);
+        world.write("history.json", "[".repeat(100_000));
+        assert_eq!(run(&world, &["--history", "history.json"]).code, Some(1));
+        assert_eq!(run(&world, &["--history", "nowhere.json"]).code, Some(2));
+        assert_eq!(run(&world, &["--system", "@nowhere.txt"]).code, Some(2));
+    }
+
+    #[test]
+    fn what_cannot_be_a_setting_is_refused() {
+        let world = World::new().skill("one", "Does one");
+        for arguments in [
+            ["--threshold", "nan"],
+            ["--threshold", "inf"],
+            ["--threshold", "-0.5"],
+            ["--threshold", "1.5"],
+            ["--threshold", "much"],
+            ["--window", "-1"],
+            ["--window", "large"],
+            ["--keep", "-1"],
+            ["--top", "all"],
+            ["--strategy", "magic"],
+        ] {
+            let ran = run(&world, &arguments);
+            assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{arguments:?}");
+            assert!(!ran.stderr.is_empty(), "{arguments:?}");
+        }
+        assert_eq!(run(&world, &["--window", "18446744073709551615"]).code, Some(0));
+    }
+}
+
+mod the_command_prompt_is_for_people_and_for_programs {
+    use super::*;
+
+    fn keys(object: &Json) -> Vec<&str> {
+        object.as_object().unwrap().keys().map(String::as_str).collect()
+    }
+
+    /// A world with a long history in `history.json`, and the arguments that squeeze it.
+    fn squeezed() -> (World, [&'static str; 5]) {
+        let world = World::new().skill("tune-piano", "Tunes a piano");
+        world.write("history.json", serde_json::to_string(&turns(40)).unwrap());
+        (world, ["@tune-piano now", "--history", "history.json", "--window", "1500"])
+    }
+
+    #[test]
+    fn the_fields_of_a_prompt_are_stable() {
+        let (world, arguments) = squeezed();
+        let document = prompted(&world, &arguments);
+        let fields = ["query", "messages", "window", "tokens", "skills", "steps", "tools"];
+        assert_eq!(keys(&document), fields);
+        assert_eq!(keys(&document["tokens"]), ["system", "history", "skills", "tools", "total"]);
+        let fields = ["name", "priority", "level", "tokens", "kept", "left_out_by"];
+        assert_eq!(keys(&document["skills"][0]), fields);
+        assert_eq!(keys(&document["steps"][0]), ["step", "before", "after", "what"]);
+        assert_eq!(document["window"], 1500);
+        assert_eq!(document["tools"][0]["name"], "use_skill");
+        assert!(document["tools"][0]["input_schema"]["properties"]["name"].is_object());
+        let tokens = &document["tokens"];
+        let sum: u64 = ["system", "history", "skills", "tools"]
+            .map(|it| tokens[it].as_u64().unwrap())
+            .iter()
+            .sum();
+        assert_eq!(tokens["total"], sum);
+        for message in document["messages"].as_array().unwrap() {
+            assert!(message["role"].is_string() && message["content"].is_string(), "{message}");
+        }
+        assert_eq!(document["messages"][11]["content"], "@tune-piano now");
+    }
+
+    #[test]
+    fn in_a_pipe_the_text_is_the_data() {
+        let (world, arguments) = squeezed();
+        let ran = run(&world, &arguments);
+        assert_eq!(ran.code, Some(0));
+        assert!(ran.stdout().starts_with("[system]\n"), "{}", ran.stdout());
+        assert!(ran.stdout().contains("\n\n[user]\n[Summary of "), "{}", ran.stdout());
+        assert!(ran.stdout().ends_with("\n\n[user]\n@tune-piano now\n"), "{}", ran.stdout());
+        for wanted in ["of 1,500 tokens", "history", "tune-piano", "active", "compress", " → "] {
+            assert!(ran.stderr.contains(wanted), "no {wanted:?} in {}", ran.stderr);
+        }
+        let bar = ran.stderr.lines().find(|it| it.starts_with('s')).unwrap();
+        assert_eq!(bar.len(), 80);
+        assert!(bar.chars().all(|it| "skht.".contains(it)), "{bar}");
+        let quiet = run(&world, &[&arguments[..], &["-q"]].concat());
+        assert_eq!((quiet.stdout(), &*quiet.stderr), (ran.stdout(), ""));
+        let coloured = run(&world, &[&arguments[..], &["--color", "always"]].concat());
+        assert!(coloured.stderr.contains("\x1b[33m█"), "{}", coloured.stderr);
+    }
+
+    #[test]
+    fn a_history_comes_from_stdin_and_as_lines() {
+        let (world, arguments) = squeezed();
+        let from_file = run(&world, &arguments);
+        let list = std::fs::read_to_string(world.path("history.json")).unwrap();
+        let lines: Vec<String> =
+            turns(40).iter().map(|it| serde_json::to_string(it).unwrap()).collect();
+        for text in [list, lines.join("\n"), lines.join("\r\n\r\n")] {
+            let arguments =
+                ["prompt", arguments[0], "--history", "-", "--window", "1500", "--dir", "skills"];
+            let ran = world.run_reading(&text, &arguments);
+            assert_eq!((ran.code, ran.stdout()), (Some(0), from_file.stdout()));
+        }
+    }
+
+    #[test]
+    fn what_was_said_cannot_move_the_cursor() {
+        let bad = "a\u{1b}[2Jb\u{202e}c\u{7}\u{9b}d";
+        let document = format!("---\nname: evil\ndescription: \"{}\"\n---\n{bad}\n", "\\e[2Jx");
+        let world = World::new().document("evil", document);
+        let call = json!({"id": "1", "function": {"name": bad, "arguments": bad}});
+        let history = json!([
+            {"role": "user", "content": format!("@evil {bad}")},
+            {"role": "assistant", "content": bad, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "1", "content": bad},
+        ]);
+        world.write("history.json", history.to_string());
+        world.write(bad, "hello");
+        for arguments in [
+            &["--history", "history.json"][..],
+            &["--history", "history.json", "--json"],
+            &["--history", bad],
+            &["@a\u{1b}[2J", "--window", "7"],
+        ] {
+            run(&world, arguments).assert_safe();
+        }
+        let document = prompted(&world, &["--history", "history.json"]);
+        assert_eq!(document["messages"][3]["content"], bad);
+    }
+}
