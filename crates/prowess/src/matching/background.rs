@@ -22,7 +22,7 @@ pub(crate) fn weight(stem: &str, count: u32, documents: usize) -> f32 {
 fn common(stem: &str) -> Option<f32> {
     let (mut low, mut high) = (0, TABLE.len());
     while low < high {
-        let middle = low + (high - low) / 2;
+        let middle = TABLE.floor_char_boundary(low + (high - low) / 2);
         let start = TABLE[..middle].rfind('\n').map_or(0, |it| it + 1);
         let end = TABLE[start..].find('\n').map_or(TABLE.len(), |it| start + it);
         let (known, rarity) = TABLE[start..end].split_once(' ')?;

@@ -91,7 +91,9 @@ impl Query {
         let place = |term: Term| terms.iter().position(|it| it.0 == term).map(|at| at as u8);
         query.words = said.iter().filter(|it| !it.is_extra).map(|it| place(it.term)).collect();
         query.terms = terms.into_iter().map(|it| it.1).collect();
-        query.total = query.terms.iter().filter(|it| !it.is_extra).map(|it| it.weight).sum();
+        let any_word = query.terms.iter().any(|it| !it.is_extra);
+        let counted = query.terms.iter().filter(|it| !(any_word && it.is_extra));
+        query.total = counted.map(|it| it.weight).sum();
         query
     }
 
