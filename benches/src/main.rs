@@ -9,6 +9,7 @@ mod corpus;
 mod floor;
 mod measure;
 mod tokens;
+mod retrieval;
 
 use std::{
     env,
