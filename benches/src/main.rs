@@ -10,17 +10,23 @@ mod floor;
 mod measure;
 mod load;
 mod tokens;
+mod options;
 mod retrieval;
+mod metrics;
+mod baseline;
+mod pool;
+mod find;
 
 use std::{env, path::Path};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::measure::CASES;
+use crate::{measure::CASES, options::Options};
 
 const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--distinct]] \
                      [--resources] [--rounds N] [--cold] [--program PATH]\n       \
-                     prowess-benches tokens --from DIR|JSONL";
+                     prowess-benches tokens --from DIR|JSONL\n       \
+                     prowess-benches find --skills F --queries F [--negatives F]";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -28,6 +34,9 @@ fn main() -> Result<()> {
     match words[..] {
         ["load", ref options @ ..] => load::load(&load::Options::new(options)?),
         ["tokens", "--from", path] => tokens::tokens(Path::new(path)),
+        ["find", ref words @ ..] => {
+            find::find(&Options::new(words, &["--skills", "--queries", "--negatives"])?)
+        }
         // What the cases are measured with: this program calls itself.
         ["measure", name, root] => {
             let case = CASES.iter().find(|it| it.name == name).context("there is no such case")?;

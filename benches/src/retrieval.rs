@@ -1,10 +1,12 @@
 //! Requests whose right skills are known: what finding is measured with.
 
-use std::{collections::HashSet, fs, path::Path, process::Command, sync::Arc};
+use std::{collections::HashMap, fs, path::Path, process::Command, sync::Arc};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use prowess::{Library, Listing, Memory, Options, Scope};
+use prowess::{Library, Listing, Memory, Scope};
 use serde::{Deserialize, de::DeserializeOwned};
+
+use crate::options::Options;
 
 /// A skill that can be installed.
 #[derive(Debug, Clone, Deserialize)]
@@ -44,6 +46,8 @@ pub(crate) struct Data {
     pub(crate) skills: Vec<Skill>,
     pub(crate) requests: Vec<Request>,
     pub(crate) negatives: Vec<Negative>,
+    /// Where each id stands among the skills.
+    places: HashMap<String, usize>,
 }
 
 impl Data {
@@ -53,9 +57,20 @@ impl Data {
             Some(path) => lines(path)?,
             None => Vec::new(),
         };
-        let data = Self { skills: lines(skills)?, requests: lines(queries)?, negatives };
+        let mut data = Self {
+            skills: lines(skills)?,
+            requests: lines(queries)?,
+            negatives,
+            places: HashMap::new(),
+        };
         data.check()?;
         Ok(data)
+    }
+
+    /// Reads the files that a command names.
+    pub(crate) fn named(options: &Options<'_>) -> Result<Self> {
+        let negatives = options.get("--negatives").map(Path::new);
+        Self::read(options.path("--skills")?, options.path("--queries")?, negatives)
     }
 
     /// Loads some of the skills, by their places.
@@ -63,10 +78,21 @@ impl Data {
         library(which.iter().map(|it| &self.skills[*it]))
     }
 
-    fn check(&self) -> Result<()> {
-        let mut ids: HashSet<&str> = HashSet::new();
-        for Skill { id, name, description, .. } in &self.skills {
-            ensure!(ids.insert(id), "two skills have the id `{id}`");
+    /// The place of the skill that has an id.
+    pub(crate) fn place(&self, id: &str) -> Option<usize> {
+        self.places.get(id).copied()
+    }
+
+    /// The places of the skills that are right for a request.
+    pub(crate) fn right(&self, request: &Request) -> Vec<usize> {
+        request.gold.iter().filter_map(|it| self.place(it)).collect()
+    }
+
+    /// Learns where each skill stands, and makes sure that all are there and whole.
+    fn check(&mut self) -> Result<()> {
+        for (place, Skill { id, name, description, .. }) in self.skills.iter().enumerate() {
+            let before = self.places.insert(id.clone(), place);
+            ensure!(before.is_none(), "two skills have the id `{id}`");
             let is_folder = !id.is_empty() && id.bytes().all(|it| it.is_ascii_alphanumeric());
             ensure!(is_folder, "the id `{id}` is not made of letters and digits");
             let is_whole = [name, description].iter().all(|it| !it.trim().is_empty());
@@ -74,12 +100,12 @@ impl Data {
         }
         for Request { id, gold, .. } in &self.requests {
             ensure!(!gold.is_empty(), "no skill is right for request `{id}`");
-            let unknown = gold.iter().find(|it| !ids.contains(it.as_str()));
+            let unknown = gold.iter().find(|it| self.place(it).is_none());
             if let Some(unknown) = unknown {
                 bail!("request `{id}` wants skill `{unknown}`, which is not there");
             }
         }
-        let unknown = self.negatives.iter().find(|it| !ids.contains(it.skill_id.as_str()));
+        let unknown = self.negatives.iter().find(|it| self.place(&it.skill_id).is_none());
         if let Some(Negative { skill_id, .. }) = unknown {
             bail!("a negative speaks of skill `{skill_id}`, which is not there");
         }
@@ -92,10 +118,10 @@ pub(crate) fn library<'s>(skills: impl IntoIterator<Item = &'s Skill>) -> Librar
     let files =
         skills.into_iter().map(|it| (format!("{}/SKILL.md", it.id), document(it).into_bytes()));
     let memory = Memory::new(Scope::Project, "", files);
-    let options = Options {
+    let options = prowess::Options {
         sources: vec![Arc::new(memory)],
         resources: Listing::OnDemand,
-        ..Options::default()
+        ..prowess::Options::default()
     };
     Library::load(&options).expect("there is a source")
 }
@@ -160,6 +186,7 @@ mod tests {
         assert_eq!(data.skills[1].repo, "o/r");
         assert_eq!(data.requests[0].gold, ["b2"]);
         assert_eq!(data.requests[0].stratum, "author");
+        assert_eq!(data.right(&data.requests[0]), [1]);
         assert_eq!(data.negatives[0].skill_id, "a1");
     }
 
