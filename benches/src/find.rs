@@ -1,0 +1,221 @@
+//! Finding: how often the right skill comes first, and whether confidence is to be believed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
+use prowess::{Library, Match, matches_among};
+
+use crate::{
+    baseline::{Bm25, Keyword},
+    metrics::{Answer, Quality, TOP, auroc, bins, calibration_error},
+    options::Options,
+    pool::Pool,
+    random::Random,
+    retrieval::{Data, Request, Skill, id},
+};
+
+/// From which confidence on a skill is shown in full, and from which at all.
+const FULL: f64 = 0.7;
+const SHOWN: f64 = 0.15;
+
+/// How many installs of how many skills are drawn: about a thousand requests a size.
+const POOLS: &[(usize, usize)] = &[(5, 250), (50, 20), (200, 6), (1000, 6), (5000, 6)];
+/// The same for requests that a skill looks right for and is not.
+const NEAR_MISSES: (usize, usize) = (300, 5);
+
+/// Prints every table.
+pub(crate) fn find(options: &Options<'_>) -> Result<()> {
+    let data = Data::named(options)?;
+    let repositories: BTreeSet<&str> = data.skills.iter().map(|it| &*it.repo).collect();
+    let sources: BTreeSet<&str> = data.requests.iter().map(|it| &*it.source_repo).collect();
+    println!("{} skills of {} repositories", data.skills.len(), repositories.len());
+    println!("{} requests of {} repositories", data.requests.len(), sources.len());
+    rankings(&data);
+    confidences(&data);
+    if !data.negatives.is_empty() {
+        near_misses(&data);
+    }
+    Ok(())
+}
+
+/// Gives the ids of the skills that are best for a request.
+type Ranker<'d> = Box<dyn Fn(&str) -> Vec<&'d str> + 'd>;
+
+fn rankings(data: &Data) {
+    println!();
+    println!("| stratum | requests | by | {} |", Quality::FIGURES.join(" | "));
+    println!("|---|---:|---|{}", "---:|".repeat(Quality::FIGURES.len()));
+    let library = data.library(&(0..data.skills.len()).collect::<Vec<_>>());
+    let rankers = rankers(data, &library);
+    let mut by_stratum: BTreeMap<&str, Vec<Quality>> = BTreeMap::new();
+    for request in &data.requests {
+        let sums = by_stratum.entry(&request.stratum);
+        let sums = sums.or_insert_with(|| vec![Quality::default(); rankers.len()]);
+        for ((_, ranker), sum) in rankers.iter().zip(sums) {
+            *sum += Quality::new(&ranker(&request.query), &request.gold);
+        }
+    }
+    for (stratum, sums) in by_stratum {
+        for ((name, _), sum) in rankers.iter().zip(sums) {
+            let figures = sum.mean().map(|it| format!("{:.1}", 100.0 * it));
+            println!("| {stratum} | {} | {name} | {} |", sum.requests, figures.join(" | "));
+        }
+    }
+}
+
+/// Everything that is compared, the matcher last.
+fn rankers<'d>(data: &'d Data, library: &'d Library) -> Vec<(&'static str, Ranker<'d>)> {
+    let ids = |places: Vec<usize>| places.into_iter().map(|it| &*data.skills[it].id).collect();
+    let bm25 = |text: fn(&Skill) -> String| {
+        let bm25 = Bm25::new(data.skills.iter().map(text));
+        move |request: &str| ids(bm25.best(request, TOP))
+    };
+    let keyword = Keyword::new(&data.skills);
+    vec![
+        ("keyword tiers", Box::new(move |it| ids(keyword.best(it, TOP)))),
+        ("BM25", Box::new(bm25(|it| format!("{} {}", it.name, it.description)))),
+        (
+            "BM25 with body",
+            Box::new(bm25(|it| format!("{} {} {}", it.name, it.description, it.body))),
+        ),
+        ("prowess", Box::new(|it| best(library, it, TOP).iter().map(|it| id(it.skill)).collect())),
+    ]
+}
+
+/// The best matches, those that another of their name hides included.
+fn best<'lib>(library: &'lib Library, request: &str, top: usize) -> Vec<Match<'lib>> {
+    matches_among(library, request, top, |_| true)
+}
+
+/// What the matcher said to the requests of installs of one size.
+#[derive(Default)]
+struct Answers<'d> {
+    /// To those that have a skill, each with its stratum.
+    matched: Vec<(&'d str, Answer)>,
+    unmatched: Vec<Answer>,
+}
+
+fn confidences(data: &Data) {
+    let strata: BTreeSet<&str> = data.requests.iter().map(|it| &*it.stratum).collect();
+    let strata: Vec<&str> = strata.into_iter().collect();
+    println!();
+    println!(
+        "| installed | requests | Hit@1 where matched: {} | ECE | AUROC | ≥ {FULL}: precision | \
+         right ones kept | no match, fired | ≥ {SHOWN}: right ones kept | no match, shown |",
+        strata.join(" / ")
+    );
+    println!("|---:|---:|{}", "---:|".repeat(8));
+    let mut all = Vec::new();
+    let mut random = Random::new(45);
+    for &(size, pools) in POOLS.iter().filter(|it| it.0 <= data.skills.len()) {
+        let mut answers = Answers::default();
+        for _ in 0..pools {
+            answers.ask(data, &Pool::draw(data, size, &mut random));
+        }
+        answers.print(size, &strata);
+        all.extend(answers.all());
+    }
+    println!();
+    println!("| confidence | answers | mean confidence | right |");
+    println!("|---|---:|---:|---:|");
+    for (number, bin) in bins(&all).iter().enumerate() {
+        let (from, to) = (number as f64 / 10.0, (number + 1) as f64 / 10.0);
+        let (answers, confidence, right) = (bin.answers, bin.confidence, bin.right);
+        println!("| {from:.1} to {to:.1} | {answers} | {confidence:.2} | {right:.2} |");
+    }
+}
+
+impl<'d> Answers<'d> {
+    fn ask(&mut self, data: &Data, pool: &Pool<'d>) {
+        let library = data.library(&pool.skills);
+        let answer = |request: &Request| match best(&library, &request.query, 1).first() {
+            None => Answer { confidence: 0.0, is_right: false },
+            Some(it) => Answer {
+                confidence: it.confidence,
+                is_right: request.gold.iter().any(|gold| gold == id(it.skill)),
+            },
+        };
+        self.matched.extend(pool.matched.iter().map(|it| (&*it.stratum, answer(it))));
+        self.unmatched.extend(pool.unmatched.iter().map(|it| answer(it)));
+    }
+
+    fn all(&self) -> Vec<Answer> {
+        self.matched.iter().map(|it| it.1).chain(self.unmatched.iter().copied()).collect()
+    }
+
+    fn print(&self, size: usize, strata: &[&str]) {
+        let all = self.all();
+        let hits = strata.iter().map(|stratum| {
+            let own = self.matched.iter().filter(|it| it.0 == *stratum);
+            percent(share(own, |it| it.1.is_right))
+        });
+        let hits: Vec<String> = hits.collect();
+        let is_over = |least: f64| move |it: &&Answer| it.confidence >= least;
+        let kept = |least: f64| share(all.iter().filter(|it| it.is_right), is_over(least));
+        let fired = |least: f64| share(&self.unmatched, is_over(least));
+        println!(
+            "| {size} | {} | {} | {:.3} | {:.3} | {:.2} | {} | {} | {} | {} |",
+            all.len(),
+            hits.join(" / "),
+            calibration_error(&all),
+            auroc(&all),
+            share(all.iter().filter(is_over(FULL)), |it| it.is_right),
+            percent(kept(FULL)),
+            percent(fired(FULL)),
+            percent(kept(SHOWN)),
+            percent(fired(SHOWN)),
+        );
+    }
+}
+
+/// How often a skill is shown to requests that it only looks right for.
+fn near_misses(data: &Data) {
+    let (size, pools) = NEAR_MISSES;
+    let tempting: BTreeSet<usize> =
+        data.negatives.iter().filter_map(|it| data.place(&it.skill_id)).collect();
+    let is_tempting = |it: &&Request| data.right(it).iter().any(|it| tempting.contains(it));
+    let wanted: Vec<&Request> = data.requests.iter().filter(is_tempting).collect();
+    let mut random = Random::new(46);
+    // How often a skill that should not, or should, be shown has so much confidence.
+    let (mut wrong, mut right) = (Vec::new(), Vec::new());
+    for _ in 0..pools {
+        let mut others: Vec<usize> =
+            (0..data.skills.len()).filter(|it| !tempting.contains(it)).collect();
+        random.shuffle(&mut others);
+        let room = size.saturating_sub(tempting.len());
+        let installed: Vec<usize> =
+            tempting.iter().copied().chain(others.into_iter().take(room)).collect();
+        let library = data.library(&installed);
+        let confidence = |request: &str, ids: &[String]| {
+            let found = best(&library, request, 3);
+            let own = found.iter().find(|it| ids.iter().any(|id| id == self::id(it.skill)));
+            own.map_or(0.0, |it| it.confidence)
+        };
+        let negatives = data.negatives.iter();
+        wrong.extend(negatives.map(|it| confidence(&it.query, &[it.skill_id.clone()])));
+        right.extend(wanted.iter().map(|it| confidence(&it.query, &it.gold)));
+    }
+    println!();
+    println!("| requests to {size} skills | answers | ≥ {FULL} | ≥ {SHOWN} |");
+    println!("|---|---:|---:|---:|");
+    for (what, figures) in
+        [("that a skill must not answer", &wrong), ("that the same skills should answer", &right)]
+    {
+        let over = |least: f64| percent(share(figures, |it| **it >= least));
+        println!("| {what} | {} | {} | {} |", figures.len(), over(FULL), over(SHOWN));
+    }
+}
+
+/// The share of items of which something is true.
+fn share<T>(items: impl IntoIterator<Item = T>, is_true: impl Fn(&T) -> bool) -> f64 {
+    let (mut all, mut count) = (0, 0);
+    for item in items {
+        all += 1;
+        count += usize::from(is_true(&item));
+    }
+    count as f64 / f64::from(all)
+}
+
+fn percent(share: f64) -> String {
+    if share.is_nan() { "-".to_owned() } else { format!("{:.1} %", 100.0 * share) }
+}

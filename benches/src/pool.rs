@@ -1,0 +1,86 @@
+//! Installs of some skills, with requests of which half have no skill there.
+
+use std::collections::HashSet;
+
+use crate::{
+    random::Random,
+    retrieval::{Data, Request},
+};
+
+/// Skills that are installed together, each name once, and what is asked of them.
+#[derive(Debug)]
+pub(crate) struct Pool<'d> {
+    /// The skills, by their places.
+    pub(crate) skills: Vec<usize>,
+    /// Requests whose right skills are all there.
+    pub(crate) matched: Vec<&'d Request>,
+    /// As many for which none is there, nor another of its name.
+    pub(crate) unmatched: Vec<&'d Request>,
+}
+
+/// The most requests of a kind in one pool: others tell more when asked of another pool.
+const REQUESTS: usize = 100;
+
+impl<'d> Pool<'d> {
+    /// Draws an install of `size` skills; a smaller one where there are no more.
+    pub(crate) fn draw(data: &'d Data, size: usize, random: &mut Random) -> Self {
+        let mut requests: Vec<&Request> = data.requests.iter().collect();
+        random.shuffle(&mut requests);
+        let mut install = Install { data, size, skills: Vec::new(), names: HashSet::new() };
+        // Half of the skills are there for no request that is drawn.
+        let wanted = (size / 2).clamp(1, REQUESTS);
+        let (mut matched, mut unmatched) = (Vec::new(), Vec::new());
+        let mut rest = requests.into_iter();
+        while matched.len() < wanted
+            && let Some(request) = rest.next()
+        {
+            if install.add(&data.right(request)) {
+                matched.push(request);
+            }
+        }
+        let mut kept_out: HashSet<&str> = HashSet::new();
+        while unmatched.len() < matched.len()
+            && let Some(request) = rest.next()
+        {
+            let names = data.right(request).into_iter().map(|it| data.skills[it].name.as_str());
+            let names: Vec<&str> = names.collect();
+            if !names.iter().any(|it| install.names.contains(it)) {
+                kept_out.extend(names);
+                unmatched.push(request);
+            }
+        }
+        let mut others: Vec<usize> = (0..data.skills.len()).collect();
+        random.shuffle(&mut others);
+        for skill in others.into_iter().filter(|it| !kept_out.contains(&*data.skills[*it].name)) {
+            if install.skills.len() == size {
+                break;
+            }
+            install.add(&[skill]);
+        }
+        Pool { skills: install.skills, matched, unmatched }
+    }
+}
+
+struct Install<'d> {
+    data: &'d Data,
+    size: usize,
+    skills: Vec<usize>,
+    names: HashSet<&'d str>,
+}
+
+impl Install<'_> {
+    /// Adds skills, all or none of them.
+    fn add(&mut self, skills: &[usize]) -> bool {
+        let is_new = |it: &&usize| !self.skills.contains(it);
+        let new: Vec<usize> = skills.iter().filter(is_new).copied().collect();
+        let names: HashSet<&str> =
+            new.iter().map(|it| self.data.skills[*it].name.as_str()).collect();
+        let fits = self.skills.len() + new.len() <= self.size && names.len() == new.len();
+        if !fits || names.iter().any(|it| self.names.contains(it)) {
+            return false;
+        }
+        self.names.extend(names);
+        self.skills.extend(new);
+        true
+    }
+}
