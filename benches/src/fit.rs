@@ -5,37 +5,58 @@
 //! cross-validated over the repositories of the skills: the weights that rank a request have never
 //! seen a skill of the same repository.
 
-use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path};
+use std::{collections::BTreeMap, fmt::Write as _, fs};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use prowess::{
     Library,
     fitting::{self, FEATURES, Features, SIGNALS, Signals},
 };
 
 use crate::{
+    metrics::{Answer, Quality, calibration_error},
+    options::Options,
+    pool::Pool,
     random::Random,
-    retrieval::{Data, Metrics, Request},
+    retrieval::{Data, Request, id},
 };
 
 /// How many parts the repositories are divided into.
 const FOLDS: u64 = 5;
 /// The sizes of the libraries that confidences are fitted on.
 const POOLS: [usize; 6] = [5, 20, 50, 200, 1000, 5000];
-/// About how many requests are asked of the pools of one size.
-const REQUESTS: usize = 1500;
+/// About how many requests are asked of the libraries of one size.
+const REQUESTS: usize = 3000;
 /// A stem is in the table when it stands in one of so many skills.
 const COMMON: usize = 1000;
+/// How much large weights are held against a fit.
+const RESTRAINT: f64 = 5e-4;
+/// The only weight that may speak against a skill: that of the length of its body, in long requests.
+/// Where more of anything else could harm, a short request would be answered strangely.
+const AGAINST: usize = WIDTH - 1;
 
 /// Weights for requests of one word, then for long ones.
 const WIDTH: usize = 2 * FEATURES.len();
 type Weights = [f64; WIDTH];
 
-/// Writes how common the stems of the skills are.
-pub(crate) fn background(data: &Data, path: &Path) -> Result<()> {
+/// Fits and writes what was asked for: first `background`, then, with that compiled in, `weights`.
+pub(crate) fn fit(what: &str, options: &Options<'_>) -> Result<()> {
+    let data = Data::named(options)?;
+    let text = match what {
+        "background" => background(&data)?,
+        "weights" => weights(&data)?,
+        _ => bail!("`{what}` cannot be fitted, only `background` and `weights`"),
+    };
+    let path = options.path("--write")?;
+    fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
+}
+
+/// How common the stems of the skills are, as a table.
+fn background(data: &Data) -> Result<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for skill in &data.skills {
-        for stem in fitting::stems(&format!("{} {} {}", skill.name, skill.description, skill.body)) {
+        let text = [&*skill.name, &skill.description, &skill.body].join(" ");
+        for stem in fitting::stems(&text) {
             *counts.entry(stem).or_default() += 1;
         }
     }
@@ -44,34 +65,39 @@ pub(crate) fn background(data: &Data, path: &Path) -> Result<()> {
     for (stem, count) in counts.iter().filter(|it| it.1 * COMMON >= all) {
         writeln!(table, "{stem} {:.0}", (all as f64 / *count as f64).ln() * 10.0)?;
     }
-    fs::write(path, table).with_context(|| format!("cannot write `{}`", path.display()))
+    Ok(table)
 }
 
-/// Fits and writes the weights; prints what they come to.
-pub(crate) fn weights(data: &Data, path: &Path) -> Result<()> {
-    let all: Vec<usize> = (0..data.skills.len()).collect();
-    let library = data.library(&all)?;
+/// Fits the weights and says what they come to.
+fn weights(data: &Data) -> Result<String> {
+    let library = data.library(&(0..data.skills.len()).collect::<Vec<_>>());
     let asked: Vec<Asked<'_>> =
         data.requests.iter().map(|it| Asked::new(data, &library, it)).collect();
     cross_validate(&asked);
-    if par("CV", 0.0) > 0.0 { return Ok(()); }
     let weights = rank(&asked.iter().collect::<Vec<_>>());
-    let pools = pools(data, &weights)?;
-    let confidence = confidence(&pools);
-    let fall = fall(&pools, &confidence);
-    report(&pools, &confidence, fall);
-    fs::write(path, source(&weights, &confidence, fall)?)
-        .with_context(|| format!("cannot write `{}`", path.display()))
+    let answered = answered(data, &weights);
+    let confidence = confidence(&answered);
+    let fall = fall(&answered, &confidence);
+    report(&answered, &confidence, fall);
+    source(&weights, &confidence, fall)
 }
 
 /// A request with what was found for it.
 struct Asked<'d> {
     request: &'d Request,
-    /// What was found: whether it is right, and its features, for short requests and long ones.
-    found: Vec<(String, bool, Weights)>,
-    features: Vec<Features>,
-    places: Vec<u32>,
+    found: Vec<Found>,
     fold: u64,
+}
+
+/// A skill that was found.
+struct Found {
+    id: String,
+    /// Its place in the library.
+    place: u32,
+    is_right: bool,
+    features: Features,
+    /// The features, as far as the request is short, and as far as it is long.
+    both: Weights,
 }
 
 impl<'d> Asked<'d> {
@@ -79,131 +105,136 @@ impl<'d> Asked<'d> {
         let candidates = fitting::candidates(library, &request.query);
         let skills: Vec<_> = library.all().collect();
         let long = f64::from(candidates.long);
-        let found = candidates.found.iter().map(|(place, features)| {
-            let id = data.id(skills[*place as usize]);
+        let found = candidates.found.into_iter().map(|(place, features)| {
+            let id = id(skills[place as usize]).to_owned();
             let mut both = [0.0; WIDTH];
             for (at, feature) in features.iter().enumerate() {
                 both[at] = f64::from(*feature) * (1.0 - long);
                 both[FEATURES.len() + at] = f64::from(*feature) * long;
             }
             let is_right = request.gold.contains(&id);
-            (id, is_right, both)
+            Found { id, place, is_right, features, both }
         });
-        let repository = data.repository(&request.gold[0]);
-        let fold = repository.bytes().fold(7_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        Self {
-            request,
-            found: found.collect(),
-            features: candidates.found.iter().map(|it| it.1).collect(),
-            places: candidates.found.iter().map(|it| it.0).collect(),
-            fold: (fold >> 20) % FOLDS,
-        }
+        let repository = &data.skills[data.right(request)[0]].repo;
+        let hash = repository
+            .bytes()
+            .fold(7_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        Self { request, found: found.collect(), fold: (hash >> 20) % FOLDS }
     }
 
     /// How much it counts: requests that a model made up are often right for other skills too.
     fn counts(&self) -> f64 {
-        if self.request.stratum == "llm" { par("LLM", 0.4) } else { 1.0 }
+        if self.request.stratum == "llm" { 0.7 } else { 1.0 }
     }
 
-    /// The places of what was found, best first, with their scores.
-    fn ranked(&self, weights: &Weights) -> Vec<(usize, f64)> {
-        let mut ranked: Vec<(usize, f64)> =
-            self.found.iter().map(|it| dot(&it.2, weights)).enumerate().collect();
+    /// What was found, best first, with its score.
+    fn ranked(&self, weights: &Weights) -> Vec<(&Found, f64)> {
+        let mut ranked: Vec<(&Found, f64)> =
+            self.found.iter().map(|it| (it, dot(&it.both, weights))).collect();
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
         ranked
     }
 }
 
-/// Prints how well the weights do on requests about repositories that they have not seen.
+/// Prints how well weights do on requests about repositories that they have not seen.
 fn cross_validate(asked: &[Asked<'_>]) {
-    let mut ranked: Vec<(&Request, Vec<String>)> = Vec::new();
+    let mut strata: BTreeMap<&str, Quality> = BTreeMap::new();
     for fold in 0..FOLDS {
         let seen: Vec<&Asked<'_>> = asked.iter().filter(|it| it.fold != fold).collect();
         let weights = rank(&seen);
         for it in asked.iter().filter(|it| it.fold == fold) {
-            let order = it.ranked(&weights);
-            ranked.push((it.request, order.iter().map(|at| it.found[at.0].0.clone()).collect()));
+            let ids: Vec<&str> = it.ranked(&weights).iter().map(|it| &*it.0.id).collect();
+            let right: Vec<&str> = it.request.gold.iter().map(|it| &**it).collect();
+            *strata.entry(&it.request.stratum).or_default() += Quality::new(&ids, &right);
         }
     }
-    println!("\nCross-validated over repositories:\n");
-    Metrics::print("prowess", ranked.iter().map(|(request, ids)| (*request, &ids[..])));
+    println!("| cross-validated | requests | {} |", Quality::FIGURES.join(" | "));
+    println!("|---|---:|{}", "---:|".repeat(Quality::FIGURES.len()));
+    for (stratum, quality) in strata {
+        let figures = quality.mean().map(|it| format!("{:.1}", it * 100.0));
+        println!("| {stratum} | {} | {} |", quality.requests, figures.join(" | "));
+    }
 }
 
 /// The weights under which the right skills are most likely to be first.
 fn rank(asked: &[&Asked<'_>]) -> Weights {
-    let useful: Vec<_> = asked.iter().filter(|it| it.found.iter().any(|it| it.1)).collect();
+    let useful: Vec<_> = asked.iter().filter(|it| it.found.iter().any(|it| it.is_right)).collect();
     let total: f64 = useful.iter().map(|it| it.counts()).sum();
-    let mut start = [0.0; WIDTH];
-    (start[0], start[FEATURES.len()]) = (10.0, 10.0);
-    descend(start, par("STEPS", 250.0) as i32, |weights, slope| {
+    let least = |at: usize| if at == AGAINST { f64::NEG_INFINITY } else { 0.0 };
+    descend([1.0; WIDTH], 300, least, |weights, slope| {
         for it in &useful {
-            // Only what is near the first can change the order.
-            let mut scores: Vec<(f64, bool, &Weights)> =
-                it.found.iter().map(|it| (dot(&it.2, weights), it.1, &it.2)).collect();
-            let top = scores.iter().map(|it| it.0).fold(f64::NEG_INFINITY, f64::max);
-            scores.iter_mut().for_each(|it| it.0 = (it.0 - top).exp());
-            let all: f64 = scores.iter().map(|it| it.0).sum();
-            let right: f64 = scores.iter().filter(|it| it.1).map(|it| it.0).sum::<f64>().max(1e-300);
-            for (score, is_right, features) in scores {
-                let share = score / all - if is_right { score / right } else { 0.0 };
-                if share.abs() > 1e-5 {
-                    let step = it.counts() * share / total;
-                    slope.iter_mut().zip(features).for_each(|(slope, it)| *slope += step * it);
+            let scores: Vec<f64> = it.found.iter().map(|it| dot(&it.both, weights)).collect();
+            let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let likely = || scores.iter().map(|score| (score - top).exp()).zip(&it.found);
+            let all: f64 = likely().map(|it| it.0).sum();
+            let right: f64 = likely().filter(|it| it.1.is_right).map(|it| it.0).sum();
+            for (likely, found) in likely() {
+                let wanted = if found.is_right { likely / right.max(1e-300) } else { 0.0 };
+                let step = it.counts() * (likely / all - wanted) / total;
+                if step.abs() > 1e-9 {
+                    slope.iter_mut().zip(&found.both).for_each(|(slope, it)| *slope += step * it);
                 }
             }
         }
-        slope.iter_mut().zip(weights).for_each(|(slope, weight)| *slope += par("L2", 1e-6) * weight);
+        slope.iter_mut().zip(weights).for_each(|(slope, weight)| *slope += RESTRAINT * weight);
     })
 }
 
-/// A request asked of a small library: what speaks for the first, and what was right.
-struct Pool {
+/// A request that was asked of a library.
+struct Answered {
+    /// How many skills the library has.
     size: usize,
-    stratum: String,
+    /// What speaks for the first being right.
     signals: Signals,
-    /// Whether each of the best is right, and how far its score is behind.
+    /// Whether each of the best is right, and how far its score is behind the first.
     best: Vec<(bool, f64)>,
     counts: f64,
 }
 
-/// Asks requests of libraries of every size; half of them fit no skill that is there.
-fn pools(data: &Data, weights: &Weights) -> Result<Vec<Pool>> {
-    let mut random = Random::new(11);
-    let mut pools = Vec::new();
-    for size in POOLS {
-        let mut right = 0;
-        while right < REQUESTS {
-            let (library, with, without) = data.pool(size, &mut random)?;
-            for request in with.iter().chain(&without) {
-                let it = Asked::new(data, &library, request);
-                let ranked = it.ranked(weights);
-                let scored: Vec<(u32, f32, Features)> = ranked
-                    .iter()
-                    .map(|(at, score)| (it.places[*at], *score as f32, it.features[*at]))
-                    .collect();
-                let Some(signals) = fitting::signals(&library, &request.query, &scored) else { continue };
-                let top = ranked[0].1;
-                let best =
-                    ranked.iter().take(5).map(|(at, score)| (it.found[*at].1, score - top)).collect();
-                let (stratum, counts) = (request.stratum.clone(), it.counts());
-                pools.push(Pool { size, stratum, signals, best, counts });
-            }
-            right += with.len();
-        }
+impl Answered {
+    /// How likely the first is to be right.
+    fn first(&self, confidence: &Signals) -> f64 {
+        logistic(dot(&self.signals.map(f64::from), &confidence.map(f64::from)))
     }
-    Ok(pools)
 }
 
-/// The weights under which the confidences of first matches are most likely.
-fn confidence(pools: &[Pool]) -> Signals {
-    let total: f64 = pools.iter().map(|it| it.counts).sum();
-    let weights = descend([0.0; SIGNALS.len()], 800, |weights, slope| {
-        for pool in pools {
-            let signals = pool.signals.map(f64::from);
-            let off = 1.0 / (1.0 + (-dot(&signals, weights)).exp()) - f64::from(u8::from(pool.best[0].0));
-            let step = pool.counts * off / total;
+/// Asks requests of libraries of every size; half of them fit no skill that is there.
+fn answered(data: &Data, weights: &Weights) -> Vec<Answered> {
+    let mut random = Random::new(11);
+    let mut answered = Vec::new();
+    for size in POOLS.into_iter().filter(|it| *it <= data.skills.len()) {
+        let mut requests = 0;
+        while requests < REQUESTS {
+            let pool = Pool::draw(data, size, &mut random);
+            let library = data.library(&pool.skills);
+            requests += pool.matched.len() + pool.unmatched.len();
+            for request in pool.matched.iter().chain(&pool.unmatched) {
+                let asked = Asked::new(data, &library, request);
+                let ranked = asked.ranked(weights);
+                let scored: Vec<(u32, f32, Features)> = ranked
+                    .iter()
+                    .map(|(it, score)| (it.place, *score as f32, it.features))
+                    .collect();
+                let signals = fitting::signals(&library, &request.query, &scored);
+                let Some(signals) = signals else { continue };
+                let behind = |(it, score): &(&Found, f64)| (it.is_right, score - ranked[0].1);
+                let best = ranked.iter().take(5).map(behind).collect();
+                answered.push(Answered { size, signals, best, counts: asked.counts() });
+            }
+        }
+    }
+    answered
+}
+
+/// The weights under which what came of the first matches is most likely.
+fn confidence(answered: &[Answered]) -> Signals {
+    let total: f64 = answered.iter().map(|it| it.counts).sum();
+    let any = |_: usize| f64::NEG_INFINITY;
+    let weights = descend([0.0; SIGNALS.len()], 800, any, |weights, slope| {
+        for it in answered {
+            let signals = it.signals.map(f64::from);
+            let off = logistic(dot(&signals, weights)) - f64::from(u8::from(it.best[0].0));
+            let step = it.counts * off / total;
             slope.iter_mut().zip(&signals).for_each(|(slope, it)| *slope += step * it);
         }
     });
@@ -211,60 +242,46 @@ fn confidence(pools: &[Pool]) -> Signals {
 }
 
 /// How fast confidence falls with the score, behind the first.
-fn fall(pools: &[Pool], confidence: &Signals) -> f32 {
+fn fall(answered: &[Answered], confidence: &Signals) -> f64 {
     let loss = |fall: f64| -> f64 {
-        let behind = pools.iter().flat_map(|pool| {
-            let first = first(pool, confidence);
-            pool.best[1..].iter().map(move |(right, score)| {
+        let behind = answered.iter().flat_map(|it| {
+            let first = it.first(confidence);
+            it.best[1..].iter().map(move |(is_right, score)| {
                 let likely = (first * (score * fall).exp()).clamp(1e-6, 1.0 - 1e-6);
-                -pool.counts * if *right { likely.ln() } else { (1.0 - likely).ln() }
+                -it.counts * if *is_right { likely } else { 1.0 - likely }.ln()
             })
         });
         behind.sum()
     };
     let tries = (1..200).map(|it| f64::from(it) * 0.05);
-    tries.min_by(|a, b| loss(*a).total_cmp(&loss(*b))).unwrap_or(1.0) as f32
-}
-
-fn first(pool: &Pool, confidence: &Signals) -> f64 {
-    let sum: f32 = pool.signals.iter().zip(confidence).map(|(signal, weight)| signal * weight).sum();
-    1.0 / (1.0 + f64::from(-sum).exp())
+    tries.min_by(|a, b| loss(*a).total_cmp(&loss(*b))).unwrap_or(1.0)
 }
 
 /// Prints how far confidences are from the truth, by the size of the library.
-fn report(pools: &[Pool], confidence: &Signals, fall: f32) {
-    println!("\n| skills | requests | first matches: off by | second to fifth: off by |");
+fn report(answered: &[Answered], confidence: &Signals, fall: f64) {
+    println!("\n| skills | requests | ECE of the first | ECE of the second to fifth |");
     println!("|---:|---:|---:|---:|");
     for size in POOLS {
-        let own: Vec<&Pool> = pools.iter().filter(|it| it.size == size).collect();
-        let firsts = own.iter().map(|it| (first(it, confidence), it.best[0].0));
-        let others = own.iter().flat_map(|it| {
-            let likely = first(it, confidence);
-            it.best[1..].iter().map(move |(right, score)| (likely * (score * f64::from(fall)).exp(), *right))
-        });
-        let (firsts, others) = (off(firsts.collect()), off(others.collect()));
+        let own: Vec<&Answered> = answered.iter().filter(|it| it.size == size).collect();
+        let (mut firsts, mut others) = (Vec::new(), Vec::new());
+        for it in &own {
+            let first = it.first(confidence);
+            firsts.push(Answer { confidence: first, is_right: it.best[0].0 });
+            others.extend(it.best[1..].iter().map(|(is_right, score)| Answer {
+                confidence: first * (score * fall).exp(),
+                is_right: *is_right,
+            }));
+        }
+        let (firsts, others) = (calibration_error(&firsts), calibration_error(&others));
         println!("| {size} | {} | {firsts:.3} | {others:.3} |", own.len());
     }
-    for stratum in ["author", "named", "llm", "skillsbench"] {
-        let own = pools.iter().filter(|it| it.stratum == stratum);
-        println!("{stratum}: off by {:.3}", off(own.map(|it| (first(it, confidence), it.best[0].0)).collect()));
-    }
 }
 
-/// The expected calibration error over ten bins.
-fn off(said: Vec<(f64, bool)>) -> f64 {
-    let mut bins = [(0.0, 0.0, 0.0); 10];
-    for (likely, is_right) in &said {
-        let bin = &mut bins[((likely * 10.0) as usize).min(9)];
-        *bin = (bin.0 + likely, bin.1 + f64::from(u8::from(*is_right)), bin.2 + 1.0);
-    }
-    bins.iter().map(|it| (it.0 - it.1).abs()).sum::<f64>() / said.len().max(1) as f64
-}
-
-/// Goes downhill (Adam) from `start`; `slope` adds up the slope at some weights.
+/// Goes downhill (Adam) from `start`, never below `least`; `slope` adds up the slope at some weights.
 fn descend<const N: usize>(
     start: [f64; N],
     steps: i32,
+    least: impl Fn(usize) -> f64,
     mut slope: impl FnMut(&[f64; N], &mut [f64; N]),
 ) -> [f64; N] {
     let mut weights = start;
@@ -278,10 +295,15 @@ fn descend<const N: usize>(
             square[at] = 0.99 * square[at] + 0.01 * now[at] * now[at];
             let (mean, square) =
                 (mean[at] / (1.0 - 0.9_f64.powi(step)), square[at] / (1.0 - 0.99_f64.powi(step)));
-            weights[at] -= pace * mean / (square.sqrt() + 1e-9);
+            let step = pace * mean / (square.sqrt() + 1e-9);
+            weights[at] = (weights[at] - step).max(least(at));
         }
     }
     weights
+}
+
+fn logistic(sum: f64) -> f64 {
+    1.0 / (1.0 + (-sum).exp())
 }
 
 fn dot<const N: usize>(a: &[f64; N], b: &[f64; N]) -> f64 {
@@ -289,7 +311,7 @@ fn dot<const N: usize>(a: &[f64; N], b: &[f64; N]) -> f64 {
 }
 
 /// The weights as source of the library.
-fn source(weights: &Weights, confidence: &Signals, fall: f32) -> Result<String> {
+fn source(weights: &Weights, confidence: &Signals, fall: f64) -> Result<String> {
     let mut out = String::from(
         "//! Written by `prowess-benches fit`; `docs/benchmarks.md` says from what.\n\n\
          use super::{confidence::Signals, rank::Features};\n",
@@ -302,7 +324,13 @@ fn source(weights: &Weights, confidence: &Signals, fall: f32) -> Result<String> 
         }
         writeln!(out, "];")
     };
-    table("SHORT", "Features", "What each feature counts in a request of one word.", short, &FEATURES)?;
+    table(
+        "SHORT",
+        "Features",
+        "What each feature counts in a request of one word.",
+        short,
+        &FEATURES,
+    )?;
     table("LONG", "Features", "What it counts in a request of 32 words or more.", long, &FEATURES)?;
     let confidence = confidence.map(f64::from);
     table("CONFIDENCE", "Signals", "What each signal counts.", &confidence, &SIGNALS)?;
@@ -313,5 +341,3 @@ fn source(weights: &Weights, confidence: &Signals, fall: f32) -> Result<String> 
     )?;
     Ok(out)
 }
-
-fn par(name: &str, default: f64) -> f64 { std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(default) }

@@ -16,6 +16,7 @@ mod metrics;
 mod baseline;
 mod pool;
 mod find;
+mod fit;
 
 use std::{env, path::Path};
 
@@ -26,7 +27,8 @@ use crate::{measure::CASES, options::Options};
 const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--distinct]] \
                      [--resources] [--rounds N] [--cold] [--program PATH]\n       \
                      prowess-benches tokens --from DIR|JSONL\n       \
-                     prowess-benches find --skills F --queries F [--negatives F]";
+                     prowess-benches find --skills F --queries F [--negatives F]\n       \
+                     prowess-benches fit background|weights --skills F --queries F --write F";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -36,6 +38,9 @@ fn main() -> Result<()> {
         ["tokens", "--from", path] => tokens::tokens(Path::new(path)),
         ["find", ref words @ ..] => {
             find::find(&Options::new(words, &["--skills", "--queries", "--negatives"])?)
+        }
+        ["fit", what, ref words @ ..] => {
+            fit::fit(what, &Options::new(words, &["--skills", "--queries", "--write"])?)
         }
         // What the cases are measured with: this program calls itself.
         ["measure", name, root] => {

@@ -1,6 +1,6 @@
 //! How likely it is that a skill is the right one.
 
-use super::{Ranked, Tier, document::DESCRIPTION, index::Index, query::Query, weights};
+use super::{Ranked, Tier, document::DESCRIPTION, index::Index, query::Query, rank, weights};
 
 /// What a confidence goes by. The weights stand in the same order.
 pub const SIGNALS: [&str; 9] = [
@@ -49,10 +49,10 @@ pub(crate) fn signals(index: &Index, query: &Query, ranked: &[&Ranked]) -> Optio
         1.0,
         first.score / 10.0,
         (first.score - second.map_or(0.0, |it| it.score)).clamp(0.0, 10.0) / 10.0,
-        features[4] * said,
-        features[5] * said,
-        features[8],
-        features[7],
+        features[rank::ANYWHERE] * said,
+        features[rank::IN_META] * said,
+        features[rank::WHOLE_NAME],
+        features[rank::NAME_FOUND],
         query.long(),
         (index.len() as f32).ln_1p() / 10.0,
     ])

@@ -11,9 +11,8 @@ use super::{
 };
 
 /// What speaks for a skill; each about from 0 to 1. The weights stand in the same order.
-pub const FEATURES: [&str; 18] = [
+pub const FEATURES: [&str; 17] = [
     "score of the first look",
-    "its square",
     "impact in name, description and tags",
     "impact in the body",
     "words found anywhere",
@@ -31,6 +30,12 @@ pub const FEATURES: [&str; 18] = [
     "best passage of the body",
     "length of the body",
 ];
+
+/// The places of those that confidence goes by as well.
+pub(crate) const ANYWHERE: usize = 3;
+pub(crate) const IN_META: usize = 4;
+pub(crate) const NAME_FOUND: usize = 6;
+pub(crate) const WHOLE_NAME: usize = 7;
 
 pub(crate) type Features = [f32; FEATURES.len()];
 
@@ -135,7 +140,6 @@ fn look(
     let [body_next, body_near, body_any] = pairs.together(query, body);
     [
         score,
-        score * score,
         meta_impact,
         body_impact,
         anywhere,

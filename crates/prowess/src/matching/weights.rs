@@ -4,60 +4,58 @@ use super::{confidence::Signals, rank::Features};
 
 /// What each feature counts in a request of one word.
 pub(crate) const SHORT: Features = [
-    2.906, // score of the first look
-    -0.056, // its square
-    -0.202, // impact in name, description and tags
-    0.367, // impact in the body
-    -0.483, // words found anywhere
-    -1.782, // words found in name, description and tags
-    0.366, // words found in the name
-    -0.390, // words of the name found
-    -0.278, // the whole name
-    0.657, // neighbours next to each other in the description
-    0.467, // neighbours near each other in the description
-    -1.338, // any two near each other in the description
-    -0.065, // best passage of the description
-    1.842, // neighbours next to each other in the body
-    0.815, // neighbours near each other in the body
-    1.124, // any two near each other in the body
-    0.649, // best passage of the body
-    -2.033, // length of the body
+    2.314, // score of the first look
+    0.000, // impact in name, description and tags
+    0.352, // impact in the body
+    0.000, // words found anywhere
+    0.000, // words found in name, description and tags
+    0.000, // words found in the name
+    0.000, // words of the name found
+    0.000, // the whole name
+    0.196, // neighbours next to each other in the description
+    0.000, // neighbours near each other in the description
+    0.000, // any two near each other in the description
+    0.000, // best passage of the description
+    1.898, // neighbours next to each other in the body
+    0.792, // neighbours near each other in the body
+    0.911, // any two near each other in the body
+    0.566, // best passage of the body
+    0.000, // length of the body
 ];
 
 /// What it counts in a request of 32 words or more.
 pub(crate) const LONG: Features = [
-    7.043, // score of the first look
-    0.630, // its square
-    2.737, // impact in name, description and tags
-    1.926, // impact in the body
-    5.671, // words found anywhere
-    2.037, // words found in name, description and tags
-    1.549, // words found in the name
-    1.672, // words of the name found
-    1.518, // the whole name
-    0.399, // neighbours next to each other in the description
-    0.576, // neighbours near each other in the description
-    0.997, // any two near each other in the description
-    2.540, // best passage of the description
-    3.529, // neighbours next to each other in the body
-    1.159, // neighbours near each other in the body
-    1.045, // any two near each other in the body
-    3.714, // best passage of the body
-    -2.792, // length of the body
+    7.403,  // score of the first look
+    2.230,  // impact in name, description and tags
+    2.177,  // impact in the body
+    5.462,  // words found anywhere
+    1.348,  // words found in name, description and tags
+    1.475,  // words found in the name
+    1.589,  // words of the name found
+    1.421,  // the whole name
+    0.531,  // neighbours next to each other in the description
+    0.061,  // neighbours near each other in the description
+    0.857,  // any two near each other in the description
+    1.978,  // best passage of the description
+    3.528,  // neighbours next to each other in the body
+    1.215,  // neighbours near each other in the body
+    1.168,  // any two near each other in the body
+    3.780,  // best passage of the body
+    -3.741, // length of the body
 ];
 
 /// What each signal counts.
 pub(crate) const CONFIDENCE: Signals = [
-    -4.366, // always
-    0.124, // score
-    6.758, // how far it is ahead
-    1.569, // words found anywhere, of all that were said
-    0.594, // words found in name, description and tags, of all that were said
-    -0.061, // the whole name
-    0.598, // words of the name found
-    1.176, // length of the request
-    0.498, // size of the library
+    -4.329, // always
+    0.137,  // score
+    6.342,  // how far it is ahead
+    2.366,  // words found anywhere, of all that were said
+    0.752,  // words found in name, description and tags, of all that were said
+    0.038,  // the whole name
+    0.575,  // words of the name found
+    1.828,  // length of the request
+    -1.570, // size of the library
 ];
 
 /// How fast confidence falls with the score, behind the first.
-pub(crate) const FALL: f32 = 0.950;
+pub(crate) const FALL: f32 = 0.850;
