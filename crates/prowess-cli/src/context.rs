@@ -41,6 +41,7 @@ pub(crate) fn options(global: &Global) -> Result<Options> {
         resources: Listing::default(),
         watch: false,
         profile: global.profile.into(),
+        embedder: None,
     })
 }
 

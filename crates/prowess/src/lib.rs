@@ -58,8 +58,8 @@ pub use crate::{
     keeper::Keeper,
     library::{Library, LoadError, Options},
     matching::{
-        Activate, Activation, Field, Match, Matching, Reason, Strategy, Tier, Unknown, activate,
-        matches, matches_among, nearest, why,
+        Activate, Activation, Embedder, EmbedderError, Field, Match, Matching, Reason, Strategy,
+        Tier, Unknown, activate, matches, matches_among, nearest, why,
     },
     parse::{Parsed, parse},
     render::{render, render_definition},

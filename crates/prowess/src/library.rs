@@ -9,7 +9,7 @@ use crate::{
     discover::Directory,
     finding::Finding,
     load::load,
-    matching::Searchable,
+    matching::{Embedder, Searchable},
     rule::Profile,
     skill::Skill,
     source::{Limits, Listing, Source},
@@ -38,6 +38,8 @@ pub struct Options {
     pub watch: bool,
     /// The lenient profile takes a folder's name for a skill that has none.
     pub profile: Profile,
+    /// Vectors of words, with which skills are also found by what they mean.
+    pub embedder: Option<Arc<Embedder>>,
 }
 
 /// All skills of one moment. A library never changes; [`reload`](Self::reload) makes a new one.
@@ -131,7 +133,8 @@ impl Library {
 
     /// The index over all skills. The first to ask waits until their instructions are read.
     pub(crate) fn searchable(&self) -> &Searchable {
-        self.searchable.get_or_init(|| Searchable::new(&self.skills))
+        self.searchable
+            .get_or_init(|| Searchable::new(&self.skills, self.options.embedder.as_ref()))
     }
 
     /// The skills that have a tag.

@@ -7,12 +7,14 @@ mod short;
 mod stem;
 mod stop;
 mod words;
+mod said;
 mod document;
 mod index;
 mod names;
 mod background;
 mod query;
 mod search;
+mod embed;
 mod rank;
 mod weights;
 mod confidence;
@@ -27,6 +29,7 @@ pub mod fitting;
 pub(crate) use self::searchable::Searchable;
 pub use self::{
     activate::{Activate, Activation, Matching, Strategy, Unknown, activate},
+    embed::{Embedder, EmbedderError},
     names::nearest,
     why::{Field, Reason, why},
 };
@@ -85,13 +88,10 @@ pub fn matches_among<'lib>(
     let searchable = library.searchable();
     let query = searchable.query(request);
     let mentioned: Vec<u32> = mentions(library, request).known;
+    let meant = searchable.meant(request);
+    let also = [&mentioned[..], &meant.nearest].concat();
     let is_wanted = |document: u32| wanted(&library.skills[document as usize]);
-    let mut found = search::search(&searchable.index, &query, CLOSELY, is_wanted);
-    for document in mentioned.iter().copied().filter(|it| is_wanted(*it)) {
-        if !found.iter().any(|it| it.0 == document) {
-            found.push((document, 0.0));
-        }
-    }
+    let found = search::search(&searchable.index, &query, CLOSELY, &also, is_wanted);
     let features = rank::features(&searchable.index, &query, &found);
     let long = query.long();
     let named = mention::named(library, request, &found);
@@ -105,7 +105,7 @@ pub fn matches_among<'lib>(
                 None if named.contains(&document) => Tier::Named,
                 None => rank::tier(&searchable.index, document, &query),
             },
-            score: rank::score(&features, long),
+            score: rank::score(&features, long) + meant.score(document),
             features,
         })
         .collect();

@@ -21,7 +21,7 @@ pub struct Candidates {
 pub fn candidates(library: &Library, request: &str) -> Candidates {
     let searchable = library.searchable();
     let query = searchable.query(request);
-    let found = search::search(&searchable.index, &query, CLOSELY, |_| true);
+    let found = search::search(&searchable.index, &query, CLOSELY, &[], |_| true);
     let features = rank::features(&searchable.index, &query, &found);
     let found = found.iter().map(|it| it.0).zip(features).collect();
     Candidates { found, long: query.long() }

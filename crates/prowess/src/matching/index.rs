@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    fmt,
     hash::BuildHasherDefault,
     sync::{
         Mutex, PoisonError,
@@ -16,7 +17,7 @@ use super::{
 };
 
 /// Which terms stand in which documents, and the words of every document in their order.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Index {
     /// Every term, sorted, with its id.
     terms: Vec<(Term, u32)>,
@@ -128,6 +129,15 @@ impl Index {
         Some(self.terms[at].1)
     }
 
+    /// The term of every id.
+    pub(crate) fn terms_by_id(&self) -> Vec<Term> {
+        let mut terms = vec![Term(0); self.terms.len()];
+        for (term, id) in &self.terms {
+            terms[*id as usize] = *term;
+        }
+        terms
+    }
+
     /// In how many documents a term stands.
     pub(crate) fn count(&self, id: u32) -> u32 {
         self.stream(id).next().unwrap_or(0)
@@ -167,6 +177,12 @@ impl Index {
             + size_of_val(&self.word_starts[..])
             + self.postings.len()
             + self.words.len()
+    }
+}
+
+impl fmt::Debug for Index {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Index({} documents, {} bytes)", self.len(), self.bytes())
     }
 }
 

@@ -8,11 +8,13 @@ thread_local! {
     static SCORES: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The wanted documents that score best, at most `top`, best first; equal ones in their order.
+/// The wanted documents that score best, at most `top`, best first, equal ones in their
+/// order; and those that are wanted `also`, whatever they score.
 pub(crate) fn search(
     index: &Index,
     query: &Query,
     top: usize,
+    also: &[u32],
     is_wanted: impl Fn(u32) -> bool,
 ) -> Vec<(u32, f32)> {
     SCORES.with_borrow_mut(|scores| {
@@ -24,7 +26,13 @@ pub(crate) fn search(
                 scores[document as usize] += weight * f32::from(impact);
             });
         }
-        best(scores, top, is_wanted)
+        let mut found = best(scores, top, &is_wanted);
+        for document in also.iter().copied().filter(|it| is_wanted(*it)) {
+            if !found.iter().any(|it| it.0 == document) {
+                found.push((document, scores[document as usize]));
+            }
+        }
+        found
     })
 }
 

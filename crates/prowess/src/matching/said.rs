@@ -1,0 +1,34 @@
+//! What a description says for a skill, without what it says against it.
+
+/// How authors say what a skill is not for, in lower case.
+const NOT: [&str; 8] = [
+    "not for ",
+    "not for:",
+    "not use ",
+    "not trigger ",
+    "not when ",
+    "n't use ",
+    "n't trigger ",
+    "never use ",
+];
+
+/// The sentences of a description but for those that say what the skill is not for: their words
+/// are those of requests that other skills should answer.
+pub(crate) fn said_for(description: &str) -> impl Iterator<Item = &str> {
+    sentences(description).filter(|sentence| {
+        let sentence = sentence.to_lowercase();
+        !NOT.iter().any(|it| sentence.contains(it))
+    })
+}
+
+/// A text cut behind `. `, `; ` and line ends.
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let ends = [". ", "; ", "\n", "! ", "? "].into_iter();
+        let end = ends.filter_map(|it| rest.find(it).map(|at| at + it.len())).min();
+        let (sentence, after) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = after;
+        (!sentence.is_empty()).then_some(sentence)
+    })
+}
