@@ -1,7 +1,7 @@
-//! How long loading takes, next to the least that it could take; and how near estimates come.
+//! How long things take, next to the least that they could take; and how good they are.
 //!
-//! `cargo run --release -p prowess-benches -- load` makes a library, measures each case in a
-//! process of its own, and prints one table. The modules stand in that order; `tokens` stands alone.
+//! Each command prints tables in Markdown: `load` (in the modules up to it), `tokens`, and, on
+//! requests whose right skills are known, `find`, `latency` and `prompt`.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
 mod random;
@@ -16,6 +16,8 @@ mod metrics;
 mod baseline;
 mod pool;
 mod find;
+mod latency;
+mod prompt;
 
 use std::{env, path::Path};
 
@@ -26,7 +28,9 @@ use crate::{measure::CASES, options::Options};
 const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--distinct]] \
                      [--resources] [--rounds N] [--cold] [--program PATH]\n       \
                      prowess-benches tokens --from DIR|JSONL\n       \
-                     prowess-benches find --skills F --queries F [--negatives F]";
+                     prowess-benches find --skills F --queries F [--negatives F]\n       \
+                     prowess-benches latency --skills F --queries F [--sizes N,N]\n       \
+                     prowess-benches prompt --skills F --queries F";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -37,11 +41,20 @@ fn main() -> Result<()> {
         ["find", ref words @ ..] => {
             find::find(&Options::new(words, &["--skills", "--queries", "--negatives"])?)
         }
+        ["latency", ref words @ ..] => {
+            latency::latency(&Options::new(words, &["--skills", "--queries", "--sizes"])?)
+        }
+        ["prompt", ref words @ ..] => {
+            prompt::prompt(&Options::new(words, &["--skills", "--queries"])?)
+        }
         // What the cases are measured with: this program calls itself.
         ["measure", name, root] => {
             let case = CASES.iter().find(|it| it.name == name).context("there is no such case")?;
             println!("{}", serde_json::to_string(&measure::inside(case, Path::new(root))?)?);
             Ok(())
+        }
+        ["measure-latency", size, skills, queries] => {
+            latency::inside(load::number(size)?, Path::new(skills), Path::new(queries))
         }
         _ => bail!(USAGE),
     }
