@@ -111,8 +111,10 @@ pub(crate) fn inside(size: usize, skills: &Path, queries: &Path) -> Result<()> {
 }
 
 /// Makes `size` skills of those that there are. Each taken again gets a made-up word of its own in
-/// name and description and a few in its body: words of many skills get as much commoner as the
-/// library grows, and new ones come in with every skill, as they do in reality.
+/// name and description and five in its body: words of many skills get as much commoner as the
+/// library grows, and new ones come in with every skill, as they do in reality. The word stands
+/// first in the name, so that copies lie apart, and the lines of the body are shuffled: a CPU
+/// foresees what it has just read in another copy.
 fn grown(mut skills: Vec<Skill>, size: usize) -> Vec<Skill> {
     let mut random = Random::new(47);
     random.shuffle(&mut skills);
@@ -121,8 +123,11 @@ fn grown(mut skills: Vec<Skill>, size: usize) -> Vec<Skill> {
         let mut skill = skills[number % real].clone();
         let word = made_up(&mut random);
         skill.id = format!("{}x{number}", skill.id);
-        skill.name = format!("{}-{word}", skill.name);
+        skill.name = format!("{word}-{}", skill.name);
         skill.description = format!("{} {word}", skill.description);
+        let mut lines: Vec<&str> = skill.body.lines().collect();
+        random.shuffle(&mut lines);
+        skill.body = lines.join("\n");
         for _ in 0..5 {
             skill.body = format!("{} {}", skill.body, made_up(&mut random));
         }
