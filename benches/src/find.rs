@@ -1,8 +1,11 @@
 //! Finding: how often the right skill comes first, and whether confidence is to be believed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    slice,
+};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use prowess::{Library, Match, matches_among};
 
 use crate::{
@@ -30,7 +33,7 @@ pub(crate) fn find(options: &Options<'_>) -> Result<()> {
     let sources: BTreeSet<&str> = data.requests.iter().map(|it| &*it.source_repo).collect();
     println!("{} skills of {} repositories", data.skills.len(), repositories.len());
     println!("{} requests of {} repositories", data.requests.len(), sources.len());
-    rankings(&data);
+    rankings(&data)?;
     confidences(&data);
     if !data.negatives.is_empty() {
         near_misses(&data);
@@ -41,11 +44,13 @@ pub(crate) fn find(options: &Options<'_>) -> Result<()> {
 /// Gives the ids of the skills that are best for a request.
 type Ranker<'d> = Box<dyn Fn(&str) -> Vec<&'d str> + 'd>;
 
-fn rankings(data: &Data) {
+fn rankings(data: &Data) -> Result<()> {
+    let library = data.library(&(0..data.skills.len()).collect::<Vec<_>>());
+    let left_out = library.left_out();
+    ensure!(left_out.is_empty(), "{} skills do not load", left_out.len());
     println!();
     println!("| stratum | requests | by | {} |", Quality::FIGURES.join(" | "));
     println!("|---|---:|---|{}", "---:|".repeat(Quality::FIGURES.len()));
-    let library = data.library(&(0..data.skills.len()).collect::<Vec<_>>());
     let rankers = rankers(data, &library);
     let mut by_stratum: BTreeMap<&str, Vec<Quality>> = BTreeMap::new();
     for request in &data.requests {
@@ -61,6 +66,7 @@ fn rankings(data: &Data) {
             println!("| {stratum} | {} | {name} | {} |", sum.requests, figures.join(" | "));
         }
     }
+    Ok(())
 }
 
 /// Everything that is compared, the matcher last.
@@ -192,7 +198,7 @@ fn near_misses(data: &Data) {
             own.map_or(0.0, |it| it.confidence)
         };
         let negatives = data.negatives.iter();
-        wrong.extend(negatives.map(|it| confidence(&it.query, &[it.skill_id.clone()])));
+        wrong.extend(negatives.map(|it| confidence(&it.query, slice::from_ref(&it.skill_id))));
         right.extend(wanted.iter().map(|it| confidence(&it.query, &it.gold)));
     }
     println!();

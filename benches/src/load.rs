@@ -168,7 +168,7 @@ fn cold(library: &Library, program: &Path) -> Result<()> {
 }
 
 /// A number from 1.
-fn number(word: &str) -> Result<usize> {
+pub(crate) fn number(word: &str) -> Result<usize> {
     match word.parse() {
         Ok(number @ 1..) => Ok(number),
         _ => bail!("`{word}` is not a number from 1"),

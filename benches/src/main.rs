@@ -1,7 +1,7 @@
-//! How long loading takes, next to the least that it could take; and how near estimates come.
+//! How long things take, next to the least that they could take; and how good they are.
 //!
-//! `cargo run --release -p prowess-benches -- load` makes a library, measures each case in a
-//! process of its own, and prints one table. The modules stand in that order; `tokens` stands alone.
+//! Each command prints tables in Markdown: `load` (in the modules up to it), `tokens`, and, on
+//! requests whose right skills are known, `find`, `latency` and `prompt`.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
 mod random;
@@ -17,6 +17,8 @@ mod baseline;
 mod pool;
 mod find;
 mod fit;
+mod latency;
+mod prompt;
 
 use std::{env, path::Path};
 
@@ -28,7 +30,9 @@ const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--dis
                      [--resources] [--rounds N] [--cold] [--program PATH]\n       \
                      prowess-benches tokens --from DIR|JSONL\n       \
                      prowess-benches find --skills F --queries F [--negatives F]\n       \
-                     prowess-benches fit background|weights --skills F --queries F --write F";
+                     prowess-benches fit background|weights --skills F --queries F --write F\n       \
+                     prowess-benches latency --skills F --queries F [--sizes N,N]\n       \
+                     prowess-benches prompt --skills F --queries F";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -42,11 +46,20 @@ fn main() -> Result<()> {
         ["fit", what, ref words @ ..] => {
             fit::fit(what, &Options::new(words, &["--skills", "--queries", "--write"])?)
         }
+        ["latency", ref words @ ..] => {
+            latency::latency(&Options::new(words, &["--skills", "--queries", "--sizes"])?)
+        }
+        ["prompt", ref words @ ..] => {
+            prompt::prompt(&Options::new(words, &["--skills", "--queries"])?)
+        }
         // What the cases are measured with: this program calls itself.
         ["measure", name, root] => {
             let case = CASES.iter().find(|it| it.name == name).context("there is no such case")?;
             println!("{}", serde_json::to_string(&measure::inside(case, Path::new(root))?)?);
             Ok(())
+        }
+        ["measure-latency", size, skills, queries] => {
+            latency::inside(load::number(size)?, Path::new(skills), Path::new(queries))
         }
         _ => bail!(USAGE),
     }

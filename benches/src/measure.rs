@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 use prowess::{Directory, Library, Listing, Options};
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use crate::floor::Floor;
@@ -122,16 +122,30 @@ impl Clock {
     fn stop(&self, report: &mut Report) -> Result<()> {
         report.wall_ms = milliseconds(self.wall.elapsed());
         report.cpu_ms = milliseconds(cpu_time().saturating_sub(self.cpu));
+        report.peak_kib = peak_kib()?;
         let status = fs::read_to_string("/proc/self/status")?;
-        report.peak_kib = kib(&status, "VmHWM:").context("the system tells no peak")?;
         report.settled_kib = kib(&status, "VmRSS:").context("the system tells no size")?;
         Ok(())
     }
 }
 
+/// The most memory that this process has held.
+pub(crate) fn peak_kib() -> Result<u64> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    kib(&status, "VmHWM:").context("the system tells no peak")
+}
+
+/// The CPU time of this thread.
+pub(crate) fn thread_time() -> Duration {
+    duration(clock_gettime(ClockId::ThreadCPUTime))
+}
+
 /// The CPU time of all threads of this process.
 fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
+    duration(clock_gettime(ClockId::ProcessCPUTime))
+}
+
+fn duration(time: Timespec) -> Duration {
     Duration::new(time.tv_sec.cast_unsigned(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 

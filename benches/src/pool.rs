@@ -84,3 +84,64 @@ impl Install<'_> {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::retrieval::Skill;
+
+    /// Skills 0 to 39, of which 38 and 39 have one name; each but the first ten has a request.
+    fn data() -> Data {
+        let skill = |number: usize| Skill {
+            id: format!("s{number}"),
+            name: format!("skill-{}", number.min(38)),
+            description: "It does something".to_owned(),
+            body: String::new(),
+            repo: String::new(),
+        };
+        let request = |number: usize| Request {
+            id: format!("q{number}"),
+            query: "Do something".to_owned(),
+            gold: vec![format!("s{number}")],
+            stratum: "author".to_owned(),
+            source_repo: String::new(),
+        };
+        let requests = (10..40).map(request).collect();
+        Data::new((0..40).map(skill).collect(), requests, Vec::new()).unwrap()
+    }
+
+    #[test]
+    fn half_of_the_requests_have_their_skill() {
+        let data = data();
+        let mut random = Random::new(1);
+        for size in [1, 5, 20] {
+            let pool = Pool::draw(&data, size, &mut random);
+            assert_eq!(pool.skills.len(), size);
+            assert_eq!(pool.matched.len(), (size / 2).max(1));
+            assert_eq!(pool.unmatched.len(), pool.matched.len());
+            let name = |it: &usize| &*data.skills[*it].name;
+            let names: HashSet<&str> = pool.skills.iter().map(name).collect();
+            assert_eq!(names.len(), size, "a name is there twice");
+            let has_it = |it: &&Request| names.contains(name(&data.right(it)[0]));
+            assert!(pool.matched.iter().all(|it| pool.skills.contains(&data.right(it)[0])));
+            assert!(!pool.unmatched.iter().any(has_it));
+        }
+    }
+
+    #[test]
+    fn an_install_holds_no_more_than_there_is() {
+        let data = data();
+        let pool = Pool::draw(&data, 1000, &mut Random::new(1));
+        assert!(pool.skills.len() < 40, "{}", pool.skills.len());
+        assert!(!pool.matched.is_empty());
+    }
+
+    #[test]
+    fn a_request_that_wants_more_than_fits_is_not_drawn() {
+        let mut data = data();
+        data.requests[0].gold.extend(["s0".to_owned(), "s1".to_owned()]);
+        data.requests.truncate(2);
+        let pool = Pool::draw(&data, 2, &mut Random::new(1));
+        assert_eq!(pool.matched[0].id, "q11");
+    }
+}

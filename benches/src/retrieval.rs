@@ -57,12 +57,16 @@ impl Data {
             Some(path) => lines(path)?,
             None => Vec::new(),
         };
-        let mut data = Self {
-            skills: lines(skills)?,
-            requests: lines(queries)?,
-            negatives,
-            places: HashMap::new(),
-        };
+        Self::new(lines(skills)?, lines(queries)?, negatives)
+    }
+
+    /// Puts together what was read; fails where one part speaks of what another does not have.
+    pub(crate) fn new(
+        skills: Vec<Skill>,
+        requests: Vec<Request>,
+        negatives: Vec<Negative>,
+    ) -> Result<Self> {
+        let mut data = Self { skills, requests, negatives, places: HashMap::new() };
         data.check()?;
         Ok(data)
     }
