@@ -87,6 +87,10 @@ impl Query {
         for (_, wanted) in terms.iter_mut().filter(|it| it.1.is_extra) {
             wanted.weight *= EXTRA;
         }
+        // Where no word is known, what stands beside them is all there is to go by.
+        if terms.iter().all(|it| it.1.is_extra) {
+            terms.iter_mut().for_each(|it| it.1.is_extra = false);
+        }
         keep_most_telling(&mut terms);
         let place = |term: Term| terms.iter().position(|it| it.0 == term).map(|at| at as u8);
         query.words = said.iter().filter(|it| !it.is_extra).map(|it| place(it.term)).collect();
