@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use prowess::Profile;
+use prowess::{Profile, Strategy};
 
-use crate::commands::{catalog, check, list, new, prompt, read, show};
+use crate::commands::{catalog, check, find, list, new, prompt, read, show};
 
 /// Skills for agents: find them, check them, read them
 #[derive(Debug, Parser)]
@@ -21,6 +21,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     List(list::Args),
     Check(check::Args),
+    Find(find::Args),
     Show(show::Args),
     Read(read::Args),
     Prompt(prompt::Args),
@@ -97,4 +98,36 @@ impl From<ProfileName> for Profile {
             ProfileName::Reference => Self::Reference,
         }
     }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StrategyName {
+    /// By everything that they say
+    Semantic,
+    /// By name and description in strict tiers
+    Keyword,
+    /// Only those that are mentioned: `@name`
+    Explicit,
+    /// All of them
+    Always,
+    /// As explicit: the model takes up what it needs
+    Model,
+}
+
+impl From<StrategyName> for Strategy {
+    fn from(name: StrategyName) -> Self {
+        match name {
+            StrategyName::Semantic => Self::Semantic,
+            StrategyName::Keyword => Self::Keyword,
+            StrategyName::Explicit => Self::Explicit,
+            StrategyName::Always => Self::Always,
+            StrategyName::Model => Self::Model,
+        }
+    }
+}
+
+/// A number from 0 to 1.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "it is not a number".to_owned())?;
+    if (0.0..=1.0).contains(&number) { Ok(number) } else { Err("it is not from 0 to 1".to_owned()) }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod list;
 pub(crate) mod check;
+pub(crate) mod find;
 pub(crate) mod show;
 pub(crate) mod read;
 pub(crate) mod prompt;
@@ -26,6 +27,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result<Status
     match &arguments.command {
         Command::List(args) => list::run(args, global, printer),
         Command::Check(args) => check::run(args, global, printer),
+        Command::Find(args) => find::run(args, global, printer),
         Command::Show(args) => show::run(args, global, printer),
         Command::Read(args) => read::run(args, global, printer),
         Command::Prompt(args) => prompt::run(args, global, printer),

@@ -3,9 +3,11 @@
 use std::env;
 
 use anyhow::{Result, bail};
-use prowess::{Directory, Library, Limits, Listing, Options, PRESETS, Skill, bundled, preset};
+use prowess::{
+    Directory, Library, Limits, Listing, Options, PRESETS, Skill, Unknown, bundled, nearest, preset,
+};
 
-use crate::{arguments::Global, printer::Printer, safe::nearest};
+use crate::{arguments::Global, printer::Printer};
 
 /// Loads the library that was asked for; the bundled skills when none was.
 pub(crate) fn library(global: &Global, printer: &mut Printer) -> Result<Library> {
@@ -72,4 +74,13 @@ pub(crate) fn skill<'lib>(
         }
     }
     skill
+}
+
+/// Says which skills were mentioned that are not in use, each with the name that comes nearest.
+pub(crate) fn unknown(mentions: &[Unknown], printer: &mut Printer) {
+    for Unknown { name, nearest } in mentions {
+        let hint = nearest.as_ref().map(|it| format!("; did you mean `{it}`?"));
+        let hint = hint.unwrap_or_default();
+        printer.warning(&format!("no skill `{name}` is in use{hint}"));
+    }
 }

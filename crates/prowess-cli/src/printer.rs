@@ -86,6 +86,12 @@ impl Printer {
         self.line(safe::json(&text))
     }
 
+    /// Prints one JSON document on one line.
+    pub(crate) fn json_line(&mut self, document: &impl Serialize) -> Result<()> {
+        let text = serde_json::to_string(document)?;
+        self.line(safe::json(&text))
+    }
+
     /// Prints text of several lines, made safe.
     pub(crate) fn text(&mut self, text: &str) -> Result<()> {
         self.line(safe::lines(text).trim_end())
@@ -100,6 +106,25 @@ impl Printer {
         if !self.quiet {
             self.say(NOTE, "note", text);
         }
+    }
+
+    /// Warns of something, unless nobody wants to hear it.
+    pub(crate) fn warning(&mut self, text: &str) {
+        if !self.quiet {
+            self.say(WARNING, "warning", text);
+        }
+    }
+
+    /// Shows on a terminal what is going on, instead of what was shown before.
+    pub(crate) fn progress(&mut self, text: &str) {
+        if self.err.is_terminal() && !self.quiet {
+            let _ = self.err.write_all(format!("\r\x1b[K{}", safe::line(text)).as_bytes());
+        }
+    }
+
+    /// Takes away what [`progress`](Self::progress) has shown.
+    pub(crate) fn progress_ends(&mut self) {
+        self.progress("");
     }
 
     /// Prints a line beside the data, on stderr. What comes from a skill must be made safe first.

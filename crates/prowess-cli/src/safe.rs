@@ -54,42 +54,6 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     out
 }
 
-/// The name that differs from `wanted` in the fewest letters, if it is near enough to be meant.
-pub(crate) fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let allowed = wanted.chars().count() / 3 + 1;
-    let mut best: Option<(usize, &str)> = None;
-    for name in names {
-        let distance = if name.contains(wanted) && wanted.len() > 2 {
-            1
-        } else {
-            distance(wanted, name, allowed)
-        };
-        if distance <= allowed && best.is_none_or(|it| distance < it.0) {
-            best = Some((distance, name));
-        }
-    }
-    best.map(|it| it.1)
-}
-
-/// How many letters have to be changed, added or taken out; anything over `most` may be off.
-fn distance(a: &str, b: &str, most: usize) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    if a.chars().count().abs_diff(b.len()) > most {
-        return most + 1;
-    }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, c) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, d) in b.iter().enumerate() {
-            let cost = diagonal + usize::from(c != *d);
-            diagonal = row[j + 1];
-            row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{AD}' | '\u{115F}' | '\u{1160}' | '\u{180E}' | '\u{3164}' | '\u{FFA0}')
@@ -130,13 +94,5 @@ mod tests {
         assert_eq!(cut("abcdef", 6), "abcdef");
         assert_eq!(cut("abcdefg", 6), "abcde…");
         assert_eq!(cut("技能技能", 5), "技能…");
-    }
-
-    #[test]
-    fn the_nearest_name_is_one_that_could_be_meant() {
-        let names = ["create-pr", "debug", "write-tests"];
-        assert_eq!(nearest("creat-pr", names.into_iter()), Some("create-pr"));
-        assert_eq!(nearest("tests", names.into_iter()), Some("write-tests"));
-        assert_eq!(nearest("kubernetes", names.into_iter()), None);
     }
 }

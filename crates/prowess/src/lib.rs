@@ -1,4 +1,4 @@
-//! Skills for agents: read them, check them, gather them into a library, and disclose them.
+//! Skills for agents: read them, check them, gather them into a library, match and disclose them.
 //!
 //! The modules stand in the order a skill passes through them. Nothing here is async, prints, or
 //! reads the environment; only `source` opens files; and a malformed skill is never an `Err`.
@@ -59,7 +59,7 @@ pub use crate::{
     library::{Library, LoadError, Options},
     matching::{
         Activate, Activation, Embedder, EmbedderError, Field, Match, Matching, Reason, Strategy,
-        Tier, Unknown, activate, matches, matches_among, nearest, why,
+        Tier, Unknown, activate, matches, matches_among, matches_by, nearest, why,
     },
     parse::{Parsed, parse},
     render::{render, render_definition},

@@ -26,13 +26,13 @@ mod searchable;
 #[doc(hidden)]
 pub mod fitting;
 
-pub(crate) use self::searchable::Searchable;
 pub use self::{
-    activate::{Activate, Activation, Matching, Strategy, Unknown, activate},
+    activate::{Activate, Activation, Matching, Strategy, Unknown, activate, matches_by},
     embed::{Embedder, EmbedderError},
     names::nearest,
     why::{Field, Reason, why},
 };
+pub(crate) use self::{mention::mentioned, searchable::Searchable};
 
 use self::{mention::mentions, rank::Features};
 use crate::{
@@ -68,6 +68,18 @@ pub enum Tier {
     Named,
     /// It is mentioned: `@name`, `$name`, `/name`.
     Mentioned,
+}
+
+impl Tier {
+    /// The word for it, as in `--json`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Evidence => "evidence",
+            Self::Partial => "partial",
+            Self::Named => "named",
+            Self::Mentioned => "mentioned",
+        }
+    }
 }
 
 /// Finds the skills that fit a request, best first, `top` at the most; equal ones stay in the order

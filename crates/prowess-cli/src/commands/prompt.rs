@@ -1,14 +1,19 @@
 use std::{fs, io, io::Read as _, path::Path};
 
 use anyhow::{Context as _, Result};
-use clap::ValueEnum;
 use prowess::{
-    Cataloging, Choice, Extract, Fitted, Library, Matching, Message, Offer, Prompt, Role, Strategy,
-    UseSkill, Vocabulary, Window, catalog, choose, fit, history, request,
+    Cataloging, Choice, Extract, Fitted, Library, Matching, Message, Offer, Prompt, Role,
+    Thresholds, UseSkill, Vocabulary, Window, catalog, choose, fit, history, request,
 };
 use serde_json::{Value as Json, json};
 
-use crate::{Status, arguments::Global, context, printer::Printer, report, safe};
+use crate::{
+    Status,
+    arguments::{Global, StrategyName, share},
+    context,
+    printer::Printer,
+    report, safe,
+};
 
 /// The part of the window that the list of skills may take.
 const CATALOG: usize = 10;
@@ -47,20 +52,6 @@ pub(crate) struct Args {
     threshold: f64,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum StrategyName {
-    /// By everything that they say
-    Semantic,
-    /// By name and description in strict tiers
-    Keyword,
-    /// Only those that are mentioned: `@name`
-    Explicit,
-    /// All of them
-    Always,
-    /// None: the model takes up what it needs
-    Model,
-}
-
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
     let mut history = match args.history.as_deref().map(read).transpose()? {
         None => Vec::new(),
@@ -83,7 +74,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let budget = Some(args.window / CATALOG);
     let cataloging = Cataloging { budget, vocabulary, ..Cataloging::default() };
     let query = request(&history).map(|it| it.content.clone());
-    let choice = choose(&library, &history, &matching(args));
+    let choice = choose(&library, &history, &matching(args), Thresholds::default());
     let prompt = Prompt {
         system,
         catalog: catalog(&library, &cataloging).text,
@@ -122,12 +113,6 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     Ok(Status::Well)
 }
 
-/// A number from 0 to 1.
-fn share(text: &str) -> Result<f64, String> {
-    let number: f64 = text.parse().map_err(|_| "it is not a number".to_owned())?;
-    if (0.0..=1.0).contains(&number) { Ok(number) } else { Err("it is not from 0 to 1".to_owned()) }
-}
-
 /// Reads a file, or stdin for `-`.
 fn read(path: &str) -> Result<String> {
     if path == "-" {
@@ -139,23 +124,17 @@ fn read(path: &str) -> Result<String> {
 }
 
 fn matching(args: &Args) -> Matching {
-    let strategy = match args.strategy {
-        StrategyName::Semantic => Strategy::Semantic,
-        StrategyName::Keyword => Strategy::Keyword,
-        StrategyName::Explicit => Strategy::Explicit,
-        StrategyName::Always => Strategy::Always,
-        StrategyName::Model => Strategy::Model,
-    };
-    Matching { strategy, max_active: args.top, threshold: args.threshold, ..Matching::default() }
+    Matching {
+        strategy: args.strategy.into(),
+        max_active: args.top,
+        threshold: args.threshold,
+        ..Matching::default()
+    }
 }
 
 /// The skills that were chosen, read; what cannot be read is said and left out.
 fn offers(choice: &Choice<'_>, printer: &mut Printer) -> Vec<Offer> {
-    for unknown in &choice.unknown {
-        let near = unknown.nearest.as_ref().map(|it| format!("; did you mean `{it}`?"));
-        let near = near.unwrap_or_default();
-        printer.note(&format!("there is no skill `{}`{near}", unknown.name));
-    }
+    context::unknown(&choice.unknown, printer);
     let mut offers = Vec::new();
     for chosen in &choice.skills {
         match Offer::new(chosen) {

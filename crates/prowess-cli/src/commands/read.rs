@@ -1,7 +1,7 @@
 use anyhow::Result;
-use prowess::ReadError;
+use prowess::{ReadError, nearest};
 
-use crate::{Status, arguments::Global, context, printer::Printer, safe::nearest};
+use crate::{Status, arguments::Global, context, printer::Printer};
 
 /// Print one file of a skill, as it is
 #[derive(Debug, clap::Args)]

@@ -4,7 +4,7 @@ use super::message::{Message, Role};
 use crate::{
     disclose::{Level, Thresholds},
     library::Library,
-    matching::{Matching, Strategy, Unknown, activate},
+    matching::{Matching, Strategy, Unknown, activate, mentioned},
     skill::{Skill, Status},
     use_skill::UseSkill,
 };
@@ -66,7 +66,12 @@ pub(super) fn is_request(message: &Message) -> bool {
 
 /// Chooses the skills for a conversation: those that its request activates, those that it and
 /// earlier ones mention, those that the model took up, and the best match of each recent request.
-pub fn choose<'lib>(library: &'lib Library, history: &[Message], how: &Matching) -> Choice<'lib> {
+pub fn choose<'lib>(
+    library: &'lib Library,
+    history: &[Message],
+    how: &Matching,
+    thresholds: Thresholds,
+) -> Choice<'lib> {
     let mut choice = Choice::default();
     let mut requests = (0..history.len()).rev().filter(|at| is_request(&history[*at]));
     let Some(last) = requests.next() else { return choice };
@@ -75,22 +80,20 @@ pub fn choose<'lib>(library: &'lib Library, history: &[Message], how: &Matching)
 
     let activation = activate(library, &history[last].content, how);
     for found in activation.active {
-        // A strategy that takes all takes also what the request has nothing to do with.
-        let matched = how.strategy != Strategy::Always || found.confidence >= how.threshold;
-        let priority = if matched { Priority::Relevant } else { Priority::Inactive };
-        choice.add(found.skill, priority, Thresholds::default().level(found.confidence));
+        choice.add(found.skill, Priority::Relevant, thresholds.level(found.confidence));
     }
     choice.unknown = activation.unknown;
-    for at in recent {
+    // Whoever takes all skills has matched none to what was asked before.
+    let takes_all = how.strategy == Strategy::Always && how.rule.is_none();
+    for at in recent.into_iter().filter(|_| !takes_all) {
         let found = activate(library, &history[at].content, how).active.into_iter().next();
-        if let Some(found) = found.filter(|it| it.confidence >= how.threshold) {
-            let level = Thresholds::default().level(found.confidence);
-            choice.add(found.skill, Priority::Active, level);
+        if let Some(found) = found {
+            choice.add(found.skill, Priority::Active, thresholds.level(found.confidence));
         }
     }
     for (at, message) in history.iter().enumerate().rev() {
         let priority = if at >= since { Priority::Active } else { Priority::Inactive };
-        let skills = named(message).into_iter().filter_map(|it| library.get(&it));
+        let skills = named(library, message).into_iter();
         for skill in skills.filter(|it| it.manifest.status == Status::Active) {
             choice.add(skill, priority, Level::Full);
         }
@@ -112,17 +115,13 @@ impl<'lib> Choice<'lib> {
     }
 }
 
-/// The names that a person mentions (`@name`, `$name`, `/name`) or the model takes up.
-fn named(message: &Message) -> Vec<String> {
+/// The skills that a person mentions or the model takes up.
+fn named<'lib>(library: &'lib Library, message: &Message) -> Vec<&'lib Skill> {
     let taken = message.calls.iter().filter(|it| it.name == "use_skill");
     let taken = taken.filter_map(|it| serde_json::from_str::<UseSkill>(&it.arguments).ok());
-    let mut names: Vec<String> = taken.map(|it| it.name).collect();
+    let mut skills: Vec<&Skill> = taken.filter_map(|it| library.get(&it.name)).collect();
     if is_request(message) {
-        let is_edge = |c: char| !c.is_alphanumeric();
-        let words =
-            message.content.split_whitespace().map(|it| it.trim_start_matches(['(', '"', '\'']));
-        let mentioned = words.filter_map(|it| it.strip_prefix(['@', '$', '/']));
-        names.extend(mentioned.map(|it| it.trim_end_matches(is_edge).to_owned()));
+        skills.extend(mentioned(library, &message.content));
     }
-    names
+    skills
 }

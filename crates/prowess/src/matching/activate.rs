@@ -2,7 +2,13 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{Match, Tier, keyword::keyword, matches_among, mention::mentions, names::nearest};
+use super::{
+    Match, Tier,
+    keyword::keyword,
+    matches_among,
+    mention::{mentioned, mentions},
+    names::nearest,
+};
 use crate::{
     library::Library,
     skill::{Skill, Status},
@@ -54,16 +60,16 @@ pub struct Activation<'lib> {
     pub active: Vec<Match<'lib>>,
     /// The best of all that were considered, with their scores.
     pub considered: Vec<Match<'lib>>,
-    /// What was mentioned and is not there.
+    /// What was mentioned and is not there, or not in use.
     pub unknown: Vec<Unknown>,
 }
 
-/// A mention of a skill that is not there.
+/// A mention of a skill that is not there, or not in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
     /// The name that was mentioned.
     pub name: String,
-    /// The name that comes nearest, if one could be meant.
+    /// The name in use that comes nearest, if one could be meant.
     pub nearest: Option<String>,
 }
 
@@ -96,44 +102,55 @@ impl Strategy {
 }
 
 /// Chooses the skills for a request, which is the last message of the user. A skill that hides from
-/// the model is only activated when it is mentioned.
+/// the model, or is hidden by another, is only activated when it is mentioned.
 pub fn activate<'lib>(library: &'lib Library, request: &str, how: &Matching) -> Activation<'lib> {
     let mentions = mentions(library, request);
-    let is_mentioned = |skill: &Skill| {
-        let place = library.skills.iter().position(|it| std::ptr::eq(&**it, skill));
-        place.is_some_and(|at| mentions.known.contains(&(at as u32)))
-    };
+    let mentioned: Vec<&Skill> =
+        mentions.known.iter().map(|at| &*library.skills[*at as usize]).collect();
+    let is_in_use = |skill: &Skill| skill.manifest.status == Status::Active;
     let usable = |skill: &Skill| {
-        let hides = skill.manifest.dialect().disable_model_invocation == Some(true);
-        let is_active = skill.hidden_by.is_none() && skill.manifest.status == Status::Active;
-        is_active && (!hides || is_mentioned(skill))
+        let hides = || skill.manifest.dialect().disable_model_invocation == Some(true);
+        let is_mentioned = || mentioned.iter().any(|it| std::ptr::eq(*it, skill));
+        is_in_use(skill) && ((skill.hidden_by.is_none() && !hides()) || is_mentioned())
     };
-    let mut considered = match (&how.rule, how.strategy) {
-        (Some(rule), _) => rule.activate(library, request),
-        (None, Strategy::Semantic) => matches_among(library, request, CONSIDERED, usable),
-        (None, Strategy::Keyword) => keyword(library, request, usable),
-        (None, Strategy::Always) => every(library, usable),
-        (None, Strategy::Explicit | Strategy::Model) => {
-            let known = mentions.known.iter().map(|it| &*library.skills[*it as usize]);
-            known.filter(|it| usable(it)).map(|it| sure(it, Tier::Mentioned)).collect()
-        }
+    let most = CONSIDERED.max(how.max_active);
+    let mut considered = match &how.rule {
+        Some(rule) => rule.activate(library, request),
+        None => matches_by(library, request, how.strategy, most, usable),
     };
     let is_sure = |it: &Match<'_>| it.tier == Tier::Mentioned || it.confidence >= how.threshold;
     let active = considered.iter().filter(|it| is_sure(it)).take(how.max_active).copied().collect();
-    considered.truncate(CONSIDERED.max(how.max_active));
-    let names = || library.skills().map(|it| &*it.manifest.name);
-    let unknown = mentions.unknown.into_iter().map(|name| {
-        let nearest = nearest(&name, names()).map(str::to_owned);
-        Unknown { name, nearest }
-    });
+    considered.truncate(most);
+    let names = || library.skills().filter(|it| is_in_use(it)).map(|it| &*it.manifest.name);
+    let out_of_use = mentioned.iter().filter(|it| !is_in_use(it));
+    let unknown = mentions
+        .unknown
+        .into_iter()
+        .chain(out_of_use.map(|it| it.manifest.name.to_string()))
+        .map(|name| Unknown { nearest: nearest(&name, names()).map(str::to_owned), name });
     Activation { active, considered, unknown: unknown.collect() }
 }
 
-fn every<'lib>(library: &'lib Library, usable: impl Fn(&Skill) -> bool) -> Vec<Match<'lib>> {
-    library.all().filter(|it| usable(it)).map(|it| sure(it, Tier::Evidence)).collect()
-}
-
-/// A match that nobody had to guess.
-fn sure(skill: &Skill, tier: Tier) -> Match<'_> {
-    Match { skill, confidence: 1.0, score: 0.0, tier }
+/// Finds the skills for a request by a strategy, `top` at the most, among those that are `wanted`.
+pub fn matches_by<'lib>(
+    library: &'lib Library,
+    request: &str,
+    strategy: Strategy,
+    top: usize,
+    wanted: impl Fn(&Skill) -> bool,
+) -> Vec<Match<'lib>> {
+    let sure = |skill, tier| Match { skill, confidence: 1.0, score: 0.0, tier };
+    let mut matches: Vec<Match<'lib>> = match strategy {
+        Strategy::Semantic => matches_among(library, request, top, wanted),
+        Strategy::Keyword => keyword(library, request, wanted),
+        Strategy::Explicit | Strategy::Model => {
+            let skills = mentioned(library, request).filter(|it| wanted(it));
+            skills.map(|it| sure(it, Tier::Mentioned)).collect()
+        }
+        Strategy::Always => {
+            library.all().filter(|it| wanted(it)).map(|it| sure(it, Tier::Evidence)).collect()
+        }
+    };
+    matches.truncate(top);
+    matches
 }

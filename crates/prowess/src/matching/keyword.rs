@@ -1,6 +1,8 @@
 //! The strategy `keyword`: strict tiers, whatever else is said.
 
-use super::{Match, Tier, mention::mentions, words};
+use std::collections::BTreeSet;
+
+use super::{Match, Tier, mention::mentions, query::read, words};
 use crate::{library::Library, skill::Skill};
 
 /// Finds skills by the words of a request: those whose whole name is one of them, then those with
@@ -10,9 +12,12 @@ pub(crate) fn keyword<'lib>(
     request: &str,
     wanted: impl Fn(&Skill) -> bool,
 ) -> Vec<Match<'lib>> {
-    let asked = keywords(request);
+    let mut asked: Vec<words::Term> = read(request).into_iter().map(|it| it.term).collect();
+    asked.sort_unstable();
+    asked.dedup();
     let mentioned = mentions(library, request).known;
     let spoken = request.trim().to_lowercase();
+    let said: BTreeSet<String> = words_of(request).collect();
     let mut found: Vec<Match<'lib>> = Vec::new();
     for (at, skill) in (0..).zip(&library.skills).filter(|it| wanted(it.1)) {
         let manifest = &skill.manifest;
@@ -21,9 +26,10 @@ pub(crate) fn keyword<'lib>(
         let name_words = keywords(&name);
         let in_name = shared(&asked, &name_words);
         let in_description = shared(&asked, &keywords(&manifest.description));
-        let is_exact = joined.contains(&spoken) || words_of(request).any(|it| it == name);
+        let is_exact = joined.contains(&spoken) || said.contains(&name);
         let share = |count: usize, of: usize| count as f64 / of.max(1) as f64;
-        let (tier, confidence) = if mentioned.contains(&at) {
+        let mention = mentioned.iter().position(|it| *it == at);
+        let (tier, confidence) = if mention.is_some() {
             (Tier::Mentioned, 1.0)
         } else if is_exact {
             (Tier::Named, 0.95)
@@ -34,7 +40,10 @@ pub(crate) fn keyword<'lib>(
         } else {
             continue;
         };
-        let score = (in_name * 100 + in_description) as f64;
+        let score = match mention {
+            Some(place) => (mentioned.len() - place) as f64,
+            None => (in_name * 100 + in_description) as f64,
+        };
         found.push(Match { skill, confidence, score, tier });
     }
     // The sort is stable, and the library is in the order of names.
@@ -65,6 +74,7 @@ fn words_of(request: &str) -> impl Iterator<Item = String> {
     request.split(move |c: char| !is_part(c)).take(4096).map(str::to_lowercase)
 }
 
+/// How many words both have; `asked` is sorted.
 fn shared(asked: &[words::Term], own: &[words::Term]) -> usize {
-    asked.iter().filter(|it| own.contains(it)).count()
+    own.iter().filter(|it| asked.binary_search(it).is_ok()).count()
 }

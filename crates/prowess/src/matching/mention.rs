@@ -3,6 +3,10 @@
 use super::words;
 use crate::{library::Library, skill::Skill};
 
+/// How many names of a request are looked up: nobody mentions more, and each costs a look at all
+/// skills.
+const MOST: usize = 64;
+
 /// What a request mentions.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mentions {
@@ -17,46 +21,51 @@ pub(crate) struct Mentions {
 pub(crate) fn mentions(library: &Library, request: &str) -> Mentions {
     let mut mentions = Mentions::default();
     let start = request.len() - request.trim_start().len();
-    let mut before = ' ';
-    for (at, c) in request.char_indices() {
-        let is_sign = c == '@' || c == '$' || (c == '/' && at == start);
-        let is_free = before.is_whitespace() || "([{\"'`,;:".contains(before);
-        before = c;
-        if !is_sign || !is_free {
+    let is_free = |c: char| c.is_whitespace() || "([{\"'`,;:".contains(c);
+    let mut seen: Vec<&str> = Vec::new();
+    for (at, sign) in request.match_indices(['@', '$', '/']) {
+        if !request[..at].chars().next_back().is_none_or(is_free) || (sign == "/" && at > start) {
             continue;
         }
-        let rest = &request[at + 1..];
-        let Some((name, skill)) = mentioned(library, rest) else { continue };
-        match skill {
+        let Some(name) = name(&request[at + 1..]).filter(|it| !seen.contains(it)) else { continue };
+        if seen.len() == MOST {
+            break;
+        }
+        seen.push(name);
+        // `$HOME` is no mention of `home`.
+        let is_written = |at: &u32| name.ends_with(&*library.skills[*at as usize].manifest.name);
+        match library.place(name).filter(|at| sign != "$" || is_written(at)) {
             Some(skill) if !mentions.known.contains(&skill) => mentions.known.push(skill),
-            Some(_) => {}
-            None if is_meant(c, name) && !mentions.unknown.iter().any(|it| it == name) => {
-                mentions.unknown.push(name.to_owned());
-            }
-            None => {}
+            None if is_meant(sign, name) => mentions.unknown.push(name.to_owned()),
+            _ => {}
         }
     }
     mentions
 }
 
-/// The name at the start of a text, and the skill that has it.
-fn mentioned<'r>(library: &Library, rest: &'r str) -> Option<(&'r str, Option<u32>)> {
+/// The skills that a request mentions, in its order.
+pub(crate) fn mentioned<'lib>(
+    library: &'lib Library,
+    request: &str,
+) -> impl Iterator<Item = &'lib Skill> {
+    mentions(library, request).known.into_iter().map(|at| &*library.skills[at as usize])
+}
+
+/// The name at the start of a text.
+fn name(rest: &str) -> Option<&str> {
     let is_part = |c: char| c.is_alphanumeric() || "-_:.".contains(c);
     let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
     // What ends a sentence is no part of a name.
     let name = rest[..end].trim_end_matches([':', '.']);
     let goes_on = rest[name.len()..].starts_with(['/', '\\', '@', '(', '=']);
-    if name.is_empty() || name.len() > 256 || goes_on {
-        return None;
-    }
-    Some((name, library.place(name)))
+    (!name.is_empty() && name.len() <= 256 && !goes_on).then_some(name)
 }
 
 /// Whether an unknown name was meant to be a skill: `$HOME`, `$5` and `@app.route` were not.
-fn is_meant(sign: char, name: &str) -> bool {
+fn is_meant(sign: &str, name: &str) -> bool {
     let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_' || c == ':')
         && name.starts_with(|c: char| c.is_alphabetic());
-    is_name && (sign != '$' || !name.contains(|c: char| c.is_uppercase() || c == '_'))
+    is_name && (sign != "$" || !name.contains(|c: char| c.is_uppercase() || c == '_'))
 }
 
 /// The skills whose name is written out in a request: several words joined as in the name

@@ -121,4 +121,12 @@ mod tests {
         assert_eq!(names.near("debgu"), Some("debug"));
         assert_eq!(names.near(""), None);
     }
+
+    #[test]
+    fn the_nearest_name_is_one_that_could_be_meant() {
+        let names = ["create-pr", "debug", "write-tests"];
+        assert_eq!(nearest("creat-pr", names.into_iter()), Some("create-pr"));
+        assert_eq!(nearest("tests", names.into_iter()), Some("write-tests"));
+        assert_eq!(nearest("kubernetes", names.into_iter()), None);
+    }
 }

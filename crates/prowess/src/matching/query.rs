@@ -87,13 +87,15 @@ impl Query {
         for (_, wanted) in terms.iter_mut().filter(|it| it.1.is_extra) {
             wanted.weight *= EXTRA;
         }
+        // Where no word is known, what stands beside them is all there is to go by.
+        if terms.iter().all(|it| it.1.is_extra) {
+            terms.iter_mut().for_each(|it| it.1.is_extra = false);
+        }
         keep_most_telling(&mut terms);
         let place = |term: Term| terms.iter().position(|it| it.0 == term).map(|at| at as u8);
         query.words = said.iter().filter(|it| !it.is_extra).map(|it| place(it.term)).collect();
         query.terms = terms.into_iter().map(|it| it.1).collect();
-        let any_word = query.terms.iter().any(|it| !it.is_extra);
-        let counted = query.terms.iter().filter(|it| !(any_word && it.is_extra));
-        query.total = counted.map(|it| it.weight).sum();
+        query.total = query.terms.iter().filter(|it| !it.is_extra).map(|it| it.weight).sum();
         query
     }
 

@@ -120,7 +120,7 @@ fn look(
             }
         }
     }
-    let total = query.total.max(f32::MIN_POSITIVE);
+    let total = query.total.max(1e-6);
     let (mut meta_impact, mut body_impact) = (0.0, 0.0);
     let (mut anywhere, mut in_meta, mut in_name) = (0.0, 0.0, 0.0);
     for (at, wanted) in query.terms.iter().enumerate().filter(|it| !it.1.is_extra) {
@@ -192,7 +192,7 @@ impl Pairs {
             let all = pairs.iter().enumerate().flat_map(|(a, following)| {
                 (0..MOST).filter(move |b| following & (1 << b) != 0).map(move |b| (a, b))
             });
-            all.map(|(a, b)| both(query, a, b)).sum::<f32>().max(f32::MIN_POSITIVE)
+            all.map(|(a, b)| both(query, a, b)).sum::<f32>().max(1e-6)
         };
         let (next_total, near_total) = (total(&next), total(&near));
         Self { next, near, next_total, near_total }

@@ -8,7 +8,7 @@ use super::{
     embed::{Embedder, Meanings, nearest},
     index::Index,
     names::Names,
-    query::{Query, read},
+    query::{Query, Word, read},
     said::said_for,
     words::{Term, stem},
 };
@@ -23,6 +23,16 @@ pub(crate) struct Searchable {
     meanings: Option<(Arc<Embedder>, Meanings)>,
     /// The words of names; only needed where a word is not known.
     names: OnceLock<Names>,
+}
+
+/// A word of a request, as it is explained.
+pub(crate) struct Asked {
+    pub(crate) text: String,
+    /// What is looked for, which is another word's where this one is mistyped.
+    pub(crate) term: Term,
+    /// How telling it is.
+    pub(crate) weight: f32,
+    pub(crate) is_extra: bool,
 }
 
 impl Searchable {
@@ -49,23 +59,31 @@ impl Searchable {
         Self { index, skills: skills.to_vec(), meanings, names: OnceLock::new() }
     }
 
-    /// The words of a request that are looked for, each with its term and how telling it is.
-    pub(crate) fn read(&self, request: &str) -> Vec<(String, Term, f32)> {
-        let mut words: Vec<(String, Term, f32)> = Vec::new();
-        for word in read(request).into_iter().filter(|it| !it.is_extra) {
-            if !words.iter().any(|it| it.1 == word.term) {
-                let count = self.index.id(word.term).map_or(0, |it| self.index.count(it));
-                let weight = background::weight(&stem(&word.text), count, self.index.len());
-                words.push((word.text, word.term, weight));
+    /// The words of a request that are looked for, each once.
+    pub(crate) fn read(&self, request: &str) -> Vec<Asked> {
+        let mut asked: Vec<Asked> = Vec::new();
+        for Word { term, text, is_extra } in read(request) {
+            let is_known = is_extra || self.index.id(term).is_some();
+            let meant = if is_known { None } else { self.near(&text) }.unwrap_or(&text);
+            let term = Term::new(meant);
+            if !asked.iter().any(|it| it.term == term) {
+                let count = self.index.id(term).map_or(0, |it| self.index.count(it));
+                let weight = background::weight(&stem(meant), count, self.index.len());
+                asked.push(Asked { text, term, weight, is_extra });
             }
         }
-        words
+        asked
     }
 
     /// A request as the index sees it.
     pub(crate) fn query(&self, request: &str) -> Query {
+        Query::new(request, &self.index, |word| self.near(word))
+    }
+
+    /// The word of a name that was meant by a mistyped one.
+    fn near(&self, word: &str) -> Option<&str> {
         let names = || Names::new(self.skills.iter().map(|it| &*it.manifest.name));
-        Query::new(request, &self.index, |word| self.names.get_or_init(names).near(word))
+        self.names.get_or_init(names).near(word)
     }
 
     /// What a request means next to every skill; nothing without embeddings.

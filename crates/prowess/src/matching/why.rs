@@ -1,6 +1,9 @@
 //! Why a skill was found.
 
-use super::words::{self, Term};
+use super::{
+    searchable::Asked,
+    words::{self, Term},
+};
 use crate::{library::Library, skill::Skill};
 
 /// A word of the request that stands in a skill.
@@ -48,23 +51,28 @@ impl Field {
     }
 }
 
-/// Says which words of a request stand where in a skill, the most telling first.
+/// Says which words of a request stand where in a skill, the most telling first. What only a part
+/// of a word says is named where no whole word is found.
 pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
-    let searchable = library.searchable();
-    let asked = searchable.read(request);
-    let total: f32 = asked.iter().map(|it| it.2).sum();
+    let (parts, words): (Vec<Asked>, Vec<Asked>) =
+        library.searchable().read(request).into_iter().partition(|it| it.is_extra);
+    let total: f32 = words.iter().map(|it| it.weight).sum();
     let fields = fields(skill);
-    let mut reasons: Vec<Reason> = asked
-        .into_iter()
-        .filter_map(|(word, term, weight)| {
+    let reasons = |asked: Vec<Asked>| -> Vec<Reason> {
+        let reasons = asked.into_iter().filter_map(|Asked { text, term, weight, .. }| {
             let stands = fields.iter().filter(|it| it.1.binary_search(&term).is_ok());
             let fields: Vec<Field> = stands.map(|it| it.0).collect();
-            let share = f64::from(weight / total.max(f32::MIN_POSITIVE));
-            (!fields.is_empty()).then_some(Reason { word, fields, share })
-        })
-        .collect();
-    reasons.sort_by(|a, b| b.share.total_cmp(&a.share));
-    reasons
+            let share = f64::from(weight / total.max(1e-6)).min(1.0);
+            (!fields.is_empty()).then_some(Reason { word: text, fields, share })
+        });
+        reasons.collect()
+    };
+    let mut found = reasons(words);
+    if found.is_empty() {
+        found = reasons(parts);
+    }
+    found.sort_by(|a, b| b.share.total_cmp(&a.share));
+    found
 }
 
 /// The terms of each part of a skill, sorted.

@@ -1,0 +1,334 @@
+use std::{
+    borrow::Cow,
+    fs::File,
+    io::{self, BufRead, BufReader},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result};
+use prowess::{
+    Library, Match, Matching, Reason, Strategy, Thresholds, Tier, Unknown, activate, matches_by,
+    why,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::count;
+use crate::{
+    Status,
+    arguments::{Global, StrategyName, share},
+    context,
+    printer::Printer,
+    safe,
+};
+
+/// How many skills are shown for one request, and for each of many.
+const TOP: (u8, u8) = (5, 10);
+/// What takes longer than this is seen to go on.
+const LONG: Duration = Duration::from_millis(500);
+/// The widest column of names.
+const WIDEST: usize = 36;
+/// What a description needs to stand on the line of its skill.
+const NARROW: usize = 24;
+/// How many words are given as reasons to people.
+const REASONS: usize = 8;
+
+/// Find the skills that fit a request
+///
+/// Skills that are mentioned (`@name`, `$name`, or `/name` at the start) come first, then those whose
+/// name was said, then those for which most speaks. Exits 1 when no skill fits.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What is asked for; several words need no quotes
+    #[arg(required_unless_present = "queries", conflicts_with = "queries")]
+    query: Vec<String>,
+    /// Answer many requests: a file with one `{"id","query"}` a line; `-` reads stdin. Prints one
+    /// JSON document a line, in the same order
+    #[arg(long, value_name = "FILE")]
+    queries: Option<String>,
+    /// How many skills at the most, 1 to 100 [default: 5, with `--queries` 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
+    top: Option<u8>,
+    /// Say which words of the request stand where in each skill
+    #[arg(long)]
+    why: bool,
+    /// By what they are found
+    #[arg(long, value_enum, value_name = "STRATEGY", default_value_t = StrategyName::Semantic)]
+    strategy: StrategyName,
+    /// The least confidence, from 0 to 1
+    #[arg(long, value_name = "C", default_value_t = 0.0, value_parser = share, allow_negative_numbers = true)]
+    threshold: f64,
+}
+
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    let query = args.query.join(" ");
+    if args.queries.is_none() && query.trim().is_empty() {
+        printer.fault("the request is empty");
+        printer.hint("say what you want to do, as in `prowess find open a pull request`");
+        return Ok(Status::Unable);
+    }
+    let requests = args.queries.as_deref().map(open).transpose()?;
+    let library = context::library(global, printer)?;
+    let top = args.top.unwrap_or(if requests.is_some() { TOP.1 } else { TOP.0 });
+    let finder = Finder { library: &library, args, top: top.into() };
+    finder.index(printer);
+    match requests {
+        Some(requests) => finder.answer_all(requests, printer),
+        None => finder.answer(&query, printer),
+    }
+}
+
+/// Opens a file, or stdin for `-`.
+fn open(path: &str) -> Result<Box<dyn BufRead>> {
+    if path == "-" {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    let file = File::open(path).with_context(|| format!("cannot read `{path}`"))?;
+    Ok(Box::new(BufReader::new(file)))
+}
+
+/// What finds skills, and how.
+struct Finder<'a> {
+    library: &'a Library,
+    args: &'a Args,
+    top: usize,
+}
+
+/// A skill that was found.
+struct Found<'a> {
+    fit: Match<'a>,
+    /// As it is shown, so that the level never contradicts it.
+    confidence: f64,
+    level: &'static str,
+    why: Option<Vec<Reason>>,
+}
+
+/// A line of `--queries`.
+#[derive(Deserialize)]
+struct Request<'a> {
+    #[serde(borrow)]
+    id: &'a RawValue,
+    query: String,
+}
+
+#[derive(Serialize)]
+struct AnswerJson<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query: Option<&'a str>,
+    matches: Vec<MatchJson<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unknown: Vec<UnknownJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct MatchJson<'a> {
+    name: &'a str,
+    confidence: f64,
+    level: &'a str,
+    path: Cow<'a, str>,
+    tier: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hidden_by: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<Vec<ReasonJson<'a>>>,
+}
+
+#[derive(Serialize)]
+struct ReasonJson<'a> {
+    word: &'a str,
+    fields: Vec<&'a str>,
+    share: f64,
+}
+
+#[derive(Serialize)]
+struct UnknownJson<'a> {
+    name: &'a str,
+    nearest: Option<&'a str>,
+}
+
+impl<'a> Finder<'a> {
+    /// Reads and indexes all skills, which takes a while where there are many.
+    fn index(&self, printer: &mut Printer) {
+        if self.strategy() == Strategy::Semantic {
+            let skills = count(self.library.all().count(), "skill");
+            printer.progress(&format!("indexing {skills}…"));
+            prowess::matches(self.library, "", 0);
+            printer.progress_ends();
+        }
+    }
+
+    fn answer(&self, query: &str, printer: &mut Printer) -> Result<Status> {
+        let (found, unknown) = (self.find(query), self.unknown(query));
+        if printer.json {
+            let query = Some(query);
+            printer.document(&AnswerJson { query, ..answer_json(&found, &unknown) })?;
+        } else {
+            self.table(&found, printer)?;
+        }
+        printer.flush()?;
+        context::unknown(&unknown, printer);
+        if !found.is_empty() {
+            return Ok(Status::Well);
+        }
+        printer.fault(&format!("no skill fits `{}`", safe::cut(query, 60)));
+        printer.hint("`prowess list` shows which there are");
+        Ok(Status::AtFault)
+    }
+
+    /// Answers line for line, each as soon as it is read.
+    fn answer_all(&self, mut requests: Box<dyn BufRead>, printer: &mut Printer) -> Result<Status> {
+        let file = self.args.queries.as_deref().filter(|it| *it != "-").unwrap_or("stdin");
+        let mut status = Status::Well;
+        let mut line = Vec::new();
+        let mut shown = Instant::now();
+        for number in 1_usize.. {
+            line.clear();
+            let read = requests.read_until(b'\n', &mut line);
+            if read.with_context(|| format!("cannot read `{file}`"))? == 0 {
+                break;
+            }
+            let text = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&line);
+            if text.trim_ascii().is_empty() {
+                continue;
+            }
+            match serde_json::from_slice::<Request<'_>>(text) {
+                Ok(Request { id, query }) => {
+                    let (found, unknown) = (self.find(&query), self.unknown(&query));
+                    let answer = AnswerJson { id: Some(id), ..answer_json(&found, &unknown) };
+                    printer.json_line(&answer)?;
+                    printer.flush()?;
+                }
+                Err(error) => {
+                    printer.progress_ends();
+                    // It sees one line alone and would always call it the first.
+                    let error = error.to_string().replace(" at line 1 column ", " at column ");
+                    printer.fault(&format!("{file}:{number}: {error}"));
+                    status = Status::AtFault;
+                }
+            }
+            if shown.elapsed() > LONG && !printer.is_terminal {
+                printer.progress(&format!("{}…", count(number, "request")));
+                shown = Instant::now();
+            }
+        }
+        printer.progress_ends();
+        if status == Status::AtFault {
+            printer.hint(r#"a line is a JSON object such as {"id": 1, "query": "open a PR"}"#);
+        }
+        Ok(status)
+    }
+
+    /// Searches all skills in use, those that are hidden by another too.
+    fn find(&self, query: &str) -> Vec<Found<'a>> {
+        let in_use = |skill: &prowess::Skill| skill.manifest.status == prowess::Status::Active;
+        matches_by(self.library, query, self.strategy(), self.top, in_use)
+            .into_iter()
+            .filter(|it| it.confidence >= self.args.threshold)
+            .map(|fit| {
+                let confidence = (fit.confidence * 1e4).round() / 1e4;
+                let level = Thresholds::default().level(confidence).as_str();
+                let why = self.args.why.then(|| why(self.library, query, fit.skill));
+                Found { fit, confidence, level, why }
+            })
+            .collect()
+    }
+
+    /// What a request mentions and is not in use.
+    fn unknown(&self, query: &str) -> Vec<Unknown> {
+        let mentions = Matching { strategy: Strategy::Explicit, ..Matching::default() };
+        activate(self.library, query, &mentions).unknown
+    }
+
+    fn strategy(&self) -> Strategy {
+        self.args.strategy.into()
+    }
+
+    /// A line a skill: name, confidence, level and description, which stands below on a narrow
+    /// terminal; then what else there is to say about it.
+    fn table(&self, found: &[Found<'_>], printer: &mut Printer) -> Result<()> {
+        let names: Vec<String> = found
+            .iter()
+            .map(|it| safe::line(&self.library.address(it.fit.skill)).into_owned())
+            .collect();
+        let widest = names.iter().map(|it| it.width()).max().unwrap_or(0).min(WIDEST);
+        for (found, name) in found.iter().zip(names) {
+            let pad = " ".repeat(widest.saturating_sub(name.width()));
+            let percent = match found.confidence * 100.0 {
+                it if it < 0.5 => "<1%".to_owned(),
+                it => format!("{it:.0}%"),
+            };
+            let numbers = format!("{percent:>4}  {:<8}", found.level);
+            let description = safe::line(&found.fit.skill.manifest.description);
+            let taken = widest.max(name.width()) + 2 + numbers.len() + 2;
+            let line = format!("{}{pad}  {numbers}", printer.name(&name));
+            match printer.width {
+                None => printer.line(format_args!("{line}  {description}"))?,
+                Some(width) if width >= taken + NARROW => {
+                    let description = printer.dim(&safe::cut(&description, width - taken));
+                    printer.line(format_args!("{line}  {description}"))?;
+                }
+                Some(width) => {
+                    let description = printer.dim(&safe::cut(&description, width - 2));
+                    printer.line(format_args!("{}\n  {description}", line.trim_end()))?;
+                }
+            }
+            if let Some(path) = &found.fit.skill.hidden_by {
+                let path = path.to_string_lossy();
+                let hidden = format!("  hidden by {}", safe::line(&path));
+                printer.line(printer.dim(&hidden))?;
+            }
+            for line in reasons(found, printer.width.unwrap_or(usize::MAX)) {
+                printer.line(printer.dim(&line))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a skill was found, in lines of this width.
+fn reasons(found: &Found<'_>, width: usize) -> Vec<String> {
+    let Some(why) = &found.why else { return Vec::new() };
+    let tier = Some(found.fit.tier).filter(|it| *it > Tier::Evidence);
+    let mut words: Vec<String> = tier.map(|it| it.as_str().to_owned()).into_iter().collect();
+    words.extend(why.iter().take(REASONS).map(|it| {
+        let fields: Vec<&str> = it.fields.iter().map(|it| it.as_str()).collect();
+        format!("{} ({})", safe::line(&it.word), fields.join(", "))
+    }));
+    if why.len() > REASONS {
+        words.push(format!("{} more", count(why.len() - REASONS, "word")));
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
+        match lines.last_mut() {
+            Some(line) if line.width() + 2 + word.width() < width => {
+                line.push_str(", ");
+                line.push_str(&word);
+            }
+            _ => lines.push(format!("  {word}")),
+        }
+    }
+    lines
+}
+
+fn answer_json<'a>(found: &'a [Found<'_>], unknown: &'a [Unknown]) -> AnswerJson<'a> {
+    let reason = |it: &'a Reason| ReasonJson {
+        word: &it.word,
+        fields: it.fields.iter().map(|it| it.as_str()).collect(),
+        share: (it.share * 1e4).round() / 1e4,
+    };
+    let matches = found.iter().map(|it| MatchJson {
+        name: &it.fit.skill.manifest.name,
+        confidence: it.confidence,
+        level: it.level,
+        path: it.fit.skill.origin.path.to_string_lossy(),
+        tier: it.fit.tier.as_str(),
+        hidden_by: it.fit.skill.hidden_by.as_ref().map(|it| it.to_string_lossy()),
+        why: it.why.as_ref().map(|it| it.iter().map(reason).collect()),
+    });
+    let unknown =
+        unknown.iter().map(|it| UnknownJson { name: &it.name, nearest: it.nearest.as_deref() });
+    AnswerJson { id: None, query: None, matches: matches.collect(), unknown: unknown.collect() }
+}

@@ -1,0 +1,1060 @@
+//! Which skills fit a request.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use prowess::{
+    Activate, Activation, Directory, Keeper, Level, Library, Match, Matching, Memory, Message,
+    Options, Priority, Role, Scope, Strategy, Thresholds, Tier, activate, choose, matches,
+    matches_by,
+};
+use serde_json::{Value as Json, json};
+
+use crate::world::{Ran, SKILLS, World};
+
+/// A library in memory: names, each with what stands behind it in the `SKILL.md`.
+fn library_of(skills: &[(&str, &str)]) -> Library {
+    let files = skills.iter().map(|(name, rest)| {
+        (format!("{name}/SKILL.md"), format!("---\nname: {name}\n{rest}\n").into_bytes())
+    });
+    let source = Arc::new(Memory::new(Scope::Project, "memory", files));
+    Library::load(&Options { sources: vec![source], ..Options::default() }).unwrap()
+}
+
+/// A library in memory: names and descriptions.
+fn library(skills: &[(&str, &str)]) -> Library {
+    let documents: Vec<(&str, String)> = skills
+        .iter()
+        .map(|(name, description)| (*name, format!("description: \"{description}\"\n---\n")))
+        .collect();
+    library_of(&documents.iter().map(|(name, text)| (*name, text.as_str())).collect::<Vec<_>>())
+}
+
+fn names<'m>(matches: &[Match<'m>]) -> Vec<&'m str> {
+    matches.iter().map(|it| &*it.skill.manifest.name).collect()
+}
+
+/// The names of what a request finds, best first.
+fn found<'lib>(library: &'lib Library, request: &str) -> Vec<&'lib str> {
+    names(&matches(library, request, 100))
+}
+
+fn found_by<'lib>(library: &'lib Library, request: &str, strategy: Strategy) -> Vec<&'lib str> {
+    names(&matches_by(library, request, strategy, 100, |_| true))
+}
+
+fn by(strategy: Strategy) -> Matching {
+    Matching { strategy, threshold: 0.0, ..Matching::default() }
+}
+
+fn active<'lib>(library: &'lib Library, request: &str, how: &Matching) -> Vec<&'lib str> {
+    names(&activate(library, request, how).active)
+}
+
+/// What a request mentions: what is there, and what is not.
+fn mentions<'lib>(library: &'lib Library, request: &str) -> (Vec<&'lib str>, Vec<String>) {
+    let how = Matching { max_active: 100, ..by(Strategy::Explicit) };
+    let Activation { active, unknown, .. } = activate(library, request, &how);
+    (names(&active), unknown.into_iter().map(|it| it.name).collect())
+}
+
+/// Runs `find` on `skills/`.
+fn find(world: &World, arguments: &[&str]) -> Ran {
+    world.run(["find"].iter().chain(&SKILLS).chain(arguments))
+}
+
+fn answer(world: &World, arguments: &[&str]) -> Json {
+    find(world, &[&["--json"], arguments].concat()).json()
+}
+
+/// The names of a document's matches.
+fn matched(document: &Json) -> Vec<&str> {
+    let matches = document["matches"].as_array().unwrap();
+    matches.iter().map(|it| it["name"].as_str().unwrap()).collect()
+}
+
+fn keys(object: &Json) -> Vec<&str> {
+    object.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+/// A house with skills that have little to do with each other.
+fn house() -> Library {
+    library(&[
+        ("bake-bread", "Bakes sourdough bread and rolls in a hot oven"),
+        ("mow-lawn", "Mows the lawn in straight lines with a mower"),
+        ("tune-piano", "Tunes the strings of a piano by ear"),
+        ("wash-car", "Washes a car with soap and a sponge"),
+    ])
+}
+
+fn house_on_disk() -> World {
+    World::new()
+        .skill("bake-bread", "Bakes sourdough bread and rolls in a hot oven")
+        .skill("tune-piano", "Tunes the strings of a piano by ear")
+        .skill("wash-car", "Washes a car with soap and a sponge")
+}
+
+/// Requests of all kinds.
+fn odd_requests() -> Vec<String> {
+    let mut requests: Vec<String> = [
+        "",
+        " ",
+        "bread",
+        "bake bread",
+        "BakeBread",
+        "bakeBreadNow",
+        "breadMachine",
+        "bake-bread.",
+        "@bake-bread and $tune-piano, /wash-car",
+        "@nobody",
+        "the and of",
+        "oven oven oven",
+        "piano\0\u{1b}[2J\u{202e}strings",
+        "^(bread|rolls)+$",
+        "../../oven/bread.md",
+        "{\"bread\": 1}",
+        "烤面包 bread パン",
+        "C++ c# c",
+        "a",
+        "@",
+        "$",
+        "/",
+        "@@@",
+        "😀 bread 😀",
+        "brea",
+        "braed",
+        "bake bread and mow the lawn and tune the piano and wash the car with soap by ear in lines",
+        "quantum chromodynamics of bread",
+        "ﬁnd ｂｒｅａｄ",
+        "bread\nbread\r\nbread\u{2028}bread",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    requests.push("bread ".repeat(10_000));
+    requests.push((0..5000).map(|it| format!("word{it} ")).collect());
+    requests.push("x".repeat(100_000));
+    requests
+}
+
+mod a_word_is_found_however_it_is_written {
+    use super::*;
+
+    #[test]
+    fn q_07_q_10_the_words_of_a_request_are_looked_for_in_what_a_skill_says_about_itself() {
+        let library = library_of(&[
+            ("weave-baskets", "description: Makes things\n---\n"),
+            ("second", "description: Sharpens a chisel\n---\n"),
+            ("third", "description: Makes things\ntags: [carpentry]\n---\n"),
+            ("fourth", "description: Makes things\n---\nStart with the dovetail.\n"),
+            ("fifth", "description: Makes things\nwhen_to_use: when a hinge squeaks\n---\n"),
+        ]);
+        for (request, name) in [
+            ("please help me with baskets", "weave-baskets"),
+            ("my chisel", "second"),
+            ("the carpentry of it", "third"),
+            ("what is a dovetail?", "fourth"),
+            ("it squeaks", "fifth"),
+        ] {
+            assert_eq!(found(&library, request), [name], "{request}");
+        }
+        assert_eq!(found(&library, "please help me with the"), [""; 0]);
+    }
+
+    #[test]
+    fn case_and_accents_do_not_matter() {
+        let library = library(&[
+            ("menu", "Translates the menu of a café in Zürich"),
+            ("other", "Does something else"),
+        ]);
+        for request in ["CAFE", "Café", "cafe\u{301}", "zurich", "ZÜRICH", "ｃａｆｅ"] {
+            assert_eq!(found(&library, request), ["menu"], "{request}");
+        }
+    }
+
+    #[test]
+    fn words_that_are_joined_are_found_apart_and_together() {
+        let library = library(&[
+            ("a", "Builds a front-end"),
+            ("b", "Moves a dataBase"),
+            ("c", "Prefers snake_case"),
+            ("d", "Writes a changelog"),
+        ]);
+        for (name, requests) in [
+            ("a", ["front-end", "frontend", "front end", "frontEnd"]),
+            ("b", ["database", "data base", "DataBase", "data-base"]),
+            ("c", ["snake-case", "snakecase", "SnakeCase", "snake case"]),
+            ("d", ["change-log", "changelog", "changeLog", "change_log"]),
+        ] {
+            for request in requests {
+                assert_eq!(found(&library, request).first(), Some(&name), "{request}");
+            }
+        }
+    }
+
+    #[test]
+    fn plurals_and_forms_of_verbs_are_one_word() {
+        let library = library(&[("ship", "Deploys a query"), ("bus", "Boxes of a class stay")]);
+        for request in ["deploying", "deployed", "deploy", "deployment", "queries", "Query's"] {
+            assert_eq!(found(&library, request), ["ship"], "{request}");
+        }
+        for request in ["box", "classes", "the buses"] {
+            assert_eq!(found(&library, request).len(), usize::from(request != "the buses"));
+        }
+    }
+
+    #[test]
+    fn a_short_form_finds_the_long_one() {
+        let library = library(&[
+            ("a", "Runs kubernetes"),
+            ("b", "Cleans a database"),
+            ("c", "Adds internationalization"),
+            ("d", "Tidies a repo"),
+            ("e", "Does nothing"),
+        ]);
+        for (request, name) in
+            [("k8s", "a"), ("DB", "b"), ("dbs", "b"), ("i18n", "c"), ("repository", "d")]
+        {
+            assert_eq!(found(&library, request), [name], "{request}");
+        }
+    }
+
+    #[test]
+    fn digits_and_signs_that_make_a_name_stay() {
+        let library = library(&[
+            ("one", "Compiles C++ programs"),
+            ("two", "Compiles C# programs"),
+            ("three", "Compiles C programs"),
+            ("four", "Compiles Python 3 programs"),
+            ("five", "Uploads to S3"),
+        ]);
+        for (request, name) in
+            [("c++", "one"), ("C#", "two"), ("in C.", "three"), ("python3", "four"), ("s3", "five")]
+        {
+            assert_eq!(found(&library, request).first(), Some(&name), "{request}");
+        }
+    }
+
+    #[test]
+    fn languages_without_spaces_are_found() {
+        let library = library(&[
+            ("chinese", "将应用部署到测试环境并检查日志"),
+            ("japanese", "ステージング環境へアプリをデプロイする手順"),
+            ("korean", "스테이징 환경에 애플리케이션을 배포합니다"),
+            ("thai", "ปรับใช้แอปพลิเคชันไปยังสภาพแวดล้อมทดสอบ"),
+            ("english", "Deploys to staging"),
+        ]);
+        for (request, name) in [
+            ("请帮我部署应用", "chinese"),
+            ("デプロイの手順を教えて", "japanese"),
+            ("스테이징에 배포해 줘", "korean"),
+            ("ช่วยปรับใช้แอปพลิเคชัน", "thai"),
+        ] {
+            assert_eq!(found(&library, request).first(), Some(&name), "{request}");
+        }
+    }
+
+    #[test]
+    fn a_slip_of_the_keyboard_in_a_name_is_forgiven() {
+        let library = library(&[
+            ("kubernetes-rollout", "Rolls out"),
+            ("pdf-forms", "Fills in"),
+            ("other", "Does something else"),
+        ]);
+        for request in ["kubernets", "kubernetess", "kubernetis", "kuberentes", "rolout now"] {
+            assert_eq!(found(&library, request), ["kubernetes-rollout"], "{request}");
+        }
+        for request in ["kubrnets", "pdg"] {
+            assert_eq!(found(&library, request), [""; 0], "{request}");
+        }
+    }
+}
+
+mod for_the_same_words_a_name_comes_before_a_description {
+    use super::*;
+
+    #[test]
+    fn q_11_an_exact_name_comes_before_a_partial_name_before_a_description() {
+        let library = library_of(&[
+            (
+                "a-note",
+                "description: Deploys a release. To deploy a release, say release deploy\n\
+              tags: [deploy, release]\n---\ndeploy release deploy release\n",
+            ),
+            ("deploy-release-notes", "description: Writes\n---\n"),
+            ("z-other", "description: Has to do with anything else\n---\n"),
+            ("deploy-release", "description: Something\n---\n"),
+        ]);
+        let order = ["deploy-release", "deploy-release-notes", "a-note"];
+        for request in
+            ["deploy-release", "Deploy release", "deploy_release", "please deploy the release"]
+        {
+            assert_eq!(found(&library, request), order, "{request}");
+        }
+        for request in ["deploy-release", "Deploy release", "DEPLOY RELEASE"] {
+            assert_eq!(found_by(&library, request, Strategy::Keyword), order, "{request}");
+        }
+        let tiers: Vec<Tier> =
+            matches(&library, "deploy release", 9).iter().map(|it| it.tier).collect();
+        assert_eq!(tiers, [Tier::Named, Tier::Partial, Tier::Evidence]);
+    }
+
+    #[test]
+    fn q_11_the_strategy_keyword_keeps_its_tiers_in_a_long_request() {
+        let library = library(&[
+            ("first", "Rotates keys in a vault for every service of a cluster"),
+            ("service-menu", "Prints a card"),
+            ("backup", "Copies files"),
+        ]);
+        let request = "rotate the keys in the vault for every service of the cluster, then backup";
+        let keyword = found_by(&library, request, Strategy::Keyword);
+        assert_eq!(keyword, ["backup", "service-menu", "first"]);
+    }
+
+    #[test]
+    fn in_a_longer_request_evidence_adds_up() {
+        let library = library(&[
+            ("first", "Rotates the keys in a vault for every service of a cluster"),
+            ("service-menu", "Prints a card"),
+            ("other", "Does something else"),
+        ]);
+        let request = "rotate the keys in the vault for every service of the cluster";
+        assert_eq!(found(&library, request)[0], "first");
+    }
+
+    #[test]
+    fn a_name_that_is_written_out_comes_first() {
+        let library = library(&[
+            ("create-pr", "Opens it"),
+            ("debug", "Looks closely"),
+            ("review-code", "Reviews the changes of a branch for bugs before they are merged"),
+        ]);
+        let about = "review the changes of my branch for bugs before they are merged";
+        assert_eq!(found(&library, about)[0], "review-code");
+        assert_eq!(found(&library, &format!("{about}, then run create-pr."))[0], "create-pr");
+        assert_eq!(found(&library, &format!("{about} with the debug skill"))[0], "debug");
+        assert_eq!(found(&library, &format!("{about} with the create pr skill"))[0], "create-pr");
+    }
+
+    #[test]
+    fn equal_skills_stay_in_the_order_of_their_names() {
+        let source = |scope: Scope, names: &[&str]| -> Arc<dyn prowess::Source> {
+            let files = names.iter().map(|name| {
+                let text = format!("---\nname: {name}\ndescription: Polishes silver\n---\n");
+                (format!("{name}/SKILL.md"), text.into_bytes())
+            });
+            Arc::new(Memory::new(scope, scope.as_str(), files.collect::<Vec<_>>()))
+        };
+        let sources = [
+            source(Scope::Project, &["delta", "alpha"]),
+            source(Scope::User, &["charlie", "bravo"]),
+        ];
+        for sources in [sources.to_vec(), sources.iter().rev().cloned().collect()] {
+            let library = Library::load(&Options { sources, ..Options::default() }).unwrap();
+            for strategy in [Strategy::Semantic, Strategy::Keyword, Strategy::Always] {
+                let order = found_by(&library, "polish the silver", strategy);
+                assert_eq!(order, ["alpha", "bravo", "charlie", "delta"], "{strategy:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn repeating_a_word_does_not_win() {
+        let stuffed = "deploy staging branch environment deploy to staging ".repeat(20);
+        let stuffed =
+            format!("description: {stuffed}\ntags: [deploy, staging, deploy, staging]\n---\n");
+        let honest = "description: Deploys the current branch to the staging environment\n---\n\
+                      Check the branch. Then deploy it.\n";
+        let library = library_of(&[("aaa-best-tool", &stuffed), ("deploy-staging", honest)]);
+        for request in [
+            "deploy",
+            "deploy to staging",
+            "deploy my branch to staging",
+            "please deploy the current branch to the staging environment for me",
+        ] {
+            for strategy in [Strategy::Semantic, Strategy::Keyword] {
+                let order = found_by(&library, request, strategy);
+                assert_eq!(order, ["deploy-staging", "aaa-best-tool"], "{request} {strategy:?}");
+            }
+        }
+    }
+}
+
+mod a_mention_comes_before_everything {
+    use super::*;
+
+    #[test]
+    fn a_22_a_mention_activates_its_skill() {
+        let library = house();
+        for (request, expected) in [
+            ("@bake-bread", &["bake-bread"][..]),
+            ("tune the piano by ear with @bake-bread", &["bake-bread"]),
+            ("tune the piano ($wash-car, @bake-bread): now", &["wash-car", "bake-bread"]),
+            ("/mow-lawn and tune the piano", &["mow-lawn"]),
+            ("  /mow-lawn", &["mow-lawn"]),
+            ("@Bake-Bread.", &["bake-bread"]),
+            ("line\n\"@tune-piano\"", &["tune-piano"]),
+            ("@project:wash-car", &["wash-car"]),
+        ] {
+            for strategy in Strategy::ALL.into_iter().filter(|it| *it != Strategy::Always) {
+                let activation = activate(&library, request, &by(strategy));
+                let first = &activation.active[..expected.len()];
+                assert_eq!(names(first), expected, "{request} {strategy:?}");
+                let is_sure = |it: &Match<'_>| it.tier == Tier::Mentioned && it.confidence == 1.0;
+                assert!(first.iter().all(is_sure), "{request} {strategy:?}");
+                assert_eq!(activation.unknown, []);
+            }
+        }
+        // A threshold is for what has to be guessed.
+        let strict = Matching { threshold: 1.0, ..Matching::default() };
+        assert_eq!(active(&library, "tune a piano, @wash-car", &strict), ["wash-car"]);
+    }
+
+    #[test]
+    fn a_22_an_unknown_mention_is_a_warning_with_the_nearest_name() {
+        let world = World::new().skill("create-pr", "Opens a pull request").skill("debug", "Fixes");
+        let ran = find(&world, &["@create-prs", "and", "$zzzzzzzzzz,", "debug"]);
+        assert_eq!(ran.code, Some(0));
+        assert!(ran.stderr.contains("warning: no skill `create-prs`"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("did you mean `create-pr`?"), "{}", ran.stderr);
+        let document = answer(&world, &["@create-prs and $zzzzzzzzzz, debug"]);
+        let unknown = json!([
+            {"name": "create-prs", "nearest": "create-pr"},
+            {"name": "zzzzzzzzzz", "nearest": null},
+        ]);
+        assert_eq!(document["unknown"], unknown);
+        let ran = world.run(["prompt", "@create-prs", "--dir", "skills"]);
+        assert!(ran.stderr.contains("did you mean `create-pr`?"), "{}", ran.stderr);
+        assert_eq!(find(&world, &["@create-prs debug", "-q"]).stderr, "");
+    }
+
+    #[test]
+    fn what_only_looks_like_a_mention_is_none() {
+        let library = library(&[("debug", "Fixes"), ("types", "Checks"), ("home", "Goes")]);
+        for request in [
+            "write to me@debug.org or debug@example.org",
+            "in src/debug or ./debug or /debug/log.txt",
+            "it costs $5 and $100,000",
+            "echo $HOME and ${debug} and $my_var",
+            "npm install @types/node",
+            "@app.route('/x') and @debug(level=1)",
+            "a@debug b$debug",
+            "@ debug, $ debug, 50 @ 3",
+        ] {
+            assert_eq!(mentions(&library, request), (vec![], vec![]), "{request}");
+        }
+        assert_eq!(mentions(&library, "see /debug here"), (vec![], vec![]));
+    }
+
+    #[test]
+    fn a_skill_that_is_not_in_use_is_not_found() {
+        let text = |status: &str| format!("description: Polishes silver\nstatus: {status}\n---\n");
+        let library = library_of(&[
+            ("polish-active", &text("active")),
+            ("polish-disabled", &text("disabled")),
+            ("polish-draft", &text("draft")),
+        ]);
+        for request in ["polish silver", "polish-draft", "polish disabled", "@polish-draft"] {
+            for strategy in Strategy::ALL {
+                let activation = activate(&library, request, &by(strategy));
+                let used: Vec<&str> =
+                    [names(&activation.active), names(&activation.considered)].concat();
+                assert!(used.iter().all(|it| *it == "polish-active"), "{request} {used:?}");
+            }
+            assert!(found(&library, request).iter().all(|it| *it == "polish-active"));
+        }
+        let unknown = activate(&library, "@polish-draft", &Matching::default()).unknown;
+        assert_eq!(unknown[0].name, "polish-draft");
+        assert_ne!(unknown[0].nearest.as_deref(), Some("polish-draft"));
+    }
+
+    #[test]
+    fn a_skill_that_is_hidden_by_another_is_reached_by_its_scope() {
+        let world = World::new().skill("polish", "Polishes silver for the project").skill_in(
+            "home/mine",
+            "polish",
+            "Polishes silver for the user",
+        );
+        let directories = vec![Directory::new("skills"), Directory::new("~/mine")];
+        let library = Library::load(&Options { directories, ..world.options() }).unwrap();
+        for (request, described) in [
+            ("@polish", "Polishes silver for the project"),
+            ("@user:polish", "Polishes silver for the user"),
+            ("polish silver for the user", "Polishes silver for the project"),
+        ] {
+            for strategy in [Strategy::Semantic, Strategy::Keyword] {
+                let activation = activate(&library, request, &by(strategy));
+                assert_eq!(&*activation.active[0].skill.manifest.description, described);
+            }
+        }
+        let ran =
+            world.run(["find", "polish", "silver", "--json", "--dir", "skills", "--dir", "~/mine"]);
+        let document = ran.json();
+        assert_eq!(matched(&document), ["polish", "polish"]);
+        let [taken, hidden] = [0, 1].map(|at| &document["matches"][at]);
+        assert_eq!(taken.get("hidden_by"), None);
+        assert_eq!(hidden["hidden_by"], taken["path"]);
+        assert_ne!(hidden["path"], taken["path"]);
+        let ran = world.run(["find", "polish", "--dir", "skills", "--dir", "~/mine"]);
+        assert!(ran.stdout().contains("\nuser:polish"), "{}", ran.stdout());
+        assert!(ran.stdout().contains("\n  hidden by "), "{}", ran.stdout());
+    }
+
+    #[test]
+    fn a_skill_that_hides_from_the_model_is_activated_by_a_mention_alone() {
+        let text = "description: Polishes silver\ndisable-model-invocation: true\n---\n";
+        let library = library_of(&[("polish", text), ("other", "description: Else\n---\n")]);
+        for strategy in Strategy::ALL {
+            let active = |request: &str| active(&library, request, &by(strategy));
+            assert!(!active("polish silver").contains(&"polish"), "{strategy:?}");
+            assert!(active("now @polish").contains(&"polish"), "{strategy:?}");
+        }
+        assert_eq!(found(&library, "polish silver"), ["polish"]);
+    }
+}
+
+mod a_request_activates_skills {
+    use super::*;
+
+    #[test]
+    fn a_01_every_strategy_chooses_as_it_says() {
+        let library = library_of(&[
+            ("bake-bread", "description: Bakes\n---\nKnead the dough.\n"),
+            ("mow-lawn", "description: Cuts grass\n---\n"),
+            ("wash-car", "description: Washes\n---\n"),
+        ]);
+        let request = "knead dough and cut grass, then @wash-car";
+        let active = |strategy| {
+            let mut active = active(&library, request, &by(strategy));
+            active[1..].sort_unstable();
+            active
+        };
+        assert_eq!(active(Strategy::Semantic), ["wash-car", "bake-bread", "mow-lawn"]);
+        assert_eq!(active(Strategy::Keyword), ["wash-car", "mow-lawn"]);
+        assert_eq!(active(Strategy::Explicit), ["wash-car"]);
+        assert_eq!(active(Strategy::Model), ["wash-car"]);
+        assert_eq!(active(Strategy::Always), ["bake-bread", "mow-lawn", "wash-car"]);
+        for strategy in Strategy::ALL {
+            assert_eq!(Strategy::from_word(strategy.as_str()), Some(strategy));
+        }
+        assert_eq!(Strategy::default(), Strategy::Semantic);
+        assert_eq!(Strategy::from_word("magic"), None);
+
+        let world = house_on_disk();
+        for (strategy, expected) in [
+            ("semantic", &["tune-piano"][..]),
+            ("keyword", &["tune-piano"]),
+            ("explicit", &[]),
+            ("model", &[]),
+            ("always", &["bake-bread", "tune-piano", "wash-car"]),
+        ] {
+            let arguments = ["--strategy", strategy, "strings"];
+            assert_eq!(matched(&answer(&world, &arguments)), expected, "{strategy}");
+            let arguments = ["--json", "--threshold", "0", "--strategy", strategy, "strings"];
+            let ran = world.run(["prompt"].iter().chain(&SKILLS).chain(&arguments));
+            assert_eq!(ran.said().names(), expected, "{strategy}");
+        }
+    }
+
+    #[test]
+    fn a_02_no_more_skills_are_active_than_was_set() {
+        let many: Vec<String> = (10..40).map(|it| format!("report-{it}")).collect();
+        let many: Vec<(&str, &str)> =
+            many.iter().map(|it| (it.as_str(), "Writes a report about sales")).collect();
+        let library = library(&many);
+        for strategy in [Strategy::Semantic, Strategy::Keyword, Strategy::Always] {
+            let count = |max_active| {
+                let how = Matching { max_active, ..by(strategy) };
+                activate(&library, "a report about sales", &how).active.len()
+            };
+            assert_eq!(by(strategy).max_active, 3);
+            assert_eq!([0, 1, 3, 25, 1000].map(count), [0, 1, 3, 25, 30], "{strategy:?}");
+        }
+        let how = Matching { max_active: 1, ..Matching::default() };
+        assert_eq!(active(&library, "@report-30 @report-20", &how), ["report-30"]);
+    }
+
+    #[test]
+    fn a_03_a_threshold_keeps_out_what_is_less_likely() {
+        let library = house();
+        let request = "bake bread, then tune the piano by ear";
+        let all = activate(&library, request, &by(Strategy::Semantic)).active;
+        assert_eq!(all.len(), 2);
+        assert!(all[0].confidence > all[1].confidence, "{all:?}");
+        let count = |request: &str, threshold: f64| {
+            activate(&library, request, &Matching { threshold, ..Matching::default() }).active.len()
+        };
+        assert_eq!(count(request, all[1].confidence), 2);
+        assert_eq!(count(request, all[1].confidence.next_up()), 1);
+        assert_eq!(count(request, all[0].confidence.next_up()), 0);
+        for (threshold, expected) in
+            [(f64::NAN, 0), (f64::INFINITY, 0), (f64::NEG_INFINITY, 2), (-1.0, 2), (2.0, 0)]
+        {
+            assert_eq!(count(request, threshold), expected, "{threshold}");
+            assert_eq!(count("@wash-car", threshold), 1, "{threshold}");
+        }
+        assert_eq!(Matching::default().threshold, 0.15);
+    }
+
+    #[test]
+    fn a_04_the_scores_of_an_activation_are_kept() {
+        let library = house();
+        let how = Matching { max_active: 1, ..by(Strategy::Semantic) };
+        let activation = activate(&library, "bake bread, then tune the piano by ear", &how);
+        assert_eq!(names(&activation.active).len(), 1);
+        let kept = &activation.considered;
+        assert_eq!(names(kept)[0], names(&activation.active)[0]);
+        assert_eq!(kept.len(), 2);
+        assert!(kept[0].score > kept[1].score && kept[1].score.is_finite(), "{kept:?}");
+        assert!(kept[0].confidence >= kept[1].confidence, "{kept:?}");
+        // Also where the threshold has kept all of them out.
+        let activation =
+            activate(&library, "bake bread", &Matching { threshold: 2.0, ..Matching::default() });
+        assert_eq!((activation.active.len(), activation.considered.len()), (0, 1));
+    }
+
+    /// Takes every skill whose name ends with the last letter of the request.
+    #[derive(Debug)]
+    struct ByLetter;
+
+    impl Activate for ByLetter {
+        fn activate<'lib>(&self, library: &'lib Library, request: &str) -> Vec<Match<'lib>> {
+            let fits = library
+                .skills()
+                .filter(|it| it.manifest.name.chars().last() == request.chars().last());
+            let confidences = [0.9, 0.5, f64::NAN].into_iter().cycle();
+            let tier = Tier::Evidence;
+            fits.zip(confidences)
+                .map(|(skill, confidence)| Match { skill, confidence, score: 7.0, tier })
+                .collect()
+        }
+    }
+
+    #[test]
+    fn a_14_a_rule_of_one_s_own_replaces_ours() {
+        let library = library(&["an", "in", "on", "to", "un"].map(|it| (it, "Polishes silver")));
+        let how = |max_active, threshold| Matching {
+            rule: Some(Arc::new(ByLetter)),
+            strategy: Strategy::Always,
+            max_active,
+            threshold,
+        };
+        assert_eq!(active(&library, "pan", &how(9, 0.1)), ["an", "in", "un"]);
+        assert_eq!(active(&library, "pan", &how(2, 0.1)), ["an", "in"]);
+        assert_eq!(active(&library, "pan", &how(9, 0.6)), ["an", "un"]);
+        assert_eq!(active(&library, "to", &how(9, 0.1)), ["to"]);
+        assert_eq!(active(&library, "polish silver", &how(9, 0.1)), [""; 0]);
+        let considered = activate(&library, "pan", &how(1, 0.6)).considered;
+        assert_eq!(names(&considered), ["an", "in", "on", "un"]);
+        assert_eq!(considered[1].score, 7.0);
+    }
+
+    #[test]
+    fn the_levels_of_chosen_skills_follow_the_thresholds() {
+        let library = house();
+        let chosen = |request: &str, brief_at: f64, full_at: f64| {
+            let history = [Message::new(Role::User, request)];
+            let thresholds = Thresholds::new(brief_at, full_at).unwrap();
+            let choice = choose(&library, &history, &by(Strategy::Semantic), thresholds);
+            (choice.skills[0].level, choice.skills[0].priority)
+        };
+        let request = "my strings";
+        assert_eq!(chosen(request, 0.0, 0.0), (Level::Full, Priority::Relevant));
+        assert_eq!(chosen(request, 0.0, 1.0), (Level::Brief, Priority::Relevant));
+        assert_eq!(chosen(request, 1.0, 1.0), (Level::Metadata, Priority::Relevant));
+        assert_eq!(chosen("@tune-piano", 1.0, 1.0), (Level::Full, Priority::Active));
+    }
+}
+
+mod a_confidence_says_how_likely_a_match_is_right {
+    use super::*;
+
+    #[test]
+    fn confidences_lie_between_0_and_1_and_never_rise() {
+        let library = house();
+        for request in odd_requests() {
+            for strategy in Strategy::ALL {
+                let matches = matches_by(&library, &request, strategy, 100, |_| true);
+                let request: String = request.chars().take(80).collect();
+                for found in &matches {
+                    assert!((0.0..=1.0).contains(&found.confidence), "{request:?} {found:?}");
+                    assert!(found.score.is_finite(), "{request:?} {found:?}");
+                }
+                let falls = matches.is_sorted_by(|a, b| a.confidence >= b.confidence);
+                assert!(falls, "{request:?} {matches:?}");
+                let tiers = matches.is_sorted_by(|a, b| a.tier >= b.tier);
+                assert!(tiers, "{request:?} {matches:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_skill_fits_has_a_low_confidence() {
+        let library = house();
+        let best = |request: &str| matches(&library, request, 1).first().map(|it| it.confidence);
+        assert_eq!(best("explain quantum chromodynamics"), None);
+        let fits = best("tune the strings of my piano").unwrap();
+        let unfit = best("book a hot holiday near volcanoes, glaciers and geysers").unwrap();
+        assert!(unfit < fits, "{unfit} {fits}");
+    }
+
+    #[test]
+    fn the_same_request_gives_the_same_bytes() {
+        let mut world = World::new();
+        for at in 0..200 {
+            let words = ["silver", "bread", "piano", "lawn", "car", "oven", "soap"];
+            let about = [at % 7, at / 3 % 7, at / 5 % 7].map(|it| words[it]).join(" and ");
+            world = world.skill(&format!("skill-{at}"), &format!("Takes care of {about}"));
+        }
+        let lines: Vec<String> = odd_requests()
+            .iter()
+            .enumerate()
+            .map(|(id, query)| json!({"id": id, "query": query}).to_string())
+            .collect();
+        world.write("queries.jsonl", lines.join("\n"));
+        let run = || find(&world, &["--queries", "queries.jsonl", "--why"]);
+        let (first, second) = (run(), run());
+        assert_eq!(first.stdout().lines().count(), odd_requests().len());
+        assert!(first.stdout().contains("skill-7"));
+        assert!(first.out == second.out, "the second run differs");
+    }
+
+    #[test]
+    fn an_edit_is_found_after_a_reload() {
+        let world = World::new().skill("one", "Polishes silver").skill("two", "Bakes bread");
+        let keeper = Keeper::start(&world.options()).unwrap();
+        let held = keeper.library();
+        assert_eq!(found(&held, "silver"), ["one"]);
+        let world = world.skill("one", "Shears sheep").skill("three", "Polishes silver");
+        world.remove("skills/two/SKILL.md");
+        assert_eq!(found(&held, "silver"), ["one"]);
+        let reloaded = keeper.reload().unwrap();
+        assert_eq!(found(&reloaded, "silver"), ["three"]);
+        assert_eq!(found(&reloaded, "sheep"), ["one"]);
+        assert_eq!(found(&reloaded, "bread"), [""; 0]);
+        assert_eq!(found(&held, "bread"), ["two"]);
+    }
+}
+
+mod the_command_find_is_for_people_and_for_programs {
+    use super::*;
+
+    #[test]
+    fn the_fields_of_an_answer_are_stable() {
+        let world = house_on_disk();
+        let document = answer(&world, &["strings of a piano in a hot car"]);
+        assert_eq!(keys(&document), ["query", "matches"]);
+        assert_eq!(document["query"], "strings of a piano in a hot car");
+        assert_eq!(matched(&document).len(), 3);
+        for found in document["matches"].as_array().unwrap() {
+            assert_eq!(keys(found), ["name", "confidence", "level", "path", "tier"]);
+            let confidence = found["confidence"].as_f64().unwrap();
+            assert_eq!(found["level"], Thresholds::default().level(confidence).as_str());
+            let path = found["path"].as_str().unwrap();
+            assert!(path.ends_with(&format!("{}/SKILL.md", found["name"].as_str().unwrap())));
+        }
+        let tiers = ["@bake-bread", "bake-bread", "bread", "rolls"];
+        let tiers = tiers.map(|it| answer(&world, &[it])["matches"][0]["tier"].clone());
+        assert_eq!(tiers, ["mentioned", "named", "partial", "evidence"]);
+        let document = answer(&world, &["@bake-bread", "@nobody", "--why"]);
+        assert_eq!(keys(&document), ["query", "matches", "unknown"]);
+        let found = &document["matches"][0];
+        assert_eq!(keys(found), ["name", "confidence", "level", "path", "tier", "why"]);
+        assert_eq!(keys(&found["why"][0]), ["word", "fields", "share"]);
+        assert_eq!((&found["confidence"], &found["level"]), (&json!(1.0), &json!("full")));
+    }
+
+    #[test]
+    fn people_get_a_line_a_skill() {
+        let mut world = house_on_disk();
+        for at in 1..=9 {
+            world = world.skill(&format!("sort-{at}"), "Sorts screws in a box\\n\\nby size");
+        }
+        let ran = find(&world, &["@bake-bread", "and", "sort", "screws"]);
+        assert_eq!((ran.code, &*ran.stderr), (Some(0), ""));
+        let lines: Vec<&str> = ran.stdout().lines().collect();
+        assert_eq!(lines.len(), 5);
+        assert_eq!(
+            lines[0],
+            "bake-bread  100%  full      Bakes sourdough bread and rolls in a hot oven"
+        );
+        assert!(lines[1].starts_with("sort-1      "), "{}", ran.stdout());
+        let at = lines[0].find("Bakes").unwrap();
+        assert!(lines[1..].iter().all(|it| it[at..].starts_with("Sorts screws")));
+        assert_eq!(find(&world, &["sort", "--top", "2"]).stdout().lines().count(), 2);
+        assert_eq!(find(&world, &["sort", "--top", "100"]).stdout().lines().count(), 9);
+    }
+
+    #[test]
+    fn no_match_exits_1() {
+        let world = house_on_disk();
+        for arguments in [&["chromodynamics"][..], &["strings", "--threshold", "1"]] {
+            let ran = find(&world, arguments);
+            assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{arguments:?}");
+            assert!(ran.stderr.contains("no skill fits `"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("hint: "), "{}", ran.stderr);
+            let ran = find(&world, &[arguments, &["--json"]].concat());
+            assert_eq!((ran.code, &ran.json()["matches"]), (Some(1), &json!([])));
+        }
+        assert_eq!(find(&World::new(), &["anything"]).code, Some(1));
+    }
+
+    #[test]
+    fn a_request_that_cannot_be_one_exits_2() {
+        let world = house_on_disk().file("queries.jsonl", "");
+        for arguments in [
+            &[][..],
+            &[""],
+            &[" ", "\t"],
+            &["bread", "--top", "0"],
+            &["bread", "--top", "101"],
+            &["bread", "--top", "-1"],
+            &["bread", "--threshold", "nan"],
+            &["bread", "--threshold", "inf"],
+            &["bread", "--threshold", "1.01"],
+            &["bread", "--strategy", "magic"],
+            &["bread", "--queries", "queries.jsonl"],
+        ] {
+            let ran = find(&world, arguments);
+            assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{arguments:?}");
+            assert!(!ran.stderr.is_empty(), "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn why_is_said_for_every_match() {
+        let world = house_on_disk().document(
+            "front",
+            "---\nname: front\ndescription: Paints\ntags: [decor]\n---\n# Colours\n\nGlaze the webShop.\n",
+        );
+        let why = |request: &str, name: &str| -> Vec<Json> {
+            let document = answer(&world, &[request, "--why"]);
+            let matches = document["matches"].as_array().unwrap();
+            for found in matches {
+                assert!(!found["why"].as_array().unwrap().is_empty(), "{request} {found}");
+            }
+            let found = matches.iter().find(|it| it["name"] == name).unwrap();
+            let reasons = found["why"].as_array().unwrap();
+            let shares: Vec<f64> = reasons.iter().map(|it| it["share"].as_f64().unwrap()).collect();
+            assert!(shares.iter().all(|it| (0.0..=1.0).contains(it)), "{shares:?}");
+            assert!(shares.is_sorted_by(|a, b| a >= b), "{shares:?}");
+            let mut reasons: Vec<Json> =
+                reasons.iter().map(|it| json!([it["word"], it["fields"]])).collect();
+            reasons.sort_by_key(Json::to_string);
+            reasons
+        };
+        assert_eq!(
+            why("Bake the rolls, please", "bake-bread"),
+            [
+                json!(["bake", ["name", "description", "headings", "body"]]),
+                json!(["rolls", ["description"]]),
+            ]
+        );
+        let words = why("decor colours glaze", "front");
+        let fields: Vec<&Json> = words.iter().map(|it| &it[1]).collect();
+        assert_eq!(fields, [&json!(["headings", "body"]), &json!(["tags"]), &json!(["body"])]);
+        assert_eq!(why("pinao", "tune-piano")[0][0], "pinao");
+        assert_eq!(why("shopWindow", "front")[0], json!(["shop", ["body"]]));
+        assert_eq!(why("@wash-car", "wash-car").len(), 2);
+
+        let ran = find(&world, &["@tune-piano", "strings", "--why"]);
+        let why = ran.stdout().lines().nth(1).unwrap();
+        assert!(why.starts_with("  mentioned, "), "{why}");
+        assert!(why.contains("strings (description)"), "{why}");
+    }
+
+    #[test]
+    fn many_requests_are_answered_line_by_line() {
+        let mut world = house_on_disk();
+        for at in 10..30 {
+            world = world.skill(&format!("sort-{at}"), "Sorts screws");
+        }
+        let text = "\u{feff}{\"id\": 1, \"query\": \"bake bread\"}\n\
+                    {\"query\": \"@tune-piano\", \"id\": \"b\", \"more\": true}\r\n\
+                    \n\
+                    {\"id\": {\"z\": [1.50, 123456789012345678901234567890]}, \"query\": \"\"}\n\
+                    {\"id\": null, \"query\": \"sort \\u0073crews\"}\n\
+                    {\"id\": 1, \"query\": \"@nobody\"}";
+        world.write("queries.jsonl", text);
+        let ran = find(&world, &["--queries", "queries.jsonl"]);
+        assert_eq!((ran.code, &*ran.stderr), (Some(0), ""));
+        assert_eq!(
+            world.run_reading(text, &["find", "--dir", "skills", "--queries", "-"]).out,
+            ran.out
+        );
+        let lines: Vec<&str> = ran.stdout().lines().collect();
+        let documents: Vec<Json> =
+            lines.iter().map(|it| serde_json::from_str(it).unwrap()).collect();
+        let ids = ["1", "\"b\"", "{\"z\": [1.50, 123456789012345678901234567890]}", "null", "1"];
+        for (line, id) in lines.iter().zip(ids) {
+            assert!(line.starts_with(&format!("{{\"id\":{id},\"matches\":[")), "{line}");
+        }
+        assert_eq!(documents.len(), 5);
+        assert_eq!(documents[2]["matches"], json!([]));
+        assert_eq!(documents[3]["matches"].as_array().unwrap().len(), 10);
+        assert_eq!(documents[4]["unknown"][0]["name"], "nobody");
+        let single = answer(&world, &["bake bread", "--top", "10"]);
+        assert_eq!(documents[0]["matches"], single["matches"]);
+        assert_eq!(matched(&documents[1])[0], "tune-piano");
+        let ran = find(&world, &["--queries", "queries.jsonl", "--top", "1", "--json"]);
+        let last = ran.stdout().lines().nth(3).unwrap();
+        assert_eq!(matched(&serde_json::from_str(last).unwrap()), ["sort-10"]);
+    }
+
+    #[test]
+    fn a_bad_line_does_not_stop_the_others() {
+        let world = house_on_disk();
+        let good = r#"{"id":7,"query":"bread"}"#;
+        let bad: [&[u8]; 9] = [
+            b"nonsense",
+            b"{\"id\":1}",
+            b"{\"query\":\"bread\"}",
+            b"{\"id\":1,\"query\":5}",
+            b"[1,\"bread\",3]",
+            b"{\"id\":1,\"query\":\"\xff\"}",
+            b"{\"id\":1,\"query\":\"bread\"",
+            b"{\"id\":1,\"query\":\"bread\"} trailing",
+            b"{\"id\":\"\x1b[2J\",\"query\":\"bread\"}",
+        ];
+        let lines: Vec<&[u8]> = bad.iter().flat_map(|it| [*it, good.as_bytes()]).collect();
+        world.write("queries.jsonl", lines.join(&b'\n'));
+        let ran = find(&world, &["--queries", "queries.jsonl"]);
+        assert_eq!(ran.code, Some(1));
+        assert_eq!(ran.stdout().lines().count(), bad.len());
+        for at in 0..bad.len() {
+            let place = format!("error: queries.jsonl:{}: ", at * 2 + 1);
+            assert!(ran.stderr.contains(&place), "{place} {}", ran.stderr);
+        }
+        assert!(ran.stderr.contains("missing field `query`"), "{}", ran.stderr);
+        ran.assert_safe();
+        let ran = find(&world, &["--queries", "nowhere.jsonl"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
+        assert!(ran.stderr.contains("cannot read `nowhere.jsonl`"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn what_a_match_says_cannot_move_the_cursor() {
+        let world = World::new().document(
+            "evil",
+            "---\nname: evil\ndescription: \"Cleans \\e[31m the \\u202e house\\r\"\n---\n",
+        );
+        let request = "clean\u{1b}[2J the\u{202e} house @ev\u{9b}il";
+        let id = "{\"id\":\"\\u001b[2J\u{202e}\",\"query\":\"clean \u{202e}house\"}\n";
+        world.write("queries.jsonl", id);
+        for arguments in [
+            &[request][..],
+            &[request, "--why"],
+            &[request, "--why", "--json"],
+            &["nothing\u{1b}[2J\u{202e}", "--json"],
+            &["nothing\u{1b}[2J\u{202e}"],
+            &["--queries", "queries.jsonl", "--why"],
+        ] {
+            let ran = find(&world, arguments);
+            ran.assert_safe();
+            assert!(!ran.stderr.is_empty() || ran.stdout().contains("evil"), "{arguments:?}");
+        }
+    }
+}
+
+mod odd_requests_and_odd_libraries_have_an_outcome {
+    use super::*;
+
+    #[test]
+    fn a_request_without_words_finds_nothing() {
+        let library = house();
+        for request in [
+            "",
+            " \t\n",
+            "?!…",
+            "\0\u{1}\u{1b}\u{7f}",
+            "@ $ /",
+            "the and of to",
+            "please can you help",
+            "\u{202e}\u{200b}",
+            "😀",
+        ] {
+            for strategy in Strategy::ALL.into_iter().filter(|it| *it != Strategy::Always) {
+                let activation = activate(&library, request, &by(strategy));
+                assert_eq!(names(&activation.considered), [""; 0], "{request:?} {strategy:?}");
+                assert_eq!(activation.unknown, [], "{request:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_request_that_is_code_is_taken_as_words() {
+        let library = house();
+        for request in [
+            "^(piano|forte)+[a-z]*$",
+            "./src/../piano/main.rs",
+            "C:\\piano\\x.txt",
+            "https://example.org/piano?x=%20#y",
+            "{\"piano\": [null, {}]}",
+            "'; DROP TABLE piano; --",
+            "钢琴 piano ピアノ пианино \u{200f}פסנתר",
+            "pi\u{1b}[0m \0piano\0",
+        ] {
+            assert_eq!(found(&library, request).first(), Some(&"tune-piano"), "{request}");
+        }
+    }
+
+    #[test]
+    fn a_megabyte_is_answered_at_once() {
+        let library = house();
+        let size = 1 << 20;
+        let filled = |text: &str| text.repeat(size / text.len());
+        let distinct: String = (0..).map(|it| format!("@w{it} ")).take(size / 8).collect();
+        let pasted = format!("tune my piano:\n{}", filled("lorem ipsum dolor "));
+        for request in [
+            filled("lorem ipsum "),
+            filled("x"),
+            filled("@a "),
+            filled("部署"),
+            distinct,
+            pasted.clone(),
+        ] {
+            for strategy in [Strategy::Semantic, Strategy::Keyword] {
+                let start = Instant::now();
+                activate(&library, &request, &by(strategy));
+                let taken = start.elapsed();
+                let request: String = request.chars().take(20).collect();
+                assert!(taken < Duration::from_secs(5), "{request} {strategy:?} {taken:?}");
+            }
+        }
+        assert_eq!(found(&library, &pasted), ["tune-piano"]);
+        let world = house_on_disk();
+        let line = json!({"id": 1, "query": pasted}).to_string();
+        world.write("queries.jsonl", line);
+        let ran = find(&world, &["--queries", "queries.jsonl"]);
+        assert_eq!(matched(&ran.json()), ["tune-piano"]);
+    }
+
+    #[test]
+    fn a_library_of_none_or_one_skill_answers() {
+        let none = library(&[]);
+        let one = library(&[("polish-silver", "Polishes silver")]);
+        for request in odd_requests() {
+            assert_eq!(found(&none, &request), [""; 0]);
+            for strategy in Strategy::ALL {
+                assert_eq!(names(&activate(&none, &request, &by(strategy)).considered), [""; 0]);
+            }
+        }
+        assert_eq!(found(&one, "polished silver spoons"), ["polish-silver"]);
+        assert_eq!(found(&one, "golden spoons"), [""; 0]);
+    }
+
+    #[test]
+    fn thousands_of_skills_that_say_the_same_stay_apart_by_name() {
+        let many: Vec<String> = (0..5000).map(|it| format!("silver-{it:04}")).collect();
+        let many: Vec<(&str, &str)> =
+            many.iter().map(|it| (it.as_str(), "Polishes a fork")).collect();
+        let library = library(&many);
+        let first: Vec<&str> = many[..5].iter().map(|it| it.0).collect();
+        for strategy in [Strategy::Semantic, Strategy::Keyword] {
+            assert_eq!(found_by(&library, "polish my fork", strategy)[..5], first);
+            assert_eq!(found_by(&library, "silver-4321", strategy)[0], "silver-4321");
+            assert_eq!(found_by(&library, "a fork for @silver-4321", strategy)[0], "silver-4321");
+        }
+    }
+}
