@@ -25,7 +25,17 @@ const K1: f64 = 1.2;
 const B: f64 = 0.75;
 
 impl Bm25 {
-    pub(crate) fn new(texts: impl Iterator<Item = String>) -> Self {
+    /// Takes name and description of each skill.
+    pub(crate) fn described(skills: &[Skill]) -> Self {
+        Self::new(skills.iter().map(|it| format!("{} {}", it.name, it.description)))
+    }
+
+    /// Takes the instructions as well.
+    pub(crate) fn whole(skills: &[Skill]) -> Self {
+        Self::new(skills.iter().map(|it| format!("{} {} {}", it.name, it.description, it.body)))
+    }
+
+    fn new(texts: impl Iterator<Item = String>) -> Self {
         let mut words = Words::default();
         let (mut postings, mut lengths) = (Vec::<Vec<(u32, u32)>>::new(), Vec::new());
         for (text, number) in texts.zip(0..) {

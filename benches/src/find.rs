@@ -14,7 +14,7 @@ use crate::{
     options::Options,
     pool::Pool,
     random::Random,
-    retrieval::{Data, Request, Skill, id},
+    retrieval::{Data, Request, id},
 };
 
 /// From which confidence on a skill is shown in full, and from which at all.
@@ -72,18 +72,12 @@ fn rankings(data: &Data) -> Result<()> {
 /// Everything that is compared, the matcher last.
 fn rankers<'d>(data: &'d Data, library: &'d Library) -> Vec<(&'static str, Ranker<'d>)> {
     let ids = |places: Vec<usize>| places.into_iter().map(|it| &*data.skills[it].id).collect();
-    let bm25 = |text: fn(&Skill) -> String| {
-        let bm25 = Bm25::new(data.skills.iter().map(text));
-        move |request: &str| ids(bm25.best(request, TOP))
-    };
     let keyword = Keyword::new(&data.skills);
+    let bm25 = |bm25: Bm25| move |request: &str| ids(bm25.best(request, TOP));
     vec![
         ("keyword tiers", Box::new(move |it| ids(keyword.best(it, TOP)))),
-        ("BM25", Box::new(bm25(|it| format!("{} {}", it.name, it.description)))),
-        (
-            "BM25 with body",
-            Box::new(bm25(|it| format!("{} {} {}", it.name, it.description, it.body))),
-        ),
+        ("BM25", Box::new(bm25(Bm25::described(&data.skills)))),
+        ("BM25 with body", Box::new(bm25(Bm25::whole(&data.skills)))),
         ("prowess", Box::new(|it| best(library, it, TOP).iter().map(|it| id(it.skill)).collect())),
     ]
 }
@@ -102,8 +96,9 @@ struct Answers<'d> {
 }
 
 fn confidences(data: &Data) {
-    let strata: BTreeSet<&str> = data.requests.iter().map(|it| &*it.stratum).collect();
-    let strata: Vec<&str> = strata.into_iter().collect();
+    let mut strata: Vec<&str> = data.requests.iter().map(|it| &*it.stratum).collect();
+    strata.sort_unstable();
+    strata.dedup();
     println!();
     println!(
         "| installed | requests | Hit@1 where matched: {} | ECE | AUROC | ≥ {FULL}: precision | \

@@ -141,7 +141,7 @@ pub(crate) fn thread_time() -> Duration {
 }
 
 /// The CPU time of all threads of this process.
-fn cpu_time() -> Duration {
+pub(crate) fn cpu_time() -> Duration {
     duration(clock_gettime(ClockId::ProcessCPUTime))
 }
 
@@ -149,7 +149,7 @@ fn duration(time: Timespec) -> Duration {
     Duration::new(time.tv_sec.cast_unsigned(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
-fn milliseconds(duration: Duration) -> f64 {
+pub(crate) fn milliseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
 }
 
