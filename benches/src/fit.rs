@@ -29,8 +29,10 @@ const POOLS: [usize; 6] = [5, 20, 50, 200, 1000, 5000];
 const REQUESTS: usize = 3000;
 /// A stem is in the table when it stands in one of so many skills.
 const COMMON: usize = 1000;
-/// How much large weights are held against a fit.
-const RESTRAINT: f64 = 5e-4;
+/// How much large weights are held against a fit, and how much weights for short requests that are
+/// far from those for long ones: there are few short requests to learn from.
+const RESTRAINT: f64 = 1e-4;
+const KINSHIP: f64 = 1e-3;
 /// The only weight that may speak against a skill: that of the length of its body, in long requests.
 /// Where more of anything else could harm, a short request would be answered strangely.
 const AGAINST: usize = WIDTH - 1;
@@ -124,7 +126,7 @@ impl<'d> Asked<'d> {
 
     /// How much it counts: requests that a model made up are often right for other skills too.
     fn counts(&self) -> f64 {
-        if self.request.stratum == "llm" { 0.7 } else { 1.0 }
+        if self.request.stratum == "llm" { 0.3 } else { 1.0 }
     }
 
     /// What was found, best first, with its score.
@@ -176,7 +178,10 @@ fn rank(asked: &[&Asked<'_>]) -> Weights {
                 }
             }
         }
-        slope.iter_mut().zip(weights).for_each(|(slope, weight)| *slope += RESTRAINT * weight);
+        for (at, slope) in slope.iter_mut().enumerate() {
+            let (own, other) = (weights[at], weights[(at + FEATURES.len()) % WIDTH]);
+            *slope += RESTRAINT * own + KINSHIP * (own - other);
+        }
     })
 }
 

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use prowess::{
-    Cataloging, Format, Level, Library, Matching, Message, Offer, Role, Vocabulary, block, catalog,
-    choose,
+    Cataloging, Format, Level, Library, Matching, Message, Offer, Role, Thresholds, Vocabulary,
+    block, catalog, choose,
 };
 
 use crate::{
@@ -107,7 +107,7 @@ impl Listed {
 impl Shown {
     fn new(library: &Library, request: &Request) -> Result<Self> {
         let history = [Message::new(Role::User, &request.query)];
-        let choice = choose(library, &history, &Matching::default());
+        let choice = choose(library, &history, &Matching::default(), Thresholds::default());
         let mut shown = Self { tokens: 0, right: None };
         for chosen in &choice.skills {
             let offer = Offer::new(chosen)?;

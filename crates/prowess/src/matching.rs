@@ -34,7 +34,10 @@ pub use self::{
 };
 pub(crate) use self::{mention::mentioned, searchable::Searchable};
 
-use self::{mention::mentions, rank::Features};
+use self::{
+    mention::{is_named, mentions},
+    rank::Features,
+};
 use crate::{
     library::Library,
     skill::{Skill, Status},
@@ -98,25 +101,33 @@ pub fn matches_among<'lib>(
     wanted: impl Fn(&Skill) -> bool,
 ) -> Vec<Match<'lib>> {
     let searchable = library.searchable();
+    let mentions = mentions(library, request);
+    let (mentioned, request) = (&mentions.known, &*mentions.rest(request));
     let query = searchable.query(request);
-    let mentioned: Vec<u32> = mentions(library, request).known;
     let meant = searchable.meant(request);
     let also = [&mentioned[..], &meant.nearest].concat();
     let is_wanted = |document: u32| wanted(&library.skills[document as usize]);
     let found = search::search(&searchable.index, &query, CLOSELY, &also, is_wanted);
     let features = rank::features(&searchable.index, &query, &found);
     let long = query.long();
-    let named = mention::named(library, request, &found);
+    let written = mention::written(request);
+    let tier = |document: u32, features: &Features| {
+        // Only a name of which something was found can stand in the request.
+        let skill = &library.skills[document as usize];
+        if mentioned.contains(&document) {
+            Tier::Mentioned
+        } else if features[rank::NAME_FOUND] > 0.0 && is_named(&written, skill) {
+            Tier::Named
+        } else {
+            rank::tier(&searchable.index, document, &query)
+        }
+    };
     let mut ranked: Vec<Ranked> = found
         .iter()
         .zip(features)
         .map(|(&(document, _), features)| Ranked {
             document,
-            tier: match mentioned.iter().position(|it| *it == document) {
-                Some(_) => Tier::Mentioned,
-                None if named.contains(&document) => Tier::Named,
-                None => rank::tier(&searchable.index, document, &query),
-            },
+            tier: tier(document, &features),
             score: rank::score(&features, long) + meant.score(document),
             features,
         })

@@ -1,6 +1,6 @@
 //! How likely it is that a skill is the right one.
 
-use super::{Ranked, Tier, document::DESCRIPTION, index::Index, query::Query, rank, weights};
+use super::{Ranked, Tier, index::Index, query::Query, rank, weights};
 
 /// What a confidence goes by. The weights stand in the same order.
 pub const SIGNALS: [&str; 9] = [
@@ -22,16 +22,18 @@ pub(crate) type Signals = [f32; SIGNALS.len()];
 
 /// The confidences of ranked skills, never rising.
 pub(crate) fn confidences(index: &Index, query: &Query, ranked: &[Ranked]) -> Vec<f64> {
-    let evidence: Vec<&Ranked> = ranked.iter().filter(|it| it.tier < Tier::Named).collect();
-    let first =
-        signals(index, query, &evidence).map_or(0.0, |it| logistic(&it, &weights::CONFIDENCE));
-    let best = evidence.first().map_or(0.0, |it| it.score);
+    let rest: Vec<&Ranked> = ranked.iter().filter(|it| it.tier < Tier::Mentioned).collect();
+    let signals = signals(index, query, &rest);
+    let first = signals.map_or(0.0, |it| logistic(&it, &weights::CONFIDENCE));
+    let best = rest.first().map_or(0.0, |it| it.score);
     let mut least = 1.0_f64;
     let confidences = ranked.iter().map(|it| {
         let own = match it.tier {
             Tier::Mentioned => 1.0,
-            Tier::Named => NAMED,
-            _ => first * f64::from((it.score - best) * weights::FALL).exp().min(1.0),
+            Tier::Named => NAMED.max(first),
+            Tier::Partial | Tier::Evidence => {
+                first * f64::from((it.score - best) * weights::FALL).exp().min(1.0)
+            }
         };
         least = least.min(own);
         least
@@ -66,9 +68,5 @@ pub(crate) fn logistic(signals: &Signals, weights: &Signals) -> f64 {
 
 /// Whether two skills say the same about themselves, so that none of them can be ahead.
 fn is_double(index: &Index, a: u32, b: u32) -> bool {
-    let description = |document: u32| {
-        let (lengths, words) = index.words(document);
-        words.skip(lengths[0]).take(lengths[DESCRIPTION])
-    };
-    description(a).eq(description(b))
+    index.words(a).description().eq(index.words(b).description())
 }

@@ -121,8 +121,7 @@ impl Meanings {
         let terms = index.terms_by_id();
         let mut numbers = Vec::with_capacity(index.len() * embedder.dimensions);
         for document in 0..index.len() as u32 {
-            let (_, words) = index.words(document);
-            let words = words.take(WORDS).map(|id| {
+            let words = index.words(document).words.take(WORDS).map(|id| {
                 let share = index.len() as f32 / index.count(id).max(1) as f32;
                 (terms[id as usize], share.ln_1p())
             });

@@ -12,7 +12,7 @@ use std::{
 };
 
 use super::{
-    document::{Document, PARTS, Text},
+    document::{DESCRIPTION, Document, NAME, PARTS, Text},
     words::{Analyser, AsIs, Term},
 };
 
@@ -162,12 +162,13 @@ impl Index {
         Numbers(&self.postings[self.starts[id] as usize..self.starts[id + 1] as usize])
     }
 
-    /// The words of a document in their order, and how many of them each part has.
-    pub(crate) fn words(&self, document: u32) -> ([usize; PARTS], Numbers<'_>) {
+    /// The words of a document in their order.
+    pub(crate) fn words(&self, document: u32) -> Words<'_> {
         let at = document as usize;
         let own = self.word_starts[at] as usize..self.word_starts[at + 1] as usize;
         let mut words = Numbers(&self.words[own]);
-        (std::array::from_fn(|_| words.next().unwrap_or(0) as usize), words)
+        let mut numbers = || std::array::from_fn(|_| words.next().unwrap_or(0) as usize);
+        Words { kept: numbers(), lengths: numbers(), words }
     }
 
     /// How many bytes it takes.
@@ -183,6 +184,29 @@ impl Index {
 impl fmt::Debug for Index {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Index({} documents, {} bytes)", self.len(), self.bytes())
+    }
+}
+
+/// The words of a document.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Words<'i> {
+    /// How many words of each part follow.
+    pub(crate) kept: [usize; PARTS],
+    /// How many words each part has.
+    pub(crate) lengths: [usize; PARTS],
+    /// Their ids.
+    pub(crate) words: Numbers<'i>,
+}
+
+impl<'i> Words<'i> {
+    /// The words of the name.
+    pub(crate) fn name(self) -> impl Iterator<Item = u32> + Clone + 'i {
+        self.words.take(self.kept[NAME])
+    }
+
+    /// The words of the description.
+    pub(crate) fn description(self) -> impl Iterator<Item = u32> + 'i {
+        self.words.skip(self.kept[NAME]).take(self.kept[DESCRIPTION])
     }
 }
 
@@ -236,9 +260,10 @@ struct Batch {
 impl Batch {
     fn add(&mut self, document: &Document, id: &mut impl FnMut(Term) -> u32) {
         let before = self.words.len();
-        let lengths = document.parts.iter().map(|it| it.len() as u32);
+        let kept = document.parts.iter().map(|it| it.len() as u32);
+        let lengths = document.lengths.iter().map(|it| *it as u32);
         let words = document.parts.iter().flatten().map(|term| id(*term));
-        for number in lengths.chain(words) {
+        for number in kept.chain(lengths).chain(words) {
             let mut bytes = [0; 5];
             let length = put(&mut bytes, number) as usize;
             self.words.extend_from_slice(&bytes[..length]);

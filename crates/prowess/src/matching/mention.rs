@@ -1,5 +1,7 @@
 //! Skills that a request names.
 
+use std::{borrow::Cow, ops::Range};
+
 use super::words;
 use crate::{library::Library, skill::Skill};
 
@@ -14,6 +16,19 @@ pub(crate) struct Mentions {
     pub(crate) known: Vec<u32>,
     /// The names that no skill has.
     pub(crate) unknown: Vec<String>,
+    /// Where the known ones stand in the request.
+    spans: Vec<Range<usize>>,
+}
+
+impl Mentions {
+    /// The request without the skills that it mentions: their names say nothing about others.
+    pub(crate) fn rest<'r>(&self, request: &'r str) -> Cow<'r, str> {
+        let mut rest = Cow::Borrowed(request);
+        for span in self.spans.iter().rev() {
+            rest.to_mut().replace_range(span.clone(), " ");
+        }
+        rest
+    }
 }
 
 /// Finds `@name`, `$name`, and `/name` at the very start. Mail addresses, paths, amounts, variables
@@ -27,17 +42,23 @@ pub(crate) fn mentions(library: &Library, request: &str) -> Mentions {
         if !request[..at].chars().next_back().is_none_or(is_free) || (sign == "/" && at > start) {
             continue;
         }
-        let Some(name) = name(&request[at + 1..]).filter(|it| !seen.contains(it)) else { continue };
+        let Some(name) = name(&request[at + 1..]) else { continue };
         if seen.len() == MOST {
             break;
         }
-        seen.push(name);
+        let is_new = !seen.contains(&name);
+        seen.extend(is_new.then_some(name));
         // `$HOME` is no mention of `home`.
         let is_written = |at: &u32| name.ends_with(&*library.skills[*at as usize].manifest.name);
         match library.place(name).filter(|at| sign != "$" || is_written(at)) {
-            Some(skill) if !mentions.known.contains(&skill) => mentions.known.push(skill),
-            None if is_meant(sign, name) => mentions.unknown.push(name.to_owned()),
-            _ => {}
+            Some(skill) => {
+                mentions.spans.push(at..at + 1 + name.len());
+                if !mentions.known.contains(&skill) {
+                    mentions.known.push(skill);
+                }
+            }
+            None if is_new && is_meant(sign, name) => mentions.unknown.push(name.to_owned()),
+            None => {}
         }
     }
     mentions
@@ -68,29 +89,29 @@ fn is_meant(sign: &str, name: &str) -> bool {
     is_name && (sign != "$" || !name.contains(|c: char| c.is_uppercase() || c == '_'))
 }
 
-/// The skills whose name is written out in a request: several words joined as in the name
+/// Whether the name of a skill is written out in a request: several words joined as in the name
 /// (`create-pr`), or with the word `skill` beside it.
-pub(crate) fn named(library: &Library, request: &str, found: &[(u32, f32)]) -> Vec<u32> {
-    let mut chunks: Vec<String> = Vec::new();
-    let start = &request[..request.floor_char_boundary(16 * 1024)];
-    words::chunks(start, |chunk| chunks.push(chunk.to_lowercase()));
+pub(crate) fn is_named(chunks: &[String], skill: &Skill) -> bool {
     let is_skill = |at: Option<usize>| {
         at.and_then(|at| chunks.get(at)).is_some_and(|it| it == "skill" || it == "skills")
     };
-    let is_named = |skill: &Skill| {
-        let name = skill.manifest.name.to_lowercase();
-        let is_joined = name.contains(['-', '_']);
-        let spoken: Vec<&str> = name.split(['-', '_', ' ']).collect();
-        let written = chunks.iter().enumerate().any(|(at, chunk)| {
-            *chunk == name && (is_joined || is_skill(Some(at + 1)) || is_skill(at.checked_sub(1)))
-        });
-        let apart = || {
-            (0..chunks.len().saturating_sub(spoken.len())).any(|at| {
-                is_skill(Some(at + spoken.len()))
-                    && chunks[at..].iter().zip(&spoken).all(|(a, b)| a == b)
-            })
-        };
-        written || apart()
+    let name = skill.manifest.name.to_lowercase();
+    let is_joined = name.contains(['-', '_']);
+    let is_written = chunks.iter().enumerate().any(|(at, chunk)| {
+        *chunk == name && (is_joined || is_skill(Some(at + 1)) || is_skill(at.checked_sub(1)))
+    });
+    let spoken: Vec<&str> = name.split(['-', '_', ' ']).collect();
+    let is_spoken = |words: &[String]| {
+        let (name, behind) = words.split_at(spoken.len());
+        name.iter().eq(spoken.iter().copied()) && matches!(&*behind[0], "skill" | "skills")
     };
-    found.iter().map(|it| it.0).filter(|it| is_named(&library.skills[*it as usize])).collect()
+    is_written || chunks.windows(spoken.len() + 1).any(is_spoken)
+}
+
+/// The words of a request as they are written, in lower case.
+pub(crate) fn written(request: &str) -> Vec<String> {
+    let mut written = Vec::new();
+    let start = &request[..request.floor_char_boundary(16 * 1024)];
+    words::chunks(start, |chunk| written.push(chunk.to_lowercase()));
+    written
 }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use super::{
     Tier,
     document::{BODY, DESCRIPTION, NAME, PARTS, saturated, weight},
-    index::Index,
+    index::{Index, Words},
     query::{MOST, Query},
     weights::{LONG, SHORT},
 };
@@ -83,9 +83,8 @@ pub(crate) fn score(features: &Features, long: f32) -> f32 {
 
 /// How the name of a skill stands to a request.
 pub(crate) fn tier(index: &Index, document: u32, query: &Query) -> Tier {
-    let ([length, ..], words) = index.words(document);
     let said = || query.terms.iter().filter(|it| !it.is_extra);
-    let name: Vec<u32> = words.take(length).collect();
+    let name: Vec<u32> = index.words(document).name().collect();
     if query.unknown > 0.0 || said().count() == 0 || !said().all(|it| name.contains(&it.id)) {
         Tier::Evidence
     } else if name.iter().all(|own| said().any(|it| it.id == *own)) {
@@ -102,12 +101,12 @@ fn look(
     desk: &mut Desk,
     (document, score): (u32, f32),
 ) -> Features {
-    let (lengths, mut words) = index.words(document);
+    let Words { kept, lengths, mut words } = index.words(document);
     let mut counts = [[0_u16; MOST]; PARTS];
     let (mut name, mut name_found) = (0.0, 0.0);
     for part in 0..PARTS {
         desk.hits[part].clear();
-        for (at, id) in (0..).zip(words.by_ref().take(lengths[part])) {
+        for (at, id) in (0..).zip(words.by_ref().take(kept[part])) {
             let place = desk.places[id as usize];
             if part == NAME {
                 let telling = rarity(index, id);
@@ -263,8 +262,8 @@ fn passage(query: &Query, hits: &[(u32, u8)], length: u32) -> f32 {
 /// How many words of a name, at most three and as a share of that, stand in the request one behind
 /// the other; 0 unless all of them do.
 fn whole_name(index: &Index, document: u32, query: &Query) -> f32 {
-    let ([length, ..], name) = index.words(document);
-    let name = name.take(length);
+    let name = index.words(document).name();
+    let length = name.clone().count();
     let id = |word: &Option<u8>| word.map(|at| query.terms[at as usize].id);
     let stands =
         |words: &[Option<u8>]| name.clone().zip(words).all(|(own, it)| id(it) == Some(own));
