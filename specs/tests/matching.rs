@@ -737,6 +737,40 @@ mod a_confidence_says_how_likely_a_match_is_right {
     }
 }
 
+mod embeddings_add_what_words_mean {
+    use super::*;
+
+    const VECTORS: &str = "photo 0.9 0.1 0\nimage 1 0 0\nship 0 1 0\ndeploy 0 0.9 0.1\n";
+
+    fn world() -> World {
+        World::new()
+            .skill("image-resize", "Scale an image down")
+            .skill("deploy", "Deploy a service")
+            .file("vectors.txt", VECTORS)
+    }
+
+    #[test]
+    fn a_skill_is_found_that_has_no_word_of_the_request() {
+        let world = world();
+        let words = [&SKILLS[..], &["find", "shrink", "this", "photo", "--json"]].concat();
+        assert_eq!(world.run(&words).code, Some(1));
+        let ran = world.run([&words[..], &["--embeddings", "vectors.txt"]].concat());
+        assert_eq!(ran.json()["matches"][0]["name"], "image-resize", "{}", ran.stderr);
+    }
+
+    #[test]
+    fn a_file_that_holds_no_vectors_is_refused() {
+        let world = world().file("empty.txt", "").file("odd.txt", "a 1 2\nb 1\n");
+        for (file, says) in
+            [("none.txt", "none.txt"), ("empty.txt", "no vectors"), ("odd.txt", "line 2")]
+        {
+            let ran = world.run([&SKILLS[..], &["find", "a", "--embeddings", file]].concat());
+            assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+            assert!(ran.stderr.contains(says) && ran.stderr.contains(file), "{}", ran.stderr);
+        }
+    }
+}
+
 mod the_command_find_is_for_people_and_for_programs {
     use super::*;
 

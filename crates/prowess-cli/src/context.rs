@@ -1,17 +1,32 @@
 //! From arguments and environment to the library that is meant.
 
-use std::env;
+use std::{env, fs::File, io::BufReader, path::Path, sync::Arc};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use prowess::{
-    Directory, Library, Limits, Listing, Options, PRESETS, Skill, Unknown, bundled, nearest, preset,
+    Directory, Embedder, Library, Limits, Listing, Options, PRESETS, Skill, Unknown, bundled,
+    nearest, preset,
 };
 
 use crate::{arguments::Global, printer::Printer};
 
 /// Loads the library that was asked for; the bundled skills when none was.
 pub(crate) fn library(global: &Global, printer: &mut Printer) -> Result<Library> {
-    let options = options(global)?;
+    embedding_library(global, None, printer)
+}
+
+/// Loads the library that was asked for, with a file of vectors to find skills by what they mean.
+pub(crate) fn embedding_library(
+    global: &Global,
+    vectors: Option<&Path>,
+    printer: &mut Printer,
+) -> Result<Library> {
+    let embedder = vectors.map(|path| {
+        let cannot = || format!("cannot use `{}` as vectors", path.display());
+        let file = File::open(path).with_context(cannot)?;
+        Embedder::read(BufReader::new(file)).with_context(cannot).map(Arc::new)
+    });
+    let options = Options { embedder: embedder.transpose()?, ..options(global)? };
     if options.directories.is_empty() {
         printer.note("no directory is configured, so these are the bundled skills; `--dir DIR` or `--preset NAME` names others");
     }

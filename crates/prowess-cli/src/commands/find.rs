@@ -2,6 +2,7 @@ use std::{
     borrow::Cow,
     fs::File,
     io::{self, BufRead, BufReader},
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
@@ -59,6 +60,10 @@ pub(crate) struct Args {
     /// The least confidence, from 0 to 1
     #[arg(long, value_name = "C", default_value_t = 0.0, value_parser = share, allow_negative_numbers = true)]
     threshold: f64,
+    /// Find skills by what they mean too: a file of vectors in the text format of word2vec, GloVe and
+    /// fastText
+    #[arg(long, value_name = "FILE")]
+    embeddings: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
@@ -69,7 +74,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         return Ok(Status::Unable);
     }
     let requests = args.queries.as_deref().map(open).transpose()?;
-    let library = context::library(global, printer)?;
+    let library = context::embedding_library(global, args.embeddings.as_deref(), printer)?;
     let top = args.top.unwrap_or(if requests.is_some() { TOP.1 } else { TOP.0 });
     let finder = Finder { library: &library, args, top: top.into() };
     finder.index(printer);
