@@ -361,21 +361,27 @@ mod for_the_same_words_a_name_comes_before_a_description {
 
     #[test]
     fn repeating_a_word_does_not_win() {
-        let stuffed = "deploy staging branch environment deploy to staging ".repeat(20);
-        let stuffed =
-            format!("description: {stuffed}\ntags: [deploy, staging, deploy, staging]\n---\n");
+        let words = "deploy staging branch environment deploy to staging ".repeat(20);
+        let tags = "tags: [deploy, staging, branch, environment, deploy, staging]";
+        let stuffed = format!("description: {words}\n{tags}\n---\n{}\n", words.repeat(10));
         let honest = "description: Deploys the current branch to the staging environment\n---\n\
-                      Check the branch. Then deploy it.\n";
-        let library = library_of(&[("aaa-best-tool", &stuffed), ("deploy-staging", honest)]);
-        for request in [
-            "deploy",
-            "deploy to staging",
-            "deploy my branch to staging",
-            "please deploy the current branch to the staging environment for me",
+                      Check the branch. Then deploy it, and look whether staging is well.\n";
+        // A name that says it, and one that does not.
+        for (name, strategies) in [
+            ("deploy-staging", &[Strategy::Semantic, Strategy::Keyword][..]),
+            ("ship-it", &[Strategy::Semantic]),
         ] {
-            for strategy in [Strategy::Semantic, Strategy::Keyword] {
-                let order = found_by(&library, request, strategy);
-                assert_eq!(order, ["deploy-staging", "aaa-best-tool"], "{request} {strategy:?}");
+            let library = library_of(&[("aaa-best-tool", &stuffed), (name, honest)]);
+            for request in [
+                "deploy",
+                "deploy to staging",
+                "deploy my branch to staging",
+                "please deploy the current branch to the staging environment for me",
+            ] {
+                for strategy in strategies {
+                    let order = found_by(&library, request, *strategy);
+                    assert_eq!(order, [name, "aaa-best-tool"], "{request} {strategy:?}");
+                }
             }
         }
     }
@@ -696,7 +702,7 @@ mod a_confidence_says_how_likely_a_match_is_right {
         assert_eq!(best("explain quantum chromodynamics"), None);
         let fits = best("tune the strings of my piano").unwrap();
         let unfit = best("book a hot holiday near volcanoes, glaciers and geysers").unwrap();
-        assert!(unfit < fits, "{unfit} {fits}");
+        assert!(unfit < 0.3 && fits > 0.5, "{unfit} {fits}");
     }
 
     #[test]
