@@ -441,6 +441,20 @@ mod skills_make_room_by_their_priority {
     }
 
     #[test]
+    fn a_skill_that_is_invoked_gets_its_arguments_and_absolute_paths() {
+        let text = "---\nname: fix-issue\ndescription: Fixes an issue\n---\n\
+                    Fix $0 of all of $ARGUMENTS as [the guide](docs/guide.md) says.\n";
+        let world = World::new()
+            .document("fix-issue", text)
+            .file("skills/fix-issue/docs/guide.md", "# Guide\n");
+        let ran = world.run([&SKILLS[..], &["prompt", "/fix-issue 12 now", "--json"]].concat());
+        let system = ran.json()["messages"][0]["content"].to_string();
+        let guide = world.path("skills/fix-issue/docs/guide.md").canonicalize().unwrap();
+        let told = format!("Fix 12 of all of 12 now as [the guide]({}) says.", guide.display());
+        assert!(system.contains(&told), "{system}");
+    }
+
+    #[test]
     fn q_20_active_skills_come_first_and_then_relevant_ones() {
         let offers = [
             ("a", Priority::Inactive),

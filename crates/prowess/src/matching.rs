@@ -32,7 +32,10 @@ pub use self::{
     names::nearest,
     why::{Field, Reason, why},
 };
-pub(crate) use self::{mention::mentioned, searchable::Searchable};
+pub(crate) use self::{
+    mention::{invoked, mentioned},
+    searchable::Searchable,
+};
 
 use self::{
     mention::{is_named, mentions},

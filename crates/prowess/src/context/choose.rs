@@ -4,7 +4,7 @@ use super::message::{Message, Role};
 use crate::{
     disclose::{Level, Thresholds},
     library::Library,
-    matching::{Matching, Strategy, Unknown, activate, mentioned},
+    matching::{Matching, Strategy, Unknown, activate, invoked, mentioned},
     skill::{Skill, Status},
     use_skill::UseSkill,
 };
@@ -41,6 +41,8 @@ pub struct Chosen<'lib> {
     pub priority: Priority,
     /// How much of it is shown: everything when it was asked for by name, else by confidence.
     pub level: Level,
+    /// What is typed behind its name, where the request invokes it: `/name arguments`.
+    pub arguments: Option<String>,
 }
 
 impl Priority {
@@ -98,6 +100,11 @@ pub fn choose<'lib>(
             choice.add(skill, priority, Level::Full);
         }
     }
+    if let Some((skill, arguments)) = invoked(library, &history[last].content)
+        && let Some(it) = choice.skills.iter_mut().find(|it| std::ptr::eq(it.skill, skill))
+    {
+        it.arguments = Some(arguments.to_owned());
+    }
     choice.skills.sort_by_key(|it| it.priority);
     choice
 }
@@ -110,7 +117,7 @@ impl<'lib> Choice<'lib> {
                 known.priority = known.priority.min(priority);
                 known.level = known.level.max(level);
             }
-            None => self.skills.push(Chosen { skill, priority, level }),
+            None => self.skills.push(Chosen { skill, priority, level, arguments: None }),
         }
     }
 }

@@ -12,6 +12,7 @@ use super::{
 use crate::{
     catalog::block,
     disclose::{Level, disclose},
+    invoke::invoke,
     source::ReadError,
 };
 
@@ -158,7 +159,7 @@ impl Offer {
         let (name, description) = (manifest.name.to_string(), manifest.description.to_string());
         let mut contents = Vec::new();
         if chosen.level >= Level::Full {
-            contents.push((Level::Full, chosen.skill.instructions()?));
+            contents.push((Level::Full, invoke(chosen.skill, chosen.arguments.as_deref())?));
         }
         if chosen.level >= Level::Brief {
             // Name and description stand above the content already.

@@ -72,6 +72,17 @@ pub(crate) fn mentioned<'lib>(
     mentions(library, request).known.into_iter().map(|at| &*library.skills[at as usize])
 }
 
+/// The skill that a request invokes, `/name` at its very start, and what is typed behind it.
+pub(crate) fn invoked<'lib, 'r>(
+    library: &'lib Library,
+    request: &'r str,
+) -> Option<(&'lib Skill, &'r str)> {
+    let rest = request.trim_start().strip_prefix('/')?;
+    let name = name(rest)?;
+    let skill = &library.skills[library.place(name)? as usize];
+    Some((skill, rest[name.len()..].trim()))
+}
+
 /// The name at the start of a text.
 fn name(rest: &str) -> Option<&str> {
     let is_part = |c: char| c.is_alphanumeric() || "-_:.".contains(c);
