@@ -6,6 +6,7 @@ mod files;
 mod rules;
 mod roundtrip;
 mod bounds;
+mod matching;
 mod window;
 
 use prowess::{Finding, Severity};
