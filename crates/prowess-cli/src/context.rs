@@ -4,8 +4,8 @@ use std::{env, fs::File, io::BufReader, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result, bail};
 use prowess::{
-    Directory, Embedder, Library, Limits, Listing, Options, PRESETS, Skill, Unknown, bundled,
-    nearest, preset,
+    Directory, Embedder, Finding, Library, Limits, Listing, Options, PRESETS, Skill, Unknown,
+    bundled, nearest, preset,
 };
 
 use crate::{arguments::Global, printer::Printer};
@@ -30,7 +30,14 @@ pub(crate) fn embedding_library(
     if options.directories.is_empty() {
         printer.note("no directory is configured, so these are the bundled skills; `--dir DIR` or `--preset NAME` names others");
     }
-    Ok(Library::load(&options)?)
+    let library = Library::load(&options)?;
+    library.findings().iter().filter(|it| is_missing(it)).for_each(|it| printer.finding(it));
+    Ok(library)
+}
+
+/// Whether a finding says that a directory is not there, which every command says at once.
+pub(crate) fn is_missing(finding: &Finding) -> bool {
+    finding.rule.code == "directory-missing"
 }
 
 /// The options that the arguments stand for.

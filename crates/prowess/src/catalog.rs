@@ -3,6 +3,7 @@
 use std::{borrow::Cow, fmt::Write as _};
 
 use crate::{
+    disclose::description,
     library::Library,
     shorten::{one_line, shortened},
     skill::{Skill, Status},
@@ -119,7 +120,7 @@ impl Entry {
     fn new(skill: &Skill, format: Format) -> Self {
         let whole = match format {
             Format::Names => String::new(),
-            Format::List | Format::Xml => one_line(&skill.manifest.description),
+            Format::List | Format::Xml => one_line(&description(skill)),
         };
         let description = shortened(&whole, MAX_DESCRIPTION, |it| it.chars().count());
         let folder = skill.absolute_folder();

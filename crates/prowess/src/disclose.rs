@@ -5,8 +5,10 @@ mod thresholds;
 
 pub use self::thresholds::{Thresholds, ThresholdsError};
 
+use std::borrow::Cow;
+
 use crate::{
-    invoke::invoke,
+    invoke::{invoke, told},
     parse::described,
     shorten::{one_line, shortened, to_sentence},
     skill::{Resource, Skill},
@@ -60,7 +62,7 @@ impl Level {
 pub fn disclose(skill: &Skill, level: Level) -> Result<Disclosure, ReadError> {
     let text = match level {
         Level::Metadata => metadata(skill),
-        Level::Brief => metadata(skill) + &brief::brief(&skill.instructions()?),
+        Level::Brief => metadata(skill) + &brief::brief(&told(skill, None)?),
         Level::Full => full(skill)?,
     };
     let tokens = Vocabulary::Estimate.count(&text);
@@ -73,13 +75,18 @@ fn full(skill: &Skill) -> Result<String, ReadError> {
     Ok(format!("# {}\n\n{description}\n\n{}", one_line(name), invoke(skill, None)?))
 }
 
-/// The name, and the description that `METADATA.yml` has, or else the frontmatter. A file that is
-/// broken or cannot be read counts for nothing.
-fn metadata(skill: &Skill) -> String {
+/// The description that `METADATA.yml` has, or else the frontmatter. A file that is broken or cannot
+/// be read counts for nothing.
+pub(crate) fn description(skill: &Skill) -> Cow<'_, str> {
     let has_file = skill.resources().iter().any(|it| &*it.path == METADATA_FILE);
     let read = || described(&skill.read(METADATA_FILE).ok()?);
     let own = has_file.then(read).flatten();
-    let description = one_line(own.as_deref().unwrap_or(&skill.manifest.description));
+    own.map_or(Cow::Borrowed(&*skill.manifest.description), |it| Cow::Owned(it.into()))
+}
+
+/// The name and the description.
+fn metadata(skill: &Skill) -> String {
+    let description = one_line(&description(skill));
     let heading = format!("# {}\n\n", one_line(&skill.manifest.name));
     let count = |text: &str| Vocabulary::Estimate.count(text);
     let room = METADATA.saturating_sub(count(&heading)).max(DESCRIPTION);

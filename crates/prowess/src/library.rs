@@ -131,6 +131,13 @@ impl Library {
         u32::try_from(at).ok()
     }
 
+    /// The place of the skill that is taken for exactly this name.
+    pub(crate) fn place_of(&self, name: &str) -> Option<u32> {
+        let at = self.skills.partition_point(|it| &*it.manifest.name < name);
+        let is_it = self.skills.get(at).is_some_and(|it| &*it.manifest.name == name);
+        is_it.then_some(at as u32)
+    }
+
     /// The index over all skills. The first to ask waits until their instructions are read.
     pub(crate) fn searchable(&self) -> &Searchable {
         self.searchable

@@ -49,6 +49,9 @@ use crate::{
 /// How many skills are looked at closely.
 const CLOSELY: usize = 100;
 
+/// How far a tier is over the one below it, at the least.
+const LIFT: f32 = 2.0;
+
 /// A skill that fits a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Match<'lib> {
@@ -70,7 +73,9 @@ pub enum Tier {
     Evidence,
     /// All words of the request stand in its name.
     Partial,
-    /// The words of the request are those of its name, or its name is written out in it.
+    /// The words of the request are those of its name, in other forms.
+    Alike,
+    /// Its name is written out in the request.
     Named,
     /// It is mentioned: `@name`, `$name`, `/name`.
     Mentioned,
@@ -82,6 +87,7 @@ impl Tier {
         match self {
             Self::Evidence => "evidence",
             Self::Partial => "partial",
+            Self::Alike => "alike",
             Self::Named => "named",
             Self::Mentioned => "mentioned",
         }
@@ -108,18 +114,23 @@ pub fn matches_among<'lib>(
     let (mentioned, request) = (&mentions.known, &*mentions.rest(request));
     let query = searchable.query(request);
     let meant = searchable.meant(request);
-    let also = [&mentioned[..], &meant.nearest].concat();
+    let written = mention::written(request);
+    let named = mention::named(library, &written);
+    let also = [&mentioned[..], &named, &meant.nearest].concat();
     let is_wanted = |document: u32| wanted(&library.skills[document as usize]);
     let found = search::search(&searchable.index, &query, CLOSELY, &also, is_wanted);
     let features = rank::features(&searchable.index, &query, &found);
     let long = query.long();
-    let written = mention::written(request);
     let tier = |document: u32, features: &Features| {
-        // Only a name of which something was found can stand in the request.
-        let skill = &library.skills[document as usize];
+        // A name that is not found by itself can be written in another form, where some of it is found.
+        let is_named = || {
+            let is_all = features[rank::IN_NAME] >= 0.5;
+            (features[rank::NAME_FOUND] > 0.0 || named.contains(&document))
+                && is_named(&written, &library.skills[document as usize], is_all)
+        };
         if mentioned.contains(&document) {
             Tier::Mentioned
-        } else if features[rank::NAME_FOUND] > 0.0 && is_named(&written, skill) {
+        } else if is_named() {
             Tier::Named
         } else {
             rank::tier(&searchable.index, document, &query)
@@ -143,6 +154,7 @@ pub fn matches_among<'lib>(
             .then(b.score.total_cmp(&a.score))
             .then(a.document.cmp(&b.document))
     });
+    lift(&mut ranked);
     let confidences = confidence::confidences(&searchable.index, &query, &ranked);
     let matches = ranked.iter().zip(confidences).map(|(it, confidence)| Match {
         skill: &library.skills[it.document as usize],
@@ -151,6 +163,19 @@ pub fn matches_among<'lib>(
         tier: it.tier,
     });
     matches.take(top).collect()
+}
+
+/// Raises the scores of each tier over those of the tiers below it, so that scores and confidences
+/// follow the order.
+fn lift(ranked: &mut [Ranked]) {
+    let (mut highest, mut below, mut tier) = (f32::MIN, f32::MIN, Tier::Evidence);
+    for it in ranked.iter_mut().rev() {
+        if it.tier > tier {
+            (below, tier) = (highest, it.tier);
+        }
+        it.score = it.score.max(below + LIFT);
+        highest = highest.max(it.score);
+    }
 }
 
 /// A document with all that is known about it.

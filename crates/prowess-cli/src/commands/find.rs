@@ -8,8 +8,8 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use prowess::{
-    Library, Match, Matching, Reason, Strategy, Thresholds, Tier, Unknown, activate, matches_by,
-    why,
+    Library, Match, Matching, Reason, Skill, Strategy, Thresholds, Tier, Unknown, activate,
+    matches_by, why,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -137,6 +137,9 @@ struct MatchJson<'a> {
     tier: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     hidden_by: Option<Cow<'a, str>>,
+    /// Whether the model does not see it, and only a person can invoke it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    user_only: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<Vec<ReasonJson<'a>>>,
 }
@@ -199,7 +202,7 @@ impl<'a> Finder<'a> {
             if text.trim_ascii().is_empty() {
                 continue;
             }
-            match serde_json::from_slice::<Request<'_>>(text) {
+            match request(text) {
                 Ok(Request { id, query }) => {
                     let (found, unknown) = (self.find(&query), self.unknown(&query));
                     let answer = AnswerJson { id: Some(id), ..answer_json(&found, &unknown) };
@@ -208,8 +211,6 @@ impl<'a> Finder<'a> {
                 }
                 Err(error) => {
                     printer.progress_ends();
-                    // It sees one line alone and would always call it the first.
-                    let error = error.to_string().replace(" at line 1 column ", " at column ");
                     printer.fault(&format!("{file}:{number}: {error}"));
                     status = Status::AtFault;
                 }
@@ -228,7 +229,7 @@ impl<'a> Finder<'a> {
 
     /// Searches all skills in use, those that are hidden by another too.
     fn find(&self, query: &str) -> Vec<Found<'a>> {
-        let in_use = |skill: &prowess::Skill| skill.manifest.status == prowess::Status::Active;
+        let in_use = |skill: &Skill| skill.manifest.status == prowess::Status::Active;
         matches_by(self.library, query, self.strategy(), self.top, in_use)
             .into_iter()
             .filter(|it| it.confidence >= self.args.threshold)
@@ -262,8 +263,9 @@ impl<'a> Finder<'a> {
         for (found, name) in found.iter().zip(names) {
             let pad = " ".repeat(widest.saturating_sub(name.width()));
             let percent = match found.confidence * 100.0 {
-                it if it < 0.5 => "<1%".to_owned(),
-                it => format!("{it:.0}%"),
+                it if it < 1.0 => "<1%".to_owned(),
+                // Never rounded up to a threshold that it does not reach.
+                it => format!("{:.0}%", it.floor()),
             };
             let numbers = format!("{percent:>4}  {:<8}", found.level);
             let description = safe::line(&found.fit.skill.manifest.description);
@@ -285,12 +287,30 @@ impl<'a> Finder<'a> {
                 let hidden = format!("  hidden by {}", safe::line(&path));
                 printer.line(printer.dim(&hidden))?;
             }
+            if is_user_only(found.fit.skill) {
+                printer.line(printer.dim("  for people only: the model does not see it"))?;
+            }
             for line in reasons(found, printer.width.unwrap_or(usize::MAX)) {
                 printer.line(printer.dim(&line))?;
             }
         }
         Ok(())
     }
+}
+
+fn is_user_only(skill: &Skill) -> bool {
+    skill.manifest.dialect().disable_model_invocation == Some(true)
+}
+
+/// Reads a line of `--queries`.
+fn request(line: &[u8]) -> Result<Request<'_>, String> {
+    if !line.trim_ascii_start().starts_with(b"{") {
+        return Err("the line is no JSON object".to_owned());
+    }
+    // It sees one line alone and would always call it the first.
+    let plain =
+        |error: serde_json::Error| error.to_string().replace(" at line 1 column ", " at column ");
+    serde_json::from_slice(line).map_err(plain)
 }
 
 /// Why a skill was found, in lines of this width.
@@ -331,6 +351,7 @@ fn answer_json<'a>(found: &'a [Found<'_>], unknown: &'a [Unknown]) -> AnswerJson
         path: it.fit.skill.origin.path.to_string_lossy(),
         tier: it.fit.tier.as_str(),
         hidden_by: it.fit.skill.hidden_by.as_ref().map(|it| it.to_string_lossy()),
+        user_only: is_user_only(it.fit.skill),
         why: it.why.as_ref().map(|it| it.iter().map(reason).collect()),
     });
     let unknown =

@@ -92,8 +92,8 @@ fn table(library: &Library, skills: &[&Skill], printer: &mut Printer) -> Result<
 }
 
 fn summary(library: &Library, shown: usize, printer: &mut Printer) {
-    let mut worth: Vec<&Finding> =
-        library.findings().iter().filter(|it| it.severity > Severity::Info).collect();
+    let findings = library.findings().iter().filter(|it| !context::is_missing(it));
+    let mut worth: Vec<&Finding> = findings.filter(|it| it.severity > Severity::Info).collect();
     worth.sort_by_key(|it| Reverse(it.severity));
     let most = if printer.verbose { worth.len() } else { SHOWN };
     for finding in worth.iter().take(most) {

@@ -13,6 +13,7 @@ use crate::{
     catalog::block,
     disclose::{Level, disclose},
     invoke::invoke,
+    shorten::one_line,
     source::ReadError,
 };
 
@@ -156,7 +157,7 @@ impl Offer {
     /// Offers a skill at the level it was chosen for and at those below.
     pub fn new(chosen: &Chosen<'_>) -> Result<Self, ReadError> {
         let manifest = &chosen.skill.manifest;
-        let (name, description) = (manifest.name.to_string(), manifest.description.to_string());
+        let (name, description) = (one_line(&manifest.name), one_line(&manifest.description));
         let mut contents = Vec::new();
         if chosen.level >= Level::Full {
             contents.push((Level::Full, invoke(chosen.skill, chosen.arguments.as_deref())?));

@@ -3,12 +3,13 @@
 use super::{Ranked, Tier, index::Index, query::Query, rank, weights};
 
 /// What a confidence goes by. The weights stand in the same order.
-pub const SIGNALS: [&str; 9] = [
+pub const SIGNALS: [&str; 10] = [
     "always",
     "score",
     "how far it is ahead",
-    "words found anywhere, of all that were said",
-    "words found in name, description and tags, of all that were said",
+    "words found anywhere",
+    "words found in name, description and tags",
+    "how telling the words are that were found",
     "the whole name",
     "words of the name found",
     "length of the request",
@@ -17,6 +18,9 @@ pub const SIGNALS: [&str; 9] = [
 
 /// How sure it is that a skill is meant whose name is all that was said.
 const NAMED: f64 = 0.95;
+
+/// How telling words are that say something: two or three rare ones.
+const TELLING: f32 = 8.0;
 
 pub(crate) type Signals = [f32; SIGNALS.len()];
 
@@ -30,9 +34,9 @@ pub(crate) fn confidences(index: &Index, query: &Query, ranked: &[Ranked]) -> Ve
     let confidences = ranked.iter().map(|it| {
         let own = match it.tier {
             Tier::Mentioned => 1.0,
-            Tier::Named => NAMED.max(first),
+            Tier::Named | Tier::Alike => NAMED,
             Tier::Partial | Tier::Evidence => {
-                first * f64::from((it.score - best) * weights::FALL).exp().min(1.0)
+                first * f64::from((it.score - best) * weights::FALL).exp()
             }
         };
         least = least.min(own);
@@ -45,14 +49,15 @@ pub(crate) fn confidences(index: &Index, query: &Query, ranked: &[Ranked]) -> Ve
 pub(crate) fn signals(index: &Index, query: &Query, ranked: &[&Ranked]) -> Option<Signals> {
     let first = ranked.first()?;
     let second = ranked[1..].iter().find(|it| !is_double(index, first.document, it.document));
-    let said = query.total / (query.total + query.unknown).max(f32::MIN_POSITIVE);
     let features = &first.features;
+    let found = features[rank::ANYWHERE] * (query.total + query.unknown);
     Some([
         1.0,
         first.score / 10.0,
         (first.score - second.map_or(0.0, |it| it.score)).clamp(0.0, 10.0) / 10.0,
-        features[rank::ANYWHERE] * said,
-        features[rank::IN_META] * said,
+        features[rank::ANYWHERE],
+        features[rank::IN_META],
+        found / (found + TELLING),
         features[rank::WHOLE_NAME],
         features[rank::NAME_FOUND],
         query.long(),
@@ -66,7 +71,8 @@ pub(crate) fn logistic(signals: &Signals, weights: &Signals) -> f64 {
     1.0 / (1.0 + f64::from(-sum).exp())
 }
 
-/// Whether two skills say the same about themselves, so that none of them can be ahead.
+/// Whether two skills have the same name or description, so that none of them can be ahead.
 fn is_double(index: &Index, a: u32, b: u32) -> bool {
-    index.words(a).description().eq(index.words(b).description())
+    let (a, b) = (index.words(a), index.words(b));
+    a.description().eq(b.description()) || a.name().eq(b.name())
 }

@@ -39,8 +39,8 @@ struct Part {
 /// The weights of retrieval over real skills; their optimum is flat.
 const WEIGHTS: [Part; PARTS] = [
     Part { weight: 5.0, by_length: 0.3, usual: 3.0, counted: 32, kept: 32, repeats: 4 },
-    Part { weight: 5.0, by_length: 0.25, usual: 26.0, counted: 256, kept: 256, repeats: 4 },
-    Part { weight: 3.0, by_length: 0.5, usual: 6.0, counted: 64, kept: 64, repeats: 4 },
+    Part { weight: 5.0, by_length: 0.25, usual: 26.0, counted: 256, kept: 256, repeats: 2 },
+    Part { weight: 3.0, by_length: 0.5, usual: 6.0, counted: 64, kept: 64, repeats: 2 },
     Part { weight: 1.0, by_length: 0.75, usual: 560.0, counted: 16_384, kept: 1024, repeats: 8 },
 ];
 /// How soon more of the same word stops counting.

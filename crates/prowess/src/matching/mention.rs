@@ -8,6 +8,11 @@ use crate::{library::Library, skill::Skill};
 /// How many names of a request are looked up: nobody mentions more, and each costs a look at all
 /// skills.
 const MOST: usize = 64;
+/// How many words of a request can be names, and how many words a name that is said has.
+const MOST_WRITTEN: usize = 1024;
+const LONGEST_NAME: usize = 4;
+/// What stands between the words of a name.
+const JOINTS: [char; 4] = ['-', '_', ' ', '.'];
 
 /// What a request mentions.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -16,15 +21,16 @@ pub(crate) struct Mentions {
     pub(crate) known: Vec<u32>,
     /// The names that no skill has.
     pub(crate) unknown: Vec<String>,
-    /// Where the known ones stand in the request.
+    /// Where the known ones and mail addresses stand in the request.
     spans: Vec<Range<usize>>,
 }
 
 impl Mentions {
-    /// The request without the skills that it mentions: their names say nothing about others.
+    /// The request without the skills that it mentions and without mail addresses: their words say
+    /// nothing about what is wanted.
     pub(crate) fn rest<'r>(&self, request: &'r str) -> Cow<'r, str> {
         let mut rest = Cow::Borrowed(request);
-        for span in self.spans.iter().rev() {
+        for span in self.spans.iter().rev().filter(|it| it.end <= request.len()) {
             rest.to_mut().replace_range(span.clone(), " ");
         }
         rest
@@ -40,6 +46,7 @@ pub(crate) fn mentions(library: &Library, request: &str) -> Mentions {
     let mut seen: Vec<&str> = Vec::new();
     for (at, sign) in request.match_indices(['@', '$', '/']) {
         if !request[..at].chars().next_back().is_none_or(is_free) || (sign == "/" && at > start) {
+            mentions.spans.extend(address(request, at).filter(|_| sign == "@"));
             continue;
         }
         let Some(name) = name(&request[at + 1..]) else { continue };
@@ -72,6 +79,16 @@ pub(crate) fn mentioned<'lib>(
     mentions(library, request).known.into_iter().map(|at| &*library.skills[at as usize])
 }
 
+/// Where the mail address lies that has its `@` here.
+fn address(request: &str, at: usize) -> Option<Range<usize>> {
+    let is_part = |c: char| c.is_alphanumeric() || "-_.+".contains(c);
+    let start = request[..at]
+        .rfind(|c| !is_part(c))
+        .map_or(0, |it| it + request[it..].chars().next().map_or(1, char::len_utf8));
+    let end = request[at + 1..].find(|c| !is_part(c)).map_or(request.len(), |it| at + 1 + it);
+    (start < at && at + 1 < end).then_some(start..end)
+}
+
 /// The skill that a request invokes, `/name` at its very start, and what is typed behind it.
 pub(crate) fn invoked<'lib, 'r>(
     library: &'lib Library,
@@ -100,23 +117,37 @@ fn is_meant(sign: &str, name: &str) -> bool {
     is_name && (sign != "$" || !name.contains(|c: char| c.is_uppercase() || c == '_'))
 }
 
-/// Whether the name of a skill is written out in a request: several words joined as in the name
-/// (`create-pr`), or with the word `skill` beside it.
-pub(crate) fn is_named(chunks: &[String], skill: &Skill) -> bool {
-    let is_skill = |at: Option<usize>| {
-        at.and_then(|at| chunks.get(at)).is_some_and(|it| it == "skill" || it == "skills")
-    };
+/// Whether the name of a skill is written out in a request: joined (`create-pr`, `createPr`); or with
+/// the word `skill` beside it; or apart (`create pr`), where there `is_all`, more or less, that is
+/// said: in a longer request two common words in a row need not be a name.
+pub(crate) fn is_named(written: &[String], skill: &Skill, is_all: bool) -> bool {
     let name = skill.manifest.name.to_lowercase();
-    let is_joined = name.contains(['-', '_']);
-    let is_written = chunks.iter().enumerate().any(|(at, chunk)| {
-        *chunk == name && (is_joined || is_skill(Some(at + 1)) || is_skill(at.checked_sub(1)))
-    });
-    let spoken: Vec<&str> = name.split(['-', '_', ' ']).collect();
-    let is_spoken = |words: &[String]| {
-        let (name, behind) = words.split_at(spoken.len());
-        name.iter().eq(spoken.iter().copied()) && matches!(&*behind[0], "skill" | "skills")
+    let words: Vec<&str> = name.split(JOINTS).filter(|it| !it.is_empty()).collect();
+    let squeezed = words.concat();
+    let is_skill = |at: Option<usize>| {
+        at.and_then(|at| written.get(at)).is_some_and(|it| it == "skill" || it == "skills")
     };
-    is_written || chunks.windows(spoken.len() + 1).any(is_spoken)
+    let has_skill =
+        |at: usize, length: usize| is_skill(Some(at + length)) || is_skill(at.checked_sub(1));
+    let is_joined = written.iter().enumerate().any(|(at, chunk)| {
+        chunk.replace(JOINTS, "") == squeezed && (words.len() > 1 || has_skill(at, 1))
+    });
+    let is_apart = || {
+        let mut windows = written.windows(words.len().max(1)).enumerate();
+        windows.any(|(at, it)| it == words && (is_all || has_skill(at, words.len())))
+    };
+    is_joined || words.len() > 1 && is_apart()
+}
+
+/// The skills whose names could be meant, by their places: they are looked at however little else
+/// speaks for them.
+pub(crate) fn named(library: &Library, written: &[String]) -> Vec<u32> {
+    let joined = (1..=LONGEST_NAME).flat_map(|words| written.windows(words));
+    let mut named: Vec<u32> =
+        joined.filter_map(|words| library.place_of(&words.join("-"))).collect();
+    named.sort_unstable();
+    named.dedup();
+    named
 }
 
 /// The words of a request as they are written, in lower case.
@@ -124,5 +155,6 @@ pub(crate) fn written(request: &str) -> Vec<String> {
     let mut written = Vec::new();
     let start = &request[..request.floor_char_boundary(16 * 1024)];
     words::chunks(start, |chunk| written.push(chunk.to_lowercase()));
+    written.truncate(MOST_WRITTEN);
     written
 }

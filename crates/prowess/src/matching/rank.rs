@@ -34,6 +34,7 @@ pub const FEATURES: [&str; 17] = [
 /// The places of those that confidence goes by as well.
 pub(crate) const ANYWHERE: usize = 3;
 pub(crate) const IN_META: usize = 4;
+pub(crate) const IN_NAME: usize = 5;
 pub(crate) const NAME_FOUND: usize = 6;
 pub(crate) const WHOLE_NAME: usize = 7;
 
@@ -88,7 +89,7 @@ pub(crate) fn tier(index: &Index, document: u32, query: &Query) -> Tier {
     if query.unknown > 0.0 || said().count() == 0 || !said().all(|it| name.contains(&it.id)) {
         Tier::Evidence
     } else if name.iter().all(|own| said().any(|it| it.id == *own)) {
-        Tier::Named
+        Tier::Alike
     } else {
         Tier::Partial
     }
@@ -119,7 +120,8 @@ fn look(
             }
         }
     }
-    let total = query.total.max(1e-6);
+    // Words that no skill has count as not found.
+    let total = (query.total + query.unknown).max(1e-6);
     let (mut meta_impact, mut body_impact) = (0.0, 0.0);
     let (mut anywhere, mut in_meta, mut in_name) = (0.0, 0.0, 0.0);
     for (at, wanted) in query.terms.iter().enumerate().filter(|it| !it.1.is_extra) {

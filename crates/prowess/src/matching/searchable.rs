@@ -12,7 +12,7 @@ use super::{
     said::said_for,
     words::{Term, stem},
 };
-use crate::skill::Skill;
+use crate::{disclose::description, skill::Skill};
 
 /// The index over a library.
 #[derive(Debug)]
@@ -47,7 +47,10 @@ impl Searchable {
             let tags: Vec<&str> =
                 manifest.tags.iter().chain(&dialect.triggers).map(|it| &**it).collect();
             let when = dialect.when_to_use.as_deref().unwrap_or_default();
-            let description: Vec<&str> = said_for(&manifest.description).chain([when]).collect();
+            let told = description(skill);
+            let own = if told == &*manifest.description { "" } else { &*manifest.description };
+            let description: Vec<&str> =
+                said_for(&told).chain(said_for(own)).chain([when]).collect();
             take(Text {
                 name: &manifest.name,
                 description: &description,

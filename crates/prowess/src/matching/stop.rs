@@ -1,8 +1,11 @@
 //! Words that say nothing about what somebody wants.
 
-/// Says whether a lower-case word, without its accents, is one of them.
+/// Says whether a lower-case word, without its accents, is one of them. So are letters and short
+/// numbers by themselves, but for two that are languages.
 pub(crate) fn is_stop(word: &str) -> bool {
-    STOP.binary_search(&word).is_ok()
+    let is_letter = word.len() == 1 && !matches!(word, "c" | "r");
+    let is_number = word.len() <= 2 && word.bytes().all(|it| it.is_ascii_digit());
+    is_letter || is_number || STOP.binary_search(&word).is_ok()
 }
 
 #[rustfmt::skip]

@@ -46,7 +46,7 @@ pub(crate) const LONG: Features = [
 
 /// What each signal counts.
 pub(crate) const CONFIDENCE: Signals = [
-    -5.341, // always
+    0.0, -5.341, // always
     0.183,  // score
     5.588,  // how far it is ahead
     2.874,  // words found anywhere, of all that were said
