@@ -195,6 +195,8 @@ mod each_level_has_its_length {
             let skill = library.get("one").unwrap();
             let metadata = text(skill, Level::Metadata);
             assert_eq!(metadata, format!("# one\n\n{expected}\n"));
+            let listed = catalog(&library, &Cataloging::default()).text;
+            assert!(listed.ends_with(&format!("- one: {expected}\n")), "{listed}");
             assert!(text(skill, Level::Full).contains("From the frontmatter"));
         }
     }

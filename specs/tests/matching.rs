@@ -335,6 +335,33 @@ mod for_the_same_words_a_name_comes_before_a_description {
         assert_eq!(found(&library, &format!("{about}, then run create-pr."))[0], "create-pr");
         assert_eq!(found(&library, &format!("{about} with the debug skill"))[0], "debug");
         assert_eq!(found(&library, &format!("{about} with the create pr skill"))[0], "create-pr");
+        assert_eq!(found(&library, &format!("{about}, then run createPr."))[0], "create-pr");
+        assert_eq!(found(&library, "run create pr")[0], "create-pr");
+        assert_eq!(found(&library, "createpr")[0], "create-pr");
+    }
+
+    #[test]
+    fn a_name_that_is_written_out_comes_first_among_hundreds() {
+        let names: Vec<String> = (0..300).map(|it| format!("helper-{it}")).collect();
+        let about = "Runs this project and fixes errors in the database";
+        let mut skills: Vec<(&str, &str)> = names.iter().map(|it| (&**it, about)).collect();
+        skills.push(("quest-design", "Opens it"));
+        let library = library(&skills);
+        let request = "run quest-design on this project and fix the errors in the database";
+        assert_eq!(found(&library, request)[0], "quest-design");
+    }
+
+    #[test]
+    fn a_name_as_it_is_written_comes_before_one_of_the_same_stem() {
+        let same = "Draws mermaid diagrams";
+        let library = library(&[("mermaid-diagramming", same), ("mermaid-diagrams", same)]);
+        for name in ["mermaid-diagrams", "mermaid-diagramming"] {
+            for request in [name.to_owned(), format!("use {name} to draw it")] {
+                let found = matches(&library, &request, 2);
+                assert_eq!(&*found[0].skill.manifest.name, name, "{request}");
+                assert!(found[1].confidence <= found[0].confidence);
+            }
+        }
     }
 
     #[test]
@@ -451,6 +478,7 @@ mod a_mention_comes_before_everything {
             assert_eq!(mentions(&library, request), (vec![], vec![]), "{request}");
         }
         assert_eq!(mentions(&library, "see /debug here"), (vec![], vec![]));
+        assert_eq!(found(&library, "write to bob@debug.org"), [""; 0]);
     }
 
     #[test]
@@ -703,6 +731,11 @@ mod a_confidence_says_how_likely_a_match_is_right {
         let fits = best("tune the strings of my piano").unwrap();
         let unfit = best("book a hot holiday near volcanoes, glaciers and geysers").unwrap();
         assert!(unfit < 0.3 && fits > 0.5, "{unfit} {fits}");
+        let body = "description: Bakes bread\n---\n1. Take 2 cups of flour.\n2. Draw an x on it.\n";
+        let library = library_of(&[("bake-bread", body)]);
+        for request in ["2", "what's 2 + 2?", "x", "1", "/other x"] {
+            assert!(matches(&library, request, 1).is_empty(), "{request}");
+        }
     }
 
     #[test]
