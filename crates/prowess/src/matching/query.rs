@@ -55,7 +55,7 @@ impl Query {
         index: &Index,
         near: impl Fn(&str) -> Option<&'n str>,
     ) -> Self {
-        let said = read(request);
+        let said = read_with(request, index, &near);
         let mut query = Self::default();
         let mut terms: Vec<(Term, Wanted)> = Vec::new();
         let mut missing: Vec<Term> = Vec::new();
@@ -103,6 +103,26 @@ impl Query {
     pub(crate) fn long(&self) -> f32 {
         (self.terms.len().max(1) as f32).ln() / (MOST as f32).ln()
     }
+}
+
+/// The words of a request, and beside a long one that is not known, nor meant for another, the known
+/// words in it.
+pub(crate) fn read_with<'n>(
+    request: &str,
+    index: &Index,
+    near: impl Fn(&str) -> Option<&'n str>,
+) -> Vec<Word> {
+    let is_known = |term: Term| index.id(term).is_some();
+    let with_joined = |word: Word| {
+        let is_one = word.is_extra || is_known(word.term) || near(&word.text).is_some();
+        let text = word.text.clone();
+        let whole = if is_one { "" } else { &text };
+        let joined = words::joined(whole, is_known);
+        let joined =
+            joined.map(|it| Word { term: Term::new(it), text: it.to_owned(), is_extra: true });
+        [word].into_iter().chain(joined).collect::<Vec<Word>>()
+    };
+    read(request).into_iter().flat_map(with_joined).collect()
 }
 
 /// The words of a request but for those that say nothing; all of them where it has no others.
