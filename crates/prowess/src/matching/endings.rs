@@ -35,15 +35,14 @@ const LATIN: [&str; 56] = [
 
 /// Two endings at the most, then the last vowel, or a `t` as in `schreibt`.
 fn latin(word: &str) -> Cow<'_, str> {
-    if word.len() < 5 || ENGLISH.iter().any(|it| word.ends_with(it)) {
+    if word.len() < 5 || without(word, &ENGLISH, 0) != word {
         return Cow::Borrowed(word);
     }
-    let mut rest = singular(word);
-    rest = without(rest, &LATIN, 4);
-    rest = without(rest, &LATIN, 5);
-    rest = match rest.as_bytes() {
-        [.., last] if rest.len() > 4 && is_vowel(*last) => &rest[..rest.len() - 1],
-        [.., before, b't'] if rest.len() > 5 && !is_vowel(*before) && *before != b's' => {
+    let rest = without(without(singular(word), &LATIN, 4), &LATIN, 5);
+    let is_whole = rest == word;
+    let rest = match rest.as_bytes() {
+        [_, _, _, _, .., last] if is_vowel(*last) => &rest[..rest.len() - 1],
+        [_, _, _, _, .., before, b't'] if is_whole && !is_vowel(*before) && *before != b's' => {
             &rest[..rest.len() - 1]
         }
         _ => rest,
@@ -170,6 +169,9 @@ fn arabic(word: &str) -> Cow<'_, str> {
 
 /// A word without the longest of some endings that leaves `least` letters.
 fn without<'w>(word: &'w str, endings: &[&str], least: usize) -> &'w str {
-    let rests = endings.iter().filter_map(|it| word.strip_suffix(it));
+    let last = word.as_bytes().last();
+    // Few endings have the right last byte, and to see that is fast.
+    let possible = endings.iter().filter(|it| it.as_bytes().last() == last);
+    let rests = possible.filter_map(|it| word.strip_suffix(it));
     rests.filter(|it| it.chars().count() >= least).min_by_key(|it| it.len()).unwrap_or(word)
 }
