@@ -99,13 +99,13 @@ fn cyrillic(word: &str) -> Cow<'_, str> {
     let rest = without(without(word, &CYRILLIC, 3), &PARTICIPLES, 4);
     let mut letters: Vec<char> = rest.chars().collect();
     match &mut letters[..] {
-        // `виставляет` and `выставить`
+        // `выставляет` and `выставить`
         [.., 'б' | 'в' | 'м' | 'п', 'л'] => letters.truncate(letters.len() - 1),
         // `ошибок` and `ошибки`
         [_, _, .., 'о' | 'е', 'к'] => drop(letters.remove(letters.len() - 2)),
         // `договір` and `договори`
         [.., before, vowel @ 'і', last] if !"аеиоу".contains([*before, *last]) => {
-            *vowel = 'о'
+            *vowel = 'о';
         }
         _ => return Cow::Borrowed(rest),
     }
@@ -113,38 +113,10 @@ fn cyrillic(word: &str) -> Cow<'_, str> {
 }
 
 /// Of Hindi nouns and verbs.
+#[rustfmt::skip]
 const HINDI: [&str; 31] = [
-    "ा",
-    "ि",
-    "ी",
-    "ो",
-    "े",
-    "ु",
-    "ू",
-    "ं",
-    "ें",
-    "ों",
-    "ओं",
-    "ाओं",
-    "ियों",
-    "ियां",
-    "ाएं",
-    "ाए",
-    "ाऊं",
-    "ता",
-    "ते",
-    "ती",
-    "ना",
-    "ने",
-    "नी",
-    "ाता",
-    "ाते",
-    "ाती",
-    "ाना",
-    "ाने",
-    "िए",
-    "िये",
-    "ेगा",
+    "ा", "ि", "ी", "ो", "े", "ु", "ू", "ं", "ें", "ों", "ओं", "ाओं", "ियों", "ियां", "ाएं", "ाए", "ाऊं", "ता",
+    "ते", "ती", "ना", "ने", "नी", "ाता", "ाते", "ाती", "ाना", "ाने", "िए", "िये", "ेगा",
 ];
 
 /// Articles and small words that are written together with an Arabic noun.
@@ -158,7 +130,7 @@ const ARABIC: [&str; 14] =
 fn arabic(word: &str) -> Cow<'_, str> {
     let count = |word: &str| word.chars().count();
     let before = |it: &&str| word.strip_prefix(*it).filter(|rest| count(rest) >= 3);
-    let rest = ARABIC_BEFORE.iter().find_map(|it| before(&it)).unwrap_or(word);
+    let rest = ARABIC_BEFORE.iter().find_map(before).unwrap_or(word);
     let rest = without(rest, &ARABIC, 3);
     let mut root: String = rest.chars().filter(|c| !"اويء".contains(*c)).collect();
     while count(&root) > 3 && root.starts_with(['م', 'ت', 'ن', 'ب', 'ل']) {

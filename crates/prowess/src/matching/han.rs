@@ -52,3 +52,18 @@ const PAIRS: &str = "\
     頻频題题額额顏颜願愿類类顯显風风飄飘飛飞飯饭飲饮飽饱餘余館馆馬马馮冯駐驻駕驾騎骑騙骗騰腾\
     驅驱驗验驚惊髒脏體体髮发鬆松鬥斗鬧闹魚鱼鮮鲜鳥鸟鴨鸭鵬鹏麗丽麥麦麼么黃黄點点黨党齊齐齒齿\
     齡龄龍龙龜龟";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_traditional_character_is_found() {
+        let all: Vec<char> = PAIRS.chars().collect();
+        assert_eq!(all.len() * PAIR, PAIRS.len() * 2);
+        for pair in all.chunks(2) {
+            assert_eq!(simplified(pair[0]), pair[1]);
+            assert_eq!(simplified(pair[1]), pair[1]);
+        }
+    }
+}

@@ -105,24 +105,29 @@ impl Query {
     }
 }
 
-/// The words of a request, and beside a long one that is not known, nor meant for another, the known
-/// words in it.
+/// The words of a request, and beside each that is known nowhere, nor meant for another, the known
+/// words that are joined in it.
 pub(crate) fn read_with<'n>(
     request: &str,
     index: &Index,
     near: impl Fn(&str) -> Option<&'n str>,
 ) -> Vec<Word> {
     let is_known = |term: Term| index.id(term).is_some();
-    let with_joined = |word: Word| {
-        let is_one = word.is_extra || is_known(word.term) || near(&word.text).is_some();
-        let text = word.text.clone();
-        let whole = if is_one { "" } else { &text };
-        let joined = words::joined(whole, is_known);
-        let joined =
-            joined.map(|it| Word { term: Term::new(it), text: it.to_owned(), is_extra: true });
-        [word].into_iter().chain(joined).collect::<Vec<Word>>()
-    };
-    read(request).into_iter().flat_map(with_joined).collect()
+    let mut said = Vec::new();
+    for word in read(request) {
+        let is_one = word.is_extra
+            || is_known(word.term)
+            || background::is_known(&words::stem(&word.text))
+            || near(&word.text).is_some();
+        let text = if is_one { String::new() } else { word.text.clone() };
+        said.push(word);
+        said.extend(words::joined(&text, is_known).map(|it| Word {
+            term: Term::new(it),
+            text: it.to_owned(),
+            is_extra: true,
+        }));
+    }
+    said
 }
 
 /// The words of a request but for those that say nothing; all of them where it has no others.

@@ -1,12 +1,12 @@
 //! Words that say nothing about what somebody wants.
 
-/// Says whether a lower-case word, without its accents, is one of them.
+/// Says whether a folded lower-case word is one of them.
 pub(crate) fn is_stop(word: &str) -> bool {
     STOP.binary_search(&word).is_ok()
 }
 
 #[rustfmt::skip]
-const STOP: [&str; 1450] = [
+static STOP: [&str; 1450] = [
     "a", "aan", "aber", "able", "about", "above", "after", "again", "against", "agli", "aimerais",
     "aimerait", "al", "algum", "alguma", "algun", "alguna", "alguno", "all", "alle", "alles",
     "alors", "alsjeblieft", "also", "alstublieft", "am", "an", "anche", "and", "another", "any",
@@ -129,3 +129,13 @@ const STOP: [&str; 1450] = [
     "이것", "있나", "있는", "있어", "저", "저것", "좀", "주", "주세", "주실", "줘", "탁해", "하고", "하나", "하는", "하죠", "한",
     "한테", "할", "합니", "해", "해요", "해주", "해줘",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted() {
+        assert!(STOP.is_sorted());
+    }
+}

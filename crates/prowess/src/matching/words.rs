@@ -180,7 +180,8 @@ pub(crate) fn terms(chunk: &str, mut take: impl FnMut(Found, &str)) {
         return;
     }
     if chunk.starts_with(is_katakana) {
-        let word = chunk.trim_end_matches('ー');
+        // `サーバー` is written without its last sign as well.
+        let word = chunk.strip_suffix('ー').filter(|it| !it.is_empty()).unwrap_or(chunk);
         give(word, false);
         let starts: Vec<usize> = word.char_indices().map(|it| it.0).chain([word.len()]).collect();
         let pairs = starts.windows(3).filter(|_| starts.len() > 3);
@@ -251,13 +252,13 @@ fn is_hiragana(c: char) -> bool {
 }
 
 fn is_katakana(c: char) -> bool {
-    matches!(c, '\u{30A1}'..='\u{30FF}' | '\u{FF66}'..='\u{FF9F}')
+    matches!(c, '\u{30A1}'..='\u{30FA}' | '\u{30FC}'..='\u{30FF}' | '\u{FF66}'..='\u{FF9F}')
 }
 
 /// Whether a character is of a script that puts no spaces between words.
 fn is_dense(c: char) -> bool {
     matches!(u32::from(c),
-        0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF | 0x3040..=0x30FF | 0x3400..=0x4DBF
+        0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF | 0x3040..=0x30FA | 0x30FC..=0x30FF | 0x3400..=0x4DBF
         | 0x4E00..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0xFF66..=0xFF9F | 0x20000..=0x3FFFF)
 }
 
