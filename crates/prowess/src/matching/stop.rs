@@ -6,7 +6,7 @@ pub(crate) fn is_stop(word: &str) -> bool {
 }
 
 #[rustfmt::skip]
-static STOP: [&str; 1450] = [
+static STOP: [&str; 1449] = [
     "a", "aan", "aber", "able", "about", "above", "after", "again", "against", "agli", "aimerais",
     "aimerait", "al", "algum", "alguma", "algun", "alguna", "alguno", "all", "alle", "alles",
     "alors", "alsjeblieft", "also", "alstublieft", "am", "an", "anche", "and", "another", "any",
@@ -17,7 +17,7 @@ static STOP: [&str; 1450] = [
     "bylo", "can", "cannot", "ce", "celle", "celles", "celui", "ces", "cet", "cette", "ceux",
     "chce", "chcemy", "chcialabym", "chcialbym", "che", "chez", "chi", "cho", "chung", "cok", "com",
     "come", "comme", "comment", "como", "con", "could", "couldn", "cua", "cual", "cuales", "cuando",
-    "cuanto", "czy", "da", "daha", "dalla", "dalle", "dallo", "damit", "danke", "dann", "dans",
+    "cuanto", "czy", "da", "daha", "dalla", "dallo", "damit", "danke", "dann", "dans",
     "darf", "das", "dass", "dat", "de", "degli", "dei", "dein", "deine", "deinem", "deinen",
     "deiner", "del", "dela", "dele", "deles", "della", "delle", "dello", "dem", "denn", "depuis",
     "der", "des", "desde", "deze", "di", "dich", "did", "didn", "diese", "diesem", "diesen",
