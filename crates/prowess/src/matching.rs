@@ -3,8 +3,11 @@
 //! The first look scores every skill that has a word of the request, the second looks closely at
 //! the best hundred, and then a confidence is given to each.
 
+mod han;
+mod fold;
 mod short;
 mod stem;
+mod endings;
 mod stop;
 mod words;
 mod said;

@@ -1,5 +1,9 @@
 //! How telling a word is: the rarer, the more.
 
+use std::{collections::HashSet, hash::BuildHasherDefault, sync::LazyLock};
+
+use super::words::{AsIs, hash};
+
 /// How common words are among published skills: stems in their order, each with how rare it is.
 /// Whatever is not here stands in fewer than one in a thousand. Written by `prowess-benches fit`.
 const TABLE: &str = include_str!("background.txt");
@@ -16,6 +20,19 @@ pub(crate) fn weight(stem: &str, count: u32, documents: usize) -> f32 {
     let common = common(stem).unwrap_or(UNKNOWN);
     let share = (count as f32 + COUNTS_FOR * common) / (documents as f32 + COUNTS_FOR);
     (1.0 / share).ln_1p().powf(POWER)
+}
+
+/// Whether a stem is in the table. Every new word is looked up, so that this has to be fast.
+pub(crate) fn is_known(stem: &str) -> bool {
+    KNOWN.contains(&hash(stem.as_bytes()))
+}
+
+static KNOWN: LazyLock<HashSet<u64, BuildHasherDefault<AsIs>>> =
+    LazyLock::new(|| stems().map(|stem| hash(stem.as_bytes())).collect());
+
+/// Every stem of the table.
+pub(crate) fn stems() -> impl Iterator<Item = &'static str> {
+    TABLE.lines().filter_map(|it| it.split_once(' ')).map(|it| it.0)
 }
 
 /// In how many published skills of one a stem stands.

@@ -55,7 +55,7 @@ impl Query {
         index: &Index,
         near: impl Fn(&str) -> Option<&'n str>,
     ) -> Self {
-        let said = read(request);
+        let said = read_with(request, index, &near);
         let mut query = Self::default();
         let mut terms: Vec<(Term, Wanted)> = Vec::new();
         let mut missing: Vec<Term> = Vec::new();
@@ -103,6 +103,31 @@ impl Query {
     pub(crate) fn long(&self) -> f32 {
         (self.terms.len().max(1) as f32).ln() / (MOST as f32).ln()
     }
+}
+
+/// The words of a request, and beside each that is known nowhere, nor meant for another, the known
+/// words that are joined in it.
+pub(crate) fn read_with<'n>(
+    request: &str,
+    index: &Index,
+    near: impl Fn(&str) -> Option<&'n str>,
+) -> Vec<Word> {
+    let is_known = |term: Term| index.id(term).is_some();
+    let mut said = Vec::new();
+    for word in read(request) {
+        let is_one = word.is_extra
+            || is_known(word.term)
+            || background::is_known(&words::stem(&word.text))
+            || near(&word.text).is_some();
+        let text = if is_one { String::new() } else { word.text.clone() };
+        said.push(word);
+        said.extend(words::joined(&text, is_known).map(|it| Word {
+            term: Term::new(it),
+            text: it.to_owned(),
+            is_extra: true,
+        }));
+    }
+    said
 }
 
 /// The words of a request but for those that say nothing; all of them where it has no others.

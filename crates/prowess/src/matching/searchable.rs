@@ -8,7 +8,7 @@ use super::{
     embed::{Embedder, Meanings, nearest},
     index::Index,
     names::Names,
-    query::{Query, Word, read},
+    query::{Query, Word, read_with},
     said::said_for,
     words::{Term, stem},
 };
@@ -65,7 +65,7 @@ impl Searchable {
     /// The words of a request that are looked for, each once.
     pub(crate) fn read(&self, request: &str) -> Vec<Asked> {
         let mut asked: Vec<Asked> = Vec::new();
-        for Word { term, text, is_extra } in read(request) {
+        for Word { term, text, is_extra } in read_with(request, &self.index, |it| self.near(it)) {
             let is_known = is_extra || self.index.id(term).is_some();
             let meant = if is_known { None } else { self.near(&text) }.unwrap_or(&text);
             let term = Term::new(meant);

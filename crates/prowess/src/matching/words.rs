@@ -9,24 +9,51 @@ use std::{
     hash::{BuildHasherDefault, Hasher},
 };
 
-use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
+use unicode_normalization::char::is_combining_mark;
 
-use super::{short, stem, stop::is_stop};
+use super::{background, endings, fold::fold, short, stem, stop::is_stop};
 
 /// A term: the hash of a word's stem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Term(pub(crate) u32);
 
 impl Term {
-    /// The term of a lower-case word without accents.
+    /// The term of a folded lower-case word.
     pub(crate) fn new(word: &str) -> Self {
         Self((hash(stem(word).as_bytes()) >> 32) as u32)
     }
 }
 
-/// The stem of a lower-case word without accents; that of its long form, where it is a short one.
+/// The stem of a folded lower-case word; that of its long form, where it is a short one.
 pub(crate) fn stem(word: &str) -> Cow<'_, str> {
-    stem::stem(short::long(word).unwrap_or(word))
+    let word = short::long(word).unwrap_or(word);
+    let stem = stem::stem(word);
+    let bare = endings::bare(word);
+    if bare == word || background::is_known(&stem) {
+        return stem;
+    }
+    let of_bare = stem::stem(&bare);
+    let is_english = background::is_known(&of_bare);
+    Cow::Owned(if is_english && of_bare.len() < 5 {
+        // Most short words of English are an ending away from another word.
+        format!("{bare}~")
+    } else if is_english || bare.ends_with("ing") {
+        of_bare.into_owned()
+    } else {
+        bare.into_owned()
+    })
+}
+
+/// The longest known words at the start and the end of a long one: German joins `Datenbank` and
+/// `Sicherung`, with a letter between them or without.
+pub(crate) fn joined(word: &str, is_known: impl Fn(Term) -> bool) -> impl Iterator<Item = &str> {
+    const SHORTEST: usize = 5;
+    const REST: usize = 3;
+    let length = if word.is_ascii() { word.len() } else { 0 };
+    let places = || REST..=length.saturating_sub(SHORTEST);
+    let start = places().map(|it| &word[..length - it]).find(|it| is_known(Term::new(it)));
+    let end = places().map(|it| &word[it..]).find(|it| is_known(Term::new(it)));
+    start.into_iter().chain(end)
 }
 
 /// A term as a chunk has it.
@@ -90,7 +117,7 @@ pub(crate) fn chunks<'t>(text: &'t str, mut take: impl FnMut(&'t str)) {
                 break;
             } else {
                 let c = text[at..].chars().next().unwrap_or(' ');
-                if is_dense(c) || !(c.is_alphanumeric() || is_combining_mark(c) || c == '’') {
+                if is_dense(c) || !(c.is_alphanumeric() || is_mark(c) || c == '’') {
                     break;
                 }
                 at += c.len_utf8();
@@ -113,21 +140,24 @@ pub(crate) fn chunks<'t>(text: &'t str, mut take: impl FnMut(&'t str)) {
     }
 }
 
-/// Gives the pairs of a run of characters that has no spaces, or its one character.
+/// Gives the pairs of a run of characters that has no spaces, or its one character. A character
+/// has its marks with it. The kinds of Japanese letters make runs of their own, because they hardly
+/// ever change within a word, and those for foreign words write one word at a time.
 fn dense<'t>(text: &'t str, start: usize, take: &mut impl FnMut(&'t str)) -> usize {
-    let mut run = text[start..].char_indices().take_while(|it| is_dense(it.1)).peekable();
-    let mut end = start;
-    let mut before = None;
-    while let Some((at, c)) = run.next() {
-        end = start + at + c.len_utf8();
-        match before {
-            Some(before) => take(&text[before..end]),
-            None if run.peek().is_none() => take(&text[start..end]),
-            None => {}
-        }
-        before = Some(start + at);
+    let rest = &text[start..];
+    let is_kana = [is_hiragana, is_katakana].map(|it| (it, rest.starts_with(it)));
+    let is_in = |c: char| is_dense(c) && is_kana.iter().all(|(is_kana, of)| is_kana(c) == *of);
+    let length = rest.find(|c| !is_in(c) && !is_mark(c)).unwrap_or(rest.len());
+    let run = &rest[..length];
+    // A mark that stands first is a character of its own.
+    let starts = run.char_indices().filter(|(at, c)| *at == 0 || !is_mark(*c)).map(|it| it.0);
+    let starts: Vec<usize> = starts.chain([length]).collect();
+    if starts.len() == 2 || (rest.starts_with(is_katakana) && length <= LONGEST) {
+        take(run);
+    } else {
+        starts.windows(3).for_each(|pair| take(&run[pair[0]..pair[2]]));
     }
-    end
+    start + length
 }
 
 /// Gives the terms of one chunk, each with the word that it stands for.
@@ -136,7 +166,7 @@ pub(crate) fn terms(chunk: &str, mut take: impl FnMut(Found, &str)) {
     let chunk = if chunk.is_ascii() {
         chunk
     } else {
-        folded = chunk.nfkd().filter(|c| !is_combining_mark(*c)).collect::<String>();
+        folded = fold(chunk);
         &*folded
     };
     let mut give = |word: &str, is_extra: bool| {
@@ -147,6 +177,15 @@ pub(crate) fn terms(chunk: &str, mut take: impl FnMut(Found, &str)) {
     };
     if chunk.ends_with(['#', '+']) {
         give(chunk, false);
+        return;
+    }
+    if chunk.starts_with(is_katakana) {
+        // `サーバー` is written without its last sign as well.
+        let word = chunk.strip_suffix('ー').filter(|it| !it.is_empty()).unwrap_or(chunk);
+        give(word, false);
+        let starts: Vec<usize> = word.char_indices().map(|it| it.0).chain([word.len()]).collect();
+        let pairs = starts.windows(3).filter(|_| starts.len() > 3);
+        pairs.for_each(|pair| give(&word[pair[0]..pair[2]], true));
         return;
     }
     let parts: Vec<&str> = parts(chunk).collect();
@@ -162,16 +201,14 @@ pub(crate) fn terms(chunk: &str, mut take: impl FnMut(Found, &str)) {
     }
 }
 
-/// The parts of a chunk between its joints; what follows an apostrophe is an ending.
+/// The parts of a chunk between its joints. What follows an apostrophe is an ending where it is
+/// short, as in `GitHub's`, and else a word, as in `dell'azienda`; one letter before it is none.
 fn parts(chunk: &str) -> impl Iterator<Item = &str> {
-    chunk.split(['-', '_', '.']).filter_map(|part| {
-        let (word, ending) = part.split_once(['\'', '’']).unwrap_or((part, ""));
-        let word = if word.chars().count() == 1 && !ending.is_empty() && ending.len() > 2 {
-            ending
-        } else {
-            word
-        };
-        (!word.is_empty()).then_some(word)
+    chunk.split(['-', '_', '.']).flat_map(|part| {
+        let (word, rest) = part.split_once(['\'', '’']).unwrap_or((part, ""));
+        let rest = rest.split(['\'', '’']).filter(|it| it.len() > 2);
+        let is_word = word.chars().nth(1).is_some() || rest.clone().next().is_none();
+        [word].into_iter().filter(move |it| is_word && !it.is_empty()).chain(rest)
     })
 }
 
@@ -205,10 +242,23 @@ fn is_joint(byte: u8) -> bool {
     matches!(byte, b'-' | b'_' | b'.' | b'\'')
 }
 
+/// What belongs to the letter before it.
+fn is_mark(c: char) -> bool {
+    is_combining_mark(c) || matches!(c, '\u{AD}' | '\u{200D}' | '\u{FF9E}' | '\u{FF9F}')
+}
+
+fn is_hiragana(c: char) -> bool {
+    matches!(c, '\u{3041}'..='\u{309F}')
+}
+
+fn is_katakana(c: char) -> bool {
+    matches!(c, '\u{30A1}'..='\u{30FA}' | '\u{30FC}'..='\u{30FF}' | '\u{FF66}'..='\u{FF9F}')
+}
+
 /// Whether a character is of a script that puts no spaces between words.
 fn is_dense(c: char) -> bool {
     matches!(u32::from(c),
-        0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF | 0x3040..=0x30FF | 0x3400..=0x4DBF
+        0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF | 0x3040..=0x30FA | 0x30FC..=0x30FF | 0x3400..=0x4DBF
         | 0x4E00..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0xFF66..=0xFF9F | 0x20000..=0x3FFFF)
 }
 
@@ -243,5 +293,22 @@ impl Hasher for AsIs {
 
     fn write_u64(&mut self, value: u64) {
         self.0 = value;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_common_in_english_keeps_its_stem() {
+        for known in background::stems() {
+            for ending in ["", "s", "e", "es", "er", "ing", "ed", "en", "ation"] {
+                let word = format!("{known}{ending}");
+                if word.is_ascii() && short::long(&word).is_none() && stem::stem(&word) == known {
+                    assert_eq!(stem(&word), known);
+                }
+            }
+        }
     }
 }

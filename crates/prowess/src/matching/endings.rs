@@ -1,0 +1,149 @@
+//! The endings of other languages than English: `Rechnungen` and `Rechnung` are one word.
+//!
+//! There is no telling which language a word is of, so that each script has one table, and what
+//! stays of a word is no word: it only has to be the same for its forms. A word that is common in
+//! English keeps the stem it has there.
+
+use std::borrow::Cow;
+
+use super::fold::is_cyrillic;
+
+/// Takes the endings off a folded lower-case word, by its script.
+pub(crate) fn bare(word: &str) -> Cow<'_, str> {
+    match word.chars().next() {
+        Some('a'..='z') if word.bytes().all(|it| it.is_ascii_lowercase()) => latin(word),
+        Some('\u{620}'..='\u{64A}') => arabic(word),
+        Some('\u{900}'..='\u{97F}') => Cow::Borrowed(without(word, &HINDI, 2)),
+        Some(c) if is_cyrillic(c) => cyrillic(word),
+        _ => Cow::Borrowed(word),
+    }
+}
+
+/// Endings that English takes off itself, and better.
+const ENGLISH: [&str; 9] = ["ed", "ing", "ings", "ly", "ment", "ments", "ness", "tion", "tions"];
+
+/// Of German and Dutch, Romance languages, Polish, and Turkish.
+#[rustfmt::skip]
+const LATIN: [&str; 56] = [
+    "ungen", "ung", "ern", "en", "em", "er", "es", "in",
+    "mente", "ciones", "cion", "zione", "zioni", "iendo", "ando", "endo", "ado", "ada", "ido", "ida",
+    "ato", "ata", "are", "ere", "ire", "ar", "ir", "ao", "oes", "ens", "ez", "ons",
+    "ami", "ach", "ych", "ymi", "ego", "emu", "ej", "ow", "om",
+    "lar", "ler", "lari", "leri", "larin", "lerin", "nin", "nun", "ini", "unu", "dan", "den", "im",
+    "um", "un",
+];
+
+/// Two endings at the most, then the last vowel, or a `t` as in `schreibt`.
+fn latin(word: &str) -> Cow<'_, str> {
+    if word.len() < 5 || without(word, &ENGLISH, 0) != word {
+        return Cow::Borrowed(word);
+    }
+    let rest = without(without(singular(word), &LATIN, 4), &LATIN, 5);
+    let is_whole = rest == word;
+    let rest = match rest.as_bytes() {
+        [_, _, _, _, .., last] if is_vowel(*last) => &rest[..rest.len() - 1],
+        [_, _, _, _, .., before, b't'] if is_whole && !is_vowel(*before) && *before != b's' => {
+            &rest[..rest.len() - 1]
+        }
+        _ => rest,
+    };
+    if rest == word && rest.len() < 7 {
+        return Cow::Borrowed(word);
+    }
+    // Two ways to write an umlaut, and what is doubled in one form of a word and not in another.
+    let mut bare = rest.to_owned();
+    while let Some(at) =
+        bare.as_bytes().windows(2).position(|it| matches!(it, b"ae" | b"oe" | b"ue"))
+    {
+        bare.remove(at + 1);
+    }
+    match bare.as_bytes() {
+        [_, _, _, .., b, c] if b == c => drop(bare.pop()),
+        [_, _, .., a, b, _] if a == b && is_vowel(*a) => drop(bare.remove(bare.len() - 2)),
+        _ => {}
+    }
+    Cow::Owned(bare)
+}
+
+fn singular(word: &str) -> &str {
+    match word.as_bytes() {
+        [.., before, b's'] if !matches!(before, b's' | b'u' | b'i') => &word[..word.len() - 1],
+        _ => word,
+    }
+}
+
+fn is_vowel(byte: u8) -> bool {
+    matches!(byte, b'a' | b'e' | b'i' | b'o' | b'u' | b'y')
+}
+
+/// Of Russian and Ukrainian nouns, adjectives and verbs, as they are folded: without the breve of
+/// `й` and the dots of `ї`.
+#[rustfmt::skip]
+const CYRILLIC: [&str; 96] = [
+    "а", "е", "и", "о", "у", "ы", "ь", "ю", "я", "і", "є",
+    "ами", "ями", "иями", "ах", "ях", "иях", "ам", "ям", "иям", "ом", "ем", "ием", "ов", "ев", "еи",
+    "ии", "ия", "ие", "ию", "ью", "ья", "иеи", "ів", "ові", "еві", "ою", "ею", "ія", "ію", "іі", "іи",
+    "єю", "ією", "іями", "іях", "ям",
+    "ыи", "ои", "ая", "яя", "ое", "ее", "ые", "ую", "юю", "ым", "им", "ых", "их", "ыми", "ими", "ого",
+    "его", "ому", "ему", "оі",
+    "ать", "ять", "ить", "еть", "уть", "ает", "яет", "ует", "ит", "ет", "ют", "ают", "яют", "ят", "ут",
+    "ал", "ил", "аи", "ати", "яти", "ити", "ути", "ує", "ає", "яє", "ють", "ують", "ають", "яють",
+];
+
+/// Of words that are made from verbs.
+const PARTICIPLES: [&str; 11] =
+    ["ающ", "яющ", "ующ", "ющ", "ящ", "ащ", "ущ", "анн", "енн", "янн", "юван"];
+
+fn cyrillic(word: &str) -> Cow<'_, str> {
+    let word = ["ся", "сь"].iter().find_map(|it| word.strip_suffix(it)).unwrap_or(word);
+    let rest = without(without(word, &CYRILLIC, 3), &PARTICIPLES, 4);
+    let mut letters: Vec<char> = rest.chars().collect();
+    match &mut letters[..] {
+        // `выставляет` and `выставить`
+        [.., 'б' | 'в' | 'м' | 'п', 'л'] => letters.truncate(letters.len() - 1),
+        // `ошибок` and `ошибки`
+        [_, _, .., 'о' | 'е', 'к'] => drop(letters.remove(letters.len() - 2)),
+        // `договір` and `договори`
+        [.., before, vowel @ 'і', last] if !"аеиоу".contains([*before, *last]) => {
+            *vowel = 'о';
+        }
+        _ => return Cow::Borrowed(rest),
+    }
+    Cow::Owned(letters.into_iter().collect())
+}
+
+/// Of Hindi nouns and verbs.
+#[rustfmt::skip]
+const HINDI: [&str; 31] = [
+    "ा", "ि", "ी", "ो", "े", "ु", "ू", "ं", "ें", "ों", "ओं", "ाओं", "ियों", "ियां", "ाएं", "ाए", "ाऊं", "ता",
+    "ते", "ती", "ना", "ने", "नी", "ाता", "ाते", "ाती", "ाना", "ाने", "िए", "िये", "ेगा",
+];
+
+/// Articles and small words that are written together with an Arabic noun.
+const ARABIC_BEFORE: [&str; 8] = ["وال", "بال", "كال", "فال", "ولل", "ال", "لل", "و"];
+/// Endings of Arabic nouns and verbs.
+const ARABIC: [&str; 14] =
+    ["ها", "هم", "ان", "ات", "ون", "ين", "يه", "نا", "تي", "تك", "تها", "ه", "ي", "ا"];
+
+/// What stays of an Arabic word when all that makes forms of its root is gone, as far as three
+/// letters are left: plurals and verbs change their inside as well.
+fn arabic(word: &str) -> Cow<'_, str> {
+    let count = |word: &str| word.chars().count();
+    let before = |it: &&str| word.strip_prefix(*it).filter(|rest| count(rest) >= 3);
+    let rest = ARABIC_BEFORE.iter().find_map(before).unwrap_or(word);
+    let rest = without(rest, &ARABIC, 3);
+    let mut root: String = rest.chars().filter(|c| !"اويء".contains(*c)).collect();
+    while count(&root) > 3 && root.starts_with(['م', 'ت', 'ن', 'ب', 'ل']) {
+        root.remove(0);
+    }
+    if count(&root) < 2 { Cow::Borrowed(rest) } else { Cow::Owned(root) }
+}
+
+/// A word without the longest of some endings that leaves `least` letters.
+fn without<'w>(word: &'w str, endings: &[&str], least: usize) -> &'w str {
+    let last = word.as_bytes().last();
+    // Few endings have the right last byte, and to see that is fast.
+    let possible = endings.iter().filter(|it| it.as_bytes().last() == last);
+    let rests = possible.filter_map(|it| word.strip_suffix(it));
+    rests.filter(|it| it.chars().count() >= least).min_by_key(|it| it.len()).unwrap_or(word)
+}
