@@ -10,9 +10,18 @@ pub(crate) struct Analyser {
     /// Every term, by its number.
     pub(crate) terms: Vec<Term>,
     numbers: HashMap<Term, u32, BuildHasherDefault<AsIs>>,
-    /// Where the terms of each chunk stand in `found`, by its hash.
-    known: HashMap<u64, (u32, u32), BuildHasherDefault<AsIs>>,
-    found: Vec<Numbered>,
+    /// What became of each chunk, by its hash.
+    known: HashMap<u64, Known, BuildHasherDefault<AsIs>>,
+    /// The terms of chunks that have several.
+    several: Vec<Numbered>,
+}
+
+/// What became of a chunk. Most have one term, which is not worth a second look into memory.
+#[derive(Debug, Clone, Copy)]
+enum Known {
+    One(Numbered),
+    /// Where its terms begin, and how many there are.
+    Several(u32, u16),
 }
 
 /// A term as a chunk has it, by its number.
@@ -28,26 +37,38 @@ impl Analyser {
     pub(crate) fn analyse(&mut self, text: &str, mut take: impl FnMut(Numbered)) {
         chunks(text, |chunk| {
             let key = hash(chunk.as_bytes());
-            let (from, to) = match self.known.get(&key) {
+            let known = match self.known.get(&key) {
                 Some(known) => *known,
                 None => self.learn(key, chunk),
             };
-            self.found[from as usize..to as usize].iter().copied().for_each(&mut take);
+            match known {
+                Known::One(it) => take(it),
+                Known::Several(from, count) => {
+                    let several = self.several[from as usize..].iter().copied();
+                    several.take(count.into()).for_each(&mut take);
+                }
+            }
         });
     }
 
     #[cold]
-    fn learn(&mut self, key: u64, chunk: &str) -> (u32, u32) {
-        let from = self.found.len() as u32;
+    fn learn(&mut self, key: u64, chunk: &str) -> Known {
+        let from = self.several.len();
         terms(chunk, |Found { term, is_stop, is_extra }, _| {
             let number = *self.numbers.entry(term).or_insert_with(|| {
                 self.terms.push(term);
                 self.terms.len() as u32 - 1
             });
-            self.found.push(Numbered { number, is_stop, is_extra });
+            self.several.push(Numbered { number, is_stop, is_extra });
         });
-        let span = (from, self.found.len() as u32);
-        self.known.insert(key, span);
-        span
+        let known = match self.several[from..] {
+            [one] => {
+                self.several.pop();
+                Known::One(one)
+            }
+            ref several => Known::Several(from as u32, several.len() as u16),
+        };
+        self.known.insert(key, known);
+        known
     }
 }

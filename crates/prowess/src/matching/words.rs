@@ -147,11 +147,10 @@ fn parts(chunk: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The words of `camelCase`, `HTMLPage` and `python3`.
+/// The words of `camelCase`, `HTMLPage` and `python3`; none where there is but one.
 fn inner(part: &str) -> Vec<&str> {
-    // Most have but one, and that shows at a glance.
     if part.bytes().all(|it| it.is_ascii_lowercase()) {
-        return vec![part];
+        return Vec::new();
     }
     let chars: Vec<(usize, char)> = part.char_indices().collect();
     let is_boundary = |at: usize| {
