@@ -115,11 +115,12 @@ pub fn matches_among<'lib>(
     let long = query.long();
     let written = mention::written(request);
     let tier = |document: u32, features: &Features| {
-        // Only a name of which something was found can stand in the request.
-        let skill = &library.skills[document as usize];
         if mentioned.contains(&document) {
             Tier::Mentioned
-        } else if features[rank::NAME_FOUND] > 0.0 && is_named(&written, skill) {
+        } else if features[rank::NAME_FOUND] == 0.0 {
+            // Only a name of which something was found can stand in the request.
+            Tier::Evidence
+        } else if is_named(&written, &library.skills[document as usize]) {
             Tier::Named
         } else {
             rank::tier(&searchable.index, document, &query)

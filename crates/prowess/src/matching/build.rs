@@ -12,7 +12,7 @@ use std::{
 use super::{
     analyse::Analyser,
     document::{Document, Tally, Text},
-    index::{COMMON, Index, Numbers},
+    index::{ALONE, COMMON, Index, Numbers},
     packed::{length, put},
     words::Term,
 };
@@ -123,25 +123,29 @@ fn number(worked: &mut [Worked]) -> (Vec<Term>, Vec<u32>) {
     all.iter().map(|it| (it.1[0].term, it.0)).unzip()
 }
 
-/// For each id how many documents it stands in, then each of them as the distance from the one
-/// before, with its impact; and where each id begins.
+/// Packs in which documents each id stands, and says where each begins.
 fn postings(documents: &[Document], counts: &[u32]) -> (Vec<u32>, Vec<u8>) {
-    let mut sizes: Vec<u32> = counts.iter().map(|it| length(*it)).chain([0]).collect();
+    let mut sizes: Vec<u32> =
+        counts.iter().map(|it| if *it > 1 { length(*it) } else { 0 }).chain([0]).collect();
     let mut last = vec![0; counts.len()];
     for (document, Document { terms, .. }) in (0..).zip(documents) {
-        for id in terms.iter().map(|it| *it as usize) {
+        for id in terms.iter().map(|it| *it as usize).filter(|id| counts[*id] > 1) {
             sizes[id] += length(document - std::mem::replace(&mut last[id], document)) + 1;
         }
     }
-    let starts = starts(sizes);
-    let mut postings = vec![0; starts[counts.len()] as usize];
+    let mut starts = starts(sizes);
+    let mut postings = vec![0; starts.pop().unwrap_or(0) as usize];
     let mut ends = starts.clone();
-    for (end, count) in ends.iter_mut().zip(counts) {
+    for (end, count) in ends.iter_mut().zip(counts).filter(|it| *it.1 > 1) {
         *end += put(&mut postings[*end as usize..], *count);
     }
     last.fill(0);
     for (document, Document { terms, impacts, .. }) in (0..).zip(documents) {
         for (id, impact) in terms.iter().map(|it| *it as usize).zip(impacts) {
+            if counts[id] == 1 {
+                starts[id] = ALONE | document << 8 | u32::from(*impact);
+                continue;
+            }
             let mut end = ends[id];
             let distance = document - std::mem::replace(&mut last[id], document);
             end += put(&mut postings[end as usize..], distance);

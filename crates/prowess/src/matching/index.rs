@@ -13,7 +13,7 @@ use super::{
 pub(crate) struct Index {
     /// The term of every id: the common ones, sorted, and then the others, sorted.
     pub(super) terms: Vec<Term>,
-    /// Where the postings of each id begin; one more at the end.
+    /// Where the postings of each id begin; for a term of one document that one, [`ALONE`].
     pub(super) starts: Vec<u32>,
     /// For each id how many documents it stands in, then each of them as the distance from the one
     /// before, with its impact.
@@ -50,27 +50,29 @@ impl Index {
 
     /// In how many documents a term stands.
     pub(crate) fn count(&self, id: u32) -> u32 {
-        packed::take(&mut self.packed(id)).unwrap_or(0)
+        match self.starts[id as usize] {
+            start if start & ALONE != 0 => 1,
+            start => packed::take(&mut &self.postings[start as usize..]).unwrap_or(0),
+        }
     }
 
     /// Gives the documents of a term, each with the term's impact.
     #[inline]
     pub(crate) fn postings(&self, id: u32, mut take: impl FnMut(u32, u8)) {
-        let mut packed = self.packed(id);
-        packed::take(&mut packed);
+        let start = self.starts[id as usize];
+        if start & ALONE != 0 {
+            return take((start & !ALONE) >> 8, start as u8);
+        }
+        let mut packed = &self.postings[start as usize..];
+        let count = packed::take(&mut packed).unwrap_or(0);
         let mut document = 0;
-        while let Some(distance) = packed::take(&mut packed)
-            && let Some((impact, rest)) = packed.split_first()
-        {
+        for _ in 0..count {
+            let Some(distance) = packed::take(&mut packed) else { return };
+            let Some((impact, rest)) = packed.split_first() else { return };
             packed = rest;
             document += distance;
             take(document, *impact);
         }
-    }
-
-    fn packed(&self, id: u32) -> &[u8] {
-        let id = id as usize;
-        &self.postings[self.starts[id] as usize..self.starts[id + 1] as usize]
     }
 
     /// The words of a document in their order.
@@ -97,6 +99,10 @@ impl fmt::Debug for Index {
         write!(f, "Index({} documents, {} bytes)", self.len(), self.bytes())
     }
 }
+
+/// The bit that tells a document, with the impact in its last byte, from the start of postings.
+/// Half of all terms stand in one document, and so take no room for postings.
+pub(super) const ALONE: u32 = 1 << 31;
 
 /// The words of a document.
 #[derive(Debug, Clone, Copy)]

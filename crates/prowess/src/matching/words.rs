@@ -42,27 +42,26 @@ const LONGEST: usize = 64;
 pub(crate) fn chunks<'t>(text: &'t str, mut take: impl FnMut(&'t str)) {
     let bytes = text.as_bytes();
     let class = |at: usize| bytes.get(at).map_or(Class::Gap, |byte| CLASSES[*byte as usize]);
+    let char = |at: usize| text[at..].chars().next().unwrap_or(' ');
     let mut at = 0;
     while at < bytes.len() {
         let start = at;
-        // Nearly everything is ASCII, and that goes byte by byte.
         loop {
-            match class(at) {
-                Class::Letter => at += 1,
-                Class::Joint
-                    if at > start && matches!(class(at + 1), Class::Letter | Class::Beyond) =>
-                {
-                    at += 1;
-                }
-                Class::Joint | Class::Gap => break,
-                Class::Beyond => {
-                    let c = text[at..].chars().next().unwrap_or(' ');
-                    if is_dense(c) || !(c.is_alphanumeric() || is_combining_mark(c) || c == '’') {
-                        break;
-                    }
-                    at += c.len_utf8();
-                }
+            // Nearly everything is ASCII, and that goes byte by byte.
+            while class(at) == Class::Letter {
+                at += 1;
             }
+            let goes_on = match class(at) {
+                Class::Joint => {
+                    at > start && matches!(class(at + 1), Class::Letter | Class::Beyond)
+                }
+                Class::Beyond => !is_dense(char(at)) && is_letter(char(at)),
+                Class::Letter | Class::Gap => false,
+            };
+            if !goes_on {
+                break;
+            }
+            at += char(at).len_utf8();
         }
         if at > start {
             // `c++` and `c#` are names of languages.
@@ -76,13 +75,17 @@ pub(crate) fn chunks<'t>(text: &'t str, mut take: impl FnMut(&'t str)) {
             at += tail;
             continue;
         }
-        if class(at) != Class::Beyond {
-            at += 1;
-            continue;
-        }
-        let Some(c) = text[at..].chars().next() else { return };
-        if is_dense(c) { at = dense(text, at, &mut take) } else { at += c.len_utf8() }
+        at = match class(at) {
+            Class::Beyond if is_dense(char(at)) => dense(text, at, &mut take),
+            Class::Beyond => at + char(at).len_utf8(),
+            _ => at + 1,
+        };
     }
+}
+
+/// Whether a character beyond ASCII can stand in a word.
+fn is_letter(c: char) -> bool {
+    c.is_alphanumeric() || is_combining_mark(c) || c == '’'
 }
 
 /// Gives the pairs of a run of characters that has no spaces, or its one character.
