@@ -67,7 +67,7 @@ struct Worked {
 }
 
 fn merged(mut worked: Vec<Worked>) -> Index {
-    let (terms, counts) = number(&mut worked);
+    let (terms, counts) = give_ids(&mut worked);
     let mut documents: Vec<_> = worked.into_iter().flat_map(|it| it.documents).collect();
     documents.sort_unstable_by_key(|it| it.0);
     let documents: Vec<Document> = documents.into_iter().map(|it| it.1).collect();
@@ -93,7 +93,7 @@ struct Met {
 
 /// Puts ids in place of the numbers of all documents. Returns for each id its term, and in how many
 /// documents it stands.
-fn number(worked: &mut [Worked]) -> (Vec<Term>, Vec<u32>) {
+fn give_ids(worked: &mut [Worked]) -> (Vec<Term>, Vec<u32>) {
     let mut ids: Vec<Vec<u32>> = worked.iter().map(|it| vec![0; it.terms.len()]).collect();
     let mut met: Vec<Met> = Vec::new();
     for (worker, (Worked { documents, terms }, counts)) in worked.iter().zip(&mut ids).enumerate() {
