@@ -122,12 +122,15 @@ impl Library {
     pub(crate) fn place(&self, name: &str) -> Option<u32> {
         let (scope, bare) = name.split_once(':').unwrap_or(("", name));
         let position = |is_it: &dyn Fn(&Skill) -> bool| self.skills.iter().position(|it| is_it(it));
-        let exact = |it: &Skill| &*it.manifest.name == name;
+        let exact = || {
+            let first = self.skills.partition_point(|it| &*it.manifest.name < name);
+            (&*self.skills.get(first)?.manifest.name == name).then_some(first)
+        };
         let qualified = |it: &Skill| {
             it.origin.scope.as_str() == scope && it.manifest.name.eq_ignore_ascii_case(bare)
         };
         let alike = |it: &Skill| it.manifest.name.eq_ignore_ascii_case(name);
-        let at = position(&exact).or_else(|| position(&qualified)).or_else(|| position(&alike))?;
+        let at = exact().or_else(|| position(&qualified)).or_else(|| position(&alike))?;
         u32::try_from(at).ok()
     }
 

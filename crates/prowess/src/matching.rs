@@ -11,8 +11,11 @@ mod endings;
 mod stop;
 mod words;
 mod said;
+mod analyse;
 mod document;
+mod packed;
 mod index;
+mod build;
 mod names;
 mod background;
 mod query;
@@ -125,15 +128,14 @@ pub fn matches_among<'lib>(
     let features = rank::features(&searchable.index, &query, &found);
     let long = query.long();
     let tier = |document: u32, features: &Features| {
-        // A name that is not found by itself can be written in another form, where some of it is found.
-        let is_named = || {
-            let is_all = features[rank::IN_NAME] >= 0.5;
-            (features[rank::NAME_FOUND] > 0.0 || named.contains(&document))
-                && is_named(&written, &library.skills[document as usize], is_all)
-        };
+        let is_in_name = features[rank::NAME_FOUND] > 0.0 || named.contains(&document);
+        let is_all = features[rank::IN_NAME] >= 0.5;
         if mentioned.contains(&document) {
             Tier::Mentioned
-        } else if is_named() {
+        } else if !is_in_name {
+            // Only a name of which something was found can stand in the request.
+            Tier::Evidence
+        } else if is_named(&written, &library.skills[document as usize], is_all) {
             Tier::Named
         } else {
             rank::tier(&searchable.index, document, &query)

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::words::{Analyser, Found, Term};
+use super::analyse::{Analyser, Numbered};
 
 /// The text of a skill, part by part.
 #[derive(Debug, Clone, Copy)]
@@ -48,58 +48,106 @@ const SATURATION: f32 = 2.0;
 /// How much a term counts that stands beside the words of the text.
 const EXTRA: f32 = 0.5;
 
-/// The words of a skill in their order, part by part, and what each of them counts.
+/// The words of a skill in their order, part by part, and what each of them counts; terms by the
+/// numbers that an [`Analyser`] gave them.
 #[derive(Debug, Default)]
 pub(crate) struct Document {
-    pub(crate) parts: [Vec<Term>; PARTS],
+    pub(crate) words: Vec<u32>,
+    /// How many words of each part there are.
+    pub(crate) kept: [usize; PARTS],
     /// How many words each part has, those that are not kept included.
     pub(crate) lengths: [usize; PARTS],
-    /// What each distinct term counts, from 1 to 255.
-    pub(crate) impacts: Vec<(Term, u8)>,
+    /// Each distinct term.
+    pub(crate) terms: Vec<u32>,
+    /// What each of them counts, from 1 to 255.
+    pub(crate) impacts: Vec<u8>,
 }
 
 impl Document {
-    pub(crate) fn new(text: Text<'_>, analyser: &mut Analyser) -> Self {
+    pub(crate) fn new(text: Text<'_>, analyser: &mut Analyser, tally: &mut Tally) -> Self {
         let mut document = Self::default();
-        let mut seen: Vec<(Term, usize, f32)> = Vec::with_capacity(1024);
+        let mut words = Vec::new();
         let texts = [&[text.name][..], text.description, text.tags, &[text.body]];
         for (part, texts) in texts.into_iter().enumerate() {
             let Part { counted, kept, repeats, .. } = WEIGHTS[part];
-            let (start, length, words) =
-                (seen.len(), &mut document.lengths[part], &mut document.parts[part]);
+            let (start, mut length) = (words.len(), 0);
             for text in texts {
-                analyser.analyse(text, |Found { term, is_stop, is_extra }| {
+                analyser.analyse(text, |Numbered { number, is_stop, is_extra }| {
                     // The words of a name all count: some names have no others.
-                    if (is_stop && part != NAME) || *length >= counted {
+                    if (is_stop && part != NAME) || length >= counted {
                         return;
                     }
-                    seen.push((term, part, if is_extra { EXTRA } else { 1.0 }));
+                    tally.count(number, if is_extra { EXTRA } else { 1.0 });
                     if !is_extra {
-                        *length += 1;
-                        if *length <= kept {
-                            words.push(term);
+                        length += 1;
+                        if length <= kept {
+                            words.push(number);
                         }
                     }
                 });
             }
             // Who says the same over and over says it once.
-            let mut own = seen.split_off(start);
-            own.sort_unstable_by_key(|it| it.0);
-            let distinct = own.chunk_by(|a, b| a.0 == b.0).count();
-            if distinct * repeats < (*length).min(kept) {
-                own.dedup_by_key(|it| it.0);
+            let is_repeating = tally.counted.len() * repeats < length.min(kept);
+            if is_repeating {
                 let mut once = HashSet::new();
-                words.retain(|it| once.insert(*it));
+                let own = words.split_off(start);
+                words.extend(own.into_iter().filter(|it| once.insert(*it)));
             }
-            seen.extend(own);
+            let most = if is_repeating { 1.0 } else { f32::INFINITY };
+            tally.weigh(|count| weight(part, count.min(most), length));
+            (document.kept[part], document.lengths[part]) = (words.len() - start, length);
         }
-        seen.sort_by_key(|it| it.0);
-        for occurrences in seen.chunk_by(|a, b| a.0 == b.0) {
-            let weights = occurrences.iter().map(|it| weight(it.1, it.2, document.lengths[it.1]));
-            let impact = saturated(weights.sum()) * 255.0;
-            document.impacts.push((occurrences[0].0, impact.round().max(1.0) as u8));
+        words.shrink_to_fit();
+        let impact = |weight| (saturated(weight) * 255.0).round().max(1.0) as u8;
+        let (terms, impacts) = tally.take().map(|(term, weight)| (term, impact(weight))).unzip();
+        Self { words, terms, impacts, ..document }
+    }
+}
+
+/// What terms count in the document at hand, by their numbers; empty between documents.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    terms: Vec<Tallied>,
+    /// Those that were counted in this part, and those that were weighed in this document.
+    counted: Vec<u32>,
+    weighed: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Tallied {
+    /// How often it stands in this part.
+    count: f32,
+    /// What it weighs in the parts before.
+    weight: f32,
+}
+
+impl Tally {
+    fn count(&mut self, number: u32, times: f32) {
+        if self.terms.len() <= number as usize {
+            self.terms.resize((number as usize + 1).next_power_of_two(), Tallied::default());
         }
-        document
+        let term = &mut self.terms[number as usize];
+        if term.count == 0.0 {
+            self.counted.push(number);
+        }
+        term.count += times;
+    }
+
+    /// Ends a part: what was counted is weighed.
+    fn weigh(&mut self, weigh: impl Fn(f32) -> f32) {
+        for number in self.counted.drain(..) {
+            let Tallied { count, weight } = &mut self.terms[number as usize];
+            if *weight == 0.0 {
+                self.weighed.push(number);
+            }
+            *weight += weigh(std::mem::take(count));
+        }
+    }
+
+    /// Ends the document: each of its terms with its weight.
+    fn take(&mut self) -> impl Iterator<Item = (u32, f32)> {
+        let Self { terms, weighed, .. } = self;
+        weighed.drain(..).map(|it| (it, std::mem::take(&mut terms[it as usize].weight)))
     }
 }
 

@@ -118,12 +118,11 @@ pub(crate) struct Meanings {
 
 impl Meanings {
     pub(crate) fn new(embedder: &Embedder, index: &Index) -> Self {
-        let terms = index.terms_by_id();
         let mut numbers = Vec::with_capacity(index.len() * embedder.dimensions);
         for document in 0..index.len() as u32 {
-            let words = index.words(document).words.take(WORDS).map(|id| {
+            let words = index.words(document).words.take(WORDS).filter_map(|id| {
                 let share = index.len() as f32 / index.count(id).max(1) as f32;
-                (terms[id as usize], share.ln_1p())
+                Some((index.term(id)?, share.ln_1p()))
             });
             let direction = embedder.direction(words);
             numbers.extend(direction.iter().map(|it| (it * 127.0).round() as i8));

@@ -21,12 +21,16 @@ pub(crate) fn said_for(description: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A text cut behind `. `, `; ` and line ends.
+/// A text cut behind `. `, `; `, `! `, `? ` and line ends.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        let ends = [". ", "; ", "\n", "! ", "? "].into_iter();
-        let end = ends.filter_map(|it| rest.find(it).map(|at| at + it.len())).min();
+        let bytes = rest.as_bytes();
+        let end = bytes.iter().enumerate().find_map(|(at, byte)| match byte {
+            b'\n' => Some(at + 1),
+            b'.' | b';' | b'!' | b'?' if bytes.get(at + 1) == Some(&b' ') => Some(at + 2),
+            _ => None,
+        });
         let (sentence, after) = rest.split_at(end.unwrap_or(rest.len()));
         rest = after;
         (!sentence.is_empty()).then_some(sentence)

@@ -2,8 +2,14 @@
 
 /// The long form of a short word, where it has one.
 pub(crate) fn long(word: &str) -> Option<&'static str> {
+    if word.len() > LONGEST {
+        return None;
+    }
     LONG.binary_search_by_key(&word, |it| it.0).ok().map(|at| LONG[at].1)
 }
+
+/// No short form has more bytes.
+const LONGEST: usize = 8;
 
 /// Short and long forms, sorted.
 const LONG: [(&str, &str); 33] = [

@@ -9,14 +9,14 @@ pub(crate) fn stem(word: &str) -> Cow<'_, str> {
     }
     let mut stem = plural(word);
     for ending in ["ingly", "edly", "ing", "ed", "ly"] {
-        let Some(base) = stem.strip_suffix(ending) else { continue };
+        let Some(base) = without(&stem, ending) else { continue };
         if base.len() >= 3 && base.bytes().any(is_vowel) {
             stem = Cow::Owned(undoubled(base).to_owned());
             break;
         }
     }
     for (ending, instead) in ENDINGS {
-        if let Some(base) = stem.strip_suffix(ending).filter(|it| it.len() >= 4) {
+        if let Some(base) = without(&stem, ending).filter(|it| it.len() >= 4) {
             stem = Cow::Owned(format!("{base}{instead}"));
             break;
         }
@@ -48,11 +48,11 @@ const ENDINGS: [(&str, &str); 12] = [
 
 fn plural(word: &str) -> Cow<'_, str> {
     let keep = ["ss", "us", "is", "ous"];
-    if let Some(base) = word.strip_suffix("ies").filter(|it| it.len() >= 2) {
+    if let Some(base) = without(word, "ies").filter(|it| it.len() >= 2) {
         return Cow::Owned(format!("{base}y"));
     }
     for ending in ["sses", "shes", "ches", "xes", "zes"] {
-        if word.ends_with(ending) {
+        if without(word, ending).is_some() {
             return Cow::Borrowed(&word[..word.len() - 2]);
         }
     }
@@ -60,6 +60,11 @@ fn plural(word: &str) -> Cow<'_, str> {
         return Cow::Borrowed(&word[..word.len() - 1]);
     }
     Cow::Borrowed(word)
+}
+
+/// A word without its ending. Most have another last letter, which is seen at once.
+fn without<'w>(word: &'w str, ending: &str) -> Option<&'w str> {
+    (word.as_bytes().last() == ending.as_bytes().last()).then(|| word.strip_suffix(ending))?
 }
 
 /// `runn` as in `running` is `run`, but `install` stays.

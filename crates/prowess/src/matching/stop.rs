@@ -5,7 +5,27 @@
 pub(crate) fn is_stop(word: &str) -> bool {
     let is_letter = word.len() == 1 && !matches!(word, "c" | "r");
     let is_number = word.len() <= 2 && word.bytes().all(|it| it.is_ascii_digit());
-    is_letter || is_number || STOP.binary_search(&word).is_ok()
+    let (at, bit) = glance(word.as_bytes());
+    let is_listed = GLANCES[at] & bit != 0 && STOP.binary_search(&word).is_ok();
+    is_letter || is_number || is_listed
+}
+
+/// Length, first and last letter of every stop word, as bits: few other words share all three.
+const GLANCES: [u64; 64] = {
+    let mut glances = [0; 64];
+    let mut word = 0;
+    while word < STOP.len() {
+        let (at, bit) = glance(STOP[word].as_bytes());
+        glances[at] |= bit;
+        word += 1;
+    }
+    glances
+};
+
+/// Where the bit of a word stands.
+const fn glance(word: &[u8]) -> (usize, u64) {
+    let (Some(first), Some(last)) = (word.first(), word.last()) else { return (0, 0) };
+    ((*first as usize + word.len() * 9) % 64, 1 << (*last % 64))
 }
 
 #[rustfmt::skip]

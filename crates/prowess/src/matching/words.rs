@@ -1,13 +1,8 @@
 //! From text to terms: the same words however they are written.
 //!
-//! A text falls into *chunks* (`front-end`, `GitHub's`, `next.js`) and a chunk into terms. What
-//! takes time is done once for each distinct chunk: an [`Analyser`] remembers what became of it.
+//! A text falls into *chunks* (`front-end`, `GitHub's`, `next.js`) and a chunk into terms.
 
-use std::{
-    borrow::Cow,
-    collections::HashMap,
-    hash::{BuildHasherDefault, Hasher},
-};
+use std::{borrow::Cow, hash::Hasher};
 
 use unicode_normalization::char::is_combining_mark;
 
@@ -69,59 +64,31 @@ pub(crate) struct Found {
 /// Longer chunks are keys, hashes or pictures, and no words.
 const LONGEST: usize = 64;
 
-/// Remembers the terms of every chunk it has seen.
-#[derive(Debug, Default)]
-pub(crate) struct Analyser {
-    known: HashMap<u64, (u32, u32), BuildHasherDefault<AsIs>>,
-    terms: Vec<Found>,
-}
-
-impl Analyser {
-    /// Gives every term of a text, in order.
-    pub(crate) fn analyse(&mut self, text: &str, mut take: impl FnMut(Found)) {
-        chunks(text, |chunk| {
-            let key = hash(chunk.as_bytes());
-            let (from, to) = match self.known.get(&key) {
-                Some(known) => *known,
-                None => {
-                    let from = self.terms.len() as u32;
-                    terms(chunk, |found, _| self.terms.push(found));
-                    let span = (from, self.terms.len() as u32);
-                    self.known.insert(key, span);
-                    span
-                }
-            };
-            self.terms[from as usize..to as usize].iter().copied().for_each(&mut take);
-        });
-    }
-}
-
 /// Gives every chunk of a text: letters and digits with the marks that join them. Scripts without
 /// spaces give two characters at a time.
 pub(crate) fn chunks<'t>(text: &'t str, mut take: impl FnMut(&'t str)) {
     let bytes = text.as_bytes();
+    let class = |at: usize| bytes.get(at).map_or(Class::Gap, |byte| CLASSES[*byte as usize]);
+    let char = |at: usize| text[at..].chars().next().unwrap_or(' ');
     let mut at = 0;
     while at < bytes.len() {
         let start = at;
-        // Nearly everything is ASCII, and that goes byte by byte.
-        while at < bytes.len() {
-            let byte = bytes[at];
-            let joins = is_joint(byte)
-                && at > start
-                && bytes
-                    .get(at + 1)
-                    .is_some_and(|next| next.is_ascii_alphanumeric() || !next.is_ascii());
-            if byte.is_ascii_alphanumeric() || joins {
+        loop {
+            // Nearly everything is ASCII, and that goes byte by byte.
+            while class(at) == Class::Letter {
                 at += 1;
-            } else if byte.is_ascii() {
-                break;
-            } else {
-                let c = text[at..].chars().next().unwrap_or(' ');
-                if is_dense(c) || !(c.is_alphanumeric() || is_mark(c) || c == '’') {
-                    break;
-                }
-                at += c.len_utf8();
             }
+            let goes_on = match class(at) {
+                Class::Joint => {
+                    at > start && matches!(class(at + 1), Class::Letter | Class::Beyond)
+                }
+                Class::Beyond => !is_dense(char(at)) && is_letter(char(at)),
+                Class::Letter | Class::Gap => false,
+            };
+            if !goes_on {
+                break;
+            }
+            at += char(at).len_utf8();
         }
         if at > start {
             // `c++` and `c#` are names of languages.
@@ -135,9 +102,17 @@ pub(crate) fn chunks<'t>(text: &'t str, mut take: impl FnMut(&'t str)) {
             at += tail;
             continue;
         }
-        let Some(c) = text[at..].chars().next() else { return };
-        if is_dense(c) { at = dense(text, at, &mut take) } else { at += c.len_utf8() }
+        at = match class(at) {
+            Class::Beyond if is_dense(char(at)) => dense(text, at, &mut take),
+            Class::Beyond => at + char(at).len_utf8(),
+            _ => at + 1,
+        };
     }
+}
+
+/// Whether a character beyond ASCII can stand in a word.
+fn is_letter(c: char) -> bool {
+    c.is_alphanumeric() || is_mark(c) || c == '’'
 }
 
 /// Gives the pairs of a run of characters that has no spaces, or its one character. A character
@@ -191,7 +166,7 @@ pub(crate) fn terms(chunk: &str, mut take: impl FnMut(Found, &str)) {
     let parts: Vec<&str> = parts(chunk).collect();
     for part in &parts {
         give(part, false);
-        let inner: Vec<&str> = inner(part).collect();
+        let inner = inner(part);
         if (2..=4).contains(&inner.len()) {
             inner.iter().filter(|it| it.len() > 1).for_each(|it| give(it, true));
         }
@@ -212,34 +187,41 @@ fn parts(chunk: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The words of `camelCase`, `HTMLPage` and `python3`.
-fn inner(part: &str) -> impl Iterator<Item = &str> {
-    let mut rest = part;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let chars: Vec<(usize, char)> = rest.char_indices().collect();
-        let is_boundary = |at: usize| {
-            let (before, c) = (chars[at - 1].1, chars[at].1);
-            let next = chars.get(at + 1).map(|it| it.1);
-            (before.is_lowercase() && c.is_uppercase())
-                || (before.is_uppercase()
-                    && c.is_uppercase()
-                    && next.is_some_and(char::is_lowercase))
-                || (before.is_alphabetic() && c.is_numeric())
-                || (before.is_numeric() && c.is_alphabetic())
-        };
-        let end = (1..chars.len()).find(|at| is_boundary(*at)).map_or(rest.len(), |at| chars[at].0);
-        let (word, after) = rest.split_at(end);
-        rest = after;
-        Some(word)
-    })
+/// The words of `camelCase`, `HTMLPage` and `python3`; none where there is but one.
+fn inner(part: &str) -> Vec<&str> {
+    if part.bytes().all(|it| it.is_ascii_lowercase()) {
+        return Vec::new();
+    }
+    let chars: Vec<(usize, char)> = part.char_indices().collect();
+    let is_boundary = |at: usize| {
+        let (before, c) = (chars[at - 1].1, chars[at].1);
+        let next = chars.get(at + 1).map(|it| it.1);
+        (before.is_lowercase() && c.is_uppercase())
+            || (before.is_uppercase() && c.is_uppercase() && next.is_some_and(char::is_lowercase))
+            || (before.is_alphabetic() && c.is_numeric())
+            || (before.is_numeric() && c.is_alphabetic())
+    };
+    let mut words = Vec::new();
+    let mut start = 0;
+    for at in (1..chars.len()).filter(|at| is_boundary(*at)).map(|at| chars[at].0) {
+        words.push(&part[start..at]);
+        start = at;
+    }
+    words.push(&part[start..]);
+    words
 }
 
-/// What joins two words to one.
-fn is_joint(byte: u8) -> bool {
-    matches!(byte, b'-' | b'_' | b'.' | b'\'')
+/// What a byte is to a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// A letter or a digit.
+    Letter,
+    /// What joins two words to one.
+    Joint,
+    /// Nothing that belongs to a word.
+    Gap,
+    /// A part of a character beyond ASCII.
+    Beyond,
 }
 
 /// What belongs to the letter before it.
@@ -255,6 +237,21 @@ fn is_katakana(c: char) -> bool {
     matches!(c, '\u{30A1}'..='\u{30FA}' | '\u{30FC}'..='\u{30FF}' | '\u{FF66}'..='\u{FF9F}')
 }
 
+/// The class of every byte.
+const CLASSES: [Class; 256] = {
+    let mut classes = [Class::Beyond; 256];
+    let mut byte = 0;
+    while byte < 0x80_u8 {
+        classes[byte as usize] = match byte {
+            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => Class::Letter,
+            b'-' | b'_' | b'.' | b'\'' => Class::Joint,
+            _ => Class::Gap,
+        };
+        byte += 1;
+    }
+    classes
+};
+
 /// Whether a character is of a script that puts no spaces between words.
 fn is_dense(c: char) -> bool {
     matches!(u32::from(c),
@@ -265,10 +262,12 @@ fn is_dense(c: char) -> bool {
 /// A hash that is the same on every machine and in every version: terms are kept by it.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for chunk in bytes.chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        let mixed = (hash ^ u64::from_le_bytes(word)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let (words, rest) = bytes.as_chunks();
+    let words = words.iter().map(|it| u64::from_le_bytes(*it));
+    // The rest is filled up with zeros, byte by byte: a copy of so few costs more.
+    let last = rest.iter().rfold(0, |word, byte| word << 8 | u64::from(*byte));
+    for word in words.chain((!rest.is_empty()).then_some(last)) {
+        let mixed = (hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         hash = mixed ^ (mixed >> 29);
     }
     (hash ^ bytes.len() as u64).wrapping_mul(0xBF58_476D_1CE4_E5B9)

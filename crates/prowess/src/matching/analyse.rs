@@ -1,0 +1,74 @@
+//! From text to numbers: what takes time is done once for each distinct chunk.
+
+use std::{collections::HashMap, hash::BuildHasherDefault};
+
+use super::words::{AsIs, Found, Term, chunks, hash, terms};
+
+/// Remembers what became of every chunk it has seen, and numbers the terms as they come.
+#[derive(Debug, Default)]
+pub(crate) struct Analyser {
+    /// Every term, by its number.
+    pub(crate) terms: Vec<Term>,
+    numbers: HashMap<Term, u32, BuildHasherDefault<AsIs>>,
+    /// What became of each chunk, by its hash.
+    known: HashMap<u64, Known, BuildHasherDefault<AsIs>>,
+    /// The terms of chunks that have several.
+    several: Vec<Numbered>,
+}
+
+/// What became of a chunk. Most have one term, which is not worth a second look into memory.
+#[derive(Debug, Clone, Copy)]
+enum Known {
+    One(Numbered),
+    /// Where its terms begin, and how many there are.
+    Several(u32, u16),
+}
+
+/// A term as a chunk has it, by its number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Numbered {
+    pub(crate) number: u32,
+    pub(crate) is_stop: bool,
+    pub(crate) is_extra: bool,
+}
+
+impl Analyser {
+    /// Gives every term of a text, in order.
+    pub(crate) fn analyse(&mut self, text: &str, mut take: impl FnMut(Numbered)) {
+        chunks(text, |chunk| {
+            let key = hash(chunk.as_bytes());
+            let known = match self.known.get(&key) {
+                Some(known) => *known,
+                None => self.learn(key, chunk),
+            };
+            match known {
+                Known::One(it) => take(it),
+                Known::Several(from, count) => {
+                    let several = self.several[from as usize..].iter().copied();
+                    several.take(count.into()).for_each(&mut take);
+                }
+            }
+        });
+    }
+
+    #[cold]
+    fn learn(&mut self, key: u64, chunk: &str) -> Known {
+        let from = self.several.len();
+        terms(chunk, |Found { term, is_stop, is_extra }, _| {
+            let number = *self.numbers.entry(term).or_insert_with(|| {
+                self.terms.push(term);
+                self.terms.len() as u32 - 1
+            });
+            self.several.push(Numbered { number, is_stop, is_extra });
+        });
+        let known = match self.several[from..] {
+            [one] => {
+                self.several.pop();
+                Known::One(one)
+            }
+            ref several => Known::Several(from as u32, several.len() as u16),
+        };
+        self.known.insert(key, known);
+        known
+    }
+}

@@ -1,0 +1,166 @@
+//! From texts to an index, on all cores.
+//!
+//! Every worker numbers the terms for itself, so that none waits for another. When all is read, the
+//! terms get their ids: the common ones the small ones, so that most words take little room.
+
+use std::{
+    cmp::Reverse,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
+
+use super::{
+    analyse::Analyser,
+    document::{Document, Tally, Text},
+    index::{ALONE, COMMON, Index, Numbers},
+    packed::{length, put},
+    words::Term,
+};
+
+/// How many documents a worker takes at a time.
+const BATCH: usize = 64;
+
+impl Index {
+    /// Indexes `count` documents, several at a time; `with` gets each text to index.
+    pub(crate) fn new(count: usize, with: impl Fn(usize, &mut dyn FnMut(Text<'_>)) + Sync) -> Self {
+        let threads = thread::available_parallelism()
+            .map_or(1, |it| it.get())
+            .min(count.div_ceil(BATCH))
+            .max(1);
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let (mut analyser, mut tally) = (Analyser::default(), Tally::default());
+            let mut documents = Vec::new();
+            loop {
+                let from = next.fetch_add(BATCH, Ordering::Relaxed);
+                if from >= count {
+                    return Worked { documents, terms: analyser.terms };
+                }
+                for at in from..count.min(from + BATCH) {
+                    let mut document = Document::default();
+                    with(at, &mut |text| {
+                        document = Document::new(text, &mut analyser, &mut tally);
+                    });
+                    documents.push((at, document));
+                }
+            }
+        };
+        let worked = if threads == 1 {
+            vec![work()]
+        } else {
+            thread::scope(|scope| {
+                let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+                workers.into_iter().map(|it| it.join().unwrap_or_default()).collect()
+            })
+        };
+        merged(worked)
+    }
+}
+
+/// What a worker made.
+#[derive(Debug, Default)]
+struct Worked {
+    /// Documents with their places; their terms are numbers.
+    documents: Vec<(usize, Document)>,
+    /// Every term, by its number.
+    terms: Vec<Term>,
+}
+
+fn merged(mut worked: Vec<Worked>) -> Index {
+    let (terms, counts) = give_ids(&mut worked);
+    let mut documents: Vec<_> = worked.into_iter().flat_map(|it| it.documents).collect();
+    documents.sort_unstable_by_key(|it| it.0);
+    let documents: Vec<Document> = documents.into_iter().map(|it| it.1).collect();
+    let (starts, postings) = postings(&documents, &counts);
+    let (mut word_starts, mut words) = (vec![0], Vec::new());
+    for Document { words: own, kept, lengths, .. } in &documents {
+        let head = kept.iter().chain(lengths).map(|it| *it as u32);
+        head.chain(own.iter().copied()).for_each(|it| Numbers::put(&mut words, it));
+        word_starts.push(words.len() as u32);
+    }
+    Index { terms, starts, postings, word_starts, words: words.into_boxed_slice() }
+}
+
+/// A term as one worker met it.
+#[derive(Debug, Clone, Copy)]
+struct Met {
+    term: Term,
+    /// In how many documents of the worker it stands.
+    count: u32,
+    worker: usize,
+    number: usize,
+}
+
+/// Puts ids in place of the numbers of all documents. Returns for each id its term, and in how many
+/// documents it stands.
+fn give_ids(worked: &mut [Worked]) -> (Vec<Term>, Vec<u32>) {
+    let mut ids: Vec<Vec<u32>> = worked.iter().map(|it| vec![0; it.terms.len()]).collect();
+    let mut met: Vec<Met> = Vec::new();
+    for (worker, (Worked { documents, terms }, counts)) in worked.iter().zip(&mut ids).enumerate() {
+        let numbers = documents.iter().flat_map(|it| &it.1.terms);
+        numbers.for_each(|it| counts[*it as usize] += 1);
+        let own = terms.iter().zip(counts).enumerate().filter(|it| *it.1.1 > 0);
+        met.extend(own.map(|(number, (&term, &mut count))| Met { term, count, worker, number }));
+    }
+    met.sort_unstable_by_key(|it| it.term);
+    let same = met.chunk_by(|a, b| a.term == b.term);
+    let mut all: Vec<(u32, &[Met])> =
+        same.map(|same| (same.iter().map(|it| it.count).sum(), same)).collect();
+    let common = all.len().min(COMMON);
+    if common < all.len() {
+        all.select_nth_unstable_by_key(common, |it| (Reverse(it.0), it.1[0].term));
+        let (common, rare) = all.split_at_mut(common);
+        [common, rare].into_iter().for_each(|it| it.sort_unstable_by_key(|it| it.1[0].term));
+    }
+    for (id, (_, same)) in (0..).zip(&all) {
+        same.iter().for_each(|it| ids[it.worker][it.number] = id);
+    }
+    for (Worked { documents, .. }, ids) in worked.iter_mut().zip(&ids) {
+        for (_, Document { terms, words, .. }) in documents {
+            terms.iter_mut().chain(words).for_each(|it| *it = ids[*it as usize]);
+        }
+    }
+    all.iter().map(|it| (it.1[0].term, it.0)).unzip()
+}
+
+/// Packs in which documents each id stands, and says where each begins.
+fn postings(documents: &[Document], counts: &[u32]) -> (Vec<u32>, Vec<u8>) {
+    let mut sizes: Vec<u32> =
+        counts.iter().map(|it| if *it > 1 { length(*it) } else { 0 }).chain([0]).collect();
+    let mut last = vec![0; counts.len()];
+    for (document, Document { terms, .. }) in (0..).zip(documents) {
+        for id in terms.iter().map(|it| *it as usize).filter(|id| counts[*id] > 1) {
+            sizes[id] += length(document - std::mem::replace(&mut last[id], document)) + 1;
+        }
+    }
+    let mut starts = starts(sizes);
+    let mut postings = vec![0; starts.pop().unwrap_or(0) as usize];
+    let mut ends = starts.clone();
+    for (end, count) in ends.iter_mut().zip(counts).filter(|it| *it.1 > 1) {
+        *end += put(&mut postings[*end as usize..], *count);
+    }
+    last.fill(0);
+    for (document, Document { terms, impacts, .. }) in (0..).zip(documents) {
+        for (id, impact) in terms.iter().map(|it| *it as usize).zip(impacts) {
+            if counts[id] == 1 {
+                starts[id] = ALONE | document << 8 | u32::from(*impact);
+                continue;
+            }
+            let mut end = ends[id];
+            let distance = document - std::mem::replace(&mut last[id], document);
+            end += put(&mut postings[end as usize..], distance);
+            postings[end as usize] = *impact;
+            ends[id] = end + 1;
+        }
+    }
+    (starts, postings)
+}
+
+/// Where each of some texts begins that follow each other, by their sizes.
+fn starts(mut sizes: Vec<u32>) -> Vec<u32> {
+    let mut start = 0;
+    for size in &mut sizes {
+        start += std::mem::replace(size, start);
+    }
+    sizes
+}

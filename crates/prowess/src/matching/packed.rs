@@ -1,0 +1,33 @@
+//! Numbers as bytes: seven bits each, the last one below 0x80.
+
+/// How many bytes a number takes.
+pub(crate) fn length(value: u32) -> u32 {
+    (32 - (value | 1).leading_zeros()).div_ceil(7)
+}
+
+/// Writes a number and says how many bytes it took.
+pub(crate) fn put(bytes: &mut [u8], mut value: u32) -> u32 {
+    let mut at = 0;
+    while value >= 0x80 {
+        bytes[at] = value as u8 | 0x80;
+        value >>= 7;
+        at += 1;
+    }
+    bytes[at] = value as u8;
+    at as u32 + 1
+}
+
+/// Takes a number off the front.
+#[inline]
+pub(crate) fn take(bytes: &mut &[u8]) -> Option<u32> {
+    let (mut value, mut shift) = (0, 0);
+    loop {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u32::from(byte & 0x7F) << shift;
+        if *byte < 0x80 {
+            return Some(value);
+        }
+        shift += 7;
+    }
+}
