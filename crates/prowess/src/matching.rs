@@ -58,6 +58,9 @@ const CLOSELY: usize = 100;
 /// How far a tier is over the one below it, at the least.
 const LIFT: f32 = 2.0;
 
+/// How much of a request is about all of it.
+const ALL: f32 = 0.8;
+
 /// A skill that fits a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Match<'lib> {
@@ -129,7 +132,7 @@ pub fn matches_among<'lib>(
     let long = query.long();
     let tier = |document: u32, features: &Features| {
         let is_in_name = features[rank::NAME_FOUND] > 0.0 || named.contains(&document);
-        let is_all = features[rank::IN_NAME] >= 0.5;
+        let is_all = features[rank::IN_NAME] >= ALL;
         if mentioned.contains(&document) {
             Tier::Mentioned
         } else if !is_in_name {

@@ -11,6 +11,9 @@ const MOST: usize = 64;
 /// How many words of a request can be names, and how many words a name that is said has.
 const MOST_WRITTEN: usize = 1024;
 const LONGEST_NAME: usize = 4;
+/// What stands before the name of a skill that is there.
+const THERE: [&str; 12] =
+    ["the", "my", "our", "your", "this", "that", "use", "using", "with", "run", "via", "and"];
 /// What stands between the words of a name.
 const JOINTS: [char; 4] = ['-', '_', ' ', '.'];
 
@@ -124,11 +127,12 @@ pub(crate) fn is_named(written: &[String], skill: &Skill, is_all: bool) -> bool 
     let name = skill.manifest.name.to_lowercase();
     let words: Vec<&str> = name.split(JOINTS).filter(|it| !it.is_empty()).collect();
     let squeezed = words.concat();
-    let is_skill = |at: Option<usize>| {
-        at.and_then(|at| written.get(at)).is_some_and(|it| it == "skill" || it == "skills")
+    let word = |at: usize| written.get(at).map_or("", |it| it.as_str());
+    // `the build skill` is one that is there; `a build skill` is one that somebody wants.
+    let has_skill = |at: usize, length: usize| {
+        let is_there = at.checked_sub(1).is_none_or(|before| THERE.contains(&word(before)));
+        is_there && matches!(word(at + length), "skill" | "skills")
     };
-    let has_skill =
-        |at: usize, length: usize| is_skill(Some(at + length)) || is_skill(at.checked_sub(1));
     let is_joined = written.iter().enumerate().any(|(at, chunk)| {
         chunk.replace(JOINTS, "") == squeezed && (words.len() > 1 || has_skill(at, 1))
     });
