@@ -131,7 +131,9 @@ pub fn matches_among<'lib>(
     let features = rank::features(&searchable.index, &query, &found);
     let long = query.long();
     let tier = |document: u32, features: &Features| {
-        let is_in_name = features[rank::NAME_FOUND] > 0.0 || named.contains(&document);
+        // A short request may be a name written as one word.
+        let is_in_name =
+            features[rank::NAME_FOUND] > 0.0 || named.contains(&document) || written.len() <= 3;
         let is_all = features[rank::IN_NAME] >= ALL;
         if mentioned.contains(&document) {
             Tier::Mentioned

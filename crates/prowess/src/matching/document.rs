@@ -1,7 +1,5 @@
 //! What the index knows about one skill.
 
-use std::collections::HashSet;
-
 use super::analyse::{Analyser, Numbered};
 
 /// The text of a skill, part by part.
@@ -38,8 +36,8 @@ struct Part {
 
 /// The weights of retrieval over real skills; their optimum is flat.
 const WEIGHTS: [Part; PARTS] = [
-    Part { weight: 5.0, by_length: 0.3, usual: 3.0, counted: 32, kept: 32, repeats: 4 },
-    Part { weight: 5.0, by_length: 0.25, usual: 26.0, counted: 256, kept: 256, repeats: 2 },
+    Part { weight: 5.0, by_length: 0.3, usual: 3.0, counted: 32, kept: 32, repeats: 32 },
+    Part { weight: 5.0, by_length: 0.25, usual: 26.0, counted: 256, kept: 256, repeats: 3 },
     Part { weight: 3.0, by_length: 0.5, usual: 6.0, counted: 64, kept: 64, repeats: 2 },
     Part { weight: 1.0, by_length: 0.75, usual: 560.0, counted: 16_384, kept: 1024, repeats: 8 },
 ];
@@ -86,12 +84,10 @@ impl Document {
                     }
                 });
             }
-            // Who says the same over and over says it once.
+            // Who says the same over and over says it once, and not in any order.
             let is_repeating = tally.counted.len() * repeats < length.min(kept);
             if is_repeating {
-                let mut once = HashSet::new();
-                let own = words.split_off(start);
-                words.extend(own.into_iter().filter(|it| once.insert(*it)));
+                words.truncate(start);
             }
             let most = if is_repeating { 1.0 } else { f32::INFINITY };
             tally.weigh(|count| weight(part, count.min(most), length));
