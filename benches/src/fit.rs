@@ -58,7 +58,7 @@ fn background(data: &Data) -> Result<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for skill in &data.skills {
         let text = [&*skill.name, &skill.description, &skill.body].join(" ");
-        for stem in fitting::stems(&text) {
+        for stem in fitting::english_stems(&text) {
             *counts.entry(stem).or_default() += 1;
         }
     }

@@ -2,6 +2,8 @@
 #![doc(hidden)]
 #![allow(missing_docs, reason = "no part of the promise")]
 
+use std::collections::BTreeSet;
+
 use super::{CLOSELY, Ranked, Tier, confidence, rank, search};
 use crate::library::Library;
 
@@ -51,13 +53,23 @@ pub fn index_bytes(library: &Library) -> usize {
     library.searchable().index.bytes()
 }
 
-/// Gives every distinct stem of a text.
-pub fn stems(text: &str) -> std::collections::BTreeSet<String> {
-    let mut stems = std::collections::BTreeSet::new();
+/// Every distinct stem of a text.
+pub fn stems(text: &str) -> BTreeSet<String> {
+    collected(text, |word| words::stem(word).into_owned())
+}
+
+/// Every distinct stem of a text in which all words are taken for English: what the table of common
+/// words is made from, so that it does not depend on the table before it.
+pub fn english_stems(text: &str) -> BTreeSet<String> {
+    collected(text, |word| words::english(word).into_owned())
+}
+
+fn collected(text: &str, stem: impl Fn(&str) -> String) -> BTreeSet<String> {
+    let mut stems = BTreeSet::new();
     words::chunks(text, |chunk| {
         words::terms(chunk, |found, word| {
             if !found.is_stop {
-                stems.insert(words::stem(word).into_owned());
+                stems.insert(stem(word));
             }
         });
     });

@@ -21,8 +21,8 @@ impl Term {
 
 /// The stem of a folded lower-case word; that of its long form, where it is a short one.
 pub(crate) fn stem(word: &str) -> Cow<'_, str> {
+    let stem = english(word);
     let word = short::long(word).unwrap_or(word);
-    let stem = stem::stem(word);
     let bare = endings::bare(word);
     if bare == word || background::is_known(&stem) {
         return stem;
@@ -37,6 +37,11 @@ pub(crate) fn stem(word: &str) -> Cow<'_, str> {
     } else {
         bare.into_owned()
     })
+}
+
+/// The stem of a word that is taken for English, as the table of common words has it.
+pub(crate) fn english(word: &str) -> Cow<'_, str> {
+    stem::stem(short::long(word).unwrap_or(word))
 }
 
 /// The longest known words at the start and the end of a long one: German joins `Datenbank` and
