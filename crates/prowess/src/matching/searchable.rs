@@ -48,7 +48,7 @@ impl Searchable {
                 manifest.tags.iter().chain(&dialect.triggers).map(|it| &**it).collect();
             let when = dialect.when_to_use.as_deref().unwrap_or_default();
             let told = description(skill);
-            let own = if told == &*manifest.description { "" } else { &*manifest.description };
+            let own = if *told == *manifest.description { "" } else { &*manifest.description };
             let description: Vec<&str> =
                 said_for(&told).chain(said_for(own)).chain([when]).collect();
             take(Text {
