@@ -141,6 +141,12 @@ impl Library {
         is_it.then_some(at as u32)
     }
 
+    /// Whether some name starts with these letters.
+    pub(crate) fn has_name_from(&self, start: &str) -> bool {
+        let at = self.skills.partition_point(|it| &*it.manifest.name < start);
+        self.skills.get(at).is_some_and(|it| it.manifest.name.starts_with(start))
+    }
+
     /// The index over all skills. The first to ask waits until their instructions are read.
     pub(crate) fn searchable(&self) -> &Searchable {
         self.searchable

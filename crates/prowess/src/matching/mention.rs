@@ -32,11 +32,17 @@ impl Mentions {
     /// The request without the skills that it mentions and without mail addresses: their words say
     /// nothing about what is wanted.
     pub(crate) fn rest<'r>(&self, request: &'r str) -> Cow<'r, str> {
-        let mut rest = Cow::Borrowed(request);
-        for span in self.spans.iter().rev().filter(|it| it.end <= request.len()) {
-            rest.to_mut().replace_range(span.clone(), " ");
+        if self.spans.is_empty() {
+            return Cow::Borrowed(request);
         }
-        rest
+        let (mut rest, mut at) = (String::with_capacity(request.len()), 0);
+        for span in &self.spans {
+            rest.push_str(request.get(at..span.start).unwrap_or_default());
+            rest.push(' ');
+            at = at.max(span.end);
+        }
+        rest.push_str(&request[at..]);
+        Cow::Owned(rest)
     }
 }
 
@@ -134,7 +140,9 @@ pub(crate) fn is_named(written: &[String], skill: &Skill, is_all: bool) -> bool 
         is_there && matches!(word(at + length), "skill" | "skills")
     };
     let is_joined = written.iter().enumerate().any(|(at, chunk)| {
-        chunk.replace(JOINTS, "") == squeezed && (words.len() > 1 || has_skill(at, 1))
+        let is_it = words.first().is_some_and(|it| chunk.starts_with(it))
+            && chunk.chars().filter(|it| !JOINTS.contains(it)).eq(squeezed.chars());
+        is_it && (words.len() > 1 || has_skill(at, 1))
     });
     let is_apart = || {
         let mut windows = written.windows(words.len().max(1)).enumerate();
@@ -146,9 +154,11 @@ pub(crate) fn is_named(written: &[String], skill: &Skill, is_all: bool) -> bool 
 /// The skills whose names could be meant, by their places: they are looked at however little else
 /// speaks for them.
 pub(crate) fn named(library: &Library, written: &[String]) -> Vec<u32> {
-    let joined = (1..=LONGEST_NAME).flat_map(|words| written.windows(words));
-    let mut named: Vec<u32> =
-        joined.filter_map(|words| library.place_of(&words.join("-"))).collect();
+    let mut named = Vec::new();
+    for at in (0..written.len()).filter(|at| library.has_name_from(&written[*at])) {
+        let names = (1..=LONGEST_NAME).filter_map(|words| written.get(at..at + words));
+        named.extend(names.filter_map(|words| library.place_of(&words.join("-"))));
+    }
     named.sort_unstable();
     named.dedup();
     named
