@@ -761,7 +761,8 @@ mod the_command_prompt_is_for_people_and_for_programs {
     fn the_fields_of_a_prompt_are_stable() {
         let (world, arguments) = squeezed();
         let document = prompted(&world, &arguments);
-        let fields = ["query", "messages", "window", "tokens", "skills", "steps", "tools"];
+        let fields =
+            ["query", "messages", "window", "counted", "tokens", "skills", "steps", "tools"];
         assert_eq!(keys(&document), fields);
         assert_eq!(keys(&document["tokens"]), ["system", "history", "skills", "tools", "total"]);
         let fields = ["name", "priority", "level", "tokens", "kept", "left_out_by"];

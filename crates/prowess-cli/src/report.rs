@@ -32,7 +32,12 @@ pub(crate) fn lines(fitted: &Fitted, window: &Window, width: usize, colored: boo
         part("tools", used.tools, 't', Some(AnsiColor::Magenta)),
         part("free", tokens.saturating_sub(used.total()), '.', None),
     ];
-    let estimated = if window.vocabulary == Vocabulary::Estimate { " by estimate" } else { "" };
+    let error = window.vocabulary.error() * 100.0;
+    let estimated = match window.vocabulary {
+        Vocabulary::Estimate if width < 60 => format!(" ± {error:.0} %"),
+        Vocabulary::Estimate => format!(" by estimate (± {error:.0} %)"),
+        _ => String::new(),
+    };
     let title = format!("{} of {} tokens", thousands(used.total()), thousands(tokens));
     let mut lines = vec![
         format!("{}{estimated}, {}", painted(&title, NAME, colored), percent(used.total(), tokens)),

@@ -200,6 +200,7 @@ fn fitted_json(fitted: &Fitted, window: &Window, query: Option<&str>, tools: &[J
         "query": query,
         "messages": fitted.messages,
         "window": window.tokens,
+        "counted": window.vocabulary.as_str(),
         "tokens": {
             "system": tokens.system,
             "history": tokens.history,
