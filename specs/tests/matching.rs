@@ -775,7 +775,7 @@ mod a_request_activates_skills {
             assert_eq!(count(request, threshold), expected, "{threshold}");
             assert_eq!(count("@wash-car", threshold), 1, "{threshold}");
         }
-        assert_eq!(Matching::default().threshold, 0.15);
+        assert_eq!(Matching::default().threshold, 0.05);
     }
 
     #[test]

@@ -24,7 +24,8 @@ pub struct Matching {
     pub strategy: Strategy,
     /// How many are active at once.
     pub max_active: usize,
-    /// The least confidence, from 0 to 1. What is mentioned by name does not need it.
+    /// The least confidence, from 0 to 1; 0.05 unless set, so that what is likely too little to be
+    /// shown in brief is at least named. What is mentioned by name does not need it.
     pub threshold: f64,
     /// A rule that chooses instead of the strategy.
     pub rule: Option<Arc<dyn Activate>>,
@@ -75,7 +76,7 @@ pub struct Unknown {
 
 impl Default for Matching {
     fn default() -> Self {
-        Self { strategy: Strategy::default(), max_active: 3, threshold: 0.15, rule: None }
+        Self { strategy: Strategy::default(), max_active: 3, threshold: 0.05, rule: None }
     }
 }
 
