@@ -113,38 +113,38 @@ impl Library {
 
     /// The skills of one name, the one that is taken first.
     fn named(&self, name: &str) -> &[Arc<Skill>] {
-        let start = self.skills.partition_point(|it| &*it.manifest.name < name);
-        let rest = &self.skills[start..];
+        let rest = &self.skills[self.from(name)..];
         &rest[..rest.partition_point(|it| &*it.manifest.name == name)]
+    }
+
+    /// Where the names begin that do not stand before `name`.
+    fn from(&self, name: &str) -> usize {
+        self.skills.partition_point(|it| &*it.manifest.name < name)
     }
 
     /// The place of the skill that is taken for a name or `scope:name`, whatever their case.
     pub(crate) fn place(&self, name: &str) -> Option<u32> {
         let (scope, bare) = name.split_once(':').unwrap_or(("", name));
-        let position = |is_it: &dyn Fn(&Skill) -> bool| self.skills.iter().position(|it| is_it(it));
-        let exact = || {
-            let first = self.skills.partition_point(|it| &*it.manifest.name < name);
-            (&*self.skills.get(first)?.manifest.name == name).then_some(first)
+        let position = |is_it: &dyn Fn(&Skill) -> bool| {
+            self.skills.iter().position(|it| is_it(it)).map(|at| at as u32)
         };
         let qualified = |it: &Skill| {
             it.origin.scope.as_str() == scope && it.manifest.name.eq_ignore_ascii_case(bare)
         };
         let alike = |it: &Skill| it.manifest.name.eq_ignore_ascii_case(name);
-        let at = exact().or_else(|| position(&qualified)).or_else(|| position(&alike))?;
-        u32::try_from(at).ok()
+        let exact = self.place_of(name);
+        exact.or_else(|| position(&qualified)).or_else(|| position(&alike))
     }
 
     /// The place of the skill that is taken for exactly this name.
     pub(crate) fn place_of(&self, name: &str) -> Option<u32> {
-        let at = self.skills.partition_point(|it| &*it.manifest.name < name);
-        let is_it = self.skills.get(at).is_some_and(|it| &*it.manifest.name == name);
-        is_it.then_some(at as u32)
+        (!self.named(name).is_empty()).then(|| self.from(name) as u32)
     }
 
     /// Whether some name starts with these letters.
     pub(crate) fn has_name_from(&self, start: &str) -> bool {
-        let at = self.skills.partition_point(|it| &*it.manifest.name < start);
-        self.skills.get(at).is_some_and(|it| it.manifest.name.starts_with(start))
+        let first = self.skills.get(self.from(start));
+        first.is_some_and(|it| it.manifest.name.starts_with(start))
     }
 
     /// The index over all skills. The first to ask waits until their instructions are read.

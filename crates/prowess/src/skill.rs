@@ -229,6 +229,11 @@ impl Manifest {
         self.tags.iter().any(|own| own.eq_ignore_ascii_case(tag))
     }
 
+    /// Whether the model does not see the skill, so that only a person can invoke it.
+    pub fn hides_from_model(&self) -> bool {
+        self.dialect().disable_model_invocation == Some(true)
+    }
+
     /// The fields that clients have added; all empty when none is used.
     pub fn dialect(&self) -> &Dialect {
         static NONE: LazyLock<Dialect> = LazyLock::new(Dialect::default);

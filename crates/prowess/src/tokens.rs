@@ -92,11 +92,6 @@ impl Vocabulary {
             Self::Cl100k => "cl100k",
         }
     }
-
-    /// The vocabulary that a word stands for.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|it| it.as_str() == word)
-    }
 }
 
 /// Estimates the tokens of a text, in hundredths, from its runs of letters, digits, marks and space.
@@ -288,8 +283,6 @@ mod tests {
             ("", "estimate"),
         ] {
             assert_eq!(Vocabulary::for_model(name).as_str(), word, "{name}");
-            assert_eq!(Vocabulary::from_word(word).map(Vocabulary::as_str), Some(word));
         }
-        assert_eq!(Vocabulary::from_word("p50k"), None);
     }
 }

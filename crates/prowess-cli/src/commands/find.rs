@@ -287,7 +287,7 @@ impl<'a> Finder<'a> {
                 let hidden = format!("  hidden by {}", safe::line(&path));
                 printer.line(printer.dim(&hidden))?;
             }
-            if is_user_only(found.fit.skill) {
+            if found.fit.skill.manifest.hides_from_model() {
                 printer.line(printer.dim("  for people only: the model does not see it"))?;
             }
             for line in reasons(found, printer.width.unwrap_or(usize::MAX)) {
@@ -296,10 +296,6 @@ impl<'a> Finder<'a> {
         }
         Ok(())
     }
-}
-
-fn is_user_only(skill: &Skill) -> bool {
-    skill.manifest.dialect().disable_model_invocation == Some(true)
 }
 
 /// Reads a line of `--queries`.
@@ -351,7 +347,7 @@ fn answer_json<'a>(found: &'a [Found<'_>], unknown: &'a [Unknown]) -> AnswerJson
         path: it.fit.skill.origin.path.to_string_lossy(),
         tier: it.fit.tier.as_str(),
         hidden_by: it.fit.skill.hidden_by.as_ref().map(|it| it.to_string_lossy()),
-        user_only: is_user_only(it.fit.skill),
+        user_only: it.fit.skill.manifest.hides_from_model(),
         why: it.why.as_ref().map(|it| it.iter().map(reason).collect()),
     });
     let unknown =

@@ -110,9 +110,9 @@ pub fn activate<'lib>(library: &'lib Library, request: &str, how: &Matching) -> 
         mentions.known.iter().map(|at| &*library.skills[*at as usize]).collect();
     let is_in_use = |skill: &Skill| skill.manifest.status == Status::Active;
     let usable = |skill: &Skill| {
-        let hides = || skill.manifest.dialect().disable_model_invocation == Some(true);
         let is_mentioned = || mentioned.iter().any(|it| std::ptr::eq(*it, skill));
-        is_in_use(skill) && ((skill.hidden_by.is_none() && !hides()) || is_mentioned())
+        is_in_use(skill)
+            && ((skill.hidden_by.is_none() && !skill.manifest.hides_from_model()) || is_mentioned())
     };
     let most = CONSIDERED.max(how.max_active);
     let mut considered = match &how.rule {

@@ -16,8 +16,8 @@ pub const SIGNALS: [&str; 10] = [
     "size of the library",
 ];
 
-/// How sure it is that a skill is meant whose name is all that was said.
-const NAMED: f64 = 0.95;
+/// How sure it is that a skill is meant whose name was said.
+pub(crate) const NAMED: f64 = 0.95;
 
 /// How telling words are that say something: two or three rare ones.
 const TELLING: f32 = 8.0;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Match, Tier, mention::mentions, query::read, words};
+use super::{Match, Tier, confidence::NAMED, mention::mentions, query::read, words};
 use crate::{library::Library, skill::Skill};
 
 /// Finds skills by the words of a request: those whose whole name is one of them, then those with
@@ -12,10 +12,11 @@ pub(crate) fn keyword<'lib>(
     request: &str,
     wanted: impl Fn(&Skill) -> bool,
 ) -> Vec<Match<'lib>> {
+    let mentions = mentions(library, request);
+    let (mentioned, request) = (&mentions.known, &*mentions.rest(request));
     let mut asked: Vec<words::Term> = read(request).into_iter().map(|it| it.term).collect();
     asked.sort_unstable();
     asked.dedup();
-    let mentioned = mentions(library, request).known;
     let spoken = request.trim().to_lowercase();
     let said: BTreeSet<String> = words_of(request).collect();
     let mut found: Vec<Match<'lib>> = Vec::new();
@@ -32,7 +33,7 @@ pub(crate) fn keyword<'lib>(
         let (tier, confidence) = if mention.is_some() {
             (Tier::Mentioned, 1.0)
         } else if is_exact {
-            (Tier::Named, 0.95)
+            (Tier::Named, NAMED)
         } else if in_name > 0 {
             (Tier::Partial, 0.4 + 0.5 * share(in_name, name_words.len()))
         } else if in_description > 0 {
