@@ -8,6 +8,7 @@ mod world;
 mod format;
 mod discovery;
 mod keeping;
+mod words;
 mod matching;
 mod window;
 mod disclosure;
