@@ -1,0 +1,80 @@
+//! A skill in full, as it is saved, approved and executed.
+
+use std::path::PathBuf;
+
+use prowess::{
+    Definition, DefinitionError, Manifest, ReadError, Skill, definition, parameters, render,
+    render_definition,
+};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+/// A skill in full: what it is called, what it executes, and what it takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The frontmatter, typed.
+    pub manifest: Manifest,
+    /// What it executes.
+    pub definition: Definition,
+    /// The JSON schema of what it takes.
+    pub parameters: Option<Value>,
+    /// Its folder from the root of the disk; nothing for one that is not on disk.
+    pub folder: Option<PathBuf>,
+}
+
+/// A skill is not what its type says.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EntryError {
+    /// It could not be read.
+    #[error("cannot read skill `{skill}`")]
+    Read {
+        /// The skill.
+        skill: String,
+        /// Why.
+        source: ReadError,
+    },
+    /// Its body does not have what its type needs.
+    #[error("skill `{skill}` cannot be executed")]
+    Definition {
+        /// The skill.
+        skill: String,
+        /// What is missing.
+        source: DefinitionError,
+    },
+}
+
+impl Entry {
+    /// Reads a skill of a library in full.
+    pub fn of(skill: &Skill) -> Result<Self, EntryError> {
+        let name = || skill.manifest.name.to_string();
+        let body =
+            skill.instructions().map_err(|source| EntryError::Read { skill: name(), source })?;
+        let entry = Self::new(skill.manifest.clone(), &body)?;
+        Ok(Self { folder: skill.absolute_folder(), ..entry })
+    }
+
+    /// Makes an entry of a manifest and the body under it.
+    pub fn new(manifest: Manifest, body: &str) -> Result<Self, EntryError> {
+        let bad = |source| EntryError::Definition { skill: manifest.name.to_string(), source };
+        Ok(Self {
+            definition: definition(manifest.kind, body).map_err(bad)?,
+            parameters: parameters(body).map_err(bad)?,
+            folder: None,
+            manifest,
+        })
+    }
+
+    /// Its `SKILL.md`.
+    pub fn render(&self) -> String {
+        let body = render_definition(&self.definition, self.parameters.as_ref());
+        render(&self.manifest, &body)
+    }
+
+    /// What tells this content from any other, in hexadecimal digits: of manifest, definition and
+    /// parameters, not of the other files.
+    pub fn digest(&self) -> String {
+        let digest = Sha256::digest(self.render());
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}

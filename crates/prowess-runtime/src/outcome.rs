@@ -1,0 +1,177 @@
+//! What came of a call or a run, well or badly.
+
+use std::{fmt, time::Duration};
+
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+/// What came of a call or a run. Only what applies is there.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outcome {
+    /// How it ended.
+    pub status: Status,
+    /// What went wrong, in one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// What a script exited with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The signal that ended a script.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// What a script printed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdout: Option<Captured>,
+    /// What a script printed as errors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<Captured>,
+    /// What a tool, a template or an instruction gives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    /// What a composite skill would do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Vec<PlanStep>>,
+    /// The files that a script left in its work directory, by path.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// How long it took.
+    #[serde(rename = "duration_ms", serialize_with = "milliseconds")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Duration>,
+    /// What held a script.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Level>,
+    /// What the sandbox refused a script, each thing once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<String>,
+}
+
+/// How a call or a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Status {
+    /// Well.
+    Ok,
+    /// It ran, and says that it failed.
+    Failed,
+    /// A signal ended it.
+    Killed,
+    /// Its time was over.
+    TimedOut,
+    /// Whoever asked for it no longer wants it.
+    Cancelled,
+    /// The policy, the sandbox or a person said no; nothing ran.
+    Refused,
+    /// What it was given is not what it takes; nothing ran.
+    Invalid,
+    /// There is no such tool, skill or file.
+    NotFound,
+}
+
+/// What stands between a script and the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Nothing.
+    None,
+    /// Rules of the kernel about files, and a filter of system calls.
+    Landlock,
+    /// Namespaces and a root of its own, on top of that.
+    Strong,
+}
+
+/// What was caught of a stream: its beginning and its end where it was too long.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Captured {
+    /// The text; with replacement characters for bytes that are none.
+    pub text: String,
+    /// How many bytes were left out of its middle; the text says where.
+    pub cut: u64,
+}
+
+/// One step of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlanStep {
+    /// Its number, from 1.
+    pub step: usize,
+    /// The tool to call.
+    pub tool: String,
+    /// What to call it with.
+    pub params: Map<String, Value>,
+}
+
+impl Outcome {
+    /// An outcome that holds nothing but how it ended.
+    pub fn new(status: Status) -> Self {
+        Self {
+            status,
+            message: None,
+            hint: None,
+            exit_code: None,
+            signal: None,
+            stdout: None,
+            stderr: None,
+            output: None,
+            plan: None,
+            files: Vec::new(),
+            duration: None,
+            sandbox: None,
+            denied: Vec::new(),
+        }
+    }
+
+    /// What came out well.
+    pub fn ok(output: impl Into<Value>) -> Self {
+        Self { output: Some(output.into()), ..Self::new(Status::Ok) }
+    }
+
+    /// What did not come out well, and why.
+    pub fn bad(status: Status, message: impl Into<String>) -> Self {
+        Self { message: Some(message.into()), ..Self::new(status) }
+    }
+
+    /// The same, with what to do about it.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Whether all is well.
+    pub fn is_ok(&self) -> bool {
+        self.status == Status::Ok
+    }
+}
+
+impl Level {
+    /// The word for it, as in `prowess.toml`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Landlock => "landlock",
+            Self::Strong => "strong",
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Captured {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+fn milliseconds<S: Serializer>(
+    duration: &Option<Duration>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    duration.map(|it| it.as_millis() as u64).serialize(serializer)
+}

@@ -1,0 +1,61 @@
+//! A tool: something that a model can call.
+
+use std::{borrow::Cow, fmt, future::Future, path::PathBuf, pin::Pin};
+
+use serde_json::Value;
+
+use crate::{entry::Entry, outcome::Outcome};
+
+/// What a call comes to, once it is waited for.
+pub type Answer<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+
+/// Something that a model can call.
+///
+/// A tool says what a call would do before it does it, so that the policy can decide. Its answer is
+/// bounded in time and size, and whatever it started is dead when the answer is dropped.
+pub trait Tool: Send + Sync + fmt::Debug {
+    /// What it is called by: letters, digits, `_` and `-`.
+    fn name(&self) -> &str;
+
+    /// What it does, for a model.
+    fn description(&self) -> Cow<'_, str>;
+
+    /// The JSON schema of its input.
+    fn input_schema(&self) -> Value;
+
+    /// What a call with this input would do; an outcome when the input is not what it takes.
+    fn act(&self, input: &Value) -> Result<Act, Box<Outcome>>;
+
+    /// Does it.
+    fn call<'a>(&'a self, input: Value) -> Answer<'a>;
+}
+
+/// What a call would do to the world.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Act {
+    /// It tells what is in a library or store, and touches nothing else.
+    Tell,
+    /// It executes a skill.
+    Execute(Box<Entry>),
+    /// It runs a command.
+    Command {
+        /// The command, as given.
+        line: String,
+        /// Where it runs.
+        directory: PathBuf,
+    },
+    /// It reads a file or lists a directory.
+    Read(PathBuf),
+    /// It writes a file.
+    Write(PathBuf),
+    /// It asks a server for something, or sends it something.
+    Fetch {
+        /// In capitals.
+        method: String,
+        /// The address, as given.
+        url: String,
+    },
+    /// It asks a database.
+    Query(String),
+}
