@@ -10,7 +10,16 @@ mod root;
 mod entry;
 mod provider;
 mod tool;
+#[cfg(feature = "sql")]
+mod base64;
+#[cfg(feature = "sql")]
+mod database;
 
+#[cfg(feature = "sql")]
+pub use crate::database::{
+    Access, Asked, Bounds, Column, Database, DatabaseError, MySqlDatabase, PostgresDatabase,
+    SqliteDatabase, Statement, Table, database,
+};
 pub use crate::{
     entry::{Entry, EntryError},
     limits::Limits,
