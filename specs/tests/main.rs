@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod world;
+mod servers;
 mod format;
 mod discovery;
 mod keeping;
@@ -14,6 +15,7 @@ mod window;
 mod disclosure;
 mod cli;
 mod hostile;
+mod sql;
 mod ledger;
 mod architecture;
 

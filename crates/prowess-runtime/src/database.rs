@@ -62,6 +62,15 @@ pub enum Access {
     Write,
 }
 
+/// Who may ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Users {
+    /// Those whom a transaction holds back.
+    Ordinary,
+    /// Also those who may do more, such as a superuser.
+    All,
+}
+
 /// How long and how much a statement may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
@@ -75,18 +84,22 @@ pub struct Bounds {
     pub total: usize,
 }
 
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(30), rows: 1000, cell: 64 * 1024, total: 1024 * 1024 }
+    }
+}
+
 /// What a statement came to.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
     /// The columns, in order; two may have one name.
     pub columns: Vec<Column>,
     /// The rows, each with a value a column.
     pub rows: Vec<Vec<Value>>,
     /// How many rows a statement changed that gives none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rows_affected: Option<u64>,
     /// What was left out.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
 }
 
@@ -118,6 +131,9 @@ pub enum DatabaseError {
         /// What it may do.
         may: String,
     },
+    /// It does more than read, and may not.
+    #[error("only what reads may run here: {0}")]
+    ReadOnly(String),
     /// The database refused it.
     #[error("the database refused it: {0}")]
     Refused(String),
@@ -146,17 +162,24 @@ impl DatabaseError {
     }
 }
 
-/// What is said of a statement that a database describes as giving no rows.
-const NO_QUERY: &str = "it gives no rows, and only what reads may run here";
+/// What is said of a statement that the database itself takes for something else than a query.
+const NO_QUERY: &str = "the database says that it is no query";
 
 /// How long a connection may take to come about.
 const CONNECTING: Duration = Duration::from_secs(5);
 
 /// Gets ready to use the database at an address such as `sqlite:notes.db`. Nothing is opened before
 /// the first statement; a SQLite file is then opened for reading alone unless `access` says more.
-pub fn database(address: &str, access: Access) -> Result<Arc<dyn Database>, DatabaseError> {
+pub fn database(
+    address: &str,
+    access: Access,
+    users: Users,
+) -> Result<Arc<dyn Database>, DatabaseError> {
     // What sqlx says about an address names the part that is wrong, never the password.
-    let wrong = |error: sqlx::Error| DatabaseError::Address(error.to_string());
+    let wrong = |error: sqlx::Error| {
+        let message = error.to_string();
+        DatabaseError::Address(message.trim_start_matches("error with configuration: ").to_owned())
+    };
     Ok(match address.split_once(':').map_or("", |it| it.0) {
         "sqlite" => {
             let options = SqliteConnectOptions::from_str(address).map_err(wrong)?;
@@ -170,12 +193,12 @@ pub fn database(address: &str, access: Access) -> Result<Arc<dyn Database>, Data
         "postgres" | "postgresql" => {
             let options = PgConnectOptions::from_str(address).map_err(wrong)?;
             let pool = lazy(PgPoolOptions::new()).connect_lazy_with(options);
-            Arc::new(PostgresDatabase { pool, privileged: false })
+            Arc::new(PostgresDatabase { pool, users })
         }
         "mysql" | "mariadb" => {
             let options = MySqlConnectOptions::from_str(address).map_err(wrong)?;
             let pool = lazy(MySqlPoolOptions::new()).connect_lazy_with(options);
-            Arc::new(MySqlDatabase { pool, privileged: false })
+            Arc::new(MySqlDatabase { pool, users })
         }
         _ => {
             let known = "it does not begin with `sqlite:`, `postgres:` or `mysql:`";

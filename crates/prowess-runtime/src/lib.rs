@@ -14,12 +14,15 @@ mod tool;
 mod base64;
 #[cfg(feature = "sql")]
 mod database;
+mod tools;
 
 #[cfg(feature = "sql")]
 pub use crate::database::{
     Access, Asked, Bounds, Column, Database, DatabaseError, MySqlDatabase, PostgresDatabase,
-    SqliteDatabase, Statement, Table, database,
+    SqliteDatabase, Statement, Table, Users, database,
 };
+#[cfg(feature = "sql")]
+pub use crate::tools::ExecuteSql;
 pub use crate::{
     entry::{Entry, EntryError},
     limits::Limits,

@@ -1,16 +1,18 @@
 //! MySQL and MariaDB: a transaction that reads alone, in a session of its own.
 
+use std::time::Instant;
+
 use futures_util::TryStreamExt as _;
 use serde_json::Value;
 use sqlx::{
     AssertSqlSafe, Column as _, Connection as _, Either, Executor as _, MySql, MySqlConnection,
     MySqlPool, Row as _, SqlSafeStr as _, Statement as _, Type, TypeInfo as _, ValueRef as _,
-    mysql::{MySqlArguments, MySqlColumn, MySqlDatabaseError, MySqlRow},
+    mysql::{MySqlArguments, MySqlColumn, MySqlDatabaseError, MySqlRow, MySqlStatement},
     query::Query,
 };
 
 use super::{
-    Access, Asked, Bounds, Column, Database, DatabaseError, NO_QUERY, Statement, Table,
+    Access, Asked, Bounds, Column, Database, DatabaseError, NO_QUERY, Statement, Table, Users,
     apart::apart, collect::Collect,
 };
 
@@ -25,9 +27,8 @@ const BEYOND: &[&str] = &["ALL PRIVILEGES", "FILE", "SHUTDOWN", "SUPER"];
 pub struct MySqlDatabase {
     /// Where connections come from.
     pub pool: MySqlPool,
-    /// Whether somebody may ask who can do what no transaction holds back, such as reading files
-    /// of the server.
-    pub privileged: bool,
+    /// Who may ask.
+    pub users: Users,
 }
 
 impl Database for MySqlDatabase {
@@ -36,7 +37,7 @@ impl Database for MySqlDatabase {
     }
 
     fn ask(&self, statement: Statement) -> Asked<'_> {
-        let Self { pool, privileged } = self.clone();
+        let Self { pool, users } = self.clone();
         Box::pin(apart(statement.bounds.timeout, move |over| async move {
             let failed = |error| failed(error, &statement.bounds);
             let mut connection = pool.acquire().await.map_err(failed)?;
@@ -44,7 +45,7 @@ impl Database for MySqlDatabase {
             let own = sqlx::query_scalar("SELECT CONNECTION_ID()");
             let own: u64 = own.fetch_one(&mut *connection).await.map_err(failed)?;
             let over = tokio::select! {
-                table = ask(&mut connection, &statement, privileged) => return table,
+                table = ask(&mut connection, &statement, users) => return table,
                 over = over.wait() => over,
             };
             drop(connection);
@@ -60,11 +61,11 @@ impl Database for MySqlDatabase {
 async fn ask(
     connection: &mut MySqlConnection,
     statement: &Statement,
-    privileged: bool,
+    users: Users,
 ) -> Result<Table, DatabaseError> {
     let Statement { sql, parameters, access, bounds } = statement;
     let failed = |error| failed(error, bounds);
-    if !privileged {
+    if users == Users::Ordinary {
         ordinary(connection, bounds).await?;
     }
     let prepared = connection.prepare(AssertSqlSafe(sql.as_str()).into_sql_str());
@@ -76,9 +77,8 @@ async fn ask(
     if wanted != parameters.len() {
         return Err(DatabaseError::Parameters { wanted, given: parameters.len() });
     }
-    // What writes to a file or a variable gives no columns, and neither does what is no query.
-    if prepared.columns().is_empty() && *access == Access::Read {
-        return Err(DatabaseError::Refused(NO_QUERY.to_owned()));
+    if *access == Access::Read && !is_query(connection, &prepared).await {
+        return Err(DatabaseError::ReadOnly(NO_QUERY.to_owned()));
     }
     settle(connection, bounds).await.map_err(failed)?;
     let begin = match access {
@@ -88,7 +88,12 @@ async fn ask(
     connection.execute(begin).await.map_err(failed)?;
     let mut collect = Collect::new(columns(prepared.columns()), *bounds);
     let query = parameters.iter().fold(prepared.query(), bind);
+    let start = Instant::now();
     rows(connection, query, &mut collect).await.map_err(failed)?;
+    // Some functions end early and well when the server stops them.
+    if start.elapsed() >= bounds.timeout {
+        return Err(DatabaseError::TimedOut(bounds.timeout));
+    }
     if *access == Access::Write {
         connection.execute("COMMIT").await.map_err(failed)?;
     }
@@ -115,6 +120,19 @@ async fn ordinary(connection: &mut MySqlConnection, bounds: &Bounds) -> Result<(
             Err(DatabaseError::Privileged { user, may })
         }
     }
+}
+
+/// Whether the server takes a statement for a query. A transaction that reads alone stops what
+/// writes rows; this stops what ends the transaction first, such as `OPTIMIZE TABLE`, because the
+/// server cannot explain it; and what writes to a file or variable, because it has no columns.
+async fn is_query(connection: &mut MySqlConnection, prepared: &MySqlStatement) -> bool {
+    let sql = prepared.sql();
+    let explained = AssertSqlSafe(format!("EXPLAIN {}", sql.as_str())).into_sql_str();
+    // The first word of these decides what they are, and they only tell.
+    let tells = sql.as_str().split_whitespace().next().is_some_and(|first| {
+        ["SHOW", "DESCRIBE", "DESC", "EXPLAIN"].iter().any(|it| it.eq_ignore_ascii_case(first))
+    });
+    !prepared.columns().is_empty() && (tells || connection.prepare(explained).await.is_ok())
 }
 
 /// Has the server stop a statement in time, and send no more rows than are taken.
@@ -254,8 +272,9 @@ fn failed(error: sqlx::Error, bounds: &Bounds) -> DatabaseError {
     };
     let message = error.message().to_owned();
     match error.try_downcast_ref::<MySqlDatabaseError>().map_or(0, MySqlDatabaseError::number) {
-        // A transaction that reads alone, and rights that are missing.
-        1792 | 1044 | 1142 | 1143 | 1227 | 1290 | 1370 => DatabaseError::Refused(message),
+        1792 => DatabaseError::ReadOnly(message),
+        // Rights that are missing.
+        1044 | 1142 | 1143 | 1227 | 1290 | 1370 => DatabaseError::Refused(message),
         // A query that took too long, on MariaDB and on MySQL.
         1969 | 3024 => DatabaseError::TimedOut(bounds.timeout),
         _ => DatabaseError::Failed(message),

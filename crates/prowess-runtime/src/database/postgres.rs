@@ -15,7 +15,7 @@ use sqlx::{
 };
 
 use super::{
-    Access, Asked, Bounds, Column, Database, DatabaseError, NO_QUERY, Statement, Table,
+    Access, Asked, Bounds, Column, Database, DatabaseError, NO_QUERY, Statement, Table, Users,
     apart::apart, collect::Collect,
 };
 
@@ -44,9 +44,9 @@ const SETTINGS: &str = "\
 pub struct PostgresDatabase {
     /// Where connections come from.
     pub pool: PgPool,
-    /// Whether somebody may ask who can do what no transaction holds back, such as a superuser.
-    /// It then reads as `pg_read_all_data`, which a statement that is meant to can undo.
-    pub privileged: bool,
+    /// Who may ask. A superuser that may reads as `pg_read_all_data`, which a statement can undo
+    /// that is meant to.
+    pub users: Users,
 }
 
 impl Database for PostgresDatabase {
@@ -55,7 +55,7 @@ impl Database for PostgresDatabase {
     }
 
     fn ask(&self, statement: Statement) -> Asked<'_> {
-        let Self { pool, privileged } = self.clone();
+        let Self { pool, users } = self.clone();
         Box::pin(apart(statement.bounds.timeout, move |over| async move {
             let failed = |error| failed(error, &statement.bounds);
             let mut connection = pool.acquire().await.map_err(failed)?;
@@ -63,7 +63,7 @@ impl Database for PostgresDatabase {
             let own = sqlx::query_scalar("SELECT pg_backend_pid()");
             let own: i32 = own.fetch_one(&mut *connection).await.map_err(failed)?;
             let over = tokio::select! {
-                table = ask(&mut connection, &statement, privileged) => return table,
+                table = ask(&mut connection, &statement, users) => return table,
                 over = over.wait() => over,
             };
             drop(connection);
@@ -79,12 +79,12 @@ impl Database for PostgresDatabase {
 async fn ask(
     connection: &mut PgConnection,
     statement: &Statement,
-    privileged: bool,
+    users: Users,
 ) -> Result<Table, DatabaseError> {
     let failed = |error| failed(error, &statement.bounds);
     let who = sqlx::query_as(WHO).fetch_one(&mut *connection).await.map_err(failed)?;
     let (user, superuser, may): (String, bool, Option<String>) = who;
-    if let Some(may) = may.filter(|_| !privileged) {
+    if let Some(may) = may.filter(|_| users == Users::Ordinary) {
         return Err(DatabaseError::Privileged { user, may });
     }
     let plan = plan(connection, statement).await?;
@@ -129,7 +129,7 @@ async fn plan(connection: &mut PgConnection, statement: &Statement) -> Result<Pl
     let columns = prepared.columns();
     if columns.is_empty() {
         return match access {
-            Access::Read => Err(DatabaseError::Refused(NO_QUERY.to_owned())),
+            Access::Read => Err(DatabaseError::ReadOnly(NO_QUERY.to_owned())),
             Access::Write => Ok(Plan { prepared, sql: sql.to_owned(), written: false }),
         };
     }
@@ -356,7 +356,9 @@ fn failed(error: sqlx::Error, bounds: &Bounds) -> DatabaseError {
     let hint = hint.map(|it| format!(" ({it})")).unwrap_or_default();
     let message = format!("{}{hint}", error.message());
     match error.code().as_deref() {
-        Some("25006" | "42501") => DatabaseError::Refused(message),
+        Some("25006") => DatabaseError::ReadOnly(message),
+        // Rights that are missing, and a transaction that cannot be let write any more.
+        Some("42501" | "25001") => DatabaseError::Refused(message),
         Some("57014") => DatabaseError::TimedOut(bounds.timeout),
         _ => DatabaseError::Failed(message),
     }

@@ -19,7 +19,7 @@ use sqlx::{
 };
 
 use super::{
-    Access, Asked, Column, Database, DatabaseError, Statement, Table,
+    Access, Asked, Column, Database, DatabaseError, NO_QUERY, Statement, Table,
     apart::apart,
     collect::Collect,
     hold::{hold, release},
@@ -117,30 +117,32 @@ async fn rows(
     if wanted != given {
         return Err(DatabaseError::Parameters { wanted, given });
     }
+    if statement.access == Access::Read && prepared.columns().is_empty() {
+        return Err(DatabaseError::ReadOnly(NO_QUERY.to_owned()));
+    }
     let mut collect = Collect::new(columns(prepared.columns()), statement.bounds);
     let query = statement.parameters.iter().fold(sqlx::query(sql), bind).persistent(false);
     let mut steps = connection.fetch_many(query);
-    let mut ended = 0;
+    let mut ended = false;
     while let Some(step) = steps.try_next().await.map_err(failed)? {
         match step {
-            // One that has ended is followed by nothing, unless there are several.
-            _ if ended > 0 => return Err(several()),
+            _ if ended => return Err(not_one()),
             Either::Left(done) => {
-                ended += 1;
+                ended = true;
                 collect.affected(done.rows_affected());
             }
             Either::Right(row) if collect.wants_more() => {
                 let values = values(&row, &mut collect).map_err(failed)?;
                 collect.row(values);
             }
-            Either::Right(_) => break,
+            Either::Right(_) => return Ok(collect.table()),
         }
     }
-    Ok(collect.table())
+    if ended { Ok(collect.table()) } else { Err(not_one()) }
 }
 
-fn several() -> DatabaseError {
-    DatabaseError::Failed("there is more than one statement".to_owned())
+fn not_one() -> DatabaseError {
+    DatabaseError::Failed("it is not one statement".to_owned())
 }
 
 fn bind<'q>(
@@ -162,7 +164,11 @@ fn bind<'q>(
 fn columns(columns: &[SqliteColumn]) -> Vec<Column> {
     let column = |it: &SqliteColumn| Column {
         name: it.name().to_owned(),
-        kind: it.type_info().name().to_lowercase(),
+        kind: if it.type_info().is_null() {
+            "any".to_owned()
+        } else {
+            it.type_info().name().to_lowercase()
+        },
     };
     columns.iter().map(column).collect()
 }
@@ -193,9 +199,12 @@ fn failed(error: sqlx::Error, statement: &Statement) -> DatabaseError {
     // An extended code has the plain one in its lowest byte.
     match code & 0xff {
         libsqlite3_sys::SQLITE_INTERRUPT => DatabaseError::TimedOut(statement.bounds.timeout),
-        libsqlite3_sys::SQLITE_AUTH | libsqlite3_sys::SQLITE_READONLY => {
-            DatabaseError::Refused(message)
-        }
+        libsqlite3_sys::SQLITE_AUTH | libsqlite3_sys::SQLITE_READONLY => match statement.access {
+            Access::Read => DatabaseError::ReadOnly(message),
+            Access::Write => DatabaseError::Refused(message),
+        },
+        // A function that is refused has the code of any other fault.
+        _ if message.starts_with("not authorized") => DatabaseError::Refused(message),
         libsqlite3_sys::SQLITE_CANTOPEN | libsqlite3_sys::SQLITE_NOTADB => {
             DatabaseError::Unreachable(message)
         }
