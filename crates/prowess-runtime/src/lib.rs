@@ -11,6 +11,7 @@ mod root;
 mod entry;
 mod provider;
 mod tool;
+mod migrate;
 
 pub use crate::{
     config::{
@@ -21,6 +22,7 @@ pub use crate::{
     },
     entry::{Entry, EntryError},
     limits::Limits,
+    migrate::{Lost, MigrateError, Migrated, migrate, plugins},
     outcome::{Captured, Level, Outcome, PlanStep, Status},
     provider::Provider,
     root::{Links, Listed, Root, RootError},
