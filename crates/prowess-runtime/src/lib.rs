@@ -8,14 +8,18 @@ mod outcome;
 mod limits;
 mod root;
 mod entry;
+mod store;
 mod provider;
 mod tool;
 
+#[doc(hidden)]
+pub use crate::store::Step;
 pub use crate::{
     entry::{Entry, EntryError},
     limits::Limits,
     outcome::{Captured, Level, Outcome, PlanStep, Status},
     provider::Provider,
     root::{Links, Listed, Root, RootError},
+    store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
     tool::{Act, Answer, Tool},
 };
