@@ -117,7 +117,7 @@ impl<'s> Locked<'s> {
         rustix::fs::renameat(self.root.as_fd(), &staged.name, parent.as_fd(), name)
             .map_err(|errno| failed(errno.into()))?;
         staged.keep();
-        self.sync(&shown, [parent.as_fd(), self.root.as_fd()])
+        self.sync(&shown, &parent, &self.root)
     }
 
     /// Puts a new folder with its files where there is none.
@@ -143,7 +143,7 @@ impl<'s> Locked<'s> {
             .before(Step::Rename)
             .and_then(|()| Ok(rename_new(from.as_fd(), old, to.as_fd(), new)?))
             .map_err(|source| failed(&shown, Now::Unchanged, source))?;
-        self.sync(&shown, [to.as_fd(), from.as_fd()])
+        self.sync(&shown, to, from)
     }
 
     /// Takes something away for good, with all that lies in it.
@@ -153,25 +153,24 @@ impl<'s> Locked<'s> {
         self.rename((directory, name), (&self.root, &staged.name))
     }
 
+    /// Makes a folder with files, and brings all of it to the disk.
     fn fill(&self, folder: &Path, files: &Files) -> io::Result<()> {
-        let make = |path: &Path| {
-            self.steps.before(Step::Create)?;
-            self.root.make_directory(path).map_err(into_io)
-        };
+        self.steps.before(Step::Create)?;
+        rustix::fs::mkdirat(self.root.as_fd(), folder, Mode::from(0o777))?;
         let mut folders = BTreeSet::from([folder.to_owned()]);
-        make(folder)?;
         for (path, bytes) in files {
             let path = folder.join(path);
             let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { continue };
-            let parent_folder = make(parent)?;
-            self.write(parent_folder.as_fd(), name, bytes, None)?;
-            folders.extend(
-                parent.ancestors().take_while(|it| it.starts_with(folder)).map(PathBuf::from),
-            );
+            self.steps.before(Step::Create)?;
+            let directory = self.root.make_directory(parent).map_err(into_io)?;
+            self.write(directory.as_fd(), name, bytes, None)?;
+            let above = parent.ancestors().take_while(|it| it.starts_with(folder));
+            folders.extend(above.map(PathBuf::from));
         }
         for folder in folders {
             self.steps.before(Step::SyncDirectory)?;
-            rustix::fs::fsync(self.root.make_directory(&folder).map_err(into_io)?.as_fd())?;
+            let directory = self.root.directory(&folder, Links::Never).map_err(into_io)?;
+            rustix::fs::fsync(directory.as_fd())?;
         }
         Ok(())
     }
@@ -198,12 +197,13 @@ impl<'s> Locked<'s> {
         file.sync_all()
     }
 
-    /// Brings renames to the disk.
-    fn sync(&self, shown: &Path, directories: [BorrowedFd<'_>; 2]) -> Result<(), StoreError> {
-        for directory in directories {
+    /// Brings a rename to the disk: where it led to, and where it came from.
+    fn sync(&self, shown: &Path, to: &Root, from: &Root) -> Result<(), StoreError> {
+        let other = (from.path() != to.path()).then_some(from);
+        for directory in [Some(to), other].into_iter().flatten() {
             self.steps
                 .before(Step::SyncDirectory)
-                .and_then(|()| Ok(rustix::fs::fsync(directory)?))
+                .and_then(|()| Ok(rustix::fs::fsync(directory.as_fd())?))
                 .map_err(|source| failed(shown, Now::Unsafe, source))?;
         }
         Ok(())
