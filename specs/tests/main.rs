@@ -13,6 +13,7 @@ mod matching;
 mod window;
 mod disclosure;
 mod cli;
+mod config;
 mod hostile;
 mod ledger;
 mod architecture;

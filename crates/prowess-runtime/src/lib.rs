@@ -6,6 +6,7 @@
 
 mod outcome;
 mod limits;
+mod config;
 mod root;
 mod entry;
 mod store;
@@ -15,6 +16,12 @@ mod tool;
 #[doc(hidden)]
 pub use crate::store::Step;
 pub use crate::{
+    config::{
+        Address, AllowedToolsMean, Approvals, Bytes, Config, ConfigError, Decision, Depth,
+        DisclosureSettings, Fault, LimitSettings, MatchingSettings, ModelSettings, Origin, Places,
+        PolicySettings, Presets, Rule, SandboxSettings, Setting, Share, Shown, SkillSettings,
+        SqlSettings, WindowSettings, bytes, duration,
+    },
     entry::{Entry, EntryError},
     limits::Limits,
     outcome::{Captured, Level, Outcome, PlanStep, Status},
