@@ -9,6 +9,7 @@ mod limits;
 mod config;
 mod root;
 mod entry;
+mod definition;
 mod store;
 mod provider;
 mod tool;
@@ -22,6 +23,7 @@ pub use crate::{
         PolicySettings, Presets, Rule, SandboxSettings, Setting, Share, Shown, SkillSettings,
         SqlSettings, WindowSettings, bytes, duration,
     },
+    definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     entry::{Entry, EntryError},
     limits::Limits,
     outcome::{Captured, Level, Outcome, PlanStep, Status},
