@@ -9,10 +9,14 @@ mod limits;
 mod config;
 mod root;
 mod entry;
+mod definition;
+mod store;
 mod provider;
 mod tool;
 mod migrate;
 
+#[doc(hidden)]
+pub use crate::store::Step;
 pub use crate::{
     config::{
         Address, AllowedToolsMean, Approvals, Bytes, Config, ConfigError, Decision, Depth,
@@ -20,11 +24,13 @@ pub use crate::{
         PolicySettings, Presets, Rule, SandboxSettings, Setting, Share, Shown, SkillSettings,
         SqlSettings, WindowSettings, bytes, duration,
     },
+    definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     entry::{Entry, EntryError},
     limits::Limits,
     migrate::{Lost, MigrateError, Migrated, migrate, plugins},
     outcome::{Captured, Level, Outcome, PlanStep, Status},
     provider::Provider,
     root::{Links, Listed, Root, RootError},
+    store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
     tool::{Act, Answer, Tool},
 };
