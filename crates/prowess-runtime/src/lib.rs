@@ -8,6 +8,7 @@ mod outcome;
 mod limits;
 mod root;
 mod entry;
+mod template;
 mod provider;
 mod tool;
 
@@ -17,5 +18,6 @@ pub use crate::{
     outcome::{Captured, Level, Outcome, PlanStep, Status},
     provider::Provider,
     root::{Links, Listed, Root, RootError},
+    template::{Template, TemplateError, TemplateLimits, render as render_template},
     tool::{Act, Answer, Tool},
 };
