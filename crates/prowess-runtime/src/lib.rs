@@ -11,6 +11,7 @@ mod root;
 mod entry;
 mod definition;
 mod store;
+mod template;
 mod provider;
 mod tool;
 mod migrate;
@@ -32,5 +33,6 @@ pub use crate::{
     provider::Provider,
     root::{Links, Listed, Root, RootError},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
+    template::{Template, TemplateError, TemplateLimits, render as render_template},
     tool::{Act, Answer, Tool},
 };
