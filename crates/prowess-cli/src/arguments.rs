@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use prowess::{Profile, Strategy};
 use prowess_runtime::{Depth, Share};
 
-use crate::commands::{catalog, check, config, find, list, new, prompt, read, show};
+use crate::commands::{catalog, check, config, find, list, migrate, new, prompt, read, show};
 
 /// Skills for agents: find them, check them, read them
 #[derive(Debug, Parser)]
@@ -28,6 +28,7 @@ pub(crate) enum Command {
     Prompt(prompt::Args),
     Catalog(catalog::Args),
     New(new::Args),
+    Migrate(migrate::Args),
     Config(config::Args),
 }
 

@@ -126,6 +126,12 @@ pub(crate) fn resolve(directory: &Directory, global: &Global) -> PathBuf {
     directory.resolve(global.cwd.as_deref(), env::home_dir().as_deref())
 }
 
+/// Where skills are written: `--dir`, else what is set, else the working directory.
+pub(crate) fn store(config: &Config, global: &Global) -> PathBuf {
+    let here = || Directory::new(".");
+    resolve(&config.directories().into_iter().next().unwrap_or_else(here), global)
+}
+
 /// Says which files of settings were found and not taken.
 pub(crate) fn passed_over(config: &Config, printer: &mut Printer) {
     for (path, why) in &config.passed_over {

@@ -10,9 +10,11 @@ mod config;
 mod root;
 mod entry;
 mod definition;
+pub mod build;
 mod store;
 mod template;
 mod provider;
+mod retriever;
 mod tool;
 mod migrate;
 
@@ -31,6 +33,7 @@ pub use crate::{
     migrate::{Lost, MigrateError, Migrated, migrate, plugins},
     outcome::{Captured, Level, Outcome, PlanStep, Status},
     provider::Provider,
+    retriever::{Retrieved, Retriever},
     root::{Links, Listed, Root, RootError},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
     template::{Template, TemplateError, TemplateLimits, render as render_template},
