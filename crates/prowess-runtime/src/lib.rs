@@ -8,6 +8,8 @@ mod outcome;
 mod limits;
 mod root;
 mod entry;
+mod schema;
+mod parameters;
 mod provider;
 mod tool;
 
@@ -15,7 +17,9 @@ pub use crate::{
     entry::{Entry, EntryError},
     limits::Limits,
     outcome::{Captured, Level, Outcome, PlanStep, Status},
+    parameters::{Parameters, ParametersError},
     provider::Provider,
     root::{Links, Listed, Root, RootError},
+    schema::{Fault, SchemaError},
     tool::{Act, Answer, Tool},
 };
