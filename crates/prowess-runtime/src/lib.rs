@@ -20,6 +20,6 @@ pub use crate::{
     parameters::{Parameters, ParametersError},
     provider::Provider,
     root::{Links, Listed, Root, RootError},
-    schema::{Fault, SchemaError},
+    schema::{Mismatch, SchemaError},
     tool::{Act, Answer, Tool},
 };

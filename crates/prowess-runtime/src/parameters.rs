@@ -8,7 +8,7 @@ use serde::{
 };
 use serde_json::{Map, Value, value::RawValue};
 
-use crate::schema::{Fault, Schema, SchemaError, property};
+use crate::schema::{Mismatch, Schema, SchemaError, property};
 
 /// The longest value of an environment variable, with its name; the system takes no longer one.
 const MAX_VARIABLE: usize = 128 * 1024;
@@ -33,7 +33,7 @@ pub struct Parameters {
 pub enum ParametersError {
     /// They are wrong.
     #[error("{}", listed(.0))]
-    Faults(Vec<Fault>),
+    Mismatches(Vec<Mismatch>),
     /// The schema cannot say whether they are.
     #[error(transparent)]
     Schema(#[from] SchemaError),
@@ -55,9 +55,9 @@ impl Parameters {
 
     /// Takes in what was typed as `KEY=VALUE`. A value that is JSON is taken as JSON, unless the
     /// schema says that it is a string, or it is a number of more digits than numbers keep.
-    pub fn add_pair(&mut self, pair: &str, schema: Option<&Value>) -> Result<(), Fault> {
+    pub fn add_pair(&mut self, pair: &str, schema: Option<&Value>) -> Result<(), Mismatch> {
         let Some((name, text)) = pair.split_once('=').filter(|it| !it.0.is_empty()) else {
-            return Err(fault(pair, "is not KEY=VALUE"));
+            return Err(mismatch(pair, "is not KEY=VALUE"));
         };
         let property = schema.and_then(|it| property(it, name));
         let value = match serde_json::from_str(text) {
@@ -69,14 +69,18 @@ impl Parameters {
     }
 
     /// Takes in a JSON object.
-    pub fn add_json(&mut self, json: &str) -> Result<(), Fault> {
-        let bad = |error: serde_json::Error| fault("", &format!("this is no JSON object: {error}"));
+    pub fn add_json(&mut self, json: &str) -> Result<(), Mismatch> {
+        let bad =
+            |error: serde_json::Error| mismatch("", &format!("this is no JSON object: {error}"));
         let Members(members) = serde_json::from_str(json).map_err(bad)?;
         for (name, text) in members {
             let value: Value = serde_json::from_str(text.get())
-                .map_err(|_| fault(&name, "has a number out of range"))?;
+                .map_err(|_| mismatch(&name, "has a number out of range"))?;
             if !is_exact(text.get(), &value) {
-                return Err(fault(&name, "has more digits than a number keeps: write it as text"));
+                return Err(mismatch(
+                    &name,
+                    "has more digits than a number keeps: write it as text",
+                ));
             }
             self.insert(name, value, text.get())?;
         }
@@ -95,17 +99,17 @@ impl Parameters {
                 serde_json::from_str(text).is_ok_and(|it: Value| values.get(name) == Some(&it))
             });
             let values = Value::Object(std::mem::take(&mut self.values));
-            let faults = schema.faults(&values);
+            let mismatches = schema.mismatches(&values);
             let Value::Object(values) = values else { unreachable!("it was made an object") };
             self.values = values;
-            if !faults.is_empty() {
-                return Err(ParametersError::Faults(faults));
+            if !mismatches.is_empty() {
+                return Err(ParametersError::Mismatches(mismatches));
             }
         }
         let size = self.json().len();
         if size > MAX_BYTES {
             let message = format!("the parameters take {size} bytes, and may take {MAX_BYTES}");
-            return Err(ParametersError::Faults(vec![fault("", &message)]));
+            return Err(ParametersError::Mismatches(vec![mismatch("", &message)]));
         }
         Ok(self)
     }
@@ -122,21 +126,24 @@ impl Parameters {
     /// Each of them as an environment variable `PARAM_<NAME>`: strings as they are, all else as
     /// JSON.
     pub(crate) fn variables(&self) -> Result<Variables, ParametersError> {
-        let mut faults = Vec::new();
+        let mut mismatches = Vec::new();
         let (mut variables, mut too_large) = (BTreeMap::new(), Vec::new());
         let mut owners: BTreeMap<String, &String> = BTreeMap::new();
         let mut size = 0;
         for (name, value) in &self.values {
             let variable = variable(name);
             if let Some(other) = owners.insert(variable.clone(), name) {
-                faults.push(fault(name, &format!("is `{variable}` for a script, as `{other}` is")));
+                mismatches.push(mismatch(
+                    name,
+                    &format!("is `{variable}` for a script, as `{other}` is"),
+                ));
             }
             let text = match value {
                 Value::String(text) => text.clone(),
                 value => self.texts.get(name).cloned().unwrap_or_else(|| value.to_string()),
             };
             if text.contains('\0') {
-                faults.push(fault(name, "has a NUL in it, which no variable can hold"));
+                mismatches.push(mismatch(name, "has a NUL in it, which no variable can hold"));
             }
             let taken = variable.len() + text.len() + 2;
             if taken > MAX_VARIABLE || size + taken > MAX_VARIABLES {
@@ -146,16 +153,16 @@ impl Parameters {
                 variables.insert(variable, text);
             }
         }
-        if faults.is_empty() {
+        if mismatches.is_empty() {
             Ok(Variables { variables, too_large })
         } else {
-            Err(ParametersError::Faults(faults))
+            Err(ParametersError::Mismatches(mismatches))
         }
     }
 
-    fn insert(&mut self, name: String, value: Value, text: &str) -> Result<(), Fault> {
+    fn insert(&mut self, name: String, value: Value, text: &str) -> Result<(), Mismatch> {
         if self.values.contains_key(&name) {
-            return Err(fault(&name, "is given twice"));
+            return Err(mismatch(&name, "is given twice"));
         }
         if !value.is_string() {
             self.texts.insert(name.clone(), text.to_owned());
@@ -232,12 +239,12 @@ fn is_exact(text: &str, value: &Value) -> bool {
     !value.is_number() || value.is_i64() || value.is_u64() || digits(mantissa) <= EXACT_DIGITS
 }
 
-fn fault(parameter: &str, message: &str) -> Fault {
-    Fault { parameter: parameter.to_owned(), message: message.to_owned() }
+fn mismatch(parameter: &str, message: &str) -> Mismatch {
+    Mismatch { parameter: parameter.to_owned(), message: message.to_owned() }
 }
 
-fn listed(faults: &[Fault]) -> String {
-    faults.iter().map(Fault::to_string).collect::<Vec<_>>().join("; ")
+fn listed(mismatches: &[Mismatch]) -> String {
+    mismatches.iter().map(Mismatch::to_string).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

@@ -16,8 +16,8 @@ const MAX_DEPTH: usize = 64;
 /// How many patterns it may have, and how many bytes each of them may take.
 const MAX_PATTERNS: usize = 100;
 const MAX_PATTERN: usize = 256 * 1024;
-/// How many faults are told.
-const MAX_FAULTS: usize = 20;
+/// How many mismatches are told.
+const MAX_MISMATCHES: usize = 20;
 
 /// A schema that values can be checked against in bounded time.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub enum SchemaError {
 
 /// What is wrong with a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Fault {
+pub struct Mismatch {
     /// Which part of it, such as `items[0].name`; empty for all of it.
     pub parameter: String,
     /// What is wrong with that.
@@ -77,16 +77,18 @@ impl<'s> Schema<'s> {
     }
 
     /// Everything that is wrong with a value, sorted by place.
-    pub(crate) fn faults(&self, value: &Value) -> Vec<Fault> {
-        let mut faults: Vec<Fault> = self.validator.iter_errors(value).flat_map(fault).collect();
-        faults.sort();
-        faults.dedup();
-        if faults.len() > MAX_FAULTS {
-            let message = format!("there are {} more faults", faults.len() - MAX_FAULTS);
-            faults.truncate(MAX_FAULTS);
-            faults.push(Fault { parameter: String::new(), message });
+    pub(crate) fn mismatches(&self, value: &Value) -> Vec<Mismatch> {
+        let mut mismatches: Vec<Mismatch> =
+            self.validator.iter_errors(value).flat_map(mismatch).collect();
+        mismatches.sort();
+        mismatches.dedup();
+        if mismatches.len() > MAX_MISMATCHES {
+            let message =
+                format!("there are {} more of that kind", mismatches.len() - MAX_MISMATCHES);
+            mismatches.truncate(MAX_MISMATCHES);
+            mismatches.push(Mismatch { parameter: String::new(), message });
         }
-        faults
+        mismatches
     }
 
     /// Fills in what is not given and has a default, also inside of objects that are given.
@@ -119,7 +121,7 @@ pub(crate) fn property<'s>(root: &'s Value, name: &str) -> Option<&'s Value> {
     Some(resolved(root, property))
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.parameter {
             "" => f.write_str(&self.message),
@@ -260,8 +262,8 @@ fn draft(root: &Value) -> Result<Draft, SchemaError> {
     })
 }
 
-/// What an error says; one fault for each part that is missing or not wanted.
-fn fault(error: ValidationError<'_>) -> Vec<Fault> {
+/// What an error says; one for each part that is missing or not wanted.
+fn mismatch(error: ValidationError<'_>) -> Vec<Mismatch> {
     let path = path(&error);
     let each = |names: &[String], message: &str| {
         let inside = |name: &String| match &*path {
@@ -270,7 +272,7 @@ fn fault(error: ValidationError<'_>) -> Vec<Fault> {
         };
         names
             .iter()
-            .map(|it| Fault { parameter: shortened(&inside(it)), message: message.to_owned() })
+            .map(|it| Mismatch { parameter: shortened(&inside(it)), message: message.to_owned() })
             .collect()
     };
     match error.kind() {
@@ -284,7 +286,7 @@ fn fault(error: ValidationError<'_>) -> Vec<Fault> {
         _ => {
             let message = error.masked_with("it").to_string();
             let message = message.strip_prefix("it ").unwrap_or(&message);
-            vec![Fault { parameter: shortened(&path), message: shortened(message) }]
+            vec![Mismatch { parameter: shortened(&path), message: shortened(message) }]
         }
     }
 }
@@ -325,13 +327,13 @@ mod tests {
         Schema::new(schema).err().map(|it| it.to_string()).unwrap_or_default()
     }
 
-    fn faults(schema: Value, value: Value) -> Vec<String> {
+    fn mismatches(schema: Value, value: Value) -> Vec<String> {
         let schema = Schema::new(&schema).expect("it is a schema");
-        schema.faults(&value).iter().map(Fault::to_string).collect()
+        schema.mismatches(&value).iter().map(Mismatch::to_string).collect()
     }
 
     #[test]
-    fn every_fault_is_told_with_its_place() {
+    fn every_mismatch_is_told_with_its_place() {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -345,7 +347,7 @@ mod tests {
         });
         let value = json!({"count": "3", "items": [{}, {"id": 7}], "mode": "x", "nme": 1});
         assert_eq!(
-            faults(schema, value),
+            mismatches(schema, value),
             [
                 "`count` is not of type \"integer\"",
                 "`items[1].id` is not of type \"string\"",
@@ -406,7 +408,7 @@ mod tests {
     fn a_pattern_takes_linear_time() {
         let schema = json!({"properties": {"a": {"pattern": "^(a+)+$"}}});
         let value = json!({"a": format!("{}b", "a".repeat(100_000))});
-        assert_eq!(faults(schema, value).len(), 1);
+        assert_eq!(mismatches(schema, value).len(), 1);
     }
 
     #[test]
