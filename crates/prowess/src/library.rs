@@ -11,7 +11,7 @@ use crate::{
     load::load,
     matching::{Embedder, Searchable},
     rule::Profile,
-    skill::{Skill, Status},
+    skill::Skill,
     source::{Limits, Listing, Source},
 };
 
@@ -107,7 +107,7 @@ impl Library {
     /// The name is the skill's in any case, or `skill_<name>`; `_` may stand for `-`.
     pub fn for_tool(&self, name: &str) -> Option<&Skill> {
         let find = |fits: &dyn Fn(&str) -> bool| {
-            self.skills().find(|it| it.manifest.status == Status::Active && fits(&it.manifest.name))
+            self.skills().find(|it| it.manifest.is_active() && fits(&it.manifest.name))
         };
         let spelt = |name: &str| find(&|it| letters(it).eq(letters(name)));
         let bare = || name.get(6..).filter(|_| name[..6].eq_ignore_ascii_case("skill_"));
