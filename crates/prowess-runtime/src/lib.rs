@@ -6,6 +6,7 @@
 
 mod outcome;
 mod limits;
+mod config;
 mod root;
 mod entry;
 mod schema;
@@ -14,6 +15,12 @@ mod provider;
 mod tool;
 
 pub use crate::{
+    config::{
+        Address, AllowedToolsMean, Approvals, Bytes, Config, ConfigError, Decision, Depth,
+        DisclosureSettings, Fault, LimitSettings, MatchingSettings, ModelSettings, Origin, Places,
+        PolicySettings, Presets, Rule, SandboxSettings, Setting, Share, Shown, SkillSettings,
+        SqlSettings, WindowSettings, bytes, duration,
+    },
     entry::{Entry, EntryError},
     limits::Limits,
     outcome::{Captured, Level, Outcome, PlanStep, Status},
