@@ -11,6 +11,7 @@ mod root;
 mod entry;
 mod schema;
 mod parameters;
+mod script;
 mod provider;
 mod tool;
 
@@ -28,5 +29,6 @@ pub use crate::{
     provider::Provider,
     root::{Links, Listed, Root, RootError},
     schema::{Mismatch, SchemaError},
+    script::{Script, ScriptError},
     tool::{Act, Answer, Tool},
 };
