@@ -10,8 +10,11 @@ mod root;
 mod entry;
 mod provider;
 mod tool;
+mod shell;
+mod danger;
 
 pub use crate::{
+    danger::{Danger, Pattern, danger},
     entry::{Entry, EntryError},
     limits::Limits,
     outcome::{Captured, Level, Outcome, PlanStep, Status},
