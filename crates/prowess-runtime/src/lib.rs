@@ -14,6 +14,8 @@ mod parameters;
 mod script;
 mod provider;
 mod tool;
+mod shell;
+mod danger;
 
 pub use crate::{
     config::{
@@ -22,6 +24,7 @@ pub use crate::{
         PolicySettings, Presets, Rule, SandboxSettings, Setting, Share, Shown, SkillSettings,
         SqlSettings, WindowSettings, bytes, duration,
     },
+    danger::{Danger, Pattern, danger},
     entry::{Entry, EntryError},
     limits::Limits,
     outcome::{Captured, Level, Outcome, PlanStep, Status},
