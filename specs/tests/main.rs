@@ -14,6 +14,7 @@ mod window;
 mod disclosure;
 mod cli;
 mod danger;
+mod config;
 mod hostile;
 mod ledger;
 mod architecture;

@@ -12,11 +12,17 @@ mod entry;
 mod schema;
 mod parameters;
 mod script;
+mod definition;
+mod store;
+mod template;
 mod provider;
 mod tool;
 mod shell;
 mod danger;
+mod migrate;
 
+#[doc(hidden)]
+pub use crate::store::Step;
 pub use crate::{
     config::{
         Address, AllowedToolsMean, Approvals, Bytes, Config, ConfigError, Decision, Depth,
@@ -25,13 +31,17 @@ pub use crate::{
         SqlSettings, WindowSettings, bytes, duration,
     },
     danger::{Danger, Pattern, danger},
+    definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     entry::{Entry, EntryError},
     limits::Limits,
+    migrate::{Lost, MigrateError, Migrated, migrate, plugins},
     outcome::{Captured, Level, Outcome, PlanStep, Status},
     parameters::{Parameters, ParametersError},
     provider::Provider,
     root::{Links, Listed, Root, RootError},
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
+    store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
+    template::{Template, TemplateError, TemplateLimits, render as render_template},
     tool::{Act, Answer, Tool},
 };

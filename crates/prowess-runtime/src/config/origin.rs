@@ -62,6 +62,11 @@ impl<T> Setting<T> {
         Self { value, origin: Origin::Default }
     }
 
+    /// What somebody has set.
+    pub fn given(&self) -> Option<&T> {
+        (self.origin != Origin::Default).then_some(&self.value)
+    }
+
     /// Takes what a flag says.
     pub fn flag(&mut self, flag: &'static str, value: T) {
         *self = Self { value, origin: Origin::Flag(flag) };

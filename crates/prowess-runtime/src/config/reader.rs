@@ -22,10 +22,14 @@ use super::{
 const LARGEST: u64 = 1024 * 1024;
 /// How much of a line is shown on each side of what is meant.
 const AROUND: usize = 80;
+/// How many faults of one file are told.
+const MOST: usize = 100;
 
 pub(super) struct Reader<'h> {
     path: Arc<Path>,
     document: Document<String>,
+    /// Where each line but the first begins.
+    lines: Vec<usize>,
     /// Where relative paths begin.
     pub(super) directory: PathBuf,
     pub(super) home: Option<&'h Path>,
@@ -38,20 +42,20 @@ impl<'h> Reader<'h> {
     pub(super) fn open(layer: &Layer, home: Option<&'h Path>) -> Result<Self, Box<Fault>> {
         let path: Arc<Path> = layer.file.as_path().into();
         let fault = |message: String| Box::new(Fault::new(&*path, message));
-        let text = read(&path).map_err(fault)?;
+        let bytes = read(&path).map_err(fault)?;
+        let lines: Vec<usize> = (1..=bytes.len()).filter(|at| bytes[at - 1] == b'\n').collect();
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let line = Some(line(&lines, error.utf8_error().valid_up_to()));
+            Box::new(Fault { line, ..*fault("this is not UTF-8 text".to_owned()) })
+        })?;
         let absolute = std::path::absolute(&path).map_err(|it| fault(it.to_string()))?;
         let directory = absolute.parent().unwrap_or(Path::new("/")).to_owned();
-        match Document::parse(text.clone()) {
-            Ok(document) => {
-                let (owner, faults) = (layer.owner, Vec::new());
-                Ok(Self { path, document, directory, home, owner, faults })
-            }
-            Err(error) => {
-                let message = error.message().lines().collect::<Vec<_>>().join(", ");
-                let fault = Fault::new(&*path, format!("this is not TOML: {message}"));
-                Err(Box::new(placed(fault, &text, error.span().unwrap_or_default())))
-            }
-        }
+        let document = Document::parse(text.clone()).map_err(|error| {
+            let message = error.message().lines().collect::<Vec<_>>().join(", ");
+            let fault = Fault::new(&*path, format!("this is not TOML: {message}"));
+            Box::new(placed(fault, &text, &lines, error.span().unwrap_or_default()))
+        })?;
+        Ok(Self { path, document, lines, directory, home, owner: layer.owner, faults: Vec::new() })
     }
 
     /// Gives every value of the file to the slot of its key.
@@ -115,13 +119,15 @@ impl<'h> Reader<'h> {
         message: impl Into<String>,
         hint: Option<String>,
     ) {
-        let fault = Fault { hint, ..Fault::new(&*self.path, message) };
-        self.faults.push(placed(fault, self.document.raw(), span.clone()));
+        if self.faults.len() < MOST {
+            let fault = Fault { hint, ..Fault::new(&*self.path, message) };
+            self.faults.push(placed(fault, self.document.raw(), &self.lines, span.clone()));
+        }
     }
 
     /// Where a part of the file stands.
     pub(super) fn origin(&self, span: &Range<usize>) -> Origin {
-        Origin::File { path: self.path.clone(), line: line(self.document.raw(), span.start) }
+        Origin::File { path: self.path.clone(), line: line(&self.lines, span.start) }
     }
 }
 
@@ -147,12 +153,12 @@ fn listed(words: &[&str]) -> String {
     words.join(", ")
 }
 
-/// Reads an ordinary file of text; a pipe is not waited for.
-fn read(path: &Path) -> Result<String, String> {
+/// Reads an ordinary file; a pipe is not waited for.
+fn read(path: &Path) -> Result<Vec<u8>, String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let cannot = |error: std::io::Error| format!("the settings cannot be read: {error}");
-    let file =
-        File::from(rustix::fs::open(path, flags, Mode::empty()).map_err(|it| cannot(it.into()))?);
+    let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|it| cannot(it.into()))?;
+    let file = File::from(file);
     if !file.metadata().map_err(cannot)?.is_file() {
         return Err("the settings cannot be read: it is not an ordinary file".to_owned());
     }
@@ -161,28 +167,26 @@ fn read(path: &Path) -> Result<String, String> {
     if bytes.len() as u64 > LARGEST {
         return Err(format!("the settings are larger than {LARGEST} bytes"));
     }
-    String::from_utf8(bytes).map_err(|error| {
-        let valid = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
-        format!("line {} is not UTF-8", line(&valid, valid.len()))
-    })
+    Ok(bytes)
 }
 
 /// The line in which a byte stands, counted from 1.
-fn line(text: &str, at: usize) -> usize {
-    text.as_bytes()[..at.min(text.len())].iter().filter(|it| **it == b'\n').count() + 1
+fn line(lines: &[usize], at: usize) -> usize {
+    lines.partition_point(|it| *it <= at) + 1
 }
 
 /// A fault with the line that is meant, cut around it where it is very long.
-fn placed(fault: Fault, text: &str, span: Range<usize>) -> Fault {
+fn placed(fault: Fault, text: &str, lines: &[usize], span: Range<usize>) -> Fault {
     let at = text.floor_char_boundary(span.start);
-    let begin = text[..at].rfind('\n').map_or(0, |it| it + 1);
-    let end = text[at..].find('\n').map_or(text.len(), |it| at + it);
+    let number = line(lines, at);
+    let begin = if number > 1 { lines[number - 2] } else { 0 };
+    let end = lines.get(number - 1).map_or(text.len(), |it| it - 1);
     let from = begin.max(text.ceil_char_boundary(at.saturating_sub(AROUND)));
-    let to = text.floor_char_boundary(span.end.clamp(at, end)).max(at);
-    let until = end.min(text.floor_char_boundary(to.saturating_add(AROUND)));
-    let excerpt = without_password(text[from..until].trim_end_matches('\r'));
+    let to = text.floor_char_boundary(span.end.clamp(at, end.max(at)));
+    let until = end.min(text.floor_char_boundary(to.saturating_add(AROUND))).max(to);
+    let plain = text[from..until].trim_end_matches('\r');
+    let excerpt = without_password(plain);
     // A password that was taken out moves what stands behind it.
-    let kept = excerpt.len() == text[from..until].trim_end_matches('\r').len();
-    let columns = kept.then_some((at - from, to - from)).filter(|it| it.0 < it.1);
-    Fault { line: Some(line(text, at)), excerpt: Some(excerpt), columns, ..fault }
+    let columns = (excerpt == plain).then_some((at - from, to - from)).filter(|it| it.0 < it.1);
+    Fault { line: Some(number), excerpt: Some(excerpt), columns, ..fault }
 }
