@@ -13,6 +13,7 @@ mod matching;
 mod window;
 mod disclosure;
 mod cli;
+mod danger;
 mod config;
 mod migrate;
 mod hostile;

@@ -9,6 +9,9 @@ mod limits;
 mod config;
 mod root;
 mod entry;
+mod schema;
+mod parameters;
+mod script;
 mod definition;
 pub mod build;
 mod store;
@@ -16,6 +19,8 @@ mod template;
 mod provider;
 mod retriever;
 mod tool;
+mod shell;
+mod danger;
 mod migrate;
 
 #[doc(hidden)]
@@ -27,14 +32,18 @@ pub use crate::{
         PolicySettings, Presets, Rule, SandboxSettings, Setting, Share, Shown, SkillSettings,
         SqlSettings, WindowSettings, bytes, duration,
     },
+    danger::{Danger, Pattern, danger},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     entry::{Entry, EntryError},
     limits::Limits,
     migrate::{Lost, MigrateError, Migrated, migrate, plugins},
     outcome::{Captured, Level, Outcome, PlanStep, Status},
+    parameters::{Parameters, ParametersError},
     provider::Provider,
     retriever::{Retrieved, Retriever},
     root::{Links, Listed, Root, RootError},
+    schema::{Mismatch, SchemaError},
+    script::{Script, ScriptError},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
     template::{Template, TemplateError, TemplateLimits, render as render_template},
     tool::{Act, Answer, Tool},
