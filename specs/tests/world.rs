@@ -166,6 +166,14 @@ impl World {
         self.finish(Command::new("sh").args(["-c", script, program()]).args(arguments)).unwrap()
     }
 
+    /// Runs the program with more in its environment.
+    pub(crate) fn run_with_env(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Ran {
+        let set = variables.iter().map(|(name, value)| format!("{name}={value}"));
+        let arguments = arguments.iter().map(|it| (*it).to_owned());
+        let all = set.chain([program().to_owned()]).chain(arguments);
+        self.finish(Command::new("env").args(all)).unwrap()
+    }
+
     /// Runs the program with little memory to take: `kib` of address space.
     pub(crate) fn run_within(&self, kib: u64, arguments: &[&str]) -> Ran {
         let script = format!("ulimit -v {kib} && exec \"$0\" \"$@\"");

@@ -8,6 +8,8 @@ pub(crate) mod read;
 pub(crate) mod prompt;
 pub(crate) mod catalog;
 pub(crate) mod new;
+pub(crate) mod migrate;
+pub(crate) mod config;
 
 use std::borrow::Cow;
 
@@ -33,6 +35,8 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result<Status
         Command::Prompt(args) => prompt::run(args, global, printer),
         Command::Catalog(args) => catalog::run(args, global, printer),
         Command::New(args) => new::run(args, global, printer),
+        Command::Migrate(args) => migrate::run(args, global, printer),
+        Command::Config(args) => config::run(args, global, printer),
     }
 }
 

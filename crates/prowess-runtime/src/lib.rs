@@ -6,28 +6,58 @@
 
 mod outcome;
 mod limits;
+mod config;
 mod root;
 mod entry;
+mod schema;
+mod parameters;
+mod script;
+mod definition;
+pub mod build;
+mod store;
+mod template;
 mod provider;
+mod retriever;
 mod tool;
+mod shell;
+mod danger;
+mod migrate;
 #[cfg(feature = "sql")]
 mod base64;
 #[cfg(feature = "sql")]
 mod database;
 mod tools;
 
-#[cfg(feature = "sql")]
-pub use crate::database::{
-    Access, Asked, Bounds, Column, Database, DatabaseError, MySqlDatabase, PostgresDatabase,
-    SqliteDatabase, Statement, Table, Users, database,
-};
-#[cfg(feature = "sql")]
-pub use crate::tools::ExecuteSql;
+#[doc(hidden)]
+pub use crate::store::Step;
 pub use crate::{
+    config::{
+        Address, AllowedToolsMean, Approvals, Bytes, Config, ConfigError, Decision, Depth,
+        DisclosureSettings, Fault, LimitSettings, MatchingSettings, ModelSettings, Origin, Places,
+        PolicySettings, Presets, Rule, SandboxSettings, Setting, Share, Shown, SkillSettings,
+        SqlSettings, WindowSettings, bytes, duration,
+    },
+    danger::{Danger, Pattern, danger},
+    definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     entry::{Entry, EntryError},
     limits::Limits,
+    migrate::{Lost, MigrateError, Migrated, migrate, plugins},
     outcome::{Captured, Level, Outcome, PlanStep, Status},
+    parameters::{Parameters, ParametersError},
     provider::Provider,
+    retriever::{Retrieved, Retriever},
     root::{Links, Listed, Root, RootError},
+    schema::{Mismatch, SchemaError},
+    script::{Script, ScriptError},
+    store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
+    template::{Template, TemplateError, TemplateLimits, render as render_template},
     tool::{Act, Answer, Tool},
+};
+#[cfg(feature = "sql")]
+pub use crate::{
+    database::{
+        Access, Asked, Bounds, Column, Database, DatabaseError, MySqlDatabase, PostgresDatabase,
+        SqliteDatabase, Statement, Table, Users, database,
+    },
+    tools::ExecuteSql,
 };
