@@ -9,9 +9,11 @@ mod limits;
 mod root;
 mod entry;
 mod provider;
+mod active;
 mod tool;
 
 pub use crate::{
+    active::Active,
     entry::{Entry, EntryError},
     limits::Limits,
     outcome::{Captured, Level, Outcome, PlanStep, Status},
