@@ -7,10 +7,13 @@
 mod outcome;
 mod limits;
 mod root;
+mod roots;
 mod entry;
 mod provider;
 mod active;
 mod tool;
+mod content;
+mod tools;
 
 pub use crate::{
     active::Active,
@@ -18,6 +21,8 @@ pub use crate::{
     limits::Limits,
     outcome::{Captured, Level, Outcome, PlanStep, Status},
     provider::Provider,
-    root::{Links, Listed, Root, RootError},
+    root::{Links, Listed, Page, Root, RootError},
+    roots::Roots,
     tool::{Act, Answer, Tool},
+    tools::{FileOperations, ReadFile},
 };
