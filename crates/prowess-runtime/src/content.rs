@@ -53,7 +53,7 @@ impl Part {
         let more = bytes.len() as u64 > limit;
         if more {
             bytes.pop();
-            bytes.truncate(text_end(&bytes));
+            bytes.truncate(line_end(&bytes));
         }
         Ok(Self { offset, bytes, more })
     }
@@ -76,20 +76,20 @@ impl Part {
     }
 }
 
-/// Where to cut text that goes on: behind the last whole line, else the last whole character.
-/// Bytes that are no text are not cut.
+/// Where to cut bytes that go on: behind the last whole character, if they are text.
 pub(crate) fn text_end(bytes: &[u8]) -> usize {
-    let valid = match str::from_utf8(bytes) {
-        Ok(_) => bytes.len(),
-        // The end of the last character is missing.
-        Err(error) if error.error_len().is_none() => error.valid_up_to(),
-        Err(_) => return bytes.len(),
-    };
-    let line = bytes[..valid].iter().rposition(|it| *it == b'\n').map(|it| it + 1);
-    match line.unwrap_or(valid) {
-        0 => bytes.len(),
-        end => end,
+    match str::from_utf8(bytes) {
+        // The end of the last character is missing; if that is all there is, it is no text.
+        Err(error) if error.error_len().is_none() && error.valid_up_to() > 0 => error.valid_up_to(),
+        _ => bytes.len(),
     }
+}
+
+/// The same behind the last whole line, if there is one.
+fn line_end(bytes: &[u8]) -> usize {
+    let end = text_end(bytes);
+    let line = bytes[..end].iter().rposition(|it| *it == b'\n').map(|it| it + 1);
+    line.filter(|_| str::from_utf8(&bytes[..end]).is_ok()).unwrap_or(end)
 }
 
 /// The SHA-256 of some bytes, in hexadecimal digits.
@@ -125,13 +125,14 @@ mod tests {
 
     #[test]
     fn text_is_cut_behind_a_line_or_a_character_and_other_bytes_nowhere() {
-        let cut = |bytes: &[u8]| text_end(bytes);
+        let cut = |bytes: &[u8]| line_end(bytes);
         assert_eq!(cut(b"one\ntwo\nthr"), 8);
         assert_eq!(cut(b"one"), 3);
         assert_eq!(cut("aä".as_bytes().split_last().unwrap().1), 1);
         // A part that is too short for one character is given as bytes, so that reading goes on.
         assert_eq!(cut(&"€".as_bytes()[..2]), 2);
         assert_eq!(cut(b"one\n\xff\xfe"), 6);
+        assert_eq!(text_end(b"one\ntwo"), 7);
         assert_eq!(cut(b""), 0);
     }
 

@@ -13,6 +13,8 @@ mod provider;
 mod active;
 mod tool;
 mod content;
+#[cfg(feature = "http")]
+mod http;
 mod tools;
 
 pub use crate::{
@@ -25,4 +27,9 @@ pub use crate::{
     roots::Roots,
     tool::{Act, Answer, Tool},
     tools::{FileOperations, ReadFile},
+};
+#[cfg(feature = "http")]
+pub use crate::{
+    http::{Addresses, CertificateError, Hosts, HostsError, Resolver, SystemResolver},
+    tools::HttpRequest,
 };

@@ -2,6 +2,8 @@
 
 mod file_operations;
 mod read_file;
+#[cfg(feature = "http")]
+mod http_request;
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
@@ -9,6 +11,8 @@ use serde_json::Value;
 
 use crate::outcome::{Outcome, Status};
 
+#[cfg(feature = "http")]
+pub use self::http_request::HttpRequest;
 pub use self::{file_operations::FileOperations, read_file::ReadFile};
 
 /// The JSON schema of an input, made from its type, whole in itself.
