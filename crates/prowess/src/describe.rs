@@ -11,7 +11,7 @@ use std::{
 use crate::{
     disclose::{Disclosure, Level, Thresholds, disclose},
     library::Library,
-    skill::{Skill, Status},
+    skill::Skill,
     source::{ReadError, Stamp},
 };
 
@@ -99,7 +99,7 @@ impl fmt::Debug for Describer {
 /// The active skill that the name of a tool stands for: the very name before any other spelling.
 fn meant<'lib>(library: &'lib Library, name: &str) -> Option<&'lib Skill> {
     let find = |fits: &dyn Fn(&str) -> bool| {
-        library.skills().find(|it| it.manifest.status == Status::Active && fits(&it.manifest.name))
+        library.skills().find(|it| it.manifest.is_active() && fits(&it.manifest.name))
     };
     let spelt = |name: &str| find(&|it| plain(it).eq(plain(name)));
     let bare = || name.get(6..).filter(|_| name[..6].eq_ignore_ascii_case("skill_"));

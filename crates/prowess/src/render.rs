@@ -78,9 +78,7 @@ fn fields(manifest: &Manifest) -> Vec<Field<'_>> {
     if manifest.kind != Type::default() {
         out.text("type", Some(manifest.kind.as_str()));
     }
-    if manifest.status != Status::default() {
-        out.text("status", Some(manifest.status.as_str()));
-    }
+    out.text("status", manifest.status.map(Status::as_str));
     out.text("license", manifest.license.as_deref());
     out.text("compatibility", manifest.compatibility.as_deref());
     out.text("version", manifest.version.as_deref());

@@ -54,8 +54,8 @@ pub struct Manifest {
     pub tags: Box<[Box<str>]>,
     /// What it does when it is run.
     pub kind: Type,
-    /// Whether it is in use.
-    pub status: Status,
+    /// Whether it is in use, where it says so; see [`status`](Self::status()).
+    pub status: Option<Status>,
     /// The address it was imported from; empty for a local one.
     pub source: Option<Box<str>>,
     /// Who or what made it.
@@ -227,6 +227,16 @@ impl Manifest {
     /// Says whether the skill has a tag, whatever its case.
     pub fn has_tag(&self, tag: &str) -> bool {
         self.tags.iter().any(|own| own.eq_ignore_ascii_case(tag))
+    }
+
+    /// Whether it is in use; one that does not say so is.
+    pub fn status(&self) -> Status {
+        self.status.unwrap_or_default()
+    }
+
+    /// Whether the skill is in use.
+    pub fn is_active(&self) -> bool {
+        self.status() == Status::Active
     }
 
     /// Whether the model does not see the skill, so that only a person can invoke it.

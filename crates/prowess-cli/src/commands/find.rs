@@ -229,7 +229,7 @@ impl<'a> Finder<'a> {
 
     /// Searches all skills in use, those that are hidden by another too.
     fn find(&self, query: &str) -> Vec<Found<'a>> {
-        let in_use = |skill: &Skill| skill.manifest.status == prowess::Status::Active;
+        let in_use = |skill: &Skill| skill.manifest.is_active();
         matches_by(self.library, query, self.strategy(), self.top, in_use)
             .into_iter()
             .filter(|it| it.confidence >= self.args.threshold)

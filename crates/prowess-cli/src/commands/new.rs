@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             "name": manifest.name,
             "description": manifest.description,
             "type": Type::Instruction.as_str(),
-            "status": manifest.status.as_str(),
+            "status": manifest.status().as_str(),
             "path": path.to_string_lossy(),
         }))?;
     } else {
