@@ -14,6 +14,7 @@ mod window;
 mod disclosure;
 mod cli;
 mod hostile;
+mod files;
 mod ledger;
 mod architecture;
 

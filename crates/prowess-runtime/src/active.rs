@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use prowess::{Library, Skill, Status};
+use prowess::{Library, Skill};
 
 use crate::provider::Provider;
 
@@ -39,7 +39,9 @@ impl Active {
     /// in use.
     pub fn activate(&self, name: &str) -> bool {
         let library = self.library();
-        let Some(skill) = library.get(name).filter(|it| in_use(it)) else { return false };
+        let Some(skill) = library.get(name).filter(|it| it.manifest.is_active()) else {
+            return false;
+        };
         let mut taken = self.taken();
         if !taken.iter().any(|it| it.path == skill.origin.path) {
             let (name, path) = (skill.manifest.name.clone(), skill.origin.path.clone());
@@ -54,7 +56,10 @@ impl Active {
         let find = |taken: &Taken| {
             let is_it = |skill: &&Skill| skill.origin.path == taken.path;
             let named = library.get(&taken.name).filter(is_it);
-            named.or_else(|| library.all().find(is_it)).filter(|it| in_use(it)).cloned()
+            named
+                .or_else(|| library.all().find(is_it))
+                .filter(|it| it.manifest.is_active())
+                .cloned()
         };
         self.taken().iter().filter_map(find).collect()
     }
@@ -62,8 +67,4 @@ impl Active {
     fn taken(&self) -> MutexGuard<'_, Vec<Taken>> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn in_use(skill: &Skill) -> bool {
-    skill.manifest.status == Status::Active
 }
