@@ -19,6 +19,7 @@ mod config;
 mod migrate;
 mod hostile;
 mod sql;
+mod files;
 mod ledger;
 mod architecture;
 

@@ -16,6 +16,7 @@ use prowess::{
     Directory, Finding, Library, Limits, Listing, Memory, Options, Parsed, Profile, ReadError,
     Resource, Scope, Skill, Source, Visit,
 };
+use prowess_runtime::{Outcome, Tool};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
@@ -404,4 +405,10 @@ pub(crate) fn parsed(text: &str) -> Parsed {
 /// The rules of what was noticed about a text.
 pub(crate) fn rules(parsed: &Parsed) -> Vec<&'static str> {
     parsed.findings.iter().map(|it| it.rule.code).collect()
+}
+
+/// Calls a tool as it is, with nobody asked whether it may be.
+pub(crate) fn call(tool: &dyn Tool, input: Json) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(tool.call(input))
 }

@@ -8,6 +8,7 @@ mod outcome;
 mod limits;
 mod config;
 mod root;
+mod roots;
 mod entry;
 mod schema;
 mod parameters;
@@ -18,12 +19,14 @@ mod store;
 mod template;
 mod provider;
 mod retriever;
-mod tool;
 mod shell;
 mod danger;
 mod migrate;
-#[cfg(feature = "sql")]
-mod base64;
+mod active;
+mod tool;
+mod content;
+#[cfg(feature = "http")]
+mod http;
 #[cfg(feature = "sql")]
 mod database;
 mod tools;
@@ -31,6 +34,7 @@ mod tools;
 #[doc(hidden)]
 pub use crate::store::Step;
 pub use crate::{
+    active::Active,
     config::{
         Address, AllowedToolsMean, Approvals, Bytes, Config, ConfigError, Decision, Depth,
         DisclosureSettings, Fault, LimitSettings, MatchingSettings, ModelSettings, Origin, Places,
@@ -46,12 +50,14 @@ pub use crate::{
     parameters::{Parameters, ParametersError},
     provider::Provider,
     retriever::{Retrieved, Retriever},
-    root::{Links, Listed, Root, RootError},
+    root::{Links, Listed, Page, Root, RootError},
+    roots::Roots,
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
     template::{Template, TemplateError, TemplateLimits, render as render_template},
     tool::{Act, Answer, Tool},
+    tools::{FileOperations, ReadFile},
 };
 #[cfg(feature = "sql")]
 pub use crate::{
@@ -60,4 +66,9 @@ pub use crate::{
         SqliteDatabase, Statement, Table, Users, database,
     },
     tools::ExecuteSql,
+};
+#[cfg(feature = "http")]
+pub use crate::{
+    http::{Addresses, CertificateError, Hosts, HostsError, Resolver, SystemResolver},
+    tools::HttpRequest,
 };

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Bounds, Column, Table};
-use crate::base64::base64;
+use crate::content::base64;
 
 /// A table in the making.
 pub(super) struct Collect {
