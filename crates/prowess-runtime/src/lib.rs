@@ -8,30 +8,39 @@ mod outcome;
 mod limits;
 mod config;
 mod root;
+mod roots;
 mod entry;
+mod definition;
 mod schema;
 mod parameters;
 mod script;
-mod definition;
-pub mod build;
-mod store;
 mod template;
-mod provider;
-mod retriever;
-mod tool;
 mod shell;
 mod danger;
+pub mod build;
+mod store;
 mod migrate;
+mod create;
+mod provider;
+mod retriever;
+mod active;
+mod tool;
+mod content;
+#[cfg(feature = "http")]
+mod http;
+mod tools;
 
 #[doc(hidden)]
 pub use crate::store::Step;
 pub use crate::{
+    active::Active,
     config::{
         Address, AllowedToolsMean, Approvals, Bytes, Config, ConfigError, Decision, Depth,
         DisclosureSettings, Fault, LimitSettings, MatchingSettings, ModelSettings, Origin, Places,
         PolicySettings, Presets, Rule, SandboxSettings, Setting, Share, Shown, SkillSettings,
         SqlSettings, WindowSettings, bytes, duration,
     },
+    create::{CreateError, check_entry},
     danger::{Danger, Pattern, danger},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     entry::{Entry, EntryError},
@@ -41,10 +50,17 @@ pub use crate::{
     parameters::{Parameters, ParametersError},
     provider::Provider,
     retriever::{Retrieved, Retriever},
-    root::{Links, Listed, Root, RootError},
+    root::{Links, Listed, Page, Root, RootError},
+    roots::Roots,
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
     template::{Template, TemplateError, TemplateLimits, render as render_template},
     tool::{Act, Answer, Tool},
+    tools::{FileOperations, ReadFile},
+};
+#[cfg(feature = "http")]
+pub use crate::{
+    http::{Addresses, CertificateError, Hosts, HostsError, Resolver, SystemResolver},
+    tools::HttpRequest,
 };
