@@ -256,7 +256,8 @@ impl Drop for World {
     }
 }
 
-fn program() -> &'static str {
+/// The program that is tested.
+pub(crate) fn program() -> &'static str {
     env!("CARGO_BIN_EXE_prowess")
 }
 

@@ -10,18 +10,19 @@ mod config;
 mod root;
 mod roots;
 mod entry;
+mod definition;
 mod schema;
 mod parameters;
 mod script;
-mod definition;
-pub mod build;
-mod store;
 mod template;
-mod provider;
-mod retriever;
 mod shell;
 mod danger;
+pub mod build;
+mod store;
 mod migrate;
+mod create;
+mod provider;
+mod retriever;
 mod active;
 mod tool;
 mod content;
@@ -41,6 +42,7 @@ pub use crate::{
         PolicySettings, Presets, Rule, SandboxSettings, Setting, Share, Shown, SkillSettings,
         SqlSettings, WindowSettings, bytes, duration,
     },
+    create::{CreateError, check_entry},
     danger::{Danger, Pattern, danger},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     entry::{Entry, EntryError},
