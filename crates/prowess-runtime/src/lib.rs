@@ -12,13 +12,23 @@ mod provider;
 mod tool;
 mod shell;
 mod danger;
+mod content;
+mod commands;
+mod policy;
+mod approver;
+mod records;
+mod gate;
 
 pub use crate::{
+    approver::{Agreed, Answering, Approver, Nobody, Question, Reply},
     danger::{Danger, Pattern, danger},
     entry::{Entry, EntryError},
+    gate::Gate,
     limits::Limits,
     outcome::{Captured, Level, Outcome, PlanStep, Status},
+    policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, Wish},
     provider::Provider,
+    records::{Note, Records},
     root::{Links, Listed, Root, RootError},
     tool::{Act, Answer, Tool},
 };
