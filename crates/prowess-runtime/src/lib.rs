@@ -19,25 +19,35 @@ mod provider;
 mod tool;
 mod shell;
 mod danger;
+mod content;
+mod commands;
+mod policy;
+mod approver;
+mod records;
+mod gate;
 mod migrate;
 
 #[doc(hidden)]
 pub use crate::store::Step;
 pub use crate::{
+    approver::{Agreed, Answering, Approver, Nobody, Question, Reply},
     config::{
-        Address, AllowedToolsMean, Approvals, Bytes, Config, ConfigError, Decision, Depth,
-        DisclosureSettings, Fault, LimitSettings, MatchingSettings, ModelSettings, Origin, Places,
-        PolicySettings, Presets, Rule, SandboxSettings, Setting, Share, Shown, SkillSettings,
-        SqlSettings, WindowSettings, bytes, duration,
+        Address, Bytes, Config, ConfigError, Depth, DisclosureSettings, Fault, LimitSettings,
+        MatchingSettings, ModelSettings, Origin, Places, PolicySettings, Presets, RuleSetting,
+        SandboxSettings, Setting, Share, Shown, SkillSettings, SqlSettings, WindowSettings, bytes,
+        duration,
     },
     danger::{Danger, Pattern, danger},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     entry::{Entry, EntryError},
+    gate::Gate,
     limits::Limits,
     migrate::{Lost, MigrateError, Migrated, migrate, plugins},
     outcome::{Captured, Level, Outcome, PlanStep, Status},
     parameters::{Parameters, ParametersError},
+    policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, Wish},
     provider::Provider,
+    records::{Note, Records},
     root::{Links, Listed, Root, RootError},
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},

@@ -128,7 +128,8 @@ impl<'v> Run<'v> {
         let count = arguments.len() + usize::from(last.is_some());
         if variadic && count < needs {
             let got = arguments.len();
-            let message = format!("wrong number of args for {name}: want at least {needs} got {got}");
+            let message =
+                format!("wrong number of args for {name}: want at least {needs} got {got}");
             return Err(Stop::fault(message));
         }
         if !variadic && count != needs {
@@ -194,18 +195,11 @@ impl<'v> Run<'v> {
         Ok(last.unwrap_or(value))
     }
 
-    fn argument(
-        &mut self,
-        dot: &Value<'v>,
-        operand: &'v Operand,
-        wanted: Wanted,
-    ) -> Evaluated<'v> {
+    fn argument(&mut self, dot: &Value<'v>, operand: &'v Operand, wanted: Wanted) -> Evaluated<'v> {
         self.step(1)?;
         self.at = At::Operand(operand);
         match &operand.term {
-            Term::Nil if wanted == Wanted::Text => {
-                Err(Stop::fault("cannot assign nil to string"))
-            }
+            Term::Nil if wanted == Wanted::Text => Err(Stop::fault("cannot assign nil to string")),
             Term::Bool(_) | Term::Number { .. } if wanted == Wanted::Text => {
                 Err(Stop::fault(format!("expected string; found {operand}")))
             }
@@ -249,9 +243,7 @@ fn checked(value: Value<'_>, wanted: Wanted) -> Evaluated<'_> {
         _ if wanted == Wanted::Anything => Ok(value),
         Content::Text(_) => Ok(value.unboxed()),
         Content::Nil if !value.boxed => Err(Stop::fault("invalid value; expected string")),
-        Content::Nil => {
-            Err(Stop::fault("wrong type for value; expected string; got interface {}"))
-        }
+        Content::Nil => Err(Stop::fault("wrong type for value; expected string; got interface {}")),
         _ => {
             let type_name = value.content.type_name();
             Err(Stop::fault(format!("wrong type for value; expected string; got {type_name}")))

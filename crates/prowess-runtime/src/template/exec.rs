@@ -233,12 +233,7 @@ impl<'v> Run<'v> {
         Ok(value)
     }
 
-    fn enter(
-        &mut self,
-        dot: Value<'v>,
-        variables: usize,
-        kind: FrameKind<'v>,
-    ) -> Result<(), Stop> {
+    fn enter(&mut self, dot: Value<'v>, variables: usize, kind: FrameKind<'v>) -> Result<(), Stop> {
         self.step(KEPT)?;
         self.frames.push(Frame { dot, variables, kind });
         Ok(())
@@ -367,7 +362,8 @@ impl<'v> Run<'v> {
 
     /// How many bytes a text may have that is made now.
     pub(super) fn room(&self) -> usize {
-        let steps = usize::try_from(self.limits.steps.saturating_sub(self.steps)).unwrap_or(usize::MAX);
+        let steps =
+            usize::try_from(self.limits.steps.saturating_sub(self.steps)).unwrap_or(usize::MAX);
         self.limits.output.min(steps)
     }
 

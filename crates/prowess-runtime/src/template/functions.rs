@@ -245,7 +245,11 @@ fn equal(one: &Content<'_>, other: &Content<'_>) -> Result<bool, String> {
         (Content::Complex(a, b), Content::Complex(c, d)) => (a, b) == (c, d),
         (Content::Text(one), Content::Text(other)) => **one == **other,
         (Content::List(_), Content::List(_)) | (Content::Map(_), Content::Map(_)) => {
-            return Err(format!("non-comparable type {}: {}", shown(other, 's'), other.type_name()));
+            return Err(format!(
+                "non-comparable type {}: {}",
+                shown(other, 's'),
+                other.type_name()
+            ));
         }
         (Content::List(_), Content::Map(_)) | (Content::Map(_), Content::List(_)) => {
             let (name, other_name) = (one.type_name(), other.type_name());

@@ -30,9 +30,8 @@ pub(super) fn character(text: &str) -> Result<Number, String> {
 /// Reads two parts with a sign between them, the second with an `i`.
 pub(super) fn complex(text: &str) -> Result<Number, String> {
     let part = |part: &str| {
-        let bad = || {
-            format!("strconv.ParseFloat: parsing {}: invalid syntax", quote(part.as_bytes()))
-        };
+        let bad =
+            || format!("strconv.ParseFloat: parsing {}: invalid syntax", quote(part.as_bytes()));
         float(part).ok_or_else(bad)
     };
     let sign = |(at, c): (usize, char)| {

@@ -11,9 +11,7 @@ use super::{
     lex::{Kind, Lexer, Token},
     literal,
     quote::{quote, unquote},
-    tree::{
-        Branch, Command, Invocation, Operand, Operation, Pipe, Term, Tree, Trees, Variable,
-    },
+    tree::{Branch, Command, Invocation, Operand, Operation, Pipe, Term, Tree, Trees, Variable},
     unicode::lossy,
 };
 
@@ -327,7 +325,9 @@ impl<'t> Parser<'t> {
     /// Keeps a tree, unless there is another of its name; what is empty gives way.
     fn finish(&mut self, draft: Draft) -> Parsed<()> {
         let is_empty = |operations: &[Operation]| {
-            operations.iter().all(|it| matches!(it, Operation::Text(text) if text.trim().is_empty()))
+            operations
+                .iter()
+                .all(|it| matches!(it, Operation::Text(text) if text.trim().is_empty()))
         };
         match self.done.get(&draft.name) {
             Some(other) if !is_empty(other) && is_empty(&draft.operations) => {}
@@ -493,9 +493,11 @@ impl<'t> Parser<'t> {
             Kind::Bool => Term::Bool(token.text == "true"),
             Kind::Field => Term::Field(vec![field(&token)]),
             Kind::Variable => Term::Variable(self.known(&token.text)?, Vec::new()),
-            Kind::Identifier => Term::Function(Function::find(&token.text).ok_or_else(|| {
-                format!("function {} not defined", quote(token.text.as_bytes()))
-            })?),
+            Kind::Identifier => {
+                Term::Function(Function::find(&token.text).ok_or_else(|| {
+                    format!("function {} not defined", quote(token.text.as_bytes()))
+                })?)
+            }
             Kind::Character | Kind::Complex | Kind::Number => {
                 let number = match token.kind {
                     Kind::Character => literal::character(&token.text)?,
@@ -643,11 +645,8 @@ fn template_name(token: &Token<'_>) -> Parsed<Box<str>> {
 /// Puts the template before its definitions, and finds what each invocation means.
 fn resolve(own: &str, mut done: BTreeMap<Box<str>, Vec<Operation>>) -> Vec<Tree> {
     let first = done.remove_entry(own);
-    let mut trees: Vec<Tree> = first
-        .into_iter()
-        .chain(done)
-        .map(|(name, operations)| Tree { name, operations })
-        .collect();
+    let mut trees: Vec<Tree> =
+        first.into_iter().chain(done).map(|(name, operations)| Tree { name, operations }).collect();
     let indices: HashMap<Box<str>, usize> =
         trees.iter().enumerate().map(|(index, tree)| (tree.name.clone(), index)).collect();
     for operation in trees.iter_mut().flat_map(|it| &mut it.operations) {

@@ -93,8 +93,7 @@ impl Format<'_> {
             self.well &= !indexed;
             indexed = self.index();
             if self.accept(b'*') {
-                flags.precision =
-                    self.star().and_then(|it| usize::try_from(it).ok());
+                flags.precision = self.star().and_then(|it| usize::try_from(it).ok());
                 if flags.precision.is_none() {
                     writer.push("%!(BADPREC)");
                 }
