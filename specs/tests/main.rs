@@ -14,6 +14,7 @@ mod matching;
 mod window;
 mod disclosure;
 mod cli;
+mod policy;
 mod danger;
 mod config;
 mod migrate;

@@ -25,6 +25,12 @@ mod provider;
 mod retriever;
 mod active;
 mod tool;
+mod subject;
+mod commands;
+mod policy;
+mod approver;
+mod records;
+mod gate;
 mod content;
 #[cfg(feature = "http")]
 mod http;
@@ -36,21 +42,25 @@ mod tools;
 pub use crate::store::Step;
 pub use crate::{
     active::Active,
+    approver::{Agreed, Answering, Approver, Nobody, Question, Reply},
     config::{
-        Address, AllowedToolsMean, Approvals, Bytes, Config, ConfigError, Decision, Depth,
-        DisclosureSettings, Fault, LimitSettings, MatchingSettings, ModelSettings, Origin, Places,
-        PolicySettings, Presets, Rule, SandboxSettings, Setting, Share, Shown, SkillSettings,
-        SqlSettings, WindowSettings, bytes, duration,
+        Address, Bytes, Config, ConfigError, Depth, DisclosureSettings, Fault, LimitSettings,
+        MatchingSettings, ModelSettings, Origin, Places, PolicySettings, Presets, RuleSetting,
+        SandboxSettings, Setting, Share, Shown, SkillSettings, SqlSettings, WindowSettings, bytes,
+        duration,
     },
     create::{CreateError, check_entry},
     danger::{Danger, Pattern, danger},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     entry::{Entry, EntryError},
+    gate::Gate,
     limits::Limits,
     migrate::{Lost, MigrateError, Migrated, migrate, plugins},
     outcome::{Captured, Level, Outcome, PlanStep, Status},
     parameters::{Parameters, ParametersError},
+    policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, Wish},
     provider::Provider,
+    records::{Note, Records},
     retriever::{Retrieved, Retriever},
     root::{Links, Listed, Page, Root, RootError},
     roots::Roots,

@@ -12,7 +12,11 @@ use super::{
     origin::{Origin, Setting},
     value::{Address, Bytes, Depth, Presets, Share},
 };
-use crate::{limits::Limits, outcome::Level};
+use crate::{
+    limits::Limits,
+    outcome::Level,
+    policy::{AllowedToolsMode, Approvals, Decision},
+};
 
 /// Which skills there are.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,52 +85,17 @@ pub struct PolicySettings {
     /// When a person is asked.
     pub approvals: Setting<Approvals>,
     /// What the `allowed-tools` of a skill mean.
-    pub allowed_tools: Setting<AllowedToolsMean>,
+    pub allowed_tools: Setting<AllowedToolsMode>,
     /// The variables of the environment that scripts may get.
     pub environment: Setting<Vec<String>>,
     /// What is allowed, asked or denied. The rules of all files hold together, so that a project
     /// takes nothing away from what its user has denied.
-    pub rules: Setting<Vec<Rule>>,
-}
-
-/// When a person is asked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Approvals {
-    /// For a skill that asks for it, and for one that has changed since it was approved.
-    #[default]
-    Needed,
-    /// For every skill that is run and every command.
-    Always,
-    /// Never.
-    Never,
-}
-
-/// What the `allowed-tools` of a skill mean.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum AllowedToolsMean {
-    /// Those tools need no asking while the skill is active.
-    #[default]
-    Preapprove,
-    /// A model is told about them.
-    Advise,
-    /// While the skill is active there are no others.
-    Enforce,
-}
-
-/// Whether something may be done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
-    /// It may.
-    Allow,
-    /// Somebody has to agree.
-    Ask,
-    /// It may not.
-    Deny,
+    pub rules: Setting<Vec<RuleSetting>>,
 }
 
 /// What is decided about calls that are all it says: of this tool, by this skill, and so on.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rule {
+pub struct RuleSetting {
     /// The tool.
     pub tool: Option<String>,
     /// The skill.
