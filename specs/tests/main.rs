@@ -19,6 +19,7 @@ mod danger;
 mod config;
 mod migrate;
 mod hostile;
+mod tools;
 mod sql;
 mod files;
 mod ledger;

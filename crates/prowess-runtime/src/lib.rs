@@ -37,6 +37,8 @@ mod http;
 #[cfg(feature = "sql")]
 mod database;
 mod tools;
+mod toolbox;
+mod convention;
 
 #[doc(hidden)]
 pub use crate::store::Step;
@@ -49,6 +51,7 @@ pub use crate::{
         SandboxSettings, Setting, Share, Shown, SkillSettings, SqlSettings, WindowSettings, bytes,
         duration,
     },
+    convention::Convention,
     create::{CreateError, check_entry},
     danger::{Danger, Pattern, danger},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
@@ -69,7 +72,8 @@ pub use crate::{
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
     template::{Template, TemplateError, TemplateLimits, render as render_template},
     tool::{Act, Answer, Tool},
-    tools::{FileOperations, ReadFile},
+    toolbox::{Calls, Toolbox},
+    tools::{FileOperations, ReadFile, UseSkill},
 };
 #[cfg(feature = "sql")]
 pub use crate::{

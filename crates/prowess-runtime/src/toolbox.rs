@@ -116,7 +116,8 @@ impl Toolbox {
             Ok(Some(Ok(outcome))) => Ok(bounded(outcome, self.calls.output)),
             Ok(_) => Err(broken(name)),
             Err(_) => {
-                let message = format!("`{name}` was stopped after {} s", self.calls.timeout.as_secs());
+                let message =
+                    format!("`{name}` was stopped after {} ms", self.calls.timeout.as_millis());
                 Err(Box::new(Outcome::bad(Status::TimedOut, message)))
             }
         }
@@ -148,9 +149,8 @@ impl Toolbox {
 fn checked(tool: &dyn Tool, input: Value) -> Result<Value, Box<Outcome>> {
     let invalid = |message: String| Box::new(Outcome::bad(Status::Invalid, message));
     let root = tool.input_schema();
-    let schema = Schema::new(&root).map_err(|error| {
-        invalid(format!("`{}` cannot be called: {error}", tool.name()))
-    })?;
+    let schema = Schema::new(&root)
+        .map_err(|error| invalid(format!("`{}` cannot be called: {error}", tool.name())))?;
     let input = match input {
         Value::Object(input) => Value::Object(named(tool, &root, input)),
         Value::Null => json!({}),

@@ -1,5 +1,6 @@
 //! The tools that come with the runtime, one a file.
 
+mod use_skill;
 mod read_file;
 mod file_operations;
 #[cfg(feature = "http")]
@@ -17,7 +18,7 @@ use crate::outcome::{Outcome, Status};
 pub use self::execute_sql::ExecuteSql;
 #[cfg(feature = "http")]
 pub use self::http_request::HttpRequest;
-pub use self::{file_operations::FileOperations, read_file::ReadFile};
+pub use self::{file_operations::FileOperations, read_file::ReadFile, use_skill::UseSkill};
 
 /// The JSON schema of an input, made from its type, whole in itself.
 fn schema<T: JsonSchema>() -> Value {

@@ -49,10 +49,13 @@ impl Tool for UseSkill {
 }
 
 fn take_up(active: &Active, input: &Input) -> Result<Outcome, Box<Outcome>> {
-    if !active.activate(&input.name) {
+    let library = active.library();
+    // Only people take up what hides from models.
+    let hides = library.get(&input.name).is_some_and(|it| it.manifest.hides_from_model());
+    if hides || !active.activate(&input.name) {
         return Err(Box::new(unknown(active, &input.name)));
     }
-    let used = use_skill(&active.library(), input).map_err(|error| {
+    let used = use_skill(&library, input).map_err(|error| {
         Outcome::bad(Status::Failed, format!("cannot read the skill `{}`: {error}", input.name))
     })?;
     match used {
@@ -70,8 +73,9 @@ fn take_up(active: &Active, input: &Input) -> Result<Outcome, Box<Outcome>> {
 fn unknown(active: &Active, name: &str) -> Outcome {
     let library = active.library();
     let outcome = Outcome::bad(Status::NotFound, format!("skill `{name}` not found"));
-    let in_use = library.skills().filter(|it| it.manifest.status == prowess::Status::Active);
-    match nearest(name, in_use.map(|it| &*it.manifest.name)) {
+    let given = library.skills().map(|it| &it.manifest);
+    let given = given.filter(|it| it.is_active() && !it.hides_from_model());
+    match nearest(name, given.map(|it| &*it.name)) {
         Some(near) => outcome.hint(format!("did you mean `{near}`?")),
         None => outcome,
     }
