@@ -14,6 +14,7 @@ mod window;
 mod disclosure;
 mod cli;
 mod config;
+mod store;
 mod hostile;
 mod ledger;
 mod architecture;
