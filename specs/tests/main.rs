@@ -17,6 +17,7 @@ mod cli;
 mod policy;
 mod danger;
 mod config;
+mod store;
 mod migrate;
 mod hostile;
 mod tools;

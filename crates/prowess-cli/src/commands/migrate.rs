@@ -2,11 +2,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use prowess::{Directory, Limits};
-use prowess_runtime::{Entry, FileStore, Lost, Migrated, Store as _, migrate, plugins};
+use prowess_runtime::{Entry, Lost, Migrated, Store as _, migrate, plugins};
 use serde_json::{Value as Json, json};
 
 use super::count;
-use crate::{Status, arguments::Global, context, printer::Printer, safe};
+use crate::{
+    Status,
+    arguments::Global,
+    context::{self, Shelf},
+    printer::Printer,
+    safe,
+};
 
 /// Make skills of plugins that have a plugin-manifest.json
 ///
@@ -20,28 +26,27 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
-    let config = context::config(global)?;
-    context::passed_over(&config, printer);
-    let store = FileStore::open(context::store(&config, global))?;
-    let limits = config.options().limits;
+    let shelf = context::shelf_or_here(global, printer)?;
+    let limits = context::config(global)?.options().limits;
     let mut made = Vec::new();
     let mut failed = Vec::new();
     for path in &args.paths {
         let path = context::resolve(&Directory::new(path), global);
         for plugin in plugins(&path) {
-            match taken(&plugin, &store, &limits) {
+            match taken(&plugin, &shelf, &limits) {
                 Ok((entry, migrated)) => made.push((plugin, entry, migrated)),
                 Err(error) => failed.push((plugin, error)),
             }
         }
     }
     if printer.json {
-        let made: Vec<Json> = made.iter().map(made_json).collect();
+        let made: Vec<Json> = made.iter().map(|it| made_json(it, &shelf)).collect();
         let failed: Vec<Json> = failed.iter().map(failed_json).collect();
         printer.document(&json!({ "migrated": made, "failed": failed }))?;
     } else {
         for (_, entry, migrated) in &made {
-            printer.line(safe::line(&document(entry).display().to_string()))?;
+            let path = shelf.document(entry).display().to_string();
+            printer.line(safe::line(&path))?;
             printer.flush()?;
             for Lost { what, why } in &migrated.lost {
                 printer.note(&format!("not carried over: {what}: {why}"));
@@ -57,16 +62,12 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 }
 
 /// Makes a skill of a plugin and adds it to the store.
-fn taken(plugin: &Path, store: &FileStore, limits: &Limits) -> Result<(Entry, Migrated)> {
+fn taken(plugin: &Path, shelf: &Shelf, limits: &Limits) -> Result<(Entry, Migrated)> {
     let migrated = migrate(plugin, limits)?;
-    Ok((store.add(&migrated.files)?, migrated))
+    Ok((shelf.store.add(&migrated.files)?, migrated))
 }
 
-fn document(entry: &Entry) -> PathBuf {
-    entry.folder.clone().unwrap_or_default().join("SKILL.md")
-}
-
-fn made_json((plugin, entry, migrated): &(PathBuf, Entry, Migrated)) -> Json {
+fn made_json((plugin, entry, migrated): &(PathBuf, Entry, Migrated), shelf: &Shelf) -> Json {
     let manifest = &entry.manifest;
     let lost = migrated.lost.iter().map(|it| json!({ "what": it.what, "why": it.why }));
     let files = migrated.files.keys().filter(|it| *it != "SKILL.md");
@@ -74,8 +75,8 @@ fn made_json((plugin, entry, migrated): &(PathBuf, Entry, Migrated)) -> Json {
         "name": manifest.name,
         "description": manifest.description,
         "type": manifest.kind.as_str(),
-        "status": manifest.status.unwrap_or_default().as_str(),
-        "path": document(entry).to_string_lossy(),
+        "status": manifest.status().as_str(),
+        "path": shelf.document(entry).to_string_lossy(),
         "plugin": plugin.to_string_lossy(),
         "files": files.collect::<Vec<_>>(),
         "lost": lost.collect::<Vec<_>>(),

@@ -14,8 +14,9 @@ use std::{
         unix::ffi::OsStrExt as _,
     },
     path::{Path, PathBuf},
+    sync::mpsc,
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use rustix::{
@@ -79,17 +80,9 @@ impl<'s> Locked<'s> {
         // The lock is on the directory itself: there is no file that could be deleted while it is
         // held, and none is left behind.
         let lock = File::open(root.path()).map_err(failed)?;
-        let start = Instant::now();
-        loop {
-            match lock.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::Error(error)) => return Err(failed(error)),
-                Err(TryLockError::WouldBlock) if start.elapsed() >= patience => {
-                    return Err(StoreError::Busy { path: path.to_owned(), waited: patience });
-                }
-                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(2)),
-            }
-        }
+        let lock = wait(lock, patience)
+            .map_err(failed)?
+            .ok_or_else(|| StoreError::Busy { path: path.to_owned(), waited: patience })?;
         let locked = Self { root, steps, _lock: lock };
         locked.sweep();
         Ok(locked)
@@ -260,6 +253,20 @@ impl Drop for Staged<'_, '_> {
             let _ = self.locked.remove(self.locked.root.as_fd(), &self.name, 0);
         }
     }
+}
+
+/// Waits for the lock on a file; nothing when others hold it for too long.
+fn wait(file: File, patience: Duration) -> io::Result<Option<File>> {
+    match file.try_lock() {
+        Ok(()) => return Ok(Some(file)),
+        Err(TryLockError::Error(error)) => return Err(error),
+        Err(TryLockError::WouldBlock) => {}
+    }
+    // Whoever asks the system to wait has its turn; whoever asks again and again may never. When
+    // nobody listens any more, the lock is let go as soon as it is there.
+    let (sender, receiver) = mpsc::channel();
+    thread::Builder::new().spawn(move || sender.send(file.lock().map(|()| file)))?;
+    receiver.recv_timeout(patience).ok().transpose()
 }
 
 /// Makes a directory of the host's own and those above it, and brings them to the disk.

@@ -88,6 +88,9 @@ impl Store for FileStore {
             }
             Err(StoreError::NoSuchSkill { .. }) => {
                 let document = (DOCUMENT.to_owned(), document::rendered(entry)?);
+                if kind(&locked.root, name).is_some() {
+                    return Err(taken(&locked.root, name, name));
+                }
                 place(&locked, name, &Files::from([document]))
             }
             Err(error) => Err(error),
@@ -100,7 +103,9 @@ impl Store for FileStore {
         if let Some(root) = self.root()? {
             absent(&root, &name)?;
         }
-        place(&self.lock()?, &name, files)
+        let locked = self.lock()?;
+        absent(&locked.root, &name)?;
+        place(&locked, &name, files)
     }
 
     fn get(&self, name: &str) -> Result<Entry, StoreError> {
@@ -260,22 +265,25 @@ fn library(root: &Root) -> Library {
 
 /// Refuses a name that a skill or anything else in the store has.
 fn absent(root: &Root, name: &str) -> Result<(), StoreError> {
-    let folder = match find(root, name) {
-        Ok(found) => found.folder().to_owned(),
-        Err(_) if kind(root, name).is_some() => PathBuf::from(name),
+    let error = match find(root, name) {
+        Ok(found) => taken(root, name, found.folder()),
+        Err(_) if kind(root, name).is_some() => taken(root, name, name),
         Err(StoreError::NoSuchSkill { .. }) => return Ok(()),
-        Err(error) => return Err(error),
+        Err(error) => error,
     };
-    Err(StoreError::AlreadyThere { name: name.to_owned(), folder: root.path().join(folder) })
+    Err(error)
+}
+
+fn taken(root: &Root, name: &str, folder: impl AsRef<Path>) -> StoreError {
+    StoreError::AlreadyThere { name: name.to_owned(), folder: root.path().join(folder) }
 }
 
 fn place(locked: &Locked<'_>, name: &str, files: &Files) -> Result<Entry, StoreError> {
-    absent(&locked.root, name)?;
     if kind(&locked.root, DOCUMENT).is_some() {
         return Err(StoreError::IsSkill { path: locked.root.path().to_owned() });
     }
     locked.place(name, files)?;
-    Ok(find(&locked.root, name)?.entry)
+    Ok(open(&locked.root, &Path::new(name).join(DOCUMENT))?.entry)
 }
 
 /// What has a name in the store.
