@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod world;
+mod server;
 mod format;
 mod discovery;
 mod keeping;
@@ -15,6 +16,7 @@ mod disclosure;
 mod cli;
 mod hostile;
 mod files;
+mod http;
 mod ledger;
 mod architecture;
 
