@@ -706,8 +706,7 @@ mod no_answer_is_too_long_and_none_takes_too_long {
             for_ever(client, b"a", pause)
         }));
         quick(Server::new(move |_, client| {
-            let hints = "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(2000);
-            for_ever(client, hints.as_bytes(), Duration::ZERO)
+            for_ever(client, b"HTTP/1.1 103 Early Hints\r\n\r\n", pause)
         }));
         quick(Server::new(move |_, client| {
             std::thread::sleep(Duration::from_millis(80));
@@ -760,6 +759,13 @@ mod no_answer_is_too_long_and_none_takes_too_long {
             let told = "`127.0.0.1` gave no answer that is HTTP: ";
             assert!(outcome.message.as_ref().unwrap().starts_with(told), "{said:?}: {outcome:?}");
         }
+        let promising = Server::new(|_, client| {
+            let hints = "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(2000);
+            for_ever(client, hints.as_bytes(), Duration::ZERO)
+        });
+        let outcome = get(&local(), &promising.url("/"));
+        assert_eq!(outcome.status, Status::Failed);
+        assert!(outcome.message.unwrap().ends_with(": too much comes before the answer"));
         let whole = answer("200 OK", "", &"0123456789".repeat(10));
         for tenth in 1..10 {
             let part = whole[..whole.len() * tenth / 10].to_owned();
@@ -773,8 +779,13 @@ mod no_answer_is_too_long_and_none_takes_too_long {
             let told = "the answer of `127.0.0.1` cannot be read to its end: ";
             assert!(outcome.message.unwrap().starts_with(told), "{part:?}");
         }
-        let broken = "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 4\r\n\r\nnope";
-        assert_eq!(get(&local(), &Server::saying(broken).url("/")).status, Status::Failed);
+        for encoding in ["gzip", "deflate", "br"] {
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-encoding: {encoding}\r\n");
+            let broken = Server::saying(format!("{head}content-length: 4\r\n\r\nnope"));
+            assert_eq!(get(&local(), &broken.url("/")).status, Status::Failed, "{encoding}");
+            let empty = Server::saying(format!("{head}content-length: 0\r\n\r\n"));
+            assert_eq!(output(get(&local(), &empty.url("/")))["body"], "", "{encoding}");
+        }
         let gone = Server::saying("").address;
         std::thread::sleep(Duration::from_millis(50));
         let outcome = get(&local(), &format!("http://{gone}/"));
