@@ -693,7 +693,7 @@ mod no_answer_is_too_long_and_none_takes_too_long {
             assert_eq!(outcome.status, Status::TimedOut, "{outcome:?}");
             assert_eq!(outcome.message.unwrap(), "`127.0.0.1` took longer than 0.3 s");
             let took = start.elapsed();
-            assert!(took > Duration::from_millis(290) && took < Duration::from_secs(3), "{took:?}");
+            assert!(took > Duration::from_millis(290) && took < Duration::from_secs(8), "{took:?}");
         };
         let pause = Duration::from_millis(20);
         quick(Server::new(|_, _| {
@@ -713,7 +713,7 @@ mod no_answer_is_too_long_and_none_takes_too_long {
             client.write_all(redirect(302, "/again").as_bytes())
         }));
         // Silence ends sooner where that is wanted.
-        let idle = Some(Duration::from_millis(100));
+        let idle = Some(Duration::from_millis(500));
         let limits = Limits { timeout: TIMEOUT, idle, ..Limits::default() };
         let tool = HttpRequest::new(Hosts::new(["127.0.0.1"]).unwrap(), limits);
         let server = Server::new(|_, client| {
@@ -723,17 +723,17 @@ mod no_answer_is_too_long_and_none_takes_too_long {
             Ok(())
         });
         let outcome = get(&tool, &server.url("/"));
-        assert_eq!(outcome.message.unwrap(), "`127.0.0.1` took longer than 0.1 s");
+        assert_eq!(outcome.message.unwrap(), "`127.0.0.1` took longer than 0.5 s");
         let server = Server::new(|_, client| {
             client.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
-            for _ in 0..10 {
+            for _ in 0..8 {
                 client.write_all(b".")?;
                 client.flush()?;
-                std::thread::sleep(Duration::from_millis(30));
+                std::thread::sleep(Duration::from_millis(100));
             }
             Ok(())
         });
-        assert_eq!(output(get(&tool, &server.url("/")))["body"], "..........");
+        assert_eq!(output(get(&tool, &server.url("/")))["body"], "........");
     }
 
     #[test]
