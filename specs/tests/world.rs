@@ -167,6 +167,34 @@ impl World {
         self.finish(Command::new("sh").args(["-c", script, program()]).args(arguments)).unwrap()
     }
 
+    /// Runs the program with more in its environment.
+    pub(crate) fn run_with_env(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Ran {
+        let set = variables.iter().map(|(name, value)| format!("{name}={value}"));
+        let arguments = arguments.iter().map(|it| (*it).to_owned());
+        let all = set.chain([program().to_owned()]).chain(arguments);
+        self.finish(Command::new("env").args(all)).unwrap()
+    }
+
+    /// Runs a shell script, in which `"$0"` is the program.
+    pub(crate) fn run_script(&self, script: &str) -> Ran {
+        self.finish(Command::new("sh").args(["-c", script, program()])).unwrap()
+    }
+
+    /// Runs the program and kills it after a while; nothing when it had not ended by then.
+    pub(crate) fn run_killed(&self, arguments: &[&str], after: Duration) -> Option<i32> {
+        let mut child = Command::new(program())
+            .args(arguments)
+            .current_dir(self.root.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        thread::sleep(after);
+        child.kill().unwrap();
+        child.wait().unwrap().code()
+    }
+
     /// Runs the program with little memory to take: `kib` of address space.
     pub(crate) fn run_within(&self, kib: u64, arguments: &[&str]) -> Ran {
         let script = format!("ulimit -v {kib} && exec \"$0\" \"$@\"");
@@ -248,7 +276,8 @@ impl Drop for World {
     }
 }
 
-fn program() -> &'static str {
+/// The program that is tested.
+pub(crate) fn program() -> &'static str {
     env!("CARGO_BIN_EXE_prowess")
 }
 

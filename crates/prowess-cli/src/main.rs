@@ -11,6 +11,7 @@ mod commands;
 use std::{io, process::ExitCode};
 
 use clap::Parser as _;
+use prowess_runtime::ConfigError;
 
 use crate::{arguments::Arguments, printer::Printer};
 
@@ -45,7 +46,10 @@ fn main() -> ExitCode {
         // Whoever read our output has enough of it.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            printer.error(&error);
+            match error.downcast_ref::<ConfigError>() {
+                Some(error) => printer.config_error(error),
+                None => printer.error(&error),
+            }
             ExitCode::from(2)
         }
     }

@@ -9,11 +9,12 @@ use std::{
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use prowess::{Finding, Severity};
+use prowess_runtime::ConfigError;
 use serde::Serialize;
 
 use crate::{
     arguments::{Color, Global},
-    safe,
+    safe, snippet,
 };
 
 /// The colours of what is said about the work.
@@ -142,6 +143,14 @@ impl Printer {
     /// Says what to do next.
     pub(crate) fn hint(&mut self, text: &str) {
         self.say(NOTE, "hint", text);
+    }
+
+    /// Says all that is wrong with the settings, each with its line.
+    pub(crate) fn config_error(&mut self, error: &ConfigError) {
+        for fault in &error.faults {
+            let shown = snippet::render_fault(fault, self.err_colored);
+            let _ = self.err.write_all(format!("{shown}\n").as_bytes());
+        }
     }
 
     /// Says why we could not do it, with its causes.

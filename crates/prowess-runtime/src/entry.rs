@@ -67,8 +67,12 @@ impl Entry {
 
     /// Its `SKILL.md`.
     pub fn render(&self) -> String {
-        let body = render_definition(&self.definition, self.parameters.as_ref());
-        render(&self.manifest, &body)
+        render(&self.manifest, &self.body())
+    }
+
+    /// What stands under the frontmatter.
+    pub(crate) fn body(&self) -> String {
+        render_definition(&self.definition, self.parameters.as_ref())
     }
 
     /// What tells this content from any other, in hexadecimal digits: of manifest, definition and

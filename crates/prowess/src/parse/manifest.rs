@@ -71,7 +71,7 @@ pub(crate) const SPELLINGS: &[(&str, &str)] = &[
 ];
 
 /// The key that is meant by a spelling of it.
-fn canonical(key: &str) -> &str {
+pub(crate) fn canonical(key: &str) -> &str {
     SPELLINGS.iter().find(|it| it.0 == key).map_or(key, |it| it.1)
 }
 
