@@ -165,7 +165,7 @@ mod files_inside_the_roots_are_read_written_and_listed {
         let last = huge(4_999_999_997);
         assert_eq!((&last["content_base64"], &last["next_offset"]), (&json!("AAAA"), &Json::Null));
         assert_eq!(huge(6_000_000_000)["content"], "");
-        assert!(start.elapsed() < Duration::from_secs(5));
+        assert!(start.elapsed() < Duration::from_secs(20));
         let expecting = call(
             &tool,
             json!({ "operation": "write", "path": "huge", "content": "", "expected": "none" }),
@@ -486,7 +486,7 @@ mod nothing_leads_out_of_the_roots {
             );
             assert_eq!(write(&tool, path, "x").status, Status::Refused, "{path}");
         }
-        assert!(start.elapsed() < Duration::from_secs(5));
+        assert!(start.elapsed() < Duration::from_secs(20));
     }
 
     #[test]

@@ -5,7 +5,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod world;
-mod servers;
+mod server;
+mod databases;
 mod format;
 mod discovery;
 mod keeping;
@@ -23,6 +24,7 @@ mod hostile;
 mod tools;
 mod sql;
 mod files;
+mod http;
 mod ledger;
 mod architecture;
 

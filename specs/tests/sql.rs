@@ -20,7 +20,7 @@ use sqlx::{
 };
 use tempfile::TempDir;
 
-use crate::servers::{MARIADB, POSTGRES};
+use crate::databases::{MARIADB, POSTGRES};
 
 /// A database with a table `t` of three rows, for somebody who owns it and nothing else.
 struct Stage {

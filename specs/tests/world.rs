@@ -430,6 +430,9 @@ pub(crate) fn rules(parsed: &Parsed) -> Vec<&'static str> {
 
 /// Calls a tool as it is, with nobody asked whether it may be.
 pub(crate) fn call(tool: &dyn Tool, input: Json) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(tool.call(input))
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).enable_all().build().unwrap();
+    let outcome = runtime.block_on(tool.call(input));
+    runtime.shutdown_background();
+    outcome
 }

@@ -66,8 +66,8 @@ impl Hosts {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(FetchError::Userinfo);
         }
-        let host = url.host().ok_or(FetchError::NoHost)?;
-        let port = url.port_or_known_default().ok_or(FetchError::NoHost)?;
+        let host = url.host().ok_or(FetchError::Url)?;
+        let port = url.port_or_known_default().ok_or(FetchError::Url)?;
         let refused = || FetchError::Host { host: host.to_string() };
         let meant: Vec<&Pattern> = self.0.iter().filter(|it| it.means(&host, port)).collect();
         if meant.is_empty() && !self.0.is_empty() {
