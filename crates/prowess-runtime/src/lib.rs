@@ -10,6 +10,7 @@ mod root;
 mod entry;
 mod provider;
 mod tool;
+mod sandbox;
 
 pub use crate::{
     entry::{Entry, EntryError},
@@ -17,5 +18,6 @@ pub use crate::{
     outcome::{Captured, Level, Outcome, PlanStep, Status},
     provider::Provider,
     root::{Links, Listed, Root, RootError},
+    sandbox::{Chunk, Job, Launcher, Sandbox, SandboxError, Work},
     tool::{Act, Answer, Tool},
 };
