@@ -25,6 +25,7 @@ mod policy;
 mod approver;
 mod records;
 mod gate;
+mod sandbox;
 mod migrate;
 
 #[doc(hidden)]
@@ -49,6 +50,7 @@ pub use crate::{
     provider::Provider,
     records::{Note, Records},
     root::{Links, Listed, Root, RootError},
+    sandbox::{Chunk, Job, Launcher, Sandbox, SandboxError, Work},
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
