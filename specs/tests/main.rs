@@ -15,6 +15,7 @@ mod disclosure;
 mod cli;
 mod danger;
 mod config;
+mod execution;
 mod hostile;
 mod ledger;
 mod architecture;

@@ -9,11 +9,13 @@ pub(crate) mod prompt;
 pub(crate) mod catalog;
 pub(crate) mod new;
 pub(crate) mod config;
+pub(crate) mod run;
 
 use std::borrow::Cow;
 
 use anyhow::Result;
 use prowess::{Finding, Resource};
+use prowess_runtime::Launcher;
 use serde::Serialize;
 
 use crate::{
@@ -23,7 +25,11 @@ use crate::{
 };
 
 /// Runs the command that was typed.
-pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(
+    arguments: &Arguments,
+    launcher: Launcher,
+    printer: &mut Printer,
+) -> Result<Status> {
     let global = &arguments.global;
     match &arguments.command {
         Command::List(args) => list::run(args, global, printer),
@@ -35,6 +41,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result<Status
         Command::Catalog(args) => catalog::run(args, global, printer),
         Command::New(args) => new::run(args, global, printer),
         Command::Config(args) => config::run(args, global, printer),
+        Command::Run(args) => run::run(args, global, launcher, printer),
     }
 }
 
