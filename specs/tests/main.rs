@@ -20,6 +20,7 @@ mod danger;
 mod config;
 mod store;
 mod migrate;
+mod execution;
 mod hostile;
 mod tools;
 mod sql;

@@ -31,6 +31,9 @@ mod policy;
 mod approver;
 mod records;
 mod gate;
+mod sandbox;
+mod executor;
+mod manager;
 mod content;
 #[cfg(feature = "http")]
 mod http;
@@ -56,8 +59,10 @@ pub use crate::{
     danger::{Danger, Pattern, danger},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     entry::{Entry, EntryError},
+    executor::{Delivery, ExecuteError, Executor},
     gate::Gate,
     limits::Limits,
+    manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
     migrate::{Lost, MigrateError, Migrated, migrate, plugins},
     outcome::{Captured, Level, Outcome, PlanStep, Status},
     parameters::{Parameters, ParametersError},
@@ -67,6 +72,7 @@ pub use crate::{
     retriever::{Retrieved, Retriever},
     root::{Links, Listed, Page, Root, RootError},
     roots::Roots,
+    sandbox::{Chunk, Job, Launcher, Sandbox, SandboxError, Work},
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},

@@ -67,9 +67,10 @@ fn called(
     launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<Outcome> {
-    let toolbox = toolbox::toolbox(&args.running, global, launcher, printer)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all();
-    let runtime = { runtime }.build().context("cannot wait for anything")?;
+    let (toolbox, gate) = toolbox::toolbox(&args.running, global, launcher, printer)?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.context("cannot wait for anything")?;
     let outcome = runtime.block_on(async {
         for skill in &args.skill {
             let taken = toolbox.call("use_skill", json!({ "name": skill })).await;
@@ -81,7 +82,7 @@ fn called(
     });
     // What is still on its way, such as the end of a statement, is not waited for.
     runtime.shutdown_background();
-    toolbox.records().faults().iter().for_each(|it| printer.warning(it));
+    gate.records.faults().iter().for_each(|it| printer.warning(it));
     Ok(outcome)
 }
 
