@@ -27,6 +27,7 @@ enum Status {
 }
 
 fn main() -> ExitCode {
+    prowess_runtime::Launcher::hook();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -31,6 +31,7 @@ mod policy;
 mod approver;
 mod records;
 mod gate;
+mod sandbox;
 mod content;
 #[cfg(feature = "http")]
 mod http;
@@ -62,6 +63,7 @@ pub use crate::{
     retriever::{Retrieved, Retriever},
     root::{Links, Listed, Page, Root, RootError},
     roots::Roots,
+    sandbox::{Chunk, Job, Launcher, Sandbox, SandboxError, Work},
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
