@@ -22,6 +22,9 @@ pub(crate) struct Running {
     /// Pass this environment variable on to scripts; may be given several times
     #[arg(long, value_name = "NAME")]
     env: Vec<String>,
+    /// Let scripts read this file or directory; may be given several times
+    #[arg(long, value_name = "PATH")]
+    read: Vec<PathBuf>,
 }
 
 impl Running {
@@ -41,7 +44,8 @@ impl Running {
                 limits.cpu = limits.cpu.max(timeout);
             }
         }
-        Ok(Executor::new(sandbox, limits).with_environment(self.environment(config)?))
+        let executor = Executor::new(sandbox, limits).with_reads(self.read.clone());
+        Ok(executor.with_environment(self.environment(config)?))
     }
 
     /// What decides whether something is run.
