@@ -32,6 +32,8 @@ mod approver;
 mod records;
 mod gate;
 mod sandbox;
+mod executor;
+mod manager;
 mod content;
 #[cfg(feature = "http")]
 mod http;
@@ -52,8 +54,10 @@ pub use crate::{
     danger::{Danger, Pattern, danger},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     entry::{Entry, EntryError},
+    executor::{Delivery, ExecuteError, Executor},
     gate::Gate,
     limits::Limits,
+    manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
     migrate::{Lost, MigrateError, Migrated, migrate, plugins},
     outcome::{Captured, Level, Outcome, PlanStep, Status},
     parameters::{Parameters, ParametersError},
