@@ -18,6 +18,7 @@ mod danger;
 mod config;
 mod store;
 mod migrate;
+mod registry;
 mod execution;
 mod hostile;
 mod ledger;

@@ -38,6 +38,7 @@ mod content;
 #[cfg(feature = "http")]
 mod http;
 mod tools;
+mod registry;
 
 #[doc(hidden)]
 pub use crate::store::Step;
@@ -64,6 +65,7 @@ pub use crate::{
     policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, Wish},
     provider::Provider,
     records::{Note, Records},
+    registry::Registry,
     retriever::{Retrieved, Retriever},
     root::{Links, Listed, Page, Root, RootError},
     roots::Roots,
@@ -73,7 +75,7 @@ pub use crate::{
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
     template::{Template, TemplateError, TemplateLimits, render as render_template},
     tool::{Act, Answer, Tool},
-    tools::{FileOperations, ReadFile},
+    tools::{FileOperations, ReadFile, SkillTool},
 };
 #[cfg(feature = "http")]
 pub use crate::{

@@ -2,6 +2,7 @@
 
 mod file_operations;
 mod read_file;
+mod skill;
 #[cfg(feature = "http")]
 mod http_request;
 
@@ -13,7 +14,8 @@ use crate::outcome::{Outcome, Status};
 
 #[cfg(feature = "http")]
 pub use self::http_request::HttpRequest;
-pub use self::{file_operations::FileOperations, read_file::ReadFile};
+pub(crate) use self::skill::tool_name;
+pub use self::{file_operations::FileOperations, read_file::ReadFile, skill::SkillTool};
 
 /// The JSON schema of an input, made from its type, whole in itself.
 fn schema<T: JsonSchema>() -> Value {
