@@ -93,8 +93,7 @@ impl Format<'_> {
             self.well &= !indexed;
             indexed = self.index();
             if self.accept(b'*') {
-                flags.precision =
-                    self.star().and_then(|it| usize::try_from(it).ok());
+                flags.precision = self.star().and_then(|it| usize::try_from(it).ok());
                 if flags.precision.is_none() {
                     writer.push("%!(BADPREC)");
                 }
@@ -169,11 +168,7 @@ impl Format<'_> {
     fn star(&mut self) -> Option<i64> {
         let value = self.values.get(self.next)?;
         self.next += 1;
-        let number = match value {
-            Content::Int(number) => *number,
-            Content::Byte(number) => i64::from(*number),
-            _ => return None,
-        };
+        let number = value.whole()?;
         (-LARGEST..=LARGEST).contains(&number).then_some(number)
     }
 
