@@ -12,6 +12,7 @@ mod words;
 mod matching;
 mod window;
 mod disclosure;
+mod templates;
 mod cli;
 mod danger;
 mod config;

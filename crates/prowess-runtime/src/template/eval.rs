@@ -2,9 +2,9 @@
 
 use super::{
     exec::{At, Run, Stop},
-    functions::{Body, Function, call, callee},
+    functions::{Body, Function, format, text, uncallable},
     tree::{Command, Operand, Pipe, Term},
-    value::{Content, Value},
+    value::{Content, Text, Value},
 };
 
 type Evaluated<'v> = Result<Value<'v>, Stop>;
@@ -77,7 +77,7 @@ impl<'v> Run<'v> {
                 let content = Content::of_number(*number);
                 content.ok_or_else(|| Stop::fault(format!("{text} overflows int")))?.into()
             }
-            Term::Text { text, .. } => Content::Text(super::value::Text::Given(text)).into(),
+            Term::Text { text, .. } => Content::Text(Text::Given(text)).into(),
             Term::Pipe(pipe) => return self.pipe(dot, pipe),
             Term::Function(function) => {
                 let at = At::Operand(operand);
@@ -124,57 +124,64 @@ impl<'v> Run<'v> {
         last: Option<Value<'v>>,
     ) -> Evaluated<'v> {
         self.at = At::Operand(operand);
-        let Function { name, needs, variadic, .. } = function;
-        let count = arguments.len() + usize::from(last.is_some());
+        let Function { name, needs, variadic, body } = function;
+        let (written, count) = (arguments.len(), arguments.len() + usize::from(last.is_some()));
         if variadic && count < needs {
-            let got = arguments.len();
-            let message =
-                format!("wrong number of args for {name}: want at least {needs} got {got}");
-            return Err(Stop::fault(message));
+            let wrong = format!("wrong number of args for {name}: want at least {needs}");
+            return Err(Stop::fault(format!("{wrong} got {written}")));
         }
         if !variadic && count != needs {
-            let message = format!("wrong number of args for {name}: want {needs} got {count}");
-            return Err(Stop::fault(message));
+            let wrong = format!("wrong number of args for {name}: want {needs} got {count}");
+            return Err(Stop::fault(wrong));
         }
-        if let Body::First(wanted) = function.body {
+        if let Body::First(wanted) = body {
             return self.first(dot, wanted, arguments, last);
         }
-        let format = matches!(function.body, Body::Format);
-        let wanted = |index| if format && index == 0 { Wanted::Text } else { Wanted::Anything };
+        let wanted = |index| match body {
+            Body::Format if index == 0 => Wanted::Text,
+            _ => Wanted::Anything,
+        };
         let mut values = Vec::with_capacity(count);
         for (index, argument) in arguments.iter().enumerate() {
             values.push(self.argument(dot, argument, wanted(index))?);
         }
         if let Some(last) = last {
-            if let Body::Call = function.body
-                && arguments.is_empty()
-            {
-                self.at = node;
-                let message = call(&last, &callee(&last));
-                return Err(Stop::fault(format!("error calling call: {message}")));
-            }
-            values.push(checked(last, wanted(arguments.len()))?);
+            values.push(checked(last, wanted(written))?);
         }
-        let called = match (function.body, arguments) {
-            (Body::Call, [first, ..]) => Err(call(&values[0], &first.to_string())),
-            _ => {
-                self.step(function.reads_bytes(&values) / 16)?;
-                function.call(&values, self.room())
+        self.step(function.reads(&values) / 16)?;
+        self.apply(body, &values, arguments.first()).map_err(|stop| match stop {
+            Stop::Fault(message) => {
+                self.at = node;
+                Stop::Fault(format!("error calling {name}: {message}"))
             }
+            Stop::Limit(limit) => Stop::Limit(limit),
+        })
+    }
+
+    /// Calls a function on its arguments; `first` is the first of them as it was written.
+    fn apply(
+        &mut self,
+        body: Body,
+        values: &[Value<'v>],
+        first: Option<&Operand>,
+    ) -> Evaluated<'v> {
+        let contents = || values.iter().map(|it| &it.content).collect::<Vec<_>>();
+        let made = match body {
+            Body::First(_) | Body::Call => {
+                let name = first.map(ToString::to_string);
+                return Err(Stop::Fault(uncallable(&values[0], name)));
+            }
+            Body::Value(function) | Body::Reading(function) => {
+                Some(function(values).map_err(Stop::Fault)?)
+            }
+            Body::Text(function) => text(self.room(), |writer| function(writer, &contents())),
+            Body::Format => text(self.room(), |writer| format(writer, &contents())),
         };
-        match called {
-            Ok(Some(value)) => {
-                if let Content::Text(super::value::Text::Made(text)) = &value.content {
-                    self.step(text.len())?;
-                }
-                Ok(value)
-            }
-            Ok(None) => Err(self.out_of_room()),
-            Err(message) => {
-                self.at = node;
-                Err(Stop::fault(format!("error calling {name}: {message}")))
-            }
+        let value = made.ok_or_else(|| self.out_of_room())?;
+        if let Content::Text(Text::Made(text)) = &value.content {
+            self.step(text.len())?;
         }
+        Ok(value)
     }
 
     /// The first argument whose truth is `wanted`, or else the last one.
@@ -205,17 +212,6 @@ impl<'v> Run<'v> {
             }
             _ => checked(self.operand(dot, operand)?, wanted),
         }
-    }
-}
-
-impl Function {
-    /// How many bytes of text it has to look at.
-    fn reads_bytes(&self, values: &[Value<'_>]) -> usize {
-        let length = |it: &Value<'_>| match &it.content {
-            Content::Text(text) if self.reads => text.len(),
-            _ => 0,
-        };
-        values.iter().map(length).sum()
     }
 }
 
