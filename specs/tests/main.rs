@@ -14,6 +14,7 @@ mod window;
 mod disclosure;
 mod templates;
 mod cli;
+mod policy;
 mod danger;
 mod config;
 mod execution;

@@ -15,11 +15,11 @@ use std::{
 };
 
 use crate::{
-    content::Content,
     danger::danger,
     gate::Refusal,
     policy::Policy,
     shell::{self, Joint, Kind, Part, Script, Word},
+    subject::Subject,
 };
 
 use self::program::Program;
@@ -84,7 +84,7 @@ impl Plan {
     }
 
     /// What an approval of it is bound to: every word, where it runs, and the very programs.
-    pub(crate) fn content(&self) -> Content {
+    pub(crate) fn subject(&self) -> Subject {
         let mut words: Vec<Vec<u8>> = vec![self.directory.as_os_str().as_encoded_bytes().to_vec()];
         for step in &self.parts {
             words.push(step.sign.into());
@@ -92,7 +92,7 @@ impl Plan {
             words.push(step.argv.len().to_string().into_bytes());
             words.extend(step.argv.iter().map(|it| it.clone().into_bytes()));
         }
-        Content::of_words(words.iter().map(|it| &**it))
+        Subject::of_words(words.iter().map(|it| &**it))
     }
 
     /// What is run: the program itself, or a shell where several are joined or a glob is expanded.

@@ -7,10 +7,10 @@ use prowess::render_definition;
 use crate::{
     approver::{Approver, Question, Reply},
     commands::{self, Plan},
-    content::Content,
     outcome::{Outcome, Status},
     policy::{Ground, Policy, Ruling, Wish},
-    records::{Approval, Kind, Note, Records, now},
+    records::{Approval, Key, Kind, Note, Records, now},
+    subject::Subject,
     tool::Act,
 };
 
@@ -36,73 +36,63 @@ impl Gate {
             }
             _ => None,
         };
-        let ruling = self.policy.ruling(wish, plan.as_ref());
-        let (ground, asks) = match ruling {
+        let (ground, asks) = match self.policy.ruling(wish, plan.as_ref()) {
             Ruling::Allow(ground) => return self.allow(wish, None, ground.as_str()),
             Ruling::Deny(ground) => {
-                let refusal = denied(wish, ground);
-                return Err(self.refuse(wish, None, ground.as_str(), refusal));
+                return Err(self.refuse(wish, None, ground.as_str(), denied(wish, ground)));
             }
             Ruling::Ask(ground) => (ground, true),
             Ruling::AskIfChanged => (Ground::Setting, false),
         };
-        let content = content(wish, plan.as_ref())
-            .map_err(|refusal| self.refuse(wish, None, "policy", refusal))?;
-        let old = self.approved(wish, &content);
+        let old = self.records.approved(&Key::of(wish));
+        let subject = match subject(wish, plan.as_ref()) {
+            Ok(subject) => subject,
+            // What nobody has to approve need not be told from others.
+            Err(_) if old.is_none() && !asks => return self.allow(wish, None, ground.as_str()),
+            Err(refusal) => return Err(self.refuse(wish, None, "policy", refusal)),
+        };
         match &old {
-            Old::Same => return self.allow(wish, Some(&content), "approval"),
-            Old::None if !asks => return self.allow(wish, Some(&content), ground.as_str()),
-            _ => {}
+            Some(old) if old.digest == subject.digest => {
+                self.allow(wish, Some(&subject), "approval")
+            }
+            None if !asks => self.allow(wish, Some(&subject), ground.as_str()),
+            _ => self.ask(wish, subject, ground, old).await,
         }
-        self.ask(wish, content, ground, old).await
     }
 
     async fn ask(
         &self,
         wish: &Wish<'_>,
-        content: Content,
+        subject: Subject,
         ground: Ground,
-        old: Old,
+        old: Option<Subject>,
     ) -> Result<(), Box<Outcome>> {
-        let question = question(wish, &content, ground, &old);
+        let question = question(wish, &subject, ground, old.as_ref());
         let who = self.approver.who().to_owned();
         match self.approver.ask(&question).await {
             Reply::No => {
                 let refusal = unapproved(&question, &who);
-                Err(self.refuse(wish, Some(&content), &who, refusal))
+                Err(self.refuse(wish, Some(&subject), &who, refusal))
             }
-            Reply::Once => self.allow(wish, Some(&content), &who),
+            Reply::Once => self.allow(wish, Some(&subject), &who),
             Reply::Always => {
-                let passed = self.allow(wish, Some(&content), &who);
-                let (kind, name, place) = identity(wish);
-                self.records.approve(Approval { kind, name, place, when: now(), by: who, content });
+                let passed = self.allow(wish, Some(&subject), &who);
+                let key = Key::of(wish);
+                self.records.approve(Approval { key, when: now(), by: who, subject });
                 passed
             }
-        }
-    }
-
-    /// What was approved before, of what is wished now.
-    fn approved(&self, wish: &Wish<'_>, content: &Content) -> Old {
-        let (kind, name, place) = identity(wish);
-        if kind == Kind::Call {
-            return if self.records.has_call(content) { Old::Same } else { Old::None };
-        }
-        match self.records.skill(&name, &place) {
-            Some(old) if old.content.digest == content.digest => Old::Same,
-            Some(old) => Old::Other(Box::new(old.content)),
-            None => Old::None,
         }
     }
 
     fn allow(
         &self,
         wish: &Wish<'_>,
-        content: Option<&Content>,
+        subject: Option<&Subject>,
         by: &str,
     ) -> Result<(), Box<Outcome>> {
         // What only looks is not worth a line.
         if !matches!(wish.act, Act::Tell | Act::Read(_)) {
-            self.note(wish, content, "allowed", by);
+            self.note(wish, subject, "allowed", by);
         }
         Ok(())
     }
@@ -110,19 +100,19 @@ impl Gate {
     fn refuse(
         &self,
         wish: &Wish<'_>,
-        content: Option<&Content>,
+        subject: Option<&Subject>,
         by: &str,
         refusal: Refusal,
     ) -> Box<Outcome> {
-        self.note(wish, content, "refused", by);
+        self.note(wish, subject, "refused", by);
         refusal.into()
     }
 
-    fn note(&self, wish: &Wish<'_>, content: Option<&Content>, decision: &str, by: &str) {
+    fn note(&self, wish: &Wish<'_>, subject: Option<&Subject>, decision: &str, by: &str) {
         self.records.note(&Note {
             tool: wish.tool,
             skill: skill(wish),
-            digest: content.map(|it| &*it.digest),
+            digest: subject.map(|it| &*it.digest),
             what: &logged(wish.act),
             decision,
             by,
@@ -144,44 +134,38 @@ impl From<Refusal> for Box<Outcome> {
     }
 }
 
-/// How what was approved before stands to what is wished now.
-enum Old {
-    Same,
-    Other(Box<Content>),
-    None,
-}
-
 /// What an approval of a wish is bound to.
-fn content(wish: &Wish<'_>, plan: Option<&Plan>) -> Result<Content, Refusal> {
+fn subject(wish: &Wish<'_>, plan: Option<&Plan>) -> Result<Subject, Refusal> {
     match (wish.act, plan) {
-        (Act::Execute(entry), _) => Content::of(entry).map_err(|error| Refusal {
+        (Act::Execute(entry), _) => Subject::of(entry).map_err(|error| Refusal {
             message: format!("{error}, so that nobody can approve it"),
             hint: format!("look at the files of `{}`", entry.manifest.name),
         }),
-        (_, Some(plan)) => Ok(plan.content()),
-        (act, None) => Ok(Content::of_words([wish.tool.as_bytes(), what(act).as_bytes()])),
+        (_, Some(plan)) => Ok(plan.subject()),
+        (act, None) => Ok(Subject::of_words([wish.tool.as_bytes(), what(act).as_bytes()])),
     }
 }
 
-/// What an approval is found by: its kind, its name and where it lies.
-fn identity(wish: &Wish<'_>) -> (Kind, String, String) {
-    match wish.act {
-        Act::Execute(entry) => {
-            let place = entry.folder.as_ref().map(|it| it.to_string_lossy().into_owned());
-            (Kind::Skill, entry.manifest.name.to_string(), place.unwrap_or_default())
-        }
-        Act::Command { directory, .. } => {
-            (Kind::Call, wish.tool.to_owned(), directory.to_string_lossy().into_owned())
-        }
-        _ => (Kind::Call, wish.tool.to_owned(), String::new()),
+impl Key {
+    /// What an approval of a wish is found by.
+    fn of(wish: &Wish<'_>) -> Self {
+        let (kind, name, place) = match wish.act {
+            Act::Execute(entry) => {
+                let place = entry.folder.as_ref().map(|it| it.to_string_lossy().into_owned());
+                (Kind::Skill, &*entry.manifest.name, place.unwrap_or_default())
+            }
+            act => (Kind::Call, wish.tool, what(act)),
+        };
+        Self { kind, name: name.to_owned(), place }
     }
 }
 
-fn question(wish: &Wish<'_>, content: &Content, ground: Ground, old: &Old) -> Question {
+fn question(wish: &Wish<'_>, subject: &Subject, ground: Ground, old: Option<&Subject>) -> Question {
     let (why, difference) = match (old, ground) {
-        (Old::Other(old), _) => {
-            ("it has changed since it was approved", Some(content.difference(old)))
-        }
+        (Some(old), _) => (
+            "it has changed since it was approved",
+            Some(subject.difference(old)).filter(|it| !it.is_empty()),
+        ),
         (_, Ground::Required) => ("the skill requires approval", None),
         (_, Ground::Rule) => ("a rule of the policy asks for it", None),
         _ => ("the policy asks before everything that runs", None),

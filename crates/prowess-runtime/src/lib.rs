@@ -19,7 +19,7 @@ mod provider;
 mod tool;
 mod shell;
 mod danger;
-mod content;
+mod subject;
 mod commands;
 mod policy;
 mod approver;

@@ -7,16 +7,18 @@ mod audit;
 mod time;
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::{self, Read as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant, SystemTime},
 };
 
 use serde::{Deserialize, Serialize};
 
-use crate::{content::Content, root::Root};
+use crate::{root::Root, subject::Subject};
 
 pub use self::audit::Note;
 
@@ -31,19 +33,26 @@ pub struct Records {
 /// Something that was approved, and what exactly.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Approval {
-    /// What kind of thing it is.
-    pub(crate) kind: Kind,
-    /// Its name: of a skill, or of the tool.
-    pub(crate) name: String,
-    /// Where it lies or runs.
-    pub(crate) place: String,
+    #[serde(flatten)]
+    pub(crate) key: Key,
     /// When it was approved.
     pub(crate) when: String,
     /// Who approved it.
     pub(crate) by: String,
     /// What exactly.
     #[serde(flatten)]
-    pub(crate) content: Content,
+    pub(crate) subject: Subject,
+}
+
+/// What an approval is found by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Key {
+    /// What kind of thing it is.
+    pub(crate) kind: Kind,
+    /// Its name: of a skill, or of the tool.
+    pub(crate) name: String,
+    /// The folder of a skill, or what is called for.
+    pub(crate) place: String,
 }
 
 /// What can be approved.
@@ -64,6 +73,8 @@ const BOOK: &str = "approvals.json";
 const LOCK: &str = "lock";
 /// How many approvals are kept; the oldest go first.
 const APPROVALS: usize = 500;
+/// How long others may keep us from writing.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// What a file of approvals can have at the most.
 const BOOK_SIZE: u64 = 64 * 1024 * 1024;
 
@@ -92,15 +103,9 @@ impl Records {
         }
     }
 
-    /// What was approved under a name last.
-    pub(crate) fn skill(&self, name: &str, place: &str) -> Option<Approval> {
-        let is_it = |it: &Approval| it.kind == Kind::Skill && it.name == name && it.place == place;
-        self.read().into_iter().rfind(is_it)
-    }
-
-    /// Whether exactly this call was approved.
-    pub(crate) fn has_call(&self, content: &Content) -> bool {
-        self.read().iter().any(|it| it.kind == Kind::Call && it.content.digest == content.digest)
+    /// What was approved under a key.
+    pub(crate) fn approved(&self, key: &Key) -> Option<Subject> {
+        self.read().into_iter().rfind(|it| it.key == *key).map(|it| it.subject)
     }
 
     /// Records an approval, in place of an older one of the same thing.
@@ -122,35 +127,32 @@ impl Records {
 
     fn read(&self) -> Vec<Approval> {
         let Some(directory) = &self.directory else { return lock(&self.memory).clone() };
-        self.open(directory).map(|it| it.approvals).unwrap_or_else(|error| {
+        let read = match open(directory) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                self.locked(directory).and_then(|_lock| self.open(directory))
+            }
+            book => book,
+        };
+        read.map(|it| it.approvals).unwrap_or_else(|error| {
             self.fault(format!("the approvals could not be read: {error}"));
             Vec::new()
         })
     }
 
-    /// Reads the file of approvals. One that makes no sense is set aside, and nothing is approved.
+    /// Reads the file of approvals, while nobody writes it. One that makes no sense is set aside,
+    /// and nothing is approved.
     fn open(&self, directory: &Path) -> io::Result<Book> {
-        let path = directory.join(BOOK);
-        let file = match OpenOptions::new().read(true).custom_flags(NO_WAIT).open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Book::default()),
-            file => file?,
-        };
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::other("it is not an ordinary file"));
-        }
-        let mut text = Vec::new();
-        file.take(BOOK_SIZE).read_to_end(&mut text)?;
-        match serde_json::from_slice(&text) {
-            Ok(book) => Ok(book),
-            Err(error) => {
+        match open(directory) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 let aside = directory.join(format!("{BOOK}.corrupt"));
-                fs::rename(&path, &aside)?;
+                fs::rename(directory.join(BOOK), &aside)?;
                 let aside = aside.display();
                 self.fault(format!(
                     "the approvals made no sense ({error}); they lie in `{aside}` now, and nothing is approved"
                 ));
                 Ok(Book::default())
             }
+            book => book,
         }
     }
 
@@ -164,8 +166,16 @@ impl Records {
             .mode(0o600)
             .custom_flags(NO_WAIT)
             .open(directory.join(LOCK))?;
-        lock.lock()?;
-        Ok(lock)
+        let start = Instant::now();
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(lock),
+                Err(TryLockError::WouldBlock) if start.elapsed() < PATIENCE => {
+                    thread::sleep(Duration::from_millis(5));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     fn fault(&self, text: String) {
@@ -177,17 +187,28 @@ impl Records {
     }
 }
 
+/// Reads the file of approvals; `InvalidData` when it makes no sense.
+fn open(directory: &Path) -> io::Result<Book> {
+    let mut options = OpenOptions::new();
+    let file = match options.read(true).custom_flags(NO_WAIT).open(directory.join(BOOK)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Book::default()),
+        file => file?,
+    };
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not an ordinary file"));
+    }
+    let mut text = Vec::new();
+    file.take(BOOK_SIZE).read_to_end(&mut text)?;
+    serde_json::from_slice(&text).map_err(|it| io::Error::new(io::ErrorKind::InvalidData, it))
+}
+
 /// Never waits for a pipe, and follows no link that somebody has put there.
 const NO_WAIT: i32 =
     (rustix::fs::OFlags::NONBLOCK.bits() | rustix::fs::OFlags::NOFOLLOW.bits()) as i32;
 
 /// Puts an approval in the place of an older one of the same thing.
 fn enter(approvals: &mut Vec<Approval>, new: Approval) {
-    approvals.retain(|old| match (old.kind, new.kind) {
-        (Kind::Skill, Kind::Skill) => (&old.name, &old.place) != (&new.name, &new.place),
-        (Kind::Call, Kind::Call) => old.content.digest != new.content.digest,
-        _ => true,
-    });
+    approvals.retain(|old| old.key != new.key);
     approvals.push(new);
     let surplus = approvals.len().saturating_sub(APPROVALS);
     approvals.drain(..surplus);
@@ -195,7 +216,7 @@ fn enter(approvals: &mut Vec<Approval>, new: Approval) {
 
 /// The time of now, as it is recorded.
 pub(crate) fn now() -> String {
-    time::text(std::time::SystemTime::now())
+    time::text(SystemTime::now())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -20,7 +20,7 @@ use crate::{
 
 /// What was approved, or would be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Content {
+pub(crate) struct Subject {
     /// What tells it from any other.
     pub(crate) digest: String,
     /// Its files by path.
@@ -39,7 +39,7 @@ pub(crate) struct Part {
 
 /// A skill cannot be told from others.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ContentError {
+pub(crate) enum SubjectError {
     /// One of its files cannot be read.
     #[error("a file of the skill cannot be read")]
     Read(#[from] RootError),
@@ -67,26 +67,26 @@ const TEXTS: usize = 64 * 1024;
 const LINES: usize = 200;
 const LINE: usize = 200;
 
-impl Content {
+impl Subject {
     /// Looks at a skill: what it executes, and every file of its folder with path, kind and mode.
-    pub(crate) fn of(entry: &Entry) -> Result<Self, ContentError> {
-        let mut content = Self::default();
+    pub(crate) fn of(entry: &Entry) -> Result<Self, SubjectError> {
+        let mut subject = Self::default();
         let mut room = TEXTS;
         // What is executed is what was loaded, whatever the file says by now.
         let loaded = entry.render();
         match &entry.folder {
             Some(folder) => {
-                content.add(LOADED, loaded.as_bytes(), "", &mut 0);
-                content.add_folder(&Root::open(folder)?, &mut room)?;
+                subject.add(LOADED, loaded.as_bytes(), "", &mut 0);
+                subject.add_folder(&Root::open(folder)?, &mut room)?;
             }
-            None => content.add("SKILL.md", loaded.as_bytes(), "", &mut room),
+            None => subject.add("SKILL.md", loaded.as_bytes(), "", &mut room),
         }
         let mut all = Sha256::new();
-        for (path, part) in &content.files {
+        for (path, part) in &subject.files {
             all.update(format!("{}\0{path}\0{}\n", path.len(), part.digest));
         }
-        content.digest = hex(all);
-        Ok(content)
+        subject.digest = hex(all);
+        Ok(subject)
     }
 
     /// Takes words as they are: a command, a request.
@@ -118,16 +118,16 @@ impl Content {
         shown
     }
 
-    fn add_folder(&mut self, root: &Root, room: &mut usize) -> Result<(), ContentError> {
+    fn add_folder(&mut self, root: &Root, room: &mut usize) -> Result<(), SubjectError> {
         let mut folders = vec![(String::new(), 0)];
         let (mut bytes, mut files) = (0, 0);
         while let Some((folder, depth)) = folders.pop() {
             for listed in root.list(Path::new(&folder), Links::Never)? {
                 files += 1;
                 if files > FILES || depth > DEPTH {
-                    return Err(ContentError::TooLarge);
+                    return Err(SubjectError::TooLarge);
                 }
-                let name = listed.name.to_str().ok_or(ContentError::Name)?;
+                let name = listed.name.to_str().ok_or(SubjectError::Name)?;
                 let path = if folder.is_empty() { name.into() } else { format!("{folder}/{name}") };
                 let below = Path::new(&path);
                 match listed.kind {
@@ -138,7 +138,7 @@ impl Content {
                         let mut text = Vec::new();
                         bytes += file.take(BYTES - bytes + 1).read_to_end(&mut text)? as u64;
                         if bytes > BYTES {
-                            return Err(ContentError::TooLarge);
+                            return Err(SubjectError::TooLarge);
                         }
                         self.add(&path, &text, &mode, room);
                     }
