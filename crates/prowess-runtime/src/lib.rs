@@ -40,6 +40,7 @@ mod http;
 #[cfg(feature = "sql")]
 mod database;
 mod tools;
+mod registry;
 mod toolbox;
 mod convention;
 
@@ -69,6 +70,7 @@ pub use crate::{
     policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, Wish},
     provider::Provider,
     records::{Note, Records},
+    registry::Registry,
     retriever::{Retrieved, Retriever},
     root::{Links, Listed, Page, Root, RootError},
     roots::Roots,
@@ -79,7 +81,7 @@ pub use crate::{
     template::{Template, TemplateError, TemplateLimits, render as render_template},
     tool::{Act, Answer, Tool},
     toolbox::{Calls, Toolbox},
-    tools::{FileOperations, ReadFile, UseSkill},
+    tools::{FileOperations, ReadFile, SkillTool, UseSkill},
 };
 #[cfg(feature = "sql")]
 pub use crate::{

@@ -1,6 +1,7 @@
 //! The tools that come with the runtime, one a file.
 
 mod use_skill;
+mod skill;
 mod read_file;
 mod file_operations;
 #[cfg(feature = "http")]
@@ -18,7 +19,10 @@ use crate::outcome::{Outcome, Status};
 pub use self::execute_sql::ExecuteSql;
 #[cfg(feature = "http")]
 pub use self::http_request::HttpRequest;
-pub use self::{file_operations::FileOperations, read_file::ReadFile, use_skill::UseSkill};
+pub(crate) use self::skill::tool_name;
+pub use self::{
+    file_operations::FileOperations, read_file::ReadFile, skill::SkillTool, use_skill::UseSkill,
+};
 
 /// The JSON schema of an input, made from its type, whole in itself.
 fn schema<T: JsonSchema>() -> Value {
