@@ -18,6 +18,6 @@ pub use crate::{
     outcome::{Captured, Level, Outcome, PlanStep, Status},
     provider::Provider,
     root::{Links, Listed, Root, RootError},
-    sandbox::{Chunk, Job, Launcher, Sandbox, SandboxError, Work},
+    sandbox::{Check, Chunk, Job, Launcher, Report, Sandbox, SandboxError, Work},
     tool::{Act, Answer, Tool},
 };
