@@ -13,6 +13,7 @@ mod mounts;
 mod rules;
 mod filter;
 mod listener;
+mod metadata;
 mod tree;
 mod sys;
 mod capture;

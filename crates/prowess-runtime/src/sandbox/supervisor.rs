@@ -153,7 +153,7 @@ impl<'o> Run<'o> {
         };
         let filter = Filter::new(Setting { level, signals_scoped: rules >= rules::SIGNALS });
         let given = Given { rules, listener: listener.is_some() };
-        let listener = listener.map(|it| Listener::new(it, filter, order.limits.processes));
+        let listener = listener.map(|it| Listener::new(it, filter, order));
         let now = Instant::now();
         Ok(Ok(Self {
             order,
