@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use prowess::{Profile, Strategy};
 
-use crate::commands::{catalog, check, find, list, new, prompt, read, show};
+use crate::commands::{catalog, check, find, list, new, prompt, read, sandbox, show};
 
 /// Skills for agents: find them, check them, read them
 #[derive(Debug, Parser)]
@@ -27,6 +27,7 @@ pub(crate) enum Command {
     Prompt(prompt::Args),
     Catalog(catalog::Args),
     New(new::Args),
+    Sandbox(sandbox::Args),
 }
 
 /// What every command takes, before or behind its name.

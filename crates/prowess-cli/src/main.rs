@@ -11,6 +11,7 @@ mod commands;
 use std::{io, process::ExitCode};
 
 use clap::Parser as _;
+use prowess_runtime::Launcher;
 
 use crate::{arguments::Arguments, printer::Printer};
 
@@ -26,6 +27,7 @@ enum Status {
 }
 
 fn main() -> ExitCode {
+    let launcher = Launcher::hook();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -35,7 +37,7 @@ fn main() -> ExitCode {
         }
     };
     let mut printer = Printer::new(&arguments.global);
-    match commands::run(&arguments, &mut printer).and_then(|status| {
+    match commands::run(&arguments, &launcher, &mut printer).and_then(|status| {
         printer.flush()?;
         Ok(status)
     }) {

@@ -18,6 +18,7 @@ mod policy;
 mod approver;
 mod records;
 mod gate;
+mod sandbox;
 
 pub use crate::{
     approver::{Agreed, Answering, Approver, Nobody, Question, Reply},
@@ -30,5 +31,6 @@ pub use crate::{
     provider::Provider,
     records::{Note, Records},
     root::{Links, Listed, Root, RootError},
+    sandbox::{Check, Chunk, Job, Launcher, Report, Sandbox, SandboxError, Work},
     tool::{Act, Answer, Tool},
 };
