@@ -14,6 +14,7 @@ mod window;
 mod disclosure;
 mod cli;
 mod policy;
+mod commands;
 mod danger;
 mod hostile;
 mod ledger;

@@ -19,6 +19,7 @@ mod approver;
 mod records;
 mod gate;
 mod sandbox;
+mod tools;
 
 pub use crate::{
     approver::{Agreed, Answering, Approver, Nobody, Question, Reply},
@@ -33,4 +34,5 @@ pub use crate::{
     root::{Links, Listed, Root, RootError},
     sandbox::{Check, Chunk, Job, Launcher, Report, Sandbox, SandboxError, Work},
     tool::{Act, Answer, Tool},
+    tools::ExecuteCommand,
 };

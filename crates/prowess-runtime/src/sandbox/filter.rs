@@ -69,9 +69,8 @@ impl Filter {
 
     /// What to do about a call, and what it is called.
     pub(super) fn verdict(&self, call: c_long, arguments: &[u64; 6]) -> (Verdict, &'static str) {
-        let fits = |rule: &&Rule| {
-            rule.call == call && rule.tests.iter().all(|it| it.holds(arguments))
-        };
+        let fits =
+            |rule: &&Rule| rule.call == call && rule.tests.iter().all(|it| it.holds(arguments));
         self.0.iter().find(fits).map_or((Verdict::Allow, ""), |it| (it.verdict, it.name))
     }
 
