@@ -248,9 +248,11 @@ impl Policy {
     fn matches(&self, rule: &Rule, wish: &Wish<'_>, plan: Option<&Plan>) -> bool {
         let all = if rule.decision == Decision::Allow { All } else { Any };
         let tool = |it: &String| fits(it, wish.tool) || Grant::read(it).names(wish.tool, wish.act);
+        let active = |it: &String| wish.active.iter().any(|manifest| fits(it, &manifest.name));
         let skill = |it: &String| match wish.act {
-            Act::Execute(entry) => fits(it, &entry.manifest.name),
-            _ => wish.active.iter().any(|manifest| fits(it, &manifest.name)),
+            // What one skill may do does not speak for another.
+            Act::Execute(entry) => fits(it, &entry.manifest.name) || (all == Any && active(it)),
+            _ => active(it),
         };
         let command = |it: &String| match plan {
             Some(plan) if all == All => plan.parts().all(|argv| begins(argv, it)),
