@@ -4,6 +4,7 @@ mod use_skill;
 mod skill;
 mod read_file;
 mod file_operations;
+mod execute_command;
 #[cfg(feature = "http")]
 mod http_request;
 #[cfg(feature = "sql")]
@@ -21,7 +22,8 @@ pub use self::execute_sql::ExecuteSql;
 pub use self::http_request::HttpRequest;
 pub(crate) use self::skill::tool_name;
 pub use self::{
-    file_operations::FileOperations, read_file::ReadFile, skill::SkillTool, use_skill::UseSkill,
+    execute_command::ExecuteCommand, file_operations::FileOperations, read_file::ReadFile,
+    skill::SkillTool, use_skill::UseSkill,
 };
 
 /// The JSON schema of an input, made from its type, whole in itself.
