@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use prowess::{Profile, Strategy};
 use prowess_runtime::{Depth, Share};
 
-use crate::commands::{catalog, check, config, find, list, new, prompt, read, run, show};
+use crate::commands::{catalog, check, config, find, list, new, prompt, read, run, sandbox, show};
 
 /// Skills for agents: find them, check them, read them
 #[derive(Debug, Parser)]
@@ -30,6 +30,7 @@ pub(crate) enum Command {
     New(new::Args),
     Config(config::Args),
     Run(run::Args),
+    Sandbox(sandbox::Args),
 }
 
 /// What every command takes, before or behind its name.

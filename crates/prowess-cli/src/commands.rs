@@ -10,6 +10,7 @@ pub(crate) mod catalog;
 pub(crate) mod new;
 pub(crate) mod config;
 pub(crate) mod run;
+pub(crate) mod sandbox;
 
 use std::borrow::Cow;
 
@@ -42,6 +43,7 @@ pub(crate) fn run(
         Command::New(args) => new::run(args, global, printer),
         Command::Config(args) => config::run(args, global, printer),
         Command::Run(args) => run::run(args, global, launcher, printer),
+        Command::Sandbox(args) => sandbox::run(args, &launcher, printer),
     }
 }
 

@@ -29,6 +29,7 @@ mod sandbox;
 mod executor;
 mod manager;
 mod migrate;
+mod tools;
 
 #[doc(hidden)]
 pub use crate::store::Step;
@@ -54,10 +55,11 @@ pub use crate::{
     provider::Provider,
     records::{Note, Records},
     root::{Links, Listed, Root, RootError},
-    sandbox::{Chunk, Job, Launcher, Sandbox, SandboxError, Work},
+    sandbox::{Check, Chunk, Job, Launcher, Report, Sandbox, SandboxError, Work},
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
     template::{Template, TemplateError, TemplateLimits, render as render_template},
     tool::{Act, Answer, Tool},
+    tools::ExecuteCommand,
 };
