@@ -976,7 +976,7 @@ mod a_change_is_whole_or_not_made {
                 (true, 1) => &["disable", "one", "--dir", "skills"],
                 (true, _) => &["enable", "one", "--dir", "skills"],
             };
-            let share = (random >> 33) as f64 / f64::from(1 << 31);
+            let share = (random >> 33) as f64 / f64::from(1_u32 << 31);
             let ended =
                 world.run_killed(arguments, Duration::from_micros((longest * share) as u64));
             longest *= if ended.is_none() { 1.15 } else { 0.9 };
