@@ -403,7 +403,7 @@ mod settings_hold_in_every_command {
             .skill("rotate-logs", "Rotate the logs of a server")
             .skill("paint", "Paint a wall");
         let settings = |rest: &str| {
-            world.write("prowess.toml", format!("[skill]\ndirectories = [\"skills\"]\n{rest}"))
+            world.write("prowess.toml", format!("[skill]\ndirectories = [\"skills\"]\n{rest}"));
         };
         let found = |arguments: &[&str]| {
             let ran =

@@ -7,8 +7,8 @@ use prowess::{Profile, Strategy};
 use prowess_runtime::{Depth, Share};
 
 use crate::commands::{
-    catalog, check, config, create, disable, enable, find, list, new, prompt, read, remove, show,
-    undo,
+    catalog, check, config, create, disable, enable, find, list, migrate, new, prompt, read,
+    remove, run, show, undo,
 };
 
 /// Skills for agents: find them, check them, read them
@@ -36,7 +36,9 @@ pub(crate) enum Command {
     Disable(disable::Args),
     Remove(remove::Args),
     Undo(undo::Args),
+    Migrate(migrate::Args),
     Config(config::Args),
+    Run(run::Args),
 }
 
 /// What every command takes, before or behind its name.

@@ -9,7 +9,10 @@ mod value;
 mod origin;
 mod settings;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use prowess::{Directory, Matching, Memory, Options, Scope, Thresholds, Window};
 use serde_json::Value as Json;
@@ -18,15 +21,17 @@ pub use self::{
     origin::{ConfigError, Fault, Origin, Setting},
     places::Places,
     settings::{
-        AllowedToolsMean, Approvals, Decision, DisclosureSettings, LimitSettings, MatchingSettings,
-        ModelSettings, PolicySettings, Rule, SandboxSettings, SkillSettings, SqlSettings,
-        WindowSettings,
+        DisclosureSettings, LimitSettings, MatchingSettings, ModelSettings, PolicySettings,
+        RuleSetting, SandboxSettings, SkillSettings, SqlSettings, WindowSettings,
     },
     units::{bytes, duration},
     value::{Address, Bytes, Depth, Presets, Share},
 };
 use self::{reader::Reader, value::Slot};
-use crate::limits::Limits;
+use crate::{
+    limits::Limits,
+    policy::{Policy, Rule},
+};
 
 /// What a person has set, and what holds where nobody has set anything.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -157,6 +162,34 @@ impl Config {
             work: limits.work.value.0,
             processes: limits.processes.value.get(),
             descriptors: limits.descriptors.value.get(),
+        }
+    }
+
+    /// What may be done. `cwd` is the root where nobody has named one.
+    pub fn policy(&self, cwd: &Path) -> Policy {
+        let set = &self.policy;
+        let rules = |it: &RuleSetting| {
+            // A path is a file, or the directory above it.
+            let path = it.path.as_ref().map(|it| it.to_string_lossy().into_owned());
+            let below = path.as_ref().map(|it| Some(format!("{it}/*")));
+            let rule = Rule {
+                tool: it.tool.clone(),
+                skill: it.skill.clone(),
+                command: it.command.clone(),
+                path,
+                decision: it.decision,
+            };
+            let below = below.map(|path| Rule { path, ..rule.clone() });
+            [Some(rule), below].into_iter().flatten()
+        };
+        Policy {
+            rules: set.rules.value.iter().flat_map(rules).collect(),
+            approvals: set.approvals.value,
+            allowed_tools: set.allowed_tools.value,
+            commands: set.commands.value.clone(),
+            hosts: set.hosts.value.clone(),
+            roots: set.roots.value.clone().unwrap_or_else(|| vec![cwd.to_owned()]),
+            environment: set.environment.value.clone(),
         }
     }
 

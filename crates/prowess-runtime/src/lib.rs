@@ -8,27 +8,77 @@ mod outcome;
 mod limits;
 mod config;
 mod root;
+mod roots;
 mod entry;
 mod definition;
+mod schema;
+mod parameters;
+mod script;
+mod template;
+mod shell;
+mod danger;
+pub mod build;
 mod store;
+mod migrate;
+mod create;
 mod provider;
+mod retriever;
+mod active;
 mod tool;
+mod subject;
+mod commands;
+mod policy;
+mod approver;
+mod records;
+mod gate;
+mod sandbox;
+mod executor;
+mod manager;
+mod content;
+#[cfg(feature = "http")]
+mod http;
+mod tools;
+mod registry;
 
 #[doc(hidden)]
 pub use crate::store::Step;
 pub use crate::{
+    active::Active,
+    approver::{Agreed, Answering, Approver, Nobody, Question, Reply},
     config::{
-        Address, AllowedToolsMean, Approvals, Bytes, Config, ConfigError, Decision, Depth,
-        DisclosureSettings, Fault, LimitSettings, MatchingSettings, ModelSettings, Origin, Places,
-        PolicySettings, Presets, Rule, SandboxSettings, Setting, Share, Shown, SkillSettings,
-        SqlSettings, WindowSettings, bytes, duration,
+        Address, Bytes, Config, ConfigError, Depth, DisclosureSettings, Fault, LimitSettings,
+        MatchingSettings, ModelSettings, Origin, Places, PolicySettings, Presets, RuleSetting,
+        SandboxSettings, Setting, Share, Shown, SkillSettings, SqlSettings, WindowSettings, bytes,
+        duration,
     },
+    create::{CreateError, check_entry},
+    danger::{Danger, Pattern, danger},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     entry::{Entry, EntryError},
+    executor::{Delivery, ExecuteError, Executor},
+    gate::Gate,
     limits::Limits,
+    manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
+    migrate::{Lost, MigrateError, Migrated, migrate, plugins},
     outcome::{Captured, Level, Outcome, PlanStep, Status},
+    parameters::{Parameters, ParametersError},
+    policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, Wish},
     provider::Provider,
-    root::{Links, Listed, Root, RootError},
+    records::{Note, Records},
+    registry::Registry,
+    retriever::{Retrieved, Retriever},
+    root::{Links, Listed, Page, Root, RootError},
+    roots::Roots,
+    sandbox::{Chunk, Job, Launcher, Sandbox, SandboxError, Work},
+    schema::{Mismatch, SchemaError},
+    script::{Script, ScriptError},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
+    template::{Template, TemplateError, TemplateLimits, render as render_template},
     tool::{Act, Answer, Tool},
+    tools::{FileOperations, ReadFile, SkillTool},
+};
+#[cfg(feature = "http")]
+pub use crate::{
+    http::{Addresses, CertificateError, Hosts, HostsError, Resolver, SystemResolver},
+    tools::HttpRequest,
 };

@@ -7,7 +7,7 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use clap::builder::PossibleValuesParser;
 use prowess::{Definition, Manifest, Type};
-use prowess_runtime::{Entry, Store as _, definition_from_json, type_from_word};
+use prowess_runtime::{Entry, Store as _, check_entry, definition_from_json, type_from_word};
 use serde_json::Value as Json;
 
 use super::{refused, show_entry};
@@ -69,8 +69,12 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         requires_approval: args.requires_approval,
         ..Manifest::default()
     };
+    let entry = Entry { manifest, definition, parameters, folder: None };
+    if let Err(error) = check_entry(&entry) {
+        return Ok(at_fault(&error.into(), printer));
+    }
     let shelf = context::shelf_or_here(global, printer)?;
-    match shelf.store.create(&Entry { manifest, definition, parameters, folder: None }) {
+    match shelf.store.create(&entry) {
         Ok(entry) => {
             show_entry(&entry, &shelf, printer)?;
             printer.note(&format!("`{}` is active", args.name));

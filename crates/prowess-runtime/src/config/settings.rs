@@ -12,7 +12,11 @@ use super::{
     origin::{Origin, Setting},
     value::{Address, Bytes, Depth, Presets, Share},
 };
-use crate::{limits::Limits, outcome::Level};
+use crate::{
+    limits::Limits,
+    outcome::Level,
+    policy::{AllowedToolsMode, Approvals, Decision, Policy},
+};
 
 /// Which skills there are.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,10 +73,10 @@ pub struct WindowSettings {
 }
 
 /// What may be done.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PolicySettings {
-    /// The commands that may be run; nothing when nobody has said, which leaves the policy's own.
-    pub commands: Setting<Option<Vec<String>>>,
+    /// The commands that may be run: each the first words of one.
+    pub commands: Setting<Vec<String>>,
     /// The hosts that may be asked although they are private.
     pub hosts: Setting<Vec<String>>,
     /// The directories in which files may be read and written; nothing when nobody has said, which
@@ -81,52 +85,17 @@ pub struct PolicySettings {
     /// When a person is asked.
     pub approvals: Setting<Approvals>,
     /// What the `allowed-tools` of a skill mean.
-    pub allowed_tools: Setting<AllowedToolsMean>,
+    pub allowed_tools: Setting<AllowedToolsMode>,
     /// The variables of the environment that scripts may get.
     pub environment: Setting<Vec<String>>,
     /// What is allowed, asked or denied. The rules of all files hold together, so that a project
     /// takes nothing away from what its user has denied.
-    pub rules: Setting<Vec<Rule>>,
-}
-
-/// When a person is asked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Approvals {
-    /// For a skill that asks for it, and for one that has changed since it was approved.
-    #[default]
-    Needed,
-    /// For every skill that is run and every command.
-    Always,
-    /// Never.
-    Never,
-}
-
-/// What the `allowed-tools` of a skill mean.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum AllowedToolsMean {
-    /// Those tools need no asking while the skill is active.
-    #[default]
-    Preapprove,
-    /// A model is told about them.
-    Advise,
-    /// While the skill is active there are no others.
-    Enforce,
-}
-
-/// Whether something may be done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
-    /// It may.
-    Allow,
-    /// Somebody has to agree.
-    Ask,
-    /// It may not.
-    Deny,
+    pub rules: Setting<Vec<RuleSetting>>,
 }
 
 /// What is decided about calls that are all it says: of this tool, by this skill, and so on.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rule {
+pub struct RuleSetting {
     /// The tool.
     pub tool: Option<String>,
     /// The skill.
@@ -231,6 +200,21 @@ impl Default for WindowSettings {
         let Window { tokens, keep_recent, .. } = Window::default();
         let tokens = NonZeroUsize::new(tokens).expect("a window holds something");
         Self { tokens: Setting::new(tokens), keep_recent: Setting::new(keep_recent) }
+    }
+}
+
+impl Default for PolicySettings {
+    fn default() -> Self {
+        let policy = Policy::default();
+        Self {
+            commands: Setting::new(policy.commands),
+            hosts: Setting::new(policy.hosts),
+            roots: Setting::default(),
+            approvals: Setting::new(policy.approvals),
+            allowed_tools: Setting::new(policy.allowed_tools),
+            environment: Setting::new(policy.environment),
+            rules: Setting::default(),
+        }
     }
 }
 

@@ -12,13 +12,16 @@ use serde_json::{Value as Json, json};
 use toml_edit::{Item, Value as Toml};
 
 use super::{
-    AllowedToolsMean, Approvals, Decision, Rule,
+    RuleSetting,
     origin::{Origin, Setting},
     places::Owner,
     reader::Reader,
     units::{bytes, duration},
 };
-use crate::outcome::Level;
+use crate::{
+    outcome::Level,
+    policy::{AllowedToolsMode, Approvals, Decision},
+};
 
 /// A number from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -469,7 +472,7 @@ impl<T: Value> Value for Vec<T> {
     }
 }
 
-impl Value for Rule {
+impl Value for RuleSetting {
     const TOGETHER: bool = true;
 
     fn wanted() -> String {
@@ -582,7 +585,7 @@ impl Word for Approvals {
     }
 }
 
-impl Word for AllowedToolsMean {
+impl Word for AllowedToolsMode {
     fn words() -> Vec<(&'static str, Self)> {
         let preapprove = ("preapprove", Self::Preapprove);
         vec![preapprove, ("advise", Self::Advise), ("enforce", Self::Enforce)]

@@ -1,0 +1,14 @@
+//! Asking servers, and only those that may be asked: every address is looked up once, checked, and
+//! connected to as it was checked, on every redirect anew.
+
+mod address;
+mod hosts;
+mod resolver;
+mod fetch;
+
+pub(crate) use self::fetch::{FetchError, Fetcher, Request, Response};
+pub use self::{
+    fetch::CertificateError,
+    hosts::{Hosts, HostsError},
+    resolver::{Addresses, Resolver, SystemResolver},
+};

@@ -1,0 +1,42 @@
+//! The tools that come with the runtime, one a file.
+
+mod file_operations;
+mod read_file;
+mod skill;
+#[cfg(feature = "http")]
+mod http_request;
+
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::outcome::{Outcome, Status};
+
+#[cfg(feature = "http")]
+pub use self::http_request::HttpRequest;
+pub(crate) use self::skill::tool_name;
+pub use self::{file_operations::FileOperations, read_file::ReadFile, skill::SkillTool};
+
+/// The JSON schema of an input, made from its type, whole in itself.
+fn schema<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|it| it.inline_subschemas = true);
+    settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
+/// Reads an input.
+fn input<T: DeserializeOwned>(input: &Value) -> Result<T, Box<Outcome>> {
+    let read = T::deserialize(input);
+    read.map_err(|error| {
+        Outcome::bad(Status::Invalid, format!("the input is wrong: {error}")).into()
+    })
+}
+
+/// Does something that waits for the disk where nobody else has to wait for it.
+async fn blocking(
+    work: impl FnOnce() -> Result<Outcome, Box<Outcome>> + Send + 'static,
+) -> Outcome {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(outcome) => outcome.unwrap_or_else(|it| *it),
+        Err(error) => Outcome::bad(Status::Failed, error.to_string()),
+    }
+}
