@@ -976,7 +976,7 @@ mod a_change_is_whole_or_not_made {
                 (true, 1) => &["disable", "one", "--dir", "skills"],
                 (true, _) => &["enable", "one", "--dir", "skills"],
             };
-            let share = (random >> 33) as f64 / f64::from(1 << 31);
+            let share = (random >> 33) as f64 / f64::from(1_u32 << 31);
             let ended =
                 world.run_killed(arguments, Duration::from_micros((longest * share) as u64));
             longest *= if ended.is_none() { 1.15 } else { 0.9 };
@@ -1285,6 +1285,10 @@ mod commands_write_to_a_store {
             "new --type script --definition nonsense",
             "new --type script --file nowhere",
             "new --type script --file latin1",
+            r#"new --type script --definition {"script":"rm\t-rf\t/"}"#,
+            r#"new --type script --definition {"script":"\n"}"#,
+            r#"new --type template --definition {"template":"{{if}}"}"#,
+            r#"new --parameters {"type":7} --type script --definition {"script":"x"}"#,
             "new --type template",
             "new --type composite",
             r#"new --type composite --definition {"steps":[]}"#,
