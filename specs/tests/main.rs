@@ -6,6 +6,7 @@
 
 mod world;
 mod server;
+mod databases;
 mod format;
 mod discovery;
 mod keeping;
@@ -19,7 +20,10 @@ mod danger;
 mod config;
 mod store;
 mod migrate;
+mod execution;
 mod hostile;
+mod tools;
+mod sql;
 mod files;
 mod http;
 mod ledger;

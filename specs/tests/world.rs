@@ -160,6 +160,17 @@ impl World {
         self.finish(Command::new(program()).args(arguments)).unwrap()
     }
 
+    /// Runs the program with more variables in its environment.
+    pub(crate) fn run_with<A: AsRef<OsStr>>(
+        &self,
+        variables: &[(&str, &str)],
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Ran {
+        let mut command = Command::new("env");
+        command.args(variables.iter().map(|(name, value)| format!("{name}={value}")));
+        self.finish(command.arg(program()).args(arguments)).unwrap()
+    }
+
     /// Runs the program with this text on its stdin.
     pub(crate) fn run_reading(&self, text: &str, arguments: &[&str]) -> Ran {
         self.write("stdin", text);

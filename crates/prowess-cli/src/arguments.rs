@@ -8,7 +8,7 @@ use prowess_runtime::{Depth, Share};
 
 use crate::commands::{
     catalog, check, config, create, disable, enable, find, list, migrate, new, prompt, read,
-    remove, show, undo,
+    remove, run, show, tool, tools, undo,
 };
 
 /// Skills for agents: find them, check them, read them
@@ -38,6 +38,9 @@ pub(crate) enum Command {
     Undo(undo::Args),
     Migrate(migrate::Args),
     Config(config::Args),
+    Run(run::Args),
+    Tool(tool::Args),
+    Tools(tools::Args),
 }
 
 /// What every command takes, before or behind its name.

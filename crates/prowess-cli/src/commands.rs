@@ -15,12 +15,15 @@ pub(crate) mod remove;
 pub(crate) mod undo;
 pub(crate) mod migrate;
 pub(crate) mod config;
+pub(crate) mod run;
+pub(crate) mod tool;
+pub(crate) mod tools;
 
 use std::borrow::Cow;
 
 use anyhow::Result;
 use prowess::{Finding, Resource};
-use prowess_runtime::{Entry, StoreError, definition_to_json};
+use prowess_runtime::{Entry, Launcher, StoreError, definition_to_json};
 use serde::Serialize;
 use serde_json::json;
 
@@ -33,7 +36,11 @@ use crate::{
 };
 
 /// Runs the command that was typed.
-pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(
+    arguments: &Arguments,
+    launcher: Launcher,
+    printer: &mut Printer,
+) -> Result<Status> {
     let global = &arguments.global;
     match &arguments.command {
         Command::List(args) => list::run(args, global, printer),
@@ -51,6 +58,9 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result<Status
         Command::Undo(args) => undo::run(args, global, printer),
         Command::Migrate(args) => migrate::run(args, global, printer),
         Command::Config(args) => config::run(args, global, printer),
+        Command::Run(args) => run::run(args, global, launcher, printer),
+        Command::Tool(args) => tool::run(args, global, launcher, printer),
+        Command::Tools(args) => tools::run(args, global, launcher, printer),
     }
 }
 

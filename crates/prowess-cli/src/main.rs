@@ -2,16 +2,19 @@
 
 mod arguments;
 mod context;
+mod host;
+mod toolbox;
 mod printer;
 mod safe;
 mod snippet;
 mod report;
+mod readable;
 mod commands;
 
 use std::{io, process::ExitCode};
 
 use clap::Parser as _;
-use prowess_runtime::ConfigError;
+use prowess_runtime::{ConfigError, Launcher};
 
 use crate::{arguments::Arguments, printer::Printer};
 
@@ -27,6 +30,7 @@ enum Status {
 }
 
 fn main() -> ExitCode {
+    let launcher = Launcher::hook();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -36,7 +40,7 @@ fn main() -> ExitCode {
         }
     };
     let mut printer = Printer::new(&arguments.global);
-    match commands::run(&arguments, &mut printer).and_then(|status| {
+    match commands::run(&arguments, launcher, &mut printer).and_then(|status| {
         printer.flush()?;
         Ok(status)
     }) {

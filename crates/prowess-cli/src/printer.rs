@@ -32,6 +32,7 @@ pub(crate) struct Printer {
     pub(crate) verbose: bool,
     pub(crate) json: bool,
     pub(crate) is_terminal: bool,
+    pub(crate) err_is_terminal: bool,
     /// How wide the terminal is; nothing when the output is not one, and then nothing is cut.
     pub(crate) width: Option<usize>,
     pub(crate) colored: bool,
@@ -46,7 +47,7 @@ impl Printer {
         };
         let (stdout, stderr) = (io::stdout(), io::stderr());
         let (colored, err_colored) = (colored(stdout.is_terminal()), colored(stderr.is_terminal()));
-        let is_terminal = stdout.is_terminal();
+        let (is_terminal, err_is_terminal) = (stdout.is_terminal(), stderr.is_terminal());
         let width = is_terminal.then(terminal_size::terminal_size).flatten();
         Self {
             out: BufWriter::with_capacity(1 << 16, stdout),
@@ -56,6 +57,7 @@ impl Printer {
             verbose: global.verbose,
             json: global.json,
             is_terminal,
+            err_is_terminal,
             width: width.map(|it| usize::from(it.0.0).max(20)),
             colored,
         }
@@ -79,6 +81,11 @@ impl Printer {
     /// Prints bytes as they are.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<()> {
         Ok(self.out.write_all(bytes)?)
+    }
+
+    /// Prints bytes as they are, on stderr.
+    pub(crate) fn raw_aside(&mut self, bytes: &[u8]) {
+        let _ = self.err.write_all(bytes);
     }
 
     /// Prints one JSON document.

@@ -31,10 +31,17 @@ mod policy;
 mod approver;
 mod records;
 mod gate;
+mod sandbox;
+mod executor;
+mod manager;
 mod content;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "sql")]
+mod database;
 mod tools;
+mod toolbox;
+mod convention;
 
 #[doc(hidden)]
 pub use crate::store::Step;
@@ -47,12 +54,15 @@ pub use crate::{
         SandboxSettings, Setting, Share, Shown, SkillSettings, SqlSettings, WindowSettings, bytes,
         duration,
     },
+    convention::Convention,
     create::{CreateError, check_entry},
     danger::{Danger, Pattern, danger},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     entry::{Entry, EntryError},
+    executor::{Delivery, ExecuteError, Executor},
     gate::Gate,
     limits::Limits,
+    manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
     migrate::{Lost, MigrateError, Migrated, migrate, plugins},
     outcome::{Captured, Level, Outcome, PlanStep, Status},
     parameters::{Parameters, ParametersError},
@@ -62,12 +72,22 @@ pub use crate::{
     retriever::{Retrieved, Retriever},
     root::{Links, Listed, Page, Root, RootError},
     roots::Roots,
+    sandbox::{Chunk, Job, Launcher, Sandbox, SandboxError, Work},
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
     template::{Template, TemplateError, TemplateLimits, render as render_template},
     tool::{Act, Answer, Tool},
-    tools::{FileOperations, ReadFile},
+    toolbox::{Calls, Toolbox},
+    tools::{FileOperations, ReadFile, UseSkill},
+};
+#[cfg(feature = "sql")]
+pub use crate::{
+    database::{
+        Access, Asked, Bounds, Column, Database, DatabaseError, MySqlDatabase, PostgresDatabase,
+        SqliteDatabase, Statement, Table, Users, database,
+    },
+    tools::ExecuteSql,
 };
 #[cfg(feature = "http")]
 pub use crate::{

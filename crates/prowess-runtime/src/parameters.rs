@@ -90,26 +90,22 @@ impl Parameters {
     /// Fills in the defaults of a schema and checks everything against it. Without a schema
     /// anything goes that is not too large.
     pub fn checked(mut self, schema: Option<&Value>) -> Result<Self, ParametersError> {
-        if let Some(schema) = schema {
-            let schema = Schema::new(schema)?;
-            schema.fill(&mut self.values);
-            // What was filled in inside of it is not in its text.
-            let Self { values, texts } = &mut self;
-            texts.retain(|name, text| {
-                serde_json::from_str(text).is_ok_and(|it: Value| values.get(name) == Some(&it))
-            });
-            let values = Value::Object(std::mem::take(&mut self.values));
-            let mismatches = schema.mismatches(&values);
-            let Value::Object(values) = values else { unreachable!("it was made an object") };
-            self.values = values;
-            if !mismatches.is_empty() {
-                return Err(ParametersError::Mismatches(mismatches));
-            }
-        }
         let size = self.json().len();
         if size > MAX_BYTES {
             let message = format!("the parameters take {size} bytes, and may take {MAX_BYTES}");
             return Err(ParametersError::Mismatches(vec![mismatch("", &message)]));
+        }
+        if let Some(schema) = schema {
+            let schema = Schema::new(schema)?;
+            schema.fill(&mut self.values);
+            // What was filled in inside of a parameter is not in its text.
+            self.texts.retain(|name, text| {
+                serde_json::from_str(text).is_ok_and(|it: Value| self.values.get(name) == Some(&it))
+            });
+            let mismatches = schema.mismatches(&Value::Object(self.values.clone()));
+            if !mismatches.is_empty() {
+                return Err(ParametersError::Mismatches(mismatches));
+            }
         }
         Ok(self)
     }

@@ -1,8 +1,8 @@
 //! A script among the files of a skill: which bytes run, and by what.
 
-use std::{ffi::OsString, io::Read as _, os::unix::fs::PermissionsExt as _, path::PathBuf};
+use std::{ffi::OsString, io::Read as _, path::PathBuf};
 
-use prowess::{Definition, Kind, Manifest, ReadError, Skill, Type};
+use prowess::{Definition, Manifest, ReadError, Skill, Type};
 use rustix::fs::FileType;
 
 use crate::{
@@ -30,7 +30,6 @@ pub(crate) struct Beside {
     /// Its path within the skill's folder.
     pub(crate) path: String,
     pub(crate) bytes: Vec<u8>,
-    pub(crate) is_executable: bool,
 }
 
 /// A skill has no such script.
@@ -93,7 +92,7 @@ impl Script {
         // What was read is what runs, whatever lies there by now.
         files.retain(|it| it.path != path);
         let bytes = text.clone().into_bytes();
-        files.push(Beside { path: path.clone(), bytes, is_executable: true });
+        files.push(Beside { path: path.clone(), bytes });
         let name = skill.manifest.name.to_string();
         let manifest = Manifest {
             name: format!("{name}/{path}").into(),
@@ -105,11 +104,15 @@ impl Script {
         Ok(Self { skill: name, entry, path, interpreter, files })
     }
 
-    /// Whether a shell reads it.
-    pub(crate) fn is_shell(&self) -> bool {
-        let program = self.interpreter.first().and_then(|it| it.to_str()).unwrap_or_default();
-        let name = program.rsplit('/').next().unwrap_or_default();
-        matches!(name, "sh" | "bash" | "dash" | "ash" | "ksh" | "zsh")
+    /// Its text, if a shell reads it.
+    pub(crate) fn shell_text(&self) -> Option<&str> {
+        let program = self.interpreter.first()?.to_str()?;
+        let name = program.rsplit('/').next()?;
+        let is_shell = matches!(name, "sh" | "bash" | "dash" | "ash" | "ksh" | "zsh");
+        match &self.entry.definition {
+            Definition::Script { script } if is_shell => Some(script),
+            _ => None,
+        }
     }
 }
 
@@ -130,12 +133,10 @@ fn beside(root: &Root) -> Result<Vec<Beside>, ScriptError> {
                 (FileType::RegularFile, Some(name)) => {
                     let failed = |source| RootError::Io { path: path.clone(), source };
                     let file = root.file(&path, Links::Never)?;
-                    let mode = file.metadata().map_err(failed)?.permissions().mode();
                     let mut bytes = Vec::new();
                     let read = file.take(room + 1).read_to_end(&mut bytes).map_err(failed)?;
                     room = room.checked_sub(read as u64).ok_or(ScriptError::TooLarge)?;
-                    let is_executable = mode & 0o100 != 0;
-                    files.push(Beside { path: name.to_owned(), bytes, is_executable });
+                    files.push(Beside { path: name.to_owned(), bytes });
                 }
                 _ => {}
             }
@@ -146,12 +147,8 @@ fn beside(root: &Root) -> Result<Vec<Beside>, ScriptError> {
 
 /// All files of a skill that does not lie on disk.
 fn kept(skill: &Skill) -> Result<Vec<Beside>, ScriptError> {
-    let resources = skill.resources().iter();
-    let file = |path: &str| {
-        let is_executable = Kind::of(path) == Kind::Script;
-        Ok(Beside { path: path.to_owned(), bytes: skill.read(path)?, is_executable })
-    };
-    resources.map(|it| file(&it.path)).collect()
+    let file = |path: &str| Ok(Beside { path: path.to_owned(), bytes: skill.read(path)? });
+    skill.resources().iter().map(|it| file(&it.path)).collect()
 }
 
 /// What runs a script: its first line says so, else its ending.

@@ -1,9 +1,12 @@
 //! The tools that come with the runtime, one a file.
 
-mod file_operations;
+mod use_skill;
 mod read_file;
+mod file_operations;
 #[cfg(feature = "http")]
 mod http_request;
+#[cfg(feature = "sql")]
+mod execute_sql;
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
@@ -11,9 +14,11 @@ use serde_json::Value;
 
 use crate::outcome::{Outcome, Status};
 
+#[cfg(feature = "sql")]
+pub use self::execute_sql::ExecuteSql;
 #[cfg(feature = "http")]
 pub use self::http_request::HttpRequest;
-pub use self::{file_operations::FileOperations, read_file::ReadFile};
+pub use self::{file_operations::FileOperations, read_file::ReadFile, use_skill::UseSkill};
 
 /// The JSON schema of an input, made from its type, whole in itself.
 fn schema<T: JsonSchema>() -> Value {
