@@ -181,11 +181,15 @@ mod a_skill_executes_as_its_type_says {
 
     #[test]
     fn s_43_an_instruction_gives_its_name_type_and_content() {
-        let world = typed(World::new(), "instruction", "guide", "# Guide\n\nDo `this`.");
-        let (code, outcome) = outcome(&world, &["guide", "topic=x"]);
-        let output =
-            json!({"skill": "guide", "type": "instruction", "content": "# Guide\n\nDo `this`.\n"});
+        let text = "# Guide\n\n!`touch pwned` ${HOME} $ARGUMENTS {{.topic}}\n\n## Parameters\n\n\
+                    ```json\n{\"topic\": …}\n```";
+        let world = typed(World::new(), "instruction", "guide", text);
+        let (code, outcome) = outcome(&world, &["guide", "topic=$(touch pwned)"]);
+        let content = format!("{text}\n");
+        let output = json!({"skill": "guide", "type": "instruction", "content": content});
         assert_eq!((code, outcome), (Some(0), json!({"status": "ok", "output": output})));
+        assert_eq!(run(&world, &["guide"]).stdout(), content);
+        assert!(!world.path("pwned").exists());
     }
 
     #[test]
@@ -418,6 +422,22 @@ mod parameters_are_checked_before_anything_runs {
         let ran = world.run_with(&[("OTHER", "given")], arguments);
         assert_eq!(ran.json()["outcome"]["stdout"], "none given\n");
     }
+
+    #[test]
+    fn only_what_is_named_is_readable_beside_the_skill() {
+        let world = World::new().file("data/in.txt", "given\n").file("other/in.txt", "secret\n");
+        let [data, other] = ["data", "other"].map(|it| world.path(it).display().to_string());
+        let text = format!(
+            "cat {data}/in.txt; cat {other}/in.txt; echo x > {data}/in.txt; cat {data}/in.txt"
+        );
+        let world = script(world, "one", &text);
+        let (_, outcome) = outcome(&world, &["one", "--read", "data"]);
+        assert_eq!(outcome["stdout"], "given\ngiven\n", "{outcome:#}");
+        assert_eq!(fs::read_to_string(world.path("data/in.txt")).unwrap(), "given\n");
+        let ran = run(&world, &["one", "--read", "nowhere"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
+        assert!(ran.stderr.contains("nowhere"), "{}", ran.stderr);
+    }
 }
 
 mod whatever_a_script_does_is_an_outcome {
@@ -629,6 +649,10 @@ mod a_script_among_the_files_of_a_skill_can_be_run {
         let arguments = ["--script", "scripts/show.sh", "--", "a b\tc", "", "-x", "k=v", "$(id)"];
         assert_eq!(run(&arguments), "<a b\tc><><-x><k=v><$(id)>\n");
         assert_eq!(run(&["--script", "./scripts/perl", "--", "1", "2"]), "perl 1 2\n");
+        let world = world.file("skills/one/scripts/odd", "#!/nowhere/odd\necho ran\n");
+        let (code, odd) = outcome(&world, &["one", "--script", "scripts/odd"]);
+        assert_eq!((code, &odd["status"]), (Some(2), &json!("refused")), "{odd:#}");
+        assert!(odd["message"].as_str().unwrap().contains("/nowhere/odd"), "{odd:#}");
     }
 
     #[test]

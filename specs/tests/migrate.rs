@@ -287,11 +287,13 @@ mod nothing_is_lost_and_nothing_gets_in {
 
     #[test]
     fn no_path_and_no_link_leads_out() {
-        let fields = r#""entryPoint": {"command": "python ../../secret.py /etc/passwd"}"#;
+        let fields = r#""entryPoint": {"command": "python ../../secret.py /etc/passwd .git/hook.py one//own.py"}"#;
         let world = World::new()
             .file("secret.py", "the secret")
             .file("elsewhere/plugin-manifest.json", plugin("Elsewhere", ""))
             .file("plugins/one/plugin-manifest.json", plugin("One", fields))
+            .file("plugins/one/.git/hook.py", "hidden")
+            .file("plugins/one/one/own.py", "own")
             .link("plugins/one/passwd", "/etc/passwd")
             .link("plugins/one/inside.py", "../../secret.py")
             .link("plugins/one/folder", "/etc")
@@ -300,7 +302,7 @@ mod nothing_is_lost_and_nothing_gets_in {
         assert_eq!(ran.code, Some(1));
         let json = ran.json();
         assert_eq!(json["migrated"].as_array().unwrap().len(), 1);
-        assert_eq!(json["migrated"][0]["files"], json!([]));
+        assert_eq!(json["migrated"][0]["files"], json!(["one/own.py"]));
         assert_eq!(json["failed"][0]["plugin"], "plugins/linked");
         let lost = lost(&json);
         for what in ["`folder`", "`inside.py`", "`passwd`", "`../../secret.py`", "`/etc/passwd`"] {

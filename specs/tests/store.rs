@@ -171,7 +171,8 @@ mod an_entry_is_saved_under_its_name {
             ..entry("one", "a", "")
         };
         let world = World::new();
-        for wanted in [script("one", "echo\r\n"), parameters, blank, edges, typed] {
+        let large = entry("one", "a", &"x".repeat(1024 * 1024));
+        for wanted in [script("one", "echo\r\n"), parameters, blank, edges, typed, large] {
             for store in [&store(&world) as &dyn Store, &MemoryStore::new()] {
                 let error = store.save(&wanted).unwrap_err();
                 assert!(matches!(error, StoreError::Unfit { .. }), "{error} {wanted:?}");
@@ -340,6 +341,9 @@ mod what_is_kept_is_found {
         let store = FileStore::open(world.path("a/b/new")).unwrap();
         assert_eq!(store.list().unwrap().entries, []);
         assert!(matches!(store.get("one"), Err(StoreError::NoSuchSkill { .. })));
+        assert!(matches!(store.activate("one"), Err(StoreError::NoSuchSkill { .. })));
+        assert!(matches!(store.delete("one"), Err(StoreError::NoSuchSkill { .. })));
+        assert!(matches!(store.undo(None), Err(StoreError::NothingToUndo { .. })));
         assert!(!world.path("a").exists());
         store.save(&entry("one", "a", "text")).unwrap();
         assert_eq!(tree(&world.path("a")).keys().collect::<Vec<_>>(), ["b/new/one/SKILL.md"]);
@@ -960,6 +964,8 @@ mod a_change_is_whole_or_not_made {
         let mut random = 0x2545_F491_4F6C_DD1D_u64;
         let mut there = false;
         let (mut killed, mut done) = (0, 0);
+        // From long before it writes to long after it has ended, however fast this machine is.
+        let mut longest = 20_000.0;
         for round in 0..60_u64 {
             random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let arguments: &[&str] = match (there, round % 3) {
@@ -970,10 +976,12 @@ mod a_change_is_whole_or_not_made {
                 (true, 1) => &["disable", "one", "--dir", "skills"],
                 (true, _) => &["enable", "one", "--dir", "skills"],
             };
-            // From long before it writes to long after it has ended.
-            let ended = world.run_killed(arguments, Duration::from_micros((random >> 33) % 30_000));
-            let (killed_now, reported) = (ended.is_none(), ended == Some(0));
-            killed += usize::from(killed_now);
+            let share = (random >> 33) as f64 / f64::from(1 << 31);
+            let ended =
+                world.run_killed(arguments, Duration::from_micros((longest * share) as u64));
+            longest *= if ended.is_none() { 1.15 } else { 0.9 };
+            let reported = ended == Some(0);
+            killed += usize::from(ended.is_none());
             done += usize::from(reported);
             let now = store(&world).get("one");
             let is_there = now.is_ok();

@@ -487,3 +487,89 @@ mod tools_are_told_as_their_readers_want_it {
         }
     }
 }
+
+mod a_person_can_call_any_tool {
+    use super::*;
+
+    #[test]
+    fn the_input_is_typed_read_from_a_file_or_from_standard_input() {
+        let input = "{\"path\": \"notes.txt\"}";
+        let world = World::new().file("notes.txt", "the notes").file("input.json", input);
+        let told = [
+            world.run(["tool", "read_file", input, "--json"]),
+            world.run(["tool", "read_file", "@input.json", "--json"]),
+            world.run_reading(input, &["tool", "read_file", "-", "--json"]),
+        ];
+        for ran in told {
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+            assert_eq!(ran.json()["outcome"]["output"]["content"], "the notes");
+        }
+        let ran = world.run(["tool", "read_file", "path=notes.txt"]);
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.stderr.contains("the input is not JSON"), "{}", ran.stderr);
+        let ran = world.run(["tool", "read_file", "@missing.json"]);
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.stderr.contains("cannot open `missing.json`"), "{}", ran.stderr);
+        let ran = world.run(["tool", "read_file", "--json"]);
+        assert_eq!((ran.code, &ran.json()["outcome"]["status"]), (Some(1), &json!("invalid")));
+    }
+
+    #[test]
+    fn what_comes_out_is_shown_for_people_and_for_programs() {
+        let world = World::new().file("a.txt", "one\ntwo\n\u{1b}[31m").file("b.txt", "");
+        let ran = world.run(["tool", "read_file", "{\"path\": \"a.txt\"}"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stdout().contains("\ncontent:\none\ntwo\n"), "{}", ran.stdout());
+        ran.assert_safe();
+        let list = "{\"operation\": \"list\", \"path\": \".\"}";
+        let ran = world.run(["tool", "file_operations", list]);
+        assert!(ran.stdout().contains("\na.txt  file  "), "{}", ran.stdout());
+        for (arguments, status, message) in [
+            (["tool", "raed_file", "{}"], "not_found", "there is no tool `raed_file`"),
+            (["tool", "read_file", "{\"path\": \"../x\"}"], "refused", "`../x`"),
+            (["tool", "read_file", "{\"path\": \"missing\"}"], "not_found", "`missing`"),
+        ] {
+            let ran = world.run(arguments);
+            assert_eq!(ran.code, Some(1), "{arguments:?}");
+            assert!(ran.stderr.contains(message), "{arguments:?}: {}", ran.stderr);
+            let json = world.run(arguments.into_iter().chain(["--json"])).json();
+            assert_eq!(json["tool"], arguments[1]);
+            assert_eq!(json["outcome"]["status"], status, "{json:#}");
+        }
+    }
+
+    #[test]
+    fn skills_are_taken_up_before_a_call() {
+        let world = World::new().skill("one", "a").file("skills/one/notes.md", "the notes");
+        let call = ["tool", "read_file", "{\"path\": \"notes.md\"}", "--dir", "skills"];
+        assert_eq!(world.run(call).code, Some(1));
+        let ran = world.run(call.into_iter().chain(["--skill", "one"]));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stdout().contains("the notes"), "{}", ran.stdout());
+        let ran = world.run(call.into_iter().chain(["--skill", "on"]));
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.stderr.contains("skill `on` not found"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn the_database_of_the_settings_is_asked() {
+        let empty: &[u8] = &[];
+        let world = World::new()
+            .file("project/prowess.toml", "[sql]\nurl = \"sqlite:data.db\"\nwrite = true\n")
+            .file("project/data.db", empty)
+            .file("project/below/x", "");
+        let ask = |sql: &str| {
+            let input = json!({"sql": sql}).to_string();
+            world.run(["tool", "execute_sql", &input, "--cwd", "project/below"])
+        };
+        let made = ask("CREATE TABLE t AS SELECT 1 AS id, 'one' AS name");
+        assert_eq!(made.code, Some(0), "{}", made.stderr);
+        assert_eq!(ask("SELECT * FROM t").stdout(), "id  name\n1   one\n");
+        world.write("project/prowess.toml", "[sql]\nurl = \"sqlite://data.db\"\n");
+        assert_eq!(ask("SELECT * FROM t").stdout(), "id  name\n1   one\n");
+        let refused = ask("DROP TABLE t");
+        assert_eq!(refused.code, Some(1));
+        assert!(refused.stderr.contains("`write = true`"), "{}", refused.stderr);
+        assert_eq!(ask("SELECT * FROM t").code, Some(0));
+    }
+}

@@ -22,6 +22,9 @@ pub(crate) struct Running {
     /// Pass this environment variable on to scripts; may be given several times
     #[arg(long, value_name = "NAME")]
     env: Vec<String>,
+    /// Let scripts read this file or directory; may be given several times
+    #[arg(long, value_name = "PATH")]
+    read: Vec<PathBuf>,
 }
 
 impl Running {
@@ -32,6 +35,7 @@ impl Running {
         launcher: Launcher,
     ) -> Result<Executor, Box<Outcome>> {
         let executor = Executor::new(self.sandbox(config, launcher), self.limits(config));
+        let executor = executor.with_reads(self.read.clone());
         Ok(executor.with_environment(self.environment(config)?))
     }
 

@@ -11,12 +11,11 @@ pub(crate) fn readable(value: &Value) -> String {
         Value::Object(fields) => match (value["columns"].as_array(), value["rows"].as_array()) {
             (Some(columns), Some(rows)) if !columns.is_empty() => table(columns, rows),
             _ => {
-                let (blocks, lines): (Vec<_>, Vec<_>) =
-                    fields.iter().partition(|it| it.1.as_str().is_some_and(is_block));
-                let lines = lines.iter().map(|(name, value)| format!("{name}: {}\n", brief(value)));
-                let blocks = blocks.iter().map(|(name, value)| {
-                    format!("\n{name}:\n{}\n", value.as_str().unwrap_or_default().trim_end())
-                });
+                let fields = fields.iter().map(|(name, value)| (name, brief(value)));
+                let (blocks, lines): (Vec<_>, Vec<_>) = fields.partition(|it| is_block(&it.1));
+                let lines = lines.iter().map(|(name, text)| format!("{name}: {text}\n"));
+                let blocks =
+                    blocks.iter().map(|(name, text)| format!("\n{name}:\n{}\n", text.trim_end()));
                 lines.chain(blocks).collect()
             }
         },
@@ -34,6 +33,15 @@ fn brief(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Array(items) if items.iter().all(Value::is_string) => {
             items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+        }
+        // A line for each, which makes a block of them.
+        Value::Array(items) if items.iter().all(Value::is_object) => {
+            let line = |item: &Value| {
+                let values: Vec<String> =
+                    item.as_object().into_iter().flat_map(|it| it.values()).map(cell).collect();
+                format!("{}\n", values.join("  "))
+            };
+            items.iter().map(line).collect()
         }
         _ => value.to_string(),
     }
@@ -85,5 +93,8 @@ mod tests {
         let value = json!({"text": "a\nb\n", "name": "one", "files": ["x", "y"], "size": 3});
         assert_eq!(readable(&value), "name: one\nfiles: x, y\nsize: 3\n\ntext:\na\nb\n");
         assert_eq!(readable(&json!("plain")), "plain");
+        let value =
+            json!({"entries": [{"name": "x", "size": 1}, {"name": "y", "size": 2}], "total": 2});
+        assert_eq!(readable(&value), "total: 2\n\nentries:\nx  1\ny  2\n");
     }
 }

@@ -44,10 +44,10 @@ impl Convention {
     }
 }
 
-/// A schema without what only tools for schemas read; always that of an object.
+/// A schema without what it says about itself as a whole; always that of an object.
 fn plain(schema: Value) -> Value {
     let Value::Object(mut schema) = schema else { return json!({"type": "object"}) };
-    for noise in ["$schema", "title"] {
+    for noise in ["$schema", "title", "description"] {
         schema.remove(noise);
     }
     schema.entry("type").or_insert_with(|| "object".into());

@@ -27,12 +27,6 @@ pub enum CreateError {
     /// The schema of its parameters cannot be used.
     #[error("its parameters cannot be checked")]
     Schema(#[from] SchemaError),
-    /// Its name is taken.
-    #[error("there is a skill `{name}` already")]
-    Taken {
-        /// The name.
-        name: String,
-    },
     /// The store did not take it.
     #[error(transparent)]
     Store(#[from] StoreError),

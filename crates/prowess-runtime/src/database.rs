@@ -165,6 +165,9 @@ impl DatabaseError {
 /// What is said of a statement that the database itself takes for something else than a query.
 const NO_QUERY: &str = "the database says that it is no query";
 
+/// The longest statement, in bytes.
+const LONGEST: usize = 100_000;
+
 /// How long a connection may take to come about.
 const CONNECTING: Duration = Duration::from_secs(5);
 

@@ -33,6 +33,7 @@ pub struct Executor {
     sandbox: Sandbox,
     limits: Limits,
     environment: BTreeMap<String, String>,
+    reads: Vec<PathBuf>,
 }
 
 /// Who gets what a script prints and leaves behind, beside its outcome.
@@ -60,13 +61,19 @@ pub enum ExecuteError {
 impl Executor {
     /// Makes an executor.
     pub fn new(sandbox: Sandbox, limits: Limits) -> Self {
-        Self { sandbox, limits, environment: BTreeMap::new() }
+        Self { sandbox, limits, environment: BTreeMap::new(), reads: Vec::new() }
     }
 
     /// Gives these environment variables to every script.
     #[must_use]
     pub fn with_environment(self, environment: BTreeMap<String, String>) -> Self {
         Self { environment, ..self }
+    }
+
+    /// Lets every script read these files and directories.
+    #[must_use]
+    pub fn with_reads(self, reads: Vec<PathBuf>) -> Self {
+        Self { reads, ..self }
     }
 
     /// Executes a skill. A script that could not be tried is refused.
@@ -127,7 +134,6 @@ impl Executor {
                     skill,
                     argv: vec!["sh".into(), path.map_err(ExecuteError::from)?.into()],
                     folder: entry.folder.clone(),
-                    reads: entry.folder.iter().cloned().collect(),
                     work,
                 };
                 self.run(run, &parameters, delivery).await
@@ -153,13 +159,7 @@ impl Executor {
         let path = folder.join(&script.path).into();
         let argv =
             script.interpreter.iter().cloned().chain([path]).chain(arguments.iter().cloned());
-        let run = Run {
-            skill: &script.skill,
-            argv: argv.collect(),
-            folder: Some(folder),
-            reads: Vec::new(),
-            work,
-        };
+        let run = Run { skill: &script.skill, argv: argv.collect(), folder: Some(folder), work };
         self.run(run, &parameters, delivery).await
     }
 
@@ -170,18 +170,18 @@ impl Executor {
         delivery: Delivery,
     ) -> Result<Outcome, Early> {
         let Variables { variables, too_large } = parameters.variables()?;
-        let Run { skill, argv, folder, reads, work } = run;
+        let Run { skill, argv, folder, work } = run;
         let file = work.give("parameters.json", parameters.json().as_bytes());
         let file = file.map_err(ExecuteError::from)?;
         let text = |path: &Path| path.to_string_lossy().into_owned();
-        let folder = folder.map(|it| ("SKILL_DIR", text(&it)));
+        let directory = folder.as_deref().map(|it| ("SKILL_DIR", text(it)));
         let own = [("SKILL_NAME", skill.to_owned()), ("PARAMS_FILE", text(&file))];
-        let own = own.into_iter().chain(folder).map(|(name, value)| (name.to_owned(), value));
+        let own = own.into_iter().chain(directory).map(|(name, value)| (name.to_owned(), value));
         let job = Job {
             argv,
             env: self.environment.clone().into_iter().chain(variables).chain(own).collect(),
             directory: None,
-            reads,
+            reads: self.reads.iter().cloned().chain(folder).collect(),
             writes: Vec::new(),
             work,
             limits: self.limits,
@@ -235,7 +235,6 @@ struct Run<'r> {
     argv: Vec<OsString>,
     /// What it finds as `SKILL_DIR`.
     folder: Option<PathBuf>,
-    reads: Vec<PathBuf>,
     work: Work,
 }
 

@@ -40,6 +40,7 @@ mod http;
 #[cfg(feature = "sql")]
 mod database;
 mod tools;
+mod registry;
 mod toolbox;
 mod convention;
 
@@ -69,17 +70,18 @@ pub use crate::{
     policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, Wish},
     provider::Provider,
     records::{Note, Records},
+    registry::Registry,
     retriever::{Retrieved, Retriever},
     root::{Links, Listed, Page, Root, RootError},
     roots::Roots,
-    sandbox::{Chunk, Job, Launcher, Sandbox, SandboxError, Work},
+    sandbox::{Check, Chunk, Job, Launcher, Report, Sandbox, SandboxError, Work},
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
     template::{Template, TemplateError, TemplateLimits, render as render_template},
     tool::{Act, Answer, Tool},
     toolbox::{Calls, Toolbox},
-    tools::{FileOperations, ReadFile, UseSkill},
+    tools::{ExecuteCommand, FileOperations, ReadFile, SkillTool, UseSkill},
 };
 #[cfg(feature = "sql")]
 pub use crate::{

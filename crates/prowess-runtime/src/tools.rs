@@ -1,8 +1,10 @@
 //! The tools that come with the runtime, one a file.
 
 mod use_skill;
+mod skill;
 mod read_file;
 mod file_operations;
+mod execute_command;
 #[cfg(feature = "http")]
 mod http_request;
 #[cfg(feature = "sql")]
@@ -18,7 +20,11 @@ use crate::outcome::{Outcome, Status};
 pub use self::execute_sql::ExecuteSql;
 #[cfg(feature = "http")]
 pub use self::http_request::HttpRequest;
-pub use self::{file_operations::FileOperations, read_file::ReadFile, use_skill::UseSkill};
+pub(crate) use self::skill::tool_name;
+pub use self::{
+    execute_command::ExecuteCommand, file_operations::FileOperations, read_file::ReadFile,
+    skill::SkillTool, use_skill::UseSkill,
+};
 
 /// The JSON schema of an input, made from its type, whole in itself.
 fn schema<T: JsonSchema>() -> Value {

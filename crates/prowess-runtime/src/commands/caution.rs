@@ -209,8 +209,13 @@ pub(super) fn check(
     let bad = |what: &str| {
         refused(&format!("`{what}` of `{name}` may run a program or write a file"), HINT)
     };
-    let is_options = |it: &&String| !matches!(caution.what, What::Options) || **it != "--";
-    for argument in rest.iter().take_while(is_options) {
+    let end = match caution.what {
+        What::Options => rest.iter().position(|it| it == "--"),
+        // What follows a script is for the script; a word behind an option may belong to that.
+        What::Code => rest.first().filter(|it| !it.starts_with('-')).map(|_| 0),
+        _ => None,
+    };
+    for argument in &rest[..end.unwrap_or(rest.len())] {
         if caution.options.iter().any(|it| is_option(argument, it)) {
             return Err(bad(argument));
         }
@@ -277,5 +282,120 @@ fn is_option(argument: &str, option: &str) -> bool {
         }
         [b'-', ..] => given == option,
         _ => argument.starts_with(option),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What comes of a command whose name alone is listed; `ok` may run inside another.
+    fn checked(line: &str) -> Result<(), Refusal> {
+        let words: Vec<String> = line.split(' ').map(|it| it.replace('_', " ")).collect();
+        check(&words[0], &words[1..], true, |inner| match &*inner[0] {
+            "ok" => Ok(()),
+            name => Err(refused(name, "")),
+        })
+    }
+
+    #[test]
+    fn what_runs_or_writes_by_an_option_is_refused() {
+        for line in [
+            "sort -o P x",
+            "sort -oP x",
+            "sort -ro P",
+            "sort --output=P",
+            "sort --outp P",
+            "sort --comp=sh",
+            "date -s now",
+            "rg --pre sh x",
+            "fd -x touch",
+            "tar --checkpoint-action=exec=sh",
+            "tar --to-comm=sh",
+            "tar -I sh",
+            "less +!sh",
+            "man -P sh ls",
+            "rsync -e sh",
+            "tree -o P",
+            "uniq in out",
+            "vim -c !sh",
+            "ed",
+            "gdb -ex shell",
+            "strace -o P ls",
+            "sudo ls",
+            "python3 -c x",
+            "python3 -W ignore -c x",
+            "python3.11 -c x",
+            "python3",
+            "perl -e x",
+            "perl -ne x file",
+            "node --eval x",
+            "php -r x",
+            "ruby -e x",
+            "bash -c x",
+            "bash",
+            "sh -s",
+            "git -c alias.z=!sh z",
+            "git -c core.fsmonitor=sh status",
+            "git z",
+            "git config alias.z !sh",
+            "git diff --output=P",
+            "git log --outpu=P",
+            "git grep -Osh x",
+            "git grep --open-files-in-pager=sh x",
+            "git --exec-path=dir status",
+            "git bisect run sh",
+            "git archive --remote=x --exec=sh",
+            "git ls-remote --upload-pack=sh x",
+            "git rebase -x sh",
+            "git submodule foreach sh",
+            "git diff --ext-diff",
+            "git -C x -c a=b status",
+            "git --git-dir=x status",
+            "find . -delete",
+            "find . -fprint P",
+            "find . -exec touch P ;",
+            "find . -exec ok {} + -exec touch P ;",
+            "find . -exec",
+            "awk BEGIN{system(\"touch_P\")}",
+            "awk {print_>_\"P\"}",
+            "gawk -f x",
+            "sed -i s/a/b/ x",
+            "sed s/a/b/w_P x",
+            "sed 1e_touch_P x",
+        ] {
+            assert!(checked(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_only_reads_and_prints_passes() {
+        for line in [
+            "sort -n -k 2 x",
+            "sort -- -o",
+            "date +%F",
+            "rg -n x",
+            "tar tf x.tar",
+            "less x",
+            "uniq -c x",
+            "python3 build.py -c x",
+            "python3 --version",
+            "bash build.sh",
+            "git status",
+            "git --no-pager log --oneline -5",
+            "git -C sub diff HEAD~1",
+            "git show HEAD@{1}",
+            "git commit -m a_message",
+            "find . -name *.rs",
+            "find . -exec ok {} ;",
+            "awk {print_$1} x",
+            "awk -F : $3_>_5_{print} x",
+            "sed -n 1,5p x",
+            "sed s/a/b/g x",
+            "ls -la --output",
+            "unknown --output=P",
+        ] {
+            assert_eq!(checked(line), Ok(()), "{line}");
+        }
     }
 }

@@ -8,23 +8,30 @@ use tokio::{
     time::{Instant, sleep_until, timeout_at},
 };
 
-use super::{DatabaseError, Table};
+use super::{DatabaseError, LONGEST, Statement, Table};
 
 /// How long a statement whose time is over may take to notice.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Runs `work` in a task of its own, and waits for it no longer than it takes to stop it.
+/// Runs a statement by `work` in a task of its own, and waits for it no longer than it takes to stop
+/// it.
 pub(super) async fn apart<F>(
-    limit: Duration,
-    work: impl FnOnce(Over) -> F,
+    statement: Statement,
+    work: impl FnOnce(Statement, Over) -> F,
 ) -> Result<Table, DatabaseError>
 where
     F: Future<Output = Result<Table, DatabaseError>> + Send + 'static,
 {
+    // Drivers take a zero byte for the end of a text, or for no end at all.
+    if statement.sql.contains('\0') || statement.sql.len() > LONGEST {
+        let message = format!("it has a zero byte, or more than {LONGEST} bytes");
+        return Err(DatabaseError::Failed(message));
+    }
+    let limit = statement.bounds.timeout;
     let deadline = Instant::now() + limit;
     // Dropped with this future, which the task learns.
     let (_here, gone) = oneshot::channel();
-    let task = tokio::spawn(work(Over { limit, deadline: deadline + GRACE, gone }));
+    let task = tokio::spawn(work(statement, Over { limit, deadline: deadline + GRACE, gone }));
     match timeout_at(deadline + 2 * GRACE, task).await {
         Ok(Ok(table)) => table,
         Ok(Err(_)) => Err(DatabaseError::Failed("the database driver gave up".to_owned())),

@@ -5,6 +5,9 @@ use serde_json::Value;
 use super::{Bounds, Column, Table};
 use crate::content::base64;
 
+/// The most bytes of the name of a column, which may be a whole expression.
+const NAME: usize = 256;
+
 /// A table in the making.
 pub(super) struct Collect {
     table: Table,
@@ -15,7 +18,17 @@ pub(super) struct Collect {
 
 impl Collect {
     pub(super) fn new(columns: Vec<Column>, bounds: Bounds) -> Self {
-        Self { table: Table { columns, ..Table::default() }, bounds, bytes: 0, cut: 0 }
+        let mut collect = Self { table: Table::default(), bounds, bytes: 0, cut: 0 };
+        collect.columns(columns);
+        collect
+    }
+
+    /// Takes the columns, with names that are not longer than a name is.
+    pub(super) fn columns(&mut self, mut columns: Vec<Column>) {
+        for Column { name, .. } in &mut columns {
+            name.truncate(name.floor_char_boundary(NAME));
+        }
+        self.table.columns = columns;
     }
 
     /// Counts rows that were changed, by a statement that gives none.
@@ -23,6 +36,10 @@ impl Collect {
         if self.table.columns.is_empty() {
             *self.table.rows_affected.get_or_insert(0) += rows;
         }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.table.rows.is_empty()
     }
 
     /// Whether there is room for another row; what there is no room for is noted.

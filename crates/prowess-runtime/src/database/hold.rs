@@ -10,8 +10,7 @@ use super::{Access, Bounds};
 
 /// How much a statement may need of anything that has no clock: a function that runs for long on a
 /// large value cannot be interrupted, so no value gets large.
-const LIMITS: [(c_int, c_int); 5] = [
-    (ffi::SQLITE_LIMIT_SQL_LENGTH, 100_000),
+const LIMITS: [(c_int, c_int); 4] = [
     (ffi::SQLITE_LIMIT_COMPOUND_SELECT, 100),
     (ffi::SQLITE_LIMIT_VDBE_OP, 25_000),
     (ffi::SQLITE_LIMIT_ATTACHED, 0),

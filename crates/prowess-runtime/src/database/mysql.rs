@@ -38,7 +38,7 @@ impl Database for MySqlDatabase {
 
     fn ask(&self, statement: Statement) -> Asked<'_> {
         let Self { pool, users } = self.clone();
-        Box::pin(apart(statement.bounds.timeout, move |over| async move {
+        Box::pin(apart(statement, move |statement, over| async move {
             let failed = |error| failed(error, &statement.bounds);
             let mut connection = pool.acquire().await.map_err(failed)?;
             connection.close_on_drop();
@@ -175,6 +175,10 @@ async fn rows(
         match step {
             Either::Left(done) => collect.affected(done.rows_affected()),
             Either::Right(row) if collect.wants_more() => {
+                if collect.is_empty() {
+                    // Only now it is known what placeholders stand for.
+                    collect.columns(columns(row.columns()));
+                }
                 let value = |(at, column)| value(&row, at, column, collect);
                 let values = row.columns().iter().enumerate().map(value);
                 let values = values.collect::<Result<_, _>>()?;

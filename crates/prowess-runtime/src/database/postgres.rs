@@ -56,7 +56,7 @@ impl Database for PostgresDatabase {
 
     fn ask(&self, statement: Statement) -> Asked<'_> {
         let Self { pool, users } = self.clone();
-        Box::pin(apart(statement.bounds.timeout, move |over| async move {
+        Box::pin(apart(statement, move |statement, over| async move {
             let failed = |error| failed(error, &statement.bounds);
             let mut connection = pool.acquire().await.map_err(failed)?;
             connection.close_on_drop();

@@ -46,7 +46,7 @@ impl Database for SqliteDatabase {
 
     fn ask(&self, statement: Statement) -> Asked<'_> {
         let pool = self.pool.clone();
-        Box::pin(apart(statement.bounds.timeout, move |over| async move {
+        Box::pin(apart(statement, move |statement, over| async move {
             let mut connection = pool.acquire().await.map_err(|it| failed(it, &statement))?;
             let stop = Arc::new(AtomicBool::new(false));
             let mut answer = pin!(ask(&mut connection, &statement, stop.clone()));

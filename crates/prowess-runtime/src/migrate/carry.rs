@@ -73,9 +73,12 @@ impl Walk {
     fn new(root: &Root, plugin: &Plugin) -> Self {
         let mut walk = Self::default();
         let is_file = |it: &str| {
-            let path = Path::new(it);
-            let kept = refused(path, FileType::RegularFile, 0).is_none();
-            it != MANIFEST && kept && root.file(path, Links::Never).is_ok()
+            let mut parts = Path::new("").to_owned();
+            let kept = it.split('/').all(|part| {
+                parts.push(part);
+                !part.is_empty() && refused(&parts, FileType::RegularFile, 0).is_none()
+            });
+            it != MANIFEST && kept && root.file(&parts, Links::Never).is_ok()
         };
         walk.found.extend(plugin.programs().filter(|it| is_file(it)).map(str::to_owned));
         walk.visit(root, Path::new(""), 0);

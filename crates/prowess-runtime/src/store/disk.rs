@@ -68,18 +68,19 @@ const STAGING: &str = ".staging-";
 const MAX_DEPTH: usize = 64;
 
 impl<'s> Locked<'s> {
-    /// Opens a directory, which is made if need be, and waits until no other writer has it.
+    /// Opens a directory and waits until no other writer has it.
     pub(super) fn open(
         path: &Path,
         patience: Duration,
         steps: &'s Steps,
     ) -> Result<Self, StoreError> {
         let failed = |source| failed(path, Now::Unchanged, source);
-        make(path, steps).map_err(failed)?;
         let root = Root::open(path).map_err(|error| unusable(path, error))?;
         // The lock is on the directory itself: there is no file that could be deleted while it is
         // held, and none is left behind.
-        let lock = File::open(root.path()).map_err(failed)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let lock = rustix::fs::openat(root.as_fd(), ".", flags, Mode::empty());
+        let lock = lock.map_err(|errno| failed(errno.into()))?.into();
         let lock = wait(lock, patience)
             .map_err(failed)?
             .ok_or_else(|| StoreError::Busy { path: path.to_owned(), waited: patience })?;
@@ -270,7 +271,7 @@ fn wait(file: File, patience: Duration) -> io::Result<Option<File>> {
 }
 
 /// Makes a directory of the host's own and those above it, and brings them to the disk.
-fn make(path: &Path, steps: &Steps) -> io::Result<()> {
+pub(super) fn make(path: &Path, steps: &Steps) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
