@@ -6,7 +6,7 @@ use std::{
     net::{Ipv4Addr, TcpListener, TcpStream},
     os::unix::fs::MetadataExt as _,
     path::PathBuf,
-    process::{ChildStdin, Command, Stdio},
+    process::{Child, Command, Stdio},
     sync::LazyLock,
     thread,
     time::{Duration, Instant},
@@ -19,8 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) struct Server {
     pub(crate) port: u16,
-    /// The server ends when this is closed, which nobody does but the system.
-    _until: ChildStdin,
+    /// The server ends when its standard input is closed, which nobody does but the system.
+    _process: Child,
 }
 
 /// Its superuser is `postgres`, without a password.
@@ -90,7 +90,7 @@ impl Server {
             }
             thread::sleep(Duration::from_millis(20));
         }
-        Self { port, _until: child.stdin.take().unwrap() }
+        Self { port, _process: child }
     }
 }
 

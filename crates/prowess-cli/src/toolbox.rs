@@ -1,12 +1,12 @@
 //! The toolbox that settings and what was typed stand for.
 
-use std::{borrow::Cow, path::Path, sync::Arc, time::Duration};
+use std::{borrow::Cow, env, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
 use prowess_runtime::{
-    Access, Active, Bounds, Calls, Config, ExecuteSql, FileOperations, Gate, Hosts, HttpRequest,
-    Launcher, Limits, Origin, Policy, ReadFile, Root, Roots, Tool, Toolbox, UseSkill, Users,
-    database,
+    Access, Active, Bounds, Calls, Config, ExecuteCommand, ExecuteSql, FileOperations, Gate, Hosts,
+    HttpRequest, Launcher, Limits, Origin, Policy, ReadFile, Root, Roots, Tool, Toolbox, UseSkill,
+    Users, database, skill_tools,
 };
 
 use crate::{arguments::Global, context, host::Running, printer::Printer};
@@ -18,32 +18,42 @@ const GRACE: Duration = Duration::from_secs(10);
 pub(crate) fn toolbox(
     running: &Running,
     global: &Global,
-    _launcher: Launcher,
+    launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<(Toolbox, Arc<Gate>)> {
     let config = context::config(global)?;
     let library = Arc::new(context::library(global, printer)?);
     let gate = Arc::new(running.gate(&config));
-    let active = Arc::new(Active::new(Arc::new(library)));
-    let roots = Arc::new(roots(&gate.policy, printer)?);
+    let policy = &gate.policy;
+    let active = Arc::new(Active::new(Arc::new(library.clone())));
+    let roots = Arc::new(roots(policy, printer));
     let limits = running.limits(&config);
+    let sandbox = running.sandbox(&config, launcher.clone());
+    let directory = env::current_dir().context("there is no working directory")?;
+    let executor = running
+        .executor(&config, launcher)
+        .map_err(|outcome| anyhow::Error::msg(outcome.message.unwrap_or_default()))?;
+    let mut tools: Vec<Arc<dyn Tool>> = vec![
+        Arc::new(ReadFile::new(active.clone(), roots.clone())),
+        Arc::new(FileOperations::new(roots)),
+        Arc::new(ExecuteCommand::new(policy.clone(), sandbox, limits, directory)),
+        Arc::new(HttpRequest::new(
+            Hosts::new(&policy.hosts).context("`policy.hosts` cannot be used")?,
+            limits,
+        )),
+    ];
+    tools.extend(execute_sql(&config, limits)?);
+    if config.skill.enabled.value {
+        tools.insert(0, Arc::new(UseSkill { active: active.clone() }));
+    }
+    tools.extend(skill_tools(&library, &tools, &executor));
     let calls = Calls { timeout: limits.timeout + GRACE, ..Calls::default() };
-    let toolbox = Toolbox::new(gate.clone())
-        .with_calls(calls)
-        .with_active(active.clone())
-        .with(Arc::new(UseSkill { active: active.clone() }))
-        .with(Arc::new(ReadFile::new(active, roots.clone())))
-        .with(Arc::new(FileOperations::new(roots)))
-        .with(http_request(&gate.policy, limits)?);
-    let toolbox = match execute_sql(&config, limits)? {
-        Some(tool) => toolbox.with(tool),
-        None => toolbox,
-    };
-    Ok((toolbox, gate))
+    let toolbox = Toolbox::new(gate.clone()).with_calls(calls).with_active(active);
+    Ok((tools.into_iter().fold(toolbox, Toolbox::with), gate))
 }
 
 /// The directories that files are confined to; one that is not there is told and left out.
-fn roots(policy: &Policy, printer: &mut Printer) -> Result<Roots> {
+fn roots(policy: &Policy, printer: &mut Printer) -> Roots {
     let mut roots = Vec::new();
     for path in &policy.roots {
         match Root::open(path) {
@@ -51,12 +61,7 @@ fn roots(policy: &Policy, printer: &mut Printer) -> Result<Roots> {
             Err(error) => printer.warning(&format!("no file is used there: {error}")),
         }
     }
-    Ok(Roots::new(roots))
-}
-
-fn http_request(policy: &Policy, limits: Limits) -> Result<Arc<dyn Tool>> {
-    let hosts = Hosts::new(&policy.hosts).context("`policy.hosts` cannot be used")?;
-    Ok(Arc::new(HttpRequest::new(hosts, limits)))
+    Roots::new(roots)
 }
 
 /// The tool for the database that is configured; nothing when none is.

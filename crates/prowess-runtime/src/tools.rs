@@ -20,10 +20,12 @@ use crate::outcome::{Outcome, Status};
 pub use self::execute_sql::ExecuteSql;
 #[cfg(feature = "http")]
 pub use self::http_request::HttpRequest;
-pub(crate) use self::skill::tool_name;
 pub use self::{
-    execute_command::ExecuteCommand, file_operations::FileOperations, read_file::ReadFile,
-    skill::SkillTool, use_skill::UseSkill,
+    execute_command::ExecuteCommand,
+    file_operations::FileOperations,
+    read_file::ReadFile,
+    skill::{SkillTool, skill_tools},
+    use_skill::UseSkill,
 };
 
 /// The JSON schema of an input, made from its type, whole in itself.
