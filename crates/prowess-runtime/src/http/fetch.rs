@@ -158,6 +158,7 @@ impl Fetcher {
     ) -> Result<(hyper::Response<Incoming>, Connection), FetchError> {
         let url = &request.url;
         let admission = self.hosts.admit(url)?;
+        let sendable = request.sendable()?;
         let addresses = self.addresses(url, admission).await?;
         let tls = match url.scheme() {
             "https" => Some((self.trust.config(), server_name(url)?)),
@@ -165,7 +166,7 @@ impl Fetcher {
         };
         let failed = |source| FetchError::Connect { host: host(url), source };
         let mut connection = Connection::new(&addresses, tls).await.map_err(failed)?;
-        let sent = timeout(request.idle, connection.send(request.sendable()?)).await;
+        let sent = timeout(request.idle, connection.send(sendable)).await;
         let response = sent.map_err(|_| request.idled())?;
         let response = response.map_err(|source| FetchError::Answer { host: host(url), source })?;
         Ok((response, connection))
@@ -215,13 +216,13 @@ impl Request {
         if is_got {
             method = Method::GET;
             body = None;
-            headers = without(headers, |name| !name.as_str().starts_with("content-"));
+            keep(&mut headers, |name| !name.as_str().starts_with("content-"));
         }
         if from.origin() != url.origin() {
             if body.is_some() {
                 return Err(FetchError::Body { host: host(&from), to: host(&url) });
             }
-            headers = without(headers, |name| HARMLESS.contains(name));
+            keep(&mut headers, |name| HARMLESS.contains(name));
         }
         Ok(Self { method, url, headers, body, ..self })
     }
@@ -302,29 +303,22 @@ fn location(url: &Url, response: &hyper::Response<Incoming>) -> Result<Option<Ur
     location.map(Some).ok_or_else(|| FetchError::Location { host: host(url) })
 }
 
-/// The name that a certificate has to be for.
+/// The name or address that a certificate has to be for.
 fn server_name(url: &Url) -> Result<ServerName<'static>, FetchError> {
-    let name = match url.host().ok_or(FetchError::Url)? {
-        Host::Domain(name) => {
-            let name = name.strip_suffix('.').unwrap_or(name);
-            return ServerName::try_from(name.to_owned()).map_err(|_| FetchError::Url);
-        }
-        Host::Ipv4(address) => IpAddr::V4(address),
-        Host::Ipv6(address) => IpAddr::V6(address),
-    };
-    Ok(name.into())
+    let name = host(url);
+    let name = name.trim_matches(['[', ']']);
+    let name = name.strip_suffix('.').unwrap_or(name).to_owned();
+    ServerName::try_from(name).map_err(|_| FetchError::Url)
 }
 
 fn host(url: &Url) -> String {
     url.host_str().unwrap_or_default().to_owned()
 }
 
-fn without(headers: HeaderMap, keep: impl Fn(&HeaderName) -> bool) -> HeaderMap {
-    let mut last = None;
-    let named = headers.into_iter().map(|(name, value)| {
-        // The name of a header that comes twice is said once.
-        last = name.or(last.take());
-        (last.clone().expect("the first header has a name"), value)
-    });
-    named.filter(|it| keep(&it.0)).collect()
+/// Leaves out the headers that are not to be kept.
+fn keep(headers: &mut HeaderMap, is_kept: impl Fn(&HeaderName) -> bool) {
+    let others: Vec<HeaderName> = headers.keys().filter(|it| !is_kept(it)).cloned().collect();
+    for name in others {
+        headers.remove(name);
+    }
 }
