@@ -14,6 +14,7 @@ mod window;
 mod disclosure;
 mod cli;
 mod hostile;
+mod sandbox;
 mod ledger;
 mod architecture;
 
