@@ -29,6 +29,7 @@ mod tools;
 mod sql;
 mod files;
 mod http;
+mod sandbox;
 mod ledger;
 mod architecture;
 

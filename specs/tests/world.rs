@@ -38,7 +38,11 @@ pub(crate) const SKILLS: [&str; 2] = ["--dir", "skills"];
 
 impl World {
     pub(crate) fn new() -> Self {
-        let root = tempfile::Builder::new().prefix("prowess-specs-").tempdir().unwrap();
+        Self::within(&std::env::temp_dir())
+    }
+
+    pub(crate) fn within(directory: &Path) -> Self {
+        let root = tempfile::Builder::new().prefix("prowess-specs-").tempdir_in(directory).unwrap();
         fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
         for folder in ["skills", "home"] {
             fs::create_dir(root.path().join(folder)).unwrap();
