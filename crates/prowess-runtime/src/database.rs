@@ -90,6 +90,13 @@ impl Default for Bounds {
     }
 }
 
+impl Bounds {
+    /// How many rows a server is asked for: one more tells that there are more.
+    fn rows_asked(&self) -> usize {
+        self.rows.saturating_add(1).min(LARGEST)
+    }
+}
+
 /// What a statement came to.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
@@ -167,6 +174,9 @@ const NO_QUERY: &str = "the database says that it is no query";
 
 /// The longest statement, in bytes.
 const LONGEST: usize = 100_000;
+
+/// The largest number that every server takes.
+const LARGEST: usize = i32::MAX as usize;
 
 /// How long a connection may take to come about.
 const CONNECTING: Duration = Duration::from_secs(5);

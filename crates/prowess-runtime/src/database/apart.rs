@@ -13,10 +13,13 @@ use super::{DatabaseError, LONGEST, Statement, Table};
 /// How long a statement whose time is over may take to notice.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// The longest time that any statement is given.
+const DAY: Duration = Duration::from_hours(24);
+
 /// Runs a statement by `work` in a task of its own, and waits for it no longer than it takes to stop
 /// it.
 pub(super) async fn apart<F>(
-    statement: Statement,
+    mut statement: Statement,
     work: impl FnOnce(Statement, Over) -> F,
 ) -> Result<Table, DatabaseError>
 where
@@ -27,7 +30,8 @@ where
         let message = format!("it has a zero byte, or more than {LONGEST} bytes");
         return Err(DatabaseError::Failed(message));
     }
-    let limit = statement.bounds.timeout;
+    let limit = statement.bounds.timeout.min(DAY);
+    statement.bounds.timeout = limit;
     let deadline = Instant::now() + limit;
     // Dropped with this future, which the task learns.
     let (_here, gone) = oneshot::channel();

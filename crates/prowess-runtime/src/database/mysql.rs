@@ -19,6 +19,9 @@ use super::{
 /// What a user may hold of the whole server that no transaction holds back.
 const BEYOND: &[&str] = &["ALL PRIVILEGES", "FILE", "SHUTDOWN", "SUPER"];
 
+/// Has every transaction of the session read alone, also one that a statement would begin itself.
+const READ_ONLY: &str = "SET SESSION TRANSACTION READ ONLY";
+
 /// A MySQL or MariaDB database.
 ///
 /// A connection on which a statement ran is closed, not given back: locks, variables and whatever
@@ -49,10 +52,11 @@ impl Database for MySqlDatabase {
                 over = over.wait() => over,
             };
             drop(connection);
-            let options = pool.connect_options();
-            let mut other = MySqlConnection::connect_with(&options).await.map_err(failed)?;
-            let kill = AssertSqlSafe(format!("KILL {own}"));
-            other.execute(sqlx::raw_sql(kill)).await.map_err(failed)?;
+            // The server stops it by itself, only later, if it cannot be told.
+            if let Ok(mut other) = MySqlConnection::connect_with(&pool.connect_options()).await {
+                let kill = AssertSqlSafe(format!("KILL {own}"));
+                let _ = other.execute(sqlx::raw_sql(kill)).await;
+            }
             Err(over)
         }))
     }
@@ -68,6 +72,9 @@ async fn ask(
     if users == Users::Ordinary {
         ordinary(connection, bounds).await?;
     }
+    if *access == Access::Read {
+        connection.execute(READ_ONLY).await.map_err(failed)?;
+    }
     let prepared = connection.prepare(AssertSqlSafe(sql.as_str()).into_sql_str());
     let prepared = prepared.await.map_err(failed)?;
     let wanted = match prepared.parameters() {
@@ -81,11 +88,7 @@ async fn ask(
         return Err(DatabaseError::ReadOnly(NO_QUERY.to_owned()));
     }
     settle(connection, bounds).await.map_err(failed)?;
-    let begin = match access {
-        Access::Read => "START TRANSACTION READ ONLY",
-        Access::Write => "START TRANSACTION",
-    };
-    connection.execute(begin).await.map_err(failed)?;
+    connection.execute("START TRANSACTION").await.map_err(failed)?;
     let mut collect = Collect::new(columns(prepared.columns()), *bounds);
     let query = parameters.iter().fold(prepared.query(), bind);
     let start = Instant::now();
@@ -143,7 +146,7 @@ async fn settle(connection: &mut MySqlConnection, bounds: &Bounds) -> Result<(),
         true => format!("max_statement_time = {:.3}", bounds.timeout.as_secs_f64().max(0.001)),
         false => format!("max_execution_time = {}", bounds.timeout.as_millis().max(1)),
     };
-    let settings = format!("SET SESSION {time}, sql_select_limit = {}", bounds.rows + 1);
+    let settings = format!("SET SESSION {time}, sql_select_limit = {}", bounds.rows_asked());
     connection.execute(sqlx::raw_sql(AssertSqlSafe(settings))).await?;
     Ok(())
 }

@@ -15,8 +15,8 @@ use sqlx::{
 };
 
 use super::{
-    Access, Asked, Bounds, Column, Database, DatabaseError, NO_QUERY, Statement, Table, Users,
-    apart::apart, collect::Collect,
+    Access, Asked, Bounds, Column, Database, DatabaseError, LARGEST, NO_QUERY, Statement, Table,
+    Users, apart::apart, collect::Collect,
 };
 
 /// Who asks, whether that is a superuser, and what else no transaction holds back: files and
@@ -29,6 +29,9 @@ const WHO: &str = "\
                 'pg_execute_server_program', 'pg_signal_backend') \
             AND pg_has_role(me.oid, it.oid, 'MEMBER')) END \
     FROM pg_roles me WHERE me.rolname = session_user";
+
+/// Has every transaction of the session read alone, also one that a statement would begin itself.
+const READ_ONLY: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY";
 
 /// How long a statement may take and how values are written. Being a query, it is also what a
 /// transaction cannot be let write after.
@@ -67,10 +70,11 @@ impl Database for PostgresDatabase {
                 over = over.wait() => over,
             };
             drop(connection);
-            let options = pool.connect_options();
-            let mut other = PgConnection::connect_with(&options).await.map_err(failed)?;
-            let cancel = sqlx::query("SELECT pg_cancel_backend($1)").bind(own);
-            cancel.execute(&mut other).await.map_err(failed)?;
+            // The server stops it by itself, only later, if it cannot be told.
+            if let Ok(mut other) = PgConnection::connect_with(&pool.connect_options()).await {
+                let cancel = sqlx::query("SELECT pg_cancel_backend($1)").bind(own);
+                let _ = cancel.execute(&mut other).await;
+            }
             Err(over)
         }))
     }
@@ -87,12 +91,11 @@ async fn ask(
     if let Some(may) = may.filter(|_| users == Users::Ordinary) {
         return Err(DatabaseError::Privileged { user, may });
     }
+    if statement.access == Access::Read {
+        connection.execute(READ_ONLY).await.map_err(failed)?;
+    }
     let plan = plan(connection, statement).await?;
-    let begin = match statement.access {
-        Access::Read => "BEGIN READ ONLY",
-        Access::Write => "BEGIN",
-    };
-    connection.execute(begin).await.map_err(failed)?;
+    connection.execute("BEGIN").await.map_err(failed)?;
     if superuser && statement.access == Access::Read {
         connection.execute("SET LOCAL ROLE pg_read_all_data").await.map_err(failed)?;
     }
@@ -136,7 +139,7 @@ async fn plan(connection: &mut PgConnection, statement: &Statement) -> Result<Pl
     let names: Vec<String> = (1..=columns.len()).map(|it| format!("c{it}")).collect();
     let values: Vec<String> =
         names.iter().zip(columns).map(|(name, it)| written(name, it, bounds.cell)).collect();
-    let (names, values, most) = (names.join(", "), values.join(", "), bounds.rows + 1);
+    let (names, values, most) = (names.join(", "), values.join(", "), bounds.rows_asked());
     let query = format!("SELECT {values} FROM (\n{sql}\n) AS q({names}) LIMIT {most}");
     let change = format!("WITH q({names}) AS (\n{sql}\n) SELECT {values} FROM q LIMIT {most}");
     for sql in [query, change].into_iter().take(if *access == Access::Write { 2 } else { 1 }) {
@@ -168,7 +171,7 @@ fn types(prepared: &PgStatement) -> &[PgTypeInfo] {
 
 /// An expression for a value that the server writes as text or, where it is bytes, gives as it is.
 fn written(name: &str, column: &PgColumn, cell: usize) -> String {
-    let most = cell + 1;
+    let most = cell.saturating_add(1).min(LARGEST);
     match (column.type_info().name(), column.type_info().kind()) {
         ("BYTEA", _) => format!("substring({name} FOR {most})"),
         (_, PgTypeKind::Array(it)) if is_plain(it) => {
