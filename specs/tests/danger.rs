@@ -292,6 +292,7 @@ mod dangerous_scripts_are_refused {
             "bash build.sh",
             "sh -c 'echo hi'",
             "eval \"$(ssh-agent -s)\"",
+            "x=$(echo \"$y\" | tr - _); eval \"v=\\$$x\"",
             "source <(kubectl completion bash)",
             "pip install x",
             "brew install x",

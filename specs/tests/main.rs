@@ -15,6 +15,7 @@ mod disclosure;
 mod templates;
 mod cli;
 mod policy;
+mod commands;
 mod danger;
 mod config;
 mod store;

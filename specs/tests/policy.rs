@@ -15,6 +15,8 @@ use prowess_runtime::{
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
+use crate::world::World;
+
 mod nothing_runs_before_the_policy_allows_it {
     use super::*;
 
@@ -186,6 +188,44 @@ mod nothing_runs_before_the_policy_allows_it {
         let gate = stage.gate(policy, Nobody);
         gate.passes("use_skill", &Act::Tell);
         gate.passes("read_file", &Act::Read(stage.root().join("x")));
+    }
+
+    #[test]
+    fn a_27_a_person_is_asked_at_the_terminal() {
+        let script = |script: &str| {
+            format!(
+                "---\nname: greet\ndescription: d\ntype: script\nrequires_approval: true\n---\n```sh\n{script}\n```\n"
+            )
+        };
+        let world = World::new().document("greet", script("echo hello-$((1 + 1))"));
+        let run = "run greet --dir skills";
+        let asks = |typed: &str| world.run_at_terminal(typed, run);
+        for typed in ["n\n", "\n", "maybe\n", ""] {
+            let ran = asks(typed);
+            let said = ran.stdout();
+            assert!(said.contains("May prowess run the skill `greet`?"), "{said}");
+            assert!(said.contains("requires approval") && said.contains("echo hello-"), "{said}");
+            assert!(ran.code == Some(1) && !said.contains("hello-2"), "{said}");
+        }
+        assert!(asks("y\n").stdout().contains("hello-2"));
+        assert!(asks("always\n").stdout().contains("May prowess"));
+        let ran = asks("");
+        assert!(
+            ran.stdout().contains("hello-2") && !ran.stdout().contains("May"),
+            "{}",
+            ran.stdout()
+        );
+        world.write("skills/greet/SKILL.md", &script("echo \u{1b}[2Jchanged"));
+        let said = asks("n\n").stdout().to_owned();
+        assert!(
+            said.contains("changed since it was approved") && said.contains("-echo hello"),
+            "{said}"
+        );
+        assert!(said.contains("+echo \\u{1b}[2Jchanged") && !said.contains("\x1b[2J"), "{said:?}");
+        let ran = world.run(["run", "greet", "--dir", "skills"]);
+        assert!(ran.code == Some(1) && ran.stderr.contains("--yes"), "{}", ran.stderr);
+        assert_eq!(world.run(["run", "greet", "--dir", "skills", "--yes"]).code, Some(0));
+        assert_eq!(world.run(["run", "greet", "--dir", "skills"]).code, Some(0));
     }
 }
 

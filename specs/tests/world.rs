@@ -177,6 +177,13 @@ impl World {
         self.finish(Command::new("sh").args(["-c", script, program()]).args(arguments)).unwrap()
     }
 
+    /// Runs the program at a terminal at which this is typed; all that it prints is its stdout.
+    pub(crate) fn run_at_terminal(&self, typed: &str, arguments: &str) -> Ran {
+        self.write("typed", typed);
+        let script = format!("exec script -qec '{} {arguments}' /dev/null < typed", program());
+        self.finish(Command::new("sh").args(["-c", &script])).unwrap()
+    }
+
     /// Runs the program with more in its environment.
     pub(crate) fn run_with_env(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Ran {
         let set = variables.iter().map(|(name, value)| format!("{name}={value}"));

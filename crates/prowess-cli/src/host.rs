@@ -1,11 +1,12 @@
 //! What runs things, made from settings and what was typed.
 
-use std::{collections::BTreeMap, env, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, env, path::PathBuf, time::Duration};
 
 use prowess_runtime::{
-    Agreed, Approver, Config, Executor, Gate, Launcher, Nobody, Origin, Outcome, Records, Sandbox,
-    Status, duration,
+    Config, Executor, Gate, Launcher, Origin, Outcome, Records, Sandbox, Status, duration,
 };
+
+use crate::approver::approver;
 
 /// How something is run, as it is typed.
 #[derive(Debug, clap::Args)]
@@ -50,8 +51,7 @@ impl Running {
 
     /// What decides whether something is run.
     pub(crate) fn gate(&self, config: &Config) -> Gate {
-        let approver: Arc<dyn Approver> =
-            if self.yes { Arc::new(Agreed) } else { Arc::new(Nobody) };
+        let approver = approver(self.yes);
         let records = state().map_or_else(Records::in_memory, Records::at);
         let cwd = env::current_dir().unwrap_or_default();
         Gate { policy: config.policy(&cwd), approver, records }

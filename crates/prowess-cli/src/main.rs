@@ -2,6 +2,7 @@
 
 mod arguments;
 mod context;
+mod approver;
 mod host;
 mod printer;
 mod safe;

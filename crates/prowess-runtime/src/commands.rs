@@ -5,6 +5,7 @@
 //! around every word. Whatever a shell would expand is refused, but for globs among the arguments.
 
 mod caution;
+mod guard;
 mod program;
 mod scripts;
 mod wrapper;
@@ -22,6 +23,7 @@ use crate::{
     subject::Subject,
 };
 
+pub(crate) use self::guard::Guard;
 use self::program::Program;
 
 /// A command that may run.
@@ -107,16 +109,15 @@ impl Plan {
         vec!["/bin/sh".into(), "-c".into(), parts.collect::<String>().into()]
     }
 
-    /// Where its programs lie.
-    pub(crate) fn programs(&self) -> impl Iterator<Item = &Path> {
-        self.parts.iter().flat_map(|it| it.program.places())
-    }
-
-    /// Whether its programs are still those that were looked up.
-    pub(crate) fn is_current(&self) -> bool {
-        self.parts.iter().all(|it| it.program.is_current())
+    /// Where those of its programs lie that do not belong to the system.
+    pub(crate) fn own_programs(&self) -> impl Iterator<Item = PathBuf> {
+        let places = self.parts.iter().flat_map(|it| it.program.places());
+        places.filter(|it| !SYSTEM.iter().any(|own| it.starts_with(own))).map(Path::to_owned)
     }
 }
+
+/// What every script can read.
+const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib64"];
 
 /// The directory without links, if it lies in a root of the policy.
 fn contained(directory: &Path, policy: &Policy) -> Result<PathBuf, Refusal> {

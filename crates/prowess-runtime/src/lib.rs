@@ -69,13 +69,13 @@ pub use crate::{
     retriever::{Retrieved, Retriever},
     root::{Links, Listed, Page, Root, RootError},
     roots::Roots,
-    sandbox::{Chunk, Job, Launcher, Sandbox, SandboxError, Work},
+    sandbox::{Check, Chunk, Job, Launcher, Report, Sandbox, SandboxError, Work},
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
     template::{Template, TemplateError, TemplateLimits, render as render_template},
     tool::{Act, Answer, Tool},
-    tools::{FileOperations, ReadFile, SkillTool},
+    tools::{ExecuteCommand, FileOperations, ReadFile, SkillTool},
 };
 #[cfg(feature = "http")]
 pub use crate::{

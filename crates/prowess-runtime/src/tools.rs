@@ -1,5 +1,6 @@
 //! The tools that come with the runtime, one a file.
 
+mod execute_command;
 mod file_operations;
 mod read_file;
 mod skill;
@@ -15,7 +16,10 @@ use crate::outcome::{Outcome, Status};
 #[cfg(feature = "http")]
 pub use self::http_request::HttpRequest;
 pub(crate) use self::skill::tool_name;
-pub use self::{file_operations::FileOperations, read_file::ReadFile, skill::SkillTool};
+pub use self::{
+    execute_command::ExecuteCommand, file_operations::FileOperations, read_file::ReadFile,
+    skill::SkillTool,
+};
 
 /// The JSON schema of an input, made from its type, whole in itself.
 fn schema<T: JsonSchema>() -> Value {

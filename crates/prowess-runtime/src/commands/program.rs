@@ -119,10 +119,6 @@ impl Program {
         format!("{}\0{}\0{:?}", self.path.display(), self.real.display(), self.stamp)
     }
 
-    pub(super) fn is_current(&self) -> bool {
-        Self::at(&self.path, &self.name).is_some_and(|it| it == *self)
-    }
-
     /// Where it lies, by either path.
     pub(super) fn places(&self) -> impl Iterator<Item = &Path> {
         [&*self.path, &*self.real].into_iter()

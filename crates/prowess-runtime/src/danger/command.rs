@@ -261,6 +261,10 @@ impl Walker {
             _ if rules::is_fetcher(name) || rules::is_decoder(name) => {
                 return Ok(Stream { text: None, is_foreign: true });
             }
+            _ if rules::is_rewriter(name) => {
+                let hides = input.text.as_ref().is_some_and(|it| !it.trim().is_empty());
+                return Ok(Stream { text: None, is_foreign: input.is_foreign || hides });
+            }
             _ if rules::is_wrapper(name) => return self.wrapped(name, arguments, input),
             _ => {
                 if let Some(letters) = rules::code_letters(name) {

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_long, c_ulong};
 
-use libc::{ENOSYS, EPERM};
+use libc::{ENOSYS, ENOTSUP, EPERM};
 
 use super::sys::Instruction;
 use crate::outcome::Level;
@@ -18,16 +18,18 @@ pub(super) enum Verdict {
     Quiet(c_int),
     /// It sends a signal to the process of the first argument: look who that is.
     Signal,
+    /// It changes mode or times of a file: do it for the script where the file is its own.
+    Metadata,
     /// It makes a group of processes: count, because they are killed group by group.
     Group,
 }
 
-/// A rule: which call, when, and what then. The first that fits counts.
-#[derive(Debug, Clone, Copy)]
+/// A rule: which call, when all tests hold, and what then. The first that fits counts.
+#[derive(Debug)]
 struct Rule {
     call: c_long,
     name: &'static str,
-    test: Option<Test>,
+    tests: Vec<Test>,
     verdict: Verdict,
 }
 
@@ -55,6 +57,7 @@ pub(super) struct Setting {
 impl Filter {
     pub(super) fn new(setting: Setting) -> Self {
         let mut rules = everywhere();
+        rules.extend(privileged_files());
         if setting.level == Level::Landlock {
             rules.extend(without_namespaces());
             if !setting.signals_scoped {
@@ -67,7 +70,7 @@ impl Filter {
     /// What to do about a call, and what it is called.
     pub(super) fn verdict(&self, call: c_long, arguments: &[u64; 6]) -> (Verdict, &'static str) {
         let fits =
-            |rule: &&Rule| rule.call == call && rule.test.is_none_or(|it| it.holds(arguments));
+            |rule: &&Rule| rule.call == call && rule.tests.iter().all(|it| it.holds(arguments));
         self.0.iter().find(fits).map_or((Verdict::Allow, ""), |it| (it.verdict, it.name))
     }
 
@@ -87,21 +90,22 @@ impl Filter {
                 Verdict::Allow => libc::SECCOMP_RET_ALLOW,
                 Verdict::Quiet(number) => errno(number),
                 _ if listener => libc::SECCOMP_RET_USER_NOTIF,
-                Verdict::Deny | Verdict::Signal | Verdict::Group => errno(EPERM),
+                _ => errno(EPERM),
             };
-            let Some(test) = rule.test else {
-                program.extend([jump(libc::BPF_JEQ, rule.call as u32, 0, 1), give(action)]);
-                continue;
-            };
-            let (holds, fails) = if test.equal { (0, 1) } else { (1, 0) };
-            program.extend([
-                jump(libc::BPF_JEQ, rule.call as u32, 0, 5),
-                load(ARGUMENTS_OFFSET + 8 * test.argument),
-                statement(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, test.mask),
-                jump(libc::BPF_JEQ, test.value, holds, fails),
-                give(action),
-                load(NR_OFFSET),
-            ]);
+            // Behind the tests stand what to give, and the number again for the next rule.
+            let length = |tests: usize| 3 * tests as u8;
+            let count = rule.tests.len();
+            program.push(jump(libc::BPF_JEQ, rule.call as u32, 0, length(count) + 2));
+            for (at, test) in rule.tests.iter().enumerate() {
+                let away = length(count - at - 1) + 1;
+                let (holds, fails) = if test.equal { (0, away) } else { (away, 0) };
+                program.extend([
+                    load(ARGUMENTS_OFFSET + 8 * test.argument),
+                    statement(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, test.mask),
+                    jump(libc::BPF_JEQ, test.value, holds, fails),
+                ]);
+            }
+            program.extend([give(action), load(NR_OFFSET)]);
         }
         program.push(give(libc::SECCOMP_RET_ALLOW));
         program
@@ -119,22 +123,27 @@ impl Test {
 /// Calls from here on were not known when this list was written. (The x32 ABI has its own far above.)
 const FIRST_UNKNOWN: u32 = 463;
 
-/// `rule![Deny: call, call]`: rules without a test.
+/// Rules without a test.
 macro_rules! rules {
     ($verdict:expr; $($call:ident)*) => {
         vec![$(Rule {
             call: libc::$call,
             name: stringify!($call),
-            test: None,
+            tests: Vec::new(),
             verdict: $verdict,
         }),*]
     };
 }
 
-/// One rule with a test.
+/// One rule with tests.
 macro_rules! rule {
-    ($verdict:expr; $call:ident, $test:expr) => {
-        Rule { call: libc::$call, name: stringify!($call), test: Some($test), verdict: $verdict }
+    ($verdict:expr; $call:ident, $($test:expr),+) => {
+        Rule {
+            call: libc::$call,
+            name: stringify!($call),
+            tests: vec![$($test),+],
+            verdict: $verdict,
+        }
     };
 }
 
@@ -190,6 +199,32 @@ fn everywhere() -> Vec<Rule> {
     rules
 }
 
+/// What would leave a file behind that gives its owner's rights to whoever runs it.
+fn privileged_files() -> Vec<Rule> {
+    const PRIVILEGED: u32 = libc::S_ISUID | libc::S_ISGID;
+    let privileged = |argument| not(argument, PRIVILEGED, 0);
+    let creates = |argument| not(argument, (libc::O_CREAT | O_TMPFILE) as u32, 0);
+    let mut rules = vec![
+        rule!(Verdict::Deny; SYS_fchmod, privileged(1)),
+        rule!(Verdict::Deny; SYS_fchmodat, privileged(2)),
+        rule!(Verdict::Deny; SYS_openat, creates(2), privileged(3)),
+        rule!(Verdict::Deny; SYS_mknodat, privileged(2)),
+    ];
+    #[cfg(target_arch = "x86_64")]
+    rules.extend([
+        rule!(Verdict::Deny; SYS_chmod, privileged(1)),
+        rule!(Verdict::Deny; SYS_open, creates(1), privileged(2)),
+        rule!(Verdict::Deny; SYS_creat, privileged(1)),
+        rule!(Verdict::Deny; SYS_mknod, privileged(1)),
+    ]);
+    // It hides its mode behind a pointer; programs use `openat` when it is not there.
+    rules.extend(rules!(Verdict::Quiet(ENOSYS); SYS_openat2));
+    let fchmodat2 = "SYS_fchmodat2";
+    let verdict = Verdict::Quiet(ENOSYS);
+    rules.push(Rule { call: FCHMODAT2, name: fchmodat2, tests: Vec::new(), verdict });
+    rules
+}
+
 /// What namespaces would make harmless: the metadata of files outside, which Landlock does not
 /// guard, and other processes.
 fn without_namespaces() -> Vec<Rule> {
@@ -206,22 +241,20 @@ fn without_namespaces() -> Vec<Rule> {
         rule!(Verdict::Deny; SYS_setpriority, not(0, !0, libc::PRIO_PROCESS)),
         rule!(Verdict::Deny; SYS_setpriority, not(1, !0, 0)),
     ];
-    rules.extend(rules!(Verdict::Deny;
-        SYS_fchmod SYS_fchmodat SYS_fchown SYS_fchownat SYS_utimensat SYS_ioprio_set
+    rules.extend(rules!(Verdict::Metadata; SYS_fchmod SYS_fchmodat SYS_utimensat));
+    rules.extend(rules!(Verdict::Deny; SYS_fchown SYS_fchownat SYS_ioprio_set));
+    rules.extend(rules!(Verdict::Quiet(ENOTSUP);
         SYS_setxattr SYS_lsetxattr SYS_fsetxattr SYS_removexattr SYS_lremovexattr SYS_fremovexattr
     ));
-    rules.push(Rule {
-        call: FCHMODAT2,
-        name: "SYS_fchmodat2",
-        test: None,
-        verdict: Verdict::Quiet(ENOSYS),
-    });
     rules.extend(rules!(Verdict::Group; SYS_setsid SYS_setpgid));
     rules.extend(rules!(Verdict::Quiet(EPERM); SYS_inotify_add_watch));
     #[cfg(target_arch = "x86_64")]
-    rules.extend(rules!(Verdict::Deny;
-        SYS_chmod SYS_chown SYS_lchown SYS_utime SYS_utimes SYS_futimesat
-    ));
+    {
+        rules.extend(rules!(Verdict::Metadata; SYS_chmod));
+        rules.extend(rules!(Verdict::Deny;
+            SYS_chown SYS_lchown SYS_utime SYS_utimes SYS_futimesat
+        ));
+    }
     rules
 }
 
@@ -243,6 +276,8 @@ fn not(argument: u32, mask: u32, value: u32) -> Test {
 /// `FS_IOC_SETFLAGS` and `FS_IOC_FSSETXATTR`, which change a file that is open for reading.
 const SET_FLAGS: u32 = 0x4008_6602;
 const SET_XATTR: u32 = 0x401c_5820;
+/// Without the bit for directories, which is another flag by itself.
+const O_TMPFILE: c_int = libc::O_TMPFILE & !libc::O_DIRECTORY;
 /// The same number everywhere; `libc` does not know it everywhere.
 const FCHMODAT2: c_long = 452;
 

@@ -12,7 +12,7 @@ use std::{
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind_recursive, unmount};
 
 use super::{
-    order::{Failure, Order},
+    order::{Failure, Order, Part},
     sys,
 };
 
@@ -49,20 +49,20 @@ pub(super) const USER: u32 = 1000;
 
 /// Builds the root and makes it ours. The process has namespaces of its own.
 pub(super) fn enter(order: &Order) -> Result<(), Failure> {
-    let machine = |what: &'static str| move |error| Failure::machine(what, &error);
+    let failed = |what: &'static str| Part::Root.failed::<io::Error>(what);
     let root = order.root();
     let tree = Tree { root: &root };
-    tree.tmpfs("/", "mode=0755,size=4m,nr_inodes=16k").map_err(machine("mount a root"))?;
-    tree.system().map_err(machine("mount the system"))?;
-    tree.proc().map_err(machine("mount /proc"))?;
-    tree.devices().map_err(machine("mount devices"))?;
-    tree.bind(&order.temporary(), Path::new("/tmp"), WRITE).map_err(machine("mount /tmp"))?;
+    tree.tmpfs("/", "mode=0755,size=4m,nr_inodes=16k").map_err(failed("mount a root"))?;
+    tree.system().map_err(failed("mount the system"))?;
+    tree.proc().map_err(failed("mount /proc"))?;
+    tree.devices().map_err(failed("mount devices"))?;
+    tree.bind(&order.temporary(), Path::new("/tmp"), WRITE).map_err(failed("mount /tmp"))?;
     for (path, attributes) in tree_of(order) {
         let what = format!("give `{}`", path.display());
-        tree.bind(&path, &path, attributes).map_err(|error| Failure::job(&what, &error))?;
+        tree.bind(&path, &path, attributes).map_err(Part::Job.failed(what))?;
     }
-    sys::mount_setattr(&c_path(&root), READ, false).map_err(machine("lock the root"))?;
-    pivot(&root).map_err(machine("change the root"))
+    sys::mount_setattr(&c_path(&root), READ, false).map_err(failed("lock the root"))?;
+    pivot(&root).map_err(failed("change the root"))
 }
 
 /// All that the script is given, each directory before what lies in it.
