@@ -8,6 +8,8 @@ pub(crate) mod read;
 pub(crate) mod prompt;
 pub(crate) mod catalog;
 pub(crate) mod new;
+pub(crate) mod config;
+pub(crate) mod run;
 pub(crate) mod sandbox;
 
 use std::borrow::Cow;
@@ -26,7 +28,7 @@ use crate::{
 /// Runs the command that was typed.
 pub(crate) fn run(
     arguments: &Arguments,
-    launcher: &Launcher,
+    launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<Status> {
     let global = &arguments.global;
@@ -39,7 +41,9 @@ pub(crate) fn run(
         Command::Prompt(args) => prompt::run(args, global, printer),
         Command::Catalog(args) => catalog::run(args, global, printer),
         Command::New(args) => new::run(args, global, printer),
-        Command::Sandbox(args) => sandbox::run(args, launcher, printer),
+        Command::Config(args) => config::run(args, global, printer),
+        Command::Run(args) => run::run(args, global, launcher, printer),
+        Command::Sandbox(args) => sandbox::run(args, &launcher, printer),
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod arguments;
 mod context;
+mod approver;
+mod host;
 mod printer;
 mod safe;
 mod snippet;
@@ -11,7 +13,7 @@ mod commands;
 use std::{io, process::ExitCode};
 
 use clap::Parser as _;
-use prowess_runtime::Launcher;
+use prowess_runtime::{ConfigError, Launcher};
 
 use crate::{arguments::Arguments, printer::Printer};
 
@@ -37,7 +39,7 @@ fn main() -> ExitCode {
         }
     };
     let mut printer = Printer::new(&arguments.global);
-    match commands::run(&arguments, &launcher, &mut printer).and_then(|status| {
+    match commands::run(&arguments, launcher, &mut printer).and_then(|status| {
         printer.flush()?;
         Ok(status)
     }) {
@@ -47,7 +49,10 @@ fn main() -> ExitCode {
         // Whoever read our output has enough of it.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            printer.error(&error);
+            match error.downcast_ref::<ConfigError>() {
+                Some(error) => printer.config_error(error),
+                None => printer.error(&error),
+            }
             ExitCode::from(2)
         }
     }

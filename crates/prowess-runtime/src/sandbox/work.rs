@@ -60,16 +60,25 @@ impl Work {
         &self.path
     }
 
-    /// Puts a file where the script can read it, but not change it; returns where it lies.
+    /// Puts a file where the script can read and run it, but not change it; returns where it lies.
+    /// Its name may have folders in it.
     pub fn give(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+        let path = self.given(name);
         let mut parts = Path::new(name).components();
-        let (Some(Component::Normal(_)), None) = (parts.next(), parts.next()) else {
+        let (true, Some(folder)) =
+            (parts.all(|it| matches!(it, Component::Normal(_))), path.parent())
+        else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
-        let path = self.base.join(GIVEN).join(name);
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o500).open(&path)?;
         file.write_all(bytes)?;
         Ok(path)
+    }
+
+    /// Where a file or folder lies that is given under this name.
+    pub fn given(&self, name: &str) -> PathBuf {
+        self.base.join(GIVEN).join(name)
     }
 
     /// The files that lie here, sorted by path. No link is followed, and none is listed.

@@ -1,0 +1,176 @@
+//! The values of a template, as Go would hold them.
+
+use std::{ops::Deref, rc::Rc};
+
+use serde_json::{Map, Value as Json};
+
+use super::literal::Number;
+
+/// A value.
+#[derive(Debug, Clone)]
+pub(super) struct Value<'v> {
+    pub(super) content: Content<'v>,
+    /// Whether it is held by an `interface {}`, as what lists and maps hold is. Go tells a nil that is
+    /// from one that is not: only the first is a value.
+    pub(super) boxed: bool,
+}
+
+/// What a value is.
+#[derive(Debug, Clone)]
+pub(super) enum Content<'v> {
+    Nil,
+    Bool(bool),
+    Int(i64),
+    /// A byte of a text.
+    Byte(u8),
+    Float(f64),
+    Complex(f64, f64),
+    Text(Text<'v>),
+    List(List<'v>),
+    Map(&'v Map<String, Json>),
+}
+
+/// A text, which Go does not ask to be UTF-8.
+#[derive(Debug, Clone)]
+pub(super) enum Text<'v> {
+    Given(&'v [u8]),
+    Made(Rc<[u8]>),
+}
+
+/// A part of a list that, as in Go, can be extended again.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct List<'v> {
+    /// From the start of the part to the end of the whole.
+    pub(super) capacity: &'v [Json],
+    pub(super) length: usize,
+}
+
+impl<'v> Value<'v> {
+    /// No value at all, as that of a key that is not there.
+    pub(super) const NONE: Self = Self { content: Content::Nil, boxed: false };
+
+    /// The nil that a list or map holds.
+    pub(super) const HELD_NIL: Self = Self { content: Content::Nil, boxed: true };
+
+    /// A value that a list or map holds.
+    pub(super) fn held(json: &'v Json) -> Self {
+        Self { content: Content::of(json), boxed: true }
+    }
+
+    pub(super) fn made(text: impl Into<Rc<[u8]>>) -> Self {
+        Content::Text(Text::Made(text.into())).into()
+    }
+
+    /// The value without the interface around it.
+    pub(super) fn unboxed(self) -> Self {
+        Self { boxed: false, ..self }
+    }
+
+    pub(super) fn is_none(&self) -> bool {
+        !self.boxed && self.content.is_nil()
+    }
+
+    /// Its type, as Go writes it.
+    pub(super) fn type_name(&self) -> &'static str {
+        if self.boxed { "interface {}" } else { self.content.type_name() }
+    }
+}
+
+impl<'v> From<Content<'v>> for Value<'v> {
+    fn from(content: Content<'v>) -> Self {
+        Self { content, boxed: false }
+    }
+}
+
+impl<'v> Content<'v> {
+    pub(super) fn of(json: &'v Json) -> Self {
+        match json {
+            Json::Null => Self::Nil,
+            Json::Bool(value) => Self::Bool(*value),
+            Json::Number(number) => match number.as_i64() {
+                Some(number) => Self::Int(number),
+                None => Self::Float(number.as_f64().unwrap_or(f64::NAN)),
+            },
+            Json::String(text) => Self::Text(Text::Given(text.as_bytes())),
+            Json::Array(items) => Self::List(List { capacity: items, length: items.len() }),
+            Json::Object(map) => Self::Map(map),
+        }
+    }
+
+    /// The value of a number in a template; nothing when it is too large for an `int`.
+    pub(super) fn of_number(number: Number) -> Option<Self> {
+        match number {
+            Number::Int(number) => Some(Self::Int(number)),
+            Number::Float(number) => Some(Self::Float(number)),
+            Number::Complex(real, imaginary) => Some(Self::Complex(real, imaginary)),
+            Number::TooLarge => None,
+        }
+    }
+
+    /// A whole number, of whatever type.
+    pub(super) fn whole(&self) -> Option<i64> {
+        match self {
+            Self::Int(number) => Some(*number),
+            Self::Byte(number) => Some(i64::from(*number)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_nil(&self) -> bool {
+        matches!(self, Self::Nil)
+    }
+
+    /// Whether it counts as true: anything but zero, nothing and what is empty.
+    pub(super) fn truth(&self) -> bool {
+        match self {
+            Self::Nil => false,
+            Self::Bool(value) => *value,
+            Self::Int(number) => *number != 0,
+            Self::Byte(number) => *number != 0,
+            Self::Float(number) => *number != 0.0,
+            Self::Complex(real, imaginary) => *real != 0.0 || *imaginary != 0.0,
+            Self::Text(text) => !text.is_empty(),
+            Self::List(list) => list.length > 0,
+            Self::Map(map) => !map.is_empty(),
+        }
+    }
+
+    /// Its type, as Go writes it.
+    pub(super) fn type_name(&self) -> &'static str {
+        match self {
+            Self::Nil => "<nil>",
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "int",
+            Self::Byte(_) => "uint8",
+            Self::Float(_) => "float64",
+            Self::Complex(..) => "complex128",
+            Self::Text(_) => "string",
+            Self::List(_) => "[]interface {}",
+            Self::Map(_) => "map[string]interface {}",
+        }
+    }
+}
+
+impl<'v> List<'v> {
+    pub(super) fn items(self) -> &'v [Json] {
+        &self.capacity[..self.length]
+    }
+}
+
+impl Deref for Text<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Given(bytes) => bytes,
+            Self::Made(bytes) => bytes,
+        }
+    }
+}
+
+/// What a map holds, in the order of its keys.
+pub(super) fn sorted(map: &Map<String, Json>) -> Vec<(&str, &Json)> {
+    let mut entries: Vec<(&str, &Json)> = map.iter().map(|(key, value)| (&**key, value)).collect();
+    entries.sort_unstable_by_key(|it| it.0);
+    entries
+}
