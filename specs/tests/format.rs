@@ -187,7 +187,7 @@ mod what_stands_under_the_frontmatter_is_the_content {
             );
             let parsed = parsed(&text);
             let manifest = parsed.manifest.unwrap();
-            assert_eq!((manifest.kind.as_str(), manifest.status), (kind, Status::Draft));
+            assert_eq!((manifest.kind.as_str(), manifest.status), (kind, Some(Status::Draft)));
             assert_eq!(manifest.license.as_deref(), Some("MIT"));
             assert_eq!(manifest.compatibility.as_deref(), Some("any"));
             assert_eq!(manifest.created_by.as_deref(), Some("hand"));
@@ -656,7 +656,7 @@ mod whatever_has_a_type_is_typed {
         is::<Origin>(&skill.origin);
         is::<&[Resource]>(&skill.resources());
         assert_eq!(skill.manifest.kind, Type::Script);
-        assert_eq!(skill.manifest.status, Status::Active);
+        assert_eq!(skill.manifest.status(), Status::Active);
         assert_eq!(skill.origin.scope, Scope::Project);
         assert_eq!(skill.resources()[0].kind, Kind::Script);
         assert_eq!(skill.instructions().unwrap(), "body\n");

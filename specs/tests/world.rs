@@ -159,11 +159,37 @@ impl World {
         self.finish(Command::new(program()).args(arguments)).unwrap()
     }
 
+    /// Runs the program with more variables in its environment.
+    pub(crate) fn run_with<A: AsRef<OsStr>>(
+        &self,
+        variables: &[(&str, &str)],
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Ran {
+        let mut command = Command::new("env");
+        command.args(variables.iter().map(|(name, value)| format!("{name}={value}")));
+        self.finish(command.arg(program()).args(arguments)).unwrap()
+    }
+
     /// Runs the program with this text on its stdin.
     pub(crate) fn run_reading(&self, text: &str, arguments: &[&str]) -> Ran {
         self.write("stdin", text);
         let script = "exec \"$0\" \"$@\" < stdin";
         self.finish(Command::new("sh").args(["-c", script, program()]).args(arguments)).unwrap()
+    }
+
+    /// Runs the program at a terminal at which this is typed; all that it prints is its stdout.
+    pub(crate) fn run_at_terminal(&self, typed: &str, arguments: &str) -> Ran {
+        self.write("typed", typed);
+        let script = format!("exec script -qec '{} {arguments}' /dev/null < typed", program());
+        self.finish(Command::new("sh").args(["-c", &script])).unwrap()
+    }
+
+    /// Runs the program with more in its environment.
+    pub(crate) fn run_with_env(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Ran {
+        let set = variables.iter().map(|(name, value)| format!("{name}={value}"));
+        let arguments = arguments.iter().map(|it| (*it).to_owned());
+        let all = set.chain([program().to_owned()]).chain(arguments);
+        self.finish(Command::new("env").args(all)).unwrap()
     }
 
     /// Runs the program with little memory to take: `kib` of address space.

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use prowess::{Profile, Strategy};
+use prowess_runtime::{Depth, Share};
 
-use crate::commands::{catalog, check, find, list, new, prompt, read, show};
+use crate::commands::{catalog, check, config, find, list, new, prompt, read, run, sandbox, show};
 
 /// Skills for agents: find them, check them, read them
 #[derive(Debug, Parser)]
@@ -27,6 +28,9 @@ pub(crate) enum Command {
     Prompt(prompt::Args),
     Catalog(catalog::Args),
     New(new::Args),
+    Config(config::Args),
+    Run(run::Args),
+    Sandbox(sandbox::Args),
 }
 
 /// What every command takes, before or behind its name.
@@ -41,9 +45,12 @@ pub(crate) struct Global {
     /// Where relative directories begin
     #[arg(long, global = true, value_name = "DIR", help_heading = "Where to look")]
     pub(crate) cwd: Option<PathBuf>,
-    /// How many folders deep skills may lie below a directory, 1 to 6
-    #[arg(long, global = true, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=6), help_heading = "Where to look")]
-    pub(crate) depth: u8,
+    /// Take settings from this file alone; without it, from the user's and the nearest `prowess.toml`
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Where to look")]
+    pub(crate) config: Option<PathBuf>,
+    /// How many folders deep skills may lie below a directory, 1 to 6 [default: 1]
+    #[arg(long, global = true, value_name = "N", value_parser = depth, help_heading = "Where to look")]
+    pub(crate) depth: Option<Depth>,
     /// Take only the skill of this name; may be given several times
     #[arg(long, global = true, value_name = "NAME", help_heading = "Where to look")]
     pub(crate) include: Vec<String>,
@@ -127,7 +134,12 @@ impl From<StrategyName> for Strategy {
 }
 
 /// A number from 0 to 1.
-pub(crate) fn share(text: &str) -> Result<f64, String> {
-    let number: f64 = text.parse().map_err(|_| "it is not a number".to_owned())?;
-    if (0.0..=1.0).contains(&number) { Ok(number) } else { Err("it is not from 0 to 1".to_owned()) }
+pub(crate) fn share(text: &str) -> Result<Share, String> {
+    let number = text.parse().map_err(|_| "it is not a number".to_owned())?;
+    Share::new(number).ok_or_else(|| "it is not from 0 to 1".to_owned())
+}
+
+/// A number from 1 to 6.
+fn depth(text: &str) -> Result<Depth, String> {
+    text.parse().ok().and_then(Depth::new).ok_or_else(|| "it is not from 1 to 6".to_owned())
 }

@@ -8,11 +8,15 @@ pub(crate) mod read;
 pub(crate) mod prompt;
 pub(crate) mod catalog;
 pub(crate) mod new;
+pub(crate) mod config;
+pub(crate) mod run;
+pub(crate) mod sandbox;
 
 use std::borrow::Cow;
 
 use anyhow::Result;
 use prowess::{Finding, Resource};
+use prowess_runtime::Launcher;
 use serde::Serialize;
 
 use crate::{
@@ -22,7 +26,11 @@ use crate::{
 };
 
 /// Runs the command that was typed.
-pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(
+    arguments: &Arguments,
+    launcher: Launcher,
+    printer: &mut Printer,
+) -> Result<Status> {
     let global = &arguments.global;
     match &arguments.command {
         Command::List(args) => list::run(args, global, printer),
@@ -33,6 +41,9 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result<Status
         Command::Prompt(args) => prompt::run(args, global, printer),
         Command::Catalog(args) => catalog::run(args, global, printer),
         Command::New(args) => new::run(args, global, printer),
+        Command::Config(args) => config::run(args, global, printer),
+        Command::Run(args) => run::run(args, global, launcher, printer),
+        Command::Sandbox(args) => sandbox::run(args, &launcher, printer),
     }
 }
 

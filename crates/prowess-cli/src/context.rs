@@ -1,12 +1,19 @@
-//! From arguments and environment to the library that is meant.
+//! From settings, arguments and environment to the library that is meant.
 
-use std::{env, fs::File, io::BufReader, path::Path, sync::Arc};
+use std::{
+    env,
+    fs::File,
+    io::BufReader,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::{Context as _, Result, bail};
 use prowess::{
-    Directory, Embedder, Finding, Library, Limits, Listing, Options, PRESETS, Skill, Unknown,
+    Directory, Embedder, Finding, Library, Options, PRESETS, Preset, Skill, Unknown, Vocabulary,
     bundled, nearest, preset,
 };
+use prowess_runtime::{Bytes, Config, Places, Presets};
 
 use crate::{arguments::Global, printer::Printer};
 
@@ -26,9 +33,14 @@ pub(crate) fn embedding_library(
         let file = File::open(path).with_context(cannot)?;
         Embedder::read(BufReader::new(file)).with_context(cannot).map(Arc::new)
     });
-    let options = Options { embedder: embedder.transpose()?, ..options(global)? };
-    if options.directories.is_empty() {
-        printer.note("no directory is configured, so these are the bundled skills; `--dir DIR` or `--preset NAME` names others");
+    let config = config(global)?;
+    let options = Options { embedder: embedder.transpose()?, ..options(&config, global) };
+    passed_over(&config, printer);
+    let enabled = &config.skill.enabled;
+    if !enabled.value {
+        printer.note(&format!("skills are switched off by `skill.enabled` ({})", enabled.origin));
+    } else if options.directories.is_empty() {
+        printer.note("no directory is configured, so these are the bundled skills; `--dir DIR`, `--preset NAME` or `prowess.toml` names others");
     }
     let library = Library::load(&options)?;
     library.findings().iter().filter(|it| is_missing(it)).for_each(|it| printer.finding(it));
@@ -40,44 +52,92 @@ pub(crate) fn is_missing(finding: &Finding) -> bool {
     finding.rule.code == "directory-missing"
 }
 
-/// The options that the arguments stand for.
-pub(crate) fn options(global: &Global) -> Result<Options> {
-    let mut directories: Vec<Directory> = global.dir.iter().map(Directory::new).collect();
-    for name in &global.preset {
-        let Some(preset) = preset(name) else {
-            let names: Vec<&str> = PRESETS.iter().map(|it| it.name).collect();
-            match nearest(name, names.iter().copied()) {
-                Some(near) => bail!("there is no preset `{name}`; did you mean `{near}`?"),
-                None => bail!("there is no preset `{name}`, only {}", names.join(", ")),
-            }
-        };
-        directories.extend(preset.directories());
-    }
-    let sources = if directories.is_empty() { vec![bundled()] } else { Vec::new() };
-    Ok(Options {
-        directories,
-        sources,
-        cwd: global.cwd.clone(),
-        home: env::home_dir(),
-        include: global.include.clone(),
-        exclude: global.exclude.clone(),
-        limits: limits(global),
-        resources: Listing::default(),
-        watch: false,
-        profile: global.profile.into(),
-        embedder: None,
-    })
+/// What is set by files, and by flags over them.
+pub(crate) fn config(global: &Global) -> Result<Config> {
+    let from = |path: &Path| global.cwd.as_ref().map_or(path.to_owned(), |it| it.join(path));
+    let home = env::home_dir();
+    // By the specification of these directories, one that is relative is none.
+    let xdg = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
+    let user = xdg.or_else(|| Some(home.as_ref()?.join(".config")));
+    let mut config = Config::load(&Places {
+        only: global.config.as_deref().map(from),
+        user: user.map(|it| it.join("prowess")),
+        from: Some(from(Path::new("."))),
+        home,
+    })?;
+    take_flags(&mut config, global)?;
+    Ok(config)
 }
 
-/// The limits that the arguments stand for.
-pub(crate) fn limits(global: &Global) -> Limits {
-    let default = Limits::default();
-    Limits {
-        max_file_size: global.max_file_size.unwrap_or(default.max_file_size),
-        max_skill_size: global.max_skill_size.unwrap_or(default.max_skill_size),
-        depth: global.depth.into(),
-        ..default
+fn take_flags(config: &mut Config, global: &Global) -> Result<()> {
+    let skill = &mut config.skill;
+    if !global.dir.is_empty() || !global.preset.is_empty() {
+        let presets = global.preset.iter().map(|it| named(it)).collect::<Result<_>>()?;
+        skill.skills_dir.flag("--dir", None);
+        skill.directories.flag("--dir", global.dir.iter().map(Directory::new).collect());
+        skill.presets.flag("--preset", Presets { presets, from: None });
     }
+    if !global.include.is_empty() {
+        skill.include.flag("--include", global.include.clone());
+    }
+    if !global.exclude.is_empty() {
+        skill.exclude.flag("--exclude", global.exclude.clone());
+    }
+    if let Some(size) = global.max_file_size {
+        skill.max_file_size.flag("--max-file-size", Bytes(size));
+    }
+    if let Some(size) = global.max_skill_size {
+        skill.max_skill_size.flag("--max-skill-size", Bytes(size));
+    }
+    if let Some(depth) = global.depth {
+        skill.depth.flag("--depth", depth);
+    }
+    Ok(())
+}
+
+/// The preset of a name.
+fn named(name: &str) -> Result<&'static Preset> {
+    if let Some(preset) = preset(name) {
+        return Ok(preset);
+    }
+    let names: Vec<&str> = PRESETS.iter().map(|it| it.name).collect();
+    match nearest(name, names.iter().copied()) {
+        Some(near) => bail!("there is no preset `{name}`; did you mean `{near}`?"),
+        None => bail!("there is no preset `{name}`, only {}", names.join(", ")),
+    }
+}
+
+/// What a library is loaded from.
+pub(crate) fn options(config: &Config, global: &Global) -> Options {
+    let mut options = Options {
+        cwd: global.cwd.clone(),
+        home: env::home_dir(),
+        profile: global.profile.into(),
+        ..config.options()
+    };
+    if options.directories.is_empty() && options.sources.is_empty() {
+        options.sources.push(bundled());
+    }
+    options
+}
+
+/// Where a directory lies that was configured or typed.
+pub(crate) fn resolve(directory: &Directory, global: &Global) -> PathBuf {
+    directory.resolve(global.cwd.as_deref(), env::home_dir().as_deref())
+}
+
+/// Says which files of settings were found and not taken.
+pub(crate) fn passed_over(config: &Config, printer: &mut Printer) {
+    for (path, why) in &config.passed_over {
+        let path = path.display();
+        printer.warning(&format!("`{path}` is not taken, because {why}; `--config` takes it"));
+    }
+}
+
+/// Whose tokens are counted: those of the model that was typed, else of the one that is set.
+pub(crate) fn vocabulary(model: Option<&str>, config: &Config) -> Vocabulary {
+    let model = model.or(config.model.name.value.as_deref());
+    model.map_or(Vocabulary::Estimate, Vocabulary::for_model)
 }
 
 /// Finds a skill by name; says which name comes nearest when there is none.

@@ -2,6 +2,8 @@
 
 mod arguments;
 mod context;
+mod approver;
+mod host;
 mod printer;
 mod safe;
 mod snippet;
@@ -11,6 +13,7 @@ mod commands;
 use std::{io, process::ExitCode};
 
 use clap::Parser as _;
+use prowess_runtime::{ConfigError, Launcher};
 
 use crate::{arguments::Arguments, printer::Printer};
 
@@ -26,6 +29,7 @@ enum Status {
 }
 
 fn main() -> ExitCode {
+    let launcher = Launcher::hook();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -35,7 +39,7 @@ fn main() -> ExitCode {
         }
     };
     let mut printer = Printer::new(&arguments.global);
-    match commands::run(&arguments, &mut printer).and_then(|status| {
+    match commands::run(&arguments, launcher, &mut printer).and_then(|status| {
         printer.flush()?;
         Ok(status)
     }) {
@@ -45,7 +49,10 @@ fn main() -> ExitCode {
         // Whoever read our output has enough of it.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            printer.error(&error);
+            match error.downcast_ref::<ConfigError>() {
+                Some(error) => printer.config_error(error),
+                None => printer.error(&error),
+            }
             ExitCode::from(2)
         }
     }

@@ -9,11 +9,12 @@ use std::{
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use prowess::{Finding, Severity};
+use prowess_runtime::ConfigError;
 use serde::Serialize;
 
 use crate::{
     arguments::{Color, Global},
-    safe,
+    safe, snippet,
 };
 
 /// The colours of what is said about the work.
@@ -31,6 +32,7 @@ pub(crate) struct Printer {
     pub(crate) verbose: bool,
     pub(crate) json: bool,
     pub(crate) is_terminal: bool,
+    pub(crate) err_is_terminal: bool,
     /// How wide the terminal is; nothing when the output is not one, and then nothing is cut.
     pub(crate) width: Option<usize>,
     pub(crate) colored: bool,
@@ -45,7 +47,7 @@ impl Printer {
         };
         let (stdout, stderr) = (io::stdout(), io::stderr());
         let (colored, err_colored) = (colored(stdout.is_terminal()), colored(stderr.is_terminal()));
-        let is_terminal = stdout.is_terminal();
+        let (is_terminal, err_is_terminal) = (stdout.is_terminal(), stderr.is_terminal());
         let width = is_terminal.then(terminal_size::terminal_size).flatten();
         Self {
             out: BufWriter::with_capacity(1 << 16, stdout),
@@ -55,6 +57,7 @@ impl Printer {
             verbose: global.verbose,
             json: global.json,
             is_terminal,
+            err_is_terminal,
             width: width.map(|it| usize::from(it.0.0).max(20)),
             colored,
         }
@@ -78,6 +81,11 @@ impl Printer {
     /// Prints bytes as they are.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<()> {
         Ok(self.out.write_all(bytes)?)
+    }
+
+    /// Prints bytes as they are, on stderr.
+    pub(crate) fn raw_aside(&mut self, bytes: &[u8]) {
+        let _ = self.err.write_all(bytes);
     }
 
     /// Prints one JSON document.
@@ -144,6 +152,14 @@ impl Printer {
         self.say(NOTE, "hint", text);
     }
 
+    /// Says all that is wrong with the settings, each with its line.
+    pub(crate) fn config_error(&mut self, error: &ConfigError) {
+        for fault in &error.faults {
+            let shown = snippet::render_fault(fault, self.err_colored);
+            let _ = self.err.write_all(format!("{shown}\n").as_bytes());
+        }
+    }
+
     /// Says why we could not do it, with its causes.
     pub(crate) fn error(&mut self, error: &anyhow::Error) {
         self.say(ERROR, "error", &error.to_string());
@@ -181,6 +197,15 @@ impl Printer {
         // stderr does not want to know.
         let _ = self.err.write_all(format!("{label}: {}\n", safe::line(text)).as_bytes());
     }
+}
+
+/// Asks the person at the terminal, and returns the line that is typed. What comes from a skill must
+/// be made safe first.
+pub(crate) fn ask(question: &str) -> io::Result<String> {
+    io::stderr().write_all(question.as_bytes())?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(answer)
 }
 
 /// A text in a style, where there are colours.

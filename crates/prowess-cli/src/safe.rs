@@ -23,6 +23,27 @@ pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     })
 }
 
+/// Text that comes in pieces of bytes, none of which ends inside of a character.
+#[derive(Debug, Default)]
+pub(crate) struct Pieces(Vec<u8>);
+
+impl Pieces {
+    /// The text of a piece, with what was left over of the one before it; bytes that are no text
+    /// are replaced.
+    pub(crate) fn text(&mut self, bytes: &[u8]) -> String {
+        self.0.extend_from_slice(bytes);
+        let is_unfinished = |&length: &usize| {
+            let end = self.0.len().checked_sub(length).map(|it| &self.0[it..]);
+            let read = end.map(str::from_utf8);
+            matches!(read, Some(Err(error)) if error.valid_up_to() == 0 && error.error_len().is_none())
+        };
+        let left = (1..4).find(is_unfinished).unwrap_or(0);
+        let rest = self.0.split_off(self.0.len() - left);
+        let whole = std::mem::replace(&mut self.0, rest);
+        String::from_utf8_lossy(&whole).into_owned()
+    }
+}
+
 /// JSON in which such characters are escaped; it still says the same.
 pub(crate) fn json(text: &str) -> Cow<'_, str> {
     escaped(text, |c| {
@@ -87,6 +108,14 @@ mod tests {
         assert_eq!(line("a\x1b[2Jb\r\nc\u{202e}d"), "a\\u{1b}[2Jb  c\\u{202e}d");
         assert_eq!(lines("a\nb\x07"), "a\nb\\u{7}");
         assert_eq!(json("\"\u{202e}\u{9b}\u{e0041}\""), "\"\\u202e\\u009b\\udb40\\udc41\"");
+    }
+
+    #[test]
+    fn no_character_is_split_between_pieces() {
+        let mut pieces = Pieces::default();
+        let mut text = |bytes: &[u8]| pieces.text(bytes);
+        assert_eq!([text(b"a\xe2"), text(b"\x82"), text(b"\xacb")], ["a", "", "\u{20ac}b"]);
+        assert_eq!([text(b"\xff\xf0\x9f"), text(b"x")], ["\u{fffd}", "\u{fffd}x"]);
     }
 
     #[test]

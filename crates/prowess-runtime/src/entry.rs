@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use prowess::{
-    Definition, DefinitionError, Manifest, ReadError, Skill, definition, parameters, render,
+    Definition, DefinitionError, Manifest, ReadError, Skill, Type, definition, parameters, render,
     render_definition,
 };
 use serde_json::Value;
@@ -57,18 +57,23 @@ impl Entry {
     /// Makes an entry of a manifest and the body under it.
     pub fn new(manifest: Manifest, body: &str) -> Result<Self, EntryError> {
         let bad = |source| EntryError::Definition { skill: manifest.name.to_string(), source };
-        Ok(Self {
-            definition: definition(manifest.kind, body).map_err(bad)?,
-            parameters: parameters(body).map_err(bad)?,
-            folder: None,
-            manifest,
-        })
+        let parameters = match parameters(body) {
+            // Nobody runs these, and what stands under that heading may be meant for people.
+            Err(_) if manifest.kind == Type::Instruction => None,
+            parameters => parameters.map_err(bad)?,
+        };
+        let definition = definition(manifest.kind, body).map_err(bad)?;
+        Ok(Self { definition, parameters, folder: None, manifest })
     }
 
     /// Its `SKILL.md`.
     pub fn render(&self) -> String {
-        let body = render_definition(&self.definition, self.parameters.as_ref());
-        render(&self.manifest, &body)
+        render(&self.manifest, &self.body())
+    }
+
+    /// What stands under the frontmatter.
+    pub(crate) fn body(&self) -> String {
+        render_definition(&self.definition, self.parameters.as_ref())
     }
 
     /// What tells this content from any other, in hexadecimal digits: of manifest, definition and

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::{Map, Value};
 
 /// What came of a call or a run. Only what applies is there.
@@ -23,10 +23,10 @@ pub struct Outcome {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
     /// What a script printed.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(flatten, serialize_with = "stdout")]
     pub stdout: Option<Captured>,
     /// What a script printed as errors.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(flatten, serialize_with = "stderr")]
     pub stderr: Option<Captured>,
     /// What a tool, a template or an instruction gives.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ pub enum Status {
 }
 
 /// What stands between a script and the machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// Nothing.
@@ -163,10 +163,28 @@ impl fmt::Display for Level {
     }
 }
 
-impl Serialize for Captured {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.text)
+fn stdout<S: Serializer>(stream: &Option<Captured>, serializer: S) -> Result<S::Ok, S::Error> {
+    streams(["stdout", "stdout_cut"], stream, serializer)
+}
+
+fn stderr<S: Serializer>(stream: &Option<Captured>, serializer: S) -> Result<S::Ok, S::Error> {
+    streams(["stderr", "stderr_cut"], stream, serializer)
+}
+
+/// The text of a stream, and how much of it was cut where that is so.
+fn streams<S: Serializer>(
+    [text, cut]: [&'static str; 2],
+    stream: &Option<Captured>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    if let Some(stream) = stream {
+        map.serialize_entry(text, &stream.text)?;
+        if stream.cut > 0 {
+            map.serialize_entry(cut, &stream.cut)?;
+        }
     }
+    map.end()
 }
 
 fn milliseconds<S: Serializer>(

@@ -72,6 +72,13 @@ pub enum RootError {
     },
 }
 
+impl RootError {
+    /// Whether there is nothing of this path.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
 impl Root {
     /// Opens a directory. This path is the host's own: links on it are followed.
     pub fn open(path: &Path) -> Result<Self, RootError> {

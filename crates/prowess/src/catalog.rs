@@ -6,7 +6,7 @@ use crate::{
     disclose::description,
     library::Library,
     shorten::{one_line, shortened},
-    skill::{Skill, Status},
+    skill::Skill,
     tokens::Vocabulary,
 };
 
@@ -105,7 +105,7 @@ pub fn block(name: &str, description: &str, content: &str) -> String {
 /// Whether a model may know of a skill.
 fn is_shown(skill: &Skill) -> bool {
     let manifest = &skill.manifest;
-    manifest.status == Status::Active && !manifest.hides_from_model()
+    manifest.is_active() && !manifest.hides_from_model()
 }
 
 /// What is shown of a skill, each part on one line.

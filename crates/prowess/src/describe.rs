@@ -11,7 +11,6 @@ use std::{
 use crate::{
     disclose::{Disclosure, Level, Thresholds, disclose},
     library::Library,
-    skill::{Skill, Status},
     source::{ReadError, Stamp},
 };
 
@@ -53,9 +52,7 @@ impl Describer {
     }
 
     /// Describes a tool as far as a confidence asks for; without one, by its metadata. Nothing for a
-    /// name that is no active skill's.
-    ///
-    /// The name is the skill's in any case, or `skill_<name>`; `_` may stand for `-`.
+    /// name that [stands for](Library::for_tool) no active skill.
     pub fn resolve(
         &self,
         tool_name: &str,
@@ -72,7 +69,7 @@ impl Describer {
 
     fn describe(&self, name: &str, level: Level) -> Result<Option<Arc<Disclosure>>, ReadError> {
         let library = (self.library)();
-        let Some(skill) = meant(&library, name) else { return Ok(None) };
+        let Some(skill) = library.for_tool(name) else { return Ok(None) };
         let path = &skill.origin.path;
         let (now, stamp) = ((self.clock)(), skill.home.source.stamp(path));
         let key = (path.clone(), level);
@@ -94,21 +91,6 @@ impl fmt::Debug for Describer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Describer").field("thresholds", &self.thresholds).finish_non_exhaustive()
     }
-}
-
-/// The active skill that the name of a tool stands for: the very name before any other spelling.
-fn meant<'lib>(library: &'lib Library, name: &str) -> Option<&'lib Skill> {
-    let find = |fits: &dyn Fn(&str) -> bool| {
-        library.skills().find(|it| it.manifest.status == Status::Active && fits(&it.manifest.name))
-    };
-    let spelt = |name: &str| find(&|it| plain(it).eq(plain(name)));
-    let bare = || name.get(6..).filter(|_| name[..6].eq_ignore_ascii_case("skill_"));
-    find(&|it| it == name).or_else(|| spelt(name)).or_else(|| spelt(bare()?))
-}
-
-/// The letters of a name that matter.
-fn plain(name: &str) -> impl Iterator<Item = char> {
-    name.chars().flat_map(char::to_lowercase).map(|c| if c == '_' { '-' } else { c })
 }
 
 /// What was read from one library.

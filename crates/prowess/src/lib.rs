@@ -23,6 +23,7 @@ mod skill;
 mod definition;
 mod parse;
 mod render;
+mod revise;
 mod validate;
 mod gather;
 mod load;
@@ -63,12 +64,13 @@ pub use crate::{
     },
     parse::{Parsed, parse},
     render::{render, render_definition},
+    revise::{ReviseError, revise, revise_status},
     rule::{Profile, RULES, Rule, rule},
     skill::{AllowedTools, Dialect, Kind, Manifest, Origin, Resource, Scope, Skill, Status, Type},
     source::{Found, Limits, Listing, Memory, ReadError, Source, Stamp, Visit, What},
     taken::Taken,
     tokens::Vocabulary,
     use_skill::{UseSkill, UsedSkill, use_skill},
-    validate::{CheckError, Checked, check, check_sources, check_text},
+    validate::{CheckError, Checked, check, check_sources, check_text, is_plain_name},
 };
 pub use prowess_frontmatter as frontmatter;

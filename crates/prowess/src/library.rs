@@ -101,6 +101,19 @@ impl Library {
         qualified().or_else(|| self.named(name).first()).or_else(by_path).map(|it| &**it)
     }
 
+    /// The active skill that the name of a tool stands for: the skill's own name before any other
+    /// spelling.
+    ///
+    /// The name is the skill's in any case, or `skill_<name>`; `_` may stand for `-`.
+    pub fn for_tool(&self, name: &str) -> Option<&Skill> {
+        let find = |fits: &dyn Fn(&str) -> bool| {
+            self.skills().find(|it| it.manifest.is_active() && fits(&it.manifest.name))
+        };
+        let spelt = |name: &str| find(&|it| letters(it).eq(letters(name)));
+        let bare = || name.get(6..).filter(|_| name[..6].eq_ignore_ascii_case("skill_"));
+        find(&|it| it == name).or_else(|| spelt(name)).or_else(|| spelt(bare()?))
+    }
+
     /// The shortest words by which [`get`](Self::get) finds just this skill.
     pub fn address(&self, skill: &Skill) -> String {
         let is_it =
@@ -172,4 +185,9 @@ impl Library {
 /// A path without the parts that say nothing.
 fn plain(path: &Path) -> PathBuf {
     path.components().filter(|it| *it != Component::CurDir).collect()
+}
+
+/// The letters of a name that matter for a tool.
+fn letters(name: &str) -> impl Iterator<Item = char> {
+    name.chars().flat_map(char::to_lowercase).map(|c| if c == '_' { '-' } else { c })
 }

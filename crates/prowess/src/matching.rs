@@ -47,10 +47,7 @@ use self::{
     mention::{is_named, mentions},
     rank::Features,
 };
-use crate::{
-    library::Library,
-    skill::{Skill, Status},
-};
+use crate::{library::Library, skill::Skill};
 
 /// How many skills are looked at closely.
 const CLOSELY: usize = 100;
@@ -107,7 +104,7 @@ impl Tier {
 /// of their names. Only those are found that are in use and can be asked for by name.
 pub fn matches<'lib>(library: &'lib Library, request: &str, top: usize) -> Vec<Match<'lib>> {
     matches_among(library, request, top, |skill| {
-        skill.hidden_by.is_none() && skill.manifest.status == Status::Active
+        skill.hidden_by.is_none() && skill.manifest.is_active()
     })
 }
 

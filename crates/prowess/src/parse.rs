@@ -19,7 +19,7 @@ use crate::{
 
 pub(crate) use self::{
     decode::{Decoded, Encoding, decode},
-    manifest::SPELLINGS,
+    manifest::{SPELLINGS, canonical},
 };
 
 /// How large a frontmatter may be, in bytes. The largest of 131,694 real ones has 9 KiB.

@@ -15,15 +15,15 @@ pub fn render(manifest: &Manifest, instructions: &str) -> String {
     let mut text = String::from("---\n");
     text.push_str(&write(&fields(manifest)));
     text.push_str("---\n");
-    let instructions = instructions.trim_start_matches(['\n', '\r']);
-    if !instructions.is_empty() {
-        text.push('\n');
-        text.push_str(instructions);
-        if !instructions.ends_with('\n') {
-            text.push('\n');
-        }
-    }
+    text.push_str(&body_text(instructions));
     text
+}
+
+/// What stands behind the closing delimiter: a blank line and the instructions, if there are any.
+pub(crate) fn body_text(instructions: &str) -> String {
+    let instructions = instructions.trim_start_matches(['\n', '\r']);
+    let end = if instructions.ends_with('\n') { "" } else { "\n" };
+    if instructions.is_empty() { String::new() } else { format!("\n{instructions}{end}") }
 }
 
 /// Renders the body of a skill from what it executes: blocks for a machine, plain text for a model.
@@ -70,7 +70,7 @@ fn block(body: &mut String, language: &str, text: &str) {
 }
 
 /// The fields of a manifest, in the order in which they are written.
-fn fields(manifest: &Manifest) -> Vec<Field<'_>> {
+pub(crate) fn fields(manifest: &Manifest) -> Vec<Field<'_>> {
     let mut out = Fields(Vec::new());
     let dialect = manifest.dialect();
     out.text("name", Some(&manifest.name));
@@ -78,9 +78,7 @@ fn fields(manifest: &Manifest) -> Vec<Field<'_>> {
     if manifest.kind != Type::default() {
         out.text("type", Some(manifest.kind.as_str()));
     }
-    if manifest.status != Status::default() {
-        out.text("status", Some(manifest.status.as_str()));
-    }
+    out.text("status", manifest.status.map(Status::as_str));
     out.text("license", manifest.license.as_deref());
     out.text("compatibility", manifest.compatibility.as_deref());
     out.text("version", manifest.version.as_deref());

@@ -54,8 +54,8 @@ pub struct Manifest {
     pub tags: Box<[Box<str>]>,
     /// What it does when it is run.
     pub kind: Type,
-    /// Whether it is in use.
-    pub status: Status,
+    /// Whether it is in use, where it says so; see [`status`](Self::status()).
+    pub status: Option<Status>,
     /// The address it was imported from; empty for a local one.
     pub source: Option<Box<str>>,
     /// Who or what made it.
@@ -229,6 +229,16 @@ impl Manifest {
         self.tags.iter().any(|own| own.eq_ignore_ascii_case(tag))
     }
 
+    /// Whether it is in use; one that does not say so is.
+    pub fn status(&self) -> Status {
+        self.status.unwrap_or_default()
+    }
+
+    /// Whether the skill is in use.
+    pub fn is_active(&self) -> bool {
+        self.status() == Status::Active
+    }
+
     /// Whether the model does not see the skill, so that only a person can invoke it.
     pub fn hides_from_model(&self) -> bool {
         self.dialect().disable_model_invocation == Some(true)
@@ -352,6 +362,12 @@ impl Kind {
 }
 
 impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

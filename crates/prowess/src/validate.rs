@@ -24,6 +24,7 @@ use crate::{
 
 pub(crate) use self::fields::at_load;
 use self::fields::fields;
+pub use self::name::is_plain as is_plain_name;
 
 /// What was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 use anyhow::Result;
 use clap::ValueEnum;
-use prowess::{Cataloging, Format, Vocabulary, catalog};
+use prowess::{Cataloging, Format, catalog};
 use serde_json::json;
 
 use super::count;
@@ -32,7 +32,7 @@ enum FormatName {
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
     let library = context::library(global, printer)?;
-    let vocabulary = args.model.as_deref().map_or(Vocabulary::Estimate, Vocabulary::for_model);
+    let vocabulary = context::vocabulary(args.model.as_deref(), &context::config(global)?);
     let format = match args.format {
         FormatName::Names => Format::Names,
         FormatName::List => Format::List,

@@ -21,12 +21,13 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
     let profile = Profile::from(global.profile);
-    let limits = context::limits(global);
-    let options = context::options(global)?;
-    let (cwd, home) = (options.cwd.as_deref(), options.home.as_deref());
-    let resolve = |it: &Directory| it.resolve(cwd, home);
+    let config = context::config(global)?;
+    context::passed_over(&config, printer);
+    let limits = config.options().limits;
+    let resolve = |it: &Directory| context::resolve(it, global);
+    let directories = config.directories();
     let (there, missing): (Vec<_>, Vec<_>) =
-        options.directories.iter().partition(|it| resolve(it).exists());
+        directories.iter().partition(|it| resolve(it).exists());
     for directory in
         missing.iter().filter(|it| !it.optional && args.paths.is_empty() && !there.is_empty())
     {
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         true => configured.into_iter().map(resolve).collect(),
         false => args.paths.iter().map(|it| resolve(&Directory::new(it))).collect(),
     };
-    let checked = if paths.is_empty() && options.directories.is_empty() {
+    let checked = if paths.is_empty() {
         printer.note("no path and no directory is given, so these are the bundled skills");
         check_sources(&[&*bundled()], profile, &limits)
     } else {

@@ -11,6 +11,7 @@ use prowess::{
     Library, Match, Matching, Reason, Skill, Strategy, Thresholds, Tier, Unknown, activate,
     matches_by, why,
 };
+use prowess_runtime::Share;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use unicode_width::UnicodeWidthStr as _;
@@ -54,12 +55,12 @@ pub(crate) struct Args {
     /// Say which words of the request stand where in each skill
     #[arg(long)]
     why: bool,
-    /// By what they are found
-    #[arg(long, value_enum, value_name = "STRATEGY", default_value_t = StrategyName::Semantic)]
-    strategy: StrategyName,
-    /// The least confidence, from 0 to 1
-    #[arg(long, value_name = "C", default_value_t = 0.0, value_parser = share, allow_negative_numbers = true)]
-    threshold: f64,
+    /// By what they are found [default: semantic]
+    #[arg(long, value_enum, value_name = "STRATEGY")]
+    strategy: Option<StrategyName>,
+    /// The least confidence, from 0 to 1 [default: 0]
+    #[arg(long, value_name = "C", value_parser = share, allow_negative_numbers = true)]
+    threshold: Option<Share>,
     /// Find skills by what they mean too: a file of vectors in the text format of word2vec, GloVe and
     /// fastText
     #[arg(long, value_name = "FILE")]
@@ -74,9 +75,20 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         return Ok(Status::Unable);
     }
     let requests = args.queries.as_deref().map(open).transpose()?;
+    let config = context::config(global)?;
     let library = context::embedding_library(global, args.embeddings.as_deref(), printer)?;
     let top = args.top.unwrap_or(if requests.is_some() { TOP.1 } else { TOP.0 });
-    let finder = Finder { library: &library, args, top: top.into() };
+    let Matching { strategy, .. } = config.matching();
+    // Whoever looks for skills wants to see weak ones too, unless somebody has set otherwise.
+    let threshold = args.threshold.or(config.matching.threshold.given().copied());
+    let finder = Finder {
+        library: &library,
+        args,
+        top: top.into(),
+        strategy: args.strategy.map_or(strategy, Into::into),
+        threshold: threshold.map_or(0.0, Share::get),
+        thresholds: config.thresholds(),
+    };
     finder.index(printer);
     match requests {
         Some(requests) => finder.answer_all(requests, printer),
@@ -98,6 +110,9 @@ struct Finder<'a> {
     library: &'a Library,
     args: &'a Args,
     top: usize,
+    strategy: Strategy,
+    threshold: f64,
+    thresholds: Thresholds,
 }
 
 /// A skill that was found.
@@ -160,7 +175,7 @@ struct UnknownJson<'a> {
 impl<'a> Finder<'a> {
     /// Reads and indexes all skills, which takes a while where there are many.
     fn index(&self, printer: &mut Printer) {
-        if self.strategy() == Strategy::Semantic {
+        if self.strategy == Strategy::Semantic {
             let skills = count(self.library.all().count(), "skill");
             printer.progress(&format!("indexing {skills}…"));
             prowess::matches(self.library, "", 0);
@@ -229,13 +244,13 @@ impl<'a> Finder<'a> {
 
     /// Searches all skills in use, those that are hidden by another too.
     fn find(&self, query: &str) -> Vec<Found<'a>> {
-        let in_use = |skill: &Skill| skill.manifest.status == prowess::Status::Active;
-        matches_by(self.library, query, self.strategy(), self.top, in_use)
+        let in_use = |skill: &Skill| skill.manifest.is_active();
+        matches_by(self.library, query, self.strategy, self.top, in_use)
             .into_iter()
-            .filter(|it| it.confidence >= self.args.threshold)
+            .filter(|it| it.confidence >= self.threshold)
             .map(|fit| {
                 let confidence = (fit.confidence * 1e4).round() / 1e4;
-                let level = Thresholds::default().level(confidence).as_str();
+                let level = self.thresholds.level(confidence).as_str();
                 let why = self.args.why.then(|| why(self.library, query, fit.skill));
                 Found { fit, confidence, level, why }
             })
@@ -246,10 +261,6 @@ impl<'a> Finder<'a> {
     fn unknown(&self, query: &str) -> Vec<Unknown> {
         let mentions = Matching { strategy: Strategy::Explicit, ..Matching::default() };
         activate(self.library, query, &mentions).unknown
-    }
-
-    fn strategy(&self) -> Strategy {
-        self.args.strategy.into()
     }
 
     /// A line a skill: name, confidence, level and description, which stands below on a narrow

@@ -62,7 +62,7 @@ fn skill_json(skill: &Skill) -> SkillJson<'_> {
         name: &manifest.name,
         description: &manifest.description,
         r#type: manifest.kind.as_str(),
-        status: manifest.status.as_str(),
+        status: manifest.status().as_str(),
         scope: skill.origin.scope.as_str(),
         path: skill.origin.path.to_string_lossy(),
         tags: &manifest.tags,

@@ -1,7 +1,7 @@
 use std::{
     fs::{self, File},
     io::Write as _,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use anyhow::{Context as _, Result};
@@ -47,12 +47,11 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         printer.finding(warning);
     }
 
-    let options = context::options(global)?;
-    let (cwd, home) = (options.cwd.as_deref(), options.home.as_deref());
-    let parent = options
-        .directories
-        .first()
-        .map_or_else(|| cwd.map_or_else(PathBuf::new, PathBuf::from), |it| it.resolve(cwd, home));
+    let config = context::config(global)?;
+    let parent = match config.directories().first() {
+        Some(directory) => context::resolve(directory, global),
+        None => global.cwd.clone().unwrap_or_default(),
+    };
     let folder = parent.join(&args.name);
     if folder.symlink_metadata().is_ok() {
         printer.fault(&format!("`{}` is there already", folder.display()));
@@ -67,7 +66,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             "name": manifest.name,
             "description": manifest.description,
             "type": Type::Instruction.as_str(),
-            "status": manifest.status.as_str(),
+            "status": manifest.status().as_str(),
             "path": path.to_string_lossy(),
         }))?;
     } else {

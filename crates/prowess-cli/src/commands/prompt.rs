@@ -2,9 +2,10 @@ use std::{fs, io, io::Read as _, path::Path};
 
 use anyhow::{Context as _, Result};
 use prowess::{
-    Cataloging, Choice, Extract, Fitted, Library, Matching, Message, Offer, Prompt, Role,
-    Thresholds, UseSkill, Vocabulary, Window, catalog, choose, fit, history, request,
+    Cataloging, Choice, Extract, Fitted, Library, Matching, Message, Offer, Prompt, Role, UseSkill,
+    Vocabulary, Window, catalog, choose, fit, history, request,
 };
+use prowess_runtime::{Config, Share};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -26,9 +27,9 @@ const CATALOG: usize = 10;
 pub(crate) struct Args {
     /// What is asked for; without it, the last message of the user in the history
     query: Option<String>,
-    /// How many tokens the model can be told
-    #[arg(long, value_name = "TOKENS", default_value_t = Window::default().tokens)]
-    window: usize,
+    /// How many tokens the model can be told [default: 128000]
+    #[arg(long, value_name = "TOKENS")]
+    window: Option<usize>,
     /// What was said so far: a JSON array of `{"role","content"}`, or one a line; `-` reads stdin
     #[arg(long, value_name = "FILE")]
     history: Option<String>,
@@ -38,18 +39,18 @@ pub(crate) struct Args {
     /// Count tokens as this model does; by estimate for one whose vocabulary is not public
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// How many of the last messages stay whole when older ones are summarised
-    #[arg(long, value_name = "N", default_value_t = Window::default().keep_recent)]
-    keep: usize,
-    /// By what skills are chosen
-    #[arg(long, value_enum, value_name = "STRATEGY", default_value_t = StrategyName::Semantic)]
-    strategy: StrategyName,
-    /// How many skills the request activates
-    #[arg(long, value_name = "N", default_value_t = Matching::default().max_active)]
-    top: usize,
-    /// The least confidence of a skill, from 0 to 1
-    #[arg(long, value_name = "C", default_value_t = Matching::default().threshold, value_parser = share, allow_negative_numbers = true)]
-    threshold: f64,
+    /// How many of the last messages stay whole when older ones are summarised [default: 10]
+    #[arg(long, value_name = "N")]
+    keep: Option<usize>,
+    /// By what skills are chosen [default: semantic]
+    #[arg(long, value_enum, value_name = "STRATEGY")]
+    strategy: Option<StrategyName>,
+    /// How many skills the request activates [default: 3]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+    /// The least confidence of a skill, from 0 to 1 [default: 0.05]
+    #[arg(long, value_name = "C", value_parser = share, allow_negative_numbers = true)]
+    threshold: Option<Share>,
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
@@ -68,13 +69,14 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         Some(file) => read(file)?,
         None => args.system.clone(),
     };
+    let config = context::config(global)?;
     let library = context::library(global, printer)?;
-    let vocabulary = args.model.as_deref().map_or(Vocabulary::Estimate, Vocabulary::for_model);
-    let window = Window { tokens: args.window, keep_recent: args.keep, vocabulary };
-    let budget = Some(args.window / CATALOG);
+    let vocabulary = context::vocabulary(args.model.as_deref(), &config);
+    let window = window(args, &config, vocabulary);
+    let budget = Some(window.tokens / CATALOG);
     let cataloging = Cataloging { budget, vocabulary, ..Cataloging::default() };
     let query = request(&history).map(|it| it.content.clone());
-    let choice = choose(&library, &history, &matching(args), Thresholds::default());
+    let choice = choose(&library, &history, &matching(args, &config), config.thresholds());
     let prompt = Prompt {
         system,
         catalog: catalog(&library, &cataloging).text,
@@ -123,12 +125,24 @@ fn read(path: &str) -> Result<String> {
     fs::read_to_string(Path::new(path)).with_context(|| format!("cannot read `{path}`"))
 }
 
-fn matching(args: &Args) -> Matching {
+/// The window that is set, with what was typed over it.
+fn window(args: &Args, config: &Config, vocabulary: Vocabulary) -> Window {
+    let set = config.window();
+    Window {
+        tokens: args.window.unwrap_or(set.tokens),
+        keep_recent: args.keep.unwrap_or(set.keep_recent),
+        vocabulary,
+    }
+}
+
+/// How skills are chosen: as it is set, with what was typed over it.
+fn matching(args: &Args, config: &Config) -> Matching {
+    let set = config.matching();
     Matching {
-        strategy: args.strategy.into(),
-        max_active: args.top,
-        threshold: args.threshold,
-        ..Matching::default()
+        strategy: args.strategy.map_or(set.strategy, Into::into),
+        max_active: args.top.unwrap_or(set.max_active),
+        threshold: args.threshold.map_or(set.threshold, Share::get),
+        rule: set.rule,
     }
 }
 

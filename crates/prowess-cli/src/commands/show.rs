@@ -1,6 +1,6 @@
 use anyhow::Result;
 use clap::ValueEnum;
-use prowess::{Level, Thresholds, Vocabulary, disclose, invoke};
+use prowess::{Level, disclose, invoke};
 use serde_json::json;
 
 use super::resource_json;
@@ -14,7 +14,8 @@ pub(crate) struct Args {
     /// How much to show [default: full]
     #[arg(long, value_enum, value_name = "LEVEL", conflicts_with = "confidence")]
     level: Option<LevelName>,
-    /// As much as a match of this confidence would show: brief from 0.15, full from 0.7
+    /// As much as a match of this confidence would show: unless set otherwise, brief from 0.15 and full
+    /// from 0.7
     #[arg(long, value_name = "C", allow_negative_numbers = true)]
     confidence: Option<f64>,
     /// Show the instructions with these arguments filled in
@@ -33,6 +34,7 @@ enum LevelName {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    let config = context::config(global)?;
     let library = context::library(global, printer)?;
     let Some(skill) = context::skill(&library, &args.name, printer) else {
         return Ok(Status::AtFault);
@@ -41,13 +43,13 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         (Some(LevelName::Metadata), _) => Level::Metadata,
         (Some(LevelName::Brief), _) => Level::Brief,
         (Some(LevelName::Full), _) | (None, None) => Level::Full,
-        (None, Some(confidence)) => Thresholds::default().level(confidence),
+        (None, Some(confidence)) => config.thresholds().level(confidence),
     };
     let mut disclosure = disclose(skill, level)?;
     if let Some(arguments) = &args.arguments {
         disclosure.text = invoke(skill, Some(arguments))?;
     }
-    let vocabulary = args.model.as_deref().map_or(Vocabulary::Estimate, Vocabulary::for_model);
+    let vocabulary = context::vocabulary(args.model.as_deref(), &config);
     if printer.json {
         let resources: Vec<_> = disclosure.resources.iter().map(resource_json).collect();
         printer.document(&json!({

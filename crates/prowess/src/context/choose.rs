@@ -5,7 +5,7 @@ use crate::{
     disclose::{Level, Thresholds},
     library::Library,
     matching::{Matching, Strategy, Unknown, activate, invoked, mentioned},
-    skill::{Skill, Status},
+    skill::Skill,
     use_skill::UseSkill,
 };
 
@@ -96,7 +96,7 @@ pub fn choose<'lib>(
     for (at, message) in history.iter().enumerate().rev() {
         let priority = if at >= since { Priority::Active } else { Priority::Inactive };
         let skills = named(library, message).into_iter();
-        for skill in skills.filter(|it| it.manifest.status == Status::Active) {
+        for skill in skills.filter(|it| it.manifest.is_active()) {
             choice.add(skill, priority, Level::Full);
         }
     }

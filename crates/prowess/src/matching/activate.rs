@@ -9,10 +9,7 @@ use super::{
     mention::{mentioned, mentions},
     names::nearest,
 };
-use crate::{
-    library::Library,
-    skill::{Skill, Status},
-};
+use crate::{library::Library, skill::Skill};
 
 /// How many matches are kept for those who want to see what else was considered.
 const CONSIDERED: usize = 10;
@@ -108,7 +105,7 @@ pub fn activate<'lib>(library: &'lib Library, request: &str, how: &Matching) -> 
     let mentions = mentions(library, request);
     let mentioned: Vec<&Skill> =
         mentions.known.iter().map(|at| &*library.skills[*at as usize]).collect();
-    let is_in_use = |skill: &Skill| skill.manifest.status == Status::Active;
+    let is_in_use = |skill: &Skill| skill.manifest.is_active();
     let usable = |skill: &Skill| {
         let is_mentioned = || mentioned.iter().any(|it| std::ptr::eq(*it, skill));
         is_in_use(skill)

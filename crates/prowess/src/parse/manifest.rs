@@ -71,7 +71,7 @@ pub(crate) const SPELLINGS: &[(&str, &str)] = &[
 ];
 
 /// The key that is meant by a spelling of it.
-fn canonical(key: &str) -> &str {
+pub(crate) fn canonical(key: &str) -> &str {
     SPELLINGS.iter().find(|it| it.0 == key).map_or(key, |it| it.1)
 }
 
@@ -117,9 +117,8 @@ impl Typing<'_, '_> {
                 self.word(field, Type::from_word, &Type::ALL.map(Type::as_str), |it| &mut it.kind)
             }
             "status" => {
-                self.word(field, Status::from_word, &Status::ALL.map(Status::as_str), |it| {
-                    &mut it.status
-                })
+                let read = |word: &str| Status::from_word(word).map(Some);
+                self.word(field, read, &Status::ALL.map(Status::as_str), |it| &mut it.status)
             }
             "requires-approval" => {
                 // What is not clearly a no asks for approval.

@@ -12,10 +12,11 @@ const MAX_LENGTH: usize = 64;
 /// What a Windows file system keeps for itself.
 const WINDOWS: &[&str] = &["con", "prn", "aux", "nul"];
 
-/// Whether a name has nothing that any rule could object to, but for reserved words.
-pub(super) fn is_plain(name: &str) -> bool {
+/// Whether a name has nothing that any rule could object to, but for reserved words: lowercase ASCII
+/// words joined by single hyphens, no more than 64 bytes, nothing that Windows keeps for itself.
+pub fn is_plain(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    name.len() <= MAX_LENGTH
+    (1..=MAX_LENGTH).contains(&name.len())
         && name.bytes().all(allowed)
         && !name.starts_with('-')
         && !name.ends_with('-')

@@ -133,7 +133,8 @@ fn dialect() -> impl Strategy<Value = Option<Box<Dialect>>> {
 fn manifests() -> impl Strategy<Value = Manifest> {
     let text = || option::of(line());
     let texts = (line(), line(), text(), text(), text(), text(), text(), text());
-    let kinds = (prop::sample::select(&Type::ALL[..]), prop::sample::select(&Status::ALL[..]));
+    let kinds =
+        (prop::sample::select(&Type::ALL[..]), option::of(prop::sample::select(&Status::ALL[..])));
     let lists = (vec(word(), 0..3), vec(line(), 0..3));
     let nested = (vec(("[a-z]{1,6}", value()), 0..4), vec(("x-[a-z]{1,6}", value()), 0..3));
     (texts, kinds, lists, any::<bool>(), nested, dialect()).prop_map(

@@ -1,0 +1,297 @@
+use std::{ffi::OsString, fs::File, io::Read as _, path::PathBuf};
+
+use anyhow::{Context as _, Result};
+use prowess::{Definition, Kind, Library, Manifest, Skill, nearest};
+use prowess_runtime::{
+    Act, Chunk, Delivery, Entry, ExecuteError, Executor, Gate, Launcher, Level, Note, Outcome,
+    Parameters, ParametersError, Script, ScriptError, Status as Ended, Wish,
+};
+use serde_json::{Value, json};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc::unbounded_channel,
+};
+
+use crate::{
+    Status,
+    arguments::Global,
+    context,
+    host::Running,
+    printer::Printer,
+    safe::{self, Pieces},
+};
+
+/// Execute a skill
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The name, `scope:name` or path of the skill
+    name: String,
+    /// What it is given; a value that is JSON is taken as JSON
+    #[arg(value_name = "KEY=VALUE")]
+    pairs: Vec<String>,
+    /// More of that, as a JSON object or `@FILE`
+    #[arg(long, value_name = "JSON")]
+    params: Option<String>,
+    /// Run this file of the skill instead of what the skill executes
+    #[arg(long, value_name = "PATH")]
+    script: Option<String>,
+    /// What that file is given, behind `--`
+    #[arg(last = true, requires = "script", value_name = "ARGUMENTS")]
+    arguments: Vec<OsString>,
+    /// Put the files that it leaves behind into this directory
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    running: Running,
+}
+
+/// The largest file of parameters.
+const MAX_PARAMS: u64 = 8 * 1024 * 1024;
+
+pub(crate) fn run(
+    args: &Args,
+    global: &Global,
+    launcher: Launcher,
+    printer: &mut Printer,
+) -> Result<Status> {
+    let config = context::config(global)?;
+    let library = context::library(global, printer)?;
+    let json = args.params.as_deref().map(given).transpose()?;
+    let skill = library.get(&args.name);
+    let gate = args.running.gate(&config);
+    let ready = skill
+        .ok_or_else(|| Box::new(missing(&library, &args.name)))
+        .and_then(|skill| Task::of(skill, args, json.as_deref()))
+        .and_then(|task| Ok((task, args.running.executor(&config, launcher)?)));
+    let tried = match ready {
+        Ok((task, executor)) => {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = runtime.context("cannot wait for anything")?;
+            runtime.block_on(attempt(args, &task, &executor, &gate, printer))?
+        }
+        Err(outcome) => Ok(*outcome),
+    };
+    gate.records.faults().iter().for_each(|it| printer.warning(it));
+    let outcome = tried.as_ref().map_or_else(Outcome::from, Outcome::clone);
+    show(skill.map_or(&args.name, |it| &it.manifest.name), skill, &outcome, printer)?;
+    Ok(match tried {
+        Ok(outcome) if outcome.is_ok() => Status::Well,
+        Err(_) if outcome.status == Ended::Refused => Status::Unable,
+        _ => Status::AtFault,
+    })
+}
+
+/// What is executed, and with what.
+struct Task {
+    /// The skill that it belongs to.
+    manifest: Manifest,
+    what: What,
+    parameters: Parameters,
+}
+
+enum What {
+    Skill(Entry),
+    Script(Script),
+}
+
+impl Task {
+    fn of(
+        skill: &Skill,
+        args: &Args,
+        json: Option<&str>,
+    ) -> std::result::Result<Self, Box<Outcome>> {
+        let manifest = skill.manifest.clone();
+        if !manifest.is_active() {
+            let (name, status) = (&manifest.name, manifest.status().as_str());
+            let message = format!("skill `{name}` is not in use: it is {status}");
+            let hint = format!("`prowess enable {name}` puts it in use");
+            return Err(Box::new(Outcome::bad(Ended::Refused, message).hint(hint)));
+        }
+        let what = match &args.script {
+            Some(path) => {
+                What::Script(Script::of(skill, path).map_err(|it| no_script(skill, path, &it))?)
+            }
+            None => What::Skill(Entry::of(skill).map_err(|it| Box::new(Outcome::from(&it)))?),
+        };
+        let schema = match &what {
+            What::Skill(entry) => entry.parameters.as_ref(),
+            What::Script(_) => None,
+        };
+        let parameters = parameters(&args.pairs, json, schema);
+        let parameters = parameters.map_err(|it| Box::new(Outcome::from(&it)))?;
+        Ok(Self { manifest, what, parameters })
+    }
+
+    /// What has to be approved.
+    fn entry(&self) -> &Entry {
+        match &self.what {
+            What::Skill(entry) => entry,
+            What::Script(script) => &script.entry,
+        }
+    }
+}
+
+/// The text of `--params`.
+fn given(text: &str) -> Result<String> {
+    let Some(path) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
+    let cannot = || format!("cannot read `{path}`");
+    let mut text = String::new();
+    let file = File::open(path).with_context(cannot)?;
+    file.take(MAX_PARAMS).read_to_string(&mut text).with_context(cannot)?;
+    Ok(text)
+}
+
+/// Everything that was typed, or everything that is wrong with it.
+fn parameters(
+    pairs: &[String],
+    json: Option<&str>,
+    schema: Option<&Value>,
+) -> std::result::Result<Parameters, ParametersError> {
+    let mut parameters = Parameters::default();
+    let mut mismatches: Vec<_> =
+        json.and_then(|it| parameters.add_json(it).err()).into_iter().collect();
+    mismatches.extend(pairs.iter().filter_map(|it| parameters.add_pair(it, schema).err()));
+    if mismatches.is_empty() {
+        Ok(parameters)
+    } else {
+        Err(ParametersError::Mismatches(mismatches))
+    }
+}
+
+fn missing(library: &Library, name: &str) -> Outcome {
+    let outcome = Outcome::bad(Ended::NotFound, format!("there is no skill `{name}`"));
+    match nearest(name, library.skills().map(|it| &*it.manifest.name)) {
+        Some(near) => outcome.hint(format!("did you mean `{near}`?")),
+        None => outcome.hint("`prowess list` shows which there are"),
+    }
+}
+
+fn no_script(skill: &Skill, path: &str, error: &ScriptError) -> Box<Outcome> {
+    let scripts = skill.resources().iter().filter(|it| it.kind == Kind::Script);
+    let outcome = Outcome::from(error);
+    Box::new(match nearest(path, scripts.map(|it| &*it.path)) {
+        Some(near) if near != path => outcome.hint(format!("did you mean `{near}`?")),
+        _ => outcome,
+    })
+}
+
+/// Asks the gate, executes, and prints what a script prints as it comes.
+async fn attempt(
+    args: &Args,
+    task: &Task,
+    executor: &Executor,
+    gate: &Gate,
+    printer: &mut Printer,
+) -> Result<std::result::Result<Outcome, ExecuteError>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let (sender, mut chunks) = unbounded_channel();
+    let delivery =
+        Delivery { chunks: (!printer.json).then_some(sender), output: args.output.clone() };
+    let mut streams = Streams::default();
+    let work = async {
+        if let Err(refused) = pass(args, task, gate).await {
+            return Ok(*refused);
+        }
+        let parameters = task.parameters.clone();
+        match &task.what {
+            What::Skill(entry) => executor.attempt(entry, parameters, delivery).await,
+            What::Script(script) => {
+                executor.attempt_script(script, &args.arguments, parameters, delivery).await
+            }
+        }
+    };
+    tokio::pin!(work);
+    let ended = loop {
+        tokio::select! {
+            ended = &mut work => break ended,
+            Some(chunk) = chunks.recv() => streams.print(&chunk, printer)?,
+            // What is dropped then takes all that it has started with it.
+            _ = interrupt.recv() => break Ok(Outcome::bad(Ended::Cancelled, "it was interrupted")),
+            _ = terminate.recv() => break Ok(Outcome::bad(Ended::Cancelled, "it was terminated")),
+        }
+    };
+    while let Ok(chunk) = chunks.try_recv() {
+        streams.print(&chunk, printer)?;
+    }
+    Ok(ended)
+}
+
+/// Asks the gate, and stamps in the log what runs without a sandbox.
+async fn pass(args: &Args, task: &Task, gate: &Gate) -> std::result::Result<(), Box<Outcome>> {
+    let entry = task.entry();
+    let tool = format!("skill_{}", task.manifest.name);
+    let act = Act::Execute(Box::new(entry.clone()));
+    let active = std::slice::from_ref(&task.manifest);
+    gate.pass(&Wish { tool: &tool, act: &act, active }).await?;
+    if args.running.unsandboxed && matches!(entry.definition, Definition::Script { .. }) {
+        gate.records.note(&Note {
+            tool: &tool,
+            skill: Some(&entry.manifest.name),
+            what: "run without a sandbox",
+            decision: "ran",
+            by: "flag",
+            sandbox: Some(Level::None),
+            ..Note::default()
+        });
+    }
+    Ok(())
+}
+
+/// What has come so far of the two streams of a script, for terminals.
+#[derive(Default)]
+struct Streams {
+    stdout: Pieces,
+    stderr: Pieces,
+}
+
+impl Streams {
+    fn print(&mut self, chunk: &Chunk, printer: &mut Printer) -> Result<()> {
+        match chunk {
+            Chunk::Stdout(bytes) if printer.is_terminal => {
+                printer.raw(safe::lines(&self.stdout.text(bytes)).as_bytes())?;
+            }
+            Chunk::Stdout(bytes) => printer.raw(bytes)?,
+            Chunk::Stderr(bytes) if printer.err_is_terminal => {
+                printer.raw_aside(safe::lines(&self.stderr.text(bytes)).as_bytes());
+            }
+            Chunk::Stderr(bytes) => printer.raw_aside(bytes),
+        }
+        printer.flush()
+    }
+}
+
+/// Shows what came of it; what a script has printed is there already.
+fn show(name: &str, skill: Option<&Skill>, outcome: &Outcome, printer: &mut Printer) -> Result<()> {
+    if printer.json {
+        let kind = skill.map(|it| it.manifest.kind.as_str());
+        return printer.document(&json!({"skill": name, "type": kind, "outcome": outcome}));
+    }
+    for step in outcome.plan.iter().flatten() {
+        let params = Value::from(step.params.clone()).to_string();
+        let tool = printer.name(&safe::line(&step.tool));
+        printer.line(format_args!("{}. {tool} {}", step.step, safe::line(&params)))?;
+    }
+    let output = outcome.output.as_ref().filter(|_| outcome.is_ok());
+    match output.and_then(|it| it.as_str().or_else(|| it["content"].as_str())) {
+        // A terminal would act on what a text could bring along.
+        Some(text) if printer.is_terminal => printer.text(text)?,
+        Some(text) => printer.raw(text.as_bytes())?,
+        None => {}
+    }
+    for (stream, name) in [(&outcome.stdout, "stdout"), (&outcome.stderr, "stderr")] {
+        if let Some(cut) = stream.as_ref().map(|it| it.cut).filter(|it| *it > 0) {
+            printer.note(&format!("{cut} bytes of its {name} are not shown"));
+        }
+    }
+    for denied in &outcome.denied {
+        printer.note(&format!("the sandbox refused {denied}"));
+    }
+    match &outcome.message {
+        Some(message) if outcome.is_ok() => printer.note(message),
+        Some(message) => printer.fault(message),
+        None => {}
+    }
+    outcome.hint.iter().for_each(|it| printer.hint(it));
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! What runs things, made from settings and what was typed.
+
+use std::{collections::BTreeMap, env, path::PathBuf, time::Duration};
+
+use prowess_runtime::{
+    Config, Executor, Gate, Launcher, Origin, Outcome, Records, Sandbox, Status, duration,
+};
+
+use crate::approver::approver;
+
+/// How something is run, as it is typed.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Running {
+    /// How long it may take, such as `5s` or `2m`
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    timeout: Option<Duration>,
+    /// Approve it, now and as long as it does not change
+    #[arg(long)]
+    yes: bool,
+    /// Run scripts without a sandbox: they may do all that you may
+    #[arg(long)]
+    pub(crate) unsandboxed: bool,
+    /// Pass this environment variable on to scripts; may be given several times
+    #[arg(long, value_name = "NAME")]
+    env: Vec<String>,
+    /// Let scripts read this file or directory; may be given several times
+    #[arg(long, value_name = "PATH")]
+    read: Vec<PathBuf>,
+}
+
+impl Running {
+    /// What executes skills. A variable that is to be passed on and is not set is at fault.
+    pub(crate) fn executor(
+        &self,
+        config: &Config,
+        launcher: Launcher,
+    ) -> Result<Executor, Box<Outcome>> {
+        let sandbox = Sandbox::new(launcher, config.sandbox.level.value);
+        let sandbox = if self.unsandboxed { sandbox.without() } else { sandbox };
+        let mut limits = config.limits();
+        if let Some(timeout) = self.timeout {
+            limits.timeout = timeout;
+            // Whoever allows more time allows all of it to be used, unless that was set.
+            if config.limits.cpu.origin == Origin::Default {
+                limits.cpu = limits.cpu.max(timeout);
+            }
+        }
+        let executor = Executor::new(sandbox, limits).with_reads(self.read.clone());
+        Ok(executor.with_environment(self.environment(config)?))
+    }
+
+    /// What decides whether something is run.
+    pub(crate) fn gate(&self, config: &Config) -> Gate {
+        let approver = approver(self.yes);
+        let records = state().map_or_else(Records::in_memory, Records::at);
+        let cwd = env::current_dir().unwrap_or_default();
+        Gate { policy: config.policy(&cwd), approver, records }
+    }
+
+    fn environment(&self, config: &Config) -> Result<BTreeMap<String, String>, Box<Outcome>> {
+        let mut environment = BTreeMap::new();
+        for name in &self.env {
+            let Ok(value) = env::var(name) else {
+                let message = format!("the variable `{name}` is not set, or is no text");
+                return Err(Box::new(Outcome::bad(Status::Invalid, message)));
+            };
+            environment.insert(name.clone(), value);
+        }
+        let set = config.policy.environment.value.iter();
+        environment.extend(set.filter_map(|name| Some((name.clone(), env::var(name).ok()?))));
+        Ok(environment)
+    }
+}
+
+/// Where decisions are recorded; nothing where there is no home.
+fn state() -> Option<PathBuf> {
+    let xdg = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
+    let state = xdg.or_else(|| Some(env::home_dir()?.join(".local/state")))?;
+    Some(state.join("prowess"))
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    duration(text).ok_or_else(|| "it is not a time such as `5s`, `500ms` or `2m`".to_owned())
+}

@@ -1,0 +1,401 @@
+//! What well-known programs can do that their names do not say: run other programs, write files.
+//!
+//! None of this is the wall: what is missed here still runs in the sandbox.
+
+use crate::gate::Refusal;
+
+use super::{program::family, refused, scripts};
+
+/// What a program can be made to do, and by which words.
+struct Caution {
+    names: &'static [&'static str],
+    /// Options: `--long` also where it is cut short, `-x` also among others, `-word` and `+` as a
+    /// whole or as a start.
+    options: &'static [&'static str],
+    what: What,
+}
+
+enum What {
+    /// The options run or write something.
+    Options,
+    /// All of it does.
+    All,
+    /// It takes code behind these options, or from its input.
+    Code,
+    /// One of the first words says what it does, and only these are known to be harmless.
+    Git,
+    /// Its first argument is a program in a language of its own.
+    Awk,
+    Sed,
+    /// It runs commands that stand among its arguments.
+    Find,
+    /// Its second operand is written.
+    Uniq,
+}
+
+const CAUTIONS: &[Caution] = &[
+    of(&["sort"], &["-o", "--output", "--compress-program", "-T", "--temporary-directory"]),
+    of(&["date"], &["-s", "--set"]),
+    of(&["file"], &["-C", "--compile", "-m", "--magic-file"]),
+    of(&["rg"], &["--pre", "--hostname-bin", "-z", "--search-zip"]),
+    of(&["fd", "fdfind"], &["-x", "-X", "--exec", "--exec-batch"]),
+    of(&["split"], &["--filter"]),
+    of(
+        &["less", "more", "most"],
+        &["+", "-o", "-O", "-k", "--log-file", "--LOG-FILE", "--lesskey-file"],
+    ),
+    of(&["man"], &["-P", "--pager", "-H", "--html", "-l"]),
+    of(
+        &["tar", "bsdtar"],
+        &[
+            "--checkpoint-action",
+            "--to-command",
+            "--use-compress-program",
+            "-I",
+            "--rsh-command",
+            "--info-script",
+            "--new-volume-script",
+            "-F",
+            "--rmt-command",
+        ],
+    ),
+    of(&["zip"], &["-T", "--unzip-command"]),
+    of(&["rsync"], &["-e", "--rsh", "--rsync-path"]),
+    of(&["scp", "sftp"], &["-o", "-S", "-F"]),
+    of(&["ssh"], &["-o", "-F", "-E", "-S"]),
+    of(
+        &["curl"],
+        &["-o", "-O", "-K", "--config", "--output", "--remote-name", "-c", "--cookie-jar", "-D"],
+    ),
+    of(
+        &["wget"],
+        &["-O", "-P", "-e", "--execute", "--use-askpass", "-o", "-a", "--output-document"],
+    ),
+    of(&["yq"], &["-i", "--inplace"]),
+    of(&["jq"], &["--run-tests"]),
+    of(&["gcc", "cc", "g++", "clang"], &["-wrapper", "-specs", "-fplugin", "-B"]),
+    of(&["diff"], &["--output"]),
+    of(&["tree"], &["-o"]),
+    of(&["xxd"], &["-r"]),
+    of(&["shuf"], &["-o", "--output"]),
+    Caution {
+        names: &[
+            "at", "batch", "chroot", "crontab", "doas", "ed", "emacs", "ex", "expect", "gdb",
+            "ltrace", "nano", "nc", "ncat", "netcat", "nsenter", "nvim", "pico", "pkexec",
+            "script", "socat", "strace", "su", "sudo", "unshare", "vi", "view", "vim", "watch",
+            "parallel",
+        ],
+        options: &[],
+        what: What::All,
+    },
+    Caution {
+        names: &["ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "zsh"],
+        options: &["-c", "-s", "-i"],
+        what: What::Code,
+    },
+    Caution { names: &["python", "pypy"], options: &["-c", "-i"], what: What::Code },
+    Caution {
+        names: &["perl", "ruby", "lua", "luajit", "node", "nodejs", "bun", "deno", "php", "tclsh"],
+        options: &["-e", "-E", "-r", "-p", "-n", "-i", "--eval", "--print", "--require", "--run"],
+        what: What::Code,
+    },
+    Caution {
+        names: &["git"],
+        options: &[
+            "--exec",
+            "--exec-path",
+            "--output",
+            "--open-files-in-pager",
+            "-O",
+            "--upload-pack",
+            "--receive-pack",
+            "--ext-diff",
+            "--textconv",
+            "--config-env",
+            "--filters",
+            "--git-dir",
+            "--work-tree",
+            "-x",
+        ],
+        what: What::Git,
+    },
+    Caution {
+        names: &["awk", "gawk", "mawk", "nawk", "original-awk"],
+        options: &[],
+        what: What::Awk,
+    },
+    Caution { names: &["sed", "gsed"], options: &[], what: What::Sed },
+    Caution {
+        names: &["find"],
+        options: &["-delete", "-fprint", "-fprint0", "-fprintf", "-fls", "-files0-from"],
+        what: What::Find,
+    },
+    Caution { names: &["uniq"], options: &[], what: What::Uniq },
+];
+
+const fn of(names: &'static [&'static str], options: &'static [&'static str]) -> Caution {
+    Caution { names, options, what: What::Options }
+}
+
+/// What of git looks, or changes the repository and nothing else. Any other word may be an alias.
+const GIT: &[&str] = &[
+    "add",
+    "annotate",
+    "blame",
+    "branch",
+    "cat-file",
+    "checkout",
+    "cherry",
+    "cherry-pick",
+    "clean",
+    "commit",
+    "count-objects",
+    "describe",
+    "diff",
+    "diff-files",
+    "diff-index",
+    "diff-tree",
+    "for-each-ref",
+    "fsck",
+    "grep",
+    "init",
+    "log",
+    "ls-files",
+    "ls-tree",
+    "merge",
+    "merge-base",
+    "mv",
+    "name-rev",
+    "range-diff",
+    "rebase",
+    "reflog",
+    "reset",
+    "restore",
+    "rev-list",
+    "rev-parse",
+    "revert",
+    "rm",
+    "shortlog",
+    "show",
+    "show-branch",
+    "show-ref",
+    "stash",
+    "status",
+    "switch",
+    "tag",
+    "version",
+    "whatchanged",
+];
+/// What may stand before that word.
+const GIT_OPTIONS: &[&str] =
+    &["--no-pager", "-P", "--no-optional-locks", "--version", "--literal-pathspecs"];
+
+const HINT: &str = "leave it out, or list the exact command in `policy.commands`";
+
+/// Whether a program can do more than its name says.
+pub(super) fn is_known(name: &str) -> bool {
+    caution(name).is_some()
+}
+
+/// Checks what stands behind the words that the policy spells out. `is_bare` tells that it spells
+/// out the name alone; `inner` checks a command among the arguments.
+pub(super) fn check(
+    name: &str,
+    rest: &[String],
+    is_bare: bool,
+    inner: impl Fn(&[String]) -> Result<(), Refusal>,
+) -> Result<(), Refusal> {
+    let Some(caution) = caution(name) else { return Ok(()) };
+    let bad = |what: &str| {
+        refused(&format!("`{what}` of `{name}` may run a program or write a file"), HINT)
+    };
+    let end = match caution.what {
+        What::Options => rest.iter().position(|it| it == "--"),
+        // What follows a script is for the script; a word behind an option may belong to that.
+        What::Code => rest.first().filter(|it| !it.starts_with('-')).map(|_| 0),
+        _ => None,
+    };
+    for argument in &rest[..end.unwrap_or(rest.len())] {
+        if caution.options.iter().any(|it| is_option(argument, it)) {
+            return Err(bad(argument));
+        }
+    }
+    match caution.what {
+        What::Options => Ok(()),
+        What::All if !is_bare => Ok(()),
+        What::All => Err(refused(&format!("`{name}` may run or write anything"), HINT)),
+        What::Code => match rest.iter().find(|it| !it.starts_with('-')) {
+            None if is_bare && !is_version(rest) => Err(bad("standard input")),
+            _ => Ok(()),
+        },
+        What::Git if is_bare => git(rest, &bad),
+        What::Git => Ok(()),
+        What::Awk => scripts::awk(rest).map_err(|it| bad(&it)),
+        What::Sed => scripts::sed(rest).map_err(|it| bad(&it)),
+        What::Find => {
+            let runs = |it: &String| matches!(&**it, "-exec" | "-execdir" | "-ok" | "-okdir");
+            rest.split(runs).skip(1).try_for_each(|behind| {
+                let end = behind.iter().position(|it| matches!(&**it, ";" | "+"));
+                match &behind[..end.unwrap_or(0)] {
+                    [] => Err(bad("-exec")),
+                    wrapped => inner(wrapped),
+                }
+            })
+        }
+        What::Uniq => match rest.iter().filter(|it| !it.starts_with('-')).count() > 1 {
+            true => Err(bad(&rest[rest.len() - 1])),
+            false => Ok(()),
+        },
+    }
+}
+
+/// Checks what stands before the word that tells git what to do, and that word.
+fn git(rest: &[String], bad: &impl Fn(&str) -> Refusal) -> Result<(), Refusal> {
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        match &**word {
+            "-C" => drop(words.next()),
+            known if GIT_OPTIONS.contains(&known) => {}
+            known if GIT.contains(&known) => return Ok(()),
+            other => return Err(bad(other)),
+        }
+    }
+    Ok(())
+}
+
+fn is_version(rest: &[String]) -> bool {
+    matches!(rest, [only] if matches!(&**only, "--version" | "-V" | "-v" | "--help"))
+}
+
+fn caution(name: &str) -> Option<&'static Caution> {
+    CAUTIONS.iter().find(|it| it.names.contains(&name) || it.names.contains(&family(name)))
+}
+
+/// Whether an argument is an option, also where it is cut short or stands among others.
+fn is_option(argument: &str, option: &str) -> bool {
+    let given = argument.split('=').next().unwrap_or_default();
+    match option.as_bytes() {
+        [b'-', b'-', ..] => given.len() > 2 && option.starts_with(given),
+        [b'-', letter] => {
+            let cluster = argument.strip_prefix('-').filter(|it| !it.starts_with('-'));
+            cluster.is_some_and(|it| it.as_bytes().contains(letter))
+        }
+        [b'-', ..] => given == option,
+        _ => argument.starts_with(option),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What comes of a command whose name alone is listed; `ok` may run inside another.
+    fn checked(line: &str) -> Result<(), Refusal> {
+        let words: Vec<String> = line.split(' ').map(|it| it.replace('_', " ")).collect();
+        check(&words[0], &words[1..], true, |inner| match &*inner[0] {
+            "ok" => Ok(()),
+            name => Err(refused(name, "")),
+        })
+    }
+
+    #[test]
+    fn what_runs_or_writes_by_an_option_is_refused() {
+        for line in [
+            "sort -o P x",
+            "sort -oP x",
+            "sort -ro P",
+            "sort --output=P",
+            "sort --outp P",
+            "sort --comp=sh",
+            "date -s now",
+            "rg --pre sh x",
+            "fd -x touch",
+            "tar --checkpoint-action=exec=sh",
+            "tar --to-comm=sh",
+            "tar -I sh",
+            "less +!sh",
+            "man -P sh ls",
+            "rsync -e sh",
+            "tree -o P",
+            "uniq in out",
+            "vim -c !sh",
+            "ed",
+            "gdb -ex shell",
+            "strace -o P ls",
+            "sudo ls",
+            "python3 -c x",
+            "python3 -W ignore -c x",
+            "python3.11 -c x",
+            "python3",
+            "perl -e x",
+            "perl -ne x file",
+            "node --eval x",
+            "php -r x",
+            "ruby -e x",
+            "bash -c x",
+            "bash",
+            "sh -s",
+            "git -c alias.z=!sh z",
+            "git -c core.fsmonitor=sh status",
+            "git z",
+            "git config alias.z !sh",
+            "git diff --output=P",
+            "git log --outpu=P",
+            "git grep -Osh x",
+            "git grep --open-files-in-pager=sh x",
+            "git --exec-path=dir status",
+            "git bisect run sh",
+            "git archive --remote=x --exec=sh",
+            "git ls-remote --upload-pack=sh x",
+            "git rebase -x sh",
+            "git submodule foreach sh",
+            "git diff --ext-diff",
+            "git -C x -c a=b status",
+            "git --git-dir=x status",
+            "find . -delete",
+            "find . -fprint P",
+            "find . -exec touch P ;",
+            "find . -exec ok {} + -exec touch P ;",
+            "find . -exec",
+            "awk BEGIN{system(\"touch_P\")}",
+            "awk {print_>_\"P\"}",
+            "gawk -f x",
+            "sed -i s/a/b/ x",
+            "sed s/a/b/w_P x",
+            "sed 1e_touch_P x",
+        ] {
+            assert!(checked(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_only_reads_and_prints_passes() {
+        for line in [
+            "sort -n -k 2 x",
+            "sort -- -o",
+            "date +%F",
+            "rg -n x",
+            "tar tf x.tar",
+            "less x",
+            "uniq -c x",
+            "python3 build.py -c x",
+            "python3 --version",
+            "bash build.sh",
+            "git status",
+            "git --no-pager log --oneline -5",
+            "git -C sub diff HEAD~1",
+            "git show HEAD@{1}",
+            "git commit -m a_message",
+            "find . -name *.rs",
+            "find . -exec ok {} ;",
+            "awk {print_$1} x",
+            "awk -F : $3_>_5_{print} x",
+            "sed -n 1,5p x",
+            "sed s/a/b/g x",
+            "ls -la --output",
+            "unknown --output=P",
+        ] {
+            assert_eq!(checked(line), Ok(()), "{line}");
+        }
+    }
+}

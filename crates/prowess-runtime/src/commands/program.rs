@@ -1,0 +1,142 @@
+//! The program behind a name: looked up in fixed places, and known by more than its name.
+
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use crate::gate::Refusal;
+
+/// A program of the system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Program {
+    /// What it is started by; a program may behave by the name it is started by.
+    pub(super) path: PathBuf,
+    /// Where the links of that path lead.
+    real: PathBuf,
+    /// The name it was allowed by.
+    name: String,
+    stamp: Stamp,
+}
+
+/// What tells a file from another one that takes its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    size: u64,
+    changed: (i64, i64),
+}
+
+/// Where programs are looked for. What the environment says does not count.
+const PLACES: &[&str] =
+    &["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"];
+
+/// What can do anything, so that another name for it must not pass.
+const MIGHTY: &[&str] = &[
+    "ash", "awk", "bash", "busybox", "chroot", "dash", "doas", "env", "ex", "expect", "fish",
+    "gawk", "irb", "ksh", "lua", "luajit", "mksh", "node", "nodejs", "nsenter", "perl", "php",
+    "pkexec", "pypy", "python", "rbash", "ruby", "sh", "sudo", "su", "tclsh", "toybox", "unshare",
+    "vi", "vim", "xargs", "zsh",
+];
+
+/// What only a shell knows.
+const BUILTINS: &[&str] = &[
+    ".", ":", "alias", "bg", "bind", "builtin", "cd", "command", "declare", "disown", "enable",
+    "eval", "exec", "exit", "export", "fc", "fg", "getopts", "hash", "history", "jobs", "let",
+    "local", "mapfile", "popd", "pushd", "read", "readonly", "return", "set", "shift", "shopt",
+    "source", "trap", "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait",
+];
+
+pub(super) fn is_builtin(name: &str) -> bool {
+    BUILTINS.contains(&name)
+}
+
+impl Program {
+    /// The program of a command that begins with the words of an entry; nothing for another one.
+    pub(super) fn matching(
+        argv: &[String],
+        entry: &[&str],
+        directory: &Path,
+    ) -> Option<Result<Self, Refusal>> {
+        let (name, words) = entry.split_first()?;
+        let (typed, rest) = argv.split_first()?;
+        if rest.len() < words.len() || rest.iter().zip(words).any(|(a, b)| a != b) {
+            return None;
+        }
+        if typed == name && !name.contains('/') {
+            return Some(Self::find(name));
+        }
+        // A path is taken for a name only where both are the same file under the same name, and
+        // for itself where the policy spells it out.
+        let path = Path::new(typed);
+        let spelled = typed == name && path.is_absolute();
+        let same_name = path.components().count() > 1 && path.file_name()?.to_str()? == *name;
+        if !spelled && !same_name {
+            return None;
+        }
+        let program = Self::at(&directory.join(path), name)?;
+        let is_it = spelled || Self::find(name).is_ok_and(|it| it.real == program.real);
+        is_it.then_some(Ok(program))
+    }
+
+    fn find(name: &str) -> Result<Self, Refusal> {
+        let found = PLACES.iter().find_map(|place| Self::at(&Path::new(place).join(name), name));
+        found.ok_or_else(|| Refusal {
+            message: format!("there is no program `{name}`"),
+            hint: format!("programs are looked for in {}", PLACES.join(", ")),
+        })
+    }
+
+    fn at(path: &Path, name: &str) -> Option<Self> {
+        let real = fs::canonicalize(path).ok()?;
+        let metadata = fs::metadata(&real).ok()?;
+        let is_program = metadata.is_file() && metadata.permissions().mode() & 0o111 != 0;
+        let stamp = stamp(&metadata);
+        is_program.then(|| Self { path: path.to_owned(), real, name: name.to_owned(), stamp })
+    }
+
+    /// What it is called, by the policy and by itself.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        let own = Path::new(&self.name).file_name().and_then(|it| it.to_str());
+        let own = own.unwrap_or_default();
+        let real = family(self.real.file_name().and_then(|it| it.to_str()).unwrap_or_default());
+        std::iter::once(own).chain((real != family(own)).then_some(real))
+    }
+
+    /// What it is in truth, where that is something mighty under a name that does not say so.
+    pub(super) fn disguise(&self) -> Option<&str> {
+        let mut names = self.names();
+        let own = family(names.next().unwrap_or_default());
+        // The awk of a system goes by many names, and all are treated as one.
+        let is_awk = |it: &str| it.ends_with("awk");
+        names.next().filter(|it| MIGHTY.contains(it) && !(is_awk(own) && is_awk(it)))
+    }
+
+    /// What tells it from any other.
+    pub(super) fn identity(&self) -> String {
+        format!("{}\0{}\0{:?}", self.path.display(), self.real.display(), self.stamp)
+    }
+
+    /// Where it lies, by either path.
+    pub(super) fn places(&self) -> impl Iterator<Item = &Path> {
+        [&*self.path, &*self.real].into_iter()
+    }
+}
+
+/// A name without its version: `python3.11` is `python`.
+pub(super) fn family(name: &str) -> &str {
+    let plain = name.split('.').next().unwrap_or(name);
+    let plain = plain.trim_end_matches(|c: char| c.is_ascii_digit() || c == '-');
+    if plain.is_empty() { name } else { plain }
+}
+
+fn stamp(metadata: &fs::Metadata) -> Stamp {
+    Stamp {
+        device: metadata.dev(),
+        inode: metadata.ino(),
+        size: metadata.size(),
+        changed: (metadata.mtime(), metadata.mtime_nsec()),
+    }
+}

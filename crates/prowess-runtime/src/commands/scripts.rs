@@ -1,0 +1,127 @@
+//! The small languages of awk and sed: whether a program in them only reads and prints.
+
+/// Passes awk programs that run and write nothing; `Err` has what does.
+pub(super) fn awk(arguments: &[String]) -> Result<(), String> {
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match &**argument {
+            "-F" | "-v" => drop(rest.next()),
+            option if option.starts_with("-F") || option.starts_with("-v") => {}
+            option if option.len() > 1 && option.starts_with('-') => return Err(option.to_owned()),
+            program => return awk_program(program),
+        }
+    }
+    Ok(())
+}
+
+fn awk_program(program: &str) -> Result<(), String> {
+    for word in ["system", "getline", "close", "fflush", "@"] {
+        if program.contains(word) {
+            return Err(word.to_owned());
+        }
+    }
+    if program.replace("||", "").contains('|') {
+        return Err("|".to_owned());
+    }
+    // Before the first `print` it compares; behind it, it may lead into a file.
+    match program.split_once("print").is_some_and(|it| it.1.contains('>')) {
+        true => Err(">".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// Passes sed programs that substitute, print, delete and quit; `Err` has what does more.
+pub(super) fn sed(arguments: &[String]) -> Result<(), String> {
+    let mut rest = arguments.iter();
+    let mut has_program = false;
+    while let Some(argument) = rest.next() {
+        match &**argument {
+            "-n" | "-E" | "-r" | "-z" | "-u" | "-s" | "-nE" | "-nr" | "-En" | "-rn" | "--" => {}
+            "-e" => {
+                has_program = true;
+                sed_program(rest.next().map_or("", |it| it))?;
+            }
+            option if option.starts_with('-') => return Err(option.to_owned()),
+            program if !has_program => {
+                has_program = true;
+                sed_program(program)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn sed_program(program: &str) -> Result<(), String> {
+    let mut rest = program;
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', ';', '\n']);
+        let Some(first) = rest.chars().next() else { return Ok(()) };
+        let bad = || first.to_string();
+        match first {
+            // An address, or what stands between two.
+            '0'..='9' | '$' | ',' | '!' | '~' | '+' => rest = &rest[1..],
+            '/' => rest = past(&rest[1..], '/').ok_or_else(bad)?,
+            'p' | 'd' | 'q' | '=' | 'n' | 'D' | 'P' | 'N' | 'g' | 'G' | 'h' | 'H' | 'x' => {
+                rest = ended(&rest[1..]).ok_or_else(bad)?;
+            }
+            's' | 'y' => {
+                let sign = rest[1..].chars().next().filter(|it| it.is_ascii_punctuation());
+                let sign = sign.filter(|it| *it != '\\').ok_or_else(bad)?;
+                let pattern = &rest[2..];
+                let replacement = past(pattern, sign).ok_or_else(bad)?;
+                let flags = past(replacement, sign).ok_or_else(bad)?;
+                let is_flag = |c: char| c.is_ascii_digit() || matches!(c, 'g' | 'p' | 'i' | 'I');
+                rest = ended(flags.trim_start_matches(is_flag)).ok_or_else(|| flags.to_owned())?;
+            }
+            _ => return Err(bad()),
+        }
+    }
+}
+
+/// What stands behind the next sign that is not escaped.
+fn past(text: &str, sign: char) -> Option<&str> {
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => drop(chars.next()),
+            '\n' => return None,
+            c if c == sign => return Some(&text[at + c.len_utf8()..]),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The text, if a command can end here.
+fn ended(text: &str) -> Option<&str> {
+    let behind = text.trim_start_matches([' ', '\t']);
+    (behind.is_empty() || behind.starts_with([';', '\n'])).then_some(behind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_that_only_read_and_print_pass() {
+        let words = |it: &[&str]| it.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        for it in ["s/a/b/", "s|a|b|g", "5q", "1,3p", "$d", "/x/p", "/a\\/b/d; s/x/y/2p", "n;d"] {
+            assert_eq!(sed(&words(&["-n", it, "file"])), Ok(()), "{it}");
+        }
+        for it in ["e", "1e touch P", "s/a/b/e", "s/a/b/w P", "w P", "r /etc/passwd", "{p}", "s/a"]
+        {
+            assert!(sed(&words(&[it])).is_err(), "{it}");
+        }
+        assert!(sed(&words(&["-i", "s/a/b/"])).is_err() && sed(&words(&["-f", "x"])).is_err());
+        assert!(sed(&words(&["-e", "p", "-e", "e"])).is_err());
+        for it in ["{print $1}", "$3 > 5 {print}", "a || b", "BEGIN{x=1}"] {
+            assert_eq!(awk(&words(&["-F", ":", it])), Ok(()), "{it}");
+        }
+        for it in ["BEGIN{system(\"x\")}", "{print > \"P\"}", "{print | \"sh\"}", "\"x\" | getline"]
+        {
+            assert!(awk(&words(&[it])).is_err(), "{it}");
+        }
+        assert!(awk(&words(&["-f", "x"])).is_err());
+    }
+}

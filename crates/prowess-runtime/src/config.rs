@@ -1,0 +1,268 @@
+//! What a person has set in `prowess.toml`: typed, every value with where it came from.
+//!
+//! The host says where to look ([`Places`]); nothing here asks the environment.
+
+mod places;
+mod reader;
+mod units;
+mod value;
+mod origin;
+mod settings;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use prowess::{Directory, Matching, Memory, Options, Scope, Thresholds, Window};
+use serde_json::Value as Json;
+
+pub use self::{
+    origin::{ConfigError, Fault, Origin, Setting},
+    places::Places,
+    settings::{
+        DisclosureSettings, LimitSettings, MatchingSettings, ModelSettings, PolicySettings,
+        RuleSetting, SandboxSettings, SkillSettings, SqlSettings, WindowSettings,
+    },
+    units::{bytes, duration},
+    value::{Address, Bytes, Depth, Presets, Share},
+};
+use self::{reader::Reader, value::Slot};
+use crate::{
+    limits::Limits,
+    policy::{Policy, Rule},
+};
+
+/// What a person has set, and what holds where nobody has set anything.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Config {
+    /// Which skills there are.
+    pub skill: SkillSettings,
+    /// How skills are chosen for a request.
+    pub matching: MatchingSettings,
+    /// How much of a skill a model is shown.
+    pub disclosure: DisclosureSettings,
+    /// How much a model can be told.
+    pub window: WindowSettings,
+    /// What may be done.
+    pub policy: PolicySettings,
+    /// How long and how much a run may take.
+    pub limits: LimitSettings,
+    /// What stands between a script and the machine.
+    pub sandbox: SandboxSettings,
+    /// The database of `execute_sql`.
+    pub sql: SqlSettings,
+    /// The language model.
+    pub model: ModelSettings,
+    /// The files that were read, the one that weighs least first.
+    pub files: Vec<PathBuf>,
+    /// Files that were found and not taken, each with the reason.
+    pub passed_over: Vec<(PathBuf, &'static str)>,
+}
+
+/// A setting as it is shown.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shown {
+    /// Its table and name, such as `skill.depth`.
+    pub key: &'static str,
+    /// What holds; a password in an address is not in it.
+    pub value: Json,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+impl Config {
+    /// Reads the files of all places, each over those before it. All that is wrong with them is told
+    /// at once.
+    pub fn load(places: &Places) -> Result<Self, ConfigError> {
+        let mut config = Self::default();
+        let mut faults = Vec::new();
+        let (layers, passed_over) = places.layers();
+        for layer in layers {
+            match Reader::open(&layer, places.home.as_deref()) {
+                Ok(mut reader) => {
+                    reader.read(&mut config.slots());
+                    faults.append(&mut reader.faults);
+                }
+                Err(fault) => faults.push(*fault),
+            }
+            config.files.push(layer.file);
+        }
+        config.passed_over = passed_over;
+        if faults.is_empty() {
+            faults.extend(config.disorder());
+        }
+        if faults.is_empty() { Ok(config) } else { Err(ConfigError { faults }) }
+    }
+
+    /// What skills are loaded from; no skill at all when they are switched off.
+    pub fn options(&self) -> Options {
+        let skill = &self.skill;
+        let none = || Memory::new(Scope::Project, "", <[(&str, &[u8]); 0]>::default());
+        let enabled = skill.enabled.value;
+        let prowess_limits = prowess::Limits {
+            max_file_size: skill.max_file_size.value.0,
+            max_skill_size: skill.max_skill_size.value.0,
+            depth: skill.depth.value.get(),
+            ..prowess::Limits::default()
+        };
+        Options {
+            directories: if enabled { self.directories() } else { Vec::new() },
+            sources: if enabled { Vec::new() } else { vec![Arc::new(none())] },
+            include: skill.include.value.clone(),
+            exclude: skill.exclude.value.clone(),
+            limits: prowess_limits,
+            watch: skill.watch.value,
+            ..Options::default()
+        }
+    }
+
+    /// The directories that are read: the one that is written to, the others, those of presets.
+    pub fn directories(&self) -> Vec<Directory> {
+        let skill = &self.skill;
+        let own = skill.skills_dir.value.iter().chain(&skill.directories.value).cloned();
+        own.chain(skill.presets.value.directories()).collect()
+    }
+
+    /// How skills are chosen for a request.
+    pub fn matching(&self) -> Matching {
+        Matching {
+            strategy: self.matching.strategy.value,
+            max_active: self.matching.max_active.value,
+            threshold: self.matching.threshold.value.get(),
+            rule: None,
+        }
+    }
+
+    /// From which confidence on a skill is shown in brief and in full.
+    pub fn thresholds(&self) -> Thresholds {
+        let DisclosureSettings { brief_at, full_at } = &self.disclosure;
+        Thresholds::new(brief_at.value.get(), full_at.value.get()).unwrap_or_default()
+    }
+
+    /// How much a model can be told, counted by estimate.
+    pub fn window(&self) -> Window {
+        Window {
+            tokens: self.window.tokens.value.get(),
+            keep_recent: self.window.keep_recent.value,
+            ..Window::default()
+        }
+    }
+
+    /// How long and how much a run may take.
+    pub fn limits(&self) -> Limits {
+        let limits = &self.limits;
+        Limits {
+            timeout: limits.timeout.value,
+            idle: limits.idle.value,
+            cpu: limits.cpu.value,
+            output: limits.output.value.0,
+            memory: limits.memory.value.0,
+            file: limits.file.value.0,
+            work: limits.work.value.0,
+            processes: limits.processes.value.get(),
+            descriptors: limits.descriptors.value.get(),
+        }
+    }
+
+    /// What may be done. `cwd` is the root where nobody has named one.
+    pub fn policy(&self, cwd: &Path) -> Policy {
+        let default = Policy::default();
+        let set = &self.policy;
+        let rules = |it: &RuleSetting| {
+            // A path is a file, or the directory above it.
+            let path = it.path.as_ref().map(|it| it.to_string_lossy().into_owned());
+            let below = path.as_ref().map(|it| Some(format!("{it}/*")));
+            let rule = Rule {
+                tool: it.tool.clone(),
+                skill: it.skill.clone(),
+                command: it.command.clone(),
+                path,
+                decision: it.decision,
+            };
+            let below = below.map(|path| Rule { path, ..rule.clone() });
+            [Some(rule), below].into_iter().flatten()
+        };
+        Policy {
+            rules: set.rules.value.iter().flat_map(rules).collect(),
+            approvals: set.approvals.value,
+            allowed_tools: set.allowed_tools.value,
+            commands: set.commands.value.clone().unwrap_or(default.commands),
+            hosts: set.hosts.value.clone(),
+            roots: set.roots.value.clone().unwrap_or_else(|| vec![cwd.to_owned()]),
+            environment: set.environment.value.clone(),
+        }
+    }
+
+    /// Every setting, in the order of the tables.
+    pub fn settings(&self) -> Vec<Shown> {
+        let mut own = self.clone();
+        let shown = |(key, slot): (_, &mut dyn Slot)| Shown {
+            key,
+            value: slot.show(),
+            origin: slot.origin().clone(),
+        };
+        own.slots().into_iter().map(shown).collect()
+    }
+
+    /// Every setting with its key. A new one is a field and a line here.
+    fn slots(&mut self) -> Vec<(&'static str, &mut dyn Slot)> {
+        let Self {
+            skill, matching, disclosure, window, policy, limits, sandbox, sql, model, ..
+        } = self;
+        vec![
+            ("skill.enabled", &mut skill.enabled),
+            ("skill.skills_dir", &mut skill.skills_dir),
+            ("skill.directories", &mut skill.directories),
+            ("skill.presets", &mut skill.presets),
+            ("skill.include", &mut skill.include),
+            ("skill.exclude", &mut skill.exclude),
+            ("skill.max_file_size", &mut skill.max_file_size),
+            ("skill.max_skill_size", &mut skill.max_skill_size),
+            ("skill.depth", &mut skill.depth),
+            ("skill.watch", &mut skill.watch),
+            ("matching.strategy", &mut matching.strategy),
+            ("matching.max_active", &mut matching.max_active),
+            ("matching.threshold", &mut matching.threshold),
+            ("disclosure.brief_at", &mut disclosure.brief_at),
+            ("disclosure.full_at", &mut disclosure.full_at),
+            ("window.tokens", &mut window.tokens),
+            ("window.keep_recent", &mut window.keep_recent),
+            ("policy.commands", &mut policy.commands),
+            ("policy.hosts", &mut policy.hosts),
+            ("policy.roots", &mut policy.roots),
+            ("policy.approvals", &mut policy.approvals),
+            ("policy.allowed_tools", &mut policy.allowed_tools),
+            ("policy.environment", &mut policy.environment),
+            ("policy.rules", &mut policy.rules),
+            ("limits.timeout", &mut limits.timeout),
+            ("limits.idle", &mut limits.idle),
+            ("limits.cpu", &mut limits.cpu),
+            ("limits.output", &mut limits.output),
+            ("limits.memory", &mut limits.memory),
+            ("limits.file", &mut limits.file),
+            ("limits.work", &mut limits.work),
+            ("limits.processes", &mut limits.processes),
+            ("limits.descriptors", &mut limits.descriptors),
+            ("sandbox.level", &mut sandbox.level),
+            ("sql.url", &mut sql.url),
+            ("sql.write", &mut sql.write),
+            ("model.provider", &mut model.provider),
+            ("model.name", &mut model.name),
+            ("model.base_url", &mut model.base_url),
+        ]
+    }
+
+    /// What is wrong with values that are well by themselves.
+    fn disorder(&self) -> Option<Fault> {
+        let DisclosureSettings { brief_at, full_at } = &self.disclosure;
+        let error = Thresholds::new(brief_at.value.get(), full_at.value.get()).err()?;
+        let set = [full_at, brief_at].into_iter().find_map(|it| it.origin.place());
+        let (path, line) = set?;
+        let message = format!(
+            "`disclosure.brief_at` is {} and `disclosure.full_at` is {}: the first must not be above the second",
+            error.brief_at, error.full_at
+        );
+        Some(Fault { line: Some(line), ..Fault::new(path, message) })
+    }
+}

@@ -1,0 +1,119 @@
+//! A value with where it came from, and what is wrong where.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// A value, and where it came from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Setting<T> {
+    /// What holds.
+    pub value: T,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+/// Where a value came from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody has set it.
+    #[default]
+    Default,
+    /// A file.
+    File {
+        /// Which.
+        path: Arc<Path>,
+        /// The line, counted from 1.
+        line: usize,
+    },
+    /// A flag of the command line, such as `--depth`.
+    Flag(&'static str),
+}
+
+/// What was set cannot be used. Nothing holds then, not even the rest of it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct ConfigError {
+    /// All that is wrong, in the order of files and lines.
+    pub faults: Vec<Fault>,
+}
+
+/// One thing that is wrong with a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The file.
+    pub path: PathBuf,
+    /// The line, counted from 1; nothing when all of it is meant.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// The line itself, without passwords.
+    pub excerpt: Option<String>,
+    /// Which bytes of the excerpt are meant.
+    pub columns: Option<(usize, usize)>,
+}
+
+impl<T> Setting<T> {
+    /// What holds where nobody has set anything.
+    pub fn new(value: T) -> Self {
+        Self { value, origin: Origin::Default }
+    }
+
+    /// What somebody has set.
+    pub fn given(&self) -> Option<&T> {
+        (self.origin != Origin::Default).then_some(&self.value)
+    }
+
+    /// Takes what a flag says.
+    pub fn flag(&mut self, flag: &'static str, value: T) {
+        *self = Self { value, origin: Origin::Flag(flag) };
+    }
+}
+
+impl Origin {
+    /// The file and line, for what came from a file.
+    pub(super) fn place(&self) -> Option<(&Path, usize)> {
+        match self {
+            Self::File { path, line } => Some((path, *line)),
+            Self::Default | Self::Flag(_) => None,
+        }
+    }
+}
+
+impl Fault {
+    pub(super) fn new(path: impl Into<PathBuf>, message: impl Into<String>) -> Self {
+        let (path, message) = (path.into(), message.into());
+        Self { path, line: None, message, hint: None, excerpt: None, columns: None }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Self::Flag(flag) => f.write_str(flag),
+        }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, fault) in self.faults.iter().enumerate() {
+            write!(f, "{}{fault}", if at > 0 { "\n" } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, line, message, hint, .. } = self;
+        let line = line.map(|it| format!(":{it}")).unwrap_or_default();
+        write!(f, "{}{line}: {message}", path.display())?;
+        hint.as_ref().map_or(Ok(()), |hint| write!(f, "; {hint}"))
+    }
+}

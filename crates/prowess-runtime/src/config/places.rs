@@ -1,0 +1,92 @@
+//! Where settings are looked for.
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+/// What a file of settings is called.
+const NAME: &str = "prowess.toml";
+
+/// Where settings are looked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Places {
+    /// A file that somebody named. No other is read then.
+    pub only: Option<PathBuf>,
+    /// The directory of the user's own file.
+    pub user: Option<PathBuf>,
+    /// Where the search for the file of a project begins; it goes up from here.
+    pub from: Option<PathBuf>,
+    /// What `~` stands for.
+    pub home: Option<PathBuf>,
+}
+
+/// A file to be read.
+#[derive(Debug)]
+pub(super) struct Layer {
+    pub(super) file: PathBuf,
+    pub(super) owner: Owner,
+}
+
+/// Whose a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    User,
+    Project,
+}
+
+impl Places {
+    /// The files to read, the one that weighs least first, and those that were passed over.
+    pub(super) fn layers(&self) -> (Vec<Layer>, Vec<(PathBuf, &'static str)>) {
+        if let Some(file) = &self.only {
+            return (vec![Layer { file: file.clone(), owner: Owner::Project }], Vec::new());
+        }
+        let mut passed_over = Vec::new();
+        let user = self.user.as_ref().map(|it| it.join(NAME)).filter(|it| is_there(it));
+        let project = self.from.as_ref().and_then(|from| nearest(from, &mut passed_over));
+        let project = project.filter(|it| user.as_ref().is_none_or(|user| !is_same(user, it)));
+        let user = user.map(|file| Layer { file, owner: Owner::User });
+        let project = project.map(|file| Layer { file, owner: Owner::Project });
+        (user.into_iter().chain(project).collect(), passed_over)
+    }
+}
+
+/// The first file of settings here or above that can be trusted to be the user's own.
+fn nearest(from: &Path, passed_over: &mut Vec<(PathBuf, &'static str)>) -> Option<PathBuf> {
+    let from = fs::canonicalize(from).ok()?;
+    let above: Vec<&Path> = from.ancestors().collect();
+    // Whatever lies in a skill came with it, also when somebody works in there.
+    let is_skill = |it: &Path| ["SKILL.md", "skill.md"].iter().any(|name| is_there(&it.join(name)));
+    let inside = above.iter().rposition(|it| is_skill(it));
+    for (at, folder) in above.into_iter().enumerate() {
+        let file = folder.join(NAME);
+        if !is_there(&file) {
+            continue;
+        }
+        if inside.is_some_and(|inside| at <= inside) {
+            passed_over.push((file, "it came with a skill"));
+        } else if !is_own(&file) {
+            passed_over.push((file, "it belongs to somebody else"));
+        } else {
+            return Some(file);
+        }
+    }
+    None
+}
+
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+/// Whether a file is that of whoever runs this, or of the system. Anybody can put one into a
+/// directory such as `/tmp`.
+fn is_own(file: &Path) -> bool {
+    let own = [rustix::process::geteuid().as_raw(), 0];
+    file.symlink_metadata().is_ok_and(|it| own.contains(&it.uid()))
+}
+
+fn is_same(a: &Path, b: &Path) -> bool {
+    let identity = |path: &Path| path.metadata().map(|it| (it.dev(), it.ino()));
+    matches!((identity(a), identity(b)), (Ok(a), Ok(b)) if a == b)
+}

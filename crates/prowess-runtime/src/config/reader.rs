@@ -1,0 +1,192 @@
+//! Reads a file of settings: what is set goes to its place, what is wrong is noted with its line.
+
+use std::{
+    fs::File,
+    io::Read as _,
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use prowess::nearest;
+use rustix::fs::{Mode, OFlags};
+use toml_edit::{Document, Item, TableLike};
+
+use super::{
+    origin::{Fault, Origin},
+    places::{Layer, Owner},
+    value::{Slot, without_password},
+};
+
+/// The largest file of settings, in bytes.
+const LARGEST: u64 = 1024 * 1024;
+/// How much of a line is shown on each side of what is meant.
+const AROUND: usize = 80;
+/// How many faults of one file are told.
+const MOST: usize = 100;
+
+pub(super) struct Reader<'h> {
+    path: Arc<Path>,
+    document: Document<String>,
+    /// Where each line but the first begins.
+    lines: Vec<usize>,
+    /// Where relative paths begin.
+    pub(super) directory: PathBuf,
+    pub(super) home: Option<&'h Path>,
+    pub(super) owner: Owner,
+    pub(super) faults: Vec<Fault>,
+}
+
+impl<'h> Reader<'h> {
+    /// Reads and parses a file.
+    pub(super) fn open(layer: &Layer, home: Option<&'h Path>) -> Result<Self, Box<Fault>> {
+        let path: Arc<Path> = layer.file.as_path().into();
+        let fault = |message: String| Box::new(Fault::new(&*path, message));
+        let bytes = read(&path).map_err(fault)?;
+        let lines: Vec<usize> = (1..=bytes.len()).filter(|at| bytes[at - 1] == b'\n').collect();
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let line = Some(line(&lines, error.utf8_error().valid_up_to()));
+            Box::new(Fault { line, ..*fault("this is not UTF-8 text".to_owned()) })
+        })?;
+        let absolute = std::path::absolute(&path).map_err(|it| fault(it.to_string()))?;
+        let directory = absolute.parent().unwrap_or(Path::new("/")).to_owned();
+        let document = Document::parse(text.clone()).map_err(|error| {
+            let message = error.message().lines().collect::<Vec<_>>().join(", ");
+            let fault = Fault::new(&*path, format!("this is not TOML: {message}"));
+            Box::new(placed(fault, &text, &lines, error.span().unwrap_or_default()))
+        })?;
+        Ok(Self { path, document, lines, directory, home, owner: layer.owner, faults: Vec::new() })
+    }
+
+    /// Gives every value of the file to the slot of its key.
+    pub(super) fn read(&mut self, slots: &mut [(&'static str, &mut dyn Slot)]) {
+        let root = self.document.as_table().clone();
+        let keys: Vec<&str> = slots.iter().map(|it| it.0).collect();
+        for (table, item) in self.entries(&root) {
+            let own: Vec<&str> = keys.iter().filter_map(|it| inside(it, &table.name)).collect();
+            if own.is_empty() {
+                self.unknown_table(&table, &keys);
+            } else if let Some(inner) = item.as_table_like() {
+                for (key, item) in self.entries(inner) {
+                    let dotted = format!("{}.{}", table.name, key.name);
+                    match slots.iter_mut().find(|it| it.0 == dotted) {
+                        Some((name, slot)) => {
+                            let origin = self.origin(&key.span);
+                            slot.read(name, item, origin, self);
+                        }
+                        None => self.unknown_key(&key, &format!("`[{}]`", table.name), &own),
+                    }
+                }
+            } else {
+                let message = format!("`{}` must be a table", table.name);
+                let hint = format!("write `[{}]` on a line of its own", table.name);
+                self.note(&table.span, message, Some(hint));
+            }
+        }
+        self.faults.sort_by_key(|it| it.line);
+    }
+
+    /// The keys and values of a table.
+    pub(super) fn entries<'i>(&self, table: &'i dyn TableLike) -> Vec<(Key, &'i Item)> {
+        table.iter().map(|(name, item)| (key(table, name, item), item)).collect()
+    }
+
+    /// Notes that nobody knows a key.
+    pub(super) fn unknown_key(&mut self, key: &Key, of: &str, known: &[&str]) {
+        let hint = match nearest(&key.name, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are {}", listed(known)),
+        };
+        self.note(&key.span, format!("{of} has no key `{}`", key.name), Some(hint));
+    }
+
+    fn unknown_table(&mut self, table: &Key, keys: &[&str]) {
+        let mut tables: Vec<&str> = keys.iter().filter_map(|it| it.split('.').next()).collect();
+        tables.dedup();
+        let home = keys.iter().find_map(|it| it.split_once('.').filter(|it| it.1 == table.name));
+        let hint = match (home, nearest(&table.name, tables.iter().copied())) {
+            (Some((home, key)), _) => format!("`{key}` belongs below `[{home}]`"),
+            (None, Some(near)) => format!("did you mean `[{near}]`?"),
+            (None, None) => format!("there are {}", listed(&tables)),
+        };
+        self.note(&table.span, format!("there is no table `{}`", table.name), Some(hint));
+    }
+
+    /// Notes what is wrong with a part of the file.
+    pub(super) fn note(
+        &mut self,
+        span: &Range<usize>,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) {
+        if self.faults.len() < MOST {
+            let fault = Fault { hint, ..Fault::new(&*self.path, message) };
+            self.faults.push(placed(fault, self.document.raw(), &self.lines, span.clone()));
+        }
+    }
+
+    /// Where a part of the file stands.
+    pub(super) fn origin(&self, span: &Range<usize>) -> Origin {
+        Origin::File { path: self.path.clone(), line: line(&self.lines, span.start) }
+    }
+}
+
+/// The name of a table or value, and where it stands.
+pub(super) struct Key {
+    pub(super) name: String,
+    pub(super) span: Range<usize>,
+}
+
+fn key(table: &dyn TableLike, name: &str, item: &Item) -> Key {
+    let span = table.key(name).and_then(toml_edit::Key::span).or_else(|| item.span());
+    Key { name: name.to_owned(), span: span.unwrap_or_default() }
+}
+
+/// The rest of a dotted key that belongs to a table.
+fn inside<'k>(key: &'k str, table: &str) -> Option<&'k str> {
+    key.split_once('.').filter(|it| it.0 == table).map(|it| it.1)
+}
+
+/// `a`, `b` and `c`, each as code.
+fn listed(words: &[&str]) -> String {
+    let words: Vec<String> = words.iter().map(|it| format!("`{it}`")).collect();
+    words.join(", ")
+}
+
+/// Reads an ordinary file; a pipe is not waited for.
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let cannot = |error: std::io::Error| format!("the settings cannot be read: {error}");
+    let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|it| cannot(it.into()))?;
+    let file = File::from(file);
+    if !file.metadata().map_err(cannot)?.is_file() {
+        return Err("the settings cannot be read: it is not an ordinary file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(cannot)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(format!("the settings are larger than {LARGEST} bytes"));
+    }
+    Ok(bytes)
+}
+
+/// The line in which a byte stands, counted from 1.
+fn line(lines: &[usize], at: usize) -> usize {
+    lines.partition_point(|it| *it <= at) + 1
+}
+
+/// A fault with the line that is meant, cut around it where it is very long.
+fn placed(fault: Fault, text: &str, lines: &[usize], span: Range<usize>) -> Fault {
+    let at = text.floor_char_boundary(span.start);
+    let number = line(lines, at);
+    let begin = if number > 1 { lines[number - 2] } else { 0 };
+    let end = lines.get(number - 1).map_or(text.len(), |it| it - 1);
+    let from = begin.max(text.ceil_char_boundary(at.saturating_sub(AROUND)));
+    let to = text.floor_char_boundary(span.end.clamp(at, end.max(at)));
+    let until = end.min(text.floor_char_boundary(to.saturating_add(AROUND))).max(to);
+    let plain = text[from..until].trim_end_matches('\r');
+    let excerpt = without_password(plain);
+    // A password that was taken out moves what stands behind it.
+    let columns = (excerpt == plain).then_some((at - from, to - from)).filter(|it| it.0 < it.1);
+    Fault { line: Some(number), excerpt: Some(excerpt), columns, ..fault }
+}

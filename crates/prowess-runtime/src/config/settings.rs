@@ -1,0 +1,236 @@
+//! The tables of `prowess.toml`.
+
+use std::{
+    num::{NonZeroU64, NonZeroUsize},
+    path::PathBuf,
+    time::Duration,
+};
+
+use prowess::{Directory, Matching, Strategy, Window};
+
+use super::{
+    origin::{Origin, Setting},
+    value::{Address, Bytes, Depth, Presets, Share},
+};
+use crate::{
+    limits::Limits,
+    outcome::Level,
+    policy::{AllowedToolsMode, Approvals, Decision},
+};
+
+/// Which skills there are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SkillSettings {
+    /// Whether there are any.
+    pub enabled: Setting<bool>,
+    /// The directory that is written to, and read before others.
+    pub skills_dir: Setting<Option<Directory>>,
+    /// The directories that are read, the first taken first.
+    pub directories: Setting<Vec<Directory>>,
+    /// The presets that are read behind them.
+    pub presets: Setting<Presets>,
+    /// The names to take; all when empty.
+    pub include: Setting<Vec<String>>,
+    /// The names to leave out.
+    pub exclude: Setting<Vec<String>>,
+    /// The largest resource.
+    pub max_file_size: Setting<Bytes>,
+    /// The largest skill, all files together.
+    pub max_skill_size: Setting<Bytes>,
+    /// How many folders deep skills may lie below a directory.
+    pub depth: Setting<Depth>,
+    /// Whether what changes is reloaded while a program runs.
+    pub watch: Setting<bool>,
+}
+
+/// How skills are chosen for a request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MatchingSettings {
+    /// By what they are chosen.
+    pub strategy: Setting<Strategy>,
+    /// How many are active at once.
+    pub max_active: Setting<usize>,
+    /// The least confidence.
+    pub threshold: Setting<Share>,
+}
+
+/// How much of a skill a model is shown.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DisclosureSettings {
+    /// From which confidence on in brief.
+    pub brief_at: Setting<Share>,
+    /// From which confidence on in full.
+    pub full_at: Setting<Share>,
+}
+
+/// How much a model can be told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WindowSettings {
+    /// Tokens at once.
+    pub tokens: Setting<NonZeroUsize>,
+    /// How many of the last messages stay whole.
+    pub keep_recent: Setting<usize>,
+}
+
+/// What may be done.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PolicySettings {
+    /// The commands that may be run; nothing when nobody has said, which leaves the policy's own.
+    pub commands: Setting<Option<Vec<String>>>,
+    /// The hosts that may be asked although they are private.
+    pub hosts: Setting<Vec<String>>,
+    /// The directories in which files may be read and written; nothing when nobody has said, which
+    /// leaves the working directory.
+    pub roots: Setting<Option<Vec<PathBuf>>>,
+    /// When a person is asked.
+    pub approvals: Setting<Approvals>,
+    /// What the `allowed-tools` of a skill mean.
+    pub allowed_tools: Setting<AllowedToolsMode>,
+    /// The variables of the environment that scripts may get.
+    pub environment: Setting<Vec<String>>,
+    /// What is allowed, asked or denied. The rules of all files hold together, so that a project
+    /// takes nothing away from what its user has denied.
+    pub rules: Setting<Vec<RuleSetting>>,
+}
+
+/// What is decided about calls that are all it says: of this tool, by this skill, and so on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RuleSetting {
+    /// The tool.
+    pub tool: Option<String>,
+    /// The skill.
+    pub skill: Option<String>,
+    /// How the command begins.
+    pub command: Option<String>,
+    /// The file, or the directory above it.
+    pub path: Option<PathBuf>,
+    /// What is decided.
+    pub decision: Decision,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+/// How long and how much a run may take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LimitSettings {
+    /// From its start to its end.
+    pub timeout: Setting<Duration>,
+    /// Without a word from it.
+    pub idle: Setting<Option<Duration>>,
+    /// Of one processor.
+    pub cpu: Setting<Duration>,
+    /// What is kept of each stream.
+    pub output: Setting<Bytes>,
+    /// Its memory.
+    pub memory: Setting<Bytes>,
+    /// One file.
+    pub file: Setting<Bytes>,
+    /// All files of the work directory.
+    pub work: Setting<Bytes>,
+    /// Processes at once.
+    pub processes: Setting<NonZeroU64>,
+    /// Open files of one process.
+    pub descriptors: Setting<NonZeroU64>,
+}
+
+/// What stands between a script and the machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SandboxSettings {
+    /// The least that must stand there.
+    pub level: Setting<Level>,
+}
+
+/// The database of `execute_sql`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SqlSettings {
+    /// Where it is.
+    pub url: Setting<Option<Address>>,
+    /// Whether statements may write.
+    pub write: Setting<bool>,
+}
+
+/// The language model.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ModelSettings {
+    /// Whose it is.
+    pub provider: Setting<Option<String>>,
+    /// What it is called.
+    pub name: Setting<Option<String>>,
+    /// Where it is asked.
+    pub base_url: Setting<Option<Address>>,
+}
+
+impl Default for SkillSettings {
+    fn default() -> Self {
+        let limits = prowess::Limits::default();
+        Self {
+            enabled: Setting::new(true),
+            skills_dir: Setting::default(),
+            directories: Setting::default(),
+            presets: Setting::default(),
+            include: Setting::default(),
+            exclude: Setting::default(),
+            max_file_size: size(limits.max_file_size),
+            max_skill_size: size(limits.max_skill_size),
+            depth: Setting::default(),
+            watch: Setting::default(),
+        }
+    }
+}
+
+impl Default for MatchingSettings {
+    fn default() -> Self {
+        let Matching { strategy, max_active, threshold, .. } = Matching::default();
+        Self {
+            strategy: Setting::new(strategy),
+            max_active: Setting::new(max_active),
+            threshold: share(threshold),
+        }
+    }
+}
+
+impl Default for DisclosureSettings {
+    fn default() -> Self {
+        Self { brief_at: share(0.15), full_at: share(0.7) }
+    }
+}
+
+impl Default for WindowSettings {
+    fn default() -> Self {
+        let Window { tokens, keep_recent, .. } = Window::default();
+        let tokens = NonZeroUsize::new(tokens).expect("a window holds something");
+        Self { tokens: Setting::new(tokens), keep_recent: Setting::new(keep_recent) }
+    }
+}
+
+impl Default for LimitSettings {
+    fn default() -> Self {
+        let limits = Limits::default();
+        let count = |it| Setting::new(NonZeroU64::new(it).expect("a script may run at all"));
+        Self {
+            timeout: Setting::new(limits.timeout),
+            idle: Setting::new(limits.idle),
+            cpu: Setting::new(limits.cpu),
+            output: size(limits.output),
+            memory: size(limits.memory),
+            file: size(limits.file),
+            work: size(limits.work),
+            processes: count(limits.processes),
+            descriptors: count(limits.descriptors),
+        }
+    }
+}
+
+impl Default for SandboxSettings {
+    fn default() -> Self {
+        Self { level: Setting::new(Level::Landlock) }
+    }
+}
+
+fn size(bytes: u64) -> Setting<Bytes> {
+    Setting::new(Bytes(bytes))
+}
+
+fn share(number: f64) -> Setting<Share> {
+    Setting::new(Share::new(number).expect("a default lies between 0 and 1"))
+}

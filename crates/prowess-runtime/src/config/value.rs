@@ -1,0 +1,599 @@
+//! How each kind of value is written and shown.
+
+use std::{
+    fmt,
+    num::{NonZeroU64, NonZeroUsize},
+    path::PathBuf,
+    time::Duration,
+};
+
+use prowess::{Directory, PRESETS, Preset, Scope, Strategy, nearest, preset};
+use serde_json::{Value as Json, json};
+use toml_edit::{Item, Value as Toml};
+
+use super::{
+    RuleSetting,
+    origin::{Origin, Setting},
+    places::Owner,
+    reader::Reader,
+    units::{bytes, duration},
+};
+use crate::{
+    outcome::Level,
+    policy::{AllowedToolsMode, Approvals, Decision},
+};
+
+/// A number from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Share(f64);
+
+/// A number of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bytes(pub u64);
+
+/// How many folders deep skills may lie: 1 to 6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Depth(usize);
+
+/// Presets, and where their relative directories begin.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Presets {
+    /// The presets, the first taken first.
+    pub presets: Vec<&'static Preset>,
+    /// Nothing for the working directory.
+    pub from: Option<PathBuf>,
+}
+
+/// The address of a server. A password in it is only shown to whoever asks for all of it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Address(String);
+
+impl Share {
+    /// Takes a number from 0 to 1.
+    pub fn new(number: f64) -> Option<Self> {
+        (0.0..=1.0).contains(&number).then_some(Self(number))
+    }
+
+    /// The number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl Depth {
+    /// Takes a number from 1 to 6.
+    pub fn new(depth: usize) -> Option<Self> {
+        (1..=6).contains(&depth).then_some(Self(depth))
+    }
+
+    /// The number.
+    pub fn get(self) -> usize {
+        self.0
+    }
+}
+
+impl Default for Depth {
+    fn default() -> Self {
+        Self(1)
+    }
+}
+
+impl Presets {
+    /// The directories of all of them.
+    pub(super) fn directories(&self) -> impl Iterator<Item = Directory> {
+        self.presets.iter().flat_map(|it| it.directories()).map(|it| match &self.from {
+            Some(from) if it.scope == Scope::Project => {
+                Directory { path: from.join(&it.path), ..it }
+            }
+            _ => it,
+        })
+    }
+}
+
+impl Address {
+    /// All of it, a password included.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&without_password(&self.0))
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Address({self})")
+    }
+}
+
+/// A text in which the passwords of addresses are not to be read.
+pub(super) fn without_password(text: &str) -> String {
+    let end = |from: &str| from.find(|c: char| c.is_whitespace() || "\"'".contains(c));
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, behind) = rest.split_at(at + 3);
+        let address = &behind[..end(behind).unwrap_or(behind.len())];
+        out.push_str(before);
+        // The last `@`, because a password may hold one.
+        match address.rfind('@').and_then(|at| Some((address[..at].find(':')?, at))) {
+            Some((colon, at)) => {
+                out.push_str(&address[..=colon]);
+                out.push_str("***");
+                out.push_str(&address[at..]);
+            }
+            None => out.push_str(address),
+        }
+        rest = &behind[address.len()..];
+    }
+    out.push_str(rest);
+    let secret = "password=";
+    let mut from = 0;
+    while let Some(at) = out[from..].find(secret).map(|it| from + it + secret.len()) {
+        let stop = out[at..].find(|c: char| c.is_whitespace() || "&\"'".contains(c));
+        out.replace_range(at..stop.map_or(out.len(), |it| at + it), "***");
+        from = at;
+    }
+    out
+}
+
+/// A setting, whatever it holds.
+pub(super) trait Slot {
+    /// Takes a value of a file; what is wrong with it is noted.
+    fn read(&mut self, key: &str, item: &Item, origin: Origin, reader: &mut Reader<'_>);
+
+    /// What it holds.
+    fn show(&self) -> Json;
+
+    /// Where it came from.
+    fn origin(&self) -> &Origin;
+}
+
+/// A value of one kind.
+pub(super) trait Value: Sized {
+    /// Whether what several files say holds together.
+    const TOGETHER: bool = false;
+
+    /// What is to be written, as in "must be a text".
+    fn wanted() -> String;
+
+    /// The value of an item; nothing when it is not what is wanted, or when more is noted.
+    fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self>;
+
+    /// What is shown of it.
+    fn show(&self) -> Json;
+
+    /// What helps somebody who wrote this item.
+    fn hint(_item: &Item) -> Option<String> {
+        None
+    }
+
+    /// What holds when a file that weighs less has said something else.
+    fn over(self, _below: Self) -> Self {
+        self
+    }
+
+    /// Reads an item, and notes when it is not what is wanted.
+    fn read(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+        let before = reader.faults.len();
+        let value = Self::of(key, item, reader);
+        if value.is_none() && reader.faults.len() == before {
+            let message = format!("{key} must be {}", Self::wanted());
+            reader.note(&item.span().unwrap_or_default(), message, Self::hint(item));
+        }
+        value
+    }
+}
+
+impl<T: Value + Clone> Slot for Setting<T> {
+    fn read(&mut self, key: &str, item: &Item, origin: Origin, reader: &mut Reader<'_>) {
+        if let Some(value) = T::read(&format!("`{key}`"), item, reader) {
+            *self = Self { value: value.over(self.value.clone()), origin };
+        }
+    }
+
+    fn show(&self) -> Json {
+        self.value.show()
+    }
+
+    fn origin(&self) -> &Origin {
+        &self.origin
+    }
+}
+
+impl Value for bool {
+    fn wanted() -> String {
+        "`true` or `false`".to_owned()
+    }
+
+    fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+        item.as_bool()
+    }
+
+    fn show(&self) -> Json {
+        json!(self)
+    }
+}
+
+impl Value for usize {
+    fn wanted() -> String {
+        "a whole number from 0 on".to_owned()
+    }
+
+    fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+        Self::try_from(item.as_integer()?).ok()
+    }
+
+    fn show(&self) -> Json {
+        json!(self)
+    }
+}
+
+impl Value for NonZeroUsize {
+    fn wanted() -> String {
+        "a whole number from 1 on".to_owned()
+    }
+
+    fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+        Self::new(usize::of(key, item, reader)?)
+    }
+
+    fn show(&self) -> Json {
+        json!(self)
+    }
+}
+
+impl Value for NonZeroU64 {
+    fn wanted() -> String {
+        NonZeroUsize::wanted()
+    }
+
+    fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+        Self::new(u64::try_from(item.as_integer()?).ok()?)
+    }
+
+    fn show(&self) -> Json {
+        json!(self)
+    }
+}
+
+impl Value for Depth {
+    fn wanted() -> String {
+        "a whole number from 1 to 6".to_owned()
+    }
+
+    fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+        Self::new(usize::of(key, item, reader)?)
+    }
+
+    fn show(&self) -> Json {
+        json!(self.0)
+    }
+}
+
+impl Value for Share {
+    fn wanted() -> String {
+        "a number from 0 to 1".to_owned()
+    }
+
+    fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+        Self::new(item.as_float().or_else(|| Some(item.as_integer()? as f64))?)
+    }
+
+    fn show(&self) -> Json {
+        json!(self.0)
+    }
+}
+
+impl Value for Bytes {
+    fn wanted() -> String {
+        "a size, such as `\"1 MiB\"` or `1048576`".to_owned()
+    }
+
+    fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+        bytes(&number_or_text(item)?).map(Self)
+    }
+
+    fn show(&self) -> Json {
+        json!(self.0)
+    }
+}
+
+impl Value for Duration {
+    fn wanted() -> String {
+        "a time, such as `\"30s\"`, `\"5m\"` or `30` for seconds".to_owned()
+    }
+
+    fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+        duration(&number_or_text(item)?)
+    }
+
+    fn show(&self) -> Json {
+        match self.subsec_millis() {
+            0 => json!(format!("{}s", self.as_secs())),
+            _ => json!(format!("{}ms", self.as_millis())),
+        }
+    }
+}
+
+/// A number as it would be written in quotes, or what stands in quotes.
+fn number_or_text(item: &Item) -> Option<String> {
+    let number = item.as_integer().map(|it| it.to_string());
+    let number = number.or_else(|| item.as_float().map(|it| it.to_string()));
+    number.or_else(|| item.as_str().map(str::to_owned))
+}
+
+impl Value for String {
+    fn wanted() -> String {
+        "a text in quotes".to_owned()
+    }
+
+    fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+        item.as_str().map(str::to_owned)
+    }
+
+    fn show(&self) -> Json {
+        json!(self)
+    }
+}
+
+impl Value for Address {
+    fn wanted() -> String {
+        "an address in quotes, such as `\"sqlite://data.db\"`".to_owned()
+    }
+
+    fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+        item.as_str().filter(|it| it.contains(':')).map(|it| Self(it.to_owned()))
+    }
+
+    fn show(&self) -> Json {
+        json!(self.to_string())
+    }
+}
+
+impl Value for PathBuf {
+    fn wanted() -> String {
+        "a path in quotes".to_owned()
+    }
+
+    /// A relative path begins where the file lies.
+    fn of(_key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+        let path = item.as_str().filter(|it| !it.is_empty())?;
+        Some(Directory::new(path).resolve(Some(&reader.directory), reader.home))
+    }
+
+    fn show(&self) -> Json {
+        json!(self.to_string_lossy())
+    }
+}
+
+impl Value for Directory {
+    fn wanted() -> String {
+        PathBuf::wanted()
+    }
+
+    /// What the user's own file names is the user's.
+    fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+        let path = PathBuf::of(key, item, reader)?;
+        let scope = match reader.owner {
+            Owner::User => Scope::User,
+            Owner::Project => Self::new(item.as_str()?).scope,
+        };
+        Some(Self { path, scope, optional: false })
+    }
+
+    fn show(&self) -> Json {
+        self.path.show()
+    }
+}
+
+impl Value for &'static Preset {
+    fn wanted() -> String {
+        "the name of a preset in quotes".to_owned()
+    }
+
+    fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+        item.as_str().and_then(preset)
+    }
+
+    fn show(&self) -> Json {
+        json!(self.name)
+    }
+
+    fn hint(item: &Item) -> Option<String> {
+        let names: Vec<&str> = PRESETS.iter().map(|it| it.name).collect();
+        Some(match nearest(item.as_str()?, names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are {}", names.join(", ")),
+        })
+    }
+}
+
+impl Value for Presets {
+    fn wanted() -> String {
+        Vec::<&Preset>::wanted()
+    }
+
+    /// What the user's own file names is looked for in whatever project is worked on.
+    fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+        let from = (reader.owner == Owner::Project).then(|| reader.directory.clone());
+        Some(Self { presets: Vec::of(key, item, reader)?, from })
+    }
+
+    fn show(&self) -> Json {
+        self.presets.show()
+    }
+}
+
+impl<T: Value> Value for Option<T> {
+    fn wanted() -> String {
+        T::wanted()
+    }
+
+    fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+        T::of(key, item, reader).map(Some)
+    }
+
+    fn show(&self) -> Json {
+        self.as_ref().map_or(Json::Null, T::show)
+    }
+
+    fn hint(item: &Item) -> Option<String> {
+        T::hint(item)
+    }
+}
+
+impl<T: Value> Value for Vec<T> {
+    fn wanted() -> String {
+        format!("a list, each {}", T::wanted())
+    }
+
+    fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+        let items: Vec<Item> = match item {
+            Item::ArrayOfTables(tables) => tables.iter().cloned().map(Item::Table).collect(),
+            Item::Value(Toml::Array(values)) => values.iter().cloned().map(Item::Value).collect(),
+            _ => return None,
+        };
+        // All are read, so that all that is wrong is noted.
+        let key = format!("each of {key}");
+        let read: Vec<Option<T>> = items.iter().map(|it| T::read(&key, it, reader)).collect();
+        read.into_iter().collect()
+    }
+
+    fn show(&self) -> Json {
+        self.iter().map(T::show).collect()
+    }
+
+    fn over(self, below: Self) -> Self {
+        if T::TOGETHER { below.into_iter().chain(self).collect() } else { self }
+    }
+}
+
+impl Value for RuleSetting {
+    const TOGETHER: bool = true;
+
+    fn wanted() -> String {
+        "a table, such as `{ tool = \"http_request\", decision = \"ask\" }`".to_owned()
+    }
+
+    fn of(_key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+        let (mut tool, mut skill, mut command) = (None, None, None);
+        let (mut path, mut decision) = (None, None);
+        let before = reader.faults.len();
+        let table = item.as_table_like()?;
+        for (name, item) in reader.entries(table) {
+            let key = format!("`{}` of a rule", name.name);
+            match &*name.name {
+                "tool" => tool = String::read(&key, item, reader),
+                "skill" => skill = String::read(&key, item, reader),
+                "command" => command = String::read(&key, item, reader),
+                "path" => path = PathBuf::read(&key, item, reader),
+                "decision" => decision = Decision::read(&key, item, reader),
+                _ => {
+                    let known = ["tool", "skill", "command", "path", "decision"];
+                    reader.unknown_key(&name, "a rule", &known);
+                }
+            }
+        }
+        let span = item.span().unwrap_or_default();
+        if decision.is_none() && reader.faults.len() == before {
+            reader.note(
+                &span,
+                format!("a rule must have a `decision`: {}", Decision::wanted()),
+                None,
+            );
+        }
+        (reader.faults.len() == before).then_some(())?;
+        Some(Self { tool, skill, command, path, decision: decision?, origin: reader.origin(&span) })
+    }
+
+    fn show(&self) -> Json {
+        let path = self.path.as_ref().map(PathBuf::show);
+        let fields = [
+            ("tool", self.tool.show()),
+            ("skill", self.skill.show()),
+            ("command", self.command.show()),
+            ("path", path.unwrap_or_default()),
+            ("decision", self.decision.show()),
+            ("origin", json!(self.origin.to_string())),
+        ];
+        let said = fields.into_iter().filter(|it| !it.1.is_null());
+        Json::Object(said.map(|(key, value)| (key.to_owned(), value)).collect())
+    }
+}
+
+/// One of a few words.
+trait Word: Copy + PartialEq + 'static {
+    fn words() -> Vec<(&'static str, Self)>;
+
+    /// Why a word that others know is not among them.
+    fn refused(_word: &str) -> Option<&'static str> {
+        None
+    }
+}
+
+impl<T: Word> Value for T {
+    fn wanted() -> String {
+        let words: Vec<String> = T::words().iter().map(|it| format!("`\"{}\"`", it.0)).collect();
+        format!("one of {}", words.join(", "))
+    }
+
+    fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+        let word = item.as_str()?;
+        T::words().into_iter().find(|it| it.0 == word).map(|it| it.1)
+    }
+
+    fn show(&self) -> Json {
+        let words = T::words();
+        words.iter().find(|it| it.1 == *self).map_or(Json::Null, |it| json!(it.0))
+    }
+
+    fn hint(item: &Item) -> Option<String> {
+        let refused = item.as_str().and_then(T::refused).map(str::to_owned);
+        refused.or_else(|| {
+            let words = T::words();
+            let near = nearest(item.as_str()?, words.iter().map(|it| it.0))?;
+            Some(format!("did you mean `{near}`?"))
+        })
+    }
+}
+
+impl Word for Strategy {
+    fn words() -> Vec<(&'static str, Self)> {
+        Self::ALL.map(|it| (it.as_str(), it)).to_vec()
+    }
+}
+
+impl Word for Level {
+    fn words() -> Vec<(&'static str, Self)> {
+        [Self::Strong, Self::Landlock].map(|it| (it.as_str(), it)).to_vec()
+    }
+
+    fn refused(word: &str) -> Option<&'static str> {
+        (word == Self::None.as_str()).then_some(
+            "a file cannot switch the sandbox off: that must be typed for the one run that is to do without",
+        )
+    }
+}
+
+impl Word for Approvals {
+    fn words() -> Vec<(&'static str, Self)> {
+        vec![("needed", Self::Needed), ("always", Self::Always), ("never", Self::Never)]
+    }
+}
+
+impl Word for AllowedToolsMode {
+    fn words() -> Vec<(&'static str, Self)> {
+        let preapprove = ("preapprove", Self::Preapprove);
+        vec![preapprove, ("advise", Self::Advise), ("enforce", Self::Enforce)]
+    }
+}
+
+impl Word for Decision {
+    fn words() -> Vec<(&'static str, Self)> {
+        vec![("allow", Self::Allow), ("ask", Self::Ask), ("deny", Self::Deny)]
+    }
+}

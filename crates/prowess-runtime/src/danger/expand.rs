@@ -1,0 +1,291 @@
+//! What words come to, as far as that can be known without running anything.
+
+use std::collections::BTreeSet;
+
+use crate::shell::{Part, Word};
+
+use super::{
+    Danger,
+    command::{Stream, Walker},
+};
+
+/// Stands for text that is not known. No script can have it.
+pub(super) const UNKNOWN: char = '\0';
+
+/// One word that a command is given.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Field {
+    pub(super) text: String,
+    /// Whether it was downloaded or decoded, or may have been.
+    pub(super) is_foreign: bool,
+    /// What can be read from it, where it is a file made by `<(…)`.
+    pub(super) stream: Option<Stream>,
+}
+
+/// What a variable holds.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Value {
+    /// What it may be; of a list its items.
+    pub(super) texts: Vec<String>,
+    pub(super) is_list: bool,
+    pub(super) is_foreign: bool,
+}
+
+/// How many texts a word can come to before it counts as unknown.
+const MOST: usize = 64;
+/// How long a text can be before it counts as unknown.
+const LONGEST: usize = 64 * 1024;
+
+impl Value {
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self { texts: vec![text.into()], ..Self::default() }
+    }
+
+    fn unknown() -> Self {
+        Self::text(UNKNOWN)
+    }
+
+    fn is_blank(&self) -> bool {
+        self.texts.iter().all(|it| it.is_empty() || it.contains(UNKNOWN))
+    }
+}
+
+/// A word while it is put together.
+struct Making {
+    /// The words that are done.
+    fields: Vec<String>,
+    /// What the word at hand may be.
+    open: Vec<String>,
+    /// Whether there is a word at hand, even an empty one.
+    is_open: bool,
+    is_foreign: bool,
+    has_braces: bool,
+    stream: Option<Stream>,
+}
+
+impl Walker {
+    /// The words that a command is given.
+    pub(super) fn fields(&mut self, words: &[Word]) -> Result<Vec<Field>, Danger> {
+        let mut fields = Vec::new();
+        for word in words {
+            fields.extend(self.expand(word)?);
+        }
+        Ok(fields)
+    }
+
+    /// The one text that a word comes to, whatever is in it.
+    pub(super) fn joined(&mut self, word: &Word) -> Result<Field, Danger> {
+        let fields = self.expand(word)?;
+        let texts: Vec<&str> = fields.iter().map(|it| &*it.text).collect();
+        Ok(Field {
+            text: texts.join(" "),
+            is_foreign: fields.iter().any(|it| it.is_foreign),
+            stream: fields.into_iter().find_map(|it| it.stream),
+        })
+    }
+
+    /// The value that a word gives to a variable.
+    pub(super) fn value(&mut self, words: &[Word]) -> Result<Value, Danger> {
+        let mut value = Value { is_list: words.len() != 1, ..Value::default() };
+        for word in words {
+            let field = self.joined(word)?;
+            value.is_foreign |= field.is_foreign;
+            value.texts.push(field.text);
+        }
+        Ok(value)
+    }
+
+    fn expand(&mut self, word: &Word) -> Result<Vec<Field>, Danger> {
+        let mut making = Making {
+            fields: Vec::new(),
+            open: vec![String::new()],
+            is_open: false,
+            is_foreign: false,
+            has_braces: false,
+            stream: None,
+        };
+        for (at, part) in word.0.iter().enumerate() {
+            self.add(part, at == 0, &mut making)?;
+        }
+        let Making { mut fields, open, is_open, is_foreign, has_braces, stream } = making;
+        if is_open {
+            fields.extend(open);
+        }
+        if has_braces {
+            fields = fields.iter().flat_map(|it| braces(it)).take(MOST).collect();
+        }
+        self.burn(1 + fields.len())?;
+        Ok(fields
+            .into_iter()
+            .map(|text| Field { text: bounded(text), is_foreign, stream: stream.clone() })
+            .collect())
+    }
+
+    fn add(&mut self, part: &Part, is_first: bool, making: &mut Making) -> Result<(), Danger> {
+        match part {
+            Part::Plain(text) => {
+                making.has_braces |= text.contains('{');
+                match text.strip_prefix('~').filter(|_| is_first) {
+                    Some(rest) => making.append(&format!("{HOME}{rest}")),
+                    None => making.append(text),
+                }
+            }
+            Part::Quoted(text) => making.append(text),
+            Part::Variable { name, is_quoted, rest } => {
+                let value = self.variable(name, rest)?;
+                making.take(&value, *is_quoted);
+            }
+            Part::Substitution { script, is_quoted } => {
+                let stream = self.nested(script)?;
+                let text = stream.text.unwrap_or_else(|| UNKNOWN.to_string());
+                let mut value = Value::text(text.trim_end_matches('\n'));
+                value.is_foreign = stream.is_foreign;
+                making.take(&value, *is_quoted);
+            }
+            Part::Process(script) => {
+                let stream = self.nested(script)?;
+                making.is_foreign |= stream.is_foreign;
+                making.stream = Some(stream);
+                making.append(&format!("/dev/fd/{UNKNOWN}"));
+            }
+            Part::Arithmetic(parts) => {
+                self.joined(&Word(parts.clone()))?;
+                making.append(&UNKNOWN.to_string());
+            }
+            Part::List(words) => {
+                let value = self.value(words)?;
+                making.take(&Value { is_list: true, ..value }, false);
+            }
+        }
+        Ok(())
+    }
+
+    /// What a variable comes to, with what is done to it.
+    fn variable(&mut self, name: &str, rest: &[Part]) -> Result<Value, Danger> {
+        let value = match (name, self.variables.get(name)) {
+            (_, Some(value)) => value.clone(),
+            ("HOME", _) => Value::text(HOME),
+            ("PATH" | "PWD" | "OLDPWD" | "SHELL" | "TMPDIR", _) => {
+                Value::text(format!("/{UNKNOWN}"))
+            }
+            ("IFS", _) => Value::text(" "),
+            ("@" | "*", _) => self.arguments.clone(),
+            _ => match name.parse::<usize>().ok().and_then(|it| it.checked_sub(1)) {
+                Some(at) => match self.arguments.texts.get(at) {
+                    Some(text) => Value::text(text),
+                    None => Value::unknown(),
+                },
+                None => Value::unknown(),
+            },
+        };
+        let Some((first, behind)) = rest.split_first() else { return Ok(value) };
+        let Part::Plain(first) = first else { return Ok(Value::unknown()) };
+        let (sign, text) =
+            first.split_at(first.bytes().take_while(|it| b":-=+?".contains(it)).count());
+        let other = |walker: &mut Self| {
+            let start = Part::Plain(text.to_owned());
+            walker.value(&[Word(std::iter::once(start).chain(behind.iter().cloned()).collect())])
+        };
+        match sign {
+            ":-" | "-" | ":=" | "=" => {
+                let other = other(self)?;
+                Ok(if value.is_blank() { other } else { value })
+            }
+            ":+" | "+" => other(self),
+            ":?" | "?" => Ok(value),
+            "" if matches!(text, "[@]" | "[*]" | "[0]") => Ok(value),
+            // A piece of a text that is known.
+            ":" if behind.is_empty() => {
+                let mut numbers = text.split(':').map(|it| it.trim().parse::<usize>());
+                let (Some(Ok(from)), length) = (numbers.next(), numbers.next()) else {
+                    return Ok(Value::unknown());
+                };
+                let length = length.and_then(Result::ok).unwrap_or(usize::MAX);
+                let cut = |it: &String| it.chars().skip(from).take(length).collect();
+                Ok(Value { texts: value.texts.iter().map(cut).collect(), ..value })
+            }
+            _ => {
+                other(self)?;
+                Ok(Value { is_foreign: value.is_foreign, ..Value::unknown() })
+            }
+        }
+    }
+}
+
+/// What stands for the home directory.
+pub(super) const HOME: &str = "/home/~";
+
+impl Making {
+    fn append(&mut self, text: &str) {
+        self.is_open = true;
+        self.open.iter_mut().for_each(|it| it.push_str(text));
+    }
+
+    /// Adds the value of a variable, taken apart where nothing quotes it.
+    fn take(&mut self, value: &Value, is_quoted: bool) {
+        self.is_foreign |= value.is_foreign;
+        if value.is_list {
+            return self.split(value.texts.iter().map(|it| &**it), is_quoted);
+        }
+        let texts: BTreeSet<&String> = value.texts.iter().collect();
+        let has_space = !is_quoted && texts.iter().any(|it| it.contains(char::is_whitespace));
+        if !has_space && texts.len() * self.open.len() <= MOST && !texts.is_empty() {
+            self.is_open |= is_quoted || texts.iter().any(|it| !it.is_empty());
+            let start = std::mem::take(&mut self.open);
+            self.open =
+                start.iter().flat_map(|a| texts.iter().map(move |b| format!("{a}{b}"))).collect();
+            return;
+        }
+        // A word for each piece; what it may be is all taken, one after the other.
+        let pieces: Vec<&str> = match has_space {
+            true => texts.iter().flat_map(|it| pieces(it)).collect(),
+            false => texts.iter().map(|it| it.as_str()).collect(),
+        };
+        self.split(pieces.into_iter(), is_quoted);
+    }
+
+    fn split<'v>(&mut self, mut pieces: impl Iterator<Item = &'v str>, is_quoted: bool) {
+        let Some(first) = pieces.next() else { return };
+        if !first.is_empty() || is_quoted {
+            self.append(first);
+        }
+        for piece in pieces {
+            if self.is_open {
+                self.fields.append(&mut self.open);
+            }
+            self.open = vec![piece.to_owned()];
+            self.is_open = is_quoted || !piece.is_empty();
+        }
+    }
+}
+
+/// The pieces between spaces; a space at the start or the end ends a word as well.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let start = text.starts_with(char::is_whitespace).then_some("");
+    let end = text.ends_with(char::is_whitespace).then_some("");
+    start.into_iter().chain(text.split_whitespace()).chain(end)
+}
+
+/// What `{a,b}` in a text comes to, the innermost braces last; few enough to look at.
+fn braces(text: &str) -> Vec<String> {
+    let mut done = Vec::new();
+    let mut open = vec![text.to_owned()];
+    while let Some(text) = open.pop() {
+        let choice = text.find('}').and_then(|end| {
+            let start = text[..end].rfind('{')?;
+            text[start..end].contains(',').then_some((start, end))
+        });
+        match choice {
+            Some((start, end)) if done.len() + open.len() < MOST && text.len() < LONGEST => {
+                let items = text[start + 1..end].rsplit(',').take(MOST);
+                open.extend(items.map(|it| format!("{}{it}{}", &text[..start], &text[end + 1..])));
+            }
+            _ => done.push(text),
+        }
+    }
+    done
+}
+
+fn bounded(text: String) -> String {
+    if text.len() > LONGEST { UNKNOWN.to_string() } else { text }
+}

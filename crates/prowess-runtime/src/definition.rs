@@ -1,0 +1,114 @@
+//! Definitions as JSON: `{"content"}`, `{"steps"}`, `{"script"}` or `{"template"}`, by type.
+
+use prowess::{Definition, Step, Type};
+use serde_json::{Map, Value, json};
+
+/// A definition in JSON is not what its type asks for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ShapeError {
+    /// There is no such type.
+    #[error("there is no type `{word}`, only {}", Type::ALL.map(Type::as_str).join(", "))]
+    Type {
+        /// What was given.
+        word: String,
+    },
+    /// What the type needs is not there, or is something else.
+    #[error("a definition of type {kind} needs {what}")]
+    Missing {
+        /// The type.
+        kind: Type,
+        /// What it needs.
+        what: &'static str,
+    },
+    /// It has something that the type does not know.
+    #[error("a definition of type {kind} has no `{key}`")]
+    Unknown {
+        /// The type.
+        kind: Type,
+        /// What it has.
+        key: String,
+    },
+    /// A step of a composite is not one.
+    #[error("step {number} needs {what}")]
+    Step {
+        /// Which one, counted from 1.
+        number: usize,
+        /// What it needs.
+        what: &'static str,
+    },
+}
+
+/// Reads a type by its word.
+pub fn type_from_word(word: &str) -> Result<Type, ShapeError> {
+    Type::from_word(word).ok_or_else(|| ShapeError::Type { word: word.to_owned() })
+}
+
+/// Reads a definition of a type. An instruction may be empty.
+pub fn definition_from_json(kind: Type, json: &Value) -> Result<Definition, ShapeError> {
+    let missing = |what| ShapeError::Missing { kind, what };
+    let object = match json {
+        Value::Null => &Map::new(),
+        Value::Object(object) => object,
+        _ => return Err(missing("to be an object")),
+    };
+    let key = key(kind);
+    if let Some(other) = object.keys().find(|it| *it != key) {
+        return Err(ShapeError::Unknown { kind, key: other.clone() });
+    }
+    let text = || object.get(key).and_then(Value::as_str).map(str::to_owned);
+    match kind {
+        Type::Instruction if !object.contains_key(key) => {
+            Ok(Definition::Instruction { content: String::new() })
+        }
+        Type::Instruction => text()
+            .map(|content| Definition::Instruction { content })
+            .ok_or(missing("a text as its `content`")),
+        Type::Script => text()
+            .map(|script| Definition::Script { script })
+            .ok_or(missing("a text as its `script`")),
+        Type::Template => text()
+            .map(|template| Definition::Template { template })
+            .ok_or(missing("a text as its `template`")),
+        Type::Composite => {
+            let steps = object.get(key).and_then(Value::as_array).filter(|it| !it.is_empty());
+            let steps = steps.ok_or(missing("a list of `steps` with one at least"))?;
+            let steps = steps.iter().enumerate().map(|(at, it)| step(at + 1, it));
+            Ok(Definition::Composite { steps: steps.collect::<Result<_, _>>()? })
+        }
+    }
+}
+
+/// A definition as [`definition_from_json`] reads it.
+pub fn definition_to_json(definition: &Definition) -> Value {
+    match definition {
+        Definition::Instruction { content } => json!({ "content": content }),
+        Definition::Script { script } => json!({ "script": script }),
+        Definition::Template { template } => json!({ "template": template }),
+        Definition::Composite { steps } => {
+            let steps = steps.iter().map(|it| json!({ "tool": it.tool, "params": it.params }));
+            json!({ "steps": steps.collect::<Vec<_>>() })
+        }
+    }
+}
+
+fn key(kind: Type) -> &'static str {
+    match kind {
+        Type::Instruction => "content",
+        Type::Script => "script",
+        Type::Template => "template",
+        Type::Composite => "steps",
+    }
+}
+
+fn step(number: usize, json: &Value) -> Result<Step, ShapeError> {
+    let needs = |what| ShapeError::Step { number, what };
+    let tool = json.get("tool").and_then(Value::as_str).filter(|it| !it.is_empty());
+    let tool = tool.ok_or(needs("a `tool`"))?.to_owned();
+    let params = match json.get("params") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(params)) => params.clone(),
+        Some(_) => return Err(needs("an object as its `params`")),
+    };
+    Ok(Step { tool, params })
+}

@@ -1,0 +1,363 @@
+//! Executes skills: to a plan, in the sandbox, as a text filled in, or as they are.
+
+use std::{
+    collections::BTreeMap,
+    error::Error,
+    ffi::OsString,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use prowess::{Definition, ReadError, Step};
+use serde_json::{Value, json};
+use tokio::{sync::mpsc::UnboundedSender, task::spawn_blocking, time::timeout};
+
+use crate::{
+    danger::danger,
+    entry::{Entry, EntryError},
+    limits::Limits,
+    outcome::{Outcome, PlanStep, Status},
+    parameters::{Parameters, ParametersError, Variables},
+    root::{Root, RootError},
+    sandbox::{Chunk, Job, Sandbox, SandboxError, Work},
+    script::{Script, ScriptError},
+    template::{Template, TemplateError},
+};
+
+/// Executes skills.
+///
+/// Making one cannot fail and touches nothing. A script reads the system and its skill, writes its
+/// work directory alone, and is gone with all it has started when its execution is dropped.
+#[derive(Debug, Clone)]
+pub struct Executor {
+    sandbox: Sandbox,
+    limits: Limits,
+    environment: BTreeMap<String, String>,
+    reads: Vec<PathBuf>,
+}
+
+/// Who gets what a script prints and leaves behind, beside its outcome.
+#[derive(Debug, Default)]
+pub struct Delivery {
+    /// Takes what it prints as it comes.
+    pub chunks: Option<UnboundedSender<Chunk>>,
+    /// The directory that takes the files of its work directory. It is made where it is missing;
+    /// what lies there already is not overwritten.
+    pub output: Option<PathBuf>,
+}
+
+/// A script could not be tried.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExecuteError {
+    /// It could not be started.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// There is no room for its files.
+    #[error("cannot make a directory for the run")]
+    Work(#[from] io::Error),
+}
+
+impl Executor {
+    /// Makes an executor.
+    pub fn new(sandbox: Sandbox, limits: Limits) -> Self {
+        Self { sandbox, limits, environment: BTreeMap::new(), reads: Vec::new() }
+    }
+
+    /// Gives these environment variables to every script.
+    #[must_use]
+    pub fn with_environment(self, environment: BTreeMap<String, String>) -> Self {
+        Self { environment, ..self }
+    }
+
+    /// Lets every script read these files and directories.
+    #[must_use]
+    pub fn with_reads(self, reads: Vec<PathBuf>) -> Self {
+        Self { reads, ..self }
+    }
+
+    /// Executes a skill. A script that could not be tried is refused.
+    pub async fn execute(&self, entry: &Entry, parameters: impl Into<Parameters>) -> Outcome {
+        let tried = self.attempt(entry, parameters.into(), Delivery::default()).await;
+        tried.unwrap_or_else(|error| Outcome::from(&error))
+    }
+
+    /// Executes a skill, and says when its script could not be tried.
+    pub async fn attempt(
+        &self,
+        entry: &Entry,
+        parameters: Parameters,
+        delivery: Delivery,
+    ) -> Result<Outcome, ExecuteError> {
+        settled(self.by_type(entry, parameters, delivery).await)
+    }
+
+    /// Runs a script among the files of a skill, on a copy of them, with these arguments.
+    pub async fn attempt_script(
+        &self,
+        script: &Script,
+        arguments: &[OsString],
+        parameters: Parameters,
+        delivery: Delivery,
+    ) -> Result<Outcome, ExecuteError> {
+        settled(self.script(script, arguments, parameters, delivery).await)
+    }
+
+    async fn by_type(
+        &self,
+        entry: &Entry,
+        parameters: Parameters,
+        delivery: Delivery,
+    ) -> Result<Outcome, Early> {
+        let skill = &entry.manifest.name;
+        match &entry.definition {
+            Definition::Instruction { content } => {
+                let kind = entry.manifest.kind.as_str();
+                Ok(Outcome::ok(json!({"skill": skill, "type": kind, "content": content})))
+            }
+            Definition::Composite { steps } => {
+                Ok(plan(steps, &self.check(entry, parameters).await?))
+            }
+            Definition::Template { template } => {
+                let parameters = self.check(entry, parameters).await?;
+                let (name, text) = (skill.to_string(), template.clone());
+                let data = Value::from(parameters.values().clone());
+                let render = move || Template::named(&name, &text)?.render(&data);
+                Ok(Outcome::ok(self.bounded(render).await?))
+            }
+            Definition::Script { script } => {
+                safe(script)?;
+                let parameters = self.check(entry, parameters).await?;
+                let work = Work::new().map_err(ExecuteError::from)?;
+                let path = work.give("script.sh", script.as_bytes());
+                let run = Run {
+                    skill,
+                    argv: vec!["sh".into(), path.map_err(ExecuteError::from)?.into()],
+                    folder: entry.folder.clone(),
+                    work,
+                };
+                self.run(run, &parameters, delivery).await
+            }
+        }
+    }
+
+    async fn script(
+        &self,
+        script: &Script,
+        arguments: &[OsString],
+        parameters: Parameters,
+        delivery: Delivery,
+    ) -> Result<Outcome, Early> {
+        script.shell_text().map_or(Ok(()), safe)?;
+        let parameters = parameters.checked(None)?;
+        let work = Work::new().map_err(ExecuteError::from)?;
+        for file in &script.files {
+            let path = format!("skill/{}", file.path);
+            work.give(&path, &file.bytes).map_err(ExecuteError::from)?;
+        }
+        let folder = work.given("skill");
+        let path = folder.join(&script.path).into();
+        let argv =
+            script.interpreter.iter().cloned().chain([path]).chain(arguments.iter().cloned());
+        let run = Run { skill: &script.skill, argv: argv.collect(), folder: Some(folder), work };
+        self.run(run, &parameters, delivery).await
+    }
+
+    async fn run(
+        &self,
+        run: Run<'_>,
+        parameters: &Parameters,
+        delivery: Delivery,
+    ) -> Result<Outcome, Early> {
+        let Variables { variables, too_large } = parameters.variables()?;
+        let Run { skill, argv, folder, work } = run;
+        let file = work.give("parameters.json", parameters.json().as_bytes());
+        let file = file.map_err(ExecuteError::from)?;
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let directory = folder.as_deref().map(|it| ("SKILL_DIR", text(it)));
+        let own = [("SKILL_NAME", skill.to_owned()), ("PARAMS_FILE", text(&file))];
+        let own = own.into_iter().chain(directory).map(|(name, value)| (name.to_owned(), value));
+        let job = Job {
+            argv,
+            env: self.environment.clone().into_iter().chain(variables).chain(own).collect(),
+            directory: None,
+            reads: self.reads.iter().cloned().chain(folder).collect(),
+            writes: Vec::new(),
+            work,
+            limits: self.limits,
+            chunks: delivery.chunks,
+        };
+        let ran = self.sandbox.run_keeping(job).await;
+        let (mut outcome, work) = ran.map_err(ExecuteError::from)?;
+        if !too_large.is_empty() {
+            let names = too_large.join("`, `");
+            let message = format!("too large for variables, so in `PARAMS_FILE` alone: `{names}`");
+            outcome.message.get_or_insert(message);
+        }
+        if let Some(output) = delivery.output
+            && let Err(error) = collect(&work, &output, self.limits.work)
+        {
+            outcome.status = Status::Failed;
+            let into = output.display();
+            outcome.message =
+                Some(format!("its files could not be put into `{into}`: {}", told(&error)));
+        }
+        Ok(outcome)
+    }
+
+    async fn check(&self, entry: &Entry, parameters: Parameters) -> Result<Parameters, Early> {
+        let schema = entry.parameters.clone();
+        self.bounded(move || parameters.checked(schema.as_ref())).await
+    }
+
+    /// Does what takes a processor, no longer than a run may take.
+    async fn bounded<T, E>(
+        &self,
+        work: impl FnOnce() -> Result<T, E> + Send + 'static,
+    ) -> Result<T, Early>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+        Early: From<E>,
+    {
+        match timeout(self.limits.timeout, spawn_blocking(work)).await {
+            Ok(Ok(done)) => Ok(done?),
+            // All that is done here ends by itself, so nobody has to end it.
+            Err(_) => Err(Outcome::bad(Status::TimedOut, "the parameters took too long").into()),
+            Ok(Err(error)) => Err(Outcome::bad(Status::Failed, error.to_string()).into()),
+        }
+    }
+}
+
+/// A script that is about to run.
+struct Run<'r> {
+    skill: &'r str,
+    argv: Vec<OsString>,
+    /// What it finds as `SKILL_DIR`.
+    folder: Option<PathBuf>,
+    work: Work,
+}
+
+/// Why an execution ends before anything has run.
+enum Early {
+    Outcome(Box<Outcome>),
+    Error(ExecuteError),
+}
+
+fn settled(ended: Result<Outcome, Early>) -> Result<Outcome, ExecuteError> {
+    match ended {
+        Ok(outcome) => Ok(outcome),
+        Err(Early::Outcome(outcome)) => Ok(*outcome),
+        Err(Early::Error(error)) => Err(error),
+    }
+}
+
+/// Refuses a script that does what no script should do.
+fn safe(script: &str) -> Result<(), Early> {
+    let Some(danger) = danger(script) else { return Ok(()) };
+    let outcome = Outcome::bad(Status::Refused, format!("the script is dangerous: {danger}"));
+    Err(outcome.hint("nothing was run; change the script if it is meant well").into())
+}
+
+fn plan(steps: &[Step], parameters: &Parameters) -> Outcome {
+    let step = |(at, step): (usize, &Step)| PlanStep {
+        step: at + 1,
+        tool: step.tool.clone(),
+        params: step.params.clone(),
+    };
+    // The steps stay as written; whoever takes them needs to know what was given.
+    let given = Some(parameters.values()).filter(|it| !it.is_empty());
+    Outcome {
+        plan: Some(steps.iter().enumerate().map(step).collect()),
+        output: given.map(|it| json!({ "parameters": it })),
+        ..Outcome::new(Status::Ok)
+    }
+}
+
+/// Copies what a run has left into a directory. What lies there already stays as it is.
+fn collect(work: &Work, output: &Path, most: u64) -> Result<(), RootError> {
+    let failed = |path: &Path, source| RootError::Io { path: path.to_owned(), source };
+    fs::create_dir_all(output).map_err(|source| failed(output, source))?;
+    let root = Root::open(output)?;
+    for path in work.files()? {
+        if root.path().join(&path).symlink_metadata().is_ok() {
+            return Err(failed(Path::new(&path), io::ErrorKind::AlreadyExists.into()));
+        }
+    }
+    work.collect(&root, most)?;
+    Ok(())
+}
+
+/// An error with its causes, in one line.
+fn told(error: &dyn Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", told(source)),
+        None => error.to_string(),
+    }
+}
+
+impl From<Outcome> for Early {
+    fn from(outcome: Outcome) -> Self {
+        Self::Outcome(Box::new(outcome))
+    }
+}
+
+impl From<ExecuteError> for Early {
+    fn from(error: ExecuteError) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<ParametersError> for Early {
+    fn from(error: ParametersError) -> Self {
+        Outcome::from(&error).into()
+    }
+}
+
+impl From<TemplateError> for Early {
+    fn from(error: TemplateError) -> Self {
+        Outcome::bad(Status::Failed, error.to_string()).into()
+    }
+}
+
+impl From<&ExecuteError> for Outcome {
+    fn from(error: &ExecuteError) -> Self {
+        match error {
+            ExecuteError::Sandbox(SandboxError::Unavailable { remedy, .. }) => {
+                Self::bad(Status::Refused, error.to_string()).hint(remedy)
+            }
+            ExecuteError::Sandbox(SandboxError::Variable { .. }) => {
+                Self::bad(Status::Invalid, error.to_string())
+            }
+            error => Self::bad(Status::Refused, told(error)),
+        }
+    }
+}
+
+impl From<&ParametersError> for Outcome {
+    fn from(error: &ParametersError) -> Self {
+        let outcome = Self::bad(Status::Invalid, error.to_string());
+        match error {
+            ParametersError::Mismatches(mismatches) => {
+                Self { output: Some(json!({ "mismatches": mismatches })), ..outcome }
+            }
+            ParametersError::Schema(_) => outcome.hint("it stands under `## Parameters`"),
+        }
+    }
+}
+
+impl From<&EntryError> for Outcome {
+    fn from(error: &EntryError) -> Self {
+        Self::bad(Status::Invalid, told(error))
+    }
+}
+
+impl From<&ScriptError> for Outcome {
+    fn from(error: &ScriptError) -> Self {
+        let status = match error {
+            ScriptError::Read(ReadError::NoSuchResource { .. }) => Status::NotFound,
+            _ => Status::Invalid,
+        };
+        Self::bad(status, told(error))
+    }
+}

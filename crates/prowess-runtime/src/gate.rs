@@ -1,0 +1,254 @@
+//! The gate that every call passes before anything happens: the policy, then somebody who is asked.
+
+use std::sync::Arc;
+
+use prowess::render_definition;
+
+use crate::{
+    approver::{Approver, Question, Reply},
+    commands::{self, Plan},
+    outcome::{Outcome, Status},
+    policy::{Ground, Policy, Ruling, Wish},
+    records::{Approval, Key, Kind, Note, Records, now},
+    subject::Subject,
+    tool::Act,
+};
+
+/// Decides whether a wish comes true, and records what was decided.
+#[derive(Debug)]
+pub struct Gate {
+    /// What may be done.
+    pub policy: Policy,
+    /// Who is asked.
+    pub approver: Arc<dyn Approver>,
+    /// What was decided before.
+    pub records: Records,
+}
+
+impl Gate {
+    /// Lets a wish pass, or says why not and what to do about it. Whoever is let pass does at once
+    /// what was wished, and nothing else.
+    pub async fn pass(&self, wish: &Wish<'_>) -> Result<(), Box<Outcome>> {
+        let plan = match wish.act {
+            Act::Command { line, directory } => {
+                let plan = commands::plan(line, directory, &self.policy);
+                Some(plan.map_err(|refusal| self.refuse(wish, None, "policy", refusal))?)
+            }
+            _ => None,
+        };
+        let (ground, asks) = match self.policy.ruling(wish, plan.as_ref()) {
+            Ruling::Allow(ground) => return self.allow(wish, None, ground.as_str()),
+            Ruling::Deny(ground) => {
+                return Err(self.refuse(wish, None, ground.as_str(), denied(wish, ground)));
+            }
+            Ruling::Ask(ground) => (ground, true),
+            Ruling::AskIfChanged => (Ground::Setting, false),
+        };
+        let old = self.records.approved(&Key::of(wish));
+        let subject = match subject(wish, plan.as_ref()) {
+            Ok(subject) => subject,
+            // What nobody has to approve need not be told from others.
+            Err(_) if old.is_none() && !asks => return self.allow(wish, None, ground.as_str()),
+            Err(refusal) => return Err(self.refuse(wish, None, "policy", refusal)),
+        };
+        match &old {
+            Some(old) if old.digest == subject.digest => {
+                self.allow(wish, Some(&subject), "approval")
+            }
+            None if !asks => self.allow(wish, Some(&subject), ground.as_str()),
+            _ => self.ask(wish, subject, ground, old).await,
+        }
+    }
+
+    async fn ask(
+        &self,
+        wish: &Wish<'_>,
+        subject: Subject,
+        ground: Ground,
+        old: Option<Subject>,
+    ) -> Result<(), Box<Outcome>> {
+        let question = question(wish, &subject, ground, old.as_ref());
+        let who = self.approver.who().to_owned();
+        match self.approver.ask(&question).await {
+            Reply::No => {
+                let refusal = unapproved(&question, &who);
+                Err(self.refuse(wish, Some(&subject), &who, refusal))
+            }
+            Reply::Once => self.allow(wish, Some(&subject), &who),
+            Reply::Always => {
+                let passed = self.allow(wish, Some(&subject), &who);
+                let key = Key::of(wish);
+                self.records.approve(Approval { key, when: now(), by: who, subject });
+                passed
+            }
+        }
+    }
+
+    fn allow(
+        &self,
+        wish: &Wish<'_>,
+        subject: Option<&Subject>,
+        by: &str,
+    ) -> Result<(), Box<Outcome>> {
+        // What only looks is not worth a line.
+        if !matches!(wish.act, Act::Tell | Act::Read(_)) {
+            self.note(wish, subject, "allowed", by);
+        }
+        Ok(())
+    }
+
+    fn refuse(
+        &self,
+        wish: &Wish<'_>,
+        subject: Option<&Subject>,
+        by: &str,
+        refusal: Refusal,
+    ) -> Box<Outcome> {
+        self.note(wish, subject, "refused", by);
+        refusal.into()
+    }
+
+    fn note(&self, wish: &Wish<'_>, subject: Option<&Subject>, decision: &str, by: &str) {
+        self.records.note(&Note {
+            tool: wish.tool,
+            skill: skill(wish),
+            digest: subject.map(|it| &*it.digest),
+            what: &logged(wish.act),
+            decision,
+            by,
+            sandbox: None,
+        });
+    }
+}
+
+/// Why something is refused, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) message: String,
+    pub(crate) hint: String,
+}
+
+impl From<Refusal> for Box<Outcome> {
+    fn from(refusal: Refusal) -> Self {
+        Self::new(Outcome::bad(Status::Refused, refusal.message).hint(refusal.hint))
+    }
+}
+
+/// What an approval of a wish is bound to.
+fn subject(wish: &Wish<'_>, plan: Option<&Plan>) -> Result<Subject, Refusal> {
+    match (wish.act, plan) {
+        (Act::Execute(entry), _) => Subject::of(entry).map_err(|error| Refusal {
+            message: format!("{error}, so that nobody can approve it"),
+            hint: format!("look at the files of `{}`", entry.manifest.name),
+        }),
+        (_, Some(plan)) => Ok(plan.subject()),
+        (act, None) => Ok(Subject::of_words([wish.tool.as_bytes(), what(act).as_bytes()])),
+    }
+}
+
+impl Key {
+    /// What an approval of a wish is found by.
+    fn of(wish: &Wish<'_>) -> Self {
+        let (kind, name, place) = match wish.act {
+            Act::Execute(entry) => {
+                let place = entry.folder.as_ref().map(|it| it.to_string_lossy().into_owned());
+                (Kind::Skill, &*entry.manifest.name, place.unwrap_or_default())
+            }
+            act => (Kind::Call, wish.tool, what(act)),
+        };
+        Self { kind, name: name.to_owned(), place }
+    }
+}
+
+fn question(wish: &Wish<'_>, subject: &Subject, ground: Ground, old: Option<&Subject>) -> Question {
+    let (why, difference) = match (old, ground) {
+        (Some(old), _) => (
+            "it has changed since it was approved",
+            Some(subject.difference(old)).filter(|it| !it.is_empty()),
+        ),
+        (_, Ground::Required) => ("the skill requires approval", None),
+        (_, Ground::Rule) => ("a rule of the policy asks for it", None),
+        _ => ("the policy asks before everything that runs", None),
+    };
+    let content = match wish.act {
+        Act::Execute(entry) => Some(render_definition(&entry.definition, None)),
+        _ => None,
+    };
+    Question { what: what(wish.act), why: why.to_owned(), content, difference }
+}
+
+fn denied(wish: &Wish<'_>, ground: Ground) -> Refusal {
+    let what = what(wish.act);
+    match ground {
+        Ground::AllowedTools => Refusal {
+            message: format!("no active skill allows `{}` to {what}", wish.tool),
+            hint: "only the tools in `allowed-tools` of an active skill may be used".to_owned(),
+        },
+        _ => Refusal {
+            message: format!("the policy does not allow to {what}"),
+            hint: "a rule with the decision `deny` says so; `prowess config policy.rules` shows it"
+                .to_owned(),
+        },
+    }
+}
+
+fn unapproved(question: &Question, who: &str) -> Refusal {
+    let Question { what, why, .. } = question;
+    match who {
+        "nobody" => Refusal {
+            message: format!("approval is needed to {what}, because {why}, and nobody was asked"),
+            hint: "`--yes` approves it, and so does an answer at a terminal".to_owned(),
+        },
+        _ => Refusal {
+            message: format!("approval to {what} was not given"),
+            hint: "nothing was done".to_owned(),
+        },
+    }
+}
+
+fn skill<'a>(wish: &Wish<'a>) -> Option<&'a str> {
+    match wish.act {
+        Act::Execute(entry) => Some(&entry.manifest.name),
+        _ => None,
+    }
+}
+
+/// What would be done, in words that follow “to”.
+fn what(act: &Act) -> String {
+    match act {
+        Act::Tell => "tell what there is".to_owned(),
+        Act::Execute(entry) => format!("run the skill `{}`", entry.manifest.name),
+        Act::Command { line, directory } => format!("run `{line}` in `{}`", directory.display()),
+        Act::Read(path) => format!("read `{}`", path.display()),
+        Act::Write(path) => format!("write `{}`", path.display()),
+        Act::Fetch { method, url } => format!("send {method} to `{url}`"),
+        Act::Query(sql) => format!("ask the database `{sql}`"),
+    }
+}
+
+/// The same for the log, without what could be a secret in an address or a statement.
+fn logged(act: &Act) -> String {
+    match act {
+        Act::Fetch { method, url } => {
+            let end = url.find(['?', '#']).unwrap_or(url.len());
+            let (scheme, rest) = url[..end].split_once("://").unwrap_or(("", &url[..end]));
+            let host = rest.split('/').next().unwrap_or_default();
+            let user = host.rfind('@').map_or(0, |it| it + 1);
+            format!("send {method} to `{scheme}://{}`", &rest[user..])
+        }
+        Act::Query(_) => "ask the database".to_owned(),
+        act => what(act),
+    }
+}
+
+impl Ground {
+    /// The word for it in the records.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Rule => "rule",
+            Self::Setting => "setting",
+            Self::AllowedTools => "allowed-tools",
+            Self::Required => "skill",
+        }
+    }
+}

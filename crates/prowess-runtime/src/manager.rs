@@ -1,0 +1,305 @@
+//! The execution manager: from the call of a tool, or what somebody wants, to what came of it.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
+
+use prowess::{Library, Skill, matches_among, nearest};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    entry::Entry,
+    executor::Executor,
+    gate::Gate,
+    outcome::{Outcome, Status},
+    policy::Wish,
+    provider::Provider,
+    tool::Act,
+};
+
+/// Executes the skills of a provider for whoever calls tools. Nothing passes by the gate.
+#[derive(Debug)]
+pub struct Manager {
+    provider: Arc<dyn Provider>,
+    executor: Executor,
+    gate: Arc<Gate>,
+    mapped: Mutex<Mapped>,
+}
+
+/// The call of a tool, as models make it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The tool.
+    pub name: String,
+    /// What it is given: an object, the JSON text of one, or nothing.
+    #[serde(default)]
+    pub arguments: Value,
+}
+
+/// A skill that is to be executed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExecutionRequest {
+    /// The words by which the library finds it.
+    pub skill: String,
+    /// What it is given.
+    pub parameters: Map<String, Value>,
+}
+
+/// What came of an execution.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ExecutionResponse {
+    /// The skill, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skill: Option<String>,
+    /// How sure it was that this skill is meant, where it was guessed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// What a model is told about a call.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToolResult {
+    /// Whether it came out badly.
+    pub is_error: bool,
+    /// What it gave: the output, plan or stdout of what came out well, the whole outcome of what
+    /// did not.
+    pub content: Value,
+}
+
+/// How a skill is chosen for what somebody wants.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Intent {
+    /// How sure it must be that a skill is meant, from 0 to 1.
+    pub min_confidence: f64,
+    /// What the skill is given.
+    pub parameters: Map<String, Value>,
+}
+
+impl Default for Intent {
+    fn default() -> Self {
+        Self { min_confidence: 0.7, parameters: Map::new() }
+    }
+}
+
+impl Manager {
+    /// Makes a manager of whoever has skills, executes them, and decides whether.
+    pub fn new(provider: Arc<dyn Provider>, executor: Executor, gate: Arc<Gate>) -> Self {
+        Self { provider, executor, gate, mapped: Mutex::default() }
+    }
+
+    /// The skill that the name of a tool [stands for](Library::for_tool), by the words by which the
+    /// library finds it; nothing where there is none that a model may use.
+    pub fn skill(&self, tool: &str) -> Option<String> {
+        self.mapped(&self.provider.library(), tool)
+    }
+
+    /// Makes a request of a call, with every argument.
+    pub fn request(&self, call: &ToolCall) -> Option<ExecutionRequest> {
+        let skill = self.skill(&call.name)?;
+        Some(ExecutionRequest { skill, parameters: arguments(&call.arguments) })
+    }
+
+    /// Executes the skill that a tool stands for.
+    pub async fn call(&self, call: &ToolCall) -> ToolResult {
+        match self.request(call) {
+            Some(request) => self.execute(request).await.into(),
+            None => ExecutionResponse::from(self.unknown(&call.name)).into(),
+        }
+    }
+
+    /// Executes a skill, if the gate lets it pass.
+    pub async fn execute(&self, request: ExecutionRequest) -> ExecutionResponse {
+        let library = self.provider.library();
+        let Some(skill) = library.get(&request.skill).filter(|it| is_in_use(it)) else {
+            return self.unknown(&request.skill).into();
+        };
+        let name = skill.manifest.name.to_string();
+        let respond = |outcome| ExecutionResponse { skill: Some(name), confidence: None, outcome };
+        let entry = match Entry::of(skill) {
+            Ok(entry) => entry,
+            Err(error) => return respond(Outcome::from(&error)),
+        };
+        let tool = format!("skill_{}", entry.manifest.name);
+        let act = Act::Execute(Box::new(entry.clone()));
+        let active = [entry.manifest.clone()];
+        let wish = Wish { tool: &tool, act: &act, active: &active };
+        if let Err(refused) = self.gate.pass(&wish).await {
+            return respond(*refused);
+        }
+        respond(self.executor.execute(&entry, request.parameters).await)
+    }
+
+    /// Executes the skill that somebody wants: the one whose tool is named, else the one that fits
+    /// best what is said. One that fits too little is not executed.
+    pub async fn execute_by_intent(&self, intent: &str, how: Intent) -> ExecutionResponse {
+        let library = self.provider.library();
+        let found = match self.mapped(&library, intent) {
+            Some(skill) => Some((skill, 1.0)),
+            None => {
+                let intent = intent.to_owned();
+                let best = tokio::task::spawn_blocking(move || best(&library, &intent));
+                best.await.unwrap_or_default()
+            }
+        };
+        match found {
+            Some((skill, confidence)) if confidence >= how.min_confidence => {
+                let request = ExecutionRequest { skill, parameters: how.parameters };
+                ExecutionResponse { confidence: Some(confidence), ..self.execute(request).await }
+            }
+            // Also when the least is no number.
+            Some((skill, confidence)) => unsure(skill, confidence, how.min_confidence),
+            None => Outcome::bad(Status::NotFound, "no skill fits what is wanted").into(),
+        }
+    }
+
+    fn mapped(&self, library: &Arc<Library>, tool: &str) -> Option<String> {
+        let mut mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
+        mapped.get(library, tool)
+    }
+
+    fn unknown(&self, name: &str) -> Outcome {
+        let library = self.provider.library();
+        let unknown = Outcome::bad(Status::NotFound, format!("there is no skill for `{name}`"));
+        let bare = name.strip_prefix("skill_").unwrap_or(name);
+        let names = library.skills().filter(|it| is_in_use(it)).map(|it| &*it.manifest.name);
+        match nearest(bare, names) {
+            Some(near) => unknown.hint(format!("did you mean `{near}`?")),
+            None => unknown,
+        }
+    }
+}
+
+impl From<Outcome> for ExecutionResponse {
+    fn from(outcome: Outcome) -> Self {
+        Self { skill: None, confidence: None, outcome }
+    }
+}
+
+impl From<ExecutionResponse> for ToolResult {
+    fn from(response: ExecutionResponse) -> Self {
+        let outcome = response.outcome;
+        let is_error = !outcome.is_ok();
+        let content = match outcome {
+            Outcome { status: Status::Ok, output: Some(output), .. } => output,
+            Outcome { status: Status::Ok, plan: Some(plan), .. } => json!(plan),
+            Outcome { status: Status::Ok, stdout: Some(stdout), .. } => json!(stdout.text),
+            outcome => json!(outcome),
+        };
+        Self { is_error, content }
+    }
+}
+
+/// Which skills the names of tools stand for, in one library. What stands for nothing is looked for
+/// anew each time.
+#[derive(Debug, Default)]
+struct Mapped {
+    library: Weak<Library>,
+    skills: HashMap<String, String>,
+}
+
+impl Mapped {
+    /// How many names are kept; they come from outside, and each skill has several.
+    const MAX: usize = 65_536;
+
+    fn get(&mut self, library: &Arc<Library>, tool: &str) -> Option<String> {
+        if !std::ptr::eq(self.library.as_ptr(), Arc::as_ptr(library)) {
+            *self = Self { library: Arc::downgrade(library), ..Self::default() };
+        }
+        if let Some(skill) = self.skills.get(tool) {
+            return Some(skill.clone());
+        }
+        let skill = library.for_tool(tool).filter(|it| is_in_use(it))?;
+        let skill = library.address(skill);
+        if self.skills.len() >= Self::MAX {
+            self.skills.clear();
+        }
+        self.skills.insert(tool.to_owned(), skill.clone());
+        Some(skill)
+    }
+}
+
+/// Whether a model may use a skill.
+fn is_in_use(skill: &Skill) -> bool {
+    skill.manifest.is_active() && !skill.manifest.hides_from_model()
+}
+
+/// The skill that fits best, and how sure that is.
+fn best(library: &Library, intent: &str) -> Option<(String, f64)> {
+    let found = matches_among(library, intent, 1, |it| it.hidden_by.is_none() && is_in_use(it));
+    found.first().map(|it| (library.address(it.skill), it.confidence))
+}
+
+fn unsure(skill: String, confidence: f64, least: f64) -> ExecutionResponse {
+    let rounded = (confidence * 1e4).round() / 1e4;
+    let message = format!(
+        "no skill fits well enough: the best is `{skill}` with a confidence of {rounded}, and at \
+         least {least} is asked for"
+    );
+    let output = json!({"best": skill, "confidence": rounded, "min_confidence": least});
+    let outcome = Outcome { output: Some(output), ..Outcome::bad(Status::NotFound, message) };
+    ExecutionResponse { skill: None, confidence: Some(confidence), outcome }
+}
+
+/// The parameters that the arguments of a call are. Nothing of them is lost: what is no object is
+/// the parameter `input`.
+fn arguments(arguments: &Value) -> Map<String, Value> {
+    match arguments {
+        Value::Object(arguments) => arguments.clone(),
+        Value::Null => Map::new(),
+        Value::String(text) if text.trim().is_empty() => Map::new(),
+        // Some models send the text of an object.
+        Value::String(text) => serde_json::from_str(text)
+            .unwrap_or_else(|_| Map::from_iter([("input".to_owned(), arguments.clone())])),
+        other => Map::from_iter([("input".to_owned(), other.clone())]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prowess::{Memory, Options, Scope};
+
+    use super::*;
+
+    fn library(names: &[&str]) -> Arc<Library> {
+        let files = names.iter().map(|it| {
+            let text = format!("---\nname: {it}\ndescription: a skill\n---\n");
+            (format!("{it}/SKILL.md"), text.into_bytes())
+        });
+        let memory = Memory::new(Scope::Project, "memory", files);
+        let options = Options { sources: vec![Arc::new(memory)], ..Options::default() };
+        Arc::new(Library::load(&options).expect("there is a source"))
+    }
+
+    #[test]
+    fn hits_are_kept_misses_are_not_and_another_library_is_looked_at_anew() {
+        let mut mapped = Mapped::default();
+        let (one, two) = (library(&["open-pr"]), library(&["open-pr", "deploy"]));
+        for name in ["open-pr", "skill_open-pr", "SKILL_OPEN_PR", "Open_PR"] {
+            assert_eq!(mapped.get(&one, name).as_deref(), Some("open-pr"), "{name}");
+        }
+        assert_eq!(mapped.skills.len(), 4);
+        assert_eq!(mapped.get(&one, "deploy"), None);
+        assert_eq!(mapped.skills.len(), 4);
+        assert_eq!(mapped.get(&two, "deploy").as_deref(), Some("deploy"));
+        assert_eq!(mapped.skills.len(), 1);
+    }
+
+    #[test]
+    fn no_argument_is_lost() {
+        let cases = [
+            (json!({"a": 1, "b": [null]}), json!({"a": 1, "b": [null]})),
+            (json!("{\"a\": 1}"), json!({"a": 1})),
+            (json!(null), json!({})),
+            (json!(""), json!({})),
+            (json!("text"), json!({"input": "text"})),
+            (json!([1, 2]), json!({"input": [1, 2]})),
+        ];
+        for (given, kept) in cases {
+            assert_eq!(Value::from(arguments(&given)), kept);
+        }
+    }
+}

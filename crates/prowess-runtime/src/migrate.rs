@@ -1,0 +1,165 @@
+//! From a plugin of the old kind, a folder with a `plugin-manifest.json`, to a skill.
+//!
+//! Nothing of a plugin is run. What a skill has no place for is told, item by item.
+
+mod plugin;
+mod name;
+mod calls;
+mod carry;
+mod body;
+
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+};
+
+use prowess::{Limits, Manifest, render};
+
+use self::{
+    body::body,
+    carry::carry,
+    name::{shortened, valid},
+    plugin::Plugin,
+};
+use crate::root::{Links, Root, RootError};
+
+/// What describes a plugin.
+const MANIFEST: &str = "plugin-manifest.json";
+
+/// The skill that a plugin has become.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Migrated {
+    /// What it is called, and what else stands in its frontmatter.
+    pub manifest: Manifest,
+    /// All its files with their paths, `SKILL.md` among them.
+    pub files: BTreeMap<String, Vec<u8>>,
+    /// What was not carried over.
+    pub lost: Vec<Lost>,
+}
+
+/// Something of a plugin that a skill has no place for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// What it is.
+    pub what: String,
+    /// Why it was left.
+    pub why: String,
+}
+
+/// A plugin did not become a skill.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MigrateError {
+    /// There is no plugin.
+    #[error("there is no `plugin-manifest.json` in `{}`", path.display())]
+    NoPlugin {
+        /// Where.
+        path: PathBuf,
+    },
+    /// It is a skill already.
+    #[error("`{}` has a `SKILL.md` already", path.display())]
+    IsSkill {
+        /// The plugin.
+        path: PathBuf,
+    },
+    /// Its manifest, or a file of it, cannot be read.
+    #[error("cannot read the plugin `{}`", path.display())]
+    Read {
+        /// The plugin.
+        path: PathBuf,
+        /// Why.
+        source: RootError,
+    },
+    /// Its manifest is too large to be one.
+    #[error("the `plugin-manifest.json` of `{}` is larger than {most} bytes", path.display())]
+    TooLarge {
+        /// The plugin.
+        path: PathBuf,
+        /// What it may have.
+        most: u64,
+    },
+    /// Its manifest is no JSON object.
+    #[error("the `plugin-manifest.json` of `{}` is not a JSON object", path.display())]
+    NotJson {
+        /// The plugin.
+        path: PathBuf,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// It has no name, or none that a skill could have.
+    #[error("the plugin `{}` has no name that a skill can have", path.display())]
+    NoName {
+        /// The plugin.
+        path: PathBuf,
+    },
+}
+
+/// Finds the plugins that a path stands for: a manifest, a plugin's folder, or a folder of plugins.
+pub fn plugins(path: &Path) -> Result<Vec<PathBuf>, MigrateError> {
+    let none = || MigrateError::NoPlugin { path: path.to_owned() };
+    if path.file_name().is_some_and(|it| it == MANIFEST) && !path.is_dir() {
+        let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+        return Ok(vec![folder.unwrap_or(Path::new(".")).to_owned()]);
+    }
+    let read = |source| MigrateError::Read { path: path.to_owned(), source };
+    let root = Root::open(path).map_err(read)?;
+    let here = root.list(Path::new(""), Links::Never).map_err(read)?;
+    if here.iter().any(|it| it.name == MANIFEST) {
+        return Ok(vec![path.to_owned()]);
+    }
+    let is_plugin = |name: &Path| {
+        let inside = root.list(name, Links::Never);
+        inside.is_ok_and(|it| it.iter().any(|it| it.name == MANIFEST))
+    };
+    let names = here.iter().map(|it| Path::new(&it.name));
+    let found: Vec<PathBuf> = names.filter(|it| is_plugin(it)).map(|it| path.join(it)).collect();
+    if found.is_empty() { Err(none()) } else { Ok(found) }
+}
+
+/// Makes a skill of the plugin in a folder. Files over the limits are left.
+pub fn migrate(folder: &Path, limits: &Limits) -> Result<Migrated, MigrateError> {
+    let path = || folder.to_owned();
+    let read = |source| MigrateError::Read { path: path(), source };
+    let root = Root::open(folder).map_err(read)?;
+    let here = root.list(Path::new(""), Links::Never).map_err(read)?;
+    if here.iter().any(|it| it.name.eq_ignore_ascii_case("SKILL.md")) {
+        return Err(MigrateError::IsSkill { path: path() });
+    }
+    // The text of a skill says all of it, some of it twice, and must leave room for files.
+    let most = limits.max_document_size.min(limits.max_skill_size) / 8;
+    let file = match root.file(Path::new(MANIFEST), Links::Never) {
+        Err(RootError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            return Err(MigrateError::NoPlugin { path: path() });
+        }
+        file => file.map_err(read)?,
+    };
+    let failed = |source| read(RootError::Io { path: MANIFEST.into(), source });
+    let Some(bytes) = carry::read(file, most).map_err(failed)? else {
+        return Err(MigrateError::TooLarge { path: path(), most });
+    };
+    let plugin =
+        Plugin::parse(&bytes).map_err(|source| MigrateError::NotJson { path: path(), source })?;
+    let own = root.path().file_name().map(|it| it.to_string_lossy().into_owned());
+    let name = plugin.name.as_deref().ok_or_else(|| MigrateError::NoName { path: path() })?;
+    let name = valid(name).or_else(|| valid(&own?));
+    let name = name.ok_or_else(|| MigrateError::NoName { path: path() })?;
+
+    let room = limits.max_skill_size - 4 * bytes.len() as u64;
+    let (mut files, mut lost) = carry(&root, &plugin, limits, room);
+    lost.extend(plugin.lost(&files));
+    let manifest = Manifest {
+        name: name.into(),
+        description: shortened(&plugin.description(), 1024).into(),
+        version: plugin.version.as_deref().map(Into::into),
+        author: plugin.author.as_deref().map(Into::into),
+        license: plugin.license.as_deref().map(Into::into),
+        compatibility: plugin.needs().map(|it| shortened(&it, 500).into()),
+        tags: plugin.tags.iter().map(|it| it.as_str().into()).collect(),
+        created_by: Some("migrate".into()),
+        ..Manifest::default()
+    };
+    let text = render(&manifest, &body(&plugin, &files, &lost));
+    files.insert("SKILL.md".to_owned(), text.into_bytes());
+    Ok(Migrated { manifest, files, lost })
+}

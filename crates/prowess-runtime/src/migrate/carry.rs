@@ -1,0 +1,137 @@
+//! The files of a plugin that become resources of a skill.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+};
+
+use prowess::Limits;
+use rustix::fs::FileType;
+
+use super::{Lost, MANIFEST, plugin::Plugin};
+use crate::root::{Links, Root};
+
+/// How many files and folders are looked at.
+const MOST: usize = 1000;
+/// How deep they may lie.
+const DEEPEST: usize = 8;
+/// Folders that a program makes again, and no skill needs.
+const MADE: &[&str] = &["node_modules", "__pycache__", "venv", "target"];
+
+/// Reads the files of a plugin into so much room, those that its host started first. No link is
+/// followed.
+pub(super) fn carry(
+    root: &Root,
+    plugin: &Plugin,
+    limits: &Limits,
+    room: u64,
+) -> (BTreeMap<String, Vec<u8>>, Vec<Lost>) {
+    let Walk { mut found, mut lost, .. } = Walk::new(root);
+    let command = plugin.command.as_deref().unwrap_or_default();
+    found.sort_by_key(|it| !command.contains(it.as_str()));
+    let mut files = BTreeMap::new();
+    let mut left = room;
+    for path in found {
+        let most = limits.max_file_size.min(left);
+        let bytes = root.file(Path::new(&path), Links::Never).map(|file| read(file, most));
+        let why = match bytes {
+            Ok(Ok(Some(bytes))) => {
+                left -= bytes.len() as u64;
+                files.insert(path, bytes);
+                continue;
+            }
+            Ok(Ok(None)) if most < limits.max_file_size => {
+                "all files together are larger than a skill may be".to_owned()
+            }
+            Ok(Ok(None)) => format!("it is larger than {most} bytes"),
+            Ok(Err(error)) => format!("it cannot be read: {error}"),
+            Err(error) => format!("it cannot be read: {error}"),
+        };
+        lost.push(Lost { what: format!("`{path}`"), why });
+    }
+    (files, lost)
+}
+
+/// Reads a file to its end; nothing when that is further than `most` bytes.
+pub(super) fn read(file: File, most: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= most).then_some(bytes))
+}
+
+/// Finds the ordinary files of a plugin.
+#[derive(Default)]
+struct Walk {
+    found: Vec<String>,
+    lost: Vec<Lost>,
+    seen: usize,
+}
+
+impl Walk {
+    fn new(root: &Root) -> Self {
+        let mut walk = Self::default();
+        walk.visit(root, Path::new(""), 0);
+        if walk.seen > MOST {
+            walk.lose("the rest of its files", &format!("there are more than {MOST}"));
+        }
+        walk
+    }
+
+    fn visit(&mut self, root: &Root, folder: &Path, depth: usize) {
+        let listed = match root.list(folder, Links::Never) {
+            Ok(listed) => listed,
+            Err(error) => {
+                let why = format!("it cannot be read: {error}");
+                return self.lose(format_args!("`{}`", folder.display()), &why);
+            }
+        };
+        let mut below: Vec<PathBuf> = Vec::new();
+        for entry in listed.iter().filter(|it| depth > 0 || it.name != MANIFEST) {
+            self.seen += 1;
+            if self.seen > MOST {
+                return;
+            }
+            let path = folder.join(&entry.name);
+            match (refused(&path, entry.kind, depth), path.to_str()) {
+                (None, Some(text)) if entry.kind == FileType::RegularFile => {
+                    self.found.push(text.to_owned());
+                }
+                (None, _) => below.push(path),
+                (Some(why), _) => self.lose(format_args!("`{}`", path.display()), why),
+            }
+        }
+        for folder in below {
+            self.visit(root, &folder, depth + 1);
+        }
+    }
+
+    fn lose(&mut self, what: impl std::fmt::Display, why: &str) {
+        self.lost.push(Lost { what: what.to_string(), why: why.to_owned() });
+    }
+}
+
+/// Why a file or folder is left.
+fn refused(path: &Path, kind: FileType, depth: usize) -> Option<&'static str> {
+    let name = path.file_name()?.to_string_lossy().to_lowercase();
+    let is_folder = kind == FileType::Directory;
+    let is_plain = |it: &str| !it.contains('\\') && !it.chars().any(char::is_control);
+    if name.starts_with('.') {
+        Some("it is hidden")
+    } else if !is_folder && kind != FileType::RegularFile {
+        Some("it is a link or no ordinary file")
+    } else if !path.to_str().is_some_and(is_plain) {
+        Some("its name is no text that a skill can have")
+    } else if name.ends_with(".env") {
+        Some("it may hold secrets; the skill says which settings there are")
+    } else if name == "skill.md" {
+        Some("only the text of a skill can be called that")
+    } else if is_folder && MADE.contains(&&*name) {
+        Some("programs make it again")
+    } else if is_folder && depth + 1 == DEEPEST {
+        Some("it lies too deep")
+    } else {
+        None
+    }
+}

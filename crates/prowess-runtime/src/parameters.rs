@@ -1,0 +1,386 @@
+//! What a skill is given: read, checked against its schema, and handed to a script.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{self, MapAccess, Visitor},
+};
+use serde_json::{Map, Value, value::RawValue};
+
+use crate::schema::{Mismatch, Schema, SchemaError, property};
+
+/// The longest value of an environment variable, with its name; the system takes no longer one.
+const MAX_VARIABLE: usize = 128 * 1024;
+/// How much all variables may take together; the system stops at a few times that.
+const MAX_VARIABLES: usize = 512 * 1024;
+/// How large all parameters may be together, as JSON.
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+/// How many digits every number keeps.
+const EXACT_DIGITS: usize = 15;
+
+/// What a skill is given, by name. Numbers are also kept as they were written.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Parameters {
+    values: Map<String, Value>,
+    /// The JSON text of what was given as such.
+    texts: BTreeMap<String, String>,
+}
+
+/// Parameters are not what a skill takes.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParametersError {
+    /// They are wrong.
+    #[error("{}", listed(.0))]
+    Mismatches(Vec<Mismatch>),
+    /// The schema cannot say whether they are.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+}
+
+/// The environment variables for a script, and what is too large for one.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Variables {
+    pub(crate) variables: BTreeMap<String, String>,
+    /// The parameters that stand in the file alone.
+    pub(crate) too_large: Vec<String>,
+}
+
+impl Parameters {
+    /// Their values.
+    pub fn values(&self) -> &Map<String, Value> {
+        &self.values
+    }
+
+    /// Takes in what was typed as `KEY=VALUE`. A value that is JSON is taken as JSON, unless the
+    /// schema says that it is a string, or it is a number of more digits than numbers keep.
+    pub fn add_pair(&mut self, pair: &str, schema: Option<&Value>) -> Result<(), Mismatch> {
+        let Some((name, text)) = pair.split_once('=').filter(|it| !it.0.is_empty()) else {
+            return Err(mismatch(pair, "is not KEY=VALUE"));
+        };
+        let property = schema.and_then(|it| property(it, name));
+        let value = match serde_json::from_str(text) {
+            Ok(Value::Null) if property.is_some_and(is_nullable) => Value::Null,
+            Ok(value) if !property.is_some_and(is_text) && is_exact(text, &value) => value,
+            Ok(_) | Err(_) => Value::from(text),
+        };
+        self.insert(name.to_owned(), value, text.trim())
+    }
+
+    /// Takes in a JSON object.
+    pub fn add_json(&mut self, json: &str) -> Result<(), Mismatch> {
+        let bad =
+            |error: serde_json::Error| mismatch("", &format!("this is no JSON object: {error}"));
+        let Members(members) = serde_json::from_str(json).map_err(bad)?;
+        for (name, text) in members {
+            let value: Value = serde_json::from_str(text.get())
+                .map_err(|_| mismatch(&name, "has a number out of range"))?;
+            if !is_exact(text.get(), &value) {
+                return Err(mismatch(
+                    &name,
+                    "has more digits than a number keeps: write it as text",
+                ));
+            }
+            self.insert(name, value, text.get())?;
+        }
+        Ok(())
+    }
+
+    /// Fills in the defaults of a schema and checks everything against it. Without a schema
+    /// anything goes that is not too large.
+    pub fn checked(mut self, schema: Option<&Value>) -> Result<Self, ParametersError> {
+        let size = self.json().len();
+        if size > MAX_BYTES {
+            let message = format!("the parameters take {size} bytes, and may take {MAX_BYTES}");
+            return Err(ParametersError::Mismatches(vec![mismatch("", &message)]));
+        }
+        if let Some(schema) = schema {
+            let schema = Schema::new(schema)?;
+            schema.fill(&mut self.values);
+            // What was filled in inside of a parameter is not in its text.
+            self.texts.retain(|name, text| {
+                serde_json::from_str(text).is_ok_and(|it: Value| self.values.get(name) == Some(&it))
+            });
+            let mismatches = schema.mismatches(&Value::Object(self.values.clone()));
+            if !mismatches.is_empty() {
+                return Err(ParametersError::Mismatches(mismatches));
+            }
+        }
+        Ok(self)
+    }
+
+    /// All of them as a JSON object, every number as it was written.
+    pub(crate) fn json(&self) -> String {
+        let member = |(name, value): (&String, &Value)| {
+            let value = self.texts.get(name).cloned().unwrap_or_else(|| value.to_string());
+            format!("{}:{value}", Value::from(name.as_str()))
+        };
+        format!("{{{}}}", self.values.iter().map(member).collect::<Vec<_>>().join(","))
+    }
+
+    /// Each of them as an environment variable `PARAM_<NAME>`: strings as they are, all else as
+    /// JSON.
+    pub(crate) fn variables(&self) -> Result<Variables, ParametersError> {
+        let mut mismatches = Vec::new();
+        let (mut variables, mut too_large) = (BTreeMap::new(), Vec::new());
+        let mut owners: BTreeMap<String, &String> = BTreeMap::new();
+        let mut size = 0;
+        for (name, value) in &self.values {
+            let variable = variable(name);
+            if let Some(other) = owners.insert(variable.clone(), name) {
+                mismatches.push(mismatch(
+                    name,
+                    &format!("is `{variable}` for a script, as `{other}` is"),
+                ));
+            }
+            let text = match value {
+                Value::String(text) => text.clone(),
+                value => self.texts.get(name).cloned().unwrap_or_else(|| value.to_string()),
+            };
+            if text.contains('\0') {
+                mismatches.push(mismatch(name, "has a NUL in it, which no variable can hold"));
+            }
+            let taken = variable.len() + text.len() + 2;
+            if taken > MAX_VARIABLE || size + taken > MAX_VARIABLES {
+                too_large.push(name.clone());
+            } else {
+                size += taken;
+                variables.insert(variable, text);
+            }
+        }
+        if mismatches.is_empty() {
+            Ok(Variables { variables, too_large })
+        } else {
+            Err(ParametersError::Mismatches(mismatches))
+        }
+    }
+
+    fn insert(&mut self, name: String, value: Value, text: &str) -> Result<(), Mismatch> {
+        if self.values.contains_key(&name) {
+            return Err(mismatch(&name, "is given twice"));
+        }
+        if !value.is_string() {
+            self.texts.insert(name.clone(), text.to_owned());
+        }
+        self.values.insert(name, value);
+        Ok(())
+    }
+}
+
+impl From<Map<String, Value>> for Parameters {
+    fn from(values: Map<String, Value>) -> Self {
+        Self { values, texts: BTreeMap::new() }
+    }
+}
+
+/// The members of a JSON object, each as written. No name stands there twice.
+struct Members(Vec<(String, Box<RawValue>)>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Each;
+        impl<'de> Visitor<'de> for Each {
+            type Value = Members;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+                let mut members: Vec<(String, Box<RawValue>)> = Vec::new();
+                let mut names = BTreeSet::new();
+                while let Some((name, text)) = map.next_entry::<String, _>()? {
+                    if !names.insert(name.clone()) {
+                        return Err(de::Error::custom(format!("`{name}` stands there twice")));
+                    }
+                    members.push((name, text));
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Each)
+    }
+}
+
+/// The variable that a parameter is for a script.
+fn variable(name: &str) -> String {
+    let upper = name.chars().map(|c| match c.to_ascii_uppercase() {
+        c if c.is_ascii_alphanumeric() => c,
+        _ => '_',
+    });
+    "PARAM_".chars().chain(upper).collect()
+}
+
+/// Whether a schema says that a value is a string, whatever else it says.
+fn is_text(schema: &Value) -> bool {
+    let is_string = |it: &Value| it == "string";
+    match (schema.get("type"), schema.get("enum")) {
+        (Some(Value::Array(types)), _) => types.iter().all(|it| is_string(it) || it == "null"),
+        (Some(kind), _) => is_string(kind),
+        (None, Some(Value::Array(values))) => values.iter().all(Value::is_string),
+        (None, _) => schema.get("const").is_some_and(Value::is_string),
+    }
+}
+
+fn is_nullable(schema: &Value) -> bool {
+    let types = schema.get("type").and_then(Value::as_array);
+    types.is_some_and(|it| it.iter().any(|it| it == "null"))
+}
+
+/// Whether a value says the same as its text: a number may have lost digits.
+fn is_exact(text: &str, value: &Value) -> bool {
+    let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).count();
+    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+    !value.is_number() || value.is_i64() || value.is_u64() || digits(mantissa) <= EXACT_DIGITS
+}
+
+fn mismatch(parameter: &str, message: &str) -> Mismatch {
+    Mismatch { parameter: parameter.to_owned(), message: message.to_owned() }
+}
+
+fn listed(mismatches: &[Mismatch]) -> String {
+    mismatches.iter().map(Mismatch::to_string).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn typed(pairs: &[&str], schema: Option<Value>) -> Parameters {
+        let mut parameters = Parameters::default();
+        for pair in pairs {
+            parameters.add_pair(pair, schema.as_ref()).expect("it is KEY=VALUE");
+        }
+        parameters
+    }
+
+    #[test]
+    fn what_is_json_is_taken_as_json_unless_the_schema_says_string() {
+        let pairs = ["items=[\"a\",\"b\"]", "n=3", "flag=true", "word=x y", "none=", "v=1.10"];
+        let parameters = typed(&pairs, None);
+        let values = Value::from(parameters.values().clone());
+        let expected =
+            json!({"items": ["a", "b"], "n": 3, "flag": true, "word": "x y", "none": "", "v": 1.1});
+        assert_eq!(values, expected);
+        let schema = json!({"properties": {
+            "v": {"type": "string"}, "zip": {"type": ["string", "null"]}, "q": {"enum": ["1", "2"]},
+            "gone": {"$ref": "#/properties/zip"}, "either": {"type": ["string", "array"]},
+        }});
+        let pairs = ["v=1.10", "zip=01234", "q=1", "gone=null", "either=[1]", "other=1"];
+        let values = Value::from(typed(&pairs, Some(schema)).values().clone());
+        let expected = json!({
+            "v": "1.10", "zip": "01234", "q": "1", "gone": null, "either": [1], "other": 1,
+        });
+        assert_eq!(values, expected);
+    }
+
+    #[test]
+    fn numbers_reach_a_script_as_they_were_written() {
+        let pairs = [
+            "a=9223372036854775808",
+            "b=18446744073709551616",
+            "c=1e400",
+            "d=-0",
+            "e=NaN",
+            "f=1.10",
+            "g=3.14159265358979323846",
+            "h= [1.0, 2e5] ",
+        ];
+        let parameters = typed(&pairs, None);
+        let Variables { variables, .. } = parameters.variables().expect("all fit");
+        let texts: Vec<&str> = variables.values().map(String::as_str).collect();
+        assert_eq!(
+            texts,
+            [
+                "9223372036854775808",
+                "18446744073709551616",
+                "1e400",
+                "-0",
+                "NaN",
+                "1.10",
+                "3.14159265358979323846",
+                "[1.0, 2e5]",
+            ]
+        );
+        assert_eq!(
+            parameters.json(),
+            r#"{"a":9223372036854775808,"b":"18446744073709551616","c":"1e400","d":-0,"e":"NaN","f":1.10,"g":"3.14159265358979323846","h":[1.0, 2e5]}"#
+        );
+        let schema = json!({"properties": {"n": {"type": "number"}}});
+        for text in ["n=1e400", "n=NaN", "n=18446744073709551616"] {
+            let checked = typed(&[text], None).checked(Some(&schema));
+            let message = checked.expect_err("it is no number").to_string();
+            assert_eq!(message, "`n` is not of type \"number\"");
+        }
+    }
+
+    #[test]
+    fn a_json_object_is_read_as_written_and_never_twice() {
+        let mut parameters = Parameters::default();
+        let mut add = |json: &str| {
+            let added = parameters.add_json(json).map_err(|it| it.to_string());
+            added.err().unwrap_or_else(|| parameters.json())
+        };
+        assert_eq!(add(r#"{"a": 1.50, "b": [1e2]}"#), r#"{"a":1.50,"b":[1e2]}"#);
+        assert_eq!(add(r#"{"a": 2}"#), "`a` is given twice");
+        assert!(add(r#"{"c": 1, "c": 2}"#).contains("`c` stands there twice"));
+        assert_eq!(add(r#"{"d": 1e400}"#), "`d` has a number out of range");
+        assert!(add(r#"{"e": 123456789012345678901}"#).starts_with("`e` has more digits"));
+        assert!(add("[1]").contains("no JSON object"));
+        assert!(add("{").contains("no JSON object"));
+    }
+
+    #[test]
+    fn names_become_variables_and_may_not_collide() {
+        let values = Map::from_iter([("über-größe.2".to_owned(), json!({"a": 1}))]);
+        let Variables { variables, .. } =
+            Parameters::from(values).variables().expect("there is only one");
+        assert_eq!(
+            Vec::from_iter(variables),
+            [("PARAM__BER_GR__E_2".to_owned(), "{\"a\":1}".to_owned())]
+        );
+        let error = typed(&["a-b=1", "A_B=2", "c=a"], None).variables().expect_err("they collide");
+        assert_eq!(error.to_string(), "`A_B` is `PARAM_A_B` for a script, as `a-b` is");
+        let values = Map::from_iter([("a".to_owned(), json!("x\0y"))]);
+        let error = Parameters::from(values).variables().expect_err("it has a NUL");
+        assert!(error.to_string().contains("NUL"), "{error}");
+    }
+
+    #[test]
+    fn what_is_too_large_for_a_variable_stands_in_the_file() {
+        let large = |letter: &str| format!("{letter}={}", letter.repeat(MAX_VARIABLE - 10));
+        let pairs: Vec<String> = ["a", "b", "c", "d", "e"].map(large).into();
+        let mut pairs: Vec<&str> = pairs.iter().map(String::as_str).collect();
+        let larger = format!("f={}", "f".repeat(MAX_VARIABLE));
+        pairs.push(&larger);
+        let parameters = typed(&pairs, None);
+        let found = parameters.variables().expect("nothing is wrong with them");
+        assert_eq!(found.too_large, ["e", "f"]);
+        assert_eq!(found.variables.len(), 4);
+        let file: Value = serde_json::from_str(&parameters.json()).expect("it is JSON");
+        assert_eq!(file["f"].as_str().map(str::len), Some(MAX_VARIABLE));
+        let huge = Map::from_iter([("a".to_owned(), Value::from("x".repeat(MAX_BYTES)))]);
+        assert!(Parameters::from(huge).checked(None).is_err());
+    }
+
+    #[test]
+    fn pairs_that_are_none_are_refused() {
+        let mut parameters = Parameters::default();
+        let mut refused =
+            |pair: &str| parameters.add_pair(pair, None).err().map(|it| it.to_string());
+        assert_eq!(refused("x").as_deref(), Some("`x` is not KEY=VALUE"));
+        assert_eq!(refused("=x").as_deref(), Some("`=x` is not KEY=VALUE"));
+        assert_eq!(refused("a=1=2"), None);
+        assert_eq!(refused("a=2").as_deref(), Some("`a` is given twice"));
+    }
+
+    #[test]
+    fn a_default_inside_of_a_parameter_reaches_the_script_too() {
+        let schema = json!({"properties": {"a": {"properties": {"b": {"default": 1}}}}});
+        let parameters = typed(&["a={}"], None).checked(Some(&schema)).expect("it is right");
+        assert_eq!(parameters.json(), r#"{"a":{"b":1}}"#);
+    }
+}

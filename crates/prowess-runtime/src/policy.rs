@@ -1,0 +1,356 @@
+//! What may be done: rules, approvals, and what the tools of a skill count for.
+//!
+//! Everything here is plain data that a host or a `prowess.toml` gives. Nothing that a skill ships
+//! is ever read as a policy.
+
+mod glob;
+mod grant;
+
+use std::path::{Component, Path, PathBuf};
+
+use prowess::Manifest;
+
+use crate::{commands::Plan, tool::Act};
+
+use self::{glob::fits, grant::Grant};
+
+/// What may be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// Who decides about what. Of the rules that match, deny beats ask beats allow.
+    pub rules: Vec<Rule>,
+    /// When somebody is asked about what no rule decides.
+    pub approvals: Approvals,
+    /// What the tools count for that an active skill lists.
+    pub allowed_tools: AllowedToolsMode,
+    /// The commands that may run: each the first words of a command, such as `git status`.
+    pub commands: Vec<String>,
+    /// The hosts that may be asked although they are private.
+    pub hosts: Vec<String>,
+    /// The directories that commands and files are confined to.
+    pub roots: Vec<PathBuf>,
+    /// The environment variables that scripts may be given.
+    pub environment: Vec<String>,
+}
+
+/// A rule decides about whatever matches all that it names. One that names nothing matches all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// What it decides.
+    pub decision: Decision,
+    /// A tool, with `*` and `?`, or what clients call it.
+    pub tool: Option<String>,
+    /// The skill that is executed, or one that is active; with `*` and `?`.
+    pub skill: Option<String>,
+    /// The first words of a command: of any of its parts to deny or ask, of each to allow.
+    pub command: Option<String>,
+    /// The path of a file, with `*` and `?`: from the root of the disk or from a root of the policy.
+    pub path: Option<String>,
+}
+
+/// What a rule decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Decision {
+    /// It may be done, and nobody is asked.
+    Allow,
+    /// Somebody is asked.
+    Ask,
+    /// It may not be done.
+    Deny,
+}
+
+/// When somebody is asked about what no rule decides.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Approvals {
+    /// When a skill requires it, or has changed since it was approved.
+    #[default]
+    Needed,
+    /// Before every skill and command that no approval covers.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What the tools count for that an active skill lists.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AllowedToolsMode {
+    /// Nobody is asked about them.
+    #[default]
+    Preapprove,
+    /// Nothing; they are advice for the model.
+    Advise,
+    /// Other tools are refused while the skill is active.
+    Enforce,
+}
+
+/// Something that somebody wishes to do.
+#[derive(Debug, Clone, Copy)]
+pub struct Wish<'a> {
+    /// The tool that would do it.
+    pub tool: &'a str,
+    /// What it would do.
+    pub act: &'a Act,
+    /// The skills that are active.
+    pub active: &'a [Manifest],
+}
+
+/// What a policy says to a wish before anybody is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ruling {
+    /// It may be done.
+    Allow(Ground),
+    /// Somebody is asked, unless the same was approved before.
+    Ask(Ground),
+    /// It may not be done.
+    Deny(Ground),
+    /// It may be done, unless something else was approved under its name before.
+    AskIfChanged,
+}
+
+/// Why a policy says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ground {
+    /// A rule.
+    Rule,
+    /// The setting `approvals`.
+    Setting,
+    /// The tools that an active skill lists.
+    AllowedTools,
+    /// The skill requires approval.
+    Required,
+}
+
+/// What may run when nobody says otherwise: commands that look, and change nothing.
+const COMMANDS: &[&str] = &[
+    "basename",
+    "cat",
+    "cut",
+    "date",
+    "diff",
+    "dirname",
+    "du",
+    "echo",
+    "file",
+    "find",
+    "git diff",
+    "git log",
+    "git show",
+    "git status",
+    "grep",
+    "head",
+    "ls",
+    "printf",
+    "pwd",
+    "sha256sum",
+    "sort",
+    "stat",
+    "tail",
+    "tr",
+    "true",
+    "uname",
+    "uniq",
+    "wc",
+];
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            rules: Vec::new(),
+            approvals: Approvals::default(),
+            allowed_tools: AllowedToolsMode::default(),
+            commands: COMMANDS.iter().map(|&it| it.to_owned()).collect(),
+            hosts: Vec::new(),
+            roots: Vec::new(),
+            environment: Vec::new(),
+        }
+    }
+}
+
+impl Rule {
+    /// A rule that decides about everything.
+    pub fn new(decision: Decision) -> Self {
+        Self { decision, tool: None, skill: None, command: None, path: None }
+    }
+}
+
+impl Policy {
+    /// What it says to a wish; `plan` is the command of the wish, taken apart.
+    pub(crate) fn ruling(&self, wish: &Wish<'_>, plan: Option<&Plan>) -> Ruling {
+        let matching = self.rules.iter().filter(|it| self.matches(it, wish, plan));
+        let ruled = matching.map(|it| it.decision).max();
+        if ruled == Some(Decision::Deny) {
+            return Ruling::Deny(Ground::Rule);
+        }
+        let listed = self.is_listed(wish, plan);
+        if listed == Some(false) && self.allowed_tools == AllowedToolsMode::Enforce {
+            return Ruling::Deny(Ground::AllowedTools);
+        }
+        match ruled {
+            Some(Decision::Ask) if self.approvals != Approvals::Never => Ruling::Ask(Ground::Rule),
+            Some(Decision::Allow) => Ruling::Allow(Ground::Rule),
+            _ => self.unruled(wish, listed == Some(true)),
+        }
+    }
+
+    fn unruled(&self, wish: &Wish<'_>, listed: bool) -> Ruling {
+        let always = self.approvals == Approvals::Always;
+        match wish.act {
+            _ if self.approvals == Approvals::Never => Ruling::Allow(Ground::Setting),
+            // A skill cannot let another one off that asks for approval itself.
+            Act::Execute(entry) if entry.manifest.requires_approval => {
+                Ruling::Ask(Ground::Required)
+            }
+            Act::Execute(_) if always => Ruling::Ask(Ground::Setting),
+            Act::Execute(_) => Ruling::AskIfChanged,
+            _ if listed && self.allowed_tools == AllowedToolsMode::Preapprove => {
+                Ruling::Allow(Ground::AllowedTools)
+            }
+            Act::Command { .. } if always => Ruling::Ask(Ground::Setting),
+            _ => Ruling::Allow(Ground::Setting),
+        }
+    }
+
+    /// Whether an active skill lists this; nothing when none lists any tool, or when the wish is
+    /// only to be told something.
+    fn is_listed(&self, wish: &Wish<'_>, plan: Option<&Plan>) -> Option<bool> {
+        if matches!(wish.act, Act::Tell) {
+            return None;
+        }
+        let lists = wish.active.iter().map(|it| &it.allowed_tools.0);
+        let grants: Vec<Grant<'_>> = lists.flatten().map(|it| Grant::read(it)).collect();
+        if grants.is_empty() {
+            return None;
+        }
+        let fitting = grants.iter().filter(|it| it.names(wish.tool, wish.act));
+        Some(match wish.act {
+            // Each part of a command may be listed by another grant.
+            Act::Command { .. } => {
+                let patterns: Vec<Option<&str>> = fitting.map(|it| it.argument).collect();
+                plan.is_some_and(|plan| {
+                    plan.parts().all(|argv| {
+                        patterns.iter().any(|it| it.is_none_or(|it| is_granted(argv, it)))
+                    })
+                })
+            }
+            Act::Read(path) | Act::Write(path) => {
+                fitting.into_iter().any(|it| it.argument.is_none_or(|it| self.lies(path, it, All)))
+            }
+            Act::Execute(entry) => fitting
+                .into_iter()
+                .any(|it| it.argument.is_none_or(|it| fits(it, &entry.manifest.name))),
+            Act::Fetch { url, .. } => fitting
+                .into_iter()
+                .any(|it| it.argument.is_none_or(|it| fits(it, url) || is_domain(it, url))),
+            Act::Query(_) | Act::Tell => fitting.into_iter().any(|it| it.argument.is_none()),
+        })
+    }
+
+    fn matches(&self, rule: &Rule, wish: &Wish<'_>, plan: Option<&Plan>) -> bool {
+        let all = if rule.decision == Decision::Allow { All } else { Any };
+        let tool = |it: &String| fits(it, wish.tool) || Grant::read(it).names(wish.tool, wish.act);
+        let active = |it: &String| wish.active.iter().any(|manifest| fits(it, &manifest.name));
+        let skill = |it: &String| match wish.act {
+            // What one skill may do does not speak for another.
+            Act::Execute(entry) => fits(it, &entry.manifest.name) || (all == Any && active(it)),
+            _ => active(it),
+        };
+        let command = |it: &String| match plan {
+            Some(plan) if all == All => plan.parts().all(|argv| begins(argv, it)),
+            Some(plan) => plan.parts().any(|argv| begins(argv, it)),
+            None => false,
+        };
+        let path = |it: &String| match wish.act {
+            Act::Read(path) | Act::Write(path) => self.lies(path, it, all),
+            _ => false,
+        };
+        rule.tool.as_ref().is_none_or(tool)
+            && rule.skill.as_ref().is_none_or(skill)
+            && rule.command.as_ref().is_none_or(command)
+            && rule.path.as_ref().is_none_or(path)
+    }
+
+    /// Whether a path fits a pattern: in all of its readings, or in any of them. It reads as it is
+    /// written and as its links lead.
+    fn lies(&self, path: &Path, pattern: &str, readings: Readings) -> bool {
+        let written = plain(path);
+        let led = real(&written);
+        let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
+        let fitting = |path: &Path| {
+            let inside = self.roots.iter().filter_map(|it| path.strip_prefix(it).ok());
+            fits(pattern, &path.to_string_lossy())
+                || inside.into_iter().any(|it| fits(pattern, &it.to_string_lossy()))
+        };
+        match readings {
+            All => fitting(&written) && fitting(&led),
+            Any => fitting(&written) || fitting(&led),
+        }
+    }
+}
+
+use Readings::{All, Any};
+
+/// How many readings of the same thing have to match.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Readings {
+    All,
+    Any,
+}
+
+/// Whether a command begins with these words; in each, `*` and `?` stand for something, and a word
+/// `*` for all that follows.
+fn begins(argv: &[String], pattern: &str) -> bool {
+    let mut rest = argv.iter();
+    for word in pattern.split_ascii_whitespace() {
+        match rest.next() {
+            _ if word == "*" => return true,
+            Some(it) if fits(word, it) => {}
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Whether a command is what a skill lists: `git add:*` and `git add *` may be followed by anything,
+/// `git add` is that alone.
+fn is_granted(argv: &[String], pattern: &str) -> bool {
+    match pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *")) {
+        Some(start) => begins(argv, start),
+        None => begins(argv, pattern) && argv.len() == pattern.split_ascii_whitespace().count(),
+    }
+}
+
+/// Whether an address lies in a domain: `domain:example.com`.
+fn is_domain(pattern: &str, url: &str) -> bool {
+    let Some(domain) = pattern.strip_prefix("domain:") else { return false };
+    let rest = url.split_once("://").map_or(url, |it| it.1);
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit('@').next().unwrap_or_default();
+    host.split(':').next().is_some_and(|it| it.eq_ignore_ascii_case(domain))
+}
+
+/// A path without `.` and `..`, as it is written.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// Where the links of a path lead, as far as it is there.
+fn real(path: &Path) -> PathBuf {
+    let mut ancestors = path.ancestors();
+    let real = ancestors.find_map(|it| Some((it, std::fs::canonicalize(it).ok()?)));
+    match real {
+        Some((there, real)) => match path.strip_prefix(there) {
+            Ok(rest) if rest.as_os_str().is_empty() => real,
+            Ok(rest) => real.join(rest),
+            Err(_) => path.to_owned(),
+        },
+        None => path.to_owned(),
+    }
+}

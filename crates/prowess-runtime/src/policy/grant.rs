@@ -1,0 +1,47 @@
+//! One of the tools that a skill lists, such as `Read` or `Bash(git add:*)`.
+
+use crate::tool::Act;
+
+/// A tool that a skill lists, and what it may be used for.
+#[derive(Debug)]
+pub(super) struct Grant<'a> {
+    tool: &'a str,
+    pub(super) argument: Option<&'a str>,
+}
+
+/// What clients call our tools.
+const ALIASES: &[(&str, &[&str])] = &[
+    ("execute_command", &["bash", "shell", "exec", "terminal", "run_command", "execute"]),
+    ("read_file", &["read", "view", "fs_read"]),
+    ("file_operations", &["write", "edit", "multiedit", "notebookedit", "ls", "glob", "fs_write"]),
+    ("http_request", &["webfetch", "web_fetch", "fetch"]),
+    ("use_skill", &["skill"]),
+    ("execute_sql", &["sql"]),
+];
+
+impl<'a> Grant<'a> {
+    pub(super) fn read(text: &'a str) -> Self {
+        let text = text.trim();
+        match text.strip_suffix(')').and_then(|it| it.split_once('(')) {
+            Some((tool, argument)) => {
+                let argument = argument.trim();
+                let any = matches!(argument, "" | "*" | ":*");
+                Self { tool: tool.trim(), argument: (!any).then_some(argument) }
+            }
+            None => Self { tool: text, argument: None },
+        }
+    }
+
+    /// Whether it is about this use of this tool.
+    pub(super) fn names(&self, tool: &str, act: &Act) -> bool {
+        let is = |name: &str| self.tool.eq_ignore_ascii_case(name);
+        let is_alias = |own: &str| {
+            ALIASES.iter().any(|(tool, names)| *tool == own && names.iter().any(|it| is(it)))
+        };
+        is(tool)
+            || is_alias(tool)
+            // Whoever may read may also read with the tool that does both.
+            || (tool == "file_operations" && matches!(act, Act::Read(_)) && is_alias("read_file"))
+            || (matches!(act, Act::Execute(_)) && is("skill"))
+    }
+}

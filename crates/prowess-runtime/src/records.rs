@@ -1,0 +1,225 @@
+//! What was decided: approvals that hold, and a log of every decision.
+//!
+//! Both lie in a directory of the host, readable by its owner alone. Nothing that cannot be read is
+//! taken for an approval.
+
+mod audit;
+mod time;
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    io::{self, Read as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant, SystemTime},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{root::Root, subject::Subject};
+
+pub use self::audit::Note;
+
+/// What was decided. Making one touches nothing.
+#[derive(Debug, Default)]
+pub struct Records {
+    directory: Option<PathBuf>,
+    memory: Mutex<Vec<Approval>>,
+    faults: Mutex<Vec<String>>,
+}
+
+/// Something that was approved, and what exactly.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Approval {
+    #[serde(flatten)]
+    pub(crate) key: Key,
+    /// When it was approved.
+    pub(crate) when: String,
+    /// Who approved it.
+    pub(crate) by: String,
+    /// What exactly.
+    #[serde(flatten)]
+    pub(crate) subject: Subject,
+}
+
+/// What an approval is found by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Key {
+    /// What kind of thing it is.
+    pub(crate) kind: Kind,
+    /// Its name: of a skill, or of the tool.
+    pub(crate) name: String,
+    /// The folder of a skill, or what is called for.
+    pub(crate) place: String,
+}
+
+/// What can be approved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    Skill,
+    Call,
+}
+
+/// The file of approvals.
+#[derive(Default, Serialize, Deserialize)]
+struct Book {
+    approvals: Vec<Approval>,
+}
+
+const BOOK: &str = "approvals.json";
+const LOCK: &str = "lock";
+/// How many approvals are kept; the oldest go first.
+const APPROVALS: usize = 500;
+/// How long others may keep us from writing.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// What a file of approvals can have at the most.
+const BOOK_SIZE: u64 = 64 * 1024 * 1024;
+
+impl Records {
+    /// Records in a directory; it is made when there is something to record.
+    pub fn at(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: Some(directory.into()), ..Self::default() }
+    }
+
+    /// Records that end with the program; nothing is logged.
+    pub fn in_memory() -> Self {
+        Self::default()
+    }
+
+    /// What could not be recorded or read since this was asked last, in words.
+    pub fn faults(&self) -> Vec<String> {
+        std::mem::take(&mut *lock(&self.faults))
+    }
+
+    /// Logs a decision.
+    pub fn note(&self, note: &Note<'_>) {
+        let Some(directory) = &self.directory else { return };
+        let noted = self.locked(directory).and_then(|_lock| audit::append(directory, note));
+        if let Err(error) = noted {
+            self.fault(format!("a decision could not be logged: {error}"));
+        }
+    }
+
+    /// What was approved under a key.
+    pub(crate) fn approved(&self, key: &Key) -> Option<Subject> {
+        self.read().into_iter().rfind(|it| it.key == *key).map(|it| it.subject)
+    }
+
+    /// Records an approval, in place of an older one of the same thing.
+    pub(crate) fn approve(&self, approval: Approval) {
+        let Some(directory) = &self.directory else {
+            return enter(&mut lock(&self.memory), approval);
+        };
+        let entered = self.locked(directory).and_then(|_lock| {
+            let mut book = self.open(directory)?;
+            enter(&mut book.approvals, approval);
+            let text = serde_json::to_vec_pretty(&book)?;
+            let root = Root::open(directory).map_err(io::Error::other)?;
+            root.write(Path::new(BOOK), &text).map_err(io::Error::other)
+        });
+        if let Err(error) = entered {
+            self.fault(format!("an approval could not be recorded: {error}"));
+        }
+    }
+
+    fn read(&self) -> Vec<Approval> {
+        let Some(directory) = &self.directory else { return lock(&self.memory).clone() };
+        let read = match open(directory) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                self.locked(directory).and_then(|_lock| self.open(directory))
+            }
+            book => book,
+        };
+        read.map(|it| it.approvals).unwrap_or_else(|error| {
+            self.fault(format!("the approvals could not be read: {error}"));
+            Vec::new()
+        })
+    }
+
+    /// Reads the file of approvals, while nobody writes it. One that makes no sense is set aside,
+    /// and nothing is approved.
+    fn open(&self, directory: &Path) -> io::Result<Book> {
+        match open(directory) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                let aside = directory.join(format!("{BOOK}.corrupt"));
+                fs::rename(directory.join(BOOK), &aside)?;
+                let aside = aside.display();
+                self.fault(format!(
+                    "the approvals made no sense ({error}); they lie in `{aside}` now, and nothing is approved"
+                ));
+                Ok(Book::default())
+            }
+            book => book,
+        }
+    }
+
+    /// Makes the directory and keeps others from writing to it.
+    fn locked(&self, directory: &Path) -> io::Result<File> {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        let lock = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(NO_WAIT)
+            .open(directory.join(LOCK))?;
+        let start = Instant::now();
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(lock),
+                Err(TryLockError::WouldBlock) if start.elapsed() < PATIENCE => {
+                    thread::sleep(Duration::from_millis(5));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn fault(&self, text: String) {
+        let mut faults = lock(&self.faults);
+        // Nobody needs the same words a thousand times.
+        if !faults.contains(&text) {
+            faults.push(text);
+        }
+    }
+}
+
+/// Reads the file of approvals; `InvalidData` when it makes no sense.
+fn open(directory: &Path) -> io::Result<Book> {
+    let mut options = OpenOptions::new();
+    let file = match options.read(true).custom_flags(NO_WAIT).open(directory.join(BOOK)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Book::default()),
+        file => file?,
+    };
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not an ordinary file"));
+    }
+    let mut text = Vec::new();
+    file.take(BOOK_SIZE).read_to_end(&mut text)?;
+    serde_json::from_slice(&text).map_err(|it| io::Error::new(io::ErrorKind::InvalidData, it))
+}
+
+/// Never waits for a pipe, and follows no link that somebody has put there.
+const NO_WAIT: i32 =
+    (rustix::fs::OFlags::NONBLOCK.bits() | rustix::fs::OFlags::NOFOLLOW.bits()) as i32;
+
+/// Puts an approval in the place of an older one of the same thing.
+fn enter(approvals: &mut Vec<Approval>, new: Approval) {
+    approvals.retain(|old| old.key != new.key);
+    approvals.push(new);
+    let surplus = approvals.len().saturating_sub(APPROVALS);
+    approvals.drain(..surplus);
+}
+
+/// The time of now, as it is recorded.
+pub(crate) fn now() -> String {
+    time::text(SystemTime::now())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is inside is whole between any two statements.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,66 @@
+//! The log of decisions: one JSON object a line.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+};
+
+use serde::Serialize;
+
+use crate::outcome::Level;
+
+use super::{NO_WAIT, now};
+
+/// One decision, or a run that nothing held. It has no environment, no header and no body in it.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Note<'a> {
+    /// The tool.
+    pub tool: &'a str,
+    /// The skill that would run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skill: Option<&'a str>,
+    /// What exactly it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<&'a str>,
+    /// What would be done, in one line.
+    pub what: &'a str,
+    /// `allowed`, `refused` or `ran`.
+    pub decision: &'a str,
+    /// Who decided: a rule, a setting, an approval, a person, a flag.
+    pub by: &'a str,
+    /// What held it, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Level>,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    when: String,
+    #[serde(flatten)]
+    note: Note<'a>,
+}
+
+const LOG: &str = "audit.jsonl";
+const OLD_LOG: &str = "audit.1.jsonl";
+/// From which size on a new log is begun; of the old ones the last is kept.
+const SIZE: u64 = 4 * 1024 * 1024;
+/// How much of what was wished is logged.
+const WHAT: usize = 500;
+
+/// Adds a line to the log.
+pub(super) fn append(directory: &Path, note: &Note<'_>) -> io::Result<()> {
+    let path = directory.join(LOG);
+    if fs::symlink_metadata(&path).is_ok_and(|it| it.len() > SIZE) {
+        fs::rename(&path, directory.join(OLD_LOG))?;
+    }
+    let mut options = OpenOptions::new();
+    let mut log =
+        options.append(true).create(true).mode(0o600).custom_flags(NO_WAIT).open(&path)?;
+    let end = note.what.char_indices().nth(WHAT).map_or(note.what.len(), |it| it.0);
+    let note = Note { what: &note.what[..end], ..*note };
+    let mut line = serde_json::to_string(&Line { when: now(), note })?;
+    line.push('\n');
+    log.write_all(line.as_bytes())
+}

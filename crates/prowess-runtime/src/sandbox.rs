@@ -1,0 +1,264 @@
+//! Runs a script so that it can do no more than it should, and leaves nothing of it behind.
+//!
+//! The engine starts its own program again as a launcher, with an empty environment; the launcher
+//! supervises the run from outside of what it holds.
+
+mod work;
+mod environment;
+mod order;
+mod launcher;
+mod supervisor;
+mod inside;
+mod mounts;
+mod rules;
+mod filter;
+mod listener;
+mod metadata;
+mod tree;
+mod sys;
+mod capture;
+mod streams;
+mod ending;
+mod report;
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    fs, io,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Instant,
+};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{UnixStream, unix::ReadHalf},
+    sync::mpsc::UnboundedSender,
+};
+
+use crate::{
+    limits::Limits,
+    outcome::{Level, Outcome, Status},
+};
+use order::{Order, Reply, framed};
+use streams::Streams;
+
+pub use launcher::Launcher;
+pub use report::{Check, Report};
+pub use work::Work;
+
+/// Runs scripts so that they can do no more than they should.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    launcher: Launcher,
+    least: Level,
+    most: Level,
+}
+
+/// What is to be run, and what it is given.
+#[derive(Debug)]
+pub struct Job {
+    /// The program and its arguments.
+    pub argv: Vec<OsString>,
+    /// Variables of its environment, beside `PATH`, `HOME`, `LANG` and `TMPDIR`.
+    pub env: BTreeMap<String, String>,
+    /// Where it begins; the work directory when not given.
+    pub directory: Option<PathBuf>,
+    /// Files and directories that it may read, besides the system.
+    pub reads: Vec<PathBuf>,
+    /// Files and directories that it may write, besides the work directory.
+    pub writes: Vec<PathBuf>,
+    /// Its private directory.
+    pub work: Work,
+    /// How long and how much it may take.
+    pub limits: Limits,
+    /// Gets what it prints as it comes, up to the limit of each stream.
+    pub chunks: Option<UnboundedSender<Chunk>>,
+}
+
+/// A piece of what a script prints.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Chunk {
+    /// From its stdout.
+    Stdout(Vec<u8>),
+    /// From its stderr.
+    Stderr(Vec<u8>),
+}
+
+/// A script could not be started. One that ran and failed is an [`Outcome`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SandboxError {
+    /// This machine does not give what is needed to hold a script.
+    #[error("no script is run, because this machine cannot hold it: {reason}")]
+    Unavailable {
+        /// What it does not give.
+        reason: String,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// A variable would change more than the script.
+    #[error("the variable `{name}` may not be given to a script")]
+    Variable {
+        /// Its name.
+        name: String,
+    },
+    /// What the script is to be given is not there, or cannot be given.
+    #[error("cannot give `{}` to a script", path.display())]
+    Path {
+        /// What it is.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The script did not begin.
+    #[error("cannot {what}")]
+    Start {
+        /// What could not be done.
+        what: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The launcher did not begin, or ended before its time.
+    #[error("cannot run the launcher `{}`", program.display())]
+    Launcher {
+        /// Where it is.
+        program: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl From<SandboxError> for Outcome {
+    /// What a caller is told about a script that could not be started.
+    fn from(error: SandboxError) -> Self {
+        let status = match &error {
+            SandboxError::Unavailable { .. } => Status::Refused,
+            SandboxError::Variable { .. } | SandboxError::Path { .. } => Status::Invalid,
+            SandboxError::Start { .. } | SandboxError::Launcher { .. } => Status::Failed,
+        };
+        let cause = std::error::Error::source(&error);
+        let message = cause.map_or_else(|| error.to_string(), |it| format!("{error}: {it}"));
+        let outcome = Self::bad(status, message);
+        match error {
+            SandboxError::Unavailable { remedy, .. } => outcome.hint(remedy),
+            _ => outcome,
+        }
+    }
+}
+
+impl Sandbox {
+    /// A sandbox that runs nothing with less than `least` around it, and nothing at all without one.
+    /// Touches nothing.
+    pub fn new(launcher: Launcher, least: Level) -> Self {
+        Self { launcher, least: least.max(Level::Landlock), most: Level::Strong }
+    }
+
+    /// The same with no more than this level, even if the machine gives more.
+    #[must_use]
+    pub fn at_most(self, most: Level) -> Self {
+        let most = most.max(Level::Landlock);
+        Self { least: self.least.min(most), most, ..self }
+    }
+
+    /// Runs what it is given without holding it: with limits and an environment of its own, but with
+    /// all that the user may do. For a single run that somebody has asked for in so many words.
+    #[must_use]
+    pub fn without(self) -> Self {
+        Self { least: Level::None, most: Level::None, ..self }
+    }
+
+    /// Runs a job to its end. Its work directory is gone then. Dropped before, it leaves nobody alive
+    /// either.
+    pub async fn run(&self, job: Job) -> Result<Outcome, SandboxError> {
+        self.run_keeping(job).await.map(|it| it.0)
+    }
+
+    /// The same, but returns the work directory with what the script left there.
+    pub async fn run_keeping(&self, job: Job) -> Result<(Outcome, Work), SandboxError> {
+        let order = self.order(&job)?;
+        let start = Instant::now();
+        let Job { mut work, limits, chunks, .. } = job;
+        let mut streams = Streams::new(&limits, chunks);
+        let lost = |source| SandboxError::Launcher { program: self.launcher.path().into(), source };
+        let (reply, control) = self.talk(&order, &mut streams).await.map_err(lost)?;
+        work.supervisor = control.into_std().ok().map(Into::into);
+        let ended = match reply {
+            Reply::Ended(ended) => ended,
+            Reply::Failed(failure) => {
+                return Err(SandboxError::Start { source: failure.error(), what: failure.what });
+            }
+            Reply::Unavailable(missing) => return Err(report::unavailable(&missing)),
+        };
+        let files = work.files().unwrap_or_default();
+        let outcome = ending::outcome(ended, &limits, streams);
+        Ok((Outcome { files, duration: Some(start.elapsed()), ..outcome }, work))
+    }
+
+    /// Finds out what this machine gives to hold a script.
+    pub fn probe(&self) -> Report {
+        report::probe(&self.launcher)
+    }
+
+    /// What the launcher is told about a job.
+    fn order(&self, job: &Job) -> Result<Order, SandboxError> {
+        let unsafe_one =
+            |(name, value): &(&String, &String)| !environment::is_harmless(name, value);
+        if let Some((name, _)) = job.env.iter().find(unsafe_one) {
+            return Err(SandboxError::Variable { name: name.clone() });
+        }
+        if job.argv.is_empty() {
+            let source = io::ErrorKind::InvalidInput.into();
+            return Err(SandboxError::Start { what: "run nothing".to_owned(), source });
+        }
+        let all = [Level::Strong, Level::Landlock, Level::None];
+        let levels = all.into_iter().filter(|it| (self.least..=self.most).contains(it));
+        let directory = job.directory.as_deref().unwrap_or(job.work.path());
+        Ok(Order {
+            argv: job.argv.clone(),
+            env: job.env.clone(),
+            directory: directory.into(),
+            reads: job.reads.iter().map(|it| given(it)).collect::<Result<_, _>>()?,
+            writes: job.writes.iter().map(|it| given(it)).collect::<Result<_, _>>()?,
+            base: job.work.base().into(),
+            limits: job.limits,
+            levels: levels.collect(),
+        })
+    }
+
+    /// Has the launcher do what is ordered, takes in what is printed, and returns the reply.
+    async fn talk(&self, order: &Order, streams: &mut Streams) -> io::Result<(Reply, UnixStream)> {
+        let (mut command, control) = self.launcher.command()?;
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = tokio::process::Command::from(command).spawn()?;
+        let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
+        let stdout = child.stdout.take().ok_or_else(missing)?;
+        let stderr = child.stderr.take().ok_or_else(missing)?;
+        control.set_nonblocking(true)?;
+        let mut control = UnixStream::from_std(control)?;
+        control.write_all(&framed(order)?).await?;
+        let (mut ear, mut mouth) = control.split();
+        let reply = streams.take_until(reply(&mut ear), stdout, stderr, &mut mouth).await?;
+        // It stays until the work directory is gone, and is reaped behind our back.
+        tokio::spawn(async move { child.wait().await });
+        Ok((reply, control))
+    }
+}
+
+async fn reply(ear: &mut ReadHalf<'_>) -> io::Result<Reply> {
+    let length = ear.read_u32_le().await?;
+    let mut body = vec![0; length as usize];
+    ear.read_exact(&mut body).await?;
+    Ok(serde_json::from_slice(&body)?)
+}
+
+/// A path that is given to a script: without links, and not all there is.
+fn given(path: &Path) -> Result<OsString, SandboxError> {
+    let failed = |source| SandboxError::Path { path: path.to_owned(), source };
+    let path = fs::canonicalize(path).map_err(failed)?;
+    let own = ["/proc", "/sys", "/dev"].iter().any(|it| path.starts_with(it));
+    if own || path == Path::new("/") {
+        return Err(failed(io::ErrorKind::PermissionDenied.into()));
+    }
+    Ok(path.into())
+}

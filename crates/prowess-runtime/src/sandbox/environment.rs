@@ -1,0 +1,127 @@
+//! What a script finds in its environment.
+
+use std::{collections::BTreeMap, ffi::OsString};
+
+use super::order::Order;
+use crate::outcome::Level;
+
+/// Whether a variable may be given to a script: a plain name that changes no loader, shell or
+/// interpreter.
+pub(super) fn is_harmless(name: &str, value: &str) -> bool {
+    let mut letters = name.bytes();
+    let starts = letters.next().is_some_and(|it| it.is_ascii_alphabetic() || it == b'_');
+    let goes_on = letters.all(|it| it.is_ascii_alphanumeric() || it == b'_');
+    let upper = name.to_ascii_uppercase();
+    starts
+        && goes_on
+        && !value.contains('\0')
+        && !PREFIXES.iter().any(|it| upper.starts_with(it))
+        && !NAMES.contains(&upper.as_str())
+}
+
+/// All that a script finds in its environment.
+pub(super) fn environment(order: &Order, level: Level) -> BTreeMap<OsString, OsString> {
+    let temporary = match level {
+        Level::Strong => "/tmp".into(),
+        Level::Landlock | Level::None => order.temporary(),
+    };
+    let own: [(OsString, OsString); 4] = [
+        ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
+        ("HOME".into(), order.work().into()),
+        ("LANG".into(), "C.UTF-8".into()),
+        ("TMPDIR".into(), temporary.into()),
+    ];
+    own.into_iter()
+        .chain(order.env.iter().map(|(name, value)| (name.into(), value.into())))
+        .collect()
+}
+
+/// How the names of variables begin that change what a loader, shell or interpreter does.
+const PREFIXES: &[&str] = &[
+    "LD_", "DYLD_", "GLIBC_", "MALLOC_", "GCONV_", "BASH", "PYTHON", "PERL", "RUBY", "NODE_",
+    "NPM_", "JAVA_", "_JAVA", "JDK_", "LUA_", "PHP", "GIT_", "ZDOTDIR", "LESS", "AWK", "TCL",
+    "PROMPT_",
+];
+
+/// Names of such variables, and those that a script has from us.
+const NAMES: &[&str] = &[
+    "PATH",
+    "HOME",
+    "TMPDIR",
+    "IFS",
+    "ENV",
+    "CDPATH",
+    "GLOBIGNORE",
+    "SHELLOPTS",
+    "PS1",
+    "PS2",
+    "PS3",
+    "PS4",
+    "PWD",
+    "OLDPWD",
+    "SHELL",
+    "FPATH",
+    "LOCPATH",
+    "NLSPATH",
+    "HOSTALIASES",
+    "RES_OPTIONS",
+    "LOCALDOMAIN",
+    "GETCONF_DIR",
+    "TZDIR",
+    "TERMINFO",
+    "TERMCAP",
+    "EDITOR",
+    "VISUAL",
+    "PAGER",
+    "MANPAGER",
+    "BROWSER",
+    "CLASSPATH",
+    "R_HOME",
+    "R_PROFILE",
+    "R_ENVIRON",
+    "OPENSSL_CONF",
+    "OPENSSL_ENGINES",
+    "SSLKEYLOGFILE",
+    "XDG_CONFIG_HOME",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_names_are_harmless() {
+        for name in ["PARAM_NAME", "PARAMS_FILE", "SKILL_DIR", "TZ", "LC_ALL", "_x1", "API_KEY"] {
+            assert!(is_harmless(name, "value with spaces\nand lines"), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_that_change_a_loader_or_shell_are_not() {
+        let bad = [
+            "",
+            "A=B",
+            "X\0",
+            "1X",
+            "a-b",
+            "ä",
+            "BASH_FUNC_x%%",
+            "LD_PRELOAD",
+            "ld_preload",
+            "PATH",
+            "IFS",
+            "ENV",
+            "BASH_ENV",
+            "PYTHONPATH",
+            "NODE_OPTIONS",
+            "GIT_SSH_COMMAND",
+            "HOME",
+            "GLIBC_TUNABLES",
+            "SHELLOPTS",
+        ];
+        for name in bad {
+            assert!(!is_harmless(name, "x"), "{name:?}");
+        }
+        assert!(!is_harmless("NAME", "a\0b"));
+    }
+}

@@ -1,0 +1,320 @@
+//! The filter of system calls: what a script has no business with, by number and argument.
+
+use std::ffi::{c_int, c_long, c_ulong};
+
+use libc::{ENOSYS, ENOTSUP, EPERM};
+
+use super::sys::Instruction;
+use crate::outcome::Level;
+
+/// What to do about a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Let it go on.
+    Allow,
+    /// Refuse it, and tell whoever asked for the run.
+    Deny,
+    /// Refuse it with this errno; programs try it and do without.
+    Quiet(c_int),
+    /// It sends a signal to the process of the first argument: look who that is.
+    Signal,
+    /// It changes mode or times of a file: do it for the script where the file is its own.
+    Metadata,
+    /// It makes a group of processes: count, because they are killed group by group.
+    Group,
+}
+
+/// A rule: which call, when all tests hold, and what then. The first that fits counts.
+#[derive(Debug)]
+struct Rule {
+    call: c_long,
+    name: &'static str,
+    tests: Vec<Test>,
+    verdict: Verdict,
+}
+
+/// Holds when the masked argument is, or is not, this value.
+#[derive(Debug, Clone, Copy)]
+struct Test {
+    argument: u32,
+    mask: u32,
+    value: u32,
+    equal: bool,
+}
+
+/// The rules of a level.
+#[derive(Debug)]
+pub(super) struct Filter(Vec<Rule>);
+
+/// How the filter of a level may differ.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Setting {
+    pub(super) level: Level,
+    /// Whether the kernel keeps signals inside by itself.
+    pub(super) signals_scoped: bool,
+}
+
+impl Filter {
+    pub(super) fn new(setting: Setting) -> Self {
+        let mut rules = everywhere();
+        rules.extend(privileged_files());
+        if setting.level == Level::Landlock {
+            rules.extend(without_namespaces());
+            if !setting.signals_scoped {
+                rules.extend(signals());
+            }
+        }
+        Self(rules)
+    }
+
+    /// What to do about a call, and what it is called.
+    pub(super) fn verdict(&self, call: c_long, arguments: &[u64; 6]) -> (Verdict, &'static str) {
+        let fits =
+            |rule: &&Rule| rule.call == call && rule.tests.iter().all(|it| it.holds(arguments));
+        self.0.iter().find(fits).map_or((Verdict::Allow, ""), |it| (it.verdict, it.name))
+    }
+
+    /// The program for the kernel. With a listener, that is asked about calls which are refused.
+    pub(super) fn compile(&self, listener: bool) -> Vec<Instruction> {
+        let mut program = vec![
+            load(ARCH_OFFSET),
+            jump(libc::BPF_JEQ, ARCH, 1, 0),
+            give(errno(EPERM)),
+            load(NR_OFFSET),
+            // Calls that are newer than this list, and those of the x32 ABI, are not there.
+            jump(libc::BPF_JGE, FIRST_UNKNOWN, 0, 1),
+            give(errno(ENOSYS)),
+        ];
+        for rule in &self.0 {
+            let action = match rule.verdict {
+                Verdict::Allow => libc::SECCOMP_RET_ALLOW,
+                Verdict::Quiet(number) => errno(number),
+                _ if listener => libc::SECCOMP_RET_USER_NOTIF,
+                _ => errno(EPERM),
+            };
+            // Behind the tests stand what to give, and the number again for the next rule.
+            let length = |tests: usize| 3 * tests as u8;
+            let count = rule.tests.len();
+            program.push(jump(libc::BPF_JEQ, rule.call as u32, 0, length(count) + 2));
+            for (at, test) in rule.tests.iter().enumerate() {
+                let away = length(count - at - 1) + 1;
+                let (holds, fails) = if test.equal { (0, away) } else { (away, 0) };
+                program.extend([
+                    load(ARGUMENTS_OFFSET + 8 * test.argument),
+                    statement(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, test.mask),
+                    jump(libc::BPF_JEQ, test.value, holds, fails),
+                ]);
+            }
+            program.extend([give(action), load(NR_OFFSET)]);
+        }
+        program.push(give(libc::SECCOMP_RET_ALLOW));
+        program
+    }
+}
+
+impl Test {
+    fn holds(self, arguments: &[u64; 6]) -> bool {
+        // Kernels take these arguments as 32 bits, whatever stands above.
+        let value = arguments[self.argument as usize] as u32 & self.mask;
+        (value == self.value) == self.equal
+    }
+}
+
+/// Calls from here on were not known when this list was written. (The x32 ABI has its own far above.)
+const FIRST_UNKNOWN: u32 = 463;
+
+/// Rules without a test.
+macro_rules! rules {
+    ($verdict:expr; $($call:ident)*) => {
+        vec![$(Rule {
+            call: libc::$call,
+            name: stringify!($call),
+            tests: Vec::new(),
+            verdict: $verdict,
+        }),*]
+    };
+}
+
+/// One rule with tests.
+macro_rules! rule {
+    ($verdict:expr; $call:ident, $($test:expr),+) => {
+        Rule {
+            call: libc::$call,
+            name: stringify!($call),
+            tests: vec![$($test),+],
+            verdict: $verdict,
+        }
+    };
+}
+
+fn everywhere() -> Vec<Rule> {
+    const NAMESPACES: c_int = libc::CLONE_NEWUSER
+        | libc::CLONE_NEWNS
+        | libc::CLONE_NEWPID
+        | libc::CLONE_NEWNET
+        | libc::CLONE_NEWIPC
+        | libc::CLONE_NEWUTS
+        | libc::CLONE_NEWCGROUP;
+    let unix = libc::AF_UNIX as u32;
+    // Of the types of sockets, these bits are left for streams and sequenced packets alone. A
+    // datagram could be sent to any address without connecting first.
+    let (type_bits, stream) = (0b1011, libc::SOCK_STREAM as u32);
+    let mut rules = vec![
+        rule!(Verdict::Deny; SYS_clone, not(0, NAMESPACES as u32, 0)),
+        rule!(Verdict::Deny; SYS_socket, not(0, !0, unix)),
+        rule!(Verdict::Deny; SYS_socket, not(1, type_bits, stream)),
+        rule!(Verdict::Deny; SYS_socketpair, not(0, !0, unix)),
+        rule!(Verdict::Deny; SYS_socketpair, not(1, type_bits, stream)),
+        rule!(Verdict::Deny; SYS_ioctl, is(1, libc::TIOCSTI as u32)),
+        rule!(Verdict::Deny; SYS_ioctl, is(1, libc::TIOCLINUX as u32)),
+        rule!(Verdict::Allow; SYS_personality, is(0, 0)),
+        rule!(Verdict::Allow; SYS_personality, is(0, u32::MAX)),
+    ];
+    rules.extend(rules!(Verdict::Deny;
+        SYS_connect SYS_bind SYS_listen SYS_accept SYS_accept4
+        SYS_ptrace SYS_process_vm_readv SYS_process_vm_writev SYS_process_madvise SYS_kcmp
+        SYS_pidfd_getfd SYS_process_mrelease
+        SYS_add_key SYS_request_key SYS_keyctl
+        SYS_bpf SYS_perf_event_open SYS_userfaultfd SYS_fanotify_init SYS_lookup_dcookie
+        SYS_mount SYS_umount2 SYS_pivot_root SYS_chroot SYS_unshare SYS_setns
+        SYS_fsopen SYS_fsconfig SYS_fsmount SYS_fspick SYS_move_mount SYS_open_tree
+        SYS_mount_setattr SYS_open_by_handle_at SYS_name_to_handle_at
+        SYS_init_module SYS_finit_module SYS_delete_module SYS_kexec_load
+        SYS_reboot SYS_swapon SYS_swapoff SYS_acct SYS_quotactl SYS_quotactl_fd SYS_nfsservctl
+        SYS_sethostname SYS_setdomainname SYS_settimeofday SYS_clock_settime SYS_clock_adjtime
+        SYS_adjtimex SYS_syslog SYS_vhangup SYS_personality
+        // What these make outlives its makers, or is counted nowhere.
+        SYS_shmget SYS_msgget SYS_semget SYS_mq_open
+    ));
+    rules.extend(rules!(Verdict::Quiet(EPERM); SYS_memfd_create SYS_memfd_secret));
+    rules.extend(rules!(Verdict::Quiet(ENOSYS);
+        // It hides its flags behind a pointer; programs use `clone` when it is not there.
+        SYS_clone3
+        SYS_io_uring_setup SYS_io_uring_enter SYS_io_uring_register
+    ));
+    #[cfg(target_arch = "x86_64")]
+    rules.extend(rules!(Verdict::Deny;
+        SYS_kexec_file_load SYS_iopl SYS_ioperm SYS_uselib SYS_ustat SYS_sysfs SYS__sysctl SYS_modify_ldt
+    ));
+    rules
+}
+
+/// What would leave a file behind that gives its owner's rights to whoever runs it.
+fn privileged_files() -> Vec<Rule> {
+    const PRIVILEGED: u32 = libc::S_ISUID | libc::S_ISGID;
+    let privileged = |argument| not(argument, PRIVILEGED, 0);
+    let creates = |argument| not(argument, (libc::O_CREAT | O_TMPFILE) as u32, 0);
+    let mut rules = vec![
+        rule!(Verdict::Deny; SYS_fchmod, privileged(1)),
+        rule!(Verdict::Deny; SYS_fchmodat, privileged(2)),
+        rule!(Verdict::Deny; SYS_openat, creates(2), privileged(3)),
+        rule!(Verdict::Deny; SYS_mknodat, privileged(2)),
+    ];
+    #[cfg(target_arch = "x86_64")]
+    rules.extend([
+        rule!(Verdict::Deny; SYS_chmod, privileged(1)),
+        rule!(Verdict::Deny; SYS_open, creates(1), privileged(2)),
+        rule!(Verdict::Deny; SYS_creat, privileged(1)),
+        rule!(Verdict::Deny; SYS_mknod, privileged(1)),
+    ]);
+    // It hides its mode behind a pointer; programs use `openat` when it is not there.
+    rules.extend(rules!(Verdict::Quiet(ENOSYS); SYS_openat2));
+    let fchmodat2 = "SYS_fchmodat2";
+    let verdict = Verdict::Quiet(ENOSYS);
+    rules.push(Rule { call: FCHMODAT2, name: fchmodat2, tests: Vec::new(), verdict });
+    rules
+}
+
+/// What namespaces would make harmless: the metadata of files outside, which Landlock does not
+/// guard, and other processes.
+fn without_namespaces() -> Vec<Rule> {
+    let mut rules = vec![
+        rule!(Verdict::Deny; SYS_ioctl, is(1, SET_FLAGS)),
+        rule!(Verdict::Deny; SYS_ioctl, is(1, SET_XATTR)),
+        rule!(Verdict::Deny; SYS_prlimit64, not(0, !0, 0)),
+        rule!(Verdict::Deny; SYS_sched_setaffinity, not(0, !0, 0)),
+        rule!(Verdict::Deny; SYS_sched_setscheduler, not(0, !0, 0)),
+        rule!(Verdict::Deny; SYS_sched_setparam, not(0, !0, 0)),
+        rule!(Verdict::Deny; SYS_sched_setattr, not(0, !0, 0)),
+        rule!(Verdict::Deny; SYS_migrate_pages, not(0, !0, 0)),
+        rule!(Verdict::Deny; SYS_move_pages, not(0, !0, 0)),
+        rule!(Verdict::Deny; SYS_setpriority, not(0, !0, libc::PRIO_PROCESS)),
+        rule!(Verdict::Deny; SYS_setpriority, not(1, !0, 0)),
+    ];
+    rules.extend(rules!(Verdict::Metadata; SYS_fchmod SYS_fchmodat SYS_utimensat));
+    rules.extend(rules!(Verdict::Deny; SYS_fchown SYS_fchownat SYS_ioprio_set));
+    rules.extend(rules!(Verdict::Quiet(ENOTSUP);
+        SYS_setxattr SYS_lsetxattr SYS_fsetxattr SYS_removexattr SYS_lremovexattr SYS_fremovexattr
+    ));
+    rules.extend(rules!(Verdict::Group; SYS_setsid SYS_setpgid));
+    rules.extend(rules!(Verdict::Quiet(EPERM); SYS_inotify_add_watch));
+    #[cfg(target_arch = "x86_64")]
+    {
+        rules.extend(rules!(Verdict::Metadata; SYS_chmod));
+        rules.extend(rules!(Verdict::Deny;
+            SYS_chown SYS_lchown SYS_utime SYS_utimes SYS_futimesat
+        ));
+    }
+    rules
+}
+
+/// What sends a signal, for kernels that do not keep signals inside.
+fn signals() -> Vec<Rule> {
+    let mut rules = rules!(Verdict::Signal; SYS_kill SYS_tkill SYS_tgkill SYS_rt_sigqueueinfo SYS_rt_tgsigqueueinfo);
+    rules.extend(rules!(Verdict::Quiet(ENOSYS); SYS_pidfd_send_signal));
+    rules
+}
+
+fn is(argument: u32, value: u32) -> Test {
+    Test { argument, mask: !0, value, equal: true }
+}
+
+fn not(argument: u32, mask: u32, value: u32) -> Test {
+    Test { argument, mask, value, equal: false }
+}
+
+/// `FS_IOC_SETFLAGS` and `FS_IOC_FSSETXATTR`, which change a file that is open for reading.
+const SET_FLAGS: u32 = 0x4008_6602;
+const SET_XATTR: u32 = 0x401c_5820;
+/// Without the bit for directories, which is another flag by itself.
+const O_TMPFILE: c_int = libc::O_TMPFILE & !libc::O_DIRECTORY;
+/// The same number everywhere; `libc` does not know it everywhere.
+const FCHMODAT2: c_long = 452;
+
+/// Where things lie in `struct seccomp_data`. The low half of an argument comes first on both.
+const NR_OFFSET: u32 = 0;
+const ARCH_OFFSET: u32 = 4;
+const ARGUMENTS_OFFSET: u32 = 16;
+
+#[cfg(target_arch = "x86_64")]
+const ARCH: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+const ARCH: u32 = 0xc000_00b7;
+
+fn load(offset: u32) -> Instruction {
+    statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset)
+}
+
+fn give(action: u32) -> Instruction {
+    statement(libc::BPF_RET | libc::BPF_K, action)
+}
+
+fn errno(number: c_int) -> u32 {
+    libc::SECCOMP_RET_ERRNO | number as u32
+}
+
+fn statement(code: u32, k: u32) -> Instruction {
+    Instruction { code: code as u16, jt: 0, jf: 0, k }
+}
+
+fn jump(how: u32, k: u32, holds: u8, fails: u8) -> Instruction {
+    let code = libc::BPF_JMP | how | libc::BPF_K;
+    Instruction { code: code as u16, jt: holds, jf: fails, k }
+}
+
+/// What the kernel is asked for with the filter: notifications, which no signal interrupts.
+pub(super) const LISTEN: [c_ulong; 3] = [
+    libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
+    libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
+    0,
+];

@@ -1,0 +1,240 @@
+//! The way in: from a fresh process to the script, which can do no more than it should.
+
+use std::{
+    fs,
+    io::{self, IoSlice},
+    mem::MaybeUninit,
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::process::CommandExt as _,
+    },
+    path::Path,
+    process::Command,
+};
+
+use rustix::{
+    io::Errno,
+    net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg},
+    process::{DumpableBehavior, Resource, Rlimit, Signal, WaitOptions},
+    thread::{CapabilitySet, CapabilitySets},
+};
+
+use super::{
+    environment::environment,
+    filter::{Filter, LISTEN, Setting},
+    mounts::{self, USER},
+    order::{Exit, Failure, Order, Part},
+    rules,
+    sys::{self, Fork},
+};
+use crate::{limits::Limits, outcome::Level};
+
+/// What a process on its way in says before it is the script.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub(super) enum Word {
+    /// All is in place; a listener comes with it where there is one.
+    Ready {
+        /// The version of the kernel's rules about files.
+        rules: i32,
+    },
+    Failed(Failure),
+}
+
+/// The way that is tried.
+#[derive(Debug)]
+pub(super) struct Way {
+    pub(super) level: Level,
+    /// Who we are outside.
+    pub(super) user: u32,
+    pub(super) group: u32,
+}
+
+/// The namespaces of the level *strong*.
+pub(super) const NAMESPACES: i32 = libc::CLONE_NEWUSER
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP;
+
+/// Becomes the script, or says why not. Returns only in that case, and in the first process of a
+/// namespace, when the script has ended.
+pub(super) fn enter(order: &Order, way: &Way, line: OwnedFd, ended: OwnedFd) {
+    // Where memory runs out, it runs out for scripts first.
+    let _ = fs::write("/proc/self/oom_score_adj", "1000");
+    let _ = match way.level {
+        Level::Strong => enter_namespaces(order, way, line, ended),
+        Level::Landlock | Level::None => enter_script(order, way.level, &line),
+    };
+}
+
+/// Goes on as the first process of new namespaces, which the script dies with.
+fn enter_namespaces(order: &Order, way: &Way, line: OwnedFd, ended: OwnedFd) -> io::Result<()> {
+    let prepared =
+        prepare(order, way).and_then(|()| sys::fork(0).map_err(Part::Process.failed("fork")));
+    match prepared {
+        Err(failure) => say(&line, &Word::Failed(failure), None),
+        Ok(Fork::Child) => enter_script(order, Level::Strong, &line),
+        Ok(Fork::Parent(script)) => {
+            // Whoever listens at the other end waits until the script alone could speak.
+            drop(line);
+            let exit = reap_until(script);
+            rustix::io::write(&ended, &serde_json::to_vec(&exit)?)?;
+            Ok(())
+        }
+    }
+}
+
+fn enter_script(order: &Order, level: Level, line: &OwnedFd) -> io::Result<()> {
+    match become_script(order, level, line) {
+        Ok(()) => Ok(()),
+        Err(failure) => say(line, &Word::Failed(failure), None),
+    }
+}
+
+fn prepare(order: &Order, way: &Way) -> Result<(), Failure> {
+    dies_with_parent()?;
+    map_user(way).map_err(Part::Namespaces.failed("map a user"))?;
+    let _ = rustix::system::sethostname(b"sandbox");
+    // Nobody inside looks into this process.
+    let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    mounts::enter(order)
+}
+
+fn become_script(order: &Order, level: Level, line: &OwnedFd) -> Result<(), Failure> {
+    dies_with_parent()?;
+    rustix::process::setsid().map_err(Part::Process.failed("start a session"))?;
+    limit(&order.limits, level).map_err(Part::Process.failed("set limits"))?;
+    let directory = Path::new(&order.directory);
+    rustix::process::chdir(directory)
+        .map_err(Part::Job.failed(format!("work in `{}`", directory.display())))?;
+    let (rules, listener) = match level {
+        Level::None => (0, None),
+        Level::Landlock | Level::Strong => confine(order, level)?,
+    };
+    say(line, &Word::Ready { rules }, listener)
+        .map_err(Part::Process.failed("speak with the supervisor"))?;
+    let Some((program, arguments)) = order.argv.split_first() else { return Ok(()) };
+    let error =
+        Command::new(program).args(arguments).env_clear().envs(environment(order, level)).exec();
+    Err(Part::Job.failed(format!("start `{}`", program.to_string_lossy()))(error))
+}
+
+/// Gives up all that a script does not need; returns the version of the kernel's rules about files,
+/// and where refused calls are heard of.
+fn confine(order: &Order, level: Level) -> Result<(i32, Option<OwnedFd>), Failure> {
+    drop_capabilities().map_err(Part::Process.failed("drop capabilities"))?;
+    rustix::thread::set_no_new_privs(true)
+        .map_err(Part::Process.failed("give up new privileges"))?;
+    let rules = match rules::restrict(order, level) {
+        Ok(version) if version < rules::LEAST && level == Level::Landlock => {
+            let what =
+                format!("use Landlock, which has version {version} here, below {}", rules::LEAST);
+            return Err(Part::Rules.failed(what)(Errno::NOTSUP));
+        }
+        // Behind a root of its own they are a second wall.
+        Err(_) if level == Level::Strong => 0,
+        rules => rules?,
+    };
+    let filter = Filter::new(Setting { level, signals_scoped: rules >= rules::SIGNALS });
+    let listener = install(&filter).map_err(Part::Filter.failed("filter system calls"))?;
+    Ok((rules, listener))
+}
+
+/// Lets the kernel kill this process when the one that made it ends.
+fn dies_with_parent() -> Result<(), Failure> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(Part::Process.failed("be bound to the supervisor"))
+}
+
+/// Makes whoever we are outside an ordinary user inside.
+fn map_user(way: &Way) -> io::Result<()> {
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{USER} {} 1", way.user))?;
+    fs::write("/proc/self/gid_map", format!("{USER} {} 1", way.group))
+}
+
+/// Waits for the script, and for whatever else ends here meanwhile.
+fn reap_until(script: rustix::process::Pid) -> Exit {
+    loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == script => return exit(status),
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return Exit::Signal(libc::SIGKILL),
+        }
+    }
+}
+
+/// How a process ended.
+pub(super) fn exit(status: rustix::process::WaitStatus) -> Exit {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, signal) => Exit::Signal(signal.unwrap_or(libc::SIGKILL)),
+    }
+}
+
+fn limit(limits: &Limits, level: Level) -> io::Result<()> {
+    let cpu = limits.cpu.as_secs() + u64::from(limits.cpu.subsec_nanos() > 0);
+    let table = [
+        (Resource::Core, 0),
+        (Resource::Data, limits.memory),
+        (Resource::Fsize, limits.file),
+        (Resource::Nofile, limits.descriptors),
+        (Resource::Stack, 8 << 20),
+    ];
+    for (resource, most) in table {
+        set_limit(resource, most, most)?;
+    }
+    // It counts those of a namespace alone, and not at all for root; the supervisor counts as well.
+    if level == Level::Strong {
+        let holder = 1;
+        set_limit(Resource::Nproc, limits.processes + holder, limits.processes + holder)?;
+    }
+    // One more, so that the signal which says why comes before the one that kills.
+    set_limit(Resource::Cpu, cpu.max(1), cpu.max(1) + 1)
+}
+
+/// Sets a limit, but never above the one that already holds.
+fn set_limit(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
+    let most = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
+    let new = Rlimit { current: Some(soft.min(most)), maximum: Some(hard.min(most)) };
+    Ok(rustix::process::setrlimit(resource, new)?)
+}
+
+fn drop_capabilities() -> io::Result<()> {
+    let none = CapabilitySet::empty();
+    for number in 0..64 {
+        let one = CapabilitySet::from_bits_retain(1 << number);
+        // Who may not take it from the set may not use it either.
+        let _ = rustix::thread::remove_capability_from_bounding_set(one);
+    }
+    let _ = rustix::thread::clear_ambient_capability_set();
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    Ok(rustix::thread::set_capabilities(None, sets)?)
+}
+
+/// Installs a filter, with a listener where the kernel gives one.
+fn install(filter: &Filter) -> io::Result<Option<OwnedFd>> {
+    let mut failed = io::Error::from(io::ErrorKind::Unsupported);
+    for flags in LISTEN {
+        match sys::seccomp(&filter.compile(flags != 0), flags) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
+/// Says a word to the supervisor, and hands it the listener.
+fn say(line: &OwnedFd, word: &Word, listener: Option<OwnedFd>) -> io::Result<()> {
+    let text = serde_json::to_vec(word)?;
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let fds: Vec<_> = listener.iter().map(|it| it.as_fd()).collect();
+    if !fds.is_empty() {
+        control.push(SendAncillaryMessage::ScmRights(&fds));
+    }
+    sendmsg(line, &[IoSlice::new(&text)], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! Answers the calls that the filter asks about, and notes what was refused.
+
+use std::{
+    collections::BTreeSet,
+    ffi::c_long,
+    fs::File,
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::fs::FileExt as _,
+    },
+    path::PathBuf,
+};
+
+use libc::EPERM;
+use rustix::{io::Errno, process::Pid};
+
+use super::{
+    filter::{Filter, Verdict},
+    metadata,
+    order::Order,
+    sys::{self, Answer, Notification},
+    tree,
+};
+
+/// Where notifications of a filter come from.
+#[derive(Debug)]
+pub(super) struct Listener {
+    fd: OwnedFd,
+    filter: Filter,
+    /// The directories whose files are the script's own.
+    own: Vec<PathBuf>,
+    /// How many groups of processes there may be.
+    most: u64,
+    /// How many there can be, by what was counted and what was allowed since.
+    groups: u64,
+}
+
+/// More processes than there can be.
+const ALL: u64 = 1 << 16;
+/// How many different things are noted.
+const NOTED: usize = 32;
+
+impl Listener {
+    pub(super) fn new(fd: OwnedFd, filter: Filter, order: &Order) -> Self {
+        let mut own = vec![order.work(), order.temporary()];
+        own.extend(order.writes.iter().map(PathBuf::from));
+        Self { fd, filter, own, most: order.limits.processes, groups: 1 }
+    }
+
+    /// Answers the call that waits.
+    pub(super) fn answer(&mut self, denied: &mut BTreeSet<String>) {
+        // Who waited may have been killed meanwhile.
+        let Ok(notification) = sys::notification(self.fd.as_fd()) else { return };
+        let call = c_long::from(notification.data.nr);
+        let (verdict, name) = self.filter.verdict(call, &notification.data.args);
+        let answer = match verdict {
+            Verdict::Allow => Answer::Continue,
+            Verdict::Signal if is_inside(notification.data.args[0] as i32) => Answer::Continue,
+            Verdict::Group if self.has_room() => Answer::Continue,
+            Verdict::Metadata => match metadata::change(&notification, &self.own) {
+                Ok(()) => Answer::Done,
+                Err(errno) => {
+                    if errno == Errno::PERM {
+                        note(denied, described(name, &notification));
+                    }
+                    Answer::Fail(errno.raw_os_error())
+                }
+            },
+            Verdict::Deny | Verdict::Signal | Verdict::Group => {
+                let what = described(name, &notification);
+                // The C library asks there for every user's name.
+                if !what.contains("/nscd/") {
+                    note(denied, what);
+                }
+                Answer::Fail(EPERM)
+            }
+            Verdict::Quiet(number) => Answer::Fail(number),
+        };
+        let _ = sys::answer(self.fd.as_fd(), notification.id, answer);
+    }
+
+    /// Whether there may be one more group. They are counted only when it could be one too many.
+    fn has_room(&mut self) -> bool {
+        if self.groups >= self.most {
+            let processes = tree::below(rustix::process::getpid(), self.most);
+            self.groups = tree::groups(&processes).len() as u64;
+        }
+        self.groups += 1;
+        self.groups <= self.most
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+fn note(denied: &mut BTreeSet<String>, what: String) {
+    if denied.len() < NOTED {
+        denied.insert(what);
+    }
+}
+
+/// Whether a signal to this process, or to the group of who sends it, stays inside.
+fn is_inside(target: i32) -> bool {
+    let Some(pid) = Pid::from_raw(target.saturating_abs()) else { return target == 0 };
+    target != -1 && tree::below(rustix::process::getpid(), ALL).contains(&pid)
+}
+
+/// What was refused: the call, and what it was about where that is known.
+fn described(name: &str, notification: &Notification) -> String {
+    let name = name.strip_prefix("SYS_").unwrap_or(name);
+    let arguments = &notification.data.args;
+    let about = match name {
+        "socket" | "socketpair" => family(arguments[0] as i32).map(str::to_owned),
+        "connect" | "bind" => address(notification.pid, arguments[1], arguments[2]),
+        _ => None,
+    };
+    about.map_or_else(|| name.to_owned(), |it| format!("{name} ({it})"))
+}
+
+fn family(number: i32) -> Option<&'static str> {
+    Some(match number {
+        libc::AF_UNIX => "unix",
+        libc::AF_INET => "IPv4",
+        libc::AF_INET6 => "IPv6",
+        libc::AF_NETLINK => "netlink",
+        libc::AF_PACKET => "packet",
+        libc::AF_VSOCK => "vsock",
+        _ => return None,
+    })
+}
+
+/// The path of the socket that somebody wanted to reach. It may have changed meanwhile: good enough
+/// to be told, not to decide by.
+fn address(pid: u32, at: u64, length: u64) -> Option<String> {
+    let mut bytes = vec![0; usize::try_from(length).ok().filter(|it| (3..=110).contains(it))?];
+    File::open(format!("/proc/{pid}/mem")).ok()?.read_exact_at(&mut bytes, at).ok()?;
+    let path = bytes.get(2..)?.split(|it| *it == 0).next()?;
+    (!path.is_empty()).then(|| String::from_utf8_lossy(path).into_owned())
+}

@@ -1,0 +1,180 @@
+//! The root that a script sees at the level *strong*: the system read-only, its own files, and
+//! nothing else.
+
+use std::{
+    ffi::CString,
+    fs::{self, File, OpenOptions},
+    io,
+    os::unix::{ffi::OsStrExt as _, fs::symlink},
+    path::{Path, PathBuf},
+};
+
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind_recursive, unmount};
+
+use super::{
+    order::{Failure, Order, Part},
+    sys,
+};
+
+/// The directories of the system that programs need, as they lie in the root.
+pub(super) const SYSTEM: &[&str] =
+    &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"];
+
+/// What programs need of `/etc`: nothing that tells about this machine or the people on it.
+pub(super) const ETC: &[&str] = &[
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/crypto-policies",
+    "/etc/fonts",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/localtime",
+    "/etc/mime.types",
+    "/etc/nsswitch.conf",
+    "/etc/pki/ca-trust",
+    "/etc/pki/tls/certs",
+    "/etc/protocols",
+    "/etc/services",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+];
+
+/// The devices that programs need.
+pub(super) const DEVICES: &[&str] =
+    &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// The user that a script is inside.
+pub(super) const USER: u32 = 1000;
+
+/// Builds the root and makes it ours. The process has namespaces of its own.
+pub(super) fn enter(order: &Order) -> Result<(), Failure> {
+    let failed = |what: &'static str| Part::Root.failed::<io::Error>(what);
+    let root = order.root();
+    let tree = Tree { root: &root };
+    tree.tmpfs("/", "mode=0755,size=4m,nr_inodes=16k").map_err(failed("mount a root"))?;
+    tree.system().map_err(failed("mount the system"))?;
+    tree.proc().map_err(failed("mount /proc"))?;
+    tree.devices().map_err(failed("mount devices"))?;
+    tree.bind(&order.temporary(), Path::new("/tmp"), WRITE).map_err(failed("mount /tmp"))?;
+    for (path, attributes) in tree_of(order) {
+        let what = format!("give `{}`", path.display());
+        tree.bind(&path, &path, attributes).map_err(Part::Job.failed(what))?;
+    }
+    sys::mount_setattr(&c_path(&root), READ, false).map_err(failed("lock the root"))?;
+    pivot(&root).map_err(failed("change the root"))
+}
+
+/// All that the script is given, each directory before what lies in it.
+fn tree_of(order: &Order) -> Vec<(PathBuf, u64)> {
+    let paths = |paths: &[std::ffi::OsString], attributes| {
+        paths.iter().map(|it| (PathBuf::from(it), attributes)).collect::<Vec<_>>()
+    };
+    let mut all = paths(&order.reads, READ);
+    all.push((order.given(), READ));
+    all.push((order.work(), WRITE));
+    all.extend(paths(&order.writes, WRITE));
+    // Stable: of one path given for both, writing comes last and so on top.
+    all.sort_by_key(|it| it.0.components().count());
+    all
+}
+
+/// A root that is being built.
+struct Tree<'r> {
+    root: &'r Path,
+}
+
+impl Tree<'_> {
+    fn inside(&self, path: &Path) -> PathBuf {
+        self.root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    fn tmpfs(&self, path: &str, options: &str) -> io::Result<()> {
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        let options = CString::new(options)?;
+        Ok(mount("tmpfs", self.inside(Path::new(path)), "tmpfs", flags, options.as_c_str())?)
+    }
+
+    /// Lets a path from outside be seen inside.
+    fn bind(&self, source: &Path, path: &Path, attributes: u64) -> io::Result<()> {
+        let target = self.inside(path);
+        if fs::metadata(source)?.is_dir() {
+            fs::create_dir_all(&target)?;
+        } else {
+            self.make_parent(path)?;
+            OpenOptions::new().create(true).append(true).open(&target).map(drop).or_else(
+                // It is there already, in a directory that cannot be written to.
+                |error| if target.exists() { Ok(()) } else { Err(error) },
+            )?;
+        }
+        mount_bind_recursive(source, &target)?;
+        sys::mount_setattr(&c_path(&target), attributes, true)
+    }
+
+    fn make_parent(&self, path: &Path) -> io::Result<()> {
+        let parent = path.parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(self.inside(parent))
+    }
+
+    /// The system, as it lies outside: a link stays one.
+    fn system(&self) -> io::Result<()> {
+        for path in SYSTEM.iter().chain(ETC).map(Path::new) {
+            let Ok(metadata) = fs::symlink_metadata(path) else { continue };
+            if metadata.is_symlink() {
+                self.make_parent(path)?;
+                symlink(fs::read_link(path)?, self.inside(path))?;
+            } else {
+                self.bind(path, path, READ)?;
+            }
+        }
+        let etc = self.inside(Path::new("/etc"));
+        fs::create_dir_all(&etc)?;
+        let who = format!("skill:x:{USER}:{USER}:skill:/:/bin/sh\n");
+        fs::write(etc.join("passwd"), who)?;
+        fs::write(etc.join("group"), format!("skill:x:{USER}:\n"))?;
+        fs::write(etc.join("hosts"), "127.0.0.1 localhost\n::1 localhost\n")
+    }
+
+    fn proc(&self) -> io::Result<()> {
+        let path = self.inside(Path::new("/proc"));
+        fs::create_dir(&path)?;
+        // Whoever runs as root outside owns the switches in there.
+        let flags =
+            MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
+        Ok(mount("proc", &path, "proc", flags, c"hidepid=2")?)
+    }
+
+    fn devices(&self) -> io::Result<()> {
+        let dev = self.inside(Path::new("/dev"));
+        fs::create_dir(&dev)?;
+        for device in DEVICES.iter().map(Path::new) {
+            let target = self.inside(device);
+            File::create_new(&target)?;
+            mount_bind_recursive(device, &target)?;
+            sys::mount_setattr(&c_path(&target), DEVICE, false)?;
+        }
+        let links = [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")];
+        for (name, rest) in links {
+            symlink(format!("/proc/self/fd{rest}"), dev.join(name))?;
+        }
+        fs::create_dir(dev.join("shm"))?;
+        self.tmpfs("/dev/shm", "mode=1777,size=64m,nr_inodes=4k")
+    }
+}
+
+/// Makes a directory the root, and lets go of the one before.
+fn pivot(root: &Path) -> io::Result<()> {
+    rustix::process::chdir(root)?;
+    rustix::process::pivot_root(".", ".")?;
+    unmount(".", UnmountFlags::DETACH)?;
+    Ok(rustix::process::chdir("/")?)
+}
+
+/// Attributes of a mount: `MOUNT_ATTR_RDONLY`, `_NOSUID`, `_NODEV` and `_NOEXEC`.
+const WRITE: u64 = 0x2 | 0x4;
+const READ: u64 = 0x1 | WRITE;
+const DEVICE: u64 = 0x2 | 0x8;
+
+fn c_path(path: &Path) -> CString {
+    CString::new(path.as_os_str().as_bytes()).expect("a path that was opened has no NUL")
+}

@@ -1,0 +1,165 @@
+//! What the launcher is told, and what it answers, over the socket that is its stdin.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::work::{GIVEN, ROOT, TEMPORARY, WORK};
+use crate::{limits::Limits, outcome::Level};
+
+/// What the launcher is to run, and how.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Order {
+    /// What to run; nothing when it is only to find out what the machine gives.
+    pub(super) argv: Vec<OsString>,
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) directory: OsString,
+    /// What the script may read, and what it may write, besides the system and its own work. No
+    /// path of these has a link in it.
+    pub(super) reads: Vec<OsString>,
+    pub(super) writes: Vec<OsString>,
+    /// Where the directories of its work lie.
+    pub(super) base: OsString,
+    pub(super) limits: Limits,
+    /// The levels to try, best first.
+    pub(super) levels: Vec<Level>,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Reply {
+    /// It ran, and no process of it is left.
+    Ended(Ended),
+    /// It could not be run.
+    Failed(Failure),
+    /// The machine gives none of the levels.
+    Unavailable(Vec<(Level, Failure)>),
+}
+
+/// How a run ended.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Ended {
+    pub(super) level: Level,
+    /// What else the machine gives.
+    pub(super) given: Given,
+    pub(super) exit: Exit,
+    pub(super) stopped: Option<Stop>,
+    /// What was refused, each thing once.
+    pub(super) denied: Vec<String>,
+}
+
+/// What a machine gives that a level can do without.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Given {
+    /// The version of the kernel's rules about files; 0 where there are none.
+    pub(super) rules: i32,
+    /// Whether the supervisor hears of calls that are refused.
+    pub(super) listener: bool,
+}
+
+/// What a process left behind.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) enum Exit {
+    Code(i32),
+    Signal(i32),
+}
+
+/// Why a run was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Stop {
+    /// Nobody waits for it any more.
+    Unwanted,
+    Time,
+    Idle,
+    Memory,
+    Work,
+    Processes,
+}
+
+/// What could not be done, and why.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Failure {
+    pub(super) part: Part,
+    /// What could not be done.
+    pub(super) what: String,
+    /// The system's number for why.
+    pub(super) errno: Option<i32>,
+}
+
+/// What something that fails belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Part {
+    /// The job: it asks for what is not there.
+    Job,
+    /// Anything else is the machine, which does not give what a level needs.
+    Namespaces,
+    Root,
+    Rules,
+    Filter,
+    Process,
+}
+
+impl Order {
+    pub(super) fn base(&self) -> &Path {
+        Path::new(&self.base)
+    }
+
+    pub(super) fn work(&self) -> PathBuf {
+        self.base().join(WORK)
+    }
+
+    pub(super) fn given(&self) -> PathBuf {
+        self.base().join(GIVEN)
+    }
+
+    pub(super) fn temporary(&self) -> PathBuf {
+        self.base().join(TEMPORARY)
+    }
+
+    pub(super) fn root(&self) -> PathBuf {
+        self.base().join(ROOT)
+    }
+}
+
+impl Part {
+    /// A failure of this part, for `map_err`.
+    pub(super) fn failed<E: Into<io::Error>>(
+        self,
+        what: impl Into<String>,
+    ) -> impl FnOnce(E) -> Failure {
+        move |error| Failure { part: self, what: what.into(), errno: error.into().raw_os_error() }
+    }
+}
+
+impl Failure {
+    pub(super) fn error(&self) -> io::Error {
+        self.errno.map_or_else(|| io::ErrorKind::Other.into(), io::Error::from_raw_os_error)
+    }
+}
+
+/// The byte that asks the supervisor to stop a run that says nothing.
+pub(super) const IDLE: u8 = b'i';
+
+/// A message, with its length before it.
+pub(super) fn framed(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let body = serde_json::to_vec(message)?;
+    let length = u32::try_from(body.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    Ok([&length.to_le_bytes(), body.as_slice()].concat())
+}
+
+pub(super) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    to.write_all(&framed(message)?)
+}
+
+pub(super) fn receive<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<T> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let mut body = vec![0; u32::from_le_bytes(length) as usize];
+    from.read_exact(&mut body)?;
+    Ok(serde_json::from_slice(&body)?)
+}

@@ -1,0 +1,87 @@
+//! The rules of the kernel about files, sockets and signals: Landlock.
+
+use std::{io, path::PathBuf};
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, LandlockStatus, Ruleset,
+    RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, Scope, path_beneath_rules,
+};
+
+use super::{
+    mounts::{DEVICES, ETC, SYSTEM},
+    order::{Failure, Order, Part},
+};
+use crate::outcome::Level;
+
+/// The newest rules that are asked for; a kernel gives those that it knows.
+const NEWEST: ABI = ABI::V9;
+/// From which rules on the level *landlock* holds: those about cutting files off and about TCP.
+pub(super) const LEAST: i32 = 4;
+/// From which rules on signals stay inside.
+pub(super) const SIGNALS: i32 = 6;
+
+/// Puts the rules on this process and all that come of it, as far as the kernel has them; returns
+/// which version it has.
+pub(super) fn restrict(order: &Order, level: Level) -> Result<i32, Failure> {
+    let failed = |error| Part::Rules.failed::<io::Error>("use Landlock")(error);
+    let status = apply(order, level).map_err(|error| failed(io::Error::other(error)))?;
+    let number = |errno| failed(io::Error::from_raw_os_error(errno));
+    match status {
+        LandlockStatus::Available { effective_abi, kernel_abi } => {
+            Ok(kernel_abi.unwrap_or(effective_abi as i32))
+        }
+        LandlockStatus::NotEnabled => Err(number(libc::EOPNOTSUPP)),
+        LandlockStatus::NotImplemented => Err(number(libc::ENOSYS)),
+    }
+}
+
+fn apply(order: &Order, level: Level) -> Result<LandlockStatus, RulesetError> {
+    let read = AccessFs::from_read(NEWEST);
+    let all = AccessFs::from_all(NEWEST);
+    let device = AccessFs::ReadFile | AccessFs::WriteFile;
+    let (reads, writes) = paths(order, level);
+    let status = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(all)?
+        .handle_access(AccessNet::from_all(NEWEST))?
+        .scope(Scope::from_all(NEWEST))?
+        .create()?
+        .add_rules(path_beneath_rules(reads, read))?
+        .add_rules(path_beneath_rules(writes, all))?
+        .add_rules(path_beneath_rules(DEVICES, device))?
+        .restrict_self()?;
+    Ok(status.landlock)
+}
+
+/// What may be read and run, and what may be written.
+fn paths(order: &Order, level: Level) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let mut writes = vec![order.work()];
+    writes.extend(order.writes.iter().map(PathBuf::from));
+    if level == Level::Strong {
+        // Its root holds nothing but what may be read.
+        writes.extend(["/tmp", "/dev/shm"].map(PathBuf::from));
+        return (vec!["/".into()], writes);
+    }
+    writes.push(order.temporary());
+    let mut reads = vec![order.given()];
+    reads.extend(SYSTEM.iter().chain(ETC).chain(PROC).map(PathBuf::from));
+    reads.extend(order.reads.iter().map(PathBuf::from));
+    (reads, writes)
+}
+
+/// What programs need of `/proc` where it is not their own: nothing about other processes.
+const PROC: &[&str] = &[
+    "/proc/cpuinfo",
+    "/proc/filesystems",
+    "/proc/loadavg",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/proc/sys/kernel/cap_last_cap",
+    "/proc/sys/kernel/ngroups_max",
+    "/proc/sys/kernel/osrelease",
+    "/proc/sys/kernel/pid_max",
+    "/proc/sys/kernel/random",
+    "/proc/sys/vm/overcommit_memory",
+    "/proc/uptime",
+    "/proc/version",
+];

@@ -1,0 +1,344 @@
+//! The supervisor of one run: starts it, holds it to its limits, and leaves nobody alive.
+//!
+//! It is our own code in a process of its own, outside of what it holds. When the engine ends, however
+//! it ends, the supervisor notices, kills the run and removes its directory.
+
+use std::{
+    collections::BTreeSet,
+    io::{self, Read as _},
+    mem::MaybeUninit,
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    path::Path,
+    process,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::{Mode, OFlags},
+    io::Errno,
+    net::{
+        AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketFlags,
+        SocketType, recvmsg, socketpair,
+    },
+    process::{Pid, PidfdFlags, Signal, WaitOptions},
+};
+
+use super::{
+    filter::{Filter, Setting},
+    inside::{self, NAMESPACES, Way, Word},
+    listener::Listener,
+    order::{Ended, Exit, Failure, Given, Order, Part, Reply, Stop, receive, send},
+    rules,
+    sys::{self, Fork},
+    tree,
+    work::remove,
+};
+use crate::outcome::Level;
+
+/// How long a run that is asked to end may take before it is killed.
+const GRACE: Duration = Duration::from_millis(200);
+/// How often processes, memory and files are looked at, and how much of the time that may take.
+const LOOK: Duration = Duration::from_millis(50);
+const SHARE: u32 = 10;
+/// How a script ended that could not say so.
+const KILLED: Exit = Exit::Signal(libc::SIGKILL);
+
+/// Does what is ordered through a socket, answers, and stays until the socket closes: then what is
+/// left of the work directory is removed.
+pub(super) fn supervise(mut control: UnixStream) -> io::Result<()> {
+    let order: Order = receive(&mut control)?;
+    let nothing = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::stdio::dup2_stdin(&nothing)?;
+    // What the terminal of the engine is told should not reach a run.
+    let _ = rustix::process::setsid();
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    rustix::process::umask(Mode::from(0o022));
+    rustix::process::chdir("/")?;
+
+    let reply = run(&order, &control, &nothing);
+    if let Ok(reply) = &reply {
+        let _ = send(&mut control, reply);
+    }
+    silence(&nothing)?;
+    let _ = control.read(&mut [0]);
+    if order.base().exists() {
+        remove(order.base())?;
+    }
+    reply.map(drop)
+}
+
+fn run(order: &Order, control: &UnixStream, nothing: &OwnedFd) -> io::Result<Reply> {
+    let mut missing = Vec::new();
+    for level in &order.levels {
+        match Run::start(order, *level)? {
+            Ok(run) => {
+                silence(nothing)?;
+                return Ok(Reply::Ended(run.watch(control)?));
+            }
+            Err(failure) if failure.part == Part::Job => return Ok(Reply::Failed(failure)),
+            Err(failure) => missing.push((*level, failure)),
+        }
+    }
+    Ok(Reply::Unavailable(missing))
+}
+
+/// Lets go of the streams: they are the script's.
+fn silence(nothing: &OwnedFd) -> io::Result<()> {
+    rustix::stdio::dup2_stdout(nothing)?;
+    Ok(rustix::stdio::dup2_stderr(nothing)?)
+}
+
+/// A run that goes on.
+struct Run<'o> {
+    order: &'o Order,
+    level: Level,
+    given: Given,
+    /// The process that all others come of.
+    first: Pid,
+    first_fd: OwnedFd,
+    /// What the first process of a namespace says about the script.
+    ended: OwnedFd,
+    listener: Option<Listener>,
+    deadline: Instant,
+    next_look: Instant,
+    stopped: Option<(Stop, Instant)>,
+    /// How the first process ended.
+    exit: Option<Exit>,
+    denied: BTreeSet<String>,
+}
+
+/// What a supervisor wakes up for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Event {
+    Nothing,
+    /// The first process has ended.
+    Over,
+    /// The engine has spoken, or has ended.
+    Asked,
+    /// A call waits for an answer.
+    Called,
+    /// Nobody is left to make a call.
+    Silent,
+}
+
+impl<'o> Run<'o> {
+    /// Starts the script at a level. Returns when it runs, or says why it does not.
+    fn start(order: &'o Order, level: Level) -> io::Result<Result<Self, Failure>> {
+        let flags = SocketFlags::CLOEXEC;
+        let (line, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        let (ended, says_end) = io::pipe()?;
+        let way = Way {
+            level,
+            user: rustix::process::getuid().as_raw(),
+            group: rustix::process::getgid().as_raw(),
+        };
+        let namespaces = if level == Level::Strong { NAMESPACES } else { 0 };
+        let first = match sys::fork(namespaces) {
+            Ok(Fork::Parent(first)) => first,
+            Ok(Fork::Child) => {
+                drop((line, ended));
+                inside::enter(order, &way, theirs, says_end.into());
+                process::exit(0);
+            }
+            Err(error) => return Ok(Err(Part::Namespaces.failed("make namespaces")(error))),
+        };
+        drop((theirs, says_end));
+        let (rules, listener) = match hear(&line) {
+            Ok(heard) => heard,
+            Err(failure) => {
+                tree::kill();
+                return Ok(Err(failure));
+            }
+        };
+        let filter = Filter::new(Setting { level, signals_scoped: rules >= rules::SIGNALS });
+        let given = Given { rules, listener: listener.is_some() };
+        let listener = listener.map(|it| Listener::new(it, filter, order));
+        let now = Instant::now();
+        Ok(Ok(Self {
+            order,
+            level,
+            given,
+            first,
+            first_fd: rustix::process::pidfd_open(first, PidfdFlags::empty())?,
+            ended: ended.into(),
+            listener,
+            deadline: now + order.limits.timeout,
+            next_look: now + LOOK,
+            stopped: None,
+            exit: None,
+            denied: BTreeSet::new(),
+        }))
+    }
+
+    /// Holds the run to its limits until it has ended; then nobody of it is left.
+    fn watch(mut self, control: &UnixStream) -> io::Result<Ended> {
+        let mut control = control;
+        while self.exit.is_none() {
+            match (self.wait(control)?, &mut self.listener) {
+                (Event::Asked, _) => {
+                    let wanted = matches!(control.read(&mut [0]), Ok(1));
+                    self.stop(if wanted { Stop::Idle } else { Stop::Unwanted });
+                }
+                (Event::Called, Some(listener)) => listener.answer(&mut self.denied),
+                (Event::Silent, _) => self.listener = None,
+                (Event::Called | Event::Over | Event::Nothing, _) => {}
+            }
+            self.reap();
+            self.look();
+        }
+        let exit = self.finish()?;
+        let Self { level, given, stopped, denied, .. } = self;
+        let denied = denied.into_iter().collect();
+        Ok(Ended { level, given, exit, stopped: stopped.map(|it| it.0), denied })
+    }
+
+    /// Waits until there is something to do, or it is time to look again.
+    fn wait(&self, control: &UnixStream) -> io::Result<Event> {
+        let next = match self.stopped {
+            Some((_, kill)) => kill,
+            None => self.deadline.min(self.next_look),
+        };
+        let left = next.saturating_duration_since(Instant::now());
+        let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+        let mut events = vec![Event::Over];
+        let mut fds = vec![PollFd::new(&self.first_fd, PollFlags::IN)];
+        // Who is stopped already has nothing more to be told.
+        if self.stopped.is_none() {
+            events.push(Event::Asked);
+            fds.push(PollFd::new(control, PollFlags::IN));
+        }
+        if let Some(listener) = &self.listener {
+            events.push(Event::Called);
+            fds.push(PollFd::new(listener, PollFlags::IN));
+        }
+        match poll(&mut fds, Some(&left)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let ready = events.into_iter().zip(&fds).find(|it| !it.1.revents().is_empty());
+        Ok(ready.map_or(Event::Nothing, |(event, fd)| match fd.revents() {
+            PollFlags::HUP if event == Event::Called => Event::Silent,
+            _ => event,
+        }))
+    }
+
+    /// Looks at the clock, and now and then at memory and files.
+    fn look(&mut self) {
+        let now = Instant::now();
+        if let Some((_, kill)) = &mut self.stopped {
+            if now >= *kill {
+                *kill = now + GRACE;
+                let _ = rustix::process::pidfd_send_signal(&self.first_fd, Signal::KILL);
+            }
+            return;
+        }
+        if now >= self.deadline {
+            return self.stop(Stop::Time);
+        }
+        if now < self.next_look {
+            return;
+        }
+        let processes = self.processes();
+        let limits = &self.order.limits;
+        if tree::memory(&processes, limits.memory) > limits.memory {
+            self.stop(Stop::Memory);
+        } else if tree::tasks(&processes) > limits.processes {
+            self.stop(Stop::Processes);
+        } else if self.work_size() > limits.work {
+            self.stop(Stop::Work);
+        }
+        self.next_look = Instant::now() + LOOK.max(now.elapsed() * SHARE);
+    }
+
+    /// Asks all processes to end; they are killed when they take too long. What goes on growing is
+    /// killed at once.
+    fn stop(&mut self, why: Stop) {
+        let now = Instant::now();
+        if self.stopped.is_none() {
+            let patient = matches!(why, Stop::Time | Stop::Idle);
+            self.stopped = Some((why, if patient { now + GRACE } else { now }));
+            if patient {
+                tree::signal(&self.processes(), Signal::TERM);
+            }
+        }
+        self.look();
+    }
+
+    /// Takes note of every process that has ended; those that lost their parent are ours.
+    fn reap(&mut self) {
+        while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+            if pid == self.first {
+                self.exit = Some(inside::exit(status));
+            }
+        }
+    }
+
+    /// Kills what is left of the run; returns how the script ended.
+    fn finish(&self) -> io::Result<Exit> {
+        tree::kill();
+        if self.level < Level::Strong {
+            return Ok(self.exit.unwrap_or(KILLED));
+        }
+        let mut said = [0; 64];
+        let count = rustix::io::read(&self.ended, &mut said)?;
+        Ok(serde_json::from_slice(&said[..count]).unwrap_or(KILLED))
+    }
+
+    /// All processes of the run, without the one that only holds a namespace.
+    fn processes(&self) -> Vec<Pid> {
+        let mut all = tree::below(rustix::process::getpid(), self.order.limits.processes);
+        all.retain(|it| self.level < Level::Strong || *it != self.first);
+        all
+    }
+
+    fn work_size(&self) -> u64 {
+        [self.order.work(), self.order.temporary()].iter().map(|it| size(it)).sum()
+    }
+}
+
+/// Hears what a process on its way in says: the version of the kernel's rules and the listener, or
+/// what failed. The line closes when the script begins.
+fn hear(line: &OwnedFd) -> Result<(i32, Option<OwnedFd>), Failure> {
+    let mut ready = None;
+    loop {
+        let mut text = vec![0; 64 * 1024];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let mut parts = [io::IoSliceMut::new(&mut text)];
+        let received = match recvmsg(line, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+            Ok(received) if received.bytes > 0 => received.bytes,
+            Err(Errno::INTR) => continue,
+            _ => break,
+        };
+        let listener = ancillary.drain().find_map(|it| match it {
+            RecvAncillaryMessage::ScmRights(fds) => fds.last(),
+            _ => None,
+        });
+        match serde_json::from_slice(&text[..received]) {
+            Ok(Word::Ready { rules }) => ready = Some((rules, listener)),
+            Ok(Word::Failed(failure)) => return Err(failure),
+            Err(_) => break,
+        }
+    }
+    ready.ok_or(Errno::PIPE).map_err(Part::Process.failed("hear from the run"))
+}
+
+/// The room that a directory takes on disk, with something for each of its entries.
+fn size(path: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt as _;
+    const ENTRY: u64 = 4096;
+    let mut total = 0;
+    let mut folders = vec![path.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(folder) else { continue };
+        for entry in entries.flatten() {
+            let Ok(metadata) = entry.metadata() else { continue };
+            total += ENTRY + metadata.blocks() * 512;
+            if metadata.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+    }
+    total
+}

@@ -1,0 +1,130 @@
+//! The processes that came of one.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use rustix::{
+    io::Errno,
+    process::{Pid, Signal, WaitOptions, kill_process},
+};
+
+/// The processes below one, as they are now; about as many as asked for where there are more, because
+/// they may become more than can be looked at.
+pub(super) fn below(root: Pid, most: u64) -> Vec<Pid> {
+    let mut all = Vec::new();
+    let mut next = vec![root];
+    while let Some(pid) = next.pop()
+        && all.len() as u64 <= most
+    {
+        let children = children(pid);
+        all.extend(&children);
+        next.extend(children);
+    }
+    all
+}
+
+/// The groups that these are in.
+pub(super) fn groups(processes: &[Pid]) -> Vec<Pid> {
+    let mut groups: Vec<Pid> =
+        processes.iter().filter_map(|it| rustix::process::getpgid(Some(*it)).ok()).collect();
+    groups.sort_by_key(|it| it.as_raw_nonzero());
+    groups.dedup();
+    groups
+}
+
+/// Kills all processes below this one. Whole groups are killed, because a group cannot grow meanwhile;
+/// and no new one is made, because nobody answers that.
+pub(super) fn kill() {
+    let own = rustix::process::getpgrp();
+    loop {
+        for group in groups(&below(rustix::process::getpid(), 64)) {
+            if group != own {
+                let _ = rustix::process::kill_process_group(group, Signal::KILL);
+            }
+        }
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => break,
+                Err(_) => return,
+            }
+        }
+        thread::sleep(Duration::from_micros(200));
+    }
+}
+
+/// How many processes and threads there are among these.
+pub(super) fn tasks(processes: &[Pid]) -> u64 {
+    let threads = |pid: &Pid| field(&status(*pid)?, "Threads:");
+    processes.iter().filter_map(threads).sum()
+}
+
+/// The bytes of memory that these hold: quickly as an upper bound, exactly where that is over the
+/// most, because processes that share memory have it counted for each.
+pub(super) fn memory(processes: &[Pid], most: u64) -> u64 {
+    let resident = |pid: &Pid| {
+        let status = status(*pid)?;
+        Some(field(&status, "RssAnon:")? + field(&status, "RssShmem:")?)
+    };
+    let bound = processes.iter().filter_map(resident).sum::<u64>() * KIB;
+    if bound <= most {
+        return bound;
+    }
+    let share = |pid: &Pid| {
+        let rollup = fs::read_to_string(own(*pid).join("smaps_rollup")).ok()?;
+        Some(field(&rollup, "Pss_Anon:")? + field(&rollup, "Pss_Shmem:")?)
+    };
+    processes.iter().filter_map(share).sum::<u64>() * KIB
+}
+
+/// Sends a signal to all of these; one that has ended meanwhile does not mind.
+pub(super) fn signal(processes: &[Pid], signal: Signal) {
+    for pid in processes {
+        let _ = kill_process(*pid, signal);
+    }
+}
+
+const KIB: u64 = 1024;
+
+fn children(pid: Pid) -> Vec<Pid> {
+    let Ok(threads) = fs::read_dir(own(pid).join("task")) else { return Vec::new() };
+    let mut all = Vec::new();
+    for thread in threads.flatten() {
+        match fs::read_to_string(thread.path().join("children")) {
+            Ok(text) => all.extend(text.split_whitespace().filter_map(parse)),
+            Err(_) if !Path::new("/proc/thread-self/children").exists() => return scan(pid),
+            Err(_) => {}
+        }
+    }
+    all
+}
+
+/// The children of a process, for kernels that have no list of them.
+fn scan(parent: Pid) -> Vec<Pid> {
+    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = processes.flatten().filter_map(|it| parse(it.file_name().to_str()?));
+    let parent = u64::from(parent.as_raw_nonzero().get().unsigned_abs());
+    pids.filter(|pid| status(*pid).and_then(|it| field(&it, "PPid:")) == Some(parent)).collect()
+}
+
+fn parse(text: &str) -> Option<Pid> {
+    text.parse().ok().and_then(Pid::from_raw)
+}
+
+fn own(pid: Pid) -> PathBuf {
+    PathBuf::from(format!("/proc/{}", pid.as_raw_nonzero()))
+}
+
+fn status(pid: Pid) -> Option<String> {
+    fs::read_to_string(own(pid).join("status")).ok()
+}
+
+/// A figure of such a file, without its unit.
+fn field(text: &str, key: &str) -> Option<u64> {
+    let line = text.lines().find_map(|it| it.strip_prefix(key))?;
+    line.split_whitespace().next()?.parse().ok()
+}

@@ -1,0 +1,429 @@
+//! JSON schemas from outside: what is checked against them, within bounds and with nothing fetched.
+
+use std::{collections::HashMap, fmt};
+
+use jsonschema::{
+    Draft, PatternOptions, ValidationError, Validator, error::ValidationErrorKind,
+    paths::LocationSegment,
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// How large a schema may be once every reference in it is followed, in values.
+const MAX_VALUES: usize = 4096;
+/// How deep it may be then. Whoever walks it uses the stack.
+const MAX_DEPTH: usize = 64;
+/// How many patterns it may have, and how many bytes each of them may take.
+const MAX_PATTERNS: usize = 100;
+const MAX_PATTERN: usize = 256 * 1024;
+/// How many mismatches are told.
+const MAX_MISMATCHES: usize = 20;
+
+/// A schema that values can be checked against in bounded time.
+#[derive(Debug)]
+pub(crate) struct Schema<'s> {
+    root: &'s Value,
+    validator: Validator,
+}
+
+/// A schema cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaError {
+    /// It takes too long to check anything against it.
+    #[error("the schema is too large: {what}")]
+    TooLarge {
+        /// Of what it has too much.
+        what: String,
+    },
+    /// It leads out of itself, or into itself without end.
+    #[error("the schema may not refer to `{reference}`: {reason}")]
+    Reference {
+        /// What it refers to.
+        reference: String,
+        /// Why that is not followed.
+        reason: &'static str,
+    },
+    /// It is no JSON schema.
+    #[error("the schema is not valid: {message}")]
+    Invalid {
+        /// Why.
+        message: String,
+    },
+}
+
+/// What is wrong with a value.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Mismatch {
+    /// Which part of it, such as `items[0].name`; empty for all of it.
+    pub parameter: String,
+    /// What is wrong with that.
+    pub message: String,
+}
+
+impl<'s> Schema<'s> {
+    /// Makes a schema usable. A reference that leads out of it is refused, not fetched.
+    pub(crate) fn new(root: &'s Value) -> Result<Self, SchemaError> {
+        let mut walk = Walk { root, measured: HashMap::new(), open: Vec::new(), patterns: 0 };
+        walk.measure(root, 0)?;
+        let patterns = PatternOptions::regex().size_limit(MAX_PATTERN).dfa_size_limit(MAX_PATTERN);
+        let validator = jsonschema::options()
+            .with_draft(draft(root)?)
+            .offline()
+            .with_pattern_options(patterns)
+            .build(root)
+            .map_err(|error| SchemaError::Invalid { message: shortened(&error.to_string()) })?;
+        Ok(Self { root, validator })
+    }
+
+    /// Everything that is wrong with a value, sorted by place.
+    pub(crate) fn mismatches(&self, value: &Value) -> Vec<Mismatch> {
+        let mut mismatches: Vec<Mismatch> =
+            self.validator.iter_errors(value).flat_map(mismatch).collect();
+        mismatches.sort();
+        mismatches.dedup();
+        if mismatches.len() > MAX_MISMATCHES {
+            let message =
+                format!("there are {} more of that kind", mismatches.len() - MAX_MISMATCHES);
+            mismatches.truncate(MAX_MISMATCHES);
+            mismatches.push(Mismatch { parameter: String::new(), message });
+        }
+        mismatches
+    }
+
+    /// Fills in what is not given and has a default, also inside of objects that are given.
+    pub(crate) fn fill(&self, values: &mut Map<String, Value>) {
+        self.fill_in(self.root, values);
+    }
+
+    fn fill_in(&self, schema: &'s Value, values: &mut Map<String, Value>) {
+        let Some(properties) =
+            resolved(self.root, schema).get("properties").and_then(Value::as_object)
+        else {
+            return;
+        };
+        for (name, property) in properties {
+            let resolved = resolved(self.root, property);
+            let default = property.get("default").or_else(|| resolved.get("default"));
+            if let (false, Some(default)) = (values.contains_key(name), default) {
+                values.insert(name.clone(), default.clone());
+            }
+            if let Some(Value::Object(inner)) = values.get_mut(name) {
+                self.fill_in(resolved, inner);
+            }
+        }
+    }
+}
+
+/// The schema of a property, as far as that can be said without checking the whole.
+pub(crate) fn property<'s>(root: &'s Value, name: &str) -> Option<&'s Value> {
+    let property = resolved(root, root).get("properties")?.get(name)?;
+    Some(resolved(root, property))
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.parameter {
+            "" => f.write_str(&self.message),
+            parameter => write!(f, "`{parameter}` {}", self.message),
+        }
+    }
+}
+
+/// Measures a schema with all that it refers to. It does not know where a schema stands and where
+/// a plain value does, and takes everything for a schema.
+struct Walk<'s> {
+    root: &'s Value,
+    /// How large and how deep each reference is.
+    measured: HashMap<&'s str, (usize, usize)>,
+    /// The references that are being followed.
+    open: Vec<&'s str>,
+    patterns: usize,
+}
+
+impl<'s> Walk<'s> {
+    fn measure(&mut self, value: &'s Value, depth: usize) -> Result<(usize, usize), SchemaError> {
+        let mut inner: Vec<&'s Value> = Vec::new();
+        match value {
+            Value::Array(items) => inner.extend(items),
+            Value::Object(members) => inner.extend(members.values()),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+        let (mut size, mut height) = (1_usize, 1_usize);
+        let mut add = |(inner_size, inner_height): (usize, usize)| {
+            size = size.saturating_add(inner_size);
+            height = height.max(inner_height + 1);
+            let what = if size > MAX_VALUES {
+                format!("it has more than {MAX_VALUES} values, references followed")
+            } else if depth + height > MAX_DEPTH {
+                format!("it is more than {MAX_DEPTH} levels deep, references followed")
+            } else {
+                return Ok(());
+            };
+            Err(SchemaError::TooLarge { what })
+        };
+        if depth < MAX_DEPTH {
+            for it in inner {
+                add(self.measure(it, depth + 1)?)?;
+            }
+            if let Some(reference) = reference(value) {
+                add(self.follow(reference, depth + 1)?)?;
+            }
+        } else {
+            add((0, 1))?;
+        }
+        self.allow(value, depth)?;
+        Ok((size, height))
+    }
+
+    fn follow(&mut self, reference: &'s str, depth: usize) -> Result<(usize, usize), SchemaError> {
+        let refused = |reason| SchemaError::Reference { reference: shortened(reference), reason };
+        if self.open.contains(&reference) {
+            return Err(refused("it leads to itself"));
+        }
+        if let Some(measured) = self.measured.get(reference) {
+            return Ok(*measured);
+        }
+        if !reference.starts_with('#') {
+            return Err(refused("only what stands in the schema itself is looked at"));
+        }
+        let target = target(self.root, reference).ok_or_else(|| refused("it is not there"))?;
+        self.open.push(reference);
+        let measured = self.measure(target, depth)?;
+        self.open.pop();
+        self.measured.insert(reference, measured);
+        Ok(measured)
+    }
+
+    /// Refuses what would make a reference mean something else than [`target`] finds.
+    fn allow(&mut self, value: &Value, depth: usize) -> Result<(), SchemaError> {
+        let text = |key: &str| value.get(key).and_then(Value::as_str);
+        let refused = |reference: &str, reason| {
+            Err(SchemaError::Reference { reference: shortened(reference), reason })
+        };
+        for key in ["$dynamicRef", "$recursiveRef"] {
+            if let Some(reference) = text(key) {
+                return refused(reference, "only `$ref` is followed");
+            }
+        }
+        for key in ["$id", "$schema"].iter().filter(|_| depth > 0) {
+            if let Some(reference) = text(key) {
+                return refused(reference, "a schema inside of a schema has no address of its own");
+            }
+        }
+        let by_name = value.get("patternProperties").and_then(Value::as_object);
+        self.patterns += usize::from(text("pattern").is_some()) + by_name.map_or(0, Map::len);
+        if self.patterns > MAX_PATTERNS {
+            let what = format!("it has more than {MAX_PATTERNS} patterns");
+            return Err(SchemaError::TooLarge { what });
+        }
+        Ok(())
+    }
+}
+
+/// What a schema refers to.
+fn reference(schema: &Value) -> Option<&str> {
+    schema.get("$ref").and_then(Value::as_str)
+}
+
+/// What a schema refers to; itself when it refers to nothing.
+fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
+    let mut schema = schema;
+    for _ in 0..MAX_DEPTH {
+        match reference(schema).and_then(|it| target(root, it)) {
+            Some(target) => schema = target,
+            None => break,
+        }
+    }
+    schema
+}
+
+/// The value that a reference inside of a schema leads to.
+fn target<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
+    root.pointer(reference.strip_prefix('#')?)
+}
+
+/// The draft that a schema is written for; the newest when it does not say.
+fn draft(root: &Value) -> Result<Draft, SchemaError> {
+    let Some(address) = root.get("$schema").and_then(Value::as_str) else {
+        return Ok(Draft::default());
+    };
+    // Draft 4 gives addresses by `id`, which is also what many plain values have.
+    let known = [
+        ("draft-06/", Draft::Draft6),
+        ("draft-07/", Draft::Draft7),
+        ("draft/2019-09/", Draft::Draft201909),
+        ("draft/2020-12/", Draft::Draft202012),
+    ];
+    let found = known.into_iter().find(|(part, _)| address.contains(part));
+    found.map(|it| it.1).ok_or_else(|| SchemaError::Reference {
+        reference: shortened(address),
+        reason: "only drafts 6, 7, 2019-09 and 2020-12 are known",
+    })
+}
+
+/// What an error says; one for each part that is missing or not wanted.
+fn mismatch(error: ValidationError<'_>) -> Vec<Mismatch> {
+    let path = path(&error);
+    let each = |names: &[String], message: &str| {
+        let inside = |name: &String| match &*path {
+            "" => name.clone(),
+            path => format!("{path}.{name}"),
+        };
+        names
+            .iter()
+            .map(|it| Mismatch { parameter: shortened(&inside(it)), message: message.to_owned() })
+            .collect()
+    };
+    match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            each(&[property.as_str().unwrap_or_default().to_owned()], "is missing")
+        }
+        ValidationErrorKind::AdditionalProperties { unexpected }
+        | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+            each(unexpected, "is not known")
+        }
+        _ => {
+            let message = error.masked_with("it").to_string();
+            let message = message.strip_prefix("it ").unwrap_or(&message);
+            vec![Mismatch { parameter: shortened(&path), message: shortened(message) }]
+        }
+    }
+}
+
+/// Where an error is: `items[0].name`.
+fn path(error: &ValidationError<'_>) -> String {
+    let mut path = String::new();
+    for segment in error.instance_path() {
+        match segment {
+            LocationSegment::Index(index) => path.push_str(&format!("[{index}]")),
+            LocationSegment::Property(name) => {
+                if !path.is_empty() {
+                    path.push('.');
+                }
+                path.push_str(&name);
+            }
+        }
+    }
+    path
+}
+
+/// The beginning of a text that somebody else has written.
+fn shortened(text: &str) -> String {
+    const MAX: usize = 200;
+    match text.char_indices().nth(MAX) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn refused(schema: &Value) -> String {
+        Schema::new(schema).err().map(|it| it.to_string()).unwrap_or_default()
+    }
+
+    fn mismatches(schema: Value, value: Value) -> Vec<String> {
+        let schema = Schema::new(&schema).expect("it is a schema");
+        schema.mismatches(&value).iter().map(Mismatch::to_string).collect()
+    }
+
+    #[test]
+    fn every_mismatch_is_told_with_its_place() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "count": {"type": "integer", "minimum": 1},
+                "items": {"type": "array", "items": {"$ref": "#/$defs/item"}},
+                "mode": {"enum": ["fast", "slow"]},
+            },
+            "required": ["count", "name"],
+            "additionalProperties": false,
+            "$defs": {"item": {"type": "object", "properties": {"id": {"type": "string"}}}},
+        });
+        let value = json!({"count": "3", "items": [{}, {"id": 7}], "mode": "x", "nme": 1});
+        assert_eq!(
+            mismatches(schema, value),
+            [
+                "`count` is not of type \"integer\"",
+                "`items[1].id` is not of type \"string\"",
+                "`mode` is not one of \"fast\" or \"slow\"",
+                "`name` is missing",
+                "`nme` is not known",
+            ]
+        );
+    }
+
+    #[test]
+    fn no_reference_is_fetched_or_followed_without_end() {
+        let outside = "only what stands in the schema itself is looked at";
+        for (schema, reason) in [
+            (json!({"$ref": "http://127.0.0.1:1/x.json"}), outside),
+            (json!({"properties": {"a": {"$ref": "file:///etc/passwd"}}}), outside),
+            (json!({"properties": {"a": {"$ref": "other.json"}}}), outside),
+            (json!({"$ref": "#"}), "it leads to itself"),
+            (json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}), "to itself"),
+            (json!({"$ref": "#/$defs/a"}), "it is not there"),
+            (json!({"$ref": "#a", "$defs": {"a": {"$anchor": "a"}}}), "it is not there"),
+            (json!({"items": {"$dynamicRef": "#a"}}), "only `$ref` is followed"),
+            (json!({"items": {"$id": "http://x/y"}}), "no address of its own"),
+            (json!({"$schema": "http://x/own"}), "only drafts"),
+            (json!({"$schema": "http://json-schema.org/draft-04/schema#"}), "only drafts"),
+        ] {
+            let message = refused(&schema);
+            assert!(message.contains(reason), "{schema}: {message}");
+        }
+        assert_eq!(
+            refused(&json!({"$schema": "https://json-schema.org/draft/2020-12/schema"})),
+            ""
+        );
+    }
+
+    #[test]
+    fn what_would_take_long_is_refused() {
+        let mut doubling = Map::new();
+        for number in 0..40 {
+            let next = json!({"$ref": format!("#/$defs/{}", number + 1)});
+            doubling.insert(number.to_string(), json!({"allOf": [next, next]}));
+        }
+        doubling.insert("40".to_owned(), json!({}));
+        let doubling = json!({"$ref": "#/$defs/0", "$defs": doubling});
+        assert!(refused(&doubling).contains("too large"), "{}", refused(&doubling));
+
+        let deep = (0..200).fold(json!({}), |inner, _| json!({"not": inner}));
+        assert!(refused(&deep).contains("levels deep"), "{}", refused(&deep));
+
+        let many: Vec<Value> = (0..200).map(|it| json!({"pattern": format!("{it}")})).collect();
+        assert!(refused(&json!({"anyOf": many})).contains("patterns"));
+        assert!(refused(&json!({"pattern": "(\\w{500}){500}"})).contains("not valid"));
+        assert!(refused(&json!({"pattern": "(?=a)b"})).contains("not valid"));
+        assert!(refused(&json!({"type": "intger"})).contains("not valid"));
+    }
+
+    #[test]
+    fn a_pattern_takes_linear_time() {
+        let schema = json!({"properties": {"a": {"pattern": "^(a+)+$"}}});
+        let value = json!({"a": format!("{}b", "a".repeat(100_000))});
+        assert_eq!(mismatches(schema, value).len(), 1);
+    }
+
+    #[test]
+    fn defaults_are_filled_in_where_nothing_is_given() {
+        let schema = json!({
+            "properties": {
+                "a": {"default": 1},
+                "b": {"$ref": "#/$defs/b"},
+                "c": {"properties": {"d": {"default": true}}},
+                "e": {"properties": {"d": {"default": true}}},
+            },
+            "$defs": {"b": {"default": "two"}},
+        });
+        let mut values = Map::from_iter([("c".to_owned(), json!({})), ("a".to_owned(), json!(0))]);
+        Schema::new(&schema).expect("it is a schema").fill(&mut values);
+        assert_eq!(Value::from(values), json!({"c": {"d": true}, "a": 0, "b": "two"}));
+    }
+}

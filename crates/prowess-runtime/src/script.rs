@@ -1,0 +1,195 @@
+//! A script among the files of a skill: which bytes run, and by what.
+
+use std::{ffi::OsString, io::Read as _, path::PathBuf};
+
+use prowess::{Definition, Manifest, ReadError, Skill, Type};
+use rustix::fs::FileType;
+
+use crate::{
+    entry::Entry,
+    root::{Links, Root, RootError},
+};
+
+/// A script of a skill, with all that it may look for beside it, as it was when it was read.
+#[derive(Debug, Clone)]
+pub struct Script {
+    /// The name of the skill.
+    pub skill: String,
+    /// The script as a skill of its own, called `skill/path`: this is what has to be approved.
+    pub entry: Entry,
+    /// Its path within the skill's folder.
+    pub path: String,
+    /// The program that reads it, with the arguments before its path.
+    pub interpreter: Vec<OsString>,
+    pub(crate) files: Vec<Beside>,
+}
+
+/// A file of the skill.
+#[derive(Debug, Clone)]
+pub(crate) struct Beside {
+    /// Its path within the skill's folder.
+    pub(crate) path: String,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// A skill has no such script.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScriptError {
+    /// It, or a file beside it, could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The folder of the skill could not be read.
+    #[error(transparent)]
+    Folder(#[from] RootError),
+    /// The folder of the skill holds too much.
+    #[error("the folder of the skill has more than {MAX_FILES} files or {MAX_BYTES} bytes")]
+    TooLarge,
+    /// It is not text.
+    #[error("`{path}` is not text, so it is not run")]
+    Binary {
+        /// Its path.
+        path: String,
+    },
+    /// Nothing says what it is written in.
+    #[error("nothing says what runs `{path}`")]
+    Interpreter {
+        /// Its path.
+        path: String,
+    },
+}
+
+/// How much of a skill is taken along.
+const MAX_FILES: usize = 10_000;
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_DEPTH: usize = 32;
+
+/// What runs a script without a first line that says so, by its ending.
+const ENDINGS: &[(&str, &str)] = &[
+    ("sh", "sh"),
+    ("bash", "bash"),
+    ("py", "python3"),
+    ("js", "node"),
+    ("mjs", "node"),
+    ("cjs", "node"),
+    ("rb", "ruby"),
+    ("pl", "perl"),
+];
+
+impl Script {
+    /// Reads a script of a skill and all files beside it, so that no later change matters.
+    pub fn of(skill: &Skill, path: &str) -> Result<Self, ScriptError> {
+        let path = path.strip_prefix("./").unwrap_or(path).to_owned();
+        let bytes = skill.read(&path)?;
+        let Ok(text) = String::from_utf8(bytes) else { return Err(ScriptError::Binary { path }) };
+        let interpreter = interpreter(&path, &text);
+        let Some(interpreter) = interpreter else { return Err(ScriptError::Interpreter { path }) };
+        let folder = skill.absolute_folder();
+        let mut files = match &folder {
+            Some(folder) => beside(&Root::open(folder)?)?,
+            None => kept(skill)?,
+        };
+        // What was read is what runs, whatever lies there by now.
+        files.retain(|it| it.path != path);
+        let bytes = text.clone().into_bytes();
+        files.push(Beside { path: path.clone(), bytes });
+        let name = skill.manifest.name.to_string();
+        let manifest = Manifest {
+            name: format!("{name}/{path}").into(),
+            kind: Type::Script,
+            ..skill.manifest.clone()
+        };
+        let definition = Definition::Script { script: text };
+        let entry = Entry { manifest, definition, parameters: None, folder };
+        Ok(Self { skill: name, entry, path, interpreter, files })
+    }
+
+    /// Its text, if a shell reads it.
+    pub(crate) fn shell_text(&self) -> Option<&str> {
+        let program = self.interpreter.first()?.to_str()?;
+        let name = program.rsplit('/').next()?;
+        let is_shell = matches!(name, "sh" | "bash" | "dash" | "ash" | "ksh" | "zsh");
+        match &self.entry.definition {
+            Definition::Script { script } if is_shell => Some(script),
+            _ => None,
+        }
+    }
+}
+
+/// All files of a folder. A link is left out: it may lead anywhere.
+fn beside(root: &Root) -> Result<Vec<Beside>, ScriptError> {
+    let mut files = Vec::new();
+    let mut folders = vec![(PathBuf::new(), 0)];
+    let (mut seen, mut room) = (0, MAX_BYTES);
+    while let Some((folder, depth)) = folders.pop() {
+        for listed in root.list(&folder, Links::Never)? {
+            seen += 1;
+            if seen > MAX_FILES || depth > MAX_DEPTH {
+                return Err(ScriptError::TooLarge);
+            }
+            let path = folder.join(&listed.name);
+            match (listed.kind, path.to_str()) {
+                (FileType::Directory, _) => folders.push((path, depth + 1)),
+                (FileType::RegularFile, Some(name)) => {
+                    let failed = |source| RootError::Io { path: path.clone(), source };
+                    let file = root.file(&path, Links::Never)?;
+                    let mut bytes = Vec::new();
+                    let read = file.take(room + 1).read_to_end(&mut bytes).map_err(failed)?;
+                    room = room.checked_sub(read as u64).ok_or(ScriptError::TooLarge)?;
+                    files.push(Beside { path: name.to_owned(), bytes });
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// All files of a skill that does not lie on disk.
+fn kept(skill: &Skill) -> Result<Vec<Beside>, ScriptError> {
+    let file = |path: &str| Ok(Beside { path: path.to_owned(), bytes: skill.read(path)? });
+    skill.resources().iter().map(|it| file(&it.path)).collect()
+}
+
+/// What runs a script: its first line says so, else its ending.
+fn interpreter(path: &str, text: &str) -> Option<Vec<OsString>> {
+    let first = text.lines().next().unwrap_or_default();
+    if let Some(line) = first.strip_prefix("#!") {
+        let mut words = line.split_ascii_whitespace();
+        let program = words.next()?;
+        let is_env = program.rsplit('/').next() == Some("env");
+        let words: Vec<&str> = match is_env {
+            // The system gives all that stands behind the program as one argument, `env -S` takes
+            // it apart again.
+            true => words.skip_while(|it| *it == "-S").collect(),
+            false => std::iter::once(program).chain(words).collect(),
+        };
+        return (!words.is_empty()).then(|| words.into_iter().map(OsString::from).collect());
+    }
+    let ending = path.rsplit_once('.').map_or("", |it| it.1).to_ascii_lowercase();
+    let found = ENDINGS.iter().find(|it| it.0 == ending)?;
+    Some(vec![found.1.into()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_says_what_runs_a_script_and_else_its_ending() {
+        let said = |path: &str, text: &str| {
+            let words = interpreter(path, text)?;
+            Some(words.join(" ".as_ref()).into_string().expect("it was text"))
+        };
+        let some = |it: &str| Some(it.to_owned());
+        assert_eq!(said("a.py", ""), some("python3"));
+        assert_eq!(said("a.SH", "echo"), some("sh"));
+        assert_eq!(said("a.sh", "#!/usr/bin/env python3\n"), some("python3"));
+        assert_eq!(said("a", "#! /bin/bash -e\r\n"), some("/bin/bash -e"));
+        assert_eq!(said("a", "#!/usr/bin/env -S node --no-warnings\n"), some("node --no-warnings"));
+        assert_eq!(said("a", "#!\n"), None);
+        assert_eq!(said("a.sh", "#!/usr/bin/env\n"), None);
+        assert_eq!(said("a.txt", "echo"), None);
+        assert_eq!(said("a", "echo"), None);
+    }
+}

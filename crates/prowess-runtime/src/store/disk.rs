@@ -1,0 +1,334 @@
+//! Changes to a directory, each whole or not at all, by one writer at a time.
+//!
+//! What is new is made under a hidden name, brought to the disk, and takes its place by one rename.
+//! Whatever a writer that died has left under such a name is taken away by the next.
+
+use std::{
+    collections::BTreeSet,
+    ffi::{OsStr, OsString},
+    fmt,
+    fs::{File, TryLockError},
+    io::{self, Write as _},
+    os::{
+        fd::{AsFd as _, BorrowedFd},
+        unix::ffi::OsStrExt as _,
+    },
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    fs::{AtFlags, Dir, Mode, OFlags, RenameFlags},
+    io::Errno,
+};
+
+use super::{Files, Now, StoreError, Why};
+use crate::root::{Links, Root, RootError};
+
+/// A call that changes the disk, or brings a change to it.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    Create,
+    Write,
+    Sync,
+    Rename,
+    SyncDirectory,
+    Remove,
+}
+
+/// What is asked before every step; a test stops there, as a process that dies would.
+#[derive(Default)]
+pub(super) struct Steps(pub(super) Option<Box<dyn Fn(Step) -> io::Result<()> + Send + Sync>>);
+
+impl Steps {
+    fn before(&self, step: Step) -> io::Result<()> {
+        self.0.as_ref().map_or(Ok(()), |ask| ask(step))
+    }
+}
+
+impl fmt::Debug for Steps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Steps")
+    }
+}
+
+/// A directory that nobody else writes to as long as this is held.
+pub(super) struct Locked<'s> {
+    pub(super) root: Root,
+    steps: &'s Steps,
+    _lock: File,
+}
+
+/// What the hidden names of unfinished work begin with.
+const STAGING: &str = ".staging-";
+/// How deep unfinished work is taken away; what lies deeper is not ours.
+const MAX_DEPTH: usize = 64;
+
+impl<'s> Locked<'s> {
+    /// Opens a directory, which is made if need be, and waits until no other writer has it.
+    pub(super) fn open(
+        path: &Path,
+        patience: Duration,
+        steps: &'s Steps,
+    ) -> Result<Self, StoreError> {
+        let failed = |source| failed(path, Now::Unchanged, source);
+        make(path, steps).map_err(failed)?;
+        let root = Root::open(path).map_err(|error| unusable(path, error))?;
+        // The lock is on the directory itself: there is no file that could be deleted while it is
+        // held, and none is left behind.
+        let lock = File::open(root.path()).map_err(failed)?;
+        let start = Instant::now();
+        loop {
+            match lock.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+                Err(TryLockError::WouldBlock) if start.elapsed() >= patience => {
+                    return Err(StoreError::Busy { path: path.to_owned(), waited: patience });
+                }
+                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(2)),
+            }
+        }
+        let locked = Self { root, steps, _lock: lock };
+        locked.sweep();
+        Ok(locked)
+    }
+
+    /// Puts a file in the place of the one that is there, or where there is none.
+    pub(super) fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+        let shown = self.root.path().join(path);
+        let failed = |source| failed(&shown, Now::Unchanged, source);
+        let mode = match self.root.file(path, Links::Never) {
+            Ok(file) => {
+                let stat = rustix::fs::fstat(&file).map_err(|errno| failed(errno.into()))?;
+                Some(Mode::from(stat.st_mode))
+            }
+            Err(error) if error.is_missing() => None,
+            Err(error) => return Err(unusable(&shown, error)),
+        };
+        let staged = Staged::new(self)?;
+        self.write(self.root.as_fd(), &staged.name, bytes, mode).map_err(failed)?;
+        let parent = path.parent().unwrap_or(Path::new(""));
+        let name = path.file_name().unwrap_or_default();
+        self.steps.before(Step::Create).map_err(failed)?;
+        let parent = self.root.make_directory(parent).map_err(|it| unusable(&shown, it))?;
+        self.steps.before(Step::Rename).map_err(failed)?;
+        rustix::fs::renameat(self.root.as_fd(), &staged.name, parent.as_fd(), name)
+            .map_err(|errno| failed(errno.into()))?;
+        staged.keep();
+        self.sync(&shown, &parent, &self.root)
+    }
+
+    /// Puts a new folder with its files where there is none.
+    pub(super) fn place(&self, name: &str, files: &Files) -> Result<(), StoreError> {
+        let shown = self.root.path().join(name);
+        let staged = Staged::new(self)?;
+        self.fill(Path::new(&staged.name), files)
+            .map_err(|source| failed(&shown, Now::Unchanged, source))?;
+        self.rename((&self.root, &staged.name), (&self.root, name))?;
+        staged.keep();
+        Ok(())
+    }
+
+    /// Moves what has one name to another that is not taken. A link is moved, not followed.
+    pub(super) fn rename(
+        &self,
+        (from, old): (&Root, impl AsRef<OsStr>),
+        (to, new): (&Root, impl AsRef<OsStr>),
+    ) -> Result<(), StoreError> {
+        let (old, new) = (old.as_ref(), new.as_ref());
+        let shown = to.path().join(new);
+        self.steps
+            .before(Step::Rename)
+            .and_then(|()| Ok(rename_new(from.as_fd(), old, to.as_fd(), new)?))
+            .map_err(|source| failed(&shown, Now::Unchanged, source))?;
+        self.sync(&shown, to, from)
+    }
+
+    /// Takes something away for good, with all that lies in it.
+    pub(super) fn discard(&self, directory: &Root, name: &str) -> Result<(), StoreError> {
+        // Half of it must not be taken for the whole if this is as far as it gets.
+        let staged = Staged::new(self)?;
+        self.rename((directory, name), (&self.root, &staged.name))
+    }
+
+    /// Makes a folder with files, and brings all of it to the disk.
+    fn fill(&self, folder: &Path, files: &Files) -> io::Result<()> {
+        self.steps.before(Step::Create)?;
+        rustix::fs::mkdirat(self.root.as_fd(), folder, Mode::from(0o777))?;
+        let mut folders = BTreeSet::from([folder.to_owned()]);
+        for (path, bytes) in files {
+            let path = folder.join(path);
+            let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { continue };
+            self.steps.before(Step::Create)?;
+            let directory = self.root.make_directory(parent).map_err(into_io)?;
+            self.write(directory.as_fd(), name, bytes, None)?;
+            let above = parent.ancestors().take_while(|it| it.starts_with(folder));
+            folders.extend(above.map(PathBuf::from));
+        }
+        for folder in folders {
+            self.steps.before(Step::SyncDirectory)?;
+            let directory = self.root.directory(&folder, Links::Never).map_err(into_io)?;
+            rustix::fs::fsync(directory.as_fd())?;
+        }
+        Ok(())
+    }
+
+    /// Writes a new file and brings it to the disk. A script can be run.
+    fn write(
+        &self,
+        directory: BorrowedFd<'_>,
+        name: &OsStr,
+        bytes: &[u8],
+        mode: Option<Mode>,
+    ) -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let usual = if bytes.starts_with(b"#!") { 0o777 } else { 0o666 };
+        self.steps.before(Step::Create)?;
+        let file = rustix::fs::openat(directory, name, flags | OFlags::NOFOLLOW, usual.into())?;
+        let mut file = File::from(file);
+        if let Some(mode) = mode {
+            rustix::fs::fchmod(&file, mode)?;
+        }
+        self.steps.before(Step::Write)?;
+        file.write_all(bytes)?;
+        self.steps.before(Step::Sync)?;
+        file.sync_all()
+    }
+
+    /// Brings a rename to the disk: where it led to, and where it came from.
+    fn sync(&self, shown: &Path, to: &Root, from: &Root) -> Result<(), StoreError> {
+        let other = (from.path() != to.path()).then_some(from);
+        for directory in [Some(to), other].into_iter().flatten() {
+            self.steps
+                .before(Step::SyncDirectory)
+                .and_then(|()| Ok(rustix::fs::fsync(directory.as_fd())?))
+                .map_err(|source| failed(shown, Now::Unsafe, source))?;
+        }
+        Ok(())
+    }
+
+    /// Takes away what writers have left that died; whatever cannot be taken away stays hidden.
+    fn sweep(&self) {
+        let Ok(names) = names(self.root.as_fd()) else { return };
+        for name in names.iter().filter(|it| it.as_bytes().starts_with(STAGING.as_bytes())) {
+            let _ = self.remove(self.root.as_fd(), name, 0);
+        }
+    }
+
+    fn remove(&self, directory: BorrowedFd<'_>, name: &OsStr, depth: usize) -> io::Result<()> {
+        self.steps.before(Step::Remove)?;
+        match rustix::fs::unlinkat(directory, name, AtFlags::empty()) {
+            Err(Errno::ISDIR | Errno::PERM) if depth < MAX_DEPTH => {}
+            removed => return Ok(removed?),
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let inside = rustix::fs::openat(directory, name, flags, Mode::empty())?;
+        for name in names(inside.as_fd())? {
+            self.remove(inside.as_fd(), &name, depth + 1)?;
+        }
+        self.steps.before(Step::Remove)?;
+        Ok(rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR)?)
+    }
+}
+
+/// A hidden name for something unfinished. What has it is gone when this is dropped.
+struct Staged<'l, 's> {
+    locked: &'l Locked<'s>,
+    name: OsString,
+    kept: bool,
+}
+
+impl<'l, 's> Staged<'l, 's> {
+    fn new(locked: &'l Locked<'s>) -> Result<Self, StoreError> {
+        let mut random = [0_u8; 8];
+        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
+            .map_err(|errno| failed(locked.root.path(), Now::Unchanged, errno.into()))?;
+        let name = format!("{STAGING}{:016x}", u64::from_ne_bytes(random)).into();
+        Ok(Self { locked, name, kept: false })
+    }
+
+    fn keep(mut self) {
+        self.kept = true;
+    }
+}
+
+impl Drop for Staged<'_, '_> {
+    fn drop(&mut self) {
+        if !self.kept {
+            let _ = self.locked.remove(self.locked.root.as_fd(), &self.name, 0);
+        }
+    }
+}
+
+/// Makes a directory of the host's own and those above it, and brings them to the disk.
+fn make(path: &Path, steps: &Steps) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let parent = path.parent().unwrap_or(Path::new("/"));
+    make(parent, steps)?;
+    steps.before(Step::Create)?;
+    match std::fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
+        made => made?,
+    }
+    steps.before(Step::SyncDirectory)?;
+    File::open(parent)?.sync_all()
+}
+
+fn rename_new(
+    from: BorrowedFd<'_>,
+    old: &OsStr,
+    to: BorrowedFd<'_>,
+    new: &OsStr,
+) -> Result<(), Errno> {
+    match rustix::fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
+        // Some file systems cannot; the lock keeps other writers of ours away.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            match rustix::fs::statat(to, new, AtFlags::SYMLINK_NOFOLLOW) {
+                Err(Errno::NOENT) => rustix::fs::renameat(from, old, to, new),
+                Ok(_) => Err(Errno::EXIST),
+                Err(errno) => Err(errno),
+            }
+        }
+        renamed => renamed,
+    }
+}
+
+/// The names in a directory, sorted.
+pub(super) fn names(directory: BorrowedFd<'_>) -> Result<Vec<OsString>, Errno> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if !matches!(name, b"." | b"..") {
+            names.push(OsStr::from_bytes(name).to_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// What a directory could not be written for.
+pub(super) fn failed(path: &Path, now: Now, source: io::Error) -> StoreError {
+    StoreError::Write { path: path.to_owned(), why: Why::of(&source), now, source }
+}
+
+fn into_io(error: RootError) -> io::Error {
+    match error {
+        RootError::Io { source, .. } => source,
+        other => io::Error::other(other),
+    }
+}
+
+/// What is said when a folder or file of the store cannot be written to.
+pub(super) fn unusable(path: &Path, error: RootError) -> StoreError {
+    match error {
+        RootError::Io { source, .. } if source.kind() != io::ErrorKind::NotADirectory => {
+            failed(path, Now::Unchanged, source)
+        }
+        _ => StoreError::NotOurs { path: path.to_owned() },
+    }
+}

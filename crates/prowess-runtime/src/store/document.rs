@@ -1,0 +1,104 @@
+//! What stands in a `SKILL.md`: from entries to bytes and back.
+
+use std::{error::Error as _, path::Path};
+
+use prowess::{Definition, Finding, Profile, Severity, Status, parse, render, revise, rule};
+
+use super::{DOCUMENT, Files, StoreError, path};
+use crate::entry::{Entry, EntryError};
+
+/// Makes an entry of the bytes of a `SKILL.md`; a finding where that cannot be done.
+pub(super) fn entry(bytes: &[u8], document: &Path) -> Result<Entry, Box<Finding>> {
+    let mut parsed = parse(bytes, None, Profile::Lenient);
+    let Some(manifest) = parsed.manifest else {
+        parsed.findings.sort_by_key(|it| it.severity);
+        let finding = parsed.findings.pop().expect("no skill is left out without a finding");
+        return Err(Box::new(Finding { path: document.to_owned(), ..finding }));
+    };
+    let made = Entry::new(manifest, &parsed.instructions);
+    made.map(|it| Entry { folder: document.parent().map(Path::to_owned), ..it }).map_err(|error| {
+        let message = match &error {
+            EntryError::Definition { source, .. } => source.to_string(),
+            EntryError::Read { .. } => error.to_string(),
+        };
+        let rule = rule("definition").expect("there is such a rule");
+        let hint = "give it the code blocks that its type needs";
+        Box::new(Finding::new(rule, Severity::Error, document, message, hint))
+    })
+}
+
+/// What is noted about a `SKILL.md` that cannot be read.
+pub(super) fn unreadable(document: &Path, error: &StoreError) -> Finding {
+    let why = error.source().map(|it| format!(": {it}")).unwrap_or_default();
+    let rule = rule("file-unreadable").expect("there is such a rule");
+    let message = format!("the store does not read it{why}");
+    Finding::new(rule, Severity::Error, document, message, "look at what it is")
+}
+
+/// The `SKILL.md` of a new entry. One that does not say whether it is in use is a draft.
+pub(super) fn rendered(wanted: &Entry) -> Result<Vec<u8>, StoreError> {
+    path::name(&wanted.manifest.name)?;
+    let mut wanted = wanted.clone();
+    wanted.manifest.status.get_or_insert(Status::Draft);
+    faithful(wanted.render().into_bytes(), &wanted)
+}
+
+/// The `SKILL.md` that is there, edited to say what an entry says.
+pub(super) fn revised(bytes: &[u8], now: &Entry, wanted: &Entry) -> Result<Vec<u8>, StoreError> {
+    let mut wanted = wanted.clone();
+    wanted.manifest.status = wanted.manifest.status.or(now.manifest.status);
+    let same = is_same(&now.definition, &wanted.definition) && now.parameters == wanted.parameters;
+    let body = (!same).then(|| wanted.body());
+    let revised = revise(bytes, &wanted.manifest, body.as_deref());
+    let path = || now.folder.clone().unwrap_or_default().join(DOCUMENT);
+    let revised = revised.map_err(|source| StoreError::NotEdited { path: path(), source })?;
+    let unknown = parse(&revised, None, Profile::Lenient).manifest.map(|it| it.unknown);
+    wanted.manifest.unknown = unknown.unwrap_or_default();
+    faithful(revised, &wanted)
+}
+
+/// Checks that a new skill can be read from its files; returns what it is called.
+pub(super) fn name_of(files: &Files) -> Result<String, StoreError> {
+    let unfit = |why: String| StoreError::Unfit { name: "the skill".to_owned(), why };
+    let bytes = files.get(DOCUMENT).ok_or_else(|| unfit(format!("it has no {DOCUMENT}")))?;
+    let entry = entry(bytes, Path::new("")).map_err(|it| unfit(it.message))?;
+    for path in files.keys().filter(|it| *it != DOCUMENT) {
+        path::resource(path)?;
+    }
+    Ok(path::name(&entry.manifest.name)?.to_owned())
+}
+
+/// Gives bytes that can be read again as what is wanted.
+fn faithful(bytes: Vec<u8>, wanted: &Entry) -> Result<Vec<u8>, StoreError> {
+    let unfit = |why: String| StoreError::Unfit { name: wanted.manifest.name.to_string(), why };
+    let again = entry(&bytes, Path::new("")).map_err(|it| unfit(it.message))?;
+    let lost = if render(&again.manifest, "") != render(&wanted.manifest, "") {
+        "a field"
+    } else if !is_same(&again.definition, &wanted.definition) {
+        "the definition"
+    } else if again.parameters != wanted.parameters {
+        "the parameters"
+    } else {
+        return Ok(bytes);
+    };
+    Err(unfit(format!(
+        "{lost} would not come back as given; blank edges and CR are in the way, or parameters of an instruction"
+    )))
+}
+
+/// Whether two definitions are the same but for blank lines at the edges, which no text keeps.
+fn is_same(a: &Definition, b: &Definition) -> bool {
+    fn text(definition: &Definition) -> Option<&str> {
+        match definition {
+            Definition::Instruction { content } => Some(content.trim_matches(['\n', '\r'])),
+            Definition::Script { script: text } | Definition::Template { template: text } => {
+                Some(text.strip_suffix('\n').unwrap_or(text))
+            }
+            Definition::Composite { .. } => None,
+        }
+    }
+    a == b
+        || (std::mem::discriminant(a) == std::mem::discriminant(b)
+            && text(a).is_some()
+            && text(a) == text(b))
+}

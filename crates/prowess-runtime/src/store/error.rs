@@ -1,0 +1,198 @@
+//! Why a store did not do what it was asked for, and what is true now.
+
+use std::{fmt, io, path::PathBuf, time::Duration};
+
+use prowess::{ReadError, ReviseError};
+
+use crate::root::RootError;
+
+/// A store did not do what it was asked for.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// No folder can be called that everywhere.
+    #[error("no skill can be called `{name}`")]
+    BadName {
+        /// The name, as given.
+        name: String,
+    },
+    /// It is no path of a resource.
+    #[error("`{path}` is not the path of a resource: {why}")]
+    BadPath {
+        /// The path, as given.
+        path: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// There is no such skill.
+    #[error("there is no skill `{name}`")]
+    NoSuchSkill {
+        /// The name, as given.
+        name: String,
+        /// The name that comes nearest.
+        nearest: Option<String>,
+    },
+    /// Its name or folder is taken.
+    #[error("`{name}` is there already, in `{}`", folder.display())]
+    AlreadyThere {
+        /// The name.
+        name: String,
+        /// Where.
+        folder: PathBuf,
+    },
+    /// What is to be saved would not come back as it is.
+    #[error("`{name}` cannot be saved: {why}")]
+    Unfit {
+        /// The name.
+        name: String,
+        /// What is in the way.
+        why: String,
+    },
+    /// A file that is there cannot be read as a skill.
+    #[error("`{}` cannot be read as a skill: {why}", path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A file that is there cannot be edited without touching what nobody asked for.
+    #[error("`{}` is not edited; it is as it was", path.display())]
+    NotEdited {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: ReviseError,
+    },
+    /// There is a link, a pipe, a device or a file where a folder or file of the skill should be.
+    #[error("`{}` is not an ordinary file or folder of the store; nothing has changed", path.display())]
+    NotOurs {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The store is one skill, and holds no others.
+    #[error("`{}` is a skill and not a folder of skills; nothing has changed", path.display())]
+    IsSkill {
+        /// The store.
+        path: PathBuf,
+    },
+    /// Nothing was deleted that could be brought back.
+    #[error("there is nothing to bring back")]
+    NothingToUndo {
+        /// The name that was asked for.
+        name: Option<String>,
+    },
+    /// Others write to the store all the time.
+    #[error("the store `{}` is busy: others write to it for {} s; nothing has changed", path.display(), waited.as_secs())]
+    Busy {
+        /// The store.
+        path: PathBuf,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// A skill that should be added cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    Source {
+        /// The skill.
+        path: PathBuf,
+        /// Why.
+        source: ReadError,
+    },
+    /// The system did not let it be read.
+    #[error("cannot read `{}`", path.display())]
+    Read {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        source: RootError,
+    },
+    /// The system did not let it be written.
+    #[error("cannot write `{}`; {now}", path.display())]
+    Write {
+        /// The path.
+        path: PathBuf,
+        /// What stands behind it.
+        why: Why,
+        /// What is true now.
+        now: Now,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Why the system did not let something be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Why {
+    /// There is no room left, or no more may be used.
+    Full,
+    /// It may not be written.
+    ReadOnly,
+    /// Too many files are open.
+    TooManyFiles,
+    /// Anything else.
+    Other,
+}
+
+/// What is true after a change that did not come to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Now {
+    /// Everything is as it was.
+    Unchanged,
+    /// The change is there; it may be lost again if the machine stops before it reaches the disk.
+    Unsafe,
+}
+
+impl StoreError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::BadName { .. } => "use lowercase letters and digits joined by single hyphens, up to 64, such as `create-pr`".to_owned(),
+            Self::BadPath { .. } => "give a path in the skill's folder, such as `scripts/run.sh`".to_owned(),
+            Self::NoSuchSkill { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
+            Self::AlreadyThere { .. } => "choose another name, or edit what is there".to_owned(),
+            Self::Broken { .. } => "`prowess check` says what is wrong with it".to_owned(),
+            Self::NotEdited { .. } => "edit it by hand".to_owned(),
+            Self::NotOurs { .. } => "look at what is there, and take it away by hand".to_owned(),
+            Self::IsSkill { .. } => "name the directory that the skill lies in".to_owned(),
+            Self::NothingToUndo { name: Some(name) } => format!("`{name}` was not removed from here, or too long ago"),
+            Self::Busy { .. } => "try again, or look for a process that hangs".to_owned(),
+            Self::Write { why: Why::Full, .. } => "make room on the disk, and try again".to_owned(),
+            Self::Write { why: Why::ReadOnly, .. } => "check the permissions of the store, or name another with `--dir DIR`".to_owned(),
+            Self::Write { why: Why::TooManyFiles, .. } => "raise the limit of open files, and try again".to_owned(),
+            _ => return None,
+        })
+    }
+
+    /// Whether a skill or what was asked for is at fault; else the store or the system is.
+    pub fn is_fault(&self) -> bool {
+        !matches!(
+            self,
+            Self::Busy { .. } | Self::Source { .. } | Self::Read { .. } | Self::Write { .. }
+        )
+    }
+}
+
+impl Why {
+    pub(super) fn of(error: &io::Error) -> Self {
+        use io::ErrorKind as Kind;
+        use rustix::io::Errno;
+        match error.kind() {
+            Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge => Self::Full,
+            Kind::ReadOnlyFilesystem | Kind::PermissionDenied => Self::ReadOnly,
+            _ => match Errno::from_io_error(error) {
+                Some(Errno::MFILE | Errno::NFILE) => Self::TooManyFiles,
+                _ => Self::Other,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Now {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unchanged => "nothing has changed",
+            Self::Unsafe => "the change is there, but may be lost if the machine stops now",
+        })
+    }
+}

@@ -1,0 +1,301 @@
+//! A store in a folder: each skill is `<store>/<name>/SKILL.md` with its resources beside it.
+
+use std::{
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use prowess::{Directory, Library, Limits, Listing, Options, Status, nearest, revise_status};
+use rustix::fs::{AtFlags, FileType};
+
+use super::{
+    DOCUMENT, Files, Now, Stock, Store, StoreError,
+    disk::{Locked, Step, Steps, failed},
+    document, path, trash,
+};
+use crate::{
+    entry::Entry,
+    root::{Links, Root, RootError},
+};
+
+/// A store in a folder: each skill is `<store>/<name>/SKILL.md` with its resources beside it.
+///
+/// Writers, of any process, wait for each other; readers wait for nobody. What is deleted goes to
+/// `<store>/.trash`, which keeps the last fifty.
+#[derive(Debug)]
+pub struct FileStore {
+    path: PathBuf,
+    patience: Duration,
+    steps: Steps,
+}
+
+/// How long a writer waits for others.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl FileStore {
+    /// Opens a folder. One that is not there is an empty store, and made by the first change.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let path = path.as_ref();
+        let unusable = |source| failed(path, Now::Unchanged, source);
+        let absolute = std::path::absolute(path).map_err(unusable)?;
+        if absolute.exists() && !absolute.is_dir() {
+            return Err(unusable(io::ErrorKind::NotADirectory.into()));
+        }
+        Ok(Self { path: absolute, patience: PATIENCE, steps: Steps::default() })
+    }
+
+    /// The same store, with another time to wait for other writers.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// The same store, which asks before every step that changes the disk.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_steps(self, ask: impl Fn(Step) -> io::Result<()> + Send + Sync + 'static) -> Self {
+        Self { steps: Steps(Some(Box::new(ask))), ..self }
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn lock(&self) -> Result<Locked<'_>, StoreError> {
+        Locked::open(&self.path, self.patience, &self.steps)
+    }
+
+    /// The directory; nothing when it is not there.
+    fn root(&self) -> Result<Option<Root>, StoreError> {
+        match Root::open(&self.path) {
+            Ok(root) => Ok(Some(root)),
+            Err(error) if error.is_missing() => Ok(None),
+            Err(source) => Err(StoreError::Read { path: self.path.clone(), source }),
+        }
+    }
+}
+
+impl Store for FileStore {
+    fn save(&self, entry: &Entry) -> Result<Entry, StoreError> {
+        let name = path::name(&entry.manifest.name)?;
+        let locked = self.lock()?;
+        match find(&locked.root, name) {
+            Ok(found) => {
+                let revised = document::revised(&found.bytes, &found.entry, entry)?;
+                found.write(&locked, &revised)
+            }
+            Err(StoreError::NoSuchSkill { .. }) => {
+                let document = (DOCUMENT.to_owned(), document::rendered(entry)?);
+                place(&locked, name, &Files::from([document]))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn add(&self, files: &Files) -> Result<Entry, StoreError> {
+        let name = document::name_of(files)?;
+        // What is there already is seen without a lock, also where nothing can be written.
+        if let Some(root) = self.root()? {
+            absent(&root, &name)?;
+        }
+        place(&self.lock()?, &name, files)
+    }
+
+    fn get(&self, name: &str) -> Result<Entry, StoreError> {
+        match self.root()? {
+            Some(root) => Ok(find(&root, name)?.entry),
+            None => Err(StoreError::NoSuchSkill { name: name.to_owned(), nearest: None }),
+        }
+    }
+
+    fn list(&self) -> Result<Stock, StoreError> {
+        let Some(root) = self.root()? else { return Ok(Stock::default()) };
+        let library = library(&root);
+        let mut stock = Stock { entries: Vec::new(), findings: library.findings().to_vec() };
+        for skill in library.skills() {
+            let path = &skill.origin.path;
+            match read(&root, inside(&root, path)) {
+                Ok(bytes) => match document::entry(&bytes, path) {
+                    Ok(entry) => stock.entries.push(entry),
+                    Err(finding) => stock.findings.push(*finding),
+                },
+                // It has gone since the library was loaded.
+                Err(error) if is_missing(&error) => {}
+                Err(error) => stock.findings.push(document::unreadable(path, &error)),
+            }
+        }
+        Ok(stock)
+    }
+
+    fn set_status(&self, name: &str, status: Status) -> Result<Entry, StoreError> {
+        let locked = self.lock()?;
+        let found = find(&locked.root, name)?;
+        let revised = revise_status(&found.bytes, status).map_err(|source| {
+            StoreError::NotEdited { path: locked.root.path().join(&found.document), source }
+        })?;
+        found.write(&locked, &revised)
+    }
+
+    fn save_resource(&self, name: &str, path: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        let path = path::resource(path)?;
+        let locked = self.lock()?;
+        let found = find(&locked.root, name)?;
+        locked.replace(&found.folder().join(path), bytes)
+    }
+
+    fn delete(&self, name: &str) -> Result<(), StoreError> {
+        let locked = self.lock()?;
+        let folder = match find(&locked.root, name) {
+            Ok(found) => found.folder().to_owned(),
+            // One that is broken, or a link to somewhere else, can go as well.
+            Err(StoreError::Broken { .. } | StoreError::Read { .. }) => PathBuf::from(name),
+            Err(StoreError::NoSuchSkill { .. }) if is_link(&locked.root, name) => name.into(),
+            Err(error) => return Err(error),
+        };
+        if folder.as_os_str().is_empty() {
+            return Err(StoreError::IsSkill { path: self.path.clone() });
+        }
+        trash::put(&locked, folder.as_os_str())
+    }
+
+    fn undo(&self, name: Option<&str>) -> Result<String, StoreError> {
+        let locked = self.lock()?;
+        let thrown = trash::latest(&locked, name)?;
+        for name in thrown.called.iter().chain([&thrown.folder]) {
+            absent(&locked.root, name)?;
+        }
+        locked.rename((&thrown.root, &thrown.name), (&locked.root, &thrown.folder))?;
+        Ok(thrown.called.unwrap_or(thrown.folder))
+    }
+}
+
+/// A skill that was found, and what its `SKILL.md` held at that moment.
+struct Found {
+    /// Its `SKILL.md` within the store.
+    document: PathBuf,
+    bytes: Vec<u8>,
+    entry: Entry,
+}
+
+impl Found {
+    fn folder(&self) -> &Path {
+        self.document.parent().unwrap_or(Path::new(""))
+    }
+
+    fn write(self, locked: &Locked<'_>, bytes: &[u8]) -> Result<Entry, StoreError> {
+        if bytes == self.bytes {
+            return Ok(self.entry);
+        }
+        locked.replace(&self.document, bytes)?;
+        let path = locked.root.path().join(&self.document);
+        document::entry(bytes, &path).map_err(|it| StoreError::Broken { path, why: it.message })
+    }
+}
+
+/// Finds a skill by its name, which need not be that of its folder. The one whose folder has its
+/// name comes first, so that no other folder can take its place.
+fn find(root: &Root, name: &str) -> Result<Found, StoreError> {
+    let own = is_folder_name(name).then(|| open(root, &Path::new(name).join(DOCUMENT)));
+    if let Some(Ok(found)) = &own
+        && &*found.entry.manifest.name == name
+    {
+        return own.expect("it was found");
+    }
+    let library = library(root);
+    let skill = library.skills().find(|it| &*it.manifest.name == name);
+    if let Some(skill) = skill {
+        return open(root, inside(root, &skill.origin.path));
+    }
+    // A folder of that name with a `SKILL.md` in it says more than that there is no such skill.
+    if let Some(Err(error)) = own.filter(|it| !matches!(it, Err(error) if is_missing(error))) {
+        return Err(error);
+    }
+    let names = library.skills().map(|it| &*it.manifest.name);
+    let nearest = nearest(name, names).map(str::to_owned);
+    Err(StoreError::NoSuchSkill { name: name.to_owned(), nearest })
+}
+
+fn open(root: &Root, document: &Path) -> Result<Found, StoreError> {
+    let bytes = read(root, document)?;
+    let path = root.path().join(document);
+    match document::entry(&bytes, &path) {
+        Ok(entry) => Ok(Found { document: document.to_owned(), bytes, entry }),
+        Err(finding) => Err(StoreError::Broken { path, why: finding.message }),
+    }
+}
+
+/// Reads a file of the store in one go.
+pub(super) fn read(root: &Root, path: &Path) -> Result<Vec<u8>, StoreError> {
+    let shown = || root.path().join(path);
+    let failed = |source| StoreError::Read { path: shown(), source };
+    let file = root.file(path, Links::Inside).map_err(failed)?;
+    let limit = Limits::default().max_document_size;
+    let mut bytes = Vec::new();
+    file.take(limit + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|source| failed(RootError::Io { path: path.to_owned(), source }))?;
+    if bytes.len() as u64 > limit {
+        let why = format!("it has more than {limit} bytes");
+        return Err(StoreError::Broken { path: shown(), why });
+    }
+    Ok(bytes)
+}
+
+/// A path of the library within the store.
+fn inside<'p>(root: &Root, path: &'p Path) -> &'p Path {
+    path.strip_prefix(root.path()).unwrap_or(path)
+}
+
+/// The skills as everybody else sees them, with what is wrong with others.
+fn library(root: &Root) -> Library {
+    let options = Options {
+        directories: vec![Directory::new(root.path())],
+        resources: Listing::OnDemand,
+        ..Options::default()
+    };
+    Library::load(&options).expect("a directory is named")
+}
+
+/// Refuses a name that a skill or anything else in the store has.
+fn absent(root: &Root, name: &str) -> Result<(), StoreError> {
+    let folder = match find(root, name) {
+        Ok(found) => found.folder().to_owned(),
+        Err(_) if kind(root, name).is_some() => PathBuf::from(name),
+        Err(StoreError::NoSuchSkill { .. }) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    Err(StoreError::AlreadyThere { name: name.to_owned(), folder: root.path().join(folder) })
+}
+
+fn place(locked: &Locked<'_>, name: &str, files: &Files) -> Result<Entry, StoreError> {
+    absent(&locked.root, name)?;
+    if kind(&locked.root, DOCUMENT).is_some() {
+        return Err(StoreError::IsSkill { path: locked.root.path().to_owned() });
+    }
+    locked.place(name, files)?;
+    Ok(find(&locked.root, name)?.entry)
+}
+
+/// What has a name in the store.
+fn kind(root: &Root, name: &str) -> Option<FileType> {
+    let stat = rustix::fs::statat(root.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW);
+    let stat = is_folder_name(name).then_some(stat.ok()).flatten()?;
+    Some(FileType::from_raw_mode(stat.st_mode))
+}
+
+fn is_link(root: &Root, name: &str) -> bool {
+    kind(root, name) == Some(FileType::Symlink)
+}
+
+fn is_missing(error: &StoreError) -> bool {
+    let StoreError::Read { source, .. } = error else { return false };
+    let is_file = |it: &RootError| matches!(it, RootError::Io { source, .. } if source.kind() == io::ErrorKind::NotADirectory);
+    source.is_missing() || is_file(source)
+}
+
+/// Whether a name can be that of a skill's folder: one part, and not hidden.
+fn is_folder_name(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
+}

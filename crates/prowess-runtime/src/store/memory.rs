@@ -1,0 +1,122 @@
+//! A store in memory, for tests of hosts and for skills that need not last.
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use prowess::{Status, nearest, revise_status};
+
+use super::{DOCUMENT, Files, Stock, Store, StoreError, document, path};
+use crate::entry::Entry;
+
+/// A store in memory.
+#[derive(Debug, Default)]
+pub struct MemoryStore(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    skills: BTreeMap<String, Files>,
+    /// The last one was deleted last.
+    trash: Vec<(String, Files)>,
+}
+
+impl MemoryStore {
+    /// Makes an empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Every change is one assignment, so that a panic leaves nothing half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for MemoryStore {
+    fn save(&self, entry: &Entry) -> Result<Entry, StoreError> {
+        let name = path::name(&entry.manifest.name)?;
+        let mut state = self.state();
+        let bytes = match state.skills.get(name) {
+            Some(files) => document::revised(&files[DOCUMENT], &self::entry(files), entry)?,
+            None => document::rendered(entry)?,
+        };
+        let files = state.skills.entry(name.to_owned()).or_default();
+        files.insert(DOCUMENT.to_owned(), bytes);
+        Ok(self::entry(files))
+    }
+
+    fn add(&self, files: &Files) -> Result<Entry, StoreError> {
+        let name = document::name_of(files)?;
+        let mut state = self.state();
+        state.absent(&name)?;
+        state.skills.insert(name, files.clone());
+        Ok(entry(files))
+    }
+
+    fn get(&self, name: &str) -> Result<Entry, StoreError> {
+        self.state().files(name).map(|it| entry(it))
+    }
+
+    fn list(&self) -> Result<Stock, StoreError> {
+        let entries = self.state().skills.values().map(entry).collect();
+        Ok(Stock { entries, findings: Vec::new() })
+    }
+
+    fn set_status(&self, name: &str, status: Status) -> Result<Entry, StoreError> {
+        let mut state = self.state();
+        let files = state.files(name)?;
+        let revised = revise_status(&files[DOCUMENT], status)
+            .map_err(|source| StoreError::NotEdited { path: DOCUMENT.into(), source })?;
+        files.insert(DOCUMENT.to_owned(), revised);
+        Ok(entry(files))
+    }
+
+    fn save_resource(&self, name: &str, path: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        let path = path::resource(path)?.to_string_lossy().into_owned();
+        self.state().files(name)?.insert(path, bytes.to_vec());
+        Ok(())
+    }
+
+    fn delete(&self, name: &str) -> Result<(), StoreError> {
+        let mut state = self.state();
+        state.files(name)?;
+        let deleted = state.skills.remove_entry(name);
+        state.trash.extend(deleted);
+        Ok(())
+    }
+
+    fn undo(&self, name: Option<&str>) -> Result<String, StoreError> {
+        let mut state = self.state();
+        let is_it = |it: &(String, Files)| name.is_none_or(|name| it.0 == name);
+        let Some(at) = state.trash.iter().rposition(is_it) else {
+            return Err(StoreError::NothingToUndo { name: name.map(str::to_owned) });
+        };
+        state.absent(&state.trash[at].0)?;
+        let (name, files) = state.trash.remove(at);
+        state.skills.insert(name.clone(), files);
+        Ok(name)
+    }
+}
+
+impl State {
+    fn files(&mut self, name: &str) -> Result<&mut Files, StoreError> {
+        let nearest = nearest(name, self.skills.keys().map(String::as_str)).map(str::to_owned);
+        let missing = || StoreError::NoSuchSkill { name: name.to_owned(), nearest };
+        self.skills.get_mut(name).ok_or_else(missing)
+    }
+
+    fn absent(&self, name: &str) -> Result<(), StoreError> {
+        match self.skills.contains_key(name) {
+            true => Err(StoreError::AlreadyThere { name: name.to_owned(), folder: name.into() }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The entry of a skill that was checked before it came in.
+fn entry(files: &Files) -> Entry {
+    let entry = document::entry(&files[DOCUMENT], Path::new(DOCUMENT));
+    Entry { folder: None, ..entry.expect("only what can be read as a skill comes in") }
+}

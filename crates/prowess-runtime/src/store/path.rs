@@ -1,0 +1,41 @@
+//! Names and paths from outside.
+
+use std::path::Path;
+
+use prowess::is_plain_name;
+
+use super::{DOCUMENT, StoreError};
+
+/// The longest path of a resource, in bytes.
+const MAX_LENGTH: usize = 1024;
+
+/// Refuses a name that no new folder may have.
+pub(super) fn name(name: &str) -> Result<&str, StoreError> {
+    if is_plain_name(name) { Ok(name) } else { Err(StoreError::BadName { name: name.to_owned() }) }
+}
+
+/// Refuses what is no path of a resource, here or on any other system that the skill may come to.
+pub(super) fn resource(path: &str) -> Result<&Path, StoreError> {
+    let bad = |why| Err(StoreError::BadPath { path: path.to_owned(), why });
+    let inside = path.strip_prefix("./").unwrap_or(path);
+    let mut parts = inside.split('/');
+    if inside.len() > MAX_LENGTH {
+        bad("it is too long")
+    } else if inside.contains(char::is_control) {
+        bad("it has control characters")
+    } else if inside.contains(['\\', ':']) {
+        bad("it has a backslash or a colon")
+    } else if inside.starts_with('/') {
+        bad("it is absolute")
+    } else if parts.clone().any(|it| it == "..") {
+        bad("it leads out of its folder")
+    } else if parts.clone().any(|it| matches!(it, "" | ".")) {
+        bad("a part of it is empty")
+    } else if parts.clone().any(|it| it.eq_ignore_ascii_case(".git")) {
+        bad("git keeps that for itself")
+    } else if parts.next().is_some_and(|it| it.eq_ignore_ascii_case(DOCUMENT)) {
+        bad("it is the skill itself")
+    } else {
+        Ok(Path::new(inside))
+    }
+}

@@ -1,0 +1,86 @@
+//! What was deleted, and can be brought back: `<store>/.trash/<time>-<folder>`.
+
+use std::{
+    ffi::OsStr,
+    path::Path,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use super::{
+    DOCUMENT, Now, StoreError,
+    disk::{Locked, failed, names, unusable},
+    document,
+    file::read,
+};
+use crate::root::{Links, Root};
+
+const TRASH: &str = ".trash";
+/// How many deleted skills are kept; the oldest go for good when others come.
+const MAX_KEPT: usize = 50;
+
+/// Something in the trash.
+pub(super) struct Thrown {
+    /// The trash.
+    pub(super) root: Root,
+    /// What it is called there.
+    pub(super) name: String,
+    /// What its folder was called.
+    pub(super) folder: String,
+    /// What the skill is called, if it can be read.
+    pub(super) called: Option<String>,
+}
+
+/// Moves a folder, or a link, to the trash.
+pub(super) fn put(locked: &Locked<'_>, folder: &OsStr) -> Result<(), StoreError> {
+    let shown = locked.root.path().join(TRASH);
+    let trash =
+        locked.root.make_directory(Path::new(TRASH)).map_err(|error| unusable(&shown, error))?;
+    let kept = kept(&trash)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    // Later is later, also when the clock was set back.
+    let last = kept.last().and_then(|it| it.split_once('-')?.0.parse::<u128>().ok());
+    let time = last.map_or(now, |last| now.max(last.saturating_add(1)));
+    let name = format!("{time:020}-{}", folder.to_string_lossy());
+    locked.rename((&locked.root, folder), (&trash, &name))?;
+    for old in kept.iter().rev().skip(MAX_KEPT - 1) {
+        // The skill is in the trash, whether there is now too much in it or not.
+        let _ = locked.discard(&trash, old);
+    }
+    Ok(())
+}
+
+/// Finds what was deleted last, or the last of a name.
+pub(super) fn latest(locked: &Locked<'_>, name: Option<&str>) -> Result<Thrown, StoreError> {
+    let nothing = || StoreError::NothingToUndo { name: name.map(str::to_owned) };
+    let shown = locked.root.path().join(TRASH);
+    let root = match locked.root.directory(Path::new(TRASH), Links::Never) {
+        Err(error) if error.is_missing() => return Err(nothing()),
+        opened => opened.map_err(|error| unusable(&shown, error))?,
+    };
+    let mut kept = kept(&root)?;
+    while let Some(thrown) = kept.pop() {
+        let folder = thrown.split_once('-').map_or("", |it| it.1).to_owned();
+        let called = called(&root, &thrown);
+        if name.is_none_or(|name| folder == name || called.as_deref() == Some(name)) {
+            return Ok(Thrown { root, name: thrown, folder, called });
+        }
+    }
+    Err(nothing())
+}
+
+/// What is in the trash, the oldest first; what others have put there is not ours.
+fn kept(trash: &Root) -> Result<Vec<String>, StoreError> {
+    let names =
+        names(trash.as_fd()).map_err(|errno| failed(trash.path(), Now::Unchanged, errno.into()))?;
+    let is_ours = |name: &String| {
+        name.split_once('-')
+            .is_some_and(|(time, _)| time.len() == 20 && time.bytes().all(|it| it.is_ascii_digit()))
+    };
+    Ok(names.into_iter().filter_map(|it| it.into_string().ok()).filter(is_ours).collect())
+}
+
+fn called(trash: &Root, thrown: &str) -> Option<String> {
+    let bytes = read(trash, &Path::new(thrown).join(DOCUMENT)).ok()?;
+    let entry = document::entry(&bytes, Path::new("")).ok()?;
+    Some(entry.manifest.name.into_string())
+}

@@ -1,0 +1,280 @@
+//! From a manifest back into the `SKILL.md` it came from: what has not changed stays to the byte.
+
+use std::ops::Range;
+
+use prowess_frontmatter::{Block, EditError, Field, read, remove, set, split, write};
+
+use crate::{
+    parse::{canonical, parse},
+    render::{body_text, fields, render},
+    rule::Profile,
+    skill::{Manifest, Status},
+};
+
+/// A `SKILL.md` was not revised.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReviseError {
+    /// It is not a skill, so that nobody knows what it says.
+    #[error("it cannot be read as a skill")]
+    NoSkill,
+    /// Its frontmatter is not UTF-8.
+    #[error("its frontmatter is not UTF-8")]
+    NotUtf8,
+    /// A field could not be edited.
+    #[error("its field `{key}` cannot be edited in place")]
+    Edit {
+        /// The field.
+        key: String,
+        /// Why.
+        source: EditError,
+    },
+    /// It would not come to what was asked for, or something else would change with it.
+    #[error("it would not read as it should afterwards")]
+    Unfaithful,
+}
+
+/// Revises the bytes of a `SKILL.md` so that they say what `manifest` says, and have `body` under
+/// the frontmatter if one is given. Comments, order and every field that has not changed stay;
+/// fields that only the text has, and nobody here knows, stay too.
+pub fn revise(
+    bytes: &[u8],
+    manifest: &Manifest,
+    body: Option<&str>,
+) -> Result<Vec<u8>, ReviseError> {
+    let before = manifest_of(bytes)?;
+    let mut wanted = manifest.clone();
+    wanted.unknown = merged(&before.unknown, &manifest.unknown).into();
+    let (text, tail) = text_of(bytes)?;
+    let mut text = text.to_owned();
+    let (old, new) = (fields(&before), fields(&wanted));
+    let value = |fields: &[Field<'_>], key: &str| {
+        fields.iter().find(|it| it.key == key).map(|it| write(std::slice::from_ref(it)))
+    };
+    let gone = old.iter().filter(|it| value(&new, &it.key).is_none());
+    for field in gone {
+        let key = spelling(&text, &field.key);
+        text = remove(&text, &key).map_err(|source| ReviseError::Edit { key, source })?;
+    }
+    for field in new.iter().filter(|it| value(&old, &it.key) != value(&new, &it.key)) {
+        let key = spelling(&text, &field.key);
+        text =
+            set(&text, &key, &field.value).map_err(|source| ReviseError::Edit { key, source })?;
+    }
+    let revised = match body {
+        Some(body) => {
+            let (mark, plain) = marked(&text);
+            let start = mark.len() + split(plain).body.start;
+            [&text.as_bytes()[..start], body_text(body).as_bytes()].concat()
+        }
+        None => [text.as_bytes(), tail].concat(),
+    };
+    verified(bytes, revised, &wanted, body)
+}
+
+/// Revises the bytes of a `SKILL.md` so that the skill is in use, or not. Disabling a skill and
+/// activating it again gives the same bytes.
+pub fn revise_status(bytes: &[u8], status: Status) -> Result<Vec<u8>, ReviseError> {
+    let before = manifest_of(bytes)?;
+    if before.status() == status {
+        return Ok(bytes.to_vec());
+    }
+    let (text, tail) = text_of(bytes)?;
+    let text = with_status(text, status)
+        .map_err(|source| ReviseError::Edit { key: "status".to_owned(), source })?;
+    let revised = [text.as_bytes(), tail].concat();
+    // What the text says now: a line that was only there for a while is gone again.
+    let said = manifest_of(&revised).map_err(|_| ReviseError::Unfaithful)?.status;
+    let unknown = before.unknown.iter().filter(|it| it.key != "status").cloned().collect();
+    let wanted = Manifest { status: said, unknown, ..before };
+    if wanted.status() != status {
+        return Err(ReviseError::Unfaithful);
+    }
+    verified(bytes, revised, &wanted, None)
+}
+
+/// Stands behind the status of a skill that had none, so that it has none again once it is active.
+const ADDED: &str = " # without this line it is active";
+
+fn with_status(text: &str, status: Status) -> Result<String, EditError> {
+    let (mark, plain) = marked(text);
+    let block = split(plain).frontmatter.ok_or(EditError::NoFrontmatter)?;
+    let (opening, word) = (&plain[..block.start], status.as_str());
+    // The opening delimiter ends as lines do here.
+    let end = &opening[opening.trim_end_matches(['\r', '\n']).len()..];
+    let Some(span) = status_span(block)? else {
+        let (before, behind) = plain.split_at(block.start + block.text.len());
+        return Ok(format!("{mark}{before}status: {word}{ADDED}{end}{behind}"));
+    };
+    let added = |old: Status| format!("status: {old}{ADDED}{end}");
+    let added = Status::ALL.map(added).into_iter().find(|it| block.text.contains(it.as_str()));
+    if let Some(added) = added.filter(|_| status == Status::Active) {
+        return Ok(text.replacen(&added, "", 1));
+    }
+    let span = block.start + span.start..block.start + span.end;
+    // In place of the word alone, quotes and all stay.
+    let written = &plain[span.clone()];
+    match Status::ALL.iter().find(|it| written.contains(it.as_str())) {
+        Some(old) => {
+            let new = written.replacen(old.as_str(), word, 1);
+            Ok(format!("{mark}{}{new}{}", &plain[..span.start], &plain[span.end..]))
+        }
+        None => set(text, "status", &word.into()),
+    }
+}
+
+/// Where the value of `status` stands; by its line, where only others can read the frontmatter.
+fn status_span(block: Block<'_>) -> Result<Option<Range<usize>>, EditError> {
+    let spans: Vec<Range<usize>> = match read(block.text) {
+        Ok(fields) => {
+            fields.into_iter().filter(|it| it.key == "status").map(|it| it.span).collect()
+        }
+        Err(_) => lines_of_status(block.text),
+    };
+    match &spans[..] {
+        [] => Ok(None),
+        [span] => Ok(Some(span.clone())),
+        _ => Err(EditError::KeyTaken),
+    }
+}
+
+fn lines_of_status(text: &str) -> Vec<Range<usize>> {
+    const KEY: &str = "status:";
+    let mut spans = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive(['\n', '\r']) {
+        if let Some(value) = line.strip_prefix(KEY) {
+            let value = value.split(" #").next().unwrap_or_default();
+            let from = start + KEY.len() + value.len() - value.trim_start().len();
+            spans.push(from..from + value.trim().len());
+        }
+        start += line.len();
+    }
+    spans
+}
+
+/// Gives the revised bytes if they say what was wanted and nothing else has changed.
+fn verified(
+    before: &[u8],
+    revised: Vec<u8>,
+    wanted: &Manifest,
+    body: Option<&str>,
+) -> Result<Vec<u8>, ReviseError> {
+    let after = parse(&revised, None, Profile::Lenient);
+    let body = match body {
+        Some(body) => body_text(body).trim_start_matches(['\n', '\r']).to_owned(),
+        None => parse(before, None, Profile::Lenient).instructions,
+    };
+    let says = after.manifest.is_some_and(|it| render(&it, "") == render(wanted, ""));
+    if says && after.instructions == body { Ok(revised) } else { Err(ReviseError::Unfaithful) }
+}
+
+fn manifest_of(bytes: &[u8]) -> Result<Manifest, ReviseError> {
+    parse(bytes, None, Profile::Lenient).manifest.ok_or(ReviseError::NoSkill)
+}
+
+/// The bytes that are text, with all of the frontmatter, and those behind them that are not.
+fn text_of(bytes: &[u8]) -> Result<(&str, &[u8]), ReviseError> {
+    let (text, tail) = match str::from_utf8(bytes) {
+        Ok(text) => (text, &[][..]),
+        Err(error) => {
+            let (text, tail) = bytes.split_at(error.valid_up_to());
+            (str::from_utf8(text).map_err(|_| ReviseError::NotUtf8)?, tail)
+        }
+    };
+    match split(marked(text).1).frontmatter {
+        Some(_) => Ok((text, tail)),
+        None => Err(ReviseError::NotUtf8),
+    }
+}
+
+/// The byte order mark of a text, and what stands behind it.
+fn marked(text: &str) -> (&str, &str) {
+    let mark = if text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 };
+    text.split_at(mark)
+}
+
+/// How a field is spelt in a text.
+fn spelling(text: &str, key: &str) -> String {
+    let block = split(marked(text).1).frontmatter;
+    let fields = block.and_then(|it| read(it.text).ok()).unwrap_or_default();
+    let spelt = fields.iter().find(|it| canonical(&it.key) == key);
+    spelt.map_or(key, |it| &it.key).to_owned()
+}
+
+/// The fields of both, those of `new` in place of old ones.
+fn merged(old: &[Field<'static>], new: &[Field<'static>]) -> Vec<Field<'static>> {
+    let replaced =
+        |it: &Field<'static>| new.iter().find(|new| new.key == it.key).unwrap_or(it).clone();
+    let added = new.iter().filter(|it| !old.iter().any(|old| old.key == it.key));
+    old.iter().map(replaced).chain(added.cloned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn switched(text: &str) -> String {
+        let disabled = revise_status(text.as_bytes(), Status::Disabled).unwrap();
+        assert_eq!(manifest_of(&disabled).unwrap().status(), Status::Disabled);
+        let again = revise_status(&disabled, Status::Active).unwrap();
+        assert_eq!(again, text.as_bytes(), "{}", String::from_utf8_lossy(&disabled));
+        String::from_utf8(disabled).unwrap()
+    }
+
+    #[test]
+    fn disabling_and_activating_again_gives_the_same_bytes() {
+        let frame = |fields: &str| format!("---\nname: a\n{fields}description: b\n---\nbody\n");
+        assert_eq!(
+            switched(&frame("")),
+            "---\nname: a\ndescription: b\nstatus: disabled # without this line it is active\n---\nbody\n"
+        );
+        for value in ["active", "\"active\"", " 'active'  # mine", "active # active"] {
+            let text = frame(&format!("status: {value}\n"));
+            assert_eq!(switched(&text), text.replacen("active", "disabled", 1));
+        }
+        let dos = frame("# a comment\n").replace('\n', "\r\n");
+        assert!(
+            switched(&dos).contains("status: disabled # without this line it is active\r\n---")
+        );
+        switched(&format!("\u{FEFF}{dos}"));
+        switched(&frame("").replace('\n', "\r"));
+        // The small reader does not take this one.
+        let colon = "---\nname: a\ndescription: Use when: x\nstatus: active\n---\n";
+        assert_eq!(switched(colon), colon.replace("status: active", "status: disabled"));
+        assert!(switched(&colon.replace("status: active\n", "")).contains("\nstatus: disabled #"));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_stay_in_the_body() {
+        let bytes = b"---\nname: a\ndescription: b\n---\nbody \xFF\xFE end\n";
+        let disabled = revise_status(bytes, Status::Disabled).unwrap();
+        assert!(disabled.ends_with(b"---\nbody \xFF\xFE end\n"));
+        assert_eq!(revise_status(&disabled, Status::Active).unwrap(), bytes);
+    }
+
+    #[test]
+    fn what_cannot_be_edited_safely_is_refused() {
+        let refused = |text: &str| revise_status(text.as_bytes(), Status::Disabled).unwrap_err();
+        assert_eq!(refused("no frontmatter"), ReviseError::NoSkill);
+        assert_eq!(refused("---\n{name: a, description: b}\n---\n"), ReviseError::Unfaithful);
+        let twice = refused("---\nname: a\ndescription: b\nstatus: active\nstatus: draft\n---\n");
+        assert!(matches!(twice, ReviseError::Edit { source: EditError::KeyTaken, .. }));
+    }
+
+    #[test]
+    fn only_what_has_changed_is_edited() {
+        let text = "---\n# top\nname: a\nallowed_tools: [x, y]  # both\nx-mine: {k: v}\nlicense: MIT\ndescription: >\n  b\n---\n\nbody\n";
+        let mut manifest = manifest_of(text.as_bytes()).unwrap();
+        assert_eq!(revise(text.as_bytes(), &manifest, None).unwrap(), text.as_bytes());
+        manifest.allowed_tools.0 = ["x".into()].into();
+        manifest.license = None;
+        manifest.unknown = Box::default();
+        manifest.version = Some("1.10".into());
+        let revised = revise(text.as_bytes(), &manifest, Some("new body")).unwrap();
+        assert_eq!(
+            String::from_utf8(revised).unwrap(),
+            "---\n# top\nname: a\nallowed_tools: x  # both\nx-mine: {k: v}\ndescription: >\n  b\nversion: \"1.10\"\n---\n\nnew body\n"
+        );
+    }
+}

@@ -1,0 +1,829 @@
+//! What comes of a skill that is run, through the program and through the library.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Read as _},
+    os::unix::process::CommandExt as _,
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use prowess::{Keeper, Library};
+use prowess_runtime::{
+    Agreed, Approver, Entry, Executor, Gate, Intent, Launcher, Level, Limits, Manager, Nobody,
+    Outcome, Policy, Provider, Records, Sandbox, Status, ToolCall, ToolResult,
+};
+use serde_json::{Map, Value as Json, json};
+
+use crate::world::{Ran, SKILLS, World};
+
+/// A skill of a type with a body, in `skills/`.
+fn typed(world: World, kind: &str, name: &str, body: &str) -> World {
+    let text =
+        format!("---\nname: {name}\ndescription: Does {name}\ntype: {kind}\n---\n\n{body}\n");
+    world.document(name, text)
+}
+
+fn script(world: World, name: &str, script: &str) -> World {
+    typed(world, "script", name, &format!("```sh\n{script}\n```"))
+}
+
+/// A script with the schema of what it takes.
+fn taking(world: World, name: &str, text: &str, schema: &Json) -> World {
+    let body = format!("```sh\n{text}\n```\n\n## Parameters\n\n```json\n{schema:#}\n```");
+    typed(world, "script", name, &body)
+}
+
+/// Runs a skill of `skills/`.
+fn run(world: &World, arguments: &[&str]) -> Ran {
+    world.run(["run"].iter().chain(arguments).chain(&SKILLS))
+}
+
+/// What came of running a skill of `skills/`, and how the program exited.
+fn outcome(world: &World, arguments: &[&str]) -> (Option<i32>, Json) {
+    let ran = run(world, &[arguments, &["--json"]].concat());
+    let mut json = ran.json();
+    (ran.code, json["outcome"].take())
+}
+
+/// What a script printed that came out well.
+fn stdout(world: &World, arguments: &[&str]) -> String {
+    let (code, outcome) = outcome(world, arguments);
+    assert_eq!((code, &outcome["status"]), (Some(0), &json!("ok")), "{outcome:#}");
+    outcome["stdout"].as_str().unwrap().to_owned()
+}
+
+/// The files and folders of a folder; nothing when there is no folder.
+fn listed(path: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(path) else { return Vec::new() };
+    let mut names: Vec<String> =
+        entries.map(|it| it.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// How many processes have this word in their command line.
+fn alive(word: &str) -> usize {
+    let is_one = |path: &Path| {
+        let line = fs::read(path.join("cmdline")).unwrap_or_default();
+        let state = fs::read_to_string(path.join("stat")).unwrap_or_default();
+        let zombie = state.rsplit(") ").next().is_some_and(|it| it.starts_with('Z'));
+        !zombie && String::from_utf8_lossy(&line).split('\0').any(|it| it == word)
+    };
+    let processes = fs::read_dir("/proc").unwrap().map(|it| it.unwrap().path());
+    processes.filter(|it| is_one(it)).count()
+}
+
+/// Waits until something holds.
+fn wait(what: &str, holds: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(10), "{what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn executor(program: &str) -> Executor {
+    let sandbox = Sandbox::new(Launcher::program(program), Level::Landlock);
+    Executor::new(sandbox, Limits::default())
+}
+
+fn manager(provider: Arc<dyn Provider>, approver: impl Approver + 'static) -> Manager {
+    let gate = Gate {
+        policy: Policy::default(),
+        approver: Arc::new(approver),
+        records: Records::in_memory(),
+    };
+    Manager::new(provider, executor(env!("CARGO_BIN_EXE_prowess")), Arc::new(gate))
+}
+
+fn wait_for<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+mod a_skill_executes_as_its_type_says {
+    use super::*;
+
+    #[test]
+    fn s_28_a_composite_comes_to_a_plan() {
+        let body = "```json\n{\"tool\": \"read_file\", \"params\": {\"path\": \"{{.x}}\"}}\n```\n\n\
+                    ```json\n{\"tool\": \"execute_command\"}\n```";
+        let world = typed(World::new(), "composite", "both", body);
+        let ran = run(&world, &["both", "--json"]);
+        let json = ran.json();
+        assert_eq!(
+            (ran.code, &json["skill"], &json["type"]),
+            (Some(0), &json!("both"), &json!("composite"))
+        );
+        let plan = json!([
+            {"step": 1, "tool": "read_file", "params": {"path": "{{.x}}"}},
+            {"step": 2, "tool": "execute_command", "params": {}},
+        ]);
+        assert_eq!(json["outcome"], json!({"status": "ok", "plan": plan}));
+        let text = run(&world, &["both"]);
+        assert_eq!(text.stdout(), "1. read_file {\"path\":\"{{.x}}\"}\n2. execute_command {}\n");
+    }
+
+    #[test]
+    fn s_29_a_script_runs_by_sh_from_a_file_that_is_gone_afterwards() {
+        let world =
+            script(World::new(), "well", "echo \"$0\"; cat \"$0\"; touch left; sleep \"$PARAM_T\"");
+        let world = script(world, "fails", "touch left; exit 3");
+        let world = script(world, "dies", "touch left; kill -9 $$").folder("tmp");
+        let tmp = world.path("tmp");
+        let at = |arguments: &[&str]| {
+            let arguments = ["run"].iter().chain(arguments).chain(&SKILLS).chain(&["--json"]);
+            let ran = world.run_with(&[("TMPDIR", tmp.to_str().unwrap())], arguments);
+            assert_eq!(listed(&tmp), Vec::<String>::new());
+            ran.json()["outcome"].take()
+        };
+        let well = at(&["well", "T=0"]);
+        let (path, text) = well["stdout"].as_str().unwrap().split_once('\n').unwrap();
+        assert!(path.starts_with(tmp.to_str().unwrap()), "{path}");
+        assert!(!Path::new(path).exists(), "{path}");
+        assert!(text.contains("touch left"), "{text}");
+        assert_eq!(well["files"], json!(["left"]));
+        assert_eq!(at(&["fails"])["status"], "failed");
+        assert_eq!(at(&["dies"])["status"], "killed");
+        assert_eq!(at(&["well", "T=60", "--timeout", "300ms"])["status"], "timed_out");
+    }
+
+    #[test]
+    fn s_29_a_dangerous_script_is_refused_before_anything_runs() {
+        let world = script(World::new(), "evil", "echo started\nrm -rf /");
+        let (code, outcome) = outcome(&world, &["evil"]);
+        assert_eq!((code, &outcome["status"]), (Some(1), &json!("refused")), "{outcome:#}");
+        assert!(outcome["message"].as_str().unwrap().contains("line 2"), "{outcome:#}");
+        assert_eq!(outcome["stdout"], json!(null));
+        assert_eq!(outcome["sandbox"], json!(null));
+    }
+
+    #[test]
+    fn s_30_a_template_is_filled_in() {
+        let body = "```template\nDear {{.name}},{{range .items}}\n- {{.}}{{end}}\n```\n\n\
+                    ## Parameters\n\n```json\n{\"required\": [\"name\"]}\n```";
+        let world = typed(World::new(), "template", "letter", body);
+        let arguments = ["letter", "name=Ada & Co", "items=[\"a\",\"b\"]"];
+        let text = "Dear Ada & Co,\n- a\n- b\n";
+        assert_eq!(outcome(&world, &arguments), (Some(0), json!({"status": "ok", "output": text})));
+        assert_eq!(run(&world, &arguments).stdout(), text);
+        let (code, missing) = outcome(&world, &["letter"]);
+        assert_eq!((code, &missing["status"]), (Some(1), &json!("invalid")), "{missing:#}");
+
+        let world = typed(World::new(), "template", "broken", "```template\na\n{{.x | nope}}\n```");
+        let (code, broken) = outcome(&world, &["broken", "x=1"]);
+        assert_eq!((code, &broken["status"]), (Some(1), &json!("failed")), "{broken:#}");
+        assert!(broken["message"].as_str().unwrap().contains(":2"), "{broken:#}");
+    }
+
+    #[test]
+    fn s_43_an_instruction_gives_its_name_type_and_content() {
+        let text = "# Guide\n\n!`touch pwned` ${HOME} $ARGUMENTS {{.topic}}\n\n## Parameters\n\n\
+                    ```json\n{\"topic\": …}\n```";
+        let world = typed(World::new(), "instruction", "guide", text);
+        let (code, outcome) = outcome(&world, &["guide", "topic=$(touch pwned)"]);
+        let content = format!("{text}\n");
+        let output = json!({"skill": "guide", "type": "instruction", "content": content});
+        assert_eq!((code, outcome), (Some(0), json!({"status": "ok", "output": output})));
+        assert_eq!(run(&world, &["guide"]).stdout(), content);
+        assert!(!world.path("pwned").exists());
+    }
+
+    #[test]
+    fn s_34_making_an_executor_touches_nothing() {
+        let world = script(World::new(), "one", "echo");
+        let library = world.load();
+        let entry = Entry::of(library.get("one").unwrap()).unwrap();
+        let made = executor("/nowhere/prowess");
+        let outcome = wait_for(made.execute(&entry, Map::new()));
+        assert_eq!(outcome.status, Status::Refused, "{outcome:?}");
+        let world = typed(world, "instruction", "two", "text");
+        let entry = Entry::of(world.load().get("two").unwrap()).unwrap();
+        assert!(wait_for(made.execute(&entry, Map::new())).is_ok());
+    }
+
+    #[test]
+    fn a_skill_that_is_not_in_use_is_refused() {
+        let text = |status: &str| {
+            format!("---\nname: {status}\ndescription: a\nstatus: {status}\n---\n\n# Text\n")
+        };
+        let world =
+            World::new().document("draft", text("draft")).document("disabled", text("disabled"));
+        for name in ["draft", "disabled"] {
+            let (code, outcome) = outcome(&world, &[name]);
+            assert_eq!((code, &outcome["status"]), (Some(1), &json!("refused")), "{outcome:#}");
+            let hint = outcome["hint"].as_str().unwrap();
+            assert!(hint.contains(&format!("prowess enable {name}")), "{hint}");
+            let ran = run(&world, &[name]);
+            assert_eq!((ran.code, ran.stdout()), (Some(1), ""));
+            assert!(ran.stderr.contains("prowess enable"), "{}", ran.stderr);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_run_says_so_in_an_outcome() {
+        let world = typed(World::new().skill("deploy", "a"), "script", "empty", "no block");
+        let (code, nothing) = outcome(&world, &["deplyo"]);
+        assert_eq!((code, &nothing["status"]), (Some(1), &json!("not_found")));
+        assert!(nothing["hint"].as_str().unwrap().contains("`deploy`"), "{nothing:#}");
+        let (code, empty) = outcome(&world, &["empty"]);
+        assert_eq!((code, &empty["status"]), (Some(1), &json!("invalid")));
+        assert!(empty["message"].as_str().unwrap().contains("`sh` code block"), "{empty:#}");
+        let (code, pair) = outcome(&world, &["deploy", "novalue"]);
+        assert_eq!((code, &pair["status"]), (Some(1), &json!("invalid")));
+        assert!(pair["message"].as_str().unwrap().contains("`novalue`"), "{pair:#}");
+    }
+}
+
+mod parameters_are_checked_before_anything_runs {
+    use super::*;
+
+    #[test]
+    fn every_mismatch_is_told_at_once_by_the_name_of_the_parameter() {
+        let schema = json!({
+            "type": "object",
+            "properties": {"count": {"type": "integer"}, "name": {"type": "string"}},
+            "required": ["name"],
+            "additionalProperties": false,
+        });
+        let world = taking(World::new(), "one", "echo ran", &schema);
+        let (code, outcome) = outcome(&world, &["one", "count=many", "nme=x"]);
+        assert_eq!((code, &outcome["status"]), (Some(1), &json!("invalid")), "{outcome:#}");
+        let message = outcome["message"].as_str().unwrap();
+        for part in
+            ["`count` is not of type \"integer\"", "`name` is missing", "`nme` is not known"]
+        {
+            assert!(message.contains(part), "{message}");
+        }
+        assert_eq!(outcome["output"]["mismatches"][1]["parameter"], "name");
+        assert_eq!(outcome["stdout"], json!(null));
+        let text = run(&world, &["one", "count=many"]);
+        assert_eq!((text.code, text.stdout()), (Some(1), ""));
+        assert!(text.stderr.contains("`count`") && text.stderr.contains("`name`"));
+    }
+
+    #[test]
+    fn defaults_of_the_schema_are_filled_in() {
+        let schema = json!({"properties": {
+            "greeting": {"type": "string", "default": "Hello"},
+            "times": {"type": "integer", "default": 2},
+        }});
+        let text = "echo \"$PARAM_GREETING $PARAM_TIMES\"; cat \"$PARAMS_FILE\"";
+        let world = taking(World::new(), "one", text, &schema);
+        let expected = "Hello 3\n{\"times\":3,\"greeting\":\"Hello\"}";
+        assert_eq!(stdout(&world, &["one", "times=3"]), expected);
+    }
+
+    #[test]
+    fn a_value_is_json_unless_the_schema_says_string() {
+        let schema =
+            json!({"properties": {"version": {"type": "string"}, "zip": {"type": "string"}}});
+        let text = "env | grep ^PARAM_ | sort; cat \"$PARAMS_FILE\"";
+        let world = taking(World::new(), "one", text, &schema);
+        let said = stdout(
+            &world,
+            &[
+                "one",
+                "items=[\"a\",\"b\"]",
+                "n=3",
+                "flag=true",
+                "version=1.10",
+                "zip=01234",
+                "text=a 'b' \"c\"",
+            ],
+        );
+        let expected = "PARAM_FLAG=true\nPARAM_ITEMS=[\"a\",\"b\"]\nPARAM_N=3\nPARAM_TEXT=a 'b' \"c\"\n\
+                        PARAM_VERSION=1.10\nPARAM_ZIP=01234\n";
+        let (variables, file) = said.split_at(expected.len());
+        assert_eq!(variables, expected);
+        let file: Json = serde_json::from_str(file).unwrap();
+        let values = json!({
+            "items": ["a", "b"], "n": 3, "flag": true, "version": "1.10", "zip": "01234",
+            "text": "a 'b' \"c\"",
+        });
+        assert_eq!(file, values);
+        let world = world.file("params.json", "{\"n\": 4, \"text\": \"two\\nlines\"}");
+        for given in ["@params.json", "{\"n\": 4, \"text\": \"two\\nlines\"}"] {
+            let said = stdout(&world, &["one", "zip=1", "--params", given]);
+            assert!(said.starts_with("PARAM_N=4\nPARAM_TEXT=two\nPARAM_ZIP=1\n"), "{said}");
+        }
+        let (code, twice) = outcome(&world, &["one", "n=1", "--params", "@params.json"]);
+        assert_eq!((code, &twice["status"]), (Some(1), &json!("invalid")), "{twice:#}");
+    }
+
+    #[test]
+    fn parameters_are_data_and_never_become_code() {
+        let text = "printf '%s\\n' \"$PARAM_X\"; ls";
+        let world = script(World::new(), "one", text);
+        let evil = "a'; touch pwned; $(touch pwned) `touch pwned` \"; touch pwned #";
+        assert_eq!(stdout(&world, &["one", &format!("x={evil}")]), format!("{evil}\n"));
+        let template = typed(World::new(), "template", "one", "```template\n{{.x}}\n```");
+        let evil = "{{.y}} {{template \"x\"}}";
+        let (_, filled) = outcome(&template, &["one", &format!("x={evil}"), "y=secret"]);
+        assert_eq!(filled["output"], format!("{evil}\n"));
+    }
+
+    #[test]
+    fn numbers_are_exact_or_an_error() {
+        let world = script(World::new(), "one", "echo \"$PARAM_N\"; cat \"$PARAMS_FILE\"");
+        for (given, file) in [
+            ("9223372036854775808", "9223372036854775808"),
+            ("18446744073709551616", "\"18446744073709551616\""),
+            ("1e400", "\"1e400\""),
+            ("-0", "-0"),
+            ("NaN", "\"NaN\""),
+            ("0.10", "0.10"),
+        ] {
+            let said = stdout(&world, &["one", &format!("n={given}")]);
+            assert_eq!(said, format!("{given}\n{{\"n\":{file}}}"));
+        }
+        let schema = json!({"properties": {"n": {"type": "number"}}});
+        let world = taking(world, "two", "echo ran", &schema);
+        for given in ["18446744073709551616", "1e400", "NaN"] {
+            let (code, outcome) = outcome(&world, &["two", &format!("n={given}")]);
+            assert_eq!((code, &outcome["status"]), (Some(1), &json!("invalid")), "{given}");
+        }
+        let (_, large) = outcome(&world, &["two", "--params", "{\"n\": 1e400}"]);
+        assert!(large["message"].as_str().unwrap().contains("`n`"), "{large:#}");
+    }
+
+    #[test]
+    fn what_no_variable_can_hold_is_an_error_and_what_is_too_large_stands_in_the_file() {
+        let text = "echo \"${PARAM_LONG-none}\"; wc -c < \"$PARAMS_FILE\"";
+        let world = script(World::new(), "one", text);
+        let (code, same) = outcome(&world, &["one", "a-b=1", "a_b=2"]);
+        assert_eq!((code, &same["status"]), (Some(1), &json!("invalid")), "{same:#}");
+        assert!(same["message"].as_str().unwrap().contains("PARAM_A_B"), "{same:#}");
+        let (_, nul) = outcome(&world, &["one", "--params", "{\"x\": \"a\\u0000b\"}"]);
+        assert!(nul["message"].as_str().unwrap().contains("NUL"), "{nul:#}");
+        let long = format!("{{\"long\": \"{}\"}}", "x".repeat(200_000));
+        let world = world.file("long.json", long);
+        let (code, large) = outcome(&world, &["one", "--params", "@long.json"]);
+        assert_eq!((code, &large["stdout"]), (Some(0), &json!("none\n200011\n")), "{large:#}");
+        assert!(large["message"].as_str().unwrap().contains("`long`"), "{large:#}");
+    }
+
+    #[test]
+    fn a_schema_leads_nowhere() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = format!("http://{}/schema.json", listener.local_addr().unwrap());
+        let mut doubling = Map::new();
+        for number in 0..30 {
+            let next = json!({"$ref": format!("#/$defs/{}", number + 1)});
+            doubling.insert(number.to_string(), json!({"anyOf": [next, next]}));
+        }
+        let start = Instant::now();
+        for schema in [
+            json!({"$ref": address}),
+            json!({"properties": {"x": {"$ref": address}}}),
+            json!({"$schema": address}),
+            json!({"properties": {"x": {"$ref": "file:///etc/passwd"}}}),
+            json!({"properties": {"x": {"$ref": "#"}}}),
+            json!({"$ref": "#/$defs/0", "$defs": doubling}),
+            json!({"properties": {"x": {"pattern": "(a{500}){500}"}}}),
+        ] {
+            let world = taking(World::new(), "one", "echo ran", &schema);
+            let (code, outcome) = outcome(&world, &["one", "x=a"]);
+            assert_eq!((code, &outcome["status"]), (Some(1), &json!("invalid")), "{schema}");
+            assert!(outcome["message"].as_str().unwrap().contains("schema"), "{outcome:#}");
+        }
+        assert!(start.elapsed() < Duration::from_secs(10));
+        assert!(listener.accept().is_err(), "somebody was asked for a schema");
+        let schema = json!({"properties": {"x": {"pattern": "^(a+)+$"}}});
+        let world = taking(World::new(), "one", "echo ran", &schema);
+        let (_, outcome) = outcome(&world, &["one", &format!("x={}b", "a".repeat(50_000))]);
+        assert_eq!(outcome["status"], "invalid");
+    }
+
+    #[test]
+    fn only_declared_variables_of_the_environment_are_passed_on() {
+        let world = script(World::new(), "one", "echo \"${TOKEN-none} ${OTHER-none}\"");
+        let with = |arguments: &[&str]| {
+            let variables = [("TOKEN", "secret"), ("OTHER", "hidden"), ("LD_PRELOAD", "")];
+            let arguments = ["run", "one", "--json"].iter().chain(arguments).chain(&SKILLS);
+            let ran = world.run_with(&variables, arguments);
+            (ran.code, ran.json()["outcome"].take())
+        };
+        assert_eq!(with(&[]).1["stdout"], "none none\n");
+        assert_eq!(with(&["--env", "TOKEN"]).1["stdout"], "secret none\n");
+        for name in ["LD_PRELOAD", "PATH", "BASH_ENV", "A=B", "BASH_FUNC_x%%", ""] {
+            let (code, outcome) = with(&["--env", name]);
+            assert_eq!((code, &outcome["status"]), (Some(1), &json!("invalid")), "{name}");
+            assert_eq!(outcome["stdout"], json!(null), "{name}");
+        }
+        let (code, missing) = with(&["--env", "NOT_SET"]);
+        assert_eq!((code, &missing["status"]), (Some(1), &json!("invalid")), "{missing:#}");
+        let world = world.file("prowess.toml", "[policy]\nenvironment = [\"OTHER\"]\n");
+        let arguments = ["run", "one", "--json"].iter().chain(&SKILLS);
+        let ran = world.run_with(&[("OTHER", "given")], arguments);
+        assert_eq!(ran.json()["outcome"]["stdout"], "none given\n");
+    }
+
+    #[test]
+    fn only_what_is_named_is_readable_beside_the_skill() {
+        let world = World::new().file("data/in.txt", "given\n").file("other/in.txt", "secret\n");
+        let [data, other] = ["data", "other"].map(|it| world.path(it).display().to_string());
+        let text = format!(
+            "cat {data}/in.txt; cat {other}/in.txt; echo x > {data}/in.txt; cat {data}/in.txt"
+        );
+        let world = script(world, "one", &text);
+        let (_, outcome) = outcome(&world, &["one", "--read", "data"]);
+        assert_eq!(outcome["stdout"], "given\ngiven\n", "{outcome:#}");
+        assert_eq!(fs::read_to_string(world.path("data/in.txt")).unwrap(), "given\n");
+        let ran = run(&world, &["one", "--read", "nowhere"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
+        assert!(ran.stderr.contains("nowhere"), "{}", ran.stderr);
+    }
+}
+
+mod whatever_a_script_does_is_an_outcome {
+    use super::*;
+
+    #[test]
+    fn a_script_that_fails_is_told_with_its_code_and_both_streams() {
+        let world = script(World::new(), "one", "echo out; echo err >&2; exit 3");
+        let (code, outcome) = outcome(&world, &["one"]);
+        assert_eq!(code, Some(1));
+        for (key, value) in [
+            ("status", json!("failed")),
+            ("exit_code", json!(3)),
+            ("stdout", json!("out\n")),
+            ("stderr", json!("err\n")),
+        ] {
+            assert_eq!(outcome[key], value, "{outcome:#}");
+        }
+        assert!(outcome["duration_ms"].as_u64().unwrap() < 10_000);
+        let text = run(&world, &["one"]);
+        assert_eq!((text.code, text.stdout()), (Some(1), "out\n"));
+        assert!(text.stderr.starts_with("err\n") && text.stderr.contains('3'), "{}", text.stderr);
+    }
+
+    #[test]
+    fn a_script_that_a_signal_ends_is_told_with_the_signal() {
+        let world = script(World::new(), "one", "kill -9 $$");
+        let (code, outcome) = outcome(&world, &["one"]);
+        let told = (code, &outcome["status"], &outcome["signal"]);
+        assert_eq!(told, (Some(1), &json!("killed"), &json!(9)), "{outcome:#}");
+    }
+
+    #[test]
+    fn a_script_that_takes_too_long_is_ended_with_all_it_has_started() {
+        let word = format!("61.{}", std::process::id());
+        let text = format!(
+            "trap '' TERM HUP\necho started\n(setsid sh -c \"trap '' TERM HUP; sleep {word}\" &)\nsleep {word}"
+        );
+        let world = script(World::new(), "one", &text);
+        let start = Instant::now();
+        let (code, outcome) = outcome(&world, &["one", "--timeout", "500ms"]);
+        assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+        assert_eq!((code, &outcome["status"]), (Some(1), &json!("timed_out")), "{outcome:#}");
+        assert_eq!(outcome["stdout"], "started\n");
+        wait("somebody is still alive", || alive(&word) == 0);
+    }
+
+    #[test]
+    fn an_interrupted_run_ends_with_all_it_has_started() {
+        let word = format!("62.{}", std::process::id());
+        let text = format!("(setsid sleep {word} &)\necho started\nsleep {word}");
+        let world = script(World::new(), "one", &text).folder("tmp");
+        let (mut child, mut lines) = started(&world, &["one"]);
+        let mut first = String::new();
+        lines.read_line(&mut first).unwrap();
+        assert_eq!(first, "started\n");
+        wait("nobody was started", || alive(&word) == 2);
+        let interrupt = |child: &Child| {
+            let id = child.id().to_string();
+            assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        };
+        interrupt(&child);
+        let start = Instant::now();
+        let status = child.wait().unwrap();
+        assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+        assert_eq!(status.code(), Some(1));
+        wait("somebody is still alive", || alive(&word) == 0);
+        wait("something is left", || listed(&world.path("tmp")).is_empty());
+
+        let (mut child, mut lines) = started(&world, &["one", "--json"]);
+        wait("nobody was started", || alive(&word) == 2);
+        interrupt(&child);
+        let mut text = String::new();
+        lines.read_to_string(&mut text).unwrap();
+        child.wait().unwrap();
+        let json: Json = serde_json::from_str(&text).unwrap();
+        assert_eq!(json["outcome"]["status"], "cancelled");
+    }
+
+    /// Starts the program without waiting for it; its temporary files lie in `tmp`.
+    fn started(world: &World, arguments: &[&str]) -> (Child, BufReader<std::process::ChildStdout>) {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_prowess"))
+            .args(["run"].iter().chain(arguments).chain(&SKILLS))
+            .current_dir(world.path(""))
+            .env("TMPDIR", world.path("tmp"))
+            .env("HOME", world.path("home"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A test that is started in the background would hand down that interrupts are ignored.
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        (child, lines)
+    }
+
+    #[test]
+    fn a_flood_and_bytes_that_are_no_text_are_outcomes() {
+        let flood = "echo begin; head -c 5000000 /dev/zero | tr '\\0' x; echo; echo end";
+        let world = script(World::new(), "flood", flood);
+        let world = script(world, "bytes", "printf 'a\\377\\376b\\n'");
+        let (code, flood) = outcome(&world, &["flood"]);
+        let text = flood["stdout"].as_str().unwrap();
+        assert_eq!((code, &flood["status"]), (Some(0), &json!("ok")));
+        assert!(text.starts_with("begin\n") && text.ends_with("\nend\n"), "{}", &text[..100]);
+        assert!(text.len() < 1_100_000, "{}", text.len());
+        let cut = flood["stdout_cut"].as_u64().unwrap();
+        assert!(cut > 3_900_000 && text.contains(&cut.to_string()), "{cut}");
+        assert_eq!(stdout(&world, &["bytes"]), "a\u{fffd}\u{fffd}b\n");
+        assert_eq!(run(&world, &["bytes"]).out, b"a\xff\xfeb\n");
+    }
+
+    #[test]
+    fn output_comes_as_it_is_printed() {
+        let word = format!("63.{}", std::process::id());
+        let text = format!("echo first; echo second >&2; sleep {word}");
+        let world = script(World::new(), "one", &text).folder("tmp");
+        let (mut child, mut lines) = started(&world, &["one"]);
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
+        let (mut out, mut err) = (String::new(), String::new());
+        lines.read_line(&mut out).unwrap();
+        errors.read_line(&mut err).unwrap();
+        assert_eq!((&*out, &*err), ("first\n", "second\n"));
+        assert_eq!(child.try_wait().unwrap(), None);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        wait("somebody is still alive", || alive(&word) == 0);
+    }
+
+    #[test]
+    fn a_terminal_is_shown_what_a_script_prints_and_obeys_none_of_it() {
+        let text = "printf 'a\\033[2Jb \\342\\200\\256c\\n'; printf 'e\\033[2Jf\\n' >&2";
+        let world = script(World::new(), "one", text);
+        assert_eq!(run(&world, &["one"]).out, "a\x1b[2Jb \u{202e}c\n".as_bytes());
+        let line = format!("{} run one --dir skills", env!("CARGO_BIN_EXE_prowess"));
+        let shown = Command::new("script")
+            .args(["-qec", &line, "/dev/null"])
+            .current_dir(world.path(""))
+            .env("HOME", world.path("home"))
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let shown = String::from_utf8(shown.stdout).unwrap();
+        assert!(shown.contains("a\\u{1b}[2Jb \\u{202e}c"), "{shown:?}");
+        assert!(shown.contains("e\\u{1b}[2Jf"), "{shown:?}");
+        assert!(!shown.contains('\x1b') && !shown.contains('\u{202e}'), "{shown:?}");
+    }
+
+    #[test]
+    fn what_a_script_leaves_behind_can_be_taken_along() {
+        let text = "mkdir -p a/b; echo text > a/b/c.txt; ln -s /etc/passwd link; ln -s a/b/c.txt near; mkfifo pipe";
+        let world = script(World::new(), "one", text).file("there/a/b/c.txt", "mine");
+        let (code, outcome) = outcome(&world, &["one", "--output", "out"]);
+        assert_eq!((code, &outcome["status"]), (Some(0), &json!("ok")), "{outcome:#}");
+        assert_eq!(fs::read_to_string(world.path("out/a/b/c.txt")).unwrap(), "text\n");
+        assert_eq!(listed(&world.path("out")), ["a"]);
+        let ran = run(&world, &["one", "--output", "there"]);
+        assert_ne!(ran.code, Some(0), "{}", ran.stderr);
+        assert_eq!(fs::read_to_string(world.path("there/a/b/c.txt")).unwrap(), "mine");
+    }
+
+    #[test]
+    fn running_without_a_sandbox_must_be_typed_and_is_stamped() {
+        let world = World::new();
+        let file = world.path("written");
+        let text = format!("echo x > {} && echo written", file.display());
+        let world = script(world, "one", &text);
+        let (_, held) = outcome(&world, &["one"]);
+        assert!(!file.exists(), "{held:#}");
+        assert!(["landlock", "strong"].contains(&held["sandbox"].as_str().unwrap()), "{held:#}");
+        let (code, free) = outcome(&world, &["one", "--unsandboxed"]);
+        assert_eq!((code, file.exists(), &free["sandbox"]), (Some(0), true, &json!("none")));
+        let log = fs::read_to_string(world.path("home/.local/state/prowess/audit.jsonl")).unwrap();
+        let lines: Vec<Json> = log.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+        assert!(lines.iter().any(|it| it["sandbox"] == "none" && it["skill"] == "one"), "{log}");
+    }
+}
+
+mod a_script_among_the_files_of_a_skill_can_be_run {
+    use super::*;
+
+    fn with_scripts() -> World {
+        World::new()
+            .skill("one", "a")
+            .file("skills/one/scripts/show.sh", "printf '<%s>' \"$@\"; echo")
+            .file("skills/one/scripts/perl", "#!/usr/bin/env perl\nprint \"perl @ARGV\\n\";\n")
+            .file("skills/one/scripts/sourcing.sh", ". \"$(dirname \"$0\")/lib.sh\"; hello")
+            .file(
+                "skills/one/scripts/lib.sh",
+                "hello() { cat \"$SKILL_DIR/data/text.txt\"; echo \"$SKILL_NAME\"; }",
+            )
+            .file("skills/one/scripts/writing.sh", "echo x > \"$SKILL_DIR/data/text.txt\"")
+            .file("skills/one/data/text.txt", "data\n")
+            .file("skills/one/data/large.bin", vec![b'x'; 150_000])
+            .file("outside.sh", "echo outside")
+    }
+
+    #[test]
+    fn its_first_line_or_its_ending_says_what_runs_it_and_it_gets_its_arguments() {
+        let world = with_scripts();
+        let run = |arguments: &[&str]| {
+            let arguments = ["run", "one", "--json"].iter().chain(&SKILLS).chain(arguments);
+            let ran = world.run(arguments);
+            assert_eq!(ran.code, Some(0), "{}", ran.stdout());
+            ran.json()["outcome"]["stdout"].as_str().unwrap().to_owned()
+        };
+        let arguments = ["--script", "scripts/show.sh", "--", "a b\tc", "", "-x", "k=v", "$(id)"];
+        assert_eq!(run(&arguments), "<a b\tc><><-x><k=v><$(id)>\n");
+        assert_eq!(run(&["--script", "./scripts/perl", "--", "1", "2"]), "perl 1 2\n");
+        let world = world.file("skills/one/scripts/odd", "#!/nowhere/odd\necho ran\n");
+        let (code, odd) = outcome(&world, &["one", "--script", "scripts/odd"]);
+        assert_eq!((code, &odd["status"]), (Some(2), &json!("refused")), "{odd:#}");
+        assert!(odd["message"].as_str().unwrap().contains("/nowhere/odd"), "{odd:#}");
+    }
+
+    #[test]
+    fn it_finds_the_files_beside_it() {
+        let world = with_scripts();
+        assert_eq!(stdout(&world, &["one", "--script", "scripts/sourcing.sh"]), "data\none\n");
+        let (code, writing) = outcome(&world, &["one", "--script", "scripts/writing.sh"]);
+        assert_eq!((code, &writing["status"]), (Some(1), &json!("failed")), "{writing:#}");
+        assert_eq!(fs::read_to_string(world.path("skills/one/data/text.txt")).unwrap(), "data\n");
+        let world =
+            world.file("skills/one/scripts/large.sh", "wc -c < \"$SKILL_DIR/data/large.bin\"");
+        assert_eq!(stdout(&world, &["one", "--script", "scripts/large.sh"]), "150000\n");
+    }
+
+    #[test]
+    fn only_files_of_the_skill_are_run() {
+        let world = with_scripts().link("skills/one/scripts/link.sh", "../../../outside.sh");
+        for path in [
+            "../../outside.sh",
+            "scripts/../../../outside.sh",
+            "/bin/sh",
+            "scripts/link.sh",
+            "scripts/none.sh",
+            "data/text.txt",
+            "SKILL.md",
+            "",
+        ] {
+            let (code, outcome) = outcome(&world, &["one", "--script", path]);
+            assert_eq!((code, &outcome["stdout"]), (Some(1), &json!(null)), "{path}: {outcome:#}");
+            assert!(["not_found", "invalid"].contains(&outcome["status"].as_str().unwrap()));
+        }
+    }
+
+    #[test]
+    fn the_bytes_that_were_approved_are_the_bytes_that_run() {
+        let world = with_scripts();
+        let library = world.load();
+        let script = prowess_runtime::Script::of(library.get("one").unwrap(), "scripts/show.sh");
+        let script = script.unwrap();
+        world.write("skills/one/scripts/show.sh", "echo exchanged");
+        let executor = executor(env!("CARGO_BIN_EXE_prowess"));
+        let arguments = ["a".into()];
+        let ran =
+            executor.attempt_script(&script, &arguments, Default::default(), Default::default());
+        let outcome = wait_for(ran).unwrap();
+        assert_eq!(outcome.stdout.unwrap().text, "<a>\n");
+    }
+}
+
+mod tools_that_are_skills_are_executed {
+    use super::*;
+
+    fn call(name: &str, arguments: Json) -> ToolCall {
+        ToolCall { name: name.to_owned(), arguments }
+    }
+
+    fn greeting() -> World {
+        let body = "```template\nHello {{.name}}\n```";
+        typed(World::new(), "template", "say-hello", body)
+    }
+
+    #[test]
+    fn p_08_a_tool_name_maps_to_its_skill_or_to_nothing() {
+        let world = greeting();
+        let keeper = Arc::new(Keeper::start(&world.options()).unwrap());
+        let manager = manager(keeper.clone(), Nobody);
+        for name in ["say-hello", "skill_say-hello", "SKILL_SAY_HELLO", "Say_Hello"] {
+            assert_eq!(manager.skill(name).as_deref(), Some("say-hello"), "{name}");
+        }
+        for name in ["", "skill_", "say", "skill_say-hello-too"] {
+            assert_eq!(manager.skill(name), None, "{name}");
+        }
+        assert_eq!(manager.skill("later"), None);
+        let world = world.skill("later", "a");
+        keeper.reload().unwrap();
+        assert_eq!(manager.skill("later").as_deref(), Some("later"));
+        fs::remove_dir_all(world.path("skills/later")).unwrap();
+        keeper.reload().unwrap();
+        assert_eq!(manager.skill("later"), None);
+    }
+
+    #[test]
+    fn p_09_a_tool_call_becomes_a_request_with_every_argument() {
+        let world = greeting();
+        let manager = manager(Arc::new(Arc::new(world.load())), Nobody);
+        let given = json!({"name": "Ada", "list": [1, null, {"a": -0.5}], "empty": ""});
+        let text = given.to_string();
+        for arguments in [given.clone(), json!(text)] {
+            let request = manager.request(&call("SKILL_SAY_HELLO", arguments)).unwrap();
+            assert_eq!(request.skill, "say-hello");
+            assert_eq!(Json::from(request.parameters), given);
+        }
+        let request = manager.request(&call("say-hello", json!(null))).unwrap();
+        assert!(request.parameters.is_empty());
+        let request = manager.request(&call("say-hello", json!(["a"]))).unwrap();
+        assert_eq!(Json::from(request.parameters), json!({"input": ["a"]}));
+        assert_eq!(manager.request(&call("unknown", given)), None);
+    }
+
+    #[test]
+    fn p_10_a_response_becomes_a_tool_result() {
+        let world = script(greeting(), "prints", "echo out; echo err >&2; exit \"$PARAM_CODE\"");
+        let world = typed(world, "composite", "plans", "```json\n{\"tool\": \"a\"}\n```");
+        let manager = manager(Arc::new(Arc::new(world.load())), Nobody);
+        let result = |name: &str, arguments: Json| wait_for(manager.call(&call(name, arguments)));
+        let ok = |content: Json| ToolResult { is_error: false, content };
+        assert_eq!(result("say-hello", json!({"name": "Ada"})), ok(json!("Hello Ada\n")));
+        let plan = json!([{"step": 1, "tool": "a", "params": {}}]);
+        assert_eq!(result("plans", json!({})), ok(plan));
+        assert_eq!(result("prints", json!({"code": 0})), ok(json!("out\n")));
+        let failed = result("prints", json!({"code": 7}));
+        assert!(failed.is_error);
+        assert_eq!(failed.content["exit_code"], 7);
+        assert_eq!(failed.content["stderr"], "err\n");
+        let unknown = result("say-helo", json!({}));
+        assert!(unknown.is_error);
+        assert_eq!(unknown.content["status"], "not_found");
+        assert!(unknown.content["hint"].as_str().unwrap().contains("`say-hello`"));
+    }
+
+    #[test]
+    fn p_13_executing_by_intent_maps_executes_and_answers() {
+        let text = "---\nname: say-hello\ndescription: Greet somebody by name with a friendly hello\n\
+                    type: template\n---\n\n```template\nHello {{.name}}\n```\n";
+        let world = World::new().document("say-hello", text).skill("deploy", "Ship the program");
+        let manager = manager(Arc::new(Arc::new(world.load())), Nobody);
+        for intent in ["skill_say_hello", "please say hello to somebody"] {
+            let parameters = Map::from_iter([("name".to_owned(), json!("Ada"))]);
+            let how = Intent { parameters, ..Intent::default() };
+            let response = wait_for(manager.execute_by_intent(intent, how));
+            assert_eq!(response.outcome, Outcome::ok("Hello Ada\n"), "{intent}");
+            assert_eq!(response.skill.as_deref(), Some("say-hello"));
+            assert!(response.confidence.unwrap() >= 0.7);
+        }
+    }
+
+    #[test]
+    fn p_14_executing_by_intent_needs_the_least_confidence() {
+        let world = greeting().skill("deploy", "Ship the program to the staging servers");
+        let manager = manager(Arc::new(Arc::new(world.load())), Nobody);
+        let run = |intent: &str, min_confidence: f64| {
+            let how = Intent { min_confidence, ..Intent::default() };
+            wait_for(manager.execute_by_intent(intent, how))
+        };
+        let vague = run("program", 0.0);
+        assert!(vague.outcome.is_ok(), "{vague:?}");
+        let confidence = vague.confidence.unwrap();
+        assert!(run("program", confidence).outcome.is_ok());
+        for least in [confidence + 1e-9, 1.1, f64::NAN] {
+            let unsure = run("program", least);
+            let output = unsure.outcome.output.unwrap();
+            assert_eq!(unsure.outcome.status, Status::NotFound);
+            assert_eq!(output["best"], "deploy");
+            assert!((output["confidence"].as_f64().unwrap() - confidence).abs() < 1e-4);
+            assert!(unsure.outcome.message.unwrap().contains("`deploy`"));
+        }
+        let nothing = run("zzz qqq", 0.0);
+        assert_eq!((nothing.outcome.status, nothing.skill), (Status::NotFound, None));
+    }
+
+    #[test]
+    fn nothing_is_executed_that_does_not_pass_the_gate() {
+        let text = "---\nname: one\ndescription: a\ntype: template\nrequires_approval: true\n---\n\n\
+                    ```template\nran\n```\n";
+        let world = World::new().document("one", text);
+        let library: Arc<Library> = Arc::new(world.load());
+        let result = |manager: &Manager| wait_for(manager.call(&call("one", json!({}))));
+        let refused = result(&manager(Arc::new(library.clone()), Nobody));
+        assert!(refused.is_error);
+        assert_eq!(refused.content["status"], "refused");
+        let approved = result(&manager(Arc::new(library), Agreed));
+        assert_eq!(approved, ToolResult { is_error: false, content: json!("ran\n") });
+    }
+}

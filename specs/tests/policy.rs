@@ -1,0 +1,678 @@
+//! What may be done, and who is asked.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
+
+use prowess::{AllowedTools, Manifest, Type};
+use prowess_runtime::{
+    Act, Agreed, AllowedToolsMode, Answering, Approvals, Approver, Decision, Entry, Gate, Nobody,
+    Outcome, Policy, Question, Records, Reply, Rule, Status, Wish,
+};
+use serde_json::Value as Json;
+use tempfile::TempDir;
+
+use crate::world::World;
+
+mod nothing_runs_before_the_policy_allows_it {
+    use super::*;
+
+    #[test]
+    fn a_27_a_skill_that_requires_approval_waits_for_it() {
+        let stage = Stage::new();
+        let act = stage.skill("deploy", "echo hi", true);
+        let refused = stage.gate(Policy::default(), Nobody).refusal("skill_deploy", &act);
+        assert_eq!(refused.status, Status::Refused);
+        let message = refused.message.unwrap();
+        assert!(message.contains("`deploy`") && message.contains("approval"), "{message}");
+        assert!(refused.hint.unwrap().contains("--yes"));
+        let (gate, asked) = stage.asking(Policy::default(), Reply::Once);
+        gate.passes("skill_deploy", &act);
+        let question = asked.lock().unwrap().pop().unwrap();
+        assert!(question.content.unwrap().contains("echo hi"));
+        let (gate, asked) = stage.asking(Policy::default(), Reply::No);
+        gate.refusal("skill_deploy", &act);
+        assert_eq!(asked.lock().unwrap().len(), 1);
+        let (gate, asked) = stage.asking(Policy::default(), Reply::No);
+        gate.passes("skill_free", &stage.skill("free", "echo hi", false));
+        assert!(asked.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_27_a_command_waits_for_approval_where_the_policy_asks_always() {
+        let stage = Stage::new();
+        let policy = Policy { approvals: Approvals::Always, ..stage.policy() };
+        let (gate, asked) = stage.asking(policy, Reply::Always);
+        for line in ["ls -l", "ls -l", "ls", "cat x", "cat x"] {
+            gate.passes("execute_command", &stage.command(line));
+        }
+        assert_eq!(asked.lock().unwrap().len(), 3);
+        let policy = Policy { approvals: Approvals::Always, ..stage.policy() };
+        let gate = Stage::new().gate(policy, Nobody);
+        gate.refusal("execute_command", &stage.command("ls"));
+        stage.gate(stage.policy(), Nobody).passes("execute_command", &stage.command("ls"));
+    }
+
+    #[test]
+    fn deny_beats_ask_beats_allow() {
+        let stage = Stage::new();
+        let act = stage.command("ls");
+        let rule = |decision| Rule { tool: Some("execute_command".into()), ..Rule::new(decision) };
+        let (allow, ask, deny) = (Decision::Allow, Decision::Ask, Decision::Deny);
+        for (rules, passes, questions) in [
+            (vec![allow, ask, deny], false, 0),
+            (vec![deny, ask, allow], false, 0),
+            (vec![allow, ask], true, 1),
+            (vec![ask, allow], true, 1),
+            (vec![allow], true, 0),
+        ] {
+            let rules = rules.into_iter().map(rule).collect();
+            let (gate, asked) = stage.asking(Policy { rules, ..stage.policy() }, Reply::Once);
+            assert_eq!(gate.pass("execute_command", &act, &[]).is_ok(), passes);
+            assert_eq!(asked.lock().unwrap().len(), questions);
+        }
+    }
+
+    #[test]
+    fn a_rule_holds_where_all_that_it_names_fits() {
+        let stage = Stage::new();
+        let deny = Rule::new(Decision::Deny);
+        let named = |it: &str| Some(it.to_owned());
+        let file = stage.root().join("secrets/key");
+        let (ls, read) = (stage.command("ls"), Act::Read(file.clone()));
+        let deploy = stage.skill("deploy-prod", "echo", false);
+        let active = [Manifest { name: "deploy-prod".into(), ..Manifest::default() }];
+        let cases: [(Rule, &str, &Act, &[Manifest], bool); 12] = [
+            (Rule { tool: named("execute_*"), ..deny.clone() }, "execute_command", &ls, &[], false),
+            (Rule { tool: named("Bash"), ..deny.clone() }, "execute_command", &ls, &[], false),
+            (
+                Rule { tool: named("http_request"), ..deny.clone() },
+                "execute_command",
+                &ls,
+                &[],
+                true,
+            ),
+            (Rule { skill: named("deploy-*"), ..deny.clone() }, "skill_x", &deploy, &[], false),
+            (Rule { skill: named("deploy"), ..deny.clone() }, "skill_x", &deploy, &[], true),
+            (
+                Rule { skill: named("deploy-*"), ..deny.clone() },
+                "execute_command",
+                &ls,
+                &active,
+                false,
+            ),
+            (Rule { skill: named("deploy-*"), ..deny.clone() }, "execute_command", &ls, &[], true),
+            (Rule { path: named("secrets/*"), ..deny.clone() }, "read_file", &read, &[], false),
+            (Rule { path: named("other/*"), ..deny.clone() }, "read_file", &read, &[], true),
+            (Rule { path: named("secrets/*"), ..deny.clone() }, "execute_command", &ls, &[], true),
+            (
+                Rule { path: named("secrets/*"), tool: named("Write"), ..deny.clone() },
+                "file_operations",
+                &Act::Write(file.clone()),
+                &[],
+                false,
+            ),
+            (
+                Rule { path: named("secrets/*"), tool: named("Write"), ..deny.clone() },
+                "read_file",
+                &read,
+                &[],
+                true,
+            ),
+        ];
+        for (rule, tool, act, active, passes) in cases {
+            let gate = stage.gate(Policy { rules: vec![rule.clone()], ..stage.policy() }, Nobody);
+            assert_eq!(gate.pass(tool, act, active).is_ok(), passes, "{rule:?} {tool} {act:?}");
+        }
+    }
+
+    #[test]
+    fn a_denied_path_is_denied_by_every_way_that_leads_to_it() {
+        let stage = Stage::new();
+        let root = stage.root();
+        fs::create_dir_all(root.join("secrets")).unwrap();
+        fs::write(root.join("secrets/key"), "").unwrap();
+        symlink("secrets", root.join("open")).unwrap();
+        symlink("secrets/key", root.join("note")).unwrap();
+        let rule = Rule { path: Some("secrets/*".into()), ..Rule::new(Decision::Deny) };
+        let gate = stage.gate(Policy { rules: vec![rule], ..stage.policy() }, Nobody);
+        let ways =
+            ["secrets/key", "x/../secrets/key", "./secrets/./key", "open/key", "open/new", "note"];
+        for way in ways {
+            gate.refusal("read_file", &Act::Read(root.join(way)));
+            gate.refusal("file_operations", &Act::Write(root.join(way)));
+        }
+        gate.passes("read_file", &Act::Read(root.join("public/key")));
+    }
+
+    #[test]
+    fn a_denied_command_is_denied_in_every_part_of_a_line() {
+        let stage = Stage::new();
+        let rule = |decision| Rule { command: Some("head".into()), ..Rule::new(decision) };
+        let gate = |rule: Rule| {
+            let policy =
+                Policy { approvals: Approvals::Always, rules: vec![rule], ..stage.policy() };
+            stage.gate(policy, Nobody)
+        };
+        let denies = gate(rule(Decision::Deny));
+        for line in ["head x", "cat x | head -3", "cat x; cat y && head x"] {
+            denies.refusal("execute_command", &stage.command(line));
+        }
+        let allows = gate(rule(Decision::Allow));
+        allows.passes("execute_command", &stage.command("head x; head y"));
+        allows.refusal("execute_command", &stage.command("head x; cat y"));
+    }
+
+    #[test]
+    fn never_asking_still_denies() {
+        let stage = Stage::new();
+        let rules = vec![
+            Rule { skill: Some("bad".into()), ..Rule::new(Decision::Deny) },
+            Rule { skill: Some("odd".into()), ..Rule::new(Decision::Ask) },
+        ];
+        let policy = Policy { approvals: Approvals::Never, rules, ..Policy::default() };
+        let (gate, asked) = stage.asking(policy, Reply::No);
+        gate.refusal("skill_bad", &stage.skill("bad", "echo", false));
+        gate.passes("skill_odd", &stage.skill("odd", "echo", false));
+        gate.passes("skill_due", &stage.skill("due", "echo", true));
+        assert!(asked.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn looking_is_not_asked_about() {
+        let stage = Stage::new();
+        let policy = Policy { approvals: Approvals::Always, ..stage.policy() };
+        let gate = stage.gate(policy, Nobody);
+        gate.passes("use_skill", &Act::Tell);
+        gate.passes("read_file", &Act::Read(stage.root().join("x")));
+    }
+
+    #[test]
+    fn a_27_a_person_is_asked_at_the_terminal() {
+        let script = |script: &str| {
+            format!(
+                "---\nname: greet\ndescription: d\ntype: script\nrequires_approval: true\n---\n```sh\n{script}\n```\n"
+            )
+        };
+        let world = World::new().document("greet", script("echo hello-$((1 + 1))"));
+        let run = "run greet --dir skills";
+        let asks = |typed: &str| world.run_at_terminal(typed, run);
+        for typed in ["n\n", "\n", "maybe\n", ""] {
+            let ran = asks(typed);
+            let said = ran.stdout();
+            assert!(said.contains("May prowess run the skill `greet`?"), "{said}");
+            assert!(said.contains("requires approval") && said.contains("echo hello-"), "{said}");
+            assert!(ran.code == Some(1) && !said.contains("hello-2"), "{said}");
+        }
+        assert!(asks("y\n").stdout().contains("hello-2"));
+        assert!(asks("always\n").stdout().contains("May prowess"));
+        let ran = asks("");
+        assert!(
+            ran.stdout().contains("hello-2") && !ran.stdout().contains("May"),
+            "{}",
+            ran.stdout()
+        );
+        world.write("skills/greet/SKILL.md", &script("echo \u{1b}[2Jchanged"));
+        let said = asks("n\n").stdout().to_owned();
+        assert!(
+            said.contains("changed since it was approved") && said.contains("-echo hello"),
+            "{said}"
+        );
+        assert!(said.contains("+echo \\u{1b}[2Jchanged") && !said.contains("\x1b[2J"), "{said:?}");
+        let ran = world.run(["run", "greet", "--dir", "skills"]);
+        assert!(ran.code == Some(1) && ran.stderr.contains("--yes"), "{}", ran.stderr);
+        assert_eq!(world.run(["run", "greet", "--dir", "skills", "--yes"]).code, Some(0));
+        assert_eq!(world.run(["run", "greet", "--dir", "skills"]).code, Some(0));
+    }
+}
+
+mod an_approval_holds_for_exactly_what_was_approved {
+    use super::*;
+
+    #[test]
+    fn a_flag_approves_once_and_for_all_until_something_changes() {
+        let stage = Stage::new();
+        let act = stage.skill("deploy", "echo hi", true);
+        stage.gate(Policy::default(), Agreed).passes("skill_deploy", &act);
+        stage.gate(Policy::default(), Nobody).passes("skill_deploy", &act);
+        let changed = stage.skill("deploy", "echo ho", true);
+        stage.gate(Policy::default(), Nobody).refusal("skill_deploy", &changed);
+        stage.gate(Policy::default(), Agreed).passes("skill_deploy", &changed);
+        stage.gate(Policy::default(), Nobody).passes("skill_deploy", &changed);
+    }
+
+    #[test]
+    fn a_yes_for_this_time_is_no_approval() {
+        let stage = Stage::new();
+        let act = stage.skill("deploy", "echo hi", true);
+        let (gate, asked) = stage.asking(Policy::default(), Reply::Once);
+        gate.passes("skill_deploy", &act);
+        gate.passes("skill_deploy", &act);
+        assert_eq!(asked.lock().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn every_change_asks_again_and_shows_the_difference() {
+        let changes: [(&str, fn(&Path)); 7] = [
+            ("+rm x", |it| fs::write(it.join("run.sh"), "echo one\nrm x\n").unwrap()),
+            ("new.sh is new", |it| fs::write(it.join("new.sh"), "x").unwrap()),
+            ("run.sh is gone", |it| fs::remove_file(it.join("run.sh")).unwrap()),
+            ("run.sh has changed", |it| {
+                fs::set_permissions(it.join("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+            }),
+            ("link has changed", |it| {
+                fs::remove_file(it.join("link")).unwrap();
+                symlink("/etc/passwd", it.join("link")).unwrap();
+            }),
+            ("deep/.hidden is new", |it| fs::write(it.join("deep/.hidden"), "x").unwrap()),
+            ("data.bin has changed", |it| fs::write(it.join("data.bin"), [0xff, 1]).unwrap()),
+        ];
+        for (shown, change) in changes {
+            let stage = Stage::new();
+            let act = stage.skill("deploy", "echo hi", true);
+            let folder = stage.folder("deploy");
+            fs::create_dir(folder.join("deep")).unwrap();
+            fs::write(folder.join("run.sh"), "echo one\n").unwrap();
+            fs::set_permissions(folder.join("run.sh"), fs::Permissions::from_mode(0o644)).unwrap();
+            fs::write(folder.join("data.bin"), [0xff, 0]).unwrap();
+            symlink("run.sh", folder.join("link")).unwrap();
+            stage.gate(Policy::default(), Agreed).passes("skill_deploy", &act);
+            stage.gate(Policy::default(), Nobody).passes("skill_deploy", &act);
+            change(&folder);
+            let (gate, asked) = stage.asking(Policy::default(), Reply::No);
+            gate.refusal("skill_deploy", &act);
+            let question = asked.lock().unwrap().pop().unwrap();
+            assert!(question.why.contains("changed"), "{}", question.why);
+            let difference = question.difference.unwrap();
+            assert!(difference.contains(shown), "{shown}: {difference}");
+        }
+    }
+
+    #[test]
+    fn a_skill_that_no_longer_asks_for_approval_is_still_asked_about() {
+        let stage = Stage::new();
+        let act = stage.skill("deploy", "echo hi", true);
+        stage.gate(Policy::default(), Agreed).passes("skill_deploy", &act);
+        let changed = stage.skill("deploy", "echo bad", false);
+        stage.gate(Policy::default(), Nobody).refusal("skill_deploy", &changed);
+    }
+
+    #[test]
+    fn another_skill_of_the_same_name_is_not_approved() {
+        let stage = Stage::new();
+        let act = stage.skill("deploy", "echo hi", true);
+        stage.gate(Policy::default(), Agreed).passes("skill_deploy", &act);
+        let Act::Execute(entry) = act else { panic!("it is a skill") };
+        let other = stage.root().join("other");
+        fs::create_dir(&other).unwrap();
+        fs::copy(stage.folder("deploy").join("SKILL.md"), other.join("SKILL.md")).unwrap();
+        let elsewhere = Act::Execute(Box::new(Entry { folder: Some(other), ..*entry }));
+        stage.gate(Policy::default(), Nobody).refusal("skill_deploy", &elsewhere);
+    }
+
+    #[test]
+    fn a_difference_is_short_and_says_what_it_leaves_out() {
+        let stage = Stage::new();
+        let act = stage.skill("deploy", "echo hi", true);
+        stage.gate(Policy::default(), Agreed).passes("skill_deploy", &act);
+        let lines: String = (0..1500).map(|it| format!("echo {it}\n")).collect();
+        fs::write(stage.folder("deploy").join("run.sh"), lines).unwrap();
+        let (gate, asked) = stage.asking(Policy::default(), Reply::No);
+        gate.refusal("skill_deploy", &act);
+        let difference = asked.lock().unwrap().pop().unwrap().difference.unwrap();
+        assert!(difference.lines().count() < 250, "{}", difference.lines().count());
+        assert!(difference.trim_end().ends_with("more lines"), "{difference}");
+    }
+
+    #[test]
+    fn an_approval_of_a_command_covers_no_other_command() {
+        let stage = Stage::new();
+        let program = stage.root().join("tool");
+        let write = |text: &str| {
+            fs::write(&program, text).unwrap();
+            fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        write("#!/bin/sh\necho one\n");
+        let path = program.to_str().unwrap();
+        let policy = || Policy {
+            approvals: Approvals::Always,
+            commands: vec![path.to_owned(), "ls".to_owned()],
+            ..stage.policy()
+        };
+        fs::create_dir(stage.root().join("sub")).unwrap();
+        let status = format!("{path} status");
+        stage.gate(policy(), Agreed).passes("execute_command", &stage.command(&status));
+        let nobody = stage.gate(policy(), Nobody);
+        nobody.passes("execute_command", &stage.command(&status));
+        for line in [format!("{status}; ls"), format!("{status} -v"), format!("{path} 'status '")] {
+            nobody.refusal("execute_command", &stage.command(&line));
+        }
+        let directory = stage.root().join("sub");
+        nobody.refusal("execute_command", &Act::Command { line: status.clone(), directory });
+        write("#!/bin/sh\necho two!\n");
+        nobody.refusal("execute_command", &stage.command(&status));
+    }
+}
+
+mod what_a_skill_lists_counts_for_what_the_policy_says {
+    use super::*;
+
+    #[test]
+    fn listed_tools_are_approved_beforehand() {
+        let stage = Stage::new();
+        let policy = Policy { approvals: Approvals::Always, ..stage.policy() };
+        let gate = stage.gate(policy, Nobody);
+        for (list, line, passes) in [
+            ("Bash", "ls", true),
+            ("bash", "ls -l | head", true),
+            ("Bash(ls:*)", "ls -l", true),
+            ("Bash(ls *)", "ls -l", true),
+            ("Bash(ls)", "ls", true),
+            ("Bash(ls)", "ls -l", false),
+            ("Bash(ls:*)", "ls -l | head", false),
+            ("Bash(ls:*) Bash(head:*)", "ls -l | head", true),
+            ("execute_command(head -n:*)", "head -n 3 x", true),
+            ("Bash(head -n:*)", "head -c 3 x", false),
+            ("Bash(head -n:*)", "head -n 3 x; head -c 3 x", false),
+            ("Read Write WebFetch", "ls", false),
+        ] {
+            let passed = gate.pass("execute_command", &stage.command(line), &[listing(list)]);
+            assert_eq!(passed.is_ok(), passes, "{list} {line}");
+        }
+    }
+
+    #[test]
+    fn lists_can_be_advice_alone() {
+        let stage = Stage::new();
+        let allowed_tools = AllowedToolsMode::Advise;
+        let policy = Policy { approvals: Approvals::Always, allowed_tools, ..stage.policy() };
+        let gate = stage.gate(policy, Nobody);
+        gate.pass("execute_command", &stage.command("ls"), &[listing("Bash")]).unwrap_err();
+        let gate = stage.gate(Policy { allowed_tools, ..stage.policy() }, Nobody);
+        gate.pass("execute_command", &stage.command("ls"), &[listing("Read")]).unwrap();
+    }
+
+    #[test]
+    fn lists_can_be_enforced() {
+        let stage = Stage::new();
+        let gate = |approvals| {
+            let allowed_tools = AllowedToolsMode::Enforce;
+            stage.gate(Policy { approvals, allowed_tools, ..stage.policy() }, Nobody)
+        };
+        let file = stage.root().join("docs/a.md");
+        let fetch = Act::Fetch { method: "GET".into(), url: "https://example.com/x".into() };
+        for (list, tool, act, passes) in [
+            ("Read", "read_file", Act::Read(file.clone()), true),
+            ("Read", "file_operations", Act::Read(file.clone()), true),
+            ("Read", "file_operations", Act::Write(file.clone()), false),
+            ("Read(docs/*)", "read_file", Act::Read(file.clone()), true),
+            ("Read(src/*)", "read_file", Act::Read(file.clone()), false),
+            ("Write", "file_operations", Act::Write(file.clone()), true),
+            ("Edit", "file_operations", Act::Write(file.clone()), true),
+            ("Read", "execute_command", stage.command("ls"), false),
+            ("Bash(ls:*)", "execute_command", stage.command("ls"), true),
+            ("WebFetch", "http_request", fetch.clone(), true),
+            ("WebFetch(domain:example.com)", "http_request", fetch.clone(), true),
+            ("WebFetch(domain:example.org)", "http_request", fetch.clone(), false),
+            ("Read", "http_request", fetch.clone(), false),
+            ("Read", "use_skill", Act::Tell, true),
+            ("", "execute_command", stage.command("ls"), true),
+            ("execute_sql", "execute_sql", Act::Query("select 1".into()), true),
+        ] {
+            for approvals in [Approvals::Needed, Approvals::Never] {
+                let passed = gate(approvals).pass(tool, &act, &[listing(list)]);
+                assert_eq!(passed.is_ok(), passes, "{list} {tool} {act:?}");
+            }
+        }
+        let both = [listing("Read"), listing("Bash(ls:*)")];
+        gate(Approvals::Needed).pass("execute_command", &stage.command("ls"), &both).unwrap();
+    }
+
+    #[test]
+    fn a_list_lets_no_skill_off_that_requires_approval() {
+        let stage = Stage::new();
+        let gate = stage.gate(Policy::default(), Nobody);
+        let due = stage.skill("due", "echo", true);
+        for list in ["skill_due", "Skill", "Skill(due)", "*"] {
+            gate.pass("skill_due", &due, &[listing(list)]).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn what_a_skill_ships_is_no_policy() {
+        let stage = Stage::new();
+        let act = stage.skill("deploy", "echo hi", true);
+        let folder = stage.folder("deploy");
+        fs::create_dir_all(folder.join(".claude")).unwrap();
+        let all = "{\"permissions\":{\"allow\":[\"*\"]}}";
+        fs::write(folder.join(".claude/settings.json"), all).unwrap();
+        fs::write(folder.join(".mcp.json"), "{\"mcpServers\":{\"x\":{\"command\":\"sh\"}}}")
+            .unwrap();
+        fs::write(folder.join("prowess.toml"), "[policy]\napprovals = \"never\"\n").unwrap();
+        let digest = "{\"approvals\":[]}";
+        fs::write(folder.join("approvals.json"), digest).unwrap();
+        stage.gate(Policy::default(), Nobody).refusal("skill_deploy", &act);
+    }
+}
+
+mod decisions_are_recorded {
+    use super::*;
+
+    #[test]
+    fn every_decision_leaves_a_line() {
+        let stage = Stage::new();
+        let act = stage.skill("deploy", "echo hi", true);
+        stage.gate(stage.policy(), Nobody).refusal("skill_deploy", &act);
+        stage.gate(stage.policy(), Agreed).passes("skill_deploy", &act);
+        stage.gate(stage.policy(), Nobody).passes("skill_deploy", &act);
+        stage.gate(stage.policy(), Nobody).passes("execute_command", &stage.command("ls -l"));
+        let lines = stage.log();
+        let said = |at: usize, key: &str| lines[at][key].as_str().unwrap_or_default().to_owned();
+        let decisions: Vec<_> = (0..4).map(|it| (said(it, "decision"), said(it, "by"))).collect();
+        let expected = [
+            ("refused", "nobody"),
+            ("allowed", "flag"),
+            ("allowed", "approval"),
+            ("allowed", "setting"),
+        ];
+        assert_eq!(decisions, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
+        assert_eq!((said(0, "tool"), said(0, "skill")), ("skill_deploy".into(), "deploy".into()));
+        assert_eq!(said(0, "digest").len(), 64);
+        assert_eq!(said(0, "digest"), said(2, "digest"));
+        assert!(said(3, "what").contains("ls -l"));
+        let when = said(0, "when");
+        assert!(when.len() == 20 && when.ends_with('Z') && when.starts_with("20"), "{when}");
+        for file in ["audit.jsonl", "lock"] {
+            let mode = fs::metadata(stage.state().join(file)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{file}");
+        }
+        let mode = fs::metadata(stage.state()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+    }
+
+    #[test]
+    fn secrets_are_not_in_the_log() {
+        let stage = Stage::new();
+        let gate = stage.gate(stage.policy(), Nobody);
+        let url = "https://user:hunter2@example.com/path?token=hunter2#hunter2".to_owned();
+        gate.passes("http_request", &Act::Fetch { method: "GET".into(), url });
+        let sql = "select * from users where password = 'hunter2'".to_owned();
+        gate.passes("execute_sql", &Act::Query(sql));
+        let text = fs::read_to_string(stage.state().join("audit.jsonl")).unwrap();
+        assert!(text.contains("example.com/path") && !text.contains("hunter2"), "{text}");
+    }
+
+    #[test]
+    fn the_log_does_not_grow_without_end() {
+        let stage = Stage::new();
+        let gate = stage.gate(stage.policy(), Nobody);
+        gate.passes("execute_command", &stage.command("ls"));
+        let log = stage.state().join("audit.jsonl");
+        fs::write(&log, "x".repeat(5 * 1024 * 1024)).unwrap();
+        gate.passes("execute_command", &stage.command("ls"));
+        assert!(fs::metadata(&log).unwrap().len() < 1000);
+        assert!(stage.state().join("audit.1.jsonl").exists());
+        let long = format!("ls {}", "x".repeat(10_000));
+        gate.passes("execute_command", &stage.command(&long));
+        assert!(fs::metadata(&log).unwrap().len() < 3000);
+    }
+
+    #[test]
+    fn approvals_that_make_no_sense_are_none() {
+        let stage = Stage::new();
+        let act = stage.skill("deploy", "echo hi", true);
+        stage.gate(Policy::default(), Agreed).passes("skill_deploy", &act);
+        let book = stage.state().join("approvals.json");
+        for text in
+            ["", "{\"approvals\": [", "\0\0\0\0", "[]", "{\"approvals\":[{\"kind\":\"all\"}]}"]
+        {
+            fs::write(&book, text).unwrap();
+            let gate = stage.gate(Policy::default(), Nobody);
+            gate.refusal("skill_deploy", &act);
+            let faults = gate.0.records.faults();
+            assert!(faults.iter().any(|it| it.contains("approvals.json.corrupt")), "{faults:?}");
+            assert_eq!(
+                fs::read(stage.state().join("approvals.json.corrupt")).unwrap(),
+                text.as_bytes()
+            );
+            assert!(!book.exists());
+        }
+        stage.gate(Policy::default(), Agreed).passes("skill_deploy", &act);
+        stage.gate(Policy::default(), Nobody).passes("skill_deploy", &act);
+    }
+
+    #[test]
+    fn many_at_once_lose_no_approval() {
+        let stage = Stage::new();
+        let acts: Vec<Act> =
+            (0..16).map(|it| stage.skill(&format!("s{it}"), "echo", true)).collect();
+        std::thread::scope(|scope| {
+            for act in &acts {
+                let gate = stage.gate(Policy::default(), Agreed);
+                scope.spawn(move || gate.passes("skill", act));
+            }
+        });
+        let nobody = stage.gate(Policy::default(), Nobody);
+        acts.iter().for_each(|act| nobody.passes("skill", act));
+        assert_eq!(stage.log().len(), 32);
+    }
+
+    #[test]
+    fn records_that_cannot_be_written_stop_nothing_and_are_said() {
+        let stage = Stage::new();
+        fs::write(stage.state(), "a file where a directory should be").unwrap();
+        let act = stage.skill("deploy", "echo hi", true);
+        let gate = stage.gate(Policy::default(), Agreed);
+        gate.passes("skill_deploy", &act);
+        let faults = gate.0.records.faults();
+        assert!(faults.iter().any(|it| it.contains("could not be logged")), "{faults:?}");
+        assert!(faults.iter().any(|it| it.contains("could not be recorded")), "{faults:?}");
+        stage.gate(Policy::default(), Nobody).refusal("skill_deploy", &act);
+    }
+}
+
+/// A root for commands and files, a folder of skills, and a directory for the records.
+struct Stage(TempDir);
+
+/// A gate, and how it is passed.
+struct Gated(Gate);
+
+/// Somebody who always replies the same, and remembers what was asked.
+#[derive(Debug)]
+struct Somebody {
+    reply: Reply,
+    asked: Arc<Mutex<Vec<Question>>>,
+}
+
+impl Approver for Somebody {
+    fn who(&self) -> &str {
+        "person"
+    }
+
+    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
+        self.asked.lock().unwrap().push(question.clone());
+        Box::pin(async { self.reply })
+    }
+}
+
+impl Stage {
+    fn new() -> Self {
+        let own = Self(tempfile::tempdir().unwrap());
+        fs::create_dir(own.root()).unwrap();
+        own
+    }
+
+    fn root(&self) -> PathBuf {
+        fs::canonicalize(self.0.path()).unwrap().join("root")
+    }
+
+    fn state(&self) -> PathBuf {
+        self.0.path().join("state")
+    }
+
+    fn folder(&self, name: &str) -> PathBuf {
+        self.0.path().join("skills").join(name)
+    }
+
+    fn policy(&self) -> Policy {
+        Policy { roots: vec![self.root()], ..Policy::default() }
+    }
+
+    fn gate(&self, policy: Policy, approver: impl Approver + 'static) -> Gated {
+        let records = Records::at(self.state());
+        Gated(Gate { policy, approver: Arc::new(approver), records })
+    }
+
+    fn asking(&self, policy: Policy, reply: Reply) -> (Gated, Arc<Mutex<Vec<Question>>>) {
+        let asked = Arc::new(Mutex::default());
+        (self.gate(policy, Somebody { reply, asked: asked.clone() }), asked)
+    }
+
+    /// A script skill on disk, about to be executed.
+    fn skill(&self, name: &str, script: &str, requires_approval: bool) -> Act {
+        let manifest = Manifest {
+            name: name.into(),
+            description: "d".into(),
+            kind: Type::Script,
+            requires_approval,
+            ..Manifest::default()
+        };
+        let entry = Entry::new(manifest, &format!("```sh\n{script}\n```\n")).unwrap();
+        let folder = self.folder(name);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("SKILL.md"), entry.render()).unwrap();
+        Act::Execute(Box::new(Entry { folder: Some(folder), ..entry }))
+    }
+
+    fn command(&self, line: &str) -> Act {
+        Act::Command { line: line.to_owned(), directory: self.root() }
+    }
+
+    fn log(&self) -> Vec<Json> {
+        let text = fs::read_to_string(self.state().join("audit.jsonl")).unwrap();
+        text.lines().map(|it| serde_json::from_str(it).unwrap()).collect()
+    }
+}
+
+impl Gated {
+    fn pass(&self, tool: &str, act: &Act, active: &[Manifest]) -> Result<(), Box<Outcome>> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(self.0.pass(&Wish { tool, act, active }))
+    }
+
+    fn passes(&self, tool: &str, act: &Act) {
+        self.pass(tool, act, &[]).unwrap();
+    }
+
+    fn refusal(&self, tool: &str, act: &Act) -> Outcome {
+        *self.pass(tool, act, &[]).unwrap_err()
+    }
+}
+
+/// An active skill that lists these tools.
+fn listing(tools: &str) -> Manifest {
+    Manifest { allowed_tools: AllowedTools::from_text(tools), ..Manifest::default() }
+}
