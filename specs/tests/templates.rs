@@ -229,19 +229,29 @@ mod a_template_ends_within_its_limits {
 
     #[test]
     fn work_that_is_not_written_is_counted_too() {
-        let long = "x".repeat(500_000);
-        let loops = |body: &str| format!("{{{{range 1000000}}}}{{{{{body}}}}}{{{{end}}}}");
-        let data = || json!({"a": long, "b": long, "m": {}});
-        assert_eq!(refused(&loops("if eq $.a $.b}}{{end"), data()), STEPS);
-        assert_eq!(refused(&loops("if lt $.a $.b}}{{end"), data()), STEPS);
-        assert_eq!(refused(&loops("if index $.m $.a}}{{end"), data()), STEPS);
-        assert_eq!(refused(&loops("$x := printf $.a"), data()), STEPS);
-        assert_eq!(refused(&loops(&format!("if $.{long}}}}}{{{{end")), data()), STEPS);
-        let format = format!("%{}d", "+".repeat(500_000));
-        assert_eq!(refused(&loops("$x := printf $ 1"), json!(format)), STEPS);
-        let variables = "{{$v := 1}}".repeat(40_000);
-        let lookups = "{{range 1000000}}{{if $}}{{end}}{{end}}";
-        assert_eq!(refused(&format!("{variables}{lookups}"), Value::Null), STEPS);
+        // So few turns that only what each of them has to read can use up the steps.
+        let turns = |before: &str, body: &str, data: Value| {
+            let text = format!("{before}{{{{range 1000}}}}{{{{{body}}}}}{{{{end}}}}");
+            let limits = TemplateLimits { steps: 1 << 18, ..TemplateLimits::default() };
+            Template::parse(&text)
+                .unwrap()
+                .render_within(limits, &data)
+                .map_err(|it| it.to_string())
+        };
+        let steps = Err("template: template: more than 262144 steps".to_owned());
+        let (short, long) = ("x".to_owned(), "x".repeat(100_000));
+        for (text, expected) in [(short, Ok(String::new())), (long, steps.clone())] {
+            let data = || json!({"a": text, "b": text, "f": format!("%{}d", text.replace('x', "+")), "m": {}});
+            assert_eq!(turns("", "if ne $.a $.b}}{{end", data()), expected);
+            assert_eq!(turns("", "if lt $.a $.b}}{{end", data()), expected);
+            assert_eq!(turns("", "if index $.m $.a}}{{end", data()), expected);
+            assert_eq!(turns("", "$x := printf `%.1s` $.a", data()), expected);
+            assert_eq!(turns("", "$x := printf $.f 1", data()), expected);
+            assert_eq!(turns("", &format!("if $.m.{text}}}}}{{{{end"), data()), expected);
+        }
+        let variables = "{{$v := 1}}".repeat(5000);
+        assert_eq!(turns(&variables, "if 0}}{{end", Value::Null), Ok(String::new()));
+        assert_eq!(turns(&variables, "if $}}{{end", Value::Null), steps);
     }
 
     #[test]
