@@ -448,7 +448,7 @@ mod a_script_reaches_only_the_files_that_it_is_given {
             assert_eq!(stage.output(script), "good\n", "{stage:?}");
         }
         let work = Work::new().unwrap();
-        for name in ["../script", "/script", "a/b", "", ".", ".."] {
+        for name in ["../script", "/script", "a/../b", "", ".", ".."] {
             assert!(work.give(name, b"").is_err(), "{name}");
         }
         assert_eq!(
