@@ -188,6 +188,7 @@ mod a_statement_is_run_as_the_database_takes_it {
             }
         }
         // What held a statement does not hold the host.
+        memory.execute("CREATE VIRTUAL TABLE words USING fts5(a)").await.unwrap();
         memory.execute("ATTACH ':memory:' AS other").await.unwrap();
         memory.execute("SELECT length(zeroblob(10000000))").await.unwrap();
     }
@@ -626,6 +627,33 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
         }
         assert!(stage.read("PRAGMA table_info(t)").await.is_ok());
         stage.assert_unchanged().await;
+        // Indexes for texts and places are read through tables of their own.
+        let mut connection = SqliteConnection::connect(&stage.address).await.unwrap();
+        let made = "CREATE VIRTUAL TABLE words USING fts5(a); INSERT INTO words VALUES ('hello world');
+            CREATE VIRTUAL TABLE old USING fts4(a); INSERT INTO old VALUES ('hello world');
+            CREATE VIRTUAL TABLE places USING rtree(id, x0, x1); INSERT INTO places VALUES (1, 0, 1)";
+        sqlx::raw_sql(made).execute(&mut connection).await.unwrap();
+        for table in ["words", "old"] {
+            let sql = format!("SELECT a FROM {table} WHERE {table} MATCH 'hello'");
+            assert_eq!(stage.rows(&sql).await, json!([["hello world"]]), "{table}");
+        }
+        assert_eq!(stage.rows("SELECT id FROM places WHERE x1 > 0").await, json!([[1]]));
+        for sql in [
+            "DELETE FROM words_data",
+            "DELETE FROM words_data RETURNING id",
+            "INSERT INTO words VALUES ('x')",
+            "INSERT INTO words(words) VALUES ('rebuild')",
+            "DELETE FROM places",
+            "UPDATE places_node SET data = x'00' RETURNING nodeno",
+        ] {
+            let outcome = stage.read(sql).await;
+            assert!(
+                matches!(outcome.status, Status::Refused | Status::Failed),
+                "{sql}: {outcome:?}"
+            );
+        }
+        assert_eq!(stage.rows("SELECT count(*) FROM words").await, json!([[1]]));
+        assert_eq!(stage.rows("SELECT count(*) FROM places").await, json!([[1]]));
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! What SQLite lets a statement do: asked by SQLite itself, for each thing that it prepares.
+//! What SQLite lets a statement prepare: asked by SQLite itself, for each thing in it.
 #![expect(unsafe_code, reason = "an authorizer and limits can only be set through the C interface")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -48,6 +48,7 @@ const TELLING: &[&str] = &[
     "application_id",
     "collation_list",
     "compile_options",
+    "data_version",
     "encoding",
     "foreign_keys",
     "freelist_count",
@@ -59,6 +60,22 @@ const TELLING: &[&str] = &[
     "pragma_list",
     "schema_version",
     "user_version",
+];
+
+/// How the tables end that indexes for texts and places keep their data in. SQLite prepares writing
+/// to them also when they are only read.
+const SHADOWS: &[&str] = &[
+    "_config",
+    "_content",
+    "_data",
+    "_docsize",
+    "_idx",
+    "_node",
+    "_parent",
+    "_rowid",
+    "_segdir",
+    "_segments",
+    "_stat",
 ];
 
 /// What a connection allowed before it was held.
@@ -121,6 +138,10 @@ fn may_read(action: c_int, first: &str, second: &str) -> bool {
     match action {
         ffi::SQLITE_SELECT | ffi::SQLITE_READ | ffi::SQLITE_RECURSIVE => true,
         ffi::SQLITE_FUNCTION => !among(FUNCTIONS, second),
+        // No more than prepared: a connection that reads alone runs nothing that writes.
+        ffi::SQLITE_INSERT | ffi::SQLITE_UPDATE | ffi::SQLITE_DELETE => {
+            SHADOWS.iter().any(|it| first.ends_with(it))
+        }
         ffi::SQLITE_PRAGMA => among(ABOUT, first) || second.is_empty() && among(TELLING, first),
         _ => false,
     }

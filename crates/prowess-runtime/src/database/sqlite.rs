@@ -1,4 +1,5 @@
-//! SQLite: its authorizer decides what a statement may do, its progress handler how long.
+//! SQLite: a connection that reads alone, an authorizer that decides what a statement may prepare, a
+//! progress handler that decides how long it runs.
 
 use std::{
     pin::pin,
@@ -69,7 +70,16 @@ async fn ask(
 ) -> Result<Table, DatabaseError> {
     let failed = |error| failed(error, statement);
     if statement.access == Access::Read {
-        return held(connection, statement, stop).await;
+        let before: bool = sqlx::query_scalar("PRAGMA query_only")
+            .fetch_one(&mut *connection)
+            .await
+            .map_err(failed)?;
+        connection.execute("PRAGMA query_only = 1").await.map_err(failed)?;
+        let table = held(connection, statement, stop).await;
+        if !before {
+            connection.execute("PRAGMA query_only = 0").await.map_err(failed)?;
+        }
+        return table;
     }
     let mut transaction = connection.begin().await.map_err(failed)?;
     let table = held(&mut transaction, statement, stop).await;
