@@ -321,6 +321,28 @@ mod an_approval_holds_for_exactly_what_was_approved {
     }
 
     #[test]
+    fn what_changes_while_it_is_asked_about_is_refused() {
+        /// Somebody who changes the skill before agreeing to it.
+        #[derive(Debug)]
+        struct Changes(PathBuf);
+        impl Approver for Changes {
+            fn who(&self) -> &str {
+                "person"
+            }
+
+            fn ask<'a>(&'a self, _: &'a Question) -> Answering<'a> {
+                fs::write(self.0.join("helper.sh"), "echo evil").unwrap();
+                Box::pin(async { Reply::Always })
+            }
+        }
+        let stage = Stage::new();
+        let act = stage.skill("deploy", "echo hi", true);
+        let changes = Changes(stage.folder("deploy"));
+        stage.gate(Policy::default(), changes).refusal("skill_deploy", &act);
+        stage.gate(Policy::default(), Nobody).refusal("skill_deploy", &act);
+    }
+
+    #[test]
     fn a_difference_is_short_and_says_what_it_leaves_out() {
         let stage = Stage::new();
         let act = stage.skill("deploy", "echo hi", true);
