@@ -222,7 +222,7 @@ mod nothing_runs_before_the_policy_allows_it {
             "{}",
             ran.stdout()
         );
-        world.write("skills/greet/SKILL.md", &script("echo \u{1b}[2Jchanged"));
+        world.write("skills/greet/SKILL.md", script("echo \u{1b}[2Jchanged"));
         let said = asks("n\n").stdout().to_owned();
         assert!(
             said.contains("changed since it was approved") && said.contains("-echo hello"),
@@ -263,7 +263,8 @@ mod an_approval_holds_for_exactly_what_was_approved {
 
     #[test]
     fn every_change_asks_again_and_shows_the_difference() {
-        let changes: [(&str, fn(&Path)); 7] = [
+        type Change = (&'static str, fn(&Path));
+        let changes: [Change; 7] = [
             ("+rm x", |it| fs::write(it.join("run.sh"), "echo one\nrm x\n").unwrap()),
             ("new.sh is new", |it| fs::write(it.join("new.sh"), "x").unwrap()),
             ("run.sh is gone", |it| fs::remove_file(it.join("run.sh")).unwrap()),
