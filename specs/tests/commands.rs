@@ -196,6 +196,8 @@ mod only_listed_commands_run {
             "setsid touch P",
             "nohup touch P",
             "echo P | xargs touch",
+            "echo touch | xargs -I echo echo P",
+            "echo touch P | xargs env",
             "echo --output=P | xargs sort",
             "find . -exec touch P ';'",
             "find . -exec sh -c 'touch P' \\;",
@@ -218,8 +220,8 @@ mod only_listed_commands_run {
 
     #[test]
     fn options_that_run_or_write_something_are_refused() {
-        let stage = Stage::new()
-            .listing(&["sort", "find", "awk", "sed", "uniq", "tar", "perl", "sh", "date"]);
+        let stage =
+            Stage::new().listing(&["sort", "find", "awk", "sed", "uniq", "tar", "perl", "sh"]);
         for line in [
             "sort -o P x",
             "sort -oP x",
@@ -243,7 +245,6 @@ mod only_listed_commands_run {
             "perl -e 'print 1'",
             "sh -c 'touch P'",
             "echo x | sh",
-            "date -s now",
         ] {
             assert_eq!(stage.call(line).status, Status::Refused, "{line}");
         }

@@ -263,8 +263,8 @@ mod an_approval_holds_for_exactly_what_was_approved {
 
     #[test]
     fn every_change_asks_again_and_shows_the_difference() {
-        type Change = fn(&Path);
-        let changes: [(&str, Change); 7] = [
+        type Change = (&'static str, fn(&Path));
+        let changes: [Change; 7] = [
             ("+rm x", |it| fs::write(it.join("run.sh"), "echo one\nrm x\n").unwrap()),
             ("new.sh is new", |it| fs::write(it.join("new.sh"), "x").unwrap()),
             ("run.sh is gone", |it| fs::remove_file(it.join("run.sh")).unwrap()),
@@ -319,6 +319,28 @@ mod an_approval_holds_for_exactly_what_was_approved {
         fs::copy(stage.folder("deploy").join("SKILL.md"), other.join("SKILL.md")).unwrap();
         let elsewhere = Act::Execute(Box::new(Entry { folder: Some(other), ..*entry }));
         stage.gate(Policy::default(), Nobody).refusal("skill_deploy", &elsewhere);
+    }
+
+    #[test]
+    fn what_changes_while_it_is_asked_about_is_refused() {
+        /// Somebody who changes the skill before agreeing to it.
+        #[derive(Debug)]
+        struct Changes(PathBuf);
+        impl Approver for Changes {
+            fn who(&self) -> &str {
+                "person"
+            }
+
+            fn ask<'a>(&'a self, _: &'a Question) -> Answering<'a> {
+                fs::write(self.0.join("helper.sh"), "echo evil").unwrap();
+                Box::pin(async { Reply::Always })
+            }
+        }
+        let stage = Stage::new();
+        let act = stage.skill("deploy", "echo hi", true);
+        let changes = Changes(stage.folder("deploy"));
+        stage.gate(Policy::default(), changes).refusal("skill_deploy", &act);
+        stage.gate(Policy::default(), Nobody).refusal("skill_deploy", &act);
     }
 
     #[test]

@@ -35,7 +35,6 @@ enum What {
 
 const CAUTIONS: &[Caution] = &[
     of(&["sort"], &["-o", "--output", "--compress-program", "-T", "--temporary-directory"]),
-    of(&["date"], &["-s", "--set"]),
     of(&["file"], &["-C", "--compile", "-m", "--magic-file"]),
     of(&["rg"], &["--pre", "--hostname-bin", "-z", "--search-zip"]),
     of(&["fd", "fdfind"], &["-x", "-X", "--exec", "--exec-batch"]),
@@ -243,10 +242,13 @@ pub(super) fn check(
             })
         }
         What::Uniq => {
-            let mut operands = rest.iter().filter(|it| !it.text.starts_with('-'));
-            let first = operands.next();
-            match operands.next().or(first.filter(|it| it.is_glob)) {
-                Some(written) => Err(bad(&written.text)),
+            let takes_word = |it: &Argument| matches!(&*it.text, "-f" | "-s" | "-w");
+            let before = std::iter::once(None).chain(rest.iter().map(Some));
+            let operands = rest.iter().zip(before).filter(|(own, before)| {
+                !own.text.starts_with('-') && !before.is_some_and(takes_word)
+            });
+            match operands.map(|it| it.0).enumerate().find(|(at, it)| *at > 0 || it.is_glob) {
+                Some((_, written)) => Err(bad(&written.text)),
                 None => Ok(()),
             }
         }
@@ -318,7 +320,6 @@ mod tests {
             "sort --output=P",
             "sort --outp P",
             "sort --comp=sh",
-            "date -s now",
             "rg --pre sh x",
             "fd -x touch",
             "tar --checkpoint-action=exec=sh",
@@ -329,6 +330,7 @@ mod tests {
             "rsync -e sh",
             "tree -o P",
             "uniq in out",
+            "uniq -f 1 in out",
             "uniq *",
             "awk *",
             "sed -e *",
@@ -394,7 +396,7 @@ mod tests {
             "rg -n x",
             "tar tf x.tar",
             "less x",
-            "uniq -c x",
+            "uniq -c -f 1 x",
             "python3 build.py -c x",
             "python3 --version",
             "bash build.sh",

@@ -29,10 +29,11 @@ const WRAPPERS: &[Wrapper] = &[
         with_word: &["-k", "-s"],
         words: 1,
     },
+    // Without `-I`, which can put what is read in the place of the command itself.
     Wrapper {
         name: "xargs",
         flags: &["-0", "-r", "-t", "-x"],
-        with_word: &["-n", "-P", "-L", "-d", "-I", "-s", "-E"],
+        with_word: &["-n", "-P", "-L", "-d", "-s", "-E"],
         words: 0,
     },
     Wrapper { name: "busybox", flags: &[], with_word: &[], words: 0 },
@@ -67,15 +68,12 @@ impl Wrapper {
         let mut at = 0;
         while let Some(option) = rest.get(at).map(|it| &*it.text).filter(|it| it.starts_with('-')) {
             at += 1;
-            let is_start = |it: &&&str| {
-                option.starts_with(**it) && option.len() > 2 && !option.starts_with("--")
-            };
             if option == "--" {
                 break;
             } else if self.with_word.contains(&option) {
                 at += 1;
             } else if !self.flags.contains(&option)
-                && !self.with_word.iter().any(|it| is_start(&it))
+                && !self.with_word.iter().any(|it| option.starts_with(it))
             {
                 let message = format!("the option `{option}` of `{}` is not taken", self.name);
                 return Err(refused(&message, HINT));
