@@ -1,7 +1,8 @@
 //! How long things take, next to the least that they could take; and how good they are.
 //!
 //! Each command prints tables in Markdown: `load` (in the modules up to it), `tokens`, and, on
-//! requests whose right skills are known, `find`, `latency` and `prompt`.
+//! requests whose right skills are known, `find`, `latency` and `prompt`; `reliability` breaks things
+//! on purpose, and fails when something is lost.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
 mod random;
@@ -19,6 +20,8 @@ mod find;
 mod fit;
 mod latency;
 mod prompt;
+mod store;
+mod races;
 
 use std::{env, path::Path};
 
@@ -32,7 +35,9 @@ const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--dis
                      prowess-benches find --skills F --queries F [--negatives F]\n       \
                      prowess-benches fit background|weights --skills F --queries F --write F\n       \
                      prowess-benches latency --skills F --queries F [--sizes N,N]\n       \
-                     prowess-benches prompt --skills F --queries F";
+                     prowess-benches prompt --skills F --queries F\n       \
+                     prowess-benches reliability store [--cycles N] [--program PATH]\n       \
+                     prowess-benches reliability races [--swaps N]";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -52,6 +57,14 @@ fn main() -> Result<()> {
         ["prompt", ref words @ ..] => {
             prompt::prompt(&Options::new(words, &["--skills", "--queries"])?)
         }
+        ["reliability", "store", ref words @ ..] => {
+            store::store(&Options::new(words, &["--cycles", "--program"])?)
+        }
+        ["reliability", "races", ref words @ ..] => {
+            races::races(&Options::new(words, &["--swaps"])?)
+        }
+        ["reliability-store-writer", path, seed, from] => store::writer(path, seed, from),
+        ["reliability-store-saver", path, own] => store::saver(path, own),
         // What the cases are measured with: this program calls itself.
         ["measure", name, root] => {
             let case = CASES.iter().find(|it| it.name == name).context("there is no such case")?;

@@ -214,12 +214,21 @@ impl Sandbox {
         let all = [Level::Strong, Level::Landlock, Level::None];
         let levels = all.into_iter().filter(|it| (self.least..=self.most).contains(it));
         let directory = job.directory.as_deref().unwrap_or(job.work.path());
+        let real =
+            |paths: &[PathBuf]| paths.iter().map(|it| given(it)).collect::<Result<Vec<_>, _>>();
+        let (reads, writes) = (real(&job.reads)?, real(&job.writes)?);
+        let known = job.reads.iter().chain(&job.writes).zip(reads.iter().chain(&writes));
+        let links = known.filter_map(|(path, real)| {
+            let path = std::path::absolute(path).ok()?.into_os_string();
+            (path != *real).then(|| (path, real.clone()))
+        });
         Ok(Order {
+            links: links.collect(),
             argv: job.argv.clone(),
             env: job.env.clone(),
             directory: directory.into(),
-            reads: job.reads.iter().map(|it| given(it)).collect::<Result<_, _>>()?,
-            writes: job.writes.iter().map(|it| given(it)).collect::<Result<_, _>>()?,
+            reads,
+            writes,
             base: job.work.base().into(),
             limits: job.limits,
             levels: levels.collect(),

@@ -18,7 +18,7 @@ pub(super) enum Verdict {
     Quiet(c_int),
     /// It sends a signal to the process of the first argument: look who that is.
     Signal,
-    /// It changes mode or times of a file: do it for the script where the file is its own.
+    /// It changes mode, times or owner of a file: do it for the script where the file is its own.
     Metadata,
     /// It makes a group of processes: count, because they are killed group by group.
     Group,
@@ -241,8 +241,10 @@ fn without_namespaces() -> Vec<Rule> {
         rule!(Verdict::Deny; SYS_setpriority, not(0, !0, libc::PRIO_PROCESS)),
         rule!(Verdict::Deny; SYS_setpriority, not(1, !0, 0)),
     ];
-    rules.extend(rules!(Verdict::Metadata; SYS_fchmod SYS_fchmodat SYS_utimensat));
-    rules.extend(rules!(Verdict::Deny; SYS_fchown SYS_fchownat SYS_ioprio_set));
+    rules.extend(rules!(Verdict::Metadata;
+        SYS_fchmod SYS_fchmodat SYS_fchown SYS_fchownat SYS_utimensat
+    ));
+    rules.extend(rules!(Verdict::Deny; SYS_ioprio_set));
     rules.extend(rules!(Verdict::Quiet(ENOTSUP);
         SYS_setxattr SYS_lsetxattr SYS_fsetxattr SYS_removexattr SYS_lremovexattr SYS_fremovexattr
     ));
@@ -250,10 +252,8 @@ fn without_namespaces() -> Vec<Rule> {
     rules.extend(rules!(Verdict::Quiet(EPERM); SYS_inotify_add_watch));
     #[cfg(target_arch = "x86_64")]
     {
-        rules.extend(rules!(Verdict::Metadata; SYS_chmod));
-        rules.extend(rules!(Verdict::Deny;
-            SYS_chown SYS_lchown SYS_utime SYS_utimes SYS_futimesat
-        ));
+        rules.extend(rules!(Verdict::Metadata; SYS_chmod SYS_chown SYS_lchown));
+        rules.extend(rules!(Verdict::Deny; SYS_utime SYS_utimes SYS_futimesat));
     }
     rules
 }

@@ -6,8 +6,11 @@
 
 use std::{
     ffi::{CStr, c_long},
-    fs::File,
-    os::{fd::OwnedFd, unix::fs::FileExt as _},
+    fs::{self, File},
+    os::{
+        fd::{AsRawFd as _, OwnedFd},
+        unix::fs::FileExt as _,
+    },
     path::PathBuf,
 };
 
@@ -22,23 +25,24 @@ use super::sys::Notification;
 pub(super) fn change(call: &Notification, own: &[PathBuf]) -> Result<(), Errno> {
     let caller = Caller(call.pid);
     let [a, b, c, d, ..] = call.data.args;
-    let number = c_long::from(call.data.nr);
-    let here = libc::AT_FDCWD as u64;
-    let (file, what) = match number {
+    let (file, what) = match c_long::from(call.data.nr) {
         libc::SYS_fchmod => (caller.descriptor(a)?, What::Mode(b)),
         libc::SYS_fchmodat => (caller.file(a, b, false)?, What::Mode(c)),
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_chmod => (caller.file(here, a, false)?, What::Mode(b)),
+        libc::SYS_fchown => (caller.descriptor(a)?, What::Owner(b, c)),
+        libc::SYS_fchownat => (caller.file(a, b, true)?, What::Owner(c, d)),
+        libc::SYS_utimensat if b == 0 => (caller.descriptor(a)?, What::Times(caller.times(c)?)),
         libc::SYS_utimensat => {
             let is_link = d as i32 & libc::AT_SYMLINK_NOFOLLOW != 0;
-            let file = if b == 0 { caller.descriptor(a)? } else { caller.file(a, b, is_link)? };
-            (file, What::Times(caller.times(c)?))
+            (caller.file(a, b, is_link)?, What::Times(caller.times(c)?))
         }
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_chmod => (caller.file(HERE, a, false)?, What::Mode(b)),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_chown | libc::SYS_lchown => (caller.file(HERE, a, true)?, What::Owner(b, c)),
         _ => return Err(Errno::PERM),
     };
-    let _ = here;
-    let path = PathBuf::from(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file)));
-    let place = std::fs::read_link(&path).map_err(|_| Errno::PERM)?;
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let place = fs::read_link(&path).map_err(|_| Errno::PERM)?;
     if !own.iter().any(|it| place.starts_with(it)) {
         return Err(Errno::PERM);
     }
@@ -48,12 +52,24 @@ pub(super) fn change(call: &Notification, own: &[PathBuf]) -> Result<(), Errno> 
             rustix::fs::chmodat(CWD, &path, mode, AtFlags::empty())
         }
         What::Times(times) => rustix::fs::utimensat(CWD, &path, &times, AtFlags::empty()),
+        // Its files are its own already; it gives none away.
+        What::Owner(user, group) => {
+            let users = [rustix::process::getuid().as_raw(), u32::MAX];
+            let groups = [rustix::process::getgid().as_raw(), u32::MAX];
+            let same = users.contains(&(user as u32)) && groups.contains(&(group as u32));
+            if same { Ok(()) } else { Err(Errno::PERM) }
+        }
     }
 }
+
+/// The caller's working directory, where a directory is meant.
+#[cfg(target_arch = "x86_64")]
+const HERE: u64 = libc::AT_FDCWD as u64;
 
 enum What {
     Mode(u64),
     Times(Timestamps),
+    Owner(u64, u64),
 }
 
 /// The thread whose call waits.
@@ -68,6 +84,14 @@ impl Caller {
 
     /// What a path leads to from where the caller stands.
     fn file(&self, directory: u64, path: u64, is_link: bool) -> Result<OwnedFd, Errno> {
+        let mut bytes = [0; libc::PATH_MAX as usize];
+        let count = self.memory()?.read_at(&mut bytes, path).map_err(|_| Errno::FAULT)?;
+        let path = CStr::from_bytes_until_nul(&bytes[..count]).map_err(|_| Errno::NAMETOOLONG)?;
+        // The C library says this for a descriptor; from here it would be one of ours.
+        let own = path.to_str().ok().and_then(|it| it.strip_prefix("/proc/self/fd/"));
+        if let Some(number) = own.and_then(|it| it.parse().ok()) {
+            return self.descriptor(number);
+        }
         let mut flags = OFlags::PATH | OFlags::CLOEXEC;
         let from = match directory as i32 {
             libc::AT_FDCWD => {
@@ -76,9 +100,6 @@ impl Caller {
             _ => self.descriptor(directory)?,
         };
         flags.set(OFlags::NOFOLLOW, is_link);
-        let mut bytes = [0; libc::PATH_MAX as usize];
-        let count = self.memory()?.read_at(&mut bytes, path).map_err(|_| Errno::FAULT)?;
-        let path = CStr::from_bytes_until_nul(&bytes[..count]).map_err(|_| Errno::NAMETOOLONG)?;
         rustix::fs::openat(&from, path, flags, Mode::empty())
     }
 

@@ -23,6 +23,8 @@ pub(super) struct Order {
     /// path of these has a link in it.
     pub(super) reads: Vec<OsString>,
     pub(super) writes: Vec<OsString>,
+    /// Other paths by which these are known, and where they lead.
+    pub(super) links: Vec<(OsString, OsString)>,
     /// Where the directories of its work lie.
     pub(super) base: OsString,
     pub(super) limits: Limits,
