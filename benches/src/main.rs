@@ -19,6 +19,7 @@ mod find;
 mod fit;
 mod latency;
 mod prompt;
+mod sandbox;
 
 use std::{env, path::Path};
 
@@ -32,7 +33,9 @@ const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--dis
                      prowess-benches find --skills F --queries F [--negatives F]\n       \
                      prowess-benches fit background|weights --skills F --queries F --write F\n       \
                      prowess-benches latency --skills F --queries F [--sizes N,N]\n       \
-                     prowess-benches prompt --skills F --queries F";
+                     prowess-benches prompt --skills F --queries F\n       \
+                     prowess-benches sandbox [--rounds N] [--program PATH]\n       \
+                     prowess-benches reliability sandbox [--runs N] [--program PATH]";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -51,6 +54,12 @@ fn main() -> Result<()> {
         }
         ["prompt", ref words @ ..] => {
             prompt::prompt(&Options::new(words, &["--skills", "--queries"])?)
+        }
+        ["sandbox", ref words @ ..] => {
+            sandbox::overhead(&Options::new(words, &["--rounds", "--program"])?)
+        }
+        ["reliability", "sandbox", ref words @ ..] => {
+            sandbox::timeouts(&Options::new(words, &["--runs", "--program"])?)
         }
         // What the cases are measured with: this program calls itself.
         ["measure", name, root] => {

@@ -41,6 +41,8 @@ const GRACE: Duration = Duration::from_millis(200);
 /// How often processes, memory and files are looked at, and how much of the time that may take.
 const LOOK: Duration = Duration::from_millis(50);
 const SHARE: u32 = 10;
+/// As good as never.
+const NEVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// How a script ended that could not say so.
 const KILLED: Exit = Exit::Signal(libc::SIGKILL);
 
@@ -62,8 +64,11 @@ pub(super) fn supervise(mut control: UnixStream) -> io::Result<()> {
     }
     silence(&nothing)?;
     let _ = control.read(&mut [0]);
-    if order.base().exists() {
-        remove(order.base())?;
+    // The engine may be removing it at the same time.
+    while let Err(error) = remove(order.base()) {
+        if error.kind() != io::ErrorKind::DirectoryNotEmpty {
+            return Err(error);
+        }
     }
     reply.map(drop)
 }
@@ -163,7 +168,7 @@ impl<'o> Run<'o> {
             first_fd: rustix::process::pidfd_open(first, PidfdFlags::empty())?,
             ended: ended.into(),
             listener,
-            deadline: now + order.limits.timeout,
+            deadline: now + order.limits.timeout.min(NEVER),
             next_look: now + LOOK,
             stopped: None,
             exit: None,

@@ -2,16 +2,20 @@
 
 use std::{
     env,
+    ffi::{CStr, CString},
     fs::{self, DirBuilder, OpenOptions},
     io::{self, Read as _, Write as _},
     os::{
-        fd::{AsFd as _, OwnedFd},
+        fd::OwnedFd,
         unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
     },
     path::{Component, Path, PathBuf},
 };
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::{
+    fs::{AtFlags, Dir, FileType, Mode, OFlags},
+    io::Errno,
+};
 
 use crate::root::{Links, Root, RootError};
 
@@ -146,52 +150,73 @@ pub(super) const TEMPORARY: &str = "tmp";
 pub(super) const ROOT: &str = "root";
 
 /// Removes a directory with all that is in it, however deep and however locked. What is below is
-/// moved up and removed there, so that no path gets long; no link is followed.
+/// moved up and removed there, so that no path gets long; no link is followed. Whoever removes it at
+/// the same time does not disturb.
 pub(super) fn remove(base: &Path) -> io::Result<()> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let top = rustix::fs::open(base, flags, Mode::empty())?;
-    let mut next = 0_u64;
+    let top = match rustix::fs::open(base, DIRECTORY, Mode::empty()) {
+        Err(Errno::NOENT) => return Ok(()),
+        top => top?,
+    };
+    let mut number = 0;
     loop {
-        let mut folders = clear(&top, &top, &mut next)?;
+        let folders = clear(&top, &top, &mut number)?;
         if folders.is_empty() {
-            break;
+            return gone(rustix::fs::rmdir(base));
         }
-        while let Some(name) = folders.pop() {
-            let _ = rustix::fs::chmodat(&top, &name, Mode::RWXU, AtFlags::empty());
-            let folder = rustix::fs::openat(&top, &name, flags, Mode::empty())?;
-            clear(&folder, &top, &mut next)?;
-            rustix::fs::unlinkat(&top, &name, AtFlags::REMOVEDIR)?;
+        for name in folders {
+            let Some(folder) = unlock(&top, &name)? else { continue };
+            clear(&folder, &top, &mut number)?;
+            gone(rustix::fs::unlinkat(&top, &name, AtFlags::REMOVEDIR))?;
         }
     }
-    fs::remove_dir(base)
 }
 
+const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
 /// Removes the files of a folder. Folders of the top are returned, others become such.
-fn clear(folder: &OwnedFd, top: &OwnedFd, next: &mut u64) -> io::Result<Vec<Vec<u8>>> {
-    let is_top = std::ptr::eq(folder, top);
+fn clear(folder: &OwnedFd, top: &OwnedFd, number: &mut u64) -> io::Result<Vec<CString>> {
     let mut folders = Vec::new();
-    for entry in Dir::read_from(folder.as_fd())? {
+    for entry in Dir::read_from(folder)? {
         let name = entry?.file_name().to_owned();
         if matches!(name.to_bytes(), b"." | b"..") {
             continue;
         }
-        let stat = rustix::fs::statat(folder, &name, AtFlags::SYMLINK_NOFOLLOW)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
-            rustix::fs::unlinkat(folder, &name, AtFlags::empty())?;
-        } else if is_top {
-            folders.push(name.into_bytes());
-        } else {
-            // A folder that is moved is written to: its `..` changes.
-            let _ = rustix::fs::chmodat(folder, &name, Mode::RWXU, AtFlags::empty());
-            loop {
-                *next += 1;
-                let up = format!("{next}");
-                match rustix::fs::renameat(folder, &name, top, &up) {
-                    Err(rustix::io::Errno::EXIST | rustix::io::Errno::NOTEMPTY) => {}
-                    moved => break moved?,
-                }
-            }
+        match rustix::fs::unlinkat(folder, &name, AtFlags::empty()) {
+            // It is a folder.
+            Err(Errno::ISDIR) if std::ptr::eq(folder, top) => folders.push(name),
+            Err(Errno::ISDIR) => move_up(folder, &name, top, number)?,
+            removed => gone(removed)?,
         }
     }
     Ok(folders)
+}
+
+fn move_up(folder: &OwnedFd, name: &CStr, top: &OwnedFd, number: &mut u64) -> io::Result<()> {
+    // A folder that is moved is written to, because its `..` changes.
+    let Some(_) = unlock(folder, name)? else { return Ok(()) };
+    loop {
+        *number += 1;
+        match rustix::fs::renameat(folder, name, top, number.to_string()) {
+            Err(Errno::EXIST | Errno::NOTEMPTY) => {}
+            moved => return gone(moved),
+        }
+    }
+}
+
+/// Takes every right to a folder; nothing when it has gone.
+fn unlock(parent: &OwnedFd, name: &CStr) -> io::Result<Option<OwnedFd>> {
+    let _ = rustix::fs::chmodat(parent, name, Mode::RWXU, AtFlags::empty());
+    match rustix::fs::openat(parent, name, DIRECTORY, Mode::empty()) {
+        Err(Errno::NOENT) => Ok(None),
+        folder => Ok(Some(folder?)),
+    }
+}
+
+/// What is gone already needs no removing.
+fn gone(removed: Result<(), Errno>) -> io::Result<()> {
+    match removed {
+        Err(Errno::NOENT) => Ok(()),
+        removed => Ok(removed?),
+    }
 }
