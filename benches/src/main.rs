@@ -1,7 +1,8 @@
 //! How long things take, next to the least that they could take; and how good they are.
 //!
 //! Each command prints tables in Markdown: `load` (in the modules up to it), `tokens`, and, on
-//! requests whose right skills are known, `find`, `latency` and `prompt`.
+//! requests whose right skills are known, `find`, `latency` and `prompt`; `reliability` breaks things
+//! on purpose, and fails when something is lost.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
 mod random;
@@ -20,6 +21,8 @@ mod fit;
 mod latency;
 mod prompt;
 mod sandbox;
+mod store;
+mod races;
 
 use std::{env, path::Path};
 
@@ -35,7 +38,9 @@ const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--dis
                      prowess-benches latency --skills F --queries F [--sizes N,N]\n       \
                      prowess-benches prompt --skills F --queries F\n       \
                      prowess-benches sandbox [--rounds N] [--program PATH]\n       \
-                     prowess-benches reliability sandbox [--runs N] [--program PATH]";
+                     prowess-benches reliability sandbox [--runs N] [--program PATH]\n       \
+                     prowess-benches reliability store [--cycles N] [--program PATH]\n       \
+                     prowess-benches reliability races [--swaps N]";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -61,6 +66,14 @@ fn main() -> Result<()> {
         ["reliability", "sandbox", ref words @ ..] => {
             sandbox::timeouts(&Options::new(words, &["--runs", "--program"])?)
         }
+        ["reliability", "store", ref words @ ..] => {
+            store::store(&Options::new(words, &["--cycles", "--program"])?)
+        }
+        ["reliability", "races", ref words @ ..] => {
+            races::races(&Options::new(words, &["--swaps"])?)
+        }
+        ["reliability-store-writer", path, seed, from] => store::writer(path, seed, from),
+        ["reliability-store-saver", path, own] => store::saver(path, own),
         // What the cases are measured with: this program calls itself.
         ["measure", name, root] => {
             let case = CASES.iter().find(|it| it.name == name).context("there is no such case")?;

@@ -582,7 +582,8 @@ mod the_command_new_makes_a_skill_that_is_well {
     #[test]
     fn the_fields_of_a_new_skill_are_stable() {
         let made = World::new().run(["new", "made", "--dir", "skills", "--json"]).json();
-        assert_eq!(keys(&made), ["name", "description", "type", "status", "path"]);
+        let fields = ["name", "description", "type", "status", "scope", "path", "tags"];
+        assert_eq!(keys(&made), [&fields[..], &["requires_approval", "definition"]].concat());
         assert_eq!(made["path"], "skills/made/SKILL.md");
         assert_eq!((&made["type"], &made["status"]), (&json!("instruction"), &json!("active")));
     }

@@ -153,12 +153,19 @@ mod nothing_runs_before_the_policy_allows_it {
         let stage = Stage::new();
         let rule = |decision| Rule { command: Some("head".into()), ..Rule::new(decision) };
         let gate = |rule: Rule| {
-            let policy =
-                Policy { approvals: Approvals::Always, rules: vec![rule], ..stage.policy() };
-            stage.gate(policy, Nobody)
+            let commands = ["cat", "head", "env", "find"].map(str::to_owned).to_vec();
+            let policy = Policy { rules: vec![rule], commands, ..stage.policy() };
+            stage.gate(Policy { approvals: Approvals::Always, ..policy }, Nobody)
         };
         let denies = gate(rule(Decision::Deny));
-        for line in ["head x", "cat x | head -3", "cat x; cat y && head x"] {
+        for line in [
+            "head x",
+            "cat x | head -3",
+            "cat x; cat y && head x",
+            "/usr/bin/head x",
+            "env env head x",
+            "find . -exec head {} +",
+        ] {
             denies.refusal("execute_command", &stage.command(line));
         }
         let allows = gate(rule(Decision::Allow));

@@ -157,7 +157,9 @@ mod a_template_ends_within_its_limits {
             format!("{{{{print {}1{}}}}}", open.repeat(depth), close.repeat(depth))
         };
         assert_eq!(rendered(&nested("(", ")", 100), Value::Null), "1");
-        assert_eq!(rendered(&nested("(or 0 (index . ", "))", 50), json!([0, 1])).len(), 1);
+        assert_eq!(rendered(&nested("(print ", " | print)", 100), Value::Null), "1");
+        let error = refused(&nested("(and 1 (print 2 ", ").x)", 50), Value::Null);
+        assert!(error.ends_with("can't evaluate field x in type string"), "{error}");
         let too_deep = "template: template:1: max expression depth exceeded";
         for depth in [101, 1000, 100_000] {
             assert_eq!(refused(&nested("(", ")", depth), Value::Null), too_deep);
@@ -170,17 +172,17 @@ mod a_template_ends_within_its_limits {
         let nested = |open: &str, close: &str, depth| {
             format!("{}x{}", open.repeat(depth), close.repeat(depth))
         };
-        assert_eq!(rendered(&nested("{{if 1}}", "{{end}}", 60_000), Value::Null), "x");
-        assert_eq!(rendered(&nested("{{range 1}}", "{{end}}", 50_000), Value::Null), "x");
-        assert_eq!(rendered(&nested("{{with 1}}", "{{else}}{{end}}", 40_000), Value::Null), "x");
-        let chain = format!("{{{{if 0}}}}{}x{{{{end}}}}", "{{else if 0}}".repeat(60_000));
+        assert_eq!(rendered(&nested("{{if 1}}", "{{end}}", 20_000), Value::Null), "x");
+        assert_eq!(rendered(&nested("{{range 1}}", "{{end}}", 20_000), Value::Null), "x");
+        assert_eq!(rendered(&nested("{{with 1}}", "{{else}}{{end}}", 20_000), Value::Null), "x");
+        let chain = format!("{{{{if 0}}}}{}x{{{{end}}}}", "{{else if 0}}".repeat(20_000));
         assert_eq!(rendered(&chain, Value::Null), "");
         let mut blocks = String::new();
         (0..20_000).for_each(|it| blocks.push_str(&format!("{{{{block `{it}` .}}}}")));
         blocks.push('x');
         blocks.push_str(&"{{end}}".repeat(20_000));
         assert_eq!(rendered(&blocks, Value::Null), "x");
-        let open = refused(&"{{if 1}}".repeat(100_000), Value::Null);
+        let open = refused(&"{{if 1}}".repeat(20_000), Value::Null);
         assert_eq!(open, "template: template:1: unexpected EOF");
     }
 
@@ -202,8 +204,6 @@ mod a_template_ends_within_its_limits {
     fn a_loop_over_a_huge_number_is_stopped() {
         assert_eq!(refused("{{range 1000000000}}{{end}}", Value::Null), STEPS);
         assert_eq!(refused("{{range .}}x{{end}}", json!(i64::MAX)), OUTPUT);
-        let nested = "{{range 100000}}{{range 100000}}{{end}}{{end}}";
-        assert_eq!(refused(nested, Value::Null), STEPS);
         assert_eq!(rendered("{{range 1000000000}}{{break}}{{end}}ok", Value::Null), "ok");
     }
 

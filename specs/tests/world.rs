@@ -16,6 +16,7 @@ use prowess::{
     Directory, Finding, Library, Limits, Listing, Memory, Options, Parsed, Profile, ReadError,
     Resource, Scope, Skill, Source, Visit,
 };
+use prowess_runtime::{Outcome, Tool};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
@@ -196,6 +197,26 @@ impl World {
         self.finish(Command::new("env").args(all)).unwrap()
     }
 
+    /// Runs a shell script, in which `"$0"` is the program.
+    pub(crate) fn run_script(&self, script: &str) -> Ran {
+        self.finish(Command::new("sh").args(["-c", script, program()])).unwrap()
+    }
+
+    /// Runs the program and kills it after a while; nothing when it had not ended by then.
+    pub(crate) fn run_killed(&self, arguments: &[&str], after: Duration) -> Option<i32> {
+        let mut child = Command::new(program())
+            .args(arguments)
+            .current_dir(self.root.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        thread::sleep(after);
+        child.kill().unwrap();
+        child.wait().unwrap().code()
+    }
+
     /// Runs the program with little memory to take: `kib` of address space.
     pub(crate) fn run_within(&self, kib: u64, arguments: &[&str]) -> Ran {
         let script = format!("ulimit -v {kib} && exec \"$0\" \"$@\"");
@@ -277,7 +298,8 @@ impl Drop for World {
     }
 }
 
-fn program() -> &'static str {
+/// The program that is tested.
+pub(crate) fn program() -> &'static str {
     env!("CARGO_BIN_EXE_prowess")
 }
 
@@ -426,4 +448,13 @@ pub(crate) fn parsed(text: &str) -> Parsed {
 /// The rules of what was noticed about a text.
 pub(crate) fn rules(parsed: &Parsed) -> Vec<&'static str> {
     parsed.findings.iter().map(|it| it.rule.code).collect()
+}
+
+/// Calls a tool as it is, with nobody asked whether it may be.
+pub(crate) fn call(tool: &dyn Tool, input: Json) -> Outcome {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).enable_all().build().unwrap();
+    let outcome = runtime.block_on(tool.call(input));
+    runtime.shutdown_background();
+    outcome
 }

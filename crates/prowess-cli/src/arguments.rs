@@ -6,7 +6,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use prowess::{Profile, Strategy};
 use prowess_runtime::{Depth, Share};
 
-use crate::commands::{catalog, check, config, find, list, new, prompt, read, run, sandbox, show};
+use crate::commands::{
+    catalog, check, config, create, disable, enable, find, list, migrate, new, prompt, read,
+    remove, run, sandbox, show, tool, tools, undo,
+};
 
 /// Skills for agents: find them, check them, read them
 #[derive(Debug, Parser)]
@@ -28,8 +31,16 @@ pub(crate) enum Command {
     Prompt(prompt::Args),
     Catalog(catalog::Args),
     New(new::Args),
+    Create(create::Args),
+    Enable(enable::Args),
+    Disable(disable::Args),
+    Remove(remove::Args),
+    Undo(undo::Args),
+    Migrate(migrate::Args),
     Config(config::Args),
     Run(run::Args),
+    Tool(tool::Args),
+    Tools(tools::Args),
     Sandbox(sandbox::Args),
 }
 

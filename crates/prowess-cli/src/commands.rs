@@ -8,21 +8,32 @@ pub(crate) mod read;
 pub(crate) mod prompt;
 pub(crate) mod catalog;
 pub(crate) mod new;
+pub(crate) mod create;
+pub(crate) mod enable;
+pub(crate) mod disable;
+pub(crate) mod remove;
+pub(crate) mod undo;
+pub(crate) mod migrate;
 pub(crate) mod config;
 pub(crate) mod run;
+pub(crate) mod tool;
+pub(crate) mod tools;
 pub(crate) mod sandbox;
 
 use std::borrow::Cow;
 
 use anyhow::Result;
 use prowess::{Finding, Resource};
-use prowess_runtime::Launcher;
+use prowess_runtime::{Entry, Launcher, StoreError, definition_to_json};
 use serde::Serialize;
+use serde_json::json;
 
 use crate::{
     Status,
-    arguments::{Arguments, Command},
+    arguments::{Arguments, Command, Global},
+    context::{self, Shelf},
     printer::Printer,
+    safe,
 };
 
 /// Runs the command that was typed.
@@ -41,8 +52,16 @@ pub(crate) fn run(
         Command::Prompt(args) => prompt::run(args, global, printer),
         Command::Catalog(args) => catalog::run(args, global, printer),
         Command::New(args) => new::run(args, global, printer),
+        Command::Create(args) => create::run(args, global, printer),
+        Command::Enable(args) => enable::run(args, global, printer),
+        Command::Disable(args) => disable::run(args, global, printer),
+        Command::Remove(args) => remove::run(args, global, printer),
+        Command::Undo(args) => undo::run(args, global, printer),
+        Command::Migrate(args) => migrate::run(args, global, printer),
         Command::Config(args) => config::run(args, global, printer),
         Command::Run(args) => run::run(args, global, launcher, printer),
+        Command::Tool(args) => tool::run(args, global, launcher, printer),
+        Command::Tools(args) => tools::run(args, global, launcher, printer),
         Command::Sandbox(args) => sandbox::run(args, &launcher, printer),
     }
 }
@@ -79,6 +98,61 @@ fn finding_json(finding: &Finding) -> FindingJson<'_> {
 
 fn resource_json(resource: &Resource) -> ResourceJson<'_> {
     ResourceJson { path: &resource.path, kind: resource.kind.as_str(), size: resource.size }
+}
+
+/// Shows an entry of a store as it is now: all of it as JSON, else where it lies.
+fn show_entry(entry: &Entry, shelf: &Shelf, printer: &mut Printer) -> Result<()> {
+    let (manifest, path) = (&entry.manifest, shelf.document(entry));
+    if !printer.json {
+        printer.line(safe::line(&path.to_string_lossy()))?;
+        return printer.flush();
+    }
+    let mut json = json!({
+        "name": manifest.name,
+        "description": manifest.description,
+        "type": manifest.kind.as_str(),
+        "status": manifest.status().as_str(),
+        "scope": shelf.scope.as_str(),
+        "path": path.to_string_lossy(),
+        "tags": manifest.tags,
+        "requires_approval": manifest.requires_approval,
+        "definition": definition_to_json(&entry.definition),
+    });
+    if let Some(parameters) = &entry.parameters {
+        json["parameters"] = parameters.clone();
+    }
+    if let Some(source) = &manifest.source {
+        json["source"] = json!(source);
+    }
+    printer.document(&json)
+}
+
+/// Says why a store did not do what it was asked for, and what to do about it.
+fn refused(error: StoreError, printer: &mut Printer) -> Status {
+    let (hint, status) =
+        (error.hint(), if error.is_fault() { Status::AtFault } else { Status::Unable });
+    printer.error(&error.into());
+    if let Some(hint) = hint {
+        printer.hint(&hint);
+    }
+    status
+}
+
+/// The same for a skill that should be there; says where it lies if that is not in the store.
+fn missing(error: StoreError, global: &Global, printer: &mut Printer) -> Result<Status> {
+    let elsewhere = match &error {
+        StoreError::NoSuchSkill { name, .. } => {
+            let library = context::library(global, printer)?;
+            library.get(name).map(|it| it.folder().parent().unwrap_or(it.folder()).to_owned())
+        }
+        _ => None,
+    };
+    let status = refused(error, printer);
+    if let Some(directory) = elsewhere {
+        let directory = directory.display();
+        printer.hint(&format!("it lies in `{directory}`, which `--dir {directory}` would name"));
+    }
+    Ok(status)
 }
 
 /// `1 skill`, `2 skills`.

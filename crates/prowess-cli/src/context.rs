@@ -10,10 +10,10 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 use prowess::{
-    Directory, Embedder, Finding, Library, Options, PRESETS, Preset, Skill, Unknown, Vocabulary,
-    bundled, nearest, preset,
+    Directory, Embedder, Finding, Library, Options, PRESETS, Preset, Scope, Skill, Unknown,
+    Vocabulary, bundled, nearest, preset,
 };
-use prowess_runtime::{Bytes, Config, Places, Presets};
+use prowess_runtime::{Bytes, Config, Entry, FileStore, Places, Presets};
 
 use crate::{arguments::Global, printer::Printer};
 
@@ -124,6 +124,46 @@ pub(crate) fn options(config: &Config, global: &Global) -> Options {
 /// Where a directory lies that was configured or typed.
 pub(crate) fn resolve(directory: &Directory, global: &Global) -> PathBuf {
     directory.resolve(global.cwd.as_deref(), env::home_dir().as_deref())
+}
+
+/// The store that is written to, and how it is shown.
+pub(crate) struct Shelf {
+    pub(crate) store: FileStore,
+    /// Where it lies, as it was typed or configured.
+    pub(crate) path: PathBuf,
+    pub(crate) scope: Scope,
+}
+
+impl Shelf {
+    /// The `SKILL.md` of an entry, as a person would name it.
+    pub(crate) fn document(&self, entry: &Entry) -> PathBuf {
+        let folder = entry.folder.as_deref().and_then(Path::file_name).unwrap_or_default();
+        self.path.join(folder).join("SKILL.md")
+    }
+}
+
+/// The store that is written to: the first directory that was typed, else the one that is set.
+pub(crate) fn shelf(global: &Global, printer: &mut Printer) -> Result<Option<Shelf>> {
+    let config = config(global)?;
+    passed_over(&config, printer);
+    let directory = config.directories().into_iter().next();
+    directory.map(|it| open(resolve(&it, global), it.scope)).transpose()
+}
+
+/// The store that is written to, or where we are when none is set.
+pub(crate) fn shelf_or_here(global: &Global, printer: &mut Printer) -> Result<Shelf> {
+    let here = || open(global.cwd.clone().unwrap_or_default(), Scope::Project);
+    shelf(global, printer)?.map_or_else(here, Ok)
+}
+
+/// The store that is written to; it must be set, because what is to be changed is there.
+pub(crate) fn shelf_set(global: &Global, printer: &mut Printer) -> Result<Shelf> {
+    shelf(global, printer)?.context("no directory is configured, and the bundled skills cannot be changed: name one with `--dir DIR`, or as `skill.skills_dir` in `prowess.toml`")
+}
+
+fn open(path: PathBuf, scope: Scope) -> Result<Shelf> {
+    let here = if path.as_os_str().is_empty() { Path::new(".") } else { &path };
+    Ok(Shelf { store: FileStore::open(here)?, path, scope })
 }
 
 /// Says which files of settings were found and not taken.

@@ -3,13 +3,13 @@
 use std::{collections::BTreeMap, env, path::PathBuf, time::Duration};
 
 use prowess_runtime::{
-    Config, Executor, Gate, Launcher, Origin, Outcome, Records, Sandbox, Status, duration,
+    Config, Executor, Gate, Launcher, Limits, Origin, Outcome, Records, Sandbox, Status, duration,
 };
 
 use crate::approver::approver;
 
 /// How something is run, as it is typed.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Running {
     /// How long it may take, such as `5s` or `2m`
     #[arg(long, value_name = "TIME", value_parser = time)]
@@ -35,8 +35,19 @@ impl Running {
         config: &Config,
         launcher: Launcher,
     ) -> Result<Executor, Box<Outcome>> {
+        let executor = Executor::new(self.sandbox(config, launcher), self.limits(config));
+        let executor = executor.with_reads(self.read.clone());
+        Ok(executor.with_environment(self.environment(config)?))
+    }
+
+    /// What scripts and commands run in.
+    pub(crate) fn sandbox(&self, config: &Config, launcher: Launcher) -> Sandbox {
         let sandbox = Sandbox::new(launcher, config.sandbox.level.value);
-        let sandbox = if self.unsandboxed { sandbox.without() } else { sandbox };
+        if self.unsandboxed { sandbox.without() } else { sandbox }
+    }
+
+    /// How long and how much a run may take.
+    pub(crate) fn limits(&self, config: &Config) -> Limits {
         let mut limits = config.limits();
         if let Some(timeout) = self.timeout {
             limits.timeout = timeout;
@@ -45,8 +56,7 @@ impl Running {
                 limits.cpu = limits.cpu.max(timeout);
             }
         }
-        let executor = Executor::new(sandbox, limits).with_reads(self.read.clone());
-        Ok(executor.with_environment(self.environment(config)?))
+        limits
     }
 
     /// What decides whether something is run.

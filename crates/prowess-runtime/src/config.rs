@@ -167,7 +167,6 @@ impl Config {
 
     /// What may be done. `cwd` is the root where nobody has named one.
     pub fn policy(&self, cwd: &Path) -> Policy {
-        let default = Policy::default();
         let set = &self.policy;
         let rules = |it: &RuleSetting| {
             // A path is a file, or the directory above it.
@@ -187,7 +186,7 @@ impl Config {
             rules: set.rules.value.iter().flat_map(rules).collect(),
             approvals: set.approvals.value,
             allowed_tools: set.allowed_tools.value,
-            commands: set.commands.value.clone().unwrap_or(default.commands),
+            commands: set.commands.value.clone(),
             hosts: set.hosts.value.clone(),
             roots: set.roots.value.clone().unwrap_or_else(|| vec![cwd.to_owned()]),
             environment: set.environment.value.clone(),
@@ -247,6 +246,7 @@ impl Config {
             ("sandbox.level", &mut sandbox.level),
             ("sql.url", &mut sql.url),
             ("sql.write", &mut sql.write),
+            ("sql.privileged", &mut sql.privileged),
             ("model.provider", &mut model.provider),
             ("model.name", &mut model.name),
             ("model.base_url", &mut model.base_url),

@@ -8,17 +8,23 @@ mod outcome;
 mod limits;
 mod config;
 mod root;
+mod roots;
 mod entry;
+mod definition;
 mod schema;
 mod parameters;
 mod script;
-mod definition;
-mod store;
 mod template;
-mod provider;
-mod tool;
 mod shell;
 mod danger;
+pub mod build;
+mod store;
+mod migrate;
+mod create;
+mod provider;
+mod retriever;
+mod active;
+mod tool;
 mod subject;
 mod commands;
 mod policy;
@@ -28,12 +34,20 @@ mod gate;
 mod sandbox;
 mod executor;
 mod manager;
-mod migrate;
+mod content;
+#[cfg(feature = "http")]
+mod http;
+#[cfg(feature = "sql")]
+mod database;
 mod tools;
+mod registry;
+mod toolbox;
+mod convention;
 
 #[doc(hidden)]
 pub use crate::store::Step;
 pub use crate::{
+    active::Active,
     approver::{Agreed, Answering, Approver, Nobody, Question, Reply},
     config::{
         Address, Bytes, Config, ConfigError, Depth, DisclosureSettings, Fault, LimitSettings,
@@ -41,6 +55,8 @@ pub use crate::{
         SandboxSettings, Setting, Share, Shown, SkillSettings, SqlSettings, WindowSettings, bytes,
         duration,
     },
+    convention::Convention,
+    create::{CreateError, check_entry},
     danger::{Danger, Pattern, danger},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     entry::{Entry, EntryError},
@@ -54,12 +70,29 @@ pub use crate::{
     policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, Wish},
     provider::Provider,
     records::{Note, Records},
-    root::{Links, Listed, Root, RootError},
+    registry::Registry,
+    retriever::{Retrieved, Retriever},
+    root::{Links, Listed, Page, Root, RootError},
+    roots::Roots,
     sandbox::{Check, Chunk, Job, Launcher, Report, Sandbox, SandboxError, Work},
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
     template::{Template, TemplateError, TemplateLimits, render as render_template},
     tool::{Act, Answer, Tool},
-    tools::ExecuteCommand,
+    toolbox::{Calls, Toolbox},
+    tools::{ExecuteCommand, FileOperations, ReadFile, SkillTool, UseSkill, skill_tools},
+};
+#[cfg(feature = "sql")]
+pub use crate::{
+    database::{
+        Access, Asked, Bounds, Column, Database, DatabaseError, MySqlDatabase, PostgresDatabase,
+        SqliteDatabase, Statement, Table, Users, database,
+    },
+    tools::ExecuteSql,
+};
+#[cfg(feature = "http")]
+pub use crate::{
+    http::{Addresses, CertificateError, Hosts, HostsError, Resolver, SystemResolver},
+    tools::HttpRequest,
 };

@@ -184,8 +184,8 @@ impl From<ExecutionResponse> for ToolResult {
         let outcome = response.outcome;
         let is_error = !outcome.is_ok();
         let content = match outcome {
-            Outcome { status: Status::Ok, output: Some(output), .. } => output,
             Outcome { status: Status::Ok, plan: Some(plan), .. } => json!(plan),
+            Outcome { status: Status::Ok, output: Some(output), .. } => output,
             Outcome { status: Status::Ok, stdout: Some(stdout), .. } => json!(stdout.text),
             outcome => json!(outcome),
         };

@@ -9,7 +9,6 @@ mod carry;
 mod body;
 
 use std::{
-    collections::BTreeMap,
     io,
     path::{Path, PathBuf},
 };
@@ -22,7 +21,10 @@ use self::{
     name::{shortened, valid},
     plugin::Plugin,
 };
-use crate::root::{Links, Root, RootError};
+use crate::{
+    root::{Links, Root, RootError},
+    store::Files,
+};
 
 /// What describes a plugin.
 const MANIFEST: &str = "plugin-manifest.json";
@@ -33,7 +35,7 @@ pub struct Migrated {
     /// What it is called, and what else stands in its frontmatter.
     pub manifest: Manifest,
     /// All its files with their paths, `SKILL.md` among them.
-    pub files: BTreeMap<String, Vec<u8>>,
+    pub files: Files,
     /// What was not carried over.
     pub lost: Vec<Lost>,
 }
@@ -55,6 +57,12 @@ pub enum MigrateError {
     #[error("there is no `plugin-manifest.json` in `{}`", path.display())]
     NoPlugin {
         /// Where.
+        path: PathBuf,
+    },
+    /// It is a link, and might lead anywhere.
+    #[error("`{}` is a link, which is not followed", path.display())]
+    Link {
+        /// The plugin.
         path: PathBuf,
     },
     /// It is a skill already.
@@ -95,32 +103,27 @@ pub enum MigrateError {
     },
 }
 
-/// Finds the plugins that a path stands for: a manifest, a plugin's folder, or a folder of plugins.
-pub fn plugins(path: &Path) -> Result<Vec<PathBuf>, MigrateError> {
-    let none = || MigrateError::NoPlugin { path: path.to_owned() };
+/// The folders that a path stands for: of a manifest, of a plugin, or of all plugins inside. Where
+/// there is none, the path itself, of which [`migrate`] says why not.
+pub fn plugins(path: &Path) -> Vec<PathBuf> {
     if path.file_name().is_some_and(|it| it == MANIFEST) && !path.is_dir() {
         let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
-        return Ok(vec![folder.unwrap_or(Path::new(".")).to_owned()]);
+        return vec![folder.unwrap_or(Path::new(".")).to_owned()];
     }
-    let read = |source| MigrateError::Read { path: path.to_owned(), source };
-    let root = Root::open(path).map_err(read)?;
-    let here = root.list(Path::new(""), Links::Never).map_err(read)?;
-    if here.iter().any(|it| it.name == MANIFEST) {
-        return Ok(vec![path.to_owned()]);
-    }
-    let is_plugin = |name: &Path| {
-        let inside = root.list(name, Links::Never);
-        inside.is_ok_and(|it| it.iter().any(|it| it.name == MANIFEST))
-    };
-    let names = here.iter().map(|it| Path::new(&it.name));
-    let found: Vec<PathBuf> = names.filter(|it| is_plugin(it)).map(|it| path.join(it)).collect();
-    if found.is_empty() { Err(none()) } else { Ok(found) }
+    let has_manifest = |it: &Path| it.join(MANIFEST).symlink_metadata().is_ok();
+    let listed = Root::open(path).and_then(|it| it.list(Path::new(""), Links::Never));
+    let folders = listed.unwrap_or_default().into_iter().map(|it| path.join(it.name));
+    let found: Vec<PathBuf> = folders.filter(|it| has_manifest(it)).collect();
+    if found.is_empty() || has_manifest(path) { vec![path.to_owned()] } else { found }
 }
 
 /// Makes a skill of the plugin in a folder. Files over the limits are left.
 pub fn migrate(folder: &Path, limits: &Limits) -> Result<Migrated, MigrateError> {
     let path = || folder.to_owned();
     let read = |source| MigrateError::Read { path: path(), source };
+    if folder.is_symlink() {
+        return Err(MigrateError::Link { path: path() });
+    }
     let root = Root::open(folder).map_err(read)?;
     let here = root.list(Path::new(""), Links::Never).map_err(read)?;
     if here.iter().any(|it| it.name.eq_ignore_ascii_case("SKILL.md")) {

@@ -66,6 +66,11 @@ pub trait Store: Send + Sync + fmt::Debug {
         Ok(stock)
     }
 
+    /// Saves a new entry, as [`save`](Self::save) does; what is there already is not touched.
+    fn create(&self, entry: &Entry) -> Result<Entry, StoreError> {
+        self.add(&Files::from([(DOCUMENT.to_owned(), document::rendered(entry)?)]))
+    }
+
     /// Makes a skill active.
     fn activate(&self, name: &str) -> Result<Entry, StoreError> {
         self.set_status(name, Status::Active)

@@ -1,6 +1,14 @@
 //! The tools that come with the runtime, one a file.
 
+mod use_skill;
+mod skill;
+mod read_file;
+mod file_operations;
 mod execute_command;
+#[cfg(feature = "http")]
+mod http_request;
+#[cfg(feature = "sql")]
+mod execute_sql;
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
@@ -8,7 +16,17 @@ use serde_json::Value;
 
 use crate::outcome::{Outcome, Status};
 
-pub use self::execute_command::ExecuteCommand;
+#[cfg(feature = "sql")]
+pub use self::execute_sql::ExecuteSql;
+#[cfg(feature = "http")]
+pub use self::http_request::HttpRequest;
+pub use self::{
+    execute_command::ExecuteCommand,
+    file_operations::FileOperations,
+    read_file::ReadFile,
+    skill::{SkillTool, skill_tools},
+    use_skill::UseSkill,
+};
 
 /// The JSON schema of an input, made from its type, whole in itself.
 fn schema<T: JsonSchema>() -> Value {
@@ -22,4 +40,14 @@ fn input<T: DeserializeOwned>(input: &Value) -> Result<T, Box<Outcome>> {
     read.map_err(|error| {
         Outcome::bad(Status::Invalid, format!("the input is wrong: {error}")).into()
     })
+}
+
+/// Does something that waits for the disk where nobody else has to wait for it.
+async fn blocking(
+    work: impl FnOnce() -> Result<Outcome, Box<Outcome>> + Send + 'static,
+) -> Outcome {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(outcome) => outcome.unwrap_or_else(|it| *it),
+        Err(error) => Outcome::bad(Status::Failed, error.to_string()),
+    }
 }

@@ -1,14 +1,9 @@
-use std::{
-    fs::{self, File},
-    io::Write as _,
-    path::Path,
-};
+use anyhow::Result;
+use prowess::{Finding, Manifest, Profile, Severity, check_text, render};
+use prowess_runtime::{Files, Store as _};
 
-use anyhow::{Context as _, Result};
-use prowess::{Finding, Manifest, Profile, Severity, Type, check_text, render};
-use serde_json::json;
-
-use crate::{Status, arguments::Global, context, printer::Printer, safe};
+use super::{refused, show_entry};
+use crate::{Status, arguments::Global, context, printer::Printer};
 
 /// Make a new skill: a folder with a SKILL.md to fill in
 #[derive(Debug, clap::Args)]
@@ -32,8 +27,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 
     let findings = check_text(text.as_bytes(), Some(&args.name), Profile::Spec);
     // What most clients would refuse is better not begun.
-    let refused = ["name-not-ascii", "name-windows"];
-    let is_fault = |it: &Finding| it.severity == Severity::Error || refused.contains(&it.rule.code);
+    let unwise = ["name-not-ascii", "name-windows"];
+    let is_fault = |it: &Finding| it.severity == Severity::Error || unwise.contains(&it.rule.code);
     let (faults, others): (Vec<&Finding>, Vec<&Finding>) =
         findings.iter().partition(|it| is_fault(it));
     for fault in &faults {
@@ -47,34 +42,19 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         printer.finding(warning);
     }
 
-    let config = context::config(global)?;
-    let parent = match config.directories().first() {
-        Some(directory) => context::resolve(directory, global),
-        None => global.cwd.clone().unwrap_or_default(),
-    };
-    let folder = parent.join(&args.name);
-    if folder.symlink_metadata().is_ok() {
-        printer.fault(&format!("`{}` is there already", folder.display()));
-        printer.hint("choose another name, or edit what is there");
-        return Ok(Status::AtFault);
+    let shelf = context::shelf_or_here(global, printer)?;
+    match shelf.store.add(&Files::from([("SKILL.md".to_owned(), text.into_bytes())])) {
+        Ok(entry) => {
+            show_entry(&entry, &shelf, printer)?;
+            let folder = shelf.path.join(&args.name);
+            printer.note(&format!(
+                "now write what it says, then `prowess check {}`",
+                folder.display()
+            ));
+            Ok(Status::Well)
+        }
+        Err(error) => Ok(refused(error, printer)),
     }
-    write(&parent, &folder, &text)?;
-
-    let path = folder.join("SKILL.md");
-    if printer.json {
-        printer.document(&json!({
-            "name": manifest.name,
-            "description": manifest.description,
-            "type": Type::Instruction.as_str(),
-            "status": manifest.status().as_str(),
-            "path": path.to_string_lossy(),
-        }))?;
-    } else {
-        printer.line(safe::line(&path.display().to_string()))?;
-        printer.flush()?;
-        printer.note(&format!("now write what it says, then `prowess check {}`", folder.display()));
-    }
-    Ok(Status::Well)
 }
 
 fn instructions(words: &str) -> String {
@@ -88,21 +68,4 @@ fn instructions(words: &str) -> String {
          ## Steps\n\n1. The first thing to do.\n2. How to see that it worked.\n\n\
          ## When something fails\n\nWhat to try, and when to ask.\n"
     )
-}
-
-/// Writes the folder whole or not at all: it is made under another name, and renamed once it is
-/// safely on the disk.
-fn write(parent: &Path, folder: &Path, text: &str) -> Result<()> {
-    let here = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-    fs::create_dir_all(here).with_context(|| format!("cannot create `{}`", here.display()))?;
-    let cannot = || format!("cannot write `{}`", folder.display());
-    let unfinished =
-        tempfile::Builder::new().prefix(".prowess-new-").tempdir_in(here).with_context(cannot)?;
-    let made = unfinished.path().join("skill");
-    fs::create_dir(&made).with_context(cannot)?;
-    let mut file = File::create_new(made.join("SKILL.md")).with_context(cannot)?;
-    file.write_all(text.as_bytes()).with_context(cannot)?;
-    file.sync_all().with_context(cannot)?;
-    fs::rename(&made, folder).with_context(cannot)?;
-    File::open(here).and_then(|it| it.sync_all()).with_context(cannot)
 }

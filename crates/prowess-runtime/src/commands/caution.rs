@@ -4,7 +4,7 @@
 
 use crate::gate::Refusal;
 
-use super::{program::family, refused, scripts};
+use super::{Argument, program::family, refused, scripts};
 
 /// What a program can be made to do, and by which words.
 struct Caution {
@@ -72,9 +72,7 @@ const CAUTIONS: &[Caution] = &[
         &["-O", "-P", "-e", "--execute", "--use-askpass", "-o", "-a", "--output-document"],
     ),
     of(&["yq"], &["-i", "--inplace"]),
-    of(&["jq"], &["--run-tests"]),
     of(&["gcc", "cc", "g++", "clang"], &["-wrapper", "-specs", "-fplugin", "-B"]),
-    of(&["diff"], &["--output"]),
     of(&["tree"], &["-o"]),
     of(&["xxd"], &["-r"]),
     of(&["shuf"], &["-o", "--output"]),
@@ -201,31 +199,33 @@ pub(super) fn is_known(name: &str) -> bool {
 /// out the name alone; `inner` checks a command among the arguments.
 pub(super) fn check(
     name: &str,
-    rest: &[String],
+    rest: &[Argument],
     is_bare: bool,
-    inner: impl Fn(&[String]) -> Result<(), Refusal>,
+    mut inner: impl FnMut(&[Argument]) -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
     let Some(caution) = caution(name) else { return Ok(()) };
     let bad = |what: &str| {
         refused(&format!("`{what}` of `{name}` may run a program or write a file"), HINT)
     };
     let end = match caution.what {
-        What::Options => rest.iter().position(|it| it == "--"),
+        What::Options => rest.iter().position(|it| it.text == "--"),
         // What follows a script is for the script; a word behind an option may belong to that.
-        What::Code => rest.first().filter(|it| !it.starts_with('-')).map(|_| 0),
+        What::Code => rest.first().filter(|it| !it.text.starts_with('-')).map(|_| 0),
         _ => None,
     };
     for argument in &rest[..end.unwrap_or(rest.len())] {
-        if caution.options.iter().any(|it| is_option(argument, it)) {
-            return Err(bad(argument));
+        if caution.options.iter().any(|it| is_option(&argument.text, it)) {
+            return Err(bad(&argument.text));
         }
     }
     match caution.what {
         What::Options => Ok(()),
         What::All if !is_bare => Ok(()),
         What::All => Err(refused(&format!("`{name}` may run or write anything"), HINT)),
-        What::Code => match rest.iter().find(|it| !it.starts_with('-')) {
+        What::Code => match rest.iter().find(|it| !it.text.starts_with('-')) {
             None if is_bare && !is_version(rest) => Err(bad("standard input")),
+            // What is run is written out.
+            Some(script) if is_bare && script.is_glob => Err(bad(&script.text)),
             _ => Ok(()),
         },
         What::Git if is_bare => git(rest, &bad),
@@ -233,28 +233,32 @@ pub(super) fn check(
         What::Awk => scripts::awk(rest).map_err(|it| bad(&it)),
         What::Sed => scripts::sed(rest).map_err(|it| bad(&it)),
         What::Find => {
-            let runs = |it: &String| matches!(&**it, "-exec" | "-execdir" | "-ok" | "-okdir");
+            let runs = |it: &Argument| matches!(&*it.text, "-exec" | "-execdir" | "-ok" | "-okdir");
             rest.split(runs).skip(1).try_for_each(|behind| {
-                let end = behind.iter().position(|it| matches!(&**it, ";" | "+"));
+                let end = behind.iter().position(|it| matches!(&*it.text, ";" | "+"));
                 match &behind[..end.unwrap_or(0)] {
                     [] => Err(bad("-exec")),
                     wrapped => inner(wrapped),
                 }
             })
         }
-        What::Uniq => match rest.iter().filter(|it| !it.starts_with('-')).count() > 1 {
-            true => Err(bad(&rest[rest.len() - 1])),
-            false => Ok(()),
-        },
+        What::Uniq => {
+            let mut operands = rest.iter().filter(|it| !it.text.starts_with('-'));
+            let first = operands.next();
+            match operands.next().or(first.filter(|it| it.is_glob)) {
+                Some(written) => Err(bad(&written.text)),
+                None => Ok(()),
+            }
+        }
     }
 }
 
 /// Checks what stands before the word that tells git what to do, and that word.
-fn git(rest: &[String], bad: &impl Fn(&str) -> Refusal) -> Result<(), Refusal> {
+fn git(rest: &[Argument], bad: &impl Fn(&str) -> Refusal) -> Result<(), Refusal> {
     let mut words = rest.iter();
     while let Some(word) = words.next() {
-        match &**word {
-            "-C" => drop(words.next()),
+        match &*word.text {
+            "-C" if words.next().is_some_and(|it| !it.is_glob) => {}
             known if GIT_OPTIONS.contains(&known) => {}
             known if GIT.contains(&known) => return Ok(()),
             other => return Err(bad(other)),
@@ -263,8 +267,8 @@ fn git(rest: &[String], bad: &impl Fn(&str) -> Refusal) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn is_version(rest: &[String]) -> bool {
-    matches!(rest, [only] if matches!(&**only, "--version" | "-V" | "-v" | "--help"))
+fn is_version(rest: &[Argument]) -> bool {
+    matches!(rest, [only] if matches!(&*only.text, "--version" | "-V" | "-v" | "--help"))
 }
 
 fn caution(name: &str) -> Option<&'static Caution> {
@@ -291,8 +295,15 @@ mod tests {
 
     /// What comes of a command whose name alone is listed; `ok` may run inside another.
     fn checked(line: &str) -> Result<(), Refusal> {
-        let words: Vec<String> = line.split(' ').map(|it| it.replace('_', " ")).collect();
-        check(&words[0], &words[1..], true, |inner| match &*inner[0] {
+        let words: Vec<Argument> = line
+            .split(' ')
+            .map(|it| Argument {
+                text: it.replace('_', " "),
+                quoted: String::new(),
+                is_glob: it.starts_with('*'),
+            })
+            .collect();
+        check(&words[0].text, &words[1..], true, |inner| match &*inner[0].text {
             "ok" => Ok(()),
             name => Err(refused(name, "")),
         })
@@ -318,6 +329,12 @@ mod tests {
             "rsync -e sh",
             "tree -o P",
             "uniq in out",
+            "uniq *",
+            "awk *",
+            "sed -e *",
+            "sed *",
+            "python3 *",
+            "git -C * status",
             "vim -c !sh",
             "ed",
             "gdb -ex shell",

@@ -50,11 +50,12 @@ impl Guard {
         Self { before, is_done: false }
     }
 
-    /// The protected files that are there.
+    /// The protected files and directories that are there. A link is none: what it leads to may be
+    /// nothing for a command to read.
     pub(crate) fn there(&self) -> impl Iterator<Item = &Path> {
-        let is_top = |it: &Path| PROTECTED.iter().any(|name| it.ends_with(name));
-        let there = self.before.iter().filter(|it| it.1.is_some());
-        there.map(|it| &**it.0).filter(move |it| is_top(it))
+        let is_own = |it: &Option<File>| matches!(it, Some(File::Directory | File::Plain(..)));
+        let there = self.before.iter().filter(move |it| is_own(it.1) && is_top(it.0));
+        there.map(|it| &**it.0)
     }
 
     /// Puts right what has changed, and says what that was.

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     limits::Limits,
     outcome::Level,
-    policy::{AllowedToolsMode, Approvals, Decision},
+    policy::{AllowedToolsMode, Approvals, Decision, Policy},
 };
 
 /// Which skills there are.
@@ -73,10 +73,10 @@ pub struct WindowSettings {
 }
 
 /// What may be done.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PolicySettings {
-    /// The commands that may be run; nothing when nobody has said, which leaves the policy's own.
-    pub commands: Setting<Option<Vec<String>>>,
+    /// The commands that may be run: each the first words of one.
+    pub commands: Setting<Vec<String>>,
     /// The hosts that may be asked although they are private.
     pub hosts: Setting<Vec<String>>,
     /// The directories in which files may be read and written; nothing when nobody has said, which
@@ -147,6 +147,8 @@ pub struct SqlSettings {
     pub url: Setting<Option<Address>>,
     /// Whether statements may write.
     pub write: Setting<bool>,
+    /// Whether its user may be one whom no transaction holds back, such as a superuser.
+    pub privileged: Setting<bool>,
 }
 
 /// The language model.
@@ -200,6 +202,21 @@ impl Default for WindowSettings {
         let Window { tokens, keep_recent, .. } = Window::default();
         let tokens = NonZeroUsize::new(tokens).expect("a window holds something");
         Self { tokens: Setting::new(tokens), keep_recent: Setting::new(keep_recent) }
+    }
+}
+
+impl Default for PolicySettings {
+    fn default() -> Self {
+        let policy = Policy::default();
+        Self {
+            commands: Setting::new(policy.commands),
+            hosts: Setting::new(policy.hosts),
+            roots: Setting::default(),
+            approvals: Setting::new(policy.approvals),
+            allowed_tools: Setting::new(policy.allowed_tools),
+            environment: Setting::new(policy.environment),
+            rules: Setting::default(),
+        }
     }
 }
 

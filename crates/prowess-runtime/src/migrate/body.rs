@@ -1,6 +1,6 @@
 //! What a skill says that was a plugin: its commands, how it was run, what it needs.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::fmt::Write as _;
 
 use prowess::Kind;
 
@@ -9,12 +9,13 @@ use super::{
     calls::{Piece, pieces},
     plugin::{Parameter, Plugin},
 };
+use crate::store::Files;
 
 /// How many things are named that were not carried over.
 const SHOWN: usize = 100;
 
 /// The instructions of a skill that was a plugin.
-pub(super) fn body(plugin: &Plugin, files: &BTreeMap<String, Vec<u8>>, lost: &[Lost]) -> String {
+pub(super) fn body(plugin: &Plugin, files: &Files, lost: &[Lost]) -> String {
     let mut body = Body(String::new());
     let title = plugin.display_name.as_deref().or(plugin.name.as_deref()).unwrap_or_default();
     body.line(format_args!("# {}", one_line(title)));
@@ -96,7 +97,7 @@ impl Body {
         self.line(parameters.iter().map(item).collect::<String>().trim_end());
     }
 
-    fn run(&mut self, plugin: &Plugin, files: &BTreeMap<String, Vec<u8>>) {
+    fn run(&mut self, plugin: &Plugin, files: &Files) {
         let scripts: Vec<&String> =
             files.keys().filter(|it| Kind::of(it) == Kind::Script).collect();
         if plugin.command.is_none() && scripts.is_empty() {

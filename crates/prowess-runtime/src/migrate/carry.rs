@@ -1,7 +1,6 @@
 //! The files of a plugin that become resources of a skill.
 
 use std::{
-    collections::BTreeMap,
     fs::File,
     io::{self, Read as _},
     path::{Path, PathBuf},
@@ -11,7 +10,10 @@ use prowess::Limits;
 use rustix::fs::FileType;
 
 use super::{Lost, MANIFEST, plugin::Plugin};
-use crate::root::{Links, Root};
+use crate::{
+    root::{Links, Root},
+    store::Files,
+};
 
 /// How many files and folders are looked at.
 const MOST: usize = 1000;
@@ -27,11 +29,9 @@ pub(super) fn carry(
     plugin: &Plugin,
     limits: &Limits,
     room: u64,
-) -> (BTreeMap<String, Vec<u8>>, Vec<Lost>) {
-    let Walk { mut found, mut lost, .. } = Walk::new(root);
-    let command = plugin.command.as_deref().unwrap_or_default();
-    found.sort_by_key(|it| !command.contains(it.as_str()));
-    let mut files = BTreeMap::new();
+) -> (Files, Vec<Lost>) {
+    let Walk { found, mut lost, .. } = Walk::new(root, plugin);
+    let mut files = Files::new();
     let mut left = room;
     for path in found {
         let most = limits.max_file_size.min(left);
@@ -70,8 +70,17 @@ struct Walk {
 }
 
 impl Walk {
-    fn new(root: &Root) -> Self {
+    fn new(root: &Root, plugin: &Plugin) -> Self {
         let mut walk = Self::default();
+        let is_file = |it: &str| {
+            let mut parts = Path::new("").to_owned();
+            let kept = it.split('/').all(|part| {
+                parts.push(part);
+                !part.is_empty() && refused(&parts, FileType::RegularFile, 0).is_none()
+            });
+            it != MANIFEST && kept && root.file(&parts, Links::Never).is_ok()
+        };
+        walk.found.extend(plugin.programs().filter(|it| is_file(it)).map(str::to_owned));
         walk.visit(root, Path::new(""), 0);
         if walk.seen > MOST {
             walk.lose("the rest of its files", &format!("there are more than {MOST}"));
@@ -96,7 +105,9 @@ impl Walk {
             let path = folder.join(&entry.name);
             match (refused(&path, entry.kind, depth), path.to_str()) {
                 (None, Some(text)) if entry.kind == FileType::RegularFile => {
-                    self.found.push(text.to_owned());
+                    if !self.found.iter().any(|it| it == text) {
+                        self.found.push(text.to_owned());
+                    }
                 }
                 (None, _) => below.push(path),
                 (Some(why), _) => self.lose(format_args!("`{}`", path.display()), why),
@@ -116,7 +127,8 @@ impl Walk {
 fn refused(path: &Path, kind: FileType, depth: usize) -> Option<&'static str> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
     let is_folder = kind == FileType::Directory;
-    let is_plain = |it: &str| !it.contains('\\') && !it.chars().any(char::is_control);
+    let is_plain =
+        |it: &str| it.len() <= 1024 && !it.contains(['\\', ':']) && !it.contains(char::is_control);
     if name.starts_with('.') {
         Some("it is hidden")
     } else if !is_folder && kind != FileType::RegularFile {

@@ -1,13 +1,12 @@
 //! What a plugin says about itself. What is of another type than expected is passed over, and told.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value as Json};
 
 use super::{
     Lost,
     calls::{Piece, pieces},
 };
+use crate::store::Files;
 
 /// A plugin, as its manifest describes it.
 #[derive(Debug, Default)]
@@ -154,7 +153,7 @@ impl Plugin {
     }
 
     /// What a skill has no place for, the files set aside.
-    pub(super) fn lost(&self, files: &BTreeMap<String, Vec<u8>>) -> Vec<Lost> {
+    pub(super) fn lost(&self, files: &Files) -> Vec<Lost> {
         let mut lost = self.lost.clone();
         let mut lose = |what: &str, why: &str| {
             lost.push(Lost { what: what.to_owned(), why: why.to_owned() });
@@ -181,15 +180,18 @@ impl Plugin {
             }
             protocol => lose(&format!("the protocol `{protocol}`"), "nothing here speaks it"),
         }
-        for word in self.command.as_deref().unwrap_or_default().split_whitespace().skip(1) {
-            let word = word.trim_matches(['"', '\'']);
-            let path = word.strip_prefix("./").unwrap_or(word);
-            let is_path = word.contains(['/', '\\']) || path.contains('.');
-            if is_path && !word.starts_with('-') && !files.contains_key(path) {
-                lose(&format!("`{word}`"), "it is not among the files that were carried over");
-            }
+        for path in self.programs().filter(|it| !files.contains_key(*it)) {
+            lose(&format!("`{path}`"), "it is not among the files that were carried over");
         }
         lost
+    }
+
+    /// The files that its host started, by what it typed.
+    pub(super) fn programs(&self) -> impl Iterator<Item = &str> {
+        let words = self.command.as_deref().unwrap_or_default().split_whitespace();
+        let words = words.map(|it| it.trim_matches(['"', '\'', ';']));
+        let is_path = |it: &&str| !it.starts_with('-') && it.contains(['/', '\\', '.']);
+        words.skip(1).map(|it| it.strip_prefix("./").unwrap_or(it)).filter(is_path)
     }
 }
 

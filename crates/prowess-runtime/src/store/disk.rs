@@ -14,8 +14,9 @@ use std::{
         unix::ffi::OsStrExt as _,
     },
     path::{Path, PathBuf},
+    sync::mpsc,
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use rustix::{
@@ -67,29 +68,22 @@ const STAGING: &str = ".staging-";
 const MAX_DEPTH: usize = 64;
 
 impl<'s> Locked<'s> {
-    /// Opens a directory, which is made if need be, and waits until no other writer has it.
+    /// Opens a directory and waits until no other writer has it.
     pub(super) fn open(
         path: &Path,
         patience: Duration,
         steps: &'s Steps,
     ) -> Result<Self, StoreError> {
         let failed = |source| failed(path, Now::Unchanged, source);
-        make(path, steps).map_err(failed)?;
         let root = Root::open(path).map_err(|error| unusable(path, error))?;
         // The lock is on the directory itself: there is no file that could be deleted while it is
         // held, and none is left behind.
-        let lock = File::open(root.path()).map_err(failed)?;
-        let start = Instant::now();
-        loop {
-            match lock.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::Error(error)) => return Err(failed(error)),
-                Err(TryLockError::WouldBlock) if start.elapsed() >= patience => {
-                    return Err(StoreError::Busy { path: path.to_owned(), waited: patience });
-                }
-                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(2)),
-            }
-        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let lock = rustix::fs::openat(root.as_fd(), ".", flags, Mode::empty());
+        let lock = lock.map_err(|errno| failed(errno.into()))?.into();
+        let lock = wait(lock, patience)
+            .map_err(failed)?
+            .ok_or_else(|| StoreError::Busy { path: path.to_owned(), waited: patience })?;
         let locked = Self { root, steps, _lock: lock };
         locked.sweep();
         Ok(locked)
@@ -262,8 +256,22 @@ impl Drop for Staged<'_, '_> {
     }
 }
 
+/// Waits for the lock on a file; nothing when others hold it for too long.
+fn wait(file: File, patience: Duration) -> io::Result<Option<File>> {
+    match file.try_lock() {
+        Ok(()) => return Ok(Some(file)),
+        Err(TryLockError::Error(error)) => return Err(error),
+        Err(TryLockError::WouldBlock) => {}
+    }
+    // Whoever asks the system to wait has its turn; whoever asks again and again may never. When
+    // nobody listens any more, the lock is let go as soon as it is there.
+    let (sender, receiver) = mpsc::channel();
+    thread::Builder::new().spawn(move || sender.send(file.lock().map(|()| file)))?;
+    receiver.recv_timeout(patience).ok().transpose()
+}
+
 /// Makes a directory of the host's own and those above it, and brings them to the disk.
-fn make(path: &Path, steps: &Steps) -> io::Result<()> {
+pub(super) fn make(path: &Path, steps: &Steps) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }

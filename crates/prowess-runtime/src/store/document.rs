@@ -2,13 +2,22 @@
 
 use std::{error::Error as _, path::Path};
 
-use prowess::{Definition, Finding, Profile, Severity, Status, parse, render, revise, rule};
+use prowess::{
+    Definition, Finding, Limits, Profile, Severity, Status, parse, render, revise, rule,
+};
 
 use super::{DOCUMENT, Files, StoreError, path};
 use crate::entry::{Entry, EntryError};
 
 /// Makes an entry of the bytes of a `SKILL.md`; a finding where that cannot be done.
 pub(super) fn entry(bytes: &[u8], document: &Path) -> Result<Entry, Box<Finding>> {
+    let limit = Limits::default().max_document_size;
+    if bytes.len() as u64 > limit {
+        let rule = rule("file-too-large").expect("there is such a rule");
+        let message = format!("it has more than {limit} bytes");
+        let hint = "move what is long into other files of the skill";
+        return Err(Box::new(Finding::new(rule, Severity::Error, document, message, hint)));
+    }
     let mut parsed = parse(bytes, None, Profile::Lenient);
     let Some(manifest) = parsed.manifest else {
         parsed.findings.sort_by_key(|it| it.severity);

@@ -4,8 +4,6 @@ use std::{fmt, io, path::PathBuf, time::Duration};
 
 use prowess::{ReadError, ReviseError};
 
-use crate::root::RootError;
-
 /// A store did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -98,13 +96,19 @@ pub enum StoreError {
         /// Why.
         source: ReadError,
     },
+    /// A document is a link that leads out of the store, or no file at all.
+    #[error("`{}` is not an ordinary file of the store", path.display())]
+    Foreign {
+        /// The path.
+        path: PathBuf,
+    },
     /// The system did not let it be read.
     #[error("cannot read `{}`", path.display())]
     Read {
         /// The path.
         path: PathBuf,
         /// Why.
-        source: RootError,
+        source: io::Error,
     },
     /// The system did not let it be written.
     #[error("cannot write `{}`; {now}", path.display())]
@@ -150,6 +154,7 @@ impl StoreError {
             Self::BadName { .. } => "use lowercase letters and digits joined by single hyphens, up to 64, such as `create-pr`".to_owned(),
             Self::BadPath { .. } => "give a path in the skill's folder, such as `scripts/run.sh`".to_owned(),
             Self::NoSuchSkill { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
+            Self::NoSuchSkill { .. } => "`prowess list` shows which there are".to_owned(),
             Self::AlreadyThere { .. } => "choose another name, or edit what is there".to_owned(),
             Self::Broken { .. } => "`prowess check` says what is wrong with it".to_owned(),
             Self::NotEdited { .. } => "edit it by hand".to_owned(),

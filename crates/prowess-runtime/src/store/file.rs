@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, FileType};
 
 use super::{
     DOCUMENT, Files, Now, Stock, Store, StoreError,
-    disk::{Locked, Step, Steps, failed},
+    disk::{Locked, Step, Steps, failed, make},
     document, path, trash,
 };
 use crate::{
@@ -63,8 +63,18 @@ impl FileStore {
         &self.path
     }
 
-    fn lock(&self) -> Result<Locked<'_>, StoreError> {
+    /// The directory, which is made if need be, for this writer alone.
+    fn lock_made(&self) -> Result<Locked<'_>, StoreError> {
+        make(&self.path, &self.steps).map_err(|it| failed(&self.path, Now::Unchanged, it))?;
         Locked::open(&self.path, self.patience, &self.steps)
+    }
+
+    /// The directory for this writer alone, to change what is in it; `error` when it is not there.
+    fn lock(&self, error: StoreError) -> Result<Locked<'_>, StoreError> {
+        match self.path.exists() {
+            true => Locked::open(&self.path, self.patience, &self.steps),
+            false => Err(error),
+        }
     }
 
     /// The directory; nothing when it is not there.
@@ -72,7 +82,7 @@ impl FileStore {
         match Root::open(&self.path) {
             Ok(root) => Ok(Some(root)),
             Err(error) if error.is_missing() => Ok(None),
-            Err(source) => Err(StoreError::Read { path: self.path.clone(), source }),
+            Err(error) => Err(unreadable(&self.path, error)),
         }
     }
 }
@@ -80,7 +90,7 @@ impl FileStore {
 impl Store for FileStore {
     fn save(&self, entry: &Entry) -> Result<Entry, StoreError> {
         let name = path::name(&entry.manifest.name)?;
-        let locked = self.lock()?;
+        let locked = self.lock_made()?;
         match find(&locked.root, name) {
             Ok(found) => {
                 let revised = document::revised(&found.bytes, &found.entry, entry)?;
@@ -88,6 +98,9 @@ impl Store for FileStore {
             }
             Err(StoreError::NoSuchSkill { .. }) => {
                 let document = (DOCUMENT.to_owned(), document::rendered(entry)?);
+                if kind(&locked.root, name).is_some() {
+                    return Err(taken(&locked.root, name, name));
+                }
                 place(&locked, name, &Files::from([document]))
             }
             Err(error) => Err(error),
@@ -100,13 +113,15 @@ impl Store for FileStore {
         if let Some(root) = self.root()? {
             absent(&root, &name)?;
         }
-        place(&self.lock()?, &name, files)
+        let locked = self.lock_made()?;
+        absent(&locked.root, &name)?;
+        place(&locked, &name, files)
     }
 
     fn get(&self, name: &str) -> Result<Entry, StoreError> {
         match self.root()? {
             Some(root) => Ok(find(&root, name)?.entry),
-            None => Err(StoreError::NoSuchSkill { name: name.to_owned(), nearest: None }),
+            None => Err(no_such(name)),
         }
     }
 
@@ -130,7 +145,7 @@ impl Store for FileStore {
     }
 
     fn set_status(&self, name: &str, status: Status) -> Result<Entry, StoreError> {
-        let locked = self.lock()?;
+        let locked = self.lock(no_such(name))?;
         let found = find(&locked.root, name)?;
         let revised = revise_status(&found.bytes, status).map_err(|source| {
             StoreError::NotEdited { path: locked.root.path().join(&found.document), source }
@@ -140,18 +155,21 @@ impl Store for FileStore {
 
     fn save_resource(&self, name: &str, path: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let path = path::resource(path)?;
-        let locked = self.lock()?;
+        let locked = self.lock(no_such(name))?;
         let found = find(&locked.root, name)?;
         locked.replace(&found.folder().join(path), bytes)
     }
 
     fn delete(&self, name: &str) -> Result<(), StoreError> {
-        let locked = self.lock()?;
-        let folder = match find(&locked.root, name) {
+        let locked = self.lock(no_such(name))?;
+        let root = &locked.root;
+        let folder = match find(root, name) {
             Ok(found) => found.folder().to_owned(),
             // One that is broken, or a link to somewhere else, can go as well.
-            Err(StoreError::Broken { .. } | StoreError::Read { .. }) => PathBuf::from(name),
-            Err(StoreError::NoSuchSkill { .. }) if is_link(&locked.root, name) => name.into(),
+            Err(StoreError::Broken { path, .. } | StoreError::Foreign { path }) => {
+                inside(root, &path).parent().unwrap_or(Path::new("")).to_owned()
+            }
+            Err(StoreError::NoSuchSkill { .. }) if is_link(root, name) => name.into(),
             Err(error) => return Err(error),
         };
         if folder.as_os_str().is_empty() {
@@ -161,7 +179,8 @@ impl Store for FileStore {
     }
 
     fn undo(&self, name: Option<&str>) -> Result<String, StoreError> {
-        let locked = self.lock()?;
+        let nothing = StoreError::NothingToUndo { name: name.map(str::to_owned) };
+        let locked = self.lock(nothing)?;
         let thrown = trash::latest(&locked, name)?;
         for name in thrown.called.iter().chain([&thrown.folder]) {
             absent(&locked.root, name)?;
@@ -188,9 +207,15 @@ impl Found {
         if bytes == self.bytes {
             return Ok(self.entry);
         }
-        locked.replace(&self.document, bytes)?;
         let path = locked.root.path().join(&self.document);
-        document::entry(bytes, &path).map_err(|it| StoreError::Broken { path, why: it.message })
+        let entry = document::entry(bytes, &path)
+            .map_err(|it| StoreError::Unfit { name: self.name(), why: it.message })?;
+        locked.replace(&self.document, bytes)?;
+        Ok(entry)
+    }
+
+    fn name(&self) -> String {
+        self.entry.manifest.name.to_string()
     }
 }
 
@@ -226,21 +251,25 @@ fn open(root: &Root, document: &Path) -> Result<Found, StoreError> {
     }
 }
 
-/// Reads a file of the store in one go.
+/// Reads a document of the store in one go; of one that is too large, more than it may have.
 pub(super) fn read(root: &Root, path: &Path) -> Result<Vec<u8>, StoreError> {
     let shown = || root.path().join(path);
-    let failed = |source| StoreError::Read { path: shown(), source };
-    let file = root.file(path, Links::Inside).map_err(failed)?;
-    let limit = Limits::default().max_document_size;
+    let file = root.file(path, Links::Inside).map_err(|error| unreadable(&shown(), error))?;
     let mut bytes = Vec::new();
-    file.take(limit + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|source| failed(RootError::Io { path: path.to_owned(), source }))?;
-    if bytes.len() as u64 > limit {
-        let why = format!("it has more than {limit} bytes");
-        return Err(StoreError::Broken { path: shown(), why });
-    }
+    let read = file.take(Limits::default().max_document_size + 1).read_to_end(&mut bytes);
+    read.map_err(|source| StoreError::Read { path: shown(), source })?;
     Ok(bytes)
+}
+
+fn unreadable(path: &Path, error: RootError) -> StoreError {
+    match error {
+        RootError::Io { source, .. } => StoreError::Read { path: path.to_owned(), source },
+        _ => StoreError::Foreign { path: path.to_owned() },
+    }
+}
+
+fn no_such(name: &str) -> StoreError {
+    StoreError::NoSuchSkill { name: name.to_owned(), nearest: None }
 }
 
 /// A path of the library within the store.
@@ -260,28 +289,31 @@ fn library(root: &Root) -> Library {
 
 /// Refuses a name that a skill or anything else in the store has.
 fn absent(root: &Root, name: &str) -> Result<(), StoreError> {
-    let folder = match find(root, name) {
-        Ok(found) => found.folder().to_owned(),
-        Err(_) if kind(root, name).is_some() => PathBuf::from(name),
+    let error = match find(root, name) {
+        Ok(found) => taken(root, name, found.folder()),
+        Err(_) if kind(root, name).is_some() => taken(root, name, name),
         Err(StoreError::NoSuchSkill { .. }) => return Ok(()),
-        Err(error) => return Err(error),
+        Err(error) => error,
     };
-    Err(StoreError::AlreadyThere { name: name.to_owned(), folder: root.path().join(folder) })
+    Err(error)
+}
+
+fn taken(root: &Root, name: &str, folder: impl AsRef<Path>) -> StoreError {
+    StoreError::AlreadyThere { name: name.to_owned(), folder: root.path().join(folder) }
 }
 
 fn place(locked: &Locked<'_>, name: &str, files: &Files) -> Result<Entry, StoreError> {
-    absent(&locked.root, name)?;
     if kind(&locked.root, DOCUMENT).is_some() {
         return Err(StoreError::IsSkill { path: locked.root.path().to_owned() });
     }
     locked.place(name, files)?;
-    Ok(find(&locked.root, name)?.entry)
+    Ok(open(&locked.root, &Path::new(name).join(DOCUMENT))?.entry)
 }
 
 /// What has a name in the store.
 fn kind(root: &Root, name: &str) -> Option<FileType> {
-    let stat = rustix::fs::statat(root.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW);
-    let stat = is_folder_name(name).then_some(stat.ok()).flatten()?;
+    let stat = || rustix::fs::statat(root.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW).ok();
+    let stat = is_folder_name(name).then(stat).flatten()?;
     Some(FileType::from_raw_mode(stat.st_mode))
 }
 
@@ -290,9 +322,8 @@ fn is_link(root: &Root, name: &str) -> bool {
 }
 
 fn is_missing(error: &StoreError) -> bool {
-    let StoreError::Read { source, .. } = error else { return false };
-    let is_file = |it: &RootError| matches!(it, RootError::Io { source, .. } if source.kind() == io::ErrorKind::NotADirectory);
-    source.is_missing() || is_file(source)
+    use io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error, StoreError::Read { source, .. } if matches!(source.kind(), NotFound | NotADirectory))
 }
 
 /// Whether a name can be that of a skill's folder: one part, and not hidden.

@@ -10,6 +10,8 @@ pub(super) struct Draft {
     pub(super) clause: Clause,
     pub(super) operations: Vec<Operation>,
     pub(super) blocks: Vec<Block>,
+    /// How many of them are loops whose body is being parsed.
+    pub(super) ranges: usize,
     /// The variables that were declared or given a value, and how often each is among them.
     pub(super) variables: Vec<u32>,
     pub(super) known: HashMap<u32, usize>,
@@ -41,6 +43,7 @@ pub(super) struct Block {
     pub(super) continues: bool,
 }
 
+/// What opened a block.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Opener {
     If,
@@ -67,6 +70,7 @@ impl Draft {
             clause,
             operations: Vec::new(),
             blocks: Vec::new(),
+            ranges: 0,
             variables: Vec::new(),
             known: HashMap::new(),
             line: 0,
@@ -75,6 +79,7 @@ impl Draft {
         }
     }
 
+    /// Forgets all variables but so many.
     pub(super) fn forget_down_to(&mut self, count: usize) {
         for id in self.variables.drain(count..) {
             *self.known.entry(id).or_default() -= 1;

@@ -49,9 +49,9 @@ impl<'v> Run<'v> {
             Term::Function(function) => {
                 return self.function(dot, *function, first, At::Command(command), arguments, last);
             }
-            Term::Field(_) | Term::Chain(..) => return self.fields(dot, first, has_arguments),
+            Term::Field(_) | Term::Chain(..) => return self.operand(dot, first, has_arguments),
             Term::Variable(_, fields) if !fields.is_empty() => {
-                return self.fields(dot, first, has_arguments);
+                return self.operand(dot, first, has_arguments);
             }
             // Go reports these where the pipeline begins.
             Term::Pipe(_) => {}
@@ -62,49 +62,41 @@ impl<'v> Run<'v> {
         }
         match &first.term {
             Term::Nil => Err(Stop::fault("nil is not a command")),
-            _ => self.operand(dot, first),
+            _ => self.operand(dot, first, false),
         }
     }
 
-    /// Evaluates an operand by itself.
-    fn operand(&mut self, dot: &Value<'v>, operand: &'v Operand) -> Evaluated<'v> {
-        Ok(match &operand.term {
-            Term::Dot => dot.clone(),
-            Term::Nil => Value::NONE,
-            Term::Bool(truth) => Content::Bool(*truth).into(),
-            Term::Number { text, number } => {
-                self.at = At::Operand(operand);
-                let content = Content::of_number(*number);
-                content.ok_or_else(|| Stop::fault(format!("{text} overflows int")))?.into()
-            }
-            Term::Text { text, .. } => Content::Text(Text::Given(text)).into(),
-            Term::Pipe(pipe) => return self.pipe(dot, pipe),
-            Term::Function(function) => {
-                let at = At::Operand(operand);
-                return self.function(dot, *function, operand, at, &[], None);
-            }
-            Term::Field(_) | Term::Variable(..) | Term::Chain(..) => {
-                return self.fields(dot, operand, false);
-            }
-        })
-    }
-
-    /// Evaluates what may have fields behind it, and then those.
-    fn fields(
+    /// Evaluates an operand; whether it has arguments matters only to its last field.
+    fn operand(
         &mut self,
         dot: &Value<'v>,
         operand: &'v Operand,
         has_arguments: bool,
     ) -> Evaluated<'v> {
-        self.at = At::Operand(operand);
+        self.at = match &operand.term {
+            // Both evaluate something else first.
+            Term::Pipe(_) => self.at,
+            Term::Chain(inner, _) => At::Operand(inner),
+            _ => At::Operand(operand),
+        };
         let (mut value, fields) = match &operand.term {
+            Term::Dot => return Ok(dot.clone()),
+            Term::Nil => return Ok(Value::NONE),
+            Term::Bool(truth) => return Ok(Content::Bool(*truth).into()),
+            Term::Number { text, number } => {
+                let content = Content::of_number(*number);
+                return content
+                    .map(Value::from)
+                    .ok_or_else(|| Stop::fault(format!("{text} overflows int")));
+            }
+            Term::Text { text, .. } => return Ok(Content::Text(Text::Given(text)).into()),
+            Term::Pipe(pipe) => return self.pipe(dot, pipe),
+            Term::Function(function) => {
+                return self.function(dot, *function, operand, self.at, &[], None);
+            }
             Term::Field(fields) => (dot.clone(), fields),
             Term::Variable(variable, fields) => (self.get(variable)?, fields),
-            Term::Chain(operand, fields) => {
-                self.at = At::Operand(operand);
-                (self.operand(dot, operand)?, fields)
-            }
-            _ => return self.operand(dot, operand),
+            Term::Chain(inner, fields) => (self.operand(dot, inner, false)?, fields),
         };
         for (index, name) in fields.iter().enumerate() {
             self.step(1 + name.len() / 16)?;
@@ -167,6 +159,7 @@ impl<'v> Run<'v> {
     ) -> Evaluated<'v> {
         let contents = || values.iter().map(|it| &it.content).collect::<Vec<_>>();
         let made = match body {
+            // What gives the first of its arguments does not come here.
             Body::First(_) | Body::Call => {
                 let name = first.map(ToString::to_string);
                 return Err(Stop::Fault(uncallable(&values[0], name)));
@@ -210,7 +203,7 @@ impl<'v> Run<'v> {
             Term::Bool(_) | Term::Number { .. } if wanted == Wanted::Text => {
                 Err(Stop::fault(format!("expected string; found {operand}")))
             }
-            _ => checked(self.operand(dot, operand)?, wanted),
+            _ => checked(self.operand(dot, operand, false)?, wanted),
         }
     }
 }

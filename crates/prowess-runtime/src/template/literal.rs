@@ -32,22 +32,21 @@ pub(super) fn character(text: &str) -> Result<Number, String> {
 
 /// Reads two parts with a sign between them, the second with an `i`.
 pub(super) fn complex(text: &str) -> Result<Number, String> {
-    let part = |part: &str| {
-        let bad =
-            || format!("strconv.ParseFloat: parsing {}: invalid syntax", quote(part.as_bytes()));
-        float(part).ok_or_else(bad)
-    };
     let sign = |(at, c): (usize, char)| {
         let exponent = text[..at].ends_with(['e', 'E', 'p', 'P']);
         (matches!(c, '+' | '-') && at > 0 && !exponent).then_some(at)
     };
     let middle = text.char_indices().find_map(sign).unwrap_or(0);
     let (real, imaginary) = text.split_at(middle);
-    let imaginary = imaginary.trim_end_matches('i');
-    if imaginary.len() < 2 {
-        return Err("syntax error scanning complex number".into());
-    }
-    Ok(Number::Complex(part(real)?, part(imaginary)?))
+    let part = |part: &str| {
+        float(part).ok_or_else(|| match part.contains(['x', 'X', '_']) {
+            true => {
+                format!("strconv.ParseFloat: parsing {}: invalid syntax", quote(part.as_bytes()))
+            }
+            false => "syntax error scanning complex number".to_owned(),
+        })
+    };
+    Ok(Number::Complex(part(real)?, part(imaginary.trim_end_matches('i'))?))
 }
 
 /// Reads any other number; what it looks like says what it is.

@@ -81,11 +81,8 @@ impl<'t> Parser<'t> {
                 _ => self.item()?,
             }
         }
-        let own = mem::replace(&mut self.draft, Draft::new("".into(), Clause::Template));
-        self.draft.line = own.line;
-        let name = own.name.clone();
-        self.finish(own)?;
-        Ok(resolve(&name, mem::take(&mut self.done)))
+        self.finish()?;
+        Ok(resolve(self.name, mem::take(&mut self.done)))
     }
 
     /// Text, or an action.
@@ -95,7 +92,7 @@ impl<'t> Parser<'t> {
             Kind::Text => self.draft.operations.push(Operation::Text(token.text.into())),
             Kind::LeftDelimiter => {
                 self.draft.action = Some(token.line);
-                return self.action();
+                self.action()?;
             }
             _ => return Err(self.unexpected(&token, "input")),
         }
@@ -105,25 +102,22 @@ impl<'t> Parser<'t> {
     fn action(&mut self) -> Parsed<()> {
         let token = self.next_past_space();
         if let Some(opener) = Opener::ALL.into_iter().find(|it| token.is_keyword(it.as_str())) {
+            // Until the next action ends, Go takes what follows for a part of this one.
             return self.open(opener, false);
         }
         match &*token.text {
-            _ if token.kind != Kind::Keyword => {}
-            "else" => return self.otherwise(),
-            "end" => return self.end(),
-            "block" => return self.block(),
-            "template" => {
-                self.template()?;
-                self.draft.action = None;
-                return Ok(());
+            "else" => self.otherwise()?,
+            "end" => self.end()?,
+            "block" => self.block()?,
+            "template" => self.template()?,
+            "break" => self.leave("{{break}}", Operation::Break)?,
+            "continue" => self.leave("{{continue}}", Operation::Continue)?,
+            _ => {
+                self.put_back(token);
+                let pipe = self.pipe("command", Kind::RightDelimiter)?;
+                self.draft.operations.push(Operation::Print(pipe));
             }
-            "break" => return self.leave("{{break}}", Operation::Break),
-            "continue" => return self.leave("{{continue}}", Operation::Continue),
-            _ => {}
         }
-        self.put_back(token);
-        let pipe = self.pipe("command", Kind::RightDelimiter)?;
-        self.draft.operations.push(Operation::Print(pipe));
         self.draft.action = None;
         Ok(())
     }
@@ -135,6 +129,7 @@ impl<'t> Parser<'t> {
         let branch = Branch { pipe, otherwise: 0, end: 0 };
         let opened = self.draft.operations.len();
         self.draft.blocks.push(Block { opened, kind, variables, otherwise: None, continues });
+        self.draft.ranges += usize::from(kind == Opener::Range);
         self.draft.operations.push(match kind {
             Opener::If => Operation::If(branch),
             Opener::With => Operation::With(branch),
@@ -148,34 +143,33 @@ impl<'t> Parser<'t> {
         let next = self.peek_past_space();
         let opener = [Opener::If, Opener::With].into_iter().find(|it| next.is_keyword(it.as_str()));
         if opener.is_none() {
-            self.expect(&[Kind::RightDelimiter], "else")?;
+            self.expect(Kind::RightDelimiter, "else")?;
         }
         self.draft.action = None;
-        let operations = &mut self.draft.operations;
-        let Some(block) = self.draft.blocks.last_mut() else {
-            return Err(self.misplaced("{{else}}"));
-        };
+        let Draft { operations, blocks, ranges, .. } = &mut self.draft;
+        let Some(block) = blocks.last_mut() else { return Err(self.misplaced_else()) };
         if block.otherwise.is_some() {
             return Err("expected end; found {{else}}".into());
         }
-        operations.push(if block.kind == Opener::Range {
-            Operation::Next
+        if block.kind == Opener::Range {
+            *ranges -= 1;
+            operations.push(Operation::Next);
         } else {
-            Operation::Else(0)
-        });
-        block.otherwise = Some(operations.len());
-        if opener == Some(block.kind) {
-            let kind = block.kind;
-            self.next();
-            return self.open(kind, true);
+            operations.push(Operation::Else(0));
         }
-        Ok(())
+        block.otherwise = Some(operations.len());
+        match opener.filter(|it| *it == block.kind) {
+            Some(opener) => {
+                self.next();
+                self.open(opener, true)
+            }
+            None => Ok(()),
+        }
     }
 
     /// An `end`, of a block or of a tree.
     fn end(&mut self) -> Parsed<()> {
-        self.expect(&[Kind::RightDelimiter], "end")?;
-        self.draft.action = None;
+        self.expect(Kind::RightDelimiter, "end")?;
         if self.draft.blocks.is_empty() {
             return self.end_tree();
         }
@@ -190,93 +184,86 @@ impl<'t> Parser<'t> {
 
     /// Closes a block, now that it is known where its parts are.
     fn close(&mut self, block: &Block) {
-        let operations = &mut self.draft.operations;
-        if block.otherwise.is_none() && block.kind == Opener::Range {
+        let Draft { operations, ranges, .. } = &mut self.draft;
+        if block.kind == Opener::Range && block.otherwise.is_none() {
+            *ranges -= 1;
             operations.push(Operation::Next);
         }
         let end = operations.len();
         operations.push(Operation::End);
-        let otherwise = block.otherwise.unwrap_or(end);
-        if let Some(Operation::Else(target)) =
-            block.otherwise.and_then(|it| operations.get_mut(it - 1))
+        if let Some(otherwise) = block.otherwise
+            && let Operation::Else(target) = &mut operations[otherwise - 1]
         {
             *target = end;
         }
         if let Operation::If(branch) | Operation::With(branch) | Operation::Range(branch) =
             &mut operations[block.opened]
         {
-            (branch.otherwise, branch.end) = (otherwise, end);
+            (branch.otherwise, branch.end) = (block.otherwise.unwrap_or(end), end);
         }
         self.draft.forget_down_to(block.variables);
     }
 
     fn define(&mut self) -> Parsed<()> {
-        self.begin("", Clause::Define);
-        let token = self.expect(&[Kind::Quoted], "define clause")?;
-        self.draft.name = template_name(&token)?;
-        self.expect(&[Kind::RightDelimiter], "define clause")?;
+        self.begin("".into(), Clause::Define);
+        (_, self.draft.name) = self.template_name("define clause")?;
+        self.expect(Kind::RightDelimiter, "define clause")?;
         Ok(())
     }
 
     fn block(&mut self) -> Parsed<()> {
-        let context = "block clause";
-        let (position, name) = self.template_name(context)?;
-        let pipe = self.pipe(context, Kind::RightDelimiter)?;
-        let name_of_tree = name.clone();
-        let invocation = Invocation { position, name, tree: None, pipe: Some(pipe) };
-        self.begin(&name_of_tree, Clause::Block(invocation));
+        let (position, name) = self.template_name("block clause")?;
+        let pipe = Some(self.pipe("block clause", Kind::RightDelimiter)?);
+        let invocation = Invocation { position, name: name.clone(), tree: None, pipe };
+        self.begin(name, Clause::Block(invocation));
         Ok(())
     }
 
-    fn begin(&mut self, name: &str, clause: Clause) {
-        let draft = Draft::new(name.into(), clause);
+    fn begin(&mut self, name: Box<str>, clause: Clause) {
+        let draft = Draft::new(name, clause);
         self.around.push(mem::replace(&mut self.draft, draft));
         self.declare("$");
     }
 
     fn end_tree(&mut self) -> Parsed<()> {
-        let Some(outer) = self.around.pop() else { return Err("unexpected {{end}}".into()) };
-        let mut tree = mem::replace(&mut self.draft, outer);
-        let outer_line = mem::replace(&mut self.draft.line, tree.line);
-        let clause = mem::replace(&mut tree.clause, Clause::Template);
-        self.finish(tree)?;
-        self.draft.line = outer_line;
-        self.draft.action = None;
-        if let Clause::Block(invocation) = clause {
+        if self.around.is_empty() {
+            return Err("unexpected {{end}}".into());
+        }
+        self.finish()?;
+        if let Some(outer) = self.around.pop()
+            && let Clause::Block(invocation) = mem::replace(&mut self.draft, outer).clause
+        {
             self.draft.operations.push(Operation::Invoke(invocation));
         }
         Ok(())
     }
 
     /// Says what is wrong with an `else` outside all blocks.
-    fn misplaced(&mut self, what: &str) -> String {
-        match self.draft.clause {
-            Clause::Template => format!("unexpected {what}"),
-            Clause::Define => format!("unexpected {what} in define clause"),
+    fn misplaced_else(&mut self) -> String {
+        let clause = match self.draft.clause {
+            Clause::Template => "",
+            Clause::Define => " in define clause",
             Clause::Block(_) => {
                 // Go reports where the block began.
-                if let Some(outer) = self.around.last() {
-                    self.draft.line = outer.line;
-                }
-                format!("unexpected {what} in block clause")
+                self.draft.line = self.around.last().map_or(0, |it| it.line);
+                " in block clause"
             }
-        }
+        };
+        format!("unexpected {{{{else}}}}{clause}")
     }
 
-    /// Keeps a tree, unless there is another of its name; what is empty gives way.
-    fn finish(&mut self, draft: Draft) -> Parsed<()> {
-        let is_empty = |operations: &[Operation]| {
-            operations
-                .iter()
-                .all(|it| matches!(it, Operation::Text(text) if text.trim().is_empty()))
-        };
-        match self.done.get(&draft.name) {
-            Some(other) if !is_empty(other) && is_empty(&draft.operations) => {}
+    /// Keeps the tree that was parsed, unless there is another of its name; what is empty gives way.
+    fn finish(&mut self) -> Parsed<()> {
+        let blank = |it: &Operation| matches!(it, Operation::Text(text) if text.trim().is_empty());
+        let is_empty = |operations: &[Operation]| operations.iter().all(blank);
+        let Draft { name, operations, .. } = &mut self.draft;
+        match self.done.get(name) {
+            Some(other) if !is_empty(other) && is_empty(operations) => {}
             Some(other) if !is_empty(other) => {
-                let name = quote(draft.name.as_bytes());
+                let name = quote(name.as_bytes());
                 return Err(format!("template: multiple definition of template {name}"));
             }
-            _ => drop(self.done.insert(draft.name, draft.operations)),
+            _ => drop(self.done.insert(mem::take(name), mem::take(operations))),
         }
         Ok(())
     }
@@ -295,20 +282,20 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
+    /// The name of a template, and its position.
     fn template_name(&mut self, context: &str) -> Parsed<(usize, Box<str>)> {
-        let token = self.expect(&[Kind::Quoted], context)?;
-        Ok((token.position, template_name(&token)?))
+        let token = self.expect(Kind::Quoted, context)?;
+        let name = unquote(&token.text).ok_or("invalid syntax")?;
+        Ok((token.position, lossy(&name).into()))
     }
 
     /// A `break` or `continue`.
     fn leave(&mut self, word: &str, operation: Operation) -> Parsed<()> {
-        self.expect(&[Kind::RightDelimiter], word)?;
-        let in_range = |it: &Block| it.kind == Opener::Range && it.otherwise.is_none();
-        if !self.draft.blocks.iter().any(in_range) {
+        self.expect(Kind::RightDelimiter, word)?;
+        if self.draft.ranges == 0 {
             return Err(format!("{word} outside {{{{range}}}}"));
         }
         self.draft.operations.push(operation);
-        self.draft.action = None;
         Ok(())
     }
 
@@ -332,9 +319,9 @@ impl<'t> Parser<'t> {
         Variable { name: name.into(), id: *self.ids.entry(name.into()).or_insert(next) }
     }
 
-    fn expect(&mut self, kinds: &[Kind], context: &str) -> Parsed<Token<'t>> {
+    fn expect(&mut self, kind: Kind, context: &str) -> Parsed<Token<'t>> {
         let token = self.next_past_space();
-        if kinds.contains(&token.kind) { Ok(token) } else { Err(self.unexpected(&token, context)) }
+        if token.kind == kind { Ok(token) } else { Err(self.unexpected(&token, context)) }
     }
 
     pub(super) fn unexpected(&self, token: &Token<'t>, context: &str) -> String {
@@ -383,11 +370,6 @@ impl<'t> Parser<'t> {
         self.put_back(token.clone());
         token
     }
-}
-
-fn template_name(token: &Token<'_>) -> Parsed<Box<str>> {
-    let bytes = unquote(&token.text).ok_or("invalid syntax")?;
-    Ok(lossy(&bytes).into())
 }
 
 /// Puts the template before its definitions, and finds what each invocation means.

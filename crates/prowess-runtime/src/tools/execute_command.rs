@@ -120,6 +120,10 @@ impl Tool for ExecuteCommand {
         schema::<Input>()
     }
 
+    fn aliases(&self) -> &[(&str, &str)] {
+        &[("cwd", "working_directory")]
+    }
+
     fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
         let input: Input = input(given)?;
         self.limits(&input)?;

@@ -1,0 +1,150 @@
+use std::{
+    fs::File,
+    io::{self, IsTerminal as _, Read},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, Result, bail};
+use clap::builder::PossibleValuesParser;
+use prowess::{Definition, Manifest, Type};
+use prowess_runtime::{Entry, Store as _, check_entry, definition_from_json, type_from_word};
+use serde_json::Value as Json;
+
+use super::{refused, show_entry};
+use crate::{Status, arguments::Global, context, printer::Printer};
+
+/// How much of a definition is read.
+const MAX_SIZE: u64 = 1024 * 1024;
+
+/// Create a skill of any type and put it in use
+///
+/// What it executes is the text of a file or of standard input: a script, a template or instructions;
+/// for a composite `{"steps": [{"tool": …, "params": {…}}]}`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What it is called: lowercase letters and digits joined by single hyphens
+    name: String,
+    /// What it does when it is run
+    #[arg(long = "type", value_name = "TYPE", default_value = "instruction", value_parser = PossibleValuesParser::new(Type::ALL.map(Type::as_str)))]
+    kind: String,
+    /// What it does and when to use it
+    #[arg(long, value_name = "TEXT")]
+    description: String,
+    /// The definition, such as `{"script": "echo hello"}`
+    #[arg(long, value_name = "JSON", conflicts_with = "file")]
+    definition: Option<String>,
+    /// A file with the definition; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The JSON schema of what it takes, or `@FILE`
+    #[arg(long, value_name = "JSON")]
+    parameters: Option<String>,
+    /// Words to find it by
+    #[arg(long, value_name = "TAG,TAG", value_delimiter = ',')]
+    tags: Vec<String>,
+    /// Somebody has to agree before it runs
+    #[arg(long)]
+    requires_approval: bool,
+}
+
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    let kind = type_from_word(&args.kind)?;
+    let definition = match definition(args, kind, global) {
+        Ok(definition) => definition,
+        Err(error) => return Ok(at_fault(&error, printer)),
+    };
+    let parameters = match &args.parameters {
+        None => None,
+        Some(text) => match schema(text, global) {
+            Ok(schema) => Some(schema),
+            Err(error) => return Ok(at_fault(&error, printer)),
+        },
+    };
+    let manifest = Manifest {
+        name: args.name.as_str().into(),
+        description: args.description.trim().into(),
+        kind,
+        status: Some(prowess::Status::Active),
+        tags: args.tags.iter().map(|it| it.trim().into()).collect(),
+        requires_approval: args.requires_approval,
+        ..Manifest::default()
+    };
+    let entry = Entry { manifest, definition, parameters, folder: None };
+    if let Err(error) = check_entry(&entry) {
+        return Ok(at_fault(&error.into(), printer));
+    }
+    let shelf = context::shelf_or_here(global, printer)?;
+    match shelf.store.create(&entry) {
+        Ok(entry) => {
+            show_entry(&entry, &shelf, printer)?;
+            printer.note(&format!("`{}` is active", args.name));
+            Ok(Status::Well)
+        }
+        Err(error) => Ok(refused(error, printer)),
+    }
+}
+
+fn at_fault(error: &anyhow::Error, printer: &mut Printer) -> Status {
+    printer.error(error);
+    Status::AtFault
+}
+
+/// The definition that was typed, is in a file, or comes from standard input.
+fn definition(args: &Args, kind: Type, global: &Global) -> Result<Definition> {
+    if let Some(text) = &args.definition {
+        let json: Json = serde_json::from_str(text).context("`--definition` is not JSON")?;
+        return Ok(definition_from_json(kind, &json)?);
+    }
+    let text = match &args.file {
+        Some(path) if path != Path::new("-") => file(path, global)?,
+        None if io::stdin().is_terminal() => String::new(),
+        _ => text(io::stdin().lock(), "standard input")?,
+    };
+    // What is JSON of the right shape is meant as such; a composite can be nothing else.
+    let json: Result<Json, _> = serde_json::from_str(&text);
+    let read = json.as_ref().ok().map(|it| definition_from_json(kind, it));
+    Ok(match (kind, read) {
+        (_, Some(Ok(definition))) if !text.trim().is_empty() => definition,
+        (Type::Instruction, _) => Definition::Instruction { content: text },
+        (_, _) if text.trim().is_empty() => {
+            bail!(
+                "a {kind} skill needs a definition: by `--definition`, `--file` or standard input"
+            )
+        }
+        (Type::Script, _) => Definition::Script { script: text },
+        (Type::Template, _) => Definition::Template { template: text },
+        (Type::Composite, Some(Err(error))) => bail!(error),
+        (Type::Composite, _) => {
+            json.context("the steps of a composite are not JSON")?;
+            bail!("the steps of a composite are not JSON")
+        }
+    })
+}
+
+fn schema(text: &str, global: &Global) -> Result<Json> {
+    let text = match text.strip_prefix('@') {
+        Some(path) => file(Path::new(path), global)?,
+        None => text.to_owned(),
+    };
+    let json: Json = serde_json::from_str(&text).context("`--parameters` is not JSON")?;
+    if !json.is_object() {
+        bail!("`--parameters` is not a JSON schema: that is an object");
+    }
+    Ok(json)
+}
+
+fn file(path: &Path, global: &Global) -> Result<String> {
+    let path = global.cwd.as_ref().map_or(path.to_owned(), |it| it.join(path));
+    let shown = path.display().to_string();
+    text(File::open(&path).with_context(|| format!("cannot read `{shown}`"))?, &shown)
+}
+
+fn text(from: impl Read, shown: &str) -> Result<String> {
+    let mut bytes = Vec::new();
+    let cannot = || format!("cannot read `{shown}`");
+    from.take(MAX_SIZE + 1).read_to_end(&mut bytes).with_context(cannot)?;
+    if bytes.len() as u64 > MAX_SIZE {
+        bail!("`{shown}` has more than {MAX_SIZE} bytes");
+    }
+    String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("`{shown}` is not UTF-8"))
+}

@@ -1,0 +1,24 @@
+use anyhow::Result;
+use prowess_runtime::Store as _;
+
+use super::{missing, show_entry};
+use crate::{Status, arguments::Global, context, printer::Printer};
+
+/// Put a skill in use
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The name of the skill
+    name: String,
+}
+
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    let shelf = context::shelf_set(global, printer)?;
+    match shelf.store.activate(&args.name) {
+        Ok(entry) => {
+            show_entry(&entry, &shelf, printer)?;
+            printer.note(&format!("`{}` is active", args.name));
+            Ok(Status::Well)
+        }
+        Err(error) => missing(error, global, printer),
+    }
+}

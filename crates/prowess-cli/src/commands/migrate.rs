@@ -1,0 +1,89 @@
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use prowess::{Directory, Limits};
+use prowess_runtime::{Entry, Lost, Migrated, Store as _, migrate, plugins};
+use serde_json::{Value as Json, json};
+
+use super::count;
+use crate::{
+    Status,
+    arguments::Global,
+    context::{self, Shelf},
+    printer::Printer,
+    safe,
+};
+
+/// Make skills of plugins that have a plugin-manifest.json
+///
+/// Nothing of a plugin is run, and no skill that is there is changed. Exits 1 when one of them did not
+/// become a skill.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Plugins: a plugin-manifest.json, the folder of a plugin, or a folder of plugins
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    let shelf = context::shelf_or_here(global, printer)?;
+    let limits = context::config(global)?.options().limits;
+    let mut made = Vec::new();
+    let mut failed = Vec::new();
+    for path in &args.paths {
+        let path = context::resolve(&Directory::new(path), global);
+        for plugin in plugins(&path) {
+            match taken(&plugin, &shelf, &limits) {
+                Ok((entry, migrated)) => made.push((plugin, entry, migrated)),
+                Err(error) => failed.push((plugin, error)),
+            }
+        }
+    }
+    if printer.json {
+        let made: Vec<Json> = made.iter().map(|it| made_json(it, &shelf)).collect();
+        let failed: Vec<Json> = failed.iter().map(failed_json).collect();
+        printer.document(&json!({ "migrated": made, "failed": failed }))?;
+    } else {
+        for (_, entry, migrated) in &made {
+            let path = shelf.document(entry).display().to_string();
+            printer.line(safe::line(&path))?;
+            printer.flush()?;
+            for Lost { what, why } in &migrated.lost {
+                printer.note(&format!("not carried over: {what}: {why}"));
+            }
+        }
+        printer.flush()?;
+        printer.note(&format!("{} made of plugins", count(made.len(), "skill")));
+    }
+    for (_, error) in &failed {
+        printer.error(error);
+    }
+    Ok(if failed.is_empty() { Status::Well } else { Status::AtFault })
+}
+
+/// Makes a skill of a plugin and adds it to the store.
+fn taken(plugin: &Path, shelf: &Shelf, limits: &Limits) -> Result<(Entry, Migrated)> {
+    let migrated = migrate(plugin, limits)?;
+    Ok((shelf.store.add(&migrated.files)?, migrated))
+}
+
+fn made_json((plugin, entry, migrated): &(PathBuf, Entry, Migrated), shelf: &Shelf) -> Json {
+    let manifest = &entry.manifest;
+    let lost = migrated.lost.iter().map(|it| json!({ "what": it.what, "why": it.why }));
+    let files = migrated.files.keys().filter(|it| *it != "SKILL.md");
+    json!({
+        "name": manifest.name,
+        "description": manifest.description,
+        "type": manifest.kind.as_str(),
+        "status": manifest.status().as_str(),
+        "path": shelf.document(entry).to_string_lossy(),
+        "plugin": plugin.to_string_lossy(),
+        "files": files.collect::<Vec<_>>(),
+        "lost": lost.collect::<Vec<_>>(),
+    })
+}
+
+fn failed_json((path, error): &(PathBuf, anyhow::Error)) -> Json {
+    let message: Vec<String> = error.chain().map(|it| it.to_string()).collect();
+    json!({ "plugin": path.to_string_lossy(), "message": message.join(": ") })
+}

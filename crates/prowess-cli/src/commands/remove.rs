@@ -1,0 +1,35 @@
+use anyhow::Result;
+use prowess_runtime::Store as _;
+use serde_json::json;
+
+use super::{missing, show_entry};
+use crate::{Status, arguments::Global, context, printer::Printer, safe};
+
+/// Remove a skill with all its files; `undo` brings it back
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The name of the skill
+    name: String,
+}
+
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    let shelf = context::shelf_set(global, printer)?;
+    let name = &args.name;
+    // What cannot be read as a skill can be removed all the same.
+    let entry = shelf.store.get(name);
+    if let Err(error) = shelf.store.delete(name) {
+        return missing(error, global, printer);
+    }
+    match entry {
+        Ok(entry) => show_entry(&entry, &shelf, printer)?,
+        Err(_) if printer.json => {
+            let path = shelf.path.join(name);
+            printer.document(&json!({ "name": name, "path": path.to_string_lossy() }))?;
+        }
+        Err(_) => printer.line(safe::line(&shelf.path.join(name).to_string_lossy()))?,
+    }
+    printer.flush()?;
+    let dir = global.dir.first().map(|it| format!(" --dir {}", it.display())).unwrap_or_default();
+    printer.note(&format!("`{name}` is removed; `prowess undo {name}{dir}` brings it back"));
+    Ok(Status::Well)
+}

@@ -1,0 +1,70 @@
+//! The skills that were taken up.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use prowess::{Library, Skill};
+
+use crate::provider::Provider;
+
+/// The skills that were taken up, in that order, as the library of the moment has them.
+///
+/// A skill is known by its file: another one of its name does not take its place.
+#[derive(Debug)]
+pub struct Active {
+    provider: Arc<dyn Provider>,
+    taken: Mutex<Vec<Taken>>,
+}
+
+#[derive(Debug)]
+struct Taken {
+    name: Box<str>,
+    path: Arc<Path>,
+}
+
+impl Active {
+    /// Begins with no skill.
+    pub fn new(provider: Arc<dyn Provider>) -> Self {
+        Self { provider, taken: Mutex::default() }
+    }
+
+    /// The library of the moment.
+    pub fn library(&self) -> Arc<Library> {
+        self.provider.library()
+    }
+
+    /// Takes a skill up, found as by [`Library::get`]. Says whether there is such a skill, and it is
+    /// in use.
+    pub fn activate(&self, name: &str) -> bool {
+        let library = self.library();
+        let Some(skill) = library.get(name).filter(|it| it.manifest.is_active()) else {
+            return false;
+        };
+        let mut taken = self.taken();
+        if !taken.iter().any(|it| it.path == skill.origin.path) {
+            let (name, path) = (skill.manifest.name.clone(), skill.origin.path.clone());
+            taken.push(Taken { name, path });
+        }
+        true
+    }
+
+    /// The skills that were taken up and are still there and in use.
+    pub fn skills(&self) -> Vec<Skill> {
+        let library = self.library();
+        let find = |taken: &Taken| {
+            let is_it = |skill: &&Skill| skill.origin.path == taken.path;
+            let named = library.get(&taken.name).filter(is_it);
+            named
+                .or_else(|| library.all().find(is_it))
+                .filter(|it| it.manifest.is_active())
+                .cloned()
+        };
+        self.taken().iter().filter_map(find).collect()
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Vec<Taken>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

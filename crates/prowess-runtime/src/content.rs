@@ -1,0 +1,159 @@
+//! A part of a file, or of what a server sent, as a model can be told it.
+
+use std::io::{self, Read, Seek, SeekFrom};
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+/// Bytes as a model can be told them: text as it is, anything else in base64, never changed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    Text(String),
+    Base64(String),
+}
+
+/// A part of a file.
+#[derive(Debug)]
+pub(crate) struct Part {
+    /// Where it begins, in bytes.
+    offset: u64,
+    bytes: Vec<u8>,
+    /// Whether there is more behind it.
+    more: bool,
+}
+
+impl Content {
+    pub(crate) fn new(bytes: Vec<u8>) -> Self {
+        // No text holds a zero byte, and each would be six in JSON.
+        if bytes.contains(&0) {
+            return Self::Base64(base64(&bytes));
+        }
+        match String::from_utf8(bytes) {
+            Ok(text) => Self::Text(text),
+            Err(error) => Self::Base64(base64(error.as_bytes())),
+        }
+    }
+
+    /// Puts it into an answer, under `key` or `<key>_base64`.
+    pub(crate) fn put(self, answer: &mut Map<String, Value>, key: &str) {
+        match self {
+            Self::Text(text) => answer.insert(key.to_owned(), text.into()),
+            Self::Base64(text) => answer.insert(format!("{key}_base64"), text.into()),
+        };
+    }
+}
+
+impl Part {
+    /// Reads at most `limit` bytes from `offset` on. Text ends with a whole line where it can, else
+    /// with a whole character.
+    pub(crate) fn read(file: &mut (impl Read + Seek), offset: u64, limit: u64) -> io::Result<Self> {
+        file.seek(SeekFrom::Start(offset))?;
+        let mut bytes = Vec::new();
+        file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+        let more = bytes.len() as u64 > limit;
+        if more {
+            bytes.pop();
+            bytes.truncate(line_end(&bytes));
+        }
+        Ok(Self { offset, bytes, more })
+    }
+
+    /// The answer about a file of this size: its content, where to read on, and the digest of
+    /// one that is told as a whole.
+    pub(crate) fn answer(self, size: u64) -> Map<String, Value> {
+        let Self { offset, bytes, more } = self;
+        let end = offset.saturating_add(bytes.len() as u64);
+        let digest = (offset == 0 && !more).then(|| digest(&bytes));
+        let mut answer = Map::new();
+        answer.insert("size".to_owned(), size.into());
+        answer.insert("offset".to_owned(), offset.into());
+        Content::new(bytes).put(&mut answer, "content");
+        if more {
+            answer.insert("next_offset".to_owned(), json!(end));
+        }
+        answer.extend(digest.map(|it| ("sha256".to_owned(), it.into())));
+        answer
+    }
+}
+
+/// Where to cut bytes that go on: behind the last whole character, if they are text.
+pub(crate) fn text_end(bytes: &[u8]) -> usize {
+    match str::from_utf8(bytes) {
+        // The end of the last character is missing; if that is all there is, it is no text.
+        Err(error) if error.error_len().is_none() && error.valid_up_to() > 0 => error.valid_up_to(),
+        _ => bytes.len(),
+    }
+}
+
+/// The same behind the last whole line, if there is one.
+fn line_end(bytes: &[u8]) -> usize {
+    let end = text_end(bytes);
+    let line = bytes[..end].iter().rposition(|it| *it == b'\n').map(|it| it + 1);
+    line.filter(|_| str::from_utf8(&bytes[..end]).is_ok()).unwrap_or(end)
+}
+
+/// The SHA-256 of some bytes, in hexadecimal digits.
+pub(crate) fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Bytes in base64, with its padding.
+pub(crate) fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or_default());
+        let group = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for digit in 0..4 {
+            let value = (group >> (18 - 6 * digit)) as usize & 63;
+            text.push(if digit <= chunk.len() { char::from(DIGITS[value]) } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_as_the_standard_says() {
+        let given = ["", "f", "fo", "foo", "foob", "fooba", "foobar"];
+        let wanted = ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"];
+        assert_eq!(given.map(|it| base64(it.as_bytes())), wanted);
+        assert_eq!(base64(&[0xfb, 0xff, 0xfe]), "+//+");
+    }
+
+    #[test]
+    fn text_is_cut_behind_a_line_or_a_character_and_other_bytes_nowhere() {
+        let cut = |bytes: &[u8]| line_end(bytes);
+        assert_eq!(cut(b"one\ntwo\nthr"), 8);
+        assert_eq!(cut(b"one"), 3);
+        assert_eq!(cut("aä".as_bytes().split_last().unwrap().1), 1);
+        // A part that is too short for one character is given as bytes, so that reading goes on.
+        assert_eq!(cut(&"€".as_bytes()[..2]), 2);
+        assert_eq!(cut(b"one\n\xff\xfe"), 6);
+        assert_eq!(text_end(b"one\ntwo"), 7);
+        assert_eq!(cut(b""), 0);
+    }
+
+    #[test]
+    fn parts_put_together_are_the_file() {
+        let text = "first\nsecond line\n€€€€ no end of line here\nlast".repeat(3);
+        for limit in 1..40 {
+            let (mut all, mut offset, mut rounds) = (Vec::new(), 0, 0);
+            loop {
+                let part = Part::read(&mut io::Cursor::new(&text), offset, limit).unwrap();
+                assert!(part.bytes.len() as u64 <= limit);
+                all.extend_from_slice(&part.bytes);
+                offset += part.bytes.len() as u64;
+                rounds += 1;
+                assert!(rounds <= text.len(), "no end with {limit}");
+                if !part.more {
+                    break;
+                }
+            }
+            assert_eq!(String::from_utf8(all).unwrap(), text);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What a skill must be before it is taken in.
+
+use prowess::Definition;
+
+use crate::{
+    danger::{Danger, danger},
+    definition::ShapeError,
+    entry::Entry,
+    schema::{Schema, SchemaError},
+    store::StoreError,
+    template::{Template, TemplateError},
+};
+
+/// A skill was not taken in.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CreateError {
+    /// Its type or definition is not what it should be.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    /// Its script does what no script should do.
+    #[error("the script is refused: line {} is `{}` ({})", .0.line, .0.what, .0.pattern.as_str())]
+    Danger(Danger),
+    /// Its template cannot be read.
+    #[error("the template cannot be read")]
+    Template(#[from] TemplateError),
+    /// The schema of its parameters cannot be used.
+    #[error("its parameters cannot be checked")]
+    Schema(#[from] SchemaError),
+    /// The store did not take it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Checks that an entry has what its type needs: steps, a script without danger, a template that can
+/// be read, parameters that can be checked. An instruction may be empty.
+pub fn check_entry(entry: &Entry) -> Result<(), CreateError> {
+    let missing =
+        |what| CreateError::Shape(ShapeError::Missing { kind: entry.manifest.kind, what });
+    match &entry.definition {
+        Definition::Instruction { .. } => {}
+        Definition::Composite { steps } if steps.is_empty() => {
+            return Err(missing("a list of `steps` with one at least"));
+        }
+        Definition::Composite { steps } => {
+            if let Some(at) = steps.iter().position(|it| it.tool.trim().is_empty()) {
+                return Err(ShapeError::Step { number: at + 1, what: "a `tool`" }.into());
+            }
+        }
+        Definition::Script { script } if script.trim().is_empty() => {
+            return Err(missing("a text as its `script`"));
+        }
+        Definition::Script { script } => {
+            if let Some(danger) = danger(script) {
+                return Err(CreateError::Danger(danger));
+            }
+        }
+        Definition::Template { template } if template.trim().is_empty() => {
+            return Err(missing("a text as its `template`"));
+        }
+        Definition::Template { template } => drop(Template::parse(template)?),
+    }
+    if let Some(parameters) = &entry.parameters {
+        Schema::new(parameters)?;
+    }
+    Ok(())
+}

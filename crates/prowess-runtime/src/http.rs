@@ -1,0 +1,17 @@
+//! Asking servers, and only those that may be asked: every address is looked up once, checked, and
+//! connected to as it was checked, on every redirect anew.
+
+mod address;
+mod hosts;
+mod resolver;
+mod trust;
+mod connect;
+mod unpack;
+mod fetch;
+
+pub(crate) use self::fetch::{FetchError, Fetcher, Request, Response};
+pub use self::{
+    hosts::{Hosts, HostsError},
+    resolver::{Addresses, Resolver, SystemResolver},
+    trust::CertificateError,
+};

@@ -1,0 +1,200 @@
+//! The hosts that may be asked.
+
+use std::net::IpAddr;
+
+use url::{Host, Url};
+
+use super::{
+    address::{Network, Reach},
+    fetch::FetchError,
+};
+
+/// The hosts that may be asked: with no pattern, the whole internet; with patterns, only those that
+/// one of them means.
+///
+/// A pattern is a name (`example.com`), all names below one (`*.example.com`), an address
+/// (`10.0.0.1`, `::1`), a network (`10.0.0.0/8`) or `*` for the whole internet; `:port` may stand
+/// behind it. A name that is meant may lead to a private network or this machine. What is neither
+/// that nor the internet, such as the metadata of a cloud, has to be meant by its address.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hosts(Vec<Pattern>);
+
+/// A pattern means no host.
+#[derive(Debug, thiserror::Error)]
+#[error("`{pattern}` is neither a host, `*.` before one, an address nor a network")]
+pub struct HostsError {
+    /// The pattern.
+    pub pattern: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Pattern {
+    meaning: Meaning,
+    port: Option<u16>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Meaning {
+    Internet,
+    Name(String),
+    Below(String),
+    Network(Network),
+}
+
+/// Where a host that may be asked may lead to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// To the internet.
+    Public,
+    /// To a private network as well.
+    Internal,
+}
+
+impl Hosts {
+    /// Takes these patterns.
+    pub fn new<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<Self, HostsError> {
+        let bad = |text: &str| HostsError { pattern: text.to_owned() };
+        let pattern = |text: P| Pattern::new(text.as_ref()).ok_or_else(|| bad(text.as_ref()));
+        patterns.into_iter().map(pattern).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether a URL may be asked for, as far as its text says.
+    pub(crate) fn admit(&self, url: &Url) -> Result<Admission, FetchError> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(FetchError::Scheme { scheme: url.scheme().to_owned() });
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(FetchError::Userinfo);
+        }
+        let host = url.host().ok_or(FetchError::Url)?;
+        let port = url.port_or_known_default().ok_or(FetchError::Url)?;
+        let refused = || FetchError::Host { host: host.to_string() };
+        let meant: Vec<&Pattern> = self.0.iter().filter(|it| it.means(&host, port)).collect();
+        if meant.is_empty() && !self.0.is_empty() {
+            return Err(refused());
+        }
+        let is_named = |it: &&Pattern| matches!(it.meaning, Meaning::Name(_));
+        if METADATA.contains(&&*plain(&host)) && !meant.iter().any(is_named) {
+            return Err(refused());
+        }
+        let internet = meant.iter().all(|it| it.meaning == Meaning::Internet);
+        let admission = if internet { Admission::Public } else { Admission::Internal };
+        match host {
+            Host::Domain(_) => {}
+            Host::Ipv4(it) => self.allow(&it.to_string(), it.into(), port, admission)?,
+            Host::Ipv6(it) => self.allow(&it.to_string(), it.into(), port, admission)?,
+        }
+        if OTHER_PORTS.contains(&port) && meant.iter().all(|it| it.port.is_none()) {
+            return Err(FetchError::Port { port });
+        }
+        Ok(admission)
+    }
+
+    /// Whether an address may be connected to that a host leads to.
+    pub(crate) fn allow(
+        &self,
+        host: &str,
+        address: IpAddr,
+        port: u16,
+        admission: Admission,
+    ) -> Result<(), FetchError> {
+        match Reach::of(address) {
+            Reach::Public => Ok(()),
+            Reach::Internal(_) if admission == Admission::Internal => Ok(()),
+            _ if self.0.iter().any(|it| it.holds(address, port)) => Ok(()),
+            Reach::Internal(what) | Reach::Special(what) => {
+                Err(FetchError::Address { host: host.to_owned(), what })
+            }
+        }
+    }
+}
+
+impl Pattern {
+    fn new(text: &str) -> Option<Self> {
+        let (text, port) = match text.rsplit_once(':') {
+            // The last part of an address is no port.
+            Some((before, port)) if !before.contains(':') || before.ends_with(']') => {
+                (before, Some(port.parse().ok()?))
+            }
+            _ => (text, None),
+        };
+        Some(Self { meaning: Meaning::new(text)?, port })
+    }
+
+    fn means(&self, host: &Host<&str>, port: u16) -> bool {
+        let is_meant = match (&self.meaning, host) {
+            (Meaning::Internet, _) => true,
+            (Meaning::Name(name), Host::Domain(_)) => *name == plain(host),
+            (Meaning::Below(suffix), Host::Domain(_)) => {
+                plain(host).strip_suffix(&**suffix).is_some_and(|it| it.ends_with('.'))
+            }
+            (Meaning::Network(_), Host::Ipv4(address)) => self.holds((*address).into(), port),
+            (Meaning::Network(_), Host::Ipv6(address)) => self.holds((*address).into(), port),
+            _ => false,
+        };
+        is_meant && self.port.is_none_or(|it| it == port)
+    }
+
+    fn holds(&self, address: IpAddr, port: u16) -> bool {
+        let Meaning::Network(network) = self.meaning else { return false };
+        network.contains(address.to_canonical()) && self.port.is_none_or(|it| it == port)
+    }
+}
+
+impl Meaning {
+    fn new(text: &str) -> Option<Self> {
+        if text == "*" {
+            return Some(Self::Internet);
+        }
+        if let Some(suffix) = text.strip_prefix("*.") {
+            let host = Host::parse(suffix).ok()?;
+            return matches!(host, Host::Domain(_)).then(|| Self::Below(plain(&host)));
+        }
+        if let Some((base, bits)) = text.split_once('/') {
+            let base: IpAddr = base.parse().ok()?;
+            let most = if base.is_ipv4() { 32 } else { 128 };
+            let bits = bits.parse().ok().filter(|it| *it <= most)?;
+            return Some(Self::Network(Network { base, bits }));
+        }
+        let literal = |base: IpAddr| {
+            let base = base.to_canonical();
+            Self::Network(Network { base, bits: if base.is_ipv4() { 32 } else { 128 } })
+        };
+        if let Ok(address) = text.parse() {
+            return Some(literal(address));
+        }
+        Some(match Host::parse(text).ok()? {
+            Host::Ipv4(address) => literal(address.into()),
+            Host::Ipv6(address) => literal(address.into()),
+            host @ Host::Domain(_) => Self::Name(plain(&host)),
+        })
+    }
+}
+
+/// A host as it is compared: the parser has made it lower case and ASCII, a dot at its end says
+/// nothing.
+fn plain<S: AsRef<str>>(host: &Host<S>) -> String {
+    let text = host.to_string();
+    text.strip_suffix('.').unwrap_or(&text).to_owned()
+}
+
+/// The names under which clouds tell machines their secrets.
+const METADATA: &[&str] = &[
+    "metadata",
+    "metadata.google.internal",
+    "metadata.goog",
+    "metadata.azure.internal",
+    "metadata.tencentyun.com",
+    "metadata.platformequinix.com",
+    "instance-data",
+    "instance-data.ec2.internal",
+];
+
+/// Ports at which something else listens that might take a request for its own, as browsers have it.
+const OTHER_PORTS: &[u16] = &[
+    0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101,
+    102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427,
+    465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990,
+    993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6379, 6566, 6665, 6666,
+    6667, 6668, 6669, 6679, 6697, 10080,
+];

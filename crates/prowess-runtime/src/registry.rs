@@ -1,0 +1,153 @@
+//! The skills of a store as tools, with their life: created, activated, loaded.
+
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError, RwLock},
+};
+
+use prowess::{Directory, Finding, Library, Manifest, Memory, Options, Scope, Source, Status};
+use serde_json::Value;
+
+use crate::{
+    create::{CreateError, check_entry},
+    definition::{definition_from_json, type_from_word},
+    entry::Entry,
+    executor::Executor,
+    provider::Provider,
+    store::{Store, StoreError},
+    tool::Tool,
+    tools::skill_tools,
+};
+
+/// The skills of a store as tools, beside the tools that a host has anyway.
+///
+/// What it has loaded is one state, swapped whole: whoever asks while others load sees all of the
+/// old or all of the new.
+#[derive(Debug)]
+pub struct Registry {
+    store: Arc<dyn Store>,
+    base: Vec<Arc<dyn Tool>>,
+    executor: Executor,
+    loaded: RwLock<Arc<Loaded>>,
+    /// Held over a load, so that what was read first does not come last.
+    loading: Mutex<()>,
+}
+
+#[derive(Debug)]
+struct Loaded {
+    library: Arc<Library>,
+    tools: Vec<Arc<dyn Tool>>,
+}
+
+impl Registry {
+    /// Makes a registry that has not loaded anything yet.
+    pub fn new(store: Arc<dyn Store>, base: Vec<Arc<dyn Tool>>, executor: Executor) -> Self {
+        let loaded = Loaded { library: Arc::new(library(&[])), tools: Vec::new() };
+        let loaded = RwLock::new(Arc::new(loaded));
+        Self { store, base, executor, loaded, loading: Mutex::new(()) }
+    }
+
+    /// Makes a registry and loads the active skills of the store.
+    pub fn start(
+        store: Arc<dyn Store>,
+        base: Vec<Arc<dyn Tool>>,
+        executor: Executor,
+    ) -> Result<Self, StoreError> {
+        let registry = Self::new(store, base, executor);
+        registry.load_skills()?;
+        Ok(registry)
+    }
+
+    /// The store that its skills are kept in.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Loads the active skills of the store in place of those that were loaded; returns what was
+    /// noticed about them.
+    pub fn load_skills(&self) -> Result<Vec<Finding>, StoreError> {
+        let _one_at_a_time = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        let stock = self.store.list_active()?;
+        let library = library(&stock.entries);
+        let tools = skill_tools(&library, &self.base, &self.executor);
+        let loaded = Arc::new(Loaded { library: Arc::new(library), tools });
+        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = loaded;
+        Ok(stock.findings)
+    }
+
+    /// Checks a new skill, saves it as active and loads it. `kind` is the word for its type, and
+    /// `definition` an object with `steps`, `script`, `template` or `content`.
+    pub fn create_skill(
+        &self,
+        manifest: Manifest,
+        kind: &str,
+        definition: &Value,
+        parameters: Option<Value>,
+    ) -> Result<Entry, CreateError> {
+        let kind = type_from_word(kind)?;
+        let definition = definition_from_json(kind, definition)?;
+        let manifest = Manifest { kind, ..manifest };
+        self.create(Entry { manifest, definition, parameters, folder: None })
+    }
+
+    /// Does the same with an entry. No skill that is there is changed.
+    pub fn create(&self, entry: Entry) -> Result<Entry, CreateError> {
+        check_entry(&entry)?;
+        let manifest = Manifest { status: Some(Status::Active), ..entry.manifest };
+        let entry = self.store.create(&Entry { manifest, ..entry })?;
+        self.load_skills()?;
+        Ok(entry)
+    }
+
+    /// Makes a skill active and loads it.
+    pub fn activate_skill(&self, name: &str) -> Result<Entry, StoreError> {
+        let entry = self.store.activate(name)?;
+        self.load_skills()?;
+        Ok(entry)
+    }
+
+    /// The tools of the skills that are loaded, and no others.
+    pub fn loaded_skills(&self) -> Vec<Arc<dyn Tool>> {
+        self.loaded().tools.clone()
+    }
+
+    /// The tools of the host and of the skills that are loaded; no name stands there twice.
+    pub fn all_tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.base.iter().chain(&self.loaded().tools).cloned().collect()
+    }
+
+    /// Finds a tool by its name.
+    pub fn get(&self, tool: &str) -> Option<Arc<dyn Tool>> {
+        self.all_tools().into_iter().find(|it| it.name() == tool)
+    }
+
+    fn loaded(&self) -> Arc<Loaded> {
+        self.loaded.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Provider for Registry {
+    fn library(&self) -> Arc<Library> {
+        self.loaded().library.clone()
+    }
+}
+
+/// The library of these skills alone: where they lie on disk, else of their texts.
+fn library(entries: &[Entry]) -> Library {
+    let parents: BTreeSet<&Path> =
+        entries.iter().filter_map(|it| it.folder.as_deref()?.parent()).collect();
+    let texts = entries.iter().filter(|it| it.folder.is_none());
+    let texts = texts.map(|it| {
+        let path = format!("{}/SKILL.md", it.manifest.name);
+        (path, it.render().into_bytes())
+    });
+    let memory: Arc<dyn Source> = Arc::new(Memory::new(Scope::Project, "", texts));
+    let options = Options {
+        directories: parents.into_iter().map(Directory::new).collect(),
+        sources: vec![memory],
+        include: entries.iter().map(|it| it.manifest.name.to_string()).collect(),
+        ..Options::default()
+    };
+    Library::load(&options).expect("there is always a source")
+}

@@ -1,0 +1,129 @@
+//! The directories that tools may use: a path from outside is found in one of them, or refused.
+
+use std::path::{Path, PathBuf};
+
+use crate::{
+    outcome::{Outcome, Status},
+    root::{Root, RootError},
+};
+
+/// The directories that tools may use. Relative paths begin at the first.
+///
+/// What git keeps for itself is in none of them: there may be tokens in it.
+#[derive(Debug)]
+pub struct Roots(Vec<Root>);
+
+/// A file or directory inside one of the roots, by a path without links.
+#[derive(Debug)]
+pub(crate) struct Place<'r> {
+    pub(crate) root: &'r Root,
+    pub(crate) path: PathBuf,
+}
+
+impl Roots {
+    /// Takes these directories, the working directory first.
+    pub fn new(roots: Vec<Root>) -> Self {
+        Self(roots)
+    }
+
+    /// Where these directories lie.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter().map(Root::path)
+    }
+
+    /// The place of something that is there, with every link on the way followed.
+    pub(crate) fn existing(&self, path: &str) -> Result<Place<'_>, Box<Outcome>> {
+        let found = self.find(path).and_then(|(root, inside)| {
+            let path = root.real(inside)?;
+            Ok(Place { root, path })
+        });
+        let place = found.map_err(|error| self.outcome(path, &error))?;
+        // A link may have led there.
+        if is_of_git(&place.path) { Err(self.outside(path)) } else { Ok(place) }
+    }
+
+    /// The place of a file to write, whether it is there or not. No link is followed on the way.
+    pub(crate) fn writable(&self, path: &str) -> Result<Place<'_>, Box<Outcome>> {
+        let (root, inside) = self.find(path).map_err(|error| self.outcome(path, &error))?;
+        if is_protected(inside) {
+            let message = format!("`{path}` is protected: it says what an agent may do");
+            return Err(Outcome::bad(Status::Refused, message).into());
+        }
+        Ok(Place { root, path: inside.to_owned() })
+    }
+
+    /// What an error about a path comes to. Whatever lies outside looks the same, there or not.
+    pub(crate) fn outcome(&self, path: &str, error: &RootError) -> Box<Outcome> {
+        let bad = |status, message| Box::new(Outcome::bad(status, message));
+        match error {
+            RootError::Outside { .. } => self.outside(path),
+            RootError::NotRegular { .. } => {
+                bad(Status::Refused, format!("`{path}` is not an ordinary file"))
+            }
+            RootError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                bad(Status::NotFound, format!("there is no `{path}`"))
+            }
+            RootError::Io { source, .. } => {
+                bad(Status::Failed, format!("cannot use `{path}`: {source}"))
+            }
+        }
+    }
+
+    fn outside(&self, path: &str) -> Box<Outcome> {
+        let message = format!("`{path}` does not lie in a directory that may be used");
+        let roots: Vec<String> = self.paths().map(|it| format!("`{}`", it.display())).collect();
+        let hint = match &roots[..] {
+            [] => "no directory may be used".to_owned(),
+            roots => format!("use a path inside {}", roots.join(" or ")),
+        };
+        Outcome::bad(Status::Refused, message).hint(hint).into()
+    }
+
+    /// The root that a path lies in by its text alone, and the rest of the path.
+    fn find<'p>(&self, path: &'p str) -> Result<(&Root, &'p Path), RootError> {
+        let outside = || RootError::Outside { path: path.into() };
+        let given = Path::new(path);
+        if is_foreign(path) || is_of_git(given) {
+            return Err(outside());
+        }
+        if given.is_relative() {
+            return Ok((self.0.first().ok_or_else(outside)?, given));
+        }
+        let inside = self.0.iter().filter_map(|root| Some((root, root.within(given)?)));
+        inside.min_by_key(|(_, rest)| rest.components().count()).ok_or_else(outside)
+    }
+}
+
+impl Place<'_> {
+    /// The same from the root of the disk.
+    pub(crate) fn absolute(&self) -> PathBuf {
+        self.root.path().join(&self.path)
+    }
+}
+
+/// Files and directories that say what an agent may do, wherever they lie; `*` is any ending.
+const PROTECTED: &[&[&str]] =
+    &[&["prowess.toml"], &[".prowess"], &[".mcp.json"], &[".claude", "settings*"]];
+
+/// Whether somebody who writes this path could change what an agent may do.
+fn is_protected(path: &Path) -> bool {
+    let names: Vec<String> =
+        path.iter().map(|it| it.to_string_lossy().to_ascii_lowercase()).collect();
+    let fits = |(name, own): (&String, &&str)| match own.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == own,
+    };
+    let is_in = |own: &[&str]| names.windows(own.len()).any(|it| it.iter().zip(own).all(fits));
+    PROTECTED.iter().any(|it| is_in(it))
+}
+
+/// Whether a path leads into what git keeps for itself, in any case a file system may ignore.
+fn is_of_git(path: &Path) -> bool {
+    path.iter().any(|it| it.eq_ignore_ascii_case(".git"))
+}
+
+/// Whether another system would read a path in another way.
+fn is_foreign(path: &str) -> bool {
+    let drive = matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
+    drive || path.contains(['\0', '\\']) || path.contains("::$")
+}

@@ -1,0 +1,291 @@
+//! `http_request`: a server is asked for something, or sent something.
+
+use std::{borrow::Cow, collections::BTreeMap, error::Error, sync::Arc, time::Duration};
+
+use hyper::{
+    HeaderMap, Method,
+    header::{CONTENT_TYPE, HeaderName, HeaderValue},
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use super::{input, schema};
+use crate::{
+    content::{Content, text_end},
+    http::{CertificateError, FetchError, Fetcher, Hosts, Request, Resolver, Response},
+    limits::Limits,
+    outcome::{Outcome, Status},
+    tool::{Act, Answer, Tool},
+};
+
+/// The tool `http_request`. What a server answers is well, whatever its status says.
+#[derive(Debug)]
+pub struct HttpRequest {
+    fetcher: Fetcher,
+    limits: Limits,
+}
+
+/// What it takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// An `http:` or `https:` URL, without a user name or password
+    url: String,
+    /// What to do; `GET` unless given
+    #[serde(default)]
+    method: Verb,
+    /// Headers, each a name and a text
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    /// Parameters to add to the URL; a list gives its name several times
+    #[serde(default)]
+    query: Map<String, Value>,
+    /// What to send: a text as it is, anything else as JSON
+    body: Option<Value>,
+    /// Seconds until it is given up
+    timeout: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+enum Verb {
+    #[default]
+    Get,
+    Post,
+    Put,
+    Delete,
+    Patch,
+    Head,
+}
+
+/// Headers that belong to the connection, and are not for whoever asks to set.
+const OURS: &[&str] = &[
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+/// The most bytes of all headers of an answer that are told.
+const MAX_HEADERS: usize = 32 * 1024;
+
+impl HttpRequest {
+    /// Makes the tool for these hosts. Of the limits, those of time and output count.
+    pub fn new(hosts: Hosts, limits: Limits) -> Self {
+        Self { fetcher: Fetcher::new(hosts), limits }
+    }
+
+    /// Looks names up in another way than the system does.
+    #[must_use]
+    pub fn with_resolver(self, resolver: Arc<dyn Resolver>) -> Self {
+        Self { fetcher: self.fetcher.with_resolver(resolver), ..self }
+    }
+
+    /// Trusts the authorities of these certificates (PEM) beside those of the system.
+    pub fn with_certificates(self, pem: &[u8]) -> Result<Self, CertificateError> {
+        Ok(Self { fetcher: self.fetcher.with_certificates(pem)?, ..self })
+    }
+
+    /// The request that an input asks for, as far as it can be checked before it is made.
+    fn request(&self, given: &Value) -> Result<Request, Box<Outcome>> {
+        let input: Input = input(given)?;
+        // The parser's message does not repeat the URL, which may hold a password.
+        let mut url = Url::parse(&input.url).map_err(|it| invalid(format!("`url`: {it}")))?;
+        add_query(&mut url, &input.query)?;
+        url.set_fragment(None);
+        self.fetcher.check(&url).map_err(|it| Box::new(outcome(&it)))?;
+        let mut headers = headers(&input.headers)?;
+        let body = input.body.map(|body| {
+            let (kind, bytes) = match body {
+                Value::String(text) => (kind_of(&text), text.into_bytes()),
+                body => (JSON, body.to_string().into_bytes()),
+            };
+            headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(kind));
+            bytes
+        });
+        let timeout = self.timeout(input.timeout)?;
+        let idle = self.limits.idle.unwrap_or(timeout);
+        let method = input.method.into();
+        Ok(Request { method, url, headers, body, timeout, idle, most: self.limits.output })
+    }
+
+    fn timeout(&self, seconds: Option<f64>) -> Result<Duration, Box<Outcome>> {
+        let most = self.limits.timeout;
+        let Some(seconds) = seconds else { return Ok(most) };
+        let timeout = Duration::try_from_secs_f64(seconds).ok();
+        timeout.filter(|it| !it.is_zero() && *it <= most).ok_or_else(|| {
+            invalid(format!("`timeout` is to be more than 0 and at most {} s", most.as_secs_f64()))
+        })
+    }
+}
+
+impl Tool for HttpRequest {
+    fn name(&self) -> &str {
+        "http_request"
+    }
+
+    fn description(&self) -> Cow<'_, str> {
+        "Asks a server over HTTP, and tells its status, headers and body; a body that is no text in \
+         base64. Redirects are followed. Private networks are not asked unless that is configured."
+            .into()
+    }
+
+    fn input_schema(&self) -> Value {
+        schema::<Input>()
+    }
+
+    fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
+        let Request { method, url, .. } = self.request(given)?;
+        Ok(Act::Fetch { method: method.to_string(), url: url.into() })
+    }
+
+    fn call<'a>(&'a self, given: Value) -> Answer<'a> {
+        Box::pin(async move {
+            let request = match self.request(&given) {
+                Ok(request) => request,
+                Err(outcome) => return *outcome,
+            };
+            match self.fetcher.fetch(request).await {
+                Ok(response) => Outcome::ok(told(response)),
+                Err(error) => outcome(&error),
+            }
+        })
+    }
+}
+
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
+
+/// What a text is that somebody sends without saying so.
+fn kind_of(text: &str) -> &'static str {
+    let is_json = text.trim_start().starts_with(['{', '[']);
+    if is_json && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() { JSON } else { TEXT }
+}
+
+fn add_query(url: &mut Url, query: &Map<String, Value>) -> Result<(), Box<Outcome>> {
+    if query.is_empty() {
+        return Ok(());
+    }
+    let mut pairs = url.query_pairs_mut();
+    for (name, value) in query {
+        let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+        for value in values {
+            match value {
+                Value::String(text) => pairs.append_pair(name, text),
+                Value::Number(_) | Value::Bool(_) => pairs.append_pair(name, &value.to_string()),
+                Value::Null | Value::Array(_) | Value::Object(_) => {
+                    let message =
+                        format!("`query.{name}` is to be a text, a number, true or false");
+                    return Err(invalid(message));
+                }
+            };
+        }
+    }
+    Ok(())
+}
+
+fn headers(given: &BTreeMap<String, String>) -> Result<HeaderMap, Box<Outcome>> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in given {
+        let bad = |what: &str| invalid(format!("header `{}` {what}", name.escape_debug()));
+        let name =
+            HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad("has no name of one"))?;
+        if OURS.contains(&name.as_str()) {
+            return Err(bad("cannot be set"));
+        }
+        let mut value =
+            HeaderValue::from_str(value).map_err(|_| bad("has a value that no header can have"))?;
+        value.set_sensitive(true);
+        headers.append(name, value);
+    }
+    Ok(headers)
+}
+
+fn told(response: Response) -> Value {
+    let Response { status, headers, mut body, mut cut, url, redirects } = response;
+    let mut named: BTreeMap<&str, Vec<Cow<'_, str>>> = BTreeMap::new();
+    let mut room = MAX_HEADERS;
+    for (name, value) in &headers {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        match room.checked_sub(name.as_str().len() + value.len()) {
+            Some(left) => room = left,
+            None => {
+                cut = true;
+                continue;
+            }
+        }
+        named.entry(name.as_str()).or_default().push(value);
+    }
+    let named: Map<String, Value> = named
+        .into_iter()
+        .map(|(name, values)| {
+            let value = if let [value] = &values[..] { json!(value) } else { json!(values) };
+            (name.to_owned(), value)
+        })
+        .collect();
+    if cut {
+        body.truncate(text_end(&body));
+    }
+    let mut answer = Map::new();
+    answer.insert("status".to_owned(), status.as_u16().into());
+    answer.insert("url".to_owned(), url.as_str().into());
+    answer.insert("redirects".to_owned(), redirects.iter().map(Url::as_str).collect());
+    answer.insert("headers".to_owned(), named.into());
+    Content::new(body).put(&mut answer, "body");
+    answer.insert("cut".to_owned(), cut.into());
+    answer.into()
+}
+
+/// What it comes to that nothing was answered.
+fn outcome(error: &FetchError) -> Outcome {
+    let mut deepest: Option<&dyn Error> = error.source();
+    while let Some(source) = deepest.and_then(Error::source) {
+        deepest = Some(source);
+    }
+    let message = deepest.map_or(error.to_string(), |it| format!("{error}: {it}"));
+    let bad = |status| Outcome::bad(status, &*message);
+    match error {
+        FetchError::Scheme { .. } => bad(Status::Refused),
+        FetchError::Url => bad(Status::Invalid),
+        FetchError::Userinfo => bad(Status::Refused).hint("send a header `authorization` instead"),
+        FetchError::Host { .. } | FetchError::Port { .. } | FetchError::Address { .. } => {
+            bad(Status::Refused).hint("whoever configures this can allow it in `policy.hosts`")
+        }
+        FetchError::Downgrade { .. } | FetchError::Body { .. } => {
+            bad(Status::Refused).hint("ask for the other URL yourself if that is what you want")
+        }
+        FetchError::Timeout { .. } => bad(Status::TimedOut),
+        FetchError::Location { .. }
+        | FetchError::Redirects { .. }
+        | FetchError::Resolve { .. }
+        | FetchError::Connect { .. }
+        | FetchError::Answer { .. }
+        | FetchError::Broken { .. } => bad(Status::Failed),
+    }
+}
+
+fn invalid(message: String) -> Box<Outcome> {
+    Outcome::bad(Status::Invalid, message).into()
+}
+
+impl From<Verb> for Method {
+    fn from(verb: Verb) -> Self {
+        match verb {
+            Verb::Get => Self::GET,
+            Verb::Post => Self::POST,
+            Verb::Put => Self::PUT,
+            Verb::Delete => Self::DELETE,
+            Verb::Patch => Self::PATCH,
+            Verb::Head => Self::HEAD,
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! `read_file`: a file of an active skill, or one inside the roots.
+
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    fmt, io,
+    os::unix::fs::MetadataExt as _,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use prowess::Skill;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    blocking,
+    file_operations::{BYTES, about, read, within},
+    input, schema,
+};
+use crate::{
+    active::Active,
+    content::Part,
+    outcome::{Outcome, Status},
+    roots::Roots,
+    tool::{Act, Answer, Tool},
+};
+
+/// The tool `read_file`. What it has read of skills it keeps for five minutes, unless the file is
+/// edited.
+#[derive(Debug, Clone)]
+pub struct ReadFile(Arc<Reader>);
+
+/// What it takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// A file of a skill that was taken up, by its path in the skill or its name alone; or any other
+    /// file inside the working directory
+    path: String,
+    /// The byte to begin with
+    #[serde(default)]
+    offset: u64,
+    /// How many bytes at most
+    limit: Option<u64>,
+}
+
+/// How long a file of a skill is kept, and how many bytes of all of them.
+const LIFETIME: Duration = Duration::from_mins(5);
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+struct Reader {
+    active: Arc<Active>,
+    roots: Arc<Roots>,
+    clock: Box<dyn Fn() -> Instant + Send + Sync>,
+    kept: Mutex<HashMap<Key, Kept>>,
+}
+
+/// The `SKILL.md` of a skill, and the path of a resource within it.
+type Key = (Arc<Path>, Box<str>);
+
+#[derive(Clone)]
+struct Kept {
+    bytes: Arc<[u8]>,
+    stamp: Option<Stamp>,
+    made: Instant,
+}
+
+/// What tells one state of a file from another: where it lies on disk, its size and its times.
+type Stamp = (u64, u64, u64, i64, i64, i64, i64);
+
+/// A resource of an active skill.
+struct Found {
+    skill: Skill,
+    resource: Box<str>,
+}
+
+impl ReadFile {
+    /// Makes the tool for the skills that are active, and for other files inside these directories.
+    pub fn new(active: Arc<Active>, roots: Arc<Roots>) -> Self {
+        Self::with_clock(active, roots, Instant::now)
+    }
+
+    /// The same with another clock than the system's.
+    pub fn with_clock(
+        active: Arc<Active>,
+        roots: Arc<Roots>,
+        clock: impl Fn() -> Instant + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(Reader { active, roots, clock: Box::new(clock), kept: Mutex::default() }))
+    }
+}
+
+impl Tool for ReadFile {
+    fn name(&self) -> &str {
+        "read_file"
+    }
+
+    fn description(&self) -> Cow<'_, str> {
+        "Reads a file that a skill in use brings, by its path in the skill or by its name alone, or \
+         any file inside the working directory. Tells `next_offset` where it goes on, and content \
+         that is no text in base64."
+            .into()
+    }
+
+    fn input_schema(&self) -> Value {
+        schema::<Input>()
+    }
+
+    fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
+        let input: Input = input(given)?;
+        match self.0.find(&input.path)? {
+            Some(_) => Ok(Act::Tell),
+            None => Ok(Act::Read(self.0.roots.existing(&input.path)?.absolute())),
+        }
+    }
+
+    fn call<'a>(&'a self, given: Value) -> Answer<'a> {
+        let reader = self.0.clone();
+        Box::pin(blocking(move || {
+            let input: Input = input(&given)?;
+            match reader.find(&input.path)? {
+                Some(found) => reader.tell(&found, &input),
+                None => read(&reader.roots, &input.path, input.offset, input.limit),
+            }
+        }))
+    }
+}
+
+impl Reader {
+    /// The resource that a path means. Nothing if no active skill has one; an outcome if several
+    /// have.
+    fn find(&self, path: &str) -> Result<Option<Found>, Box<Outcome>> {
+        let skills = self.active.skills();
+        let mut found = MEANINGS
+            .iter()
+            .map(|it| all(&skills, path, *it))
+            .find(|it| !it.is_empty())
+            .unwrap_or_default();
+        if let [_, _, ..] = &found[..] {
+            let names = found.iter().map(|it| format!("`{}`", it.address()));
+            let names = names.take(MAX_CANDIDATES).collect::<Vec<_>>().join(", ");
+            let message = format!("`{path}` is the name of {} files", found.len());
+            return Err(Outcome::bad(Status::Invalid, message)
+                .hint(format!("say which one: {names}"))
+                .into());
+        }
+        Ok(found.pop())
+    }
+
+    fn tell(&self, found: &Found, input: &Input) -> Result<Outcome, Box<Outcome>> {
+        let limit = within(input.limit, BYTES)?;
+        let bytes = self.bytes(found).map_err(|error| {
+            Outcome::bad(Status::Failed, format!("cannot read `{}`: {error}", input.path))
+        })?;
+        let part = Part::read(&mut io::Cursor::new(&bytes), input.offset, limit);
+        let part = part.expect("nothing stands between us and our memory");
+        let mut answer = about(&input.path, part.answer(bytes.len() as u64));
+        answer["skill"] = found.skill.manifest.name.as_ref().into();
+        answer["resource"] = found.resource.as_ref().into();
+        Ok(Outcome::ok(answer))
+    }
+
+    fn bytes(&self, found: &Found) -> Result<Arc<[u8]>, prowess::ReadError> {
+        let key = (found.skill.origin.path.clone(), found.resource.clone());
+        let (now, stamp) = ((self.clock)(), found.stamp());
+        let is_good = |it: &&Kept| it.stamp == stamp && now < it.made + LIFETIME;
+        if let Some(kept) = self.kept().get(&key).filter(is_good) {
+            return Ok(kept.bytes.clone());
+        }
+        let bytes: Arc<[u8]> = found.skill.read(&found.resource)?.into();
+        let mut kept = self.kept();
+        kept.retain(|_, it| now < it.made + LIFETIME);
+        let held: usize = kept.values().map(|it| it.bytes.len()).sum();
+        if held + bytes.len() > MAX_BYTES {
+            kept.clear();
+        }
+        if bytes.len() <= MAX_BYTES {
+            kept.insert(key, Kept { bytes: bytes.clone(), stamp, made: now });
+        }
+        Ok(bytes)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, HashMap<Key, Kept>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader")
+            .field("active", &self.active)
+            .field("roots", &self.roots)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How many files are named when a name means several.
+const MAX_CANDIDATES: usize = 10;
+
+/// A way in which a path may mean a resource of a skill.
+type Meaning = fn(&Skill, resource: &str, path: &str) -> bool;
+
+/// The ways in which a path may mean a resource, the first taken first: its path within the skill,
+/// that behind the skill's name, that from the root of the disk, its name alone.
+const MEANINGS: [Meaning; 4] = [
+    |_, resource, path| path == resource,
+    |skill, resource, path| {
+        let behind = path.strip_prefix(&*skill.manifest.name).and_then(|it| it.strip_prefix('/'));
+        behind == Some(resource)
+    },
+    |skill, resource, path| {
+        let folder = || skill.absolute_folder();
+        path.starts_with('/') && folder().is_some_and(|it| it.join(resource) == Path::new(path))
+    },
+    |_, resource, path| resource.rsplit('/').next() == Some(path),
+];
+
+/// The resources that a path means in one way.
+fn all(skills: &[Skill], path: &str, means: Meaning) -> Vec<Found> {
+    let path = path.trim_start_matches("./");
+    let found = |skill: &Skill| {
+        let meant = skill.resources().iter().filter(|it| means(skill, &it.path, path));
+        let found = meant.map(|it| Found { skill: skill.clone(), resource: it.path.clone() });
+        found.collect::<Vec<_>>()
+    };
+    skills.iter().flat_map(found).collect()
+}
+
+impl Found {
+    /// Words that mean just this resource.
+    fn address(&self) -> String {
+        format!("{}/{}", self.skill.manifest.name, self.resource)
+    }
+
+    /// Nothing for a skill that is not on disk.
+    fn stamp(&self) -> Option<Stamp> {
+        let path = self.skill.absolute_folder()?.join(&*self.resource);
+        let it = std::fs::metadata(path).ok()?;
+        Some((
+            it.dev(),
+            it.ino(),
+            it.size(),
+            it.mtime(),
+            it.mtime_nsec(),
+            it.ctime(),
+            it.ctime_nsec(),
+        ))
+    }
+}

@@ -1,0 +1,130 @@
+//! `skill_<name>`: a skill as a tool of its own.
+
+use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
+
+use prowess::{Definition, Library, Manifest};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    entry::Entry,
+    executor::Executor,
+    outcome::{Outcome, Status},
+    tool::{Act, Answer, Tool},
+};
+
+/// The longest name that every model takes.
+const LONGEST: usize = 64;
+
+/// A skill as a tool. An instruction tells what it says; any other is executed.
+#[derive(Debug)]
+pub struct SkillTool {
+    name: String,
+    entry: Entry,
+    executor: Executor,
+}
+
+impl SkillTool {
+    /// Makes a tool of this name.
+    pub fn new(name: impl Into<String>, entry: Entry, executor: Executor) -> Self {
+        Self { name: name.into(), entry, executor }
+    }
+
+    /// The skill.
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+}
+
+/// The tools of all skills that a model may know of, under names that none of `others` has.
+pub fn skill_tools(
+    library: &Library,
+    others: &[Arc<dyn Tool>],
+    executor: &Executor,
+) -> Vec<Arc<dyn Tool>> {
+    let mut taken: BTreeSet<String> = others.iter().map(|it| it.name().to_owned()).collect();
+    let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+    let is_seen = |it: &Manifest| it.is_active() && !it.hides_from_model();
+    for skill in library.skills().filter(|it| is_seen(&it.manifest)) {
+        // One that has gone since it was listed is not there.
+        if let Ok(entry) = Entry::of(skill) {
+            let name = tool_name(&entry.manifest.name, &taken);
+            taken.insert(name.clone());
+            tools.push(Arc::new(SkillTool::new(name, entry, executor.clone())));
+        }
+    }
+    tools
+}
+
+/// What the tool of a skill is called: `skill_<name>`, with what no model takes replaced, and with a
+/// number where that is taken.
+fn tool_name(skill: &str, taken: &BTreeSet<String>) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let whole: String = "skill_".chars().chain(skill.chars().map(plain)).collect();
+    let numbered = |number: usize| {
+        let number = if number == 1 { String::new() } else { format!("_{number}") };
+        let cut = whole.len().min(LONGEST - number.len());
+        format!("{}{number}", &whole[..cut])
+    };
+    let mut names = (1..).map(numbered);
+    names.find(|it| !taken.contains(it)).expect("there are more numbers than tools")
+}
+
+impl Tool for SkillTool {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn description(&self) -> Cow<'_, str> {
+        let manifest = &self.entry.manifest;
+        match (&self.entry.definition, manifest.description.trim()) {
+            (Definition::Instruction { .. }, "") => {
+                format!("Reference guide for {}", manifest.name).into()
+            }
+            (_, "") => format!("Executes the skill {}", manifest.name).into(),
+            (_, description) => description.into(),
+        }
+    }
+
+    fn input_schema(&self) -> Value {
+        let any = || json!({ "type": "object", "properties": {} });
+        self.entry.parameters.clone().filter(Value::is_object).unwrap_or_else(any)
+    }
+
+    fn act(&self, input: &Value) -> Result<Act, Box<Outcome>> {
+        parameters(input.clone())?;
+        Ok(match self.entry.definition {
+            Definition::Instruction { .. } => Act::Tell,
+            _ => Act::Execute(Box::new(self.entry.clone())),
+        })
+    }
+
+    fn call<'a>(&'a self, input: Value) -> Answer<'a> {
+        Box::pin(async move {
+            match (&self.entry.definition, parameters(input)) {
+                (_, Err(outcome)) => *outcome,
+                (Definition::Instruction { content }, Ok(_)) => {
+                    let manifest = &self.entry.manifest;
+                    Outcome::ok(json!({
+                        "content": content,
+                        "source": manifest.source.as_deref().unwrap_or_default(),
+                        "description": self.description(),
+                        "type": manifest.kind.as_str(),
+                    }))
+                }
+                (_, Ok(parameters)) => self.executor.execute(&self.entry, parameters).await,
+            }
+        })
+    }
+}
+
+/// What a skill is given; nothing at all is nothing to give.
+fn parameters(input: Value) -> Result<Map<String, Value>, Box<Outcome>> {
+    match input {
+        Value::Object(parameters) => Ok(parameters),
+        Value::Null => Ok(Map::new()),
+        _ => {
+            let outcome = Outcome::bad(Status::Invalid, "the input of a skill is not an object");
+            Err(outcome.hint("give an object with its parameters, such as `{}`").into())
+        }
+    }
+}

@@ -1,0 +1,1405 @@
+//! Stores: saving, finding, deleting, and what holds when something goes wrong.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use prowess::{Definition, Manifest, Memory, Scope, Status, Step as ToolStep, Type, bundled};
+use prowess_runtime::{Entry, FileStore, Files, MemoryStore, Now, Step, Store, StoreError, Why};
+use serde_json::{Value as Json, json};
+
+use crate::world::{SKILLS, World};
+
+/// A skill of instructions.
+fn entry(name: &str, description: &str, content: &str) -> Entry {
+    let manifest =
+        Manifest { name: name.into(), description: description.into(), ..Manifest::default() };
+    let definition = Definition::Instruction { content: content.to_owned() };
+    Entry { manifest, definition, parameters: None, folder: None }
+}
+
+fn script(name: &str, script: &str) -> Entry {
+    let entry = entry(name, "Runs", "");
+    Entry {
+        manifest: Manifest { kind: Type::Script, ..entry.manifest },
+        definition: Definition::Script { script: script.to_owned() },
+        ..entry
+    }
+}
+
+fn store(world: &World) -> FileStore {
+    FileStore::open(world.path("skills")).unwrap()
+}
+
+/// Every file of a folder with its bytes, links as where they lead to; hidden ones too.
+fn tree(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(path) = folders.pop() {
+        for item in fs::read_dir(path).unwrap() {
+            let path = item.unwrap().path();
+            let name = path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
+            if path.is_symlink() {
+                let target = fs::read_link(&path).unwrap();
+                all.insert(name, format!("-> {}", target.display()).into_bytes());
+            } else if path.is_dir() {
+                folders.push(path);
+            } else {
+                all.insert(name, fs::read(&path).unwrap());
+            }
+        }
+    }
+    all
+}
+
+fn names(entries: &[Entry]) -> Vec<&str> {
+    entries.iter().map(|it| &*it.manifest.name).collect()
+}
+
+fn text(world: &World, path: &str) -> String {
+    fs::read_to_string(world.path(path)).unwrap()
+}
+
+fn files(files: &[(&str, &str)]) -> Files {
+    files.iter().map(|(path, text)| (path.to_string(), text.as_bytes().to_vec())).collect()
+}
+
+mod an_entry_is_saved_under_its_name {
+    use super::*;
+
+    #[test]
+    fn s_01_saving_an_entry_creates_its_folder_and_skill_md() {
+        let world = World::new();
+        let mut wanted = script("deploy", "echo hi\n");
+        wanted.manifest.status = Some(Status::Active);
+        wanted.parameters = Some(json!({"type": "object"}));
+        let saved = store(&world).save(&wanted).unwrap();
+        assert_eq!(
+            text(&world, "skills/deploy/SKILL.md"),
+            "---\nname: deploy\ndescription: Runs\ntype: script\nstatus: active\n---\n\n```sh\necho hi\n```\n\n## Parameters\n\n```json\n{\n  \"type\": \"object\"\n}\n```\n"
+        );
+        assert_eq!(store(&world).get("deploy").unwrap(), saved);
+        let folder = saved.folder.clone();
+        assert_eq!(folder, Some(fs::canonicalize(world.path("skills/deploy")).unwrap()));
+        assert_eq!(Entry { folder: None, ..saved }, wanted);
+        assert_eq!(tree(&world.path("skills")).len(), 1);
+    }
+
+    #[test]
+    fn what_is_saved_without_a_status_is_a_draft() {
+        let world = World::new().skill("written", "By hand");
+        let store = store(&world);
+        let wanted = entry("one", "a", "text\n");
+        assert_eq!(store.save(&wanted).unwrap().manifest.status, Some(Status::Draft));
+        assert_eq!(world.list().skill("one")["status"], "draft");
+        store.activate("one").unwrap();
+        assert_eq!(store.save(&wanted).unwrap().manifest.status, Some(Status::Active));
+        let mut active = entry("two", "b", "text\n");
+        active.manifest.status = Some(Status::Active);
+        assert_eq!(store.save(&active).unwrap().manifest.status, Some(Status::Active));
+        // One that was written by hand is active, and stays it.
+        let saved = store.save(&entry("written", "Changed", "text\n")).unwrap();
+        assert!(saved.manifest.is_active());
+        assert!(!text(&world, "skills/written/SKILL.md").contains("status"));
+    }
+
+    #[test]
+    fn s_37_s_44_tools_source_and_fields_that_nobody_knows_come_back() {
+        let world = World::new().document(
+            "one",
+            "---\nname: one\ndescription: a\nx-theirs: {deep: [1, 2]}\nsource: https://example.org/one\nallowed-tools: [exec, fs_read]\n---\n",
+        );
+        let read = store(&world).get("one").unwrap();
+        let mut other = read.clone();
+        other.manifest.name = "two".into();
+        store(&world).save(&other).unwrap();
+        let two = store(&world).get("two").unwrap().manifest;
+        assert_eq!(two.allowed_tools.0.to_vec(), ["exec".into(), "fs_read".into()]);
+        assert_eq!(two.source.as_deref(), Some("https://example.org/one"));
+        let written = prowess::frontmatter::write(&two.unknown);
+        assert_eq!(written, "x-theirs:\n  deep:\n    - 1\n    - 2\n");
+    }
+
+    #[test]
+    fn saving_again_changes_what_has_changed_alone() {
+        let before = "---\r\n# ours\r\nname: one  # the name\r\ndescription: old\r\nx-theirs: 1\r\nallowed_tools:\r\n  - Read  # only\r\nlicense: MIT\r\n---\r\n\r\n# One \r\n\r\ntext\r\n";
+        let world = World::new().document("one", before);
+        let mut changed = store(&world).get("one").unwrap();
+        changed.manifest.description = "new: and better".into();
+        store(&world).save(&changed).unwrap();
+        let after = before.replace("description: old", "description: \"new: and better\"");
+        assert_eq!(text(&world, "skills/one/SKILL.md"), after);
+        // An entry made anew says nothing about what others have noted.
+        let mut anew = changed.clone();
+        anew.manifest.unknown = Box::default();
+        anew.manifest.license = Some("Apache-2.0".into());
+        store(&world).save(&anew).unwrap();
+        assert_eq!(text(&world, "skills/one/SKILL.md"), after.replace("MIT", "Apache-2.0"));
+        // What says the same is not written at all.
+        let written = fs::metadata(world.path("skills/one/SKILL.md")).unwrap().ino();
+        store(&world).save(&anew).unwrap();
+        assert_eq!(fs::metadata(world.path("skills/one/SKILL.md")).unwrap().ino(), written);
+    }
+
+    #[test]
+    fn a_new_definition_replaces_the_body_and_keeps_the_frontmatter() {
+        let head = "---\nname: one # mine\ndescription: Runs\ntype: script\nx: 1\n---\n";
+        let world = World::new().document("one", format!("{head}\n```sh\nold\n```\n"));
+        let saved = store(&world).save(&script("one", "cat <<'X'\n```\nX\n")).unwrap();
+        assert_eq!(saved.definition, script("one", "cat <<'X'\n```\nX\n").definition);
+        let after = text(&world, "skills/one/SKILL.md");
+        assert_eq!(after, format!("{head}\n````sh\ncat <<'X'\n```\nX\n````\n"));
+    }
+
+    #[test]
+    fn what_would_not_come_back_as_it_is_is_refused() {
+        let mut parameters = entry("one", "a", "text");
+        parameters.parameters = Some(json!({}));
+        let blank = entry("one", "  ", "text");
+        let edges = entry("one", " a", "text");
+        let typed = Entry {
+            definition: Definition::Script { script: "echo".into() },
+            ..entry("one", "a", "")
+        };
+        let world = World::new();
+        let large = entry("one", "a", &"x".repeat(1024 * 1024));
+        for wanted in [script("one", "echo\r\n"), parameters, blank, edges, typed, large] {
+            for store in [&store(&world) as &dyn Store, &MemoryStore::new()] {
+                let error = store.save(&wanted).unwrap_err();
+                assert!(matches!(error, StoreError::Unfit { .. }), "{error} {wanted:?}");
+            }
+        }
+        assert_eq!(tree(&world.path("skills")), BTreeMap::new());
+    }
+
+    #[test]
+    fn a_name_that_is_no_plain_word_is_refused() {
+        let (long, bytes) = ("a".repeat(65), "a".repeat(255));
+        let world = World::new();
+        let before = tree(&world.path(""));
+        for name in [
+            "",
+            ".",
+            "..",
+            "../x",
+            "../skills-attacker",
+            "/tmp/x",
+            "a/b",
+            "a\\b",
+            "C:x",
+            "CON",
+            "nul",
+            "com1",
+            "aux.md",
+            "name.",
+            "name ",
+            "-rf",
+            "--help",
+            "a-",
+            "a--b",
+            ".git",
+            ".hidden",
+            "Skill-A",
+            "\u{430}bc",
+            "e\u{301}",
+            "\u{e9}",
+            "ａ",
+            "a\0b",
+            "a\nb",
+            "a\u{200b}b",
+            &long,
+            &bytes,
+        ] {
+            for store in [&store(&world) as &dyn Store, &MemoryStore::new()] {
+                let error = store.save(&entry(name, "a", "text")).unwrap_err();
+                assert!(matches!(error, StoreError::BadName { .. }), "{name:?}: {error}");
+                let document = format!("---\nname: {}\ndescription: a\n---\n", json!(name));
+                // A reader takes blank edges off.
+                if name.trim() == name {
+                    assert!(store.add(&files(&[("SKILL.md", &document)])).is_err(), "{name:?}");
+                }
+            }
+        }
+        assert_eq!(tree(&world.path("")), before);
+        store(&world).save(&entry(&long[..64], "a", "text")).unwrap();
+    }
+
+    #[test]
+    fn what_has_the_name_already_is_not_touched() {
+        let world = World::new()
+            .file("skills/folder/notes.md", "mine")
+            .file("skills/file", "mine")
+            .file("outside/SKILL.md", "---\nname: link\ndescription: a\n---\n")
+            .link("skills/link", "../outside")
+            .link("skills/nowhere", "nowhere/at/all")
+            .document("broken", "no frontmatter")
+            .document("other", "---\nname: another\ndescription: a\n---\n");
+        let before = tree(&world.path(""));
+        for name in ["folder", "file", "link", "nowhere", "broken", "other"] {
+            let error = store(&world).save(&entry(name, "new", "new")).unwrap_err();
+            assert!(error.is_fault() || matches!(error, StoreError::Read { .. }), "{error}");
+            let error = store(&world).create(&entry(name, "new", "new")).unwrap_err();
+            assert!(matches!(error, StoreError::AlreadyThere { .. }), "{error}");
+        }
+        assert_eq!(tree(&world.path("")), before);
+    }
+
+    #[test]
+    fn a_skill_may_lie_in_a_folder_of_another_name() {
+        let document = |name: &str, d: &str| format!("---\nname: {name}\ndescription: {d}\n---\n");
+        let world = World::new()
+            .document("bird-co", document("bird", "in bird-co"))
+            .document("bird", document("fish", "in bird"));
+        let store = store(&world);
+        assert_eq!(names(&store.list().unwrap().entries), ["bird", "fish"]);
+        assert_eq!(&*store.get("bird").unwrap().manifest.description, "in bird-co");
+        assert_eq!(&*store.get("fish").unwrap().manifest.description, "in bird");
+        assert!(matches!(store.get("bird-co"), Err(StoreError::NoSuchSkill { .. })));
+        store.save(&entry("bird", "changed", "")).unwrap();
+        assert_eq!(text(&world, "skills/bird-co/SKILL.md"), document("bird", "changed"));
+        store.deactivate("fish").unwrap();
+        assert!(text(&world, "skills/bird/SKILL.md").contains("status: disabled"));
+        store.save_resource("bird", "a.txt", b"a").unwrap();
+        assert!(world.path("skills/bird-co/a.txt").exists());
+        // Whoever claims the name of another comes second, and that is said.
+        let world = world
+            .document("aaa", document("bird", "a guest"))
+            .document("bird", document("bird", "own"));
+        assert_eq!(&*store.get("bird").unwrap().manifest.description, "own");
+        let stock = store.list().unwrap();
+        assert_eq!(names(&stock.entries), ["bird"]);
+        let about: Vec<_> =
+            stock.findings.iter().filter(|it| it.rule.code == "name-taken").collect();
+        assert_eq!(about.len(), 2, "{about:?}");
+        store.delete("bird").unwrap();
+        assert!(!world.path("skills/bird").exists() && world.path("skills/aaa").exists());
+    }
+}
+
+mod what_is_kept_is_found {
+    use super::*;
+
+    #[test]
+    fn s_02_active_skills_are_listed_and_hidden_folders_are_passed_over() {
+        let with = |name: &str, status: &str| {
+            format!("---\nname: {name}\ndescription: a\n{status}---\nbody of {name}\n")
+        };
+        let world = World::new()
+            .document("active", with("active", "status: active\n"))
+            .document("plain", with("plain", ""))
+            .document("draft", with("draft", "status: draft\n"))
+            .document("disabled", with("disabled", "status: disabled\n"))
+            .document(".hidden", with("hidden", "status: active\n"))
+            .document(".placeholder", "nothing");
+        let active = store(&world).list_active().unwrap();
+        assert_eq!(names(&active.entries), ["active", "plain"]);
+        assert_eq!(active.findings, []);
+        let body = Definition::Instruction { content: "body of active\n".into() };
+        assert_eq!(active.entries[0].definition, body);
+        let all = store(&world).list().unwrap();
+        assert_eq!(names(&all.entries), ["active", "disabled", "draft", "plain"]);
+    }
+
+    #[test]
+    fn a_broken_skill_hides_no_other() {
+        let world = World::new()
+            .skill("good", "Stays")
+            .document("broken", "no frontmatter")
+            .document("empty", "---\nname: empty\ndescription: a\ntype: script\n---\nno code\n")
+            .file("outside/SKILL.md", "---\nname: out\ndescription: a\n---\nsecret\n")
+            .link("skills/out", "../outside");
+        let stock = store(&world).list().unwrap();
+        assert_eq!(names(&stock.entries), ["good"]);
+        let mut about: Vec<String> = stock
+            .findings
+            .iter()
+            .map(|it| {
+                it.path.strip_prefix(fs::canonicalize(world.path("skills")).unwrap()).unwrap()
+            })
+            .map(|it| it.iter().next().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        about.sort();
+        assert_eq!(about, ["broken", "empty", "out"], "{:?}", stock.findings);
+        for name in ["broken", "empty", "out"] {
+            let error = store(&world).get(name).unwrap_err();
+            assert!(!matches!(error, StoreError::NoSuchSkill { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_store_that_is_not_there_is_empty() {
+        let world = World::new();
+        let store = FileStore::open(world.path("a/b/new")).unwrap();
+        assert_eq!(store.list().unwrap().entries, []);
+        assert!(matches!(store.get("one"), Err(StoreError::NoSuchSkill { .. })));
+        assert!(matches!(store.activate("one"), Err(StoreError::NoSuchSkill { .. })));
+        assert!(matches!(store.delete("one"), Err(StoreError::NoSuchSkill { .. })));
+        assert!(matches!(store.undo(None), Err(StoreError::NothingToUndo { .. })));
+        assert!(!world.path("a").exists());
+        store.save(&entry("one", "a", "text")).unwrap();
+        assert_eq!(tree(&world.path("a")).keys().collect::<Vec<_>>(), ["b/new/one/SKILL.md"]);
+        assert!(FileStore::open(world.path("a/b/new/one/SKILL.md")).is_err());
+    }
+
+    #[test]
+    fn a_name_that_leads_elsewhere_is_not_found() {
+        let world = World::new()
+            .skill("one", "a")
+            .skill_in("other", "two", "b")
+            .skill_in("skills-attacker", "three", "c")
+            .document(".trash/00000000000000000001-old", "---\nname: old\ndescription: a\n---\n");
+        let store = store(&world);
+        let before = tree(&world.path(""));
+        let absolute = world.path("other/two").to_str().unwrap().to_owned();
+        for name in [
+            "../other/two",
+            "../skills-attacker",
+            "../skills-attacker/three",
+            "/etc",
+            &absolute,
+            "",
+            ".",
+            "..",
+            "./one",
+            "one/",
+            "one/../one",
+            "project:one",
+            ".trash",
+            "old",
+            "o\0ne",
+            "skills",
+        ] {
+            let is_none =
+                |it: Result<Entry, StoreError>| matches!(it, Err(StoreError::NoSuchSkill { .. }));
+            assert!(is_none(store.get(name)), "{name:?}");
+            assert!(is_none(store.activate(name)), "{name:?}");
+            assert!(store.delete(name).is_err(), "{name:?}");
+            assert!(store.save_resource(name, "a", b"a").is_err(), "{name:?}");
+        }
+        assert_eq!(tree(&world.path("")), before);
+    }
+
+    #[test]
+    fn a_store_in_memory_does_the_same() {
+        let world = World::new();
+        let (file, memory) = (store(&world), MemoryStore::new());
+        let played = |store: &dyn Store| {
+            let mut said = Vec::new();
+            let bare = |it: Entry| Entry { folder: None, ..it };
+            let mut say = |it: Result<Entry, StoreError>| {
+                said.push(it.map(bare).map_err(|it| std::mem::discriminant(&it)));
+            };
+            say(store.save(&entry("one", "a", "text\n")));
+            say(store.save(&script("two", "echo\n")));
+            say(store.create(&entry("two", "b", "")));
+            say(store.activate("one"));
+            say(store.deactivate("one"));
+            say(store.save(&entry("one", "other", "new\n")));
+            say(store.get("nobody"));
+            say(store.save_resource("one", "a/b.txt", b"x").and_then(|()| store.get("one")));
+            say(store.save_resource("one", "../b.txt", b"x").and_then(|()| store.get("one")));
+            say(store.delete("one").and_then(|()| store.get("one")));
+            say(store.delete("two").and_then(|()| store.get("two")));
+            say(store.undo(Some("one")).and_then(|it| store.get(&it)));
+            say(store.undo(None).and_then(|it| store.get(&it)));
+            say(store.undo(None).and_then(|it| store.get(&it)));
+            said.extend(store.list().unwrap().entries.into_iter().map(bare).map(Ok));
+            said.extend(store.list_active().unwrap().entries.into_iter().map(bare).map(Ok));
+            let added = store.ensure_defaults(&*bundled()).unwrap().join(" ");
+            (said, added)
+        };
+        let (in_folder, in_memory) = (played(&file), played(&memory));
+        assert_eq!(in_folder, in_memory);
+        assert!(in_folder.0.iter().filter(|it| it.is_err()).count() >= 5);
+        assert!(in_folder.1.contains("create-pr"));
+    }
+}
+
+mod a_skill_is_put_in_and_out_of_use {
+    use super::*;
+
+    #[test]
+    fn deactivating_changes_the_status_alone() {
+        let before = "\u{FEFF}---\r\n# ours\r\nname: one\r\nx: [a,  b]   # odd\r\nstatus: active # for now\r\ndescription: >\r\n  folded\r\n---\r\n body  \r\n";
+        let world = World::new().document("one", before);
+        let entry = store(&world).deactivate("one").unwrap();
+        assert_eq!(entry.manifest.status, Some(Status::Disabled));
+        assert_eq!(
+            text(&world, "skills/one/SKILL.md"),
+            before.replace(": active #", ": disabled #")
+        );
+        assert_eq!(world.list().skill("one")["status"], "disabled");
+    }
+
+    #[test]
+    fn deactivating_and_activating_again_gives_the_same_bytes() {
+        let frame = |fields: &str| format!("---\nname: one\ndescription: a\n{fields}---\n\nbody\n");
+        let texts = [
+            frame(""),
+            frame("").replace('\n', "\r\n"),
+            format!("\u{FEFF}{}", frame("")),
+            frame("status: active\n"),
+            frame("status: \"active\"\n"),
+            frame("status:   'active'   # active until we drop it\n"),
+            frame("x: |\n  status: active\n"),
+            frame("metadata:\n  status: active\n").replace("body", "status: active"),
+            "---\nname: one\ndescription: Use when: asked\n---\n".to_owned(),
+            "---\nname: one\ndescription: a\n--- \n".to_owned(),
+        ];
+        let mut all: Vec<Vec<u8>> = texts.map(String::into_bytes).to_vec();
+        all.push([frame("").as_bytes(), b"\xFF\xFE\x80 no text\r"].concat());
+        for before in all {
+            let world = World::new().document("one", &before);
+            let path = world.path("skills/one/SKILL.md");
+            assert!(!store(&world).deactivate("one").unwrap().manifest.is_active());
+            assert_ne!(fs::read(&path).unwrap(), before);
+            assert!(store(&world).activate("one").unwrap().manifest.is_active());
+            assert_eq!(fs::read(&path).unwrap(), before, "{}", String::from_utf8_lossy(&before));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_edited_safely_stays_as_it_is() {
+        for text in [
+            "---\nname: one\ndescription: a\nstatus: active\nstatus: draft\n---\n",
+            "---\n{name: one, description: a}\n---\n",
+        ] {
+            let world = World::new().document("one", text);
+            let error = store(&world).deactivate("one").unwrap_err();
+            assert!(matches!(error, StoreError::NotEdited { .. }), "{error}");
+            assert!(error.to_string().contains("as it was"), "{error}");
+            assert_eq!(self::text(&world, "skills/one/SKILL.md"), text);
+        }
+    }
+}
+
+mod resources_are_written_beside_the_skill {
+    use super::*;
+
+    #[test]
+    fn s_05_a_resource_is_written_where_its_path_says() {
+        let world = World::new().skill("my-skill", "a");
+        let store = store(&world);
+        store.save_resource("my-skill", "scripts/run.sh", b"#!/bin/sh\necho run\n").unwrap();
+        let path = world.path("skills/my-skill/scripts/run.sh");
+        assert_eq!(fs::read(&path).unwrap(), b"#!/bin/sh\necho run\n");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&path) & 0o100, 0o100);
+        let bytes: Vec<u8> = (0..=255).collect();
+        store.save_resource("my-skill", "./a/b/c.bin", &bytes).unwrap();
+        assert_eq!(fs::read(world.path("skills/my-skill/a/b/c.bin")).unwrap(), bytes);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        store.save_resource("my-skill", "scripts/run.sh", b"").unwrap();
+        assert_eq!((fs::read(&path).unwrap(), mode(&path)), (Vec::new(), 0o640));
+    }
+
+    #[test]
+    fn a_path_that_is_none_of_the_skill_is_refused() {
+        let world = World::new().skill("one", "a").skill("two", "b");
+        let before = tree(&world.path(""));
+        let long = "a/".repeat(600) + "b";
+        for path in [
+            "",
+            ".",
+            "..",
+            "../two/x",
+            "a/../../two/x",
+            "a/..",
+            "/etc/x",
+            "//x",
+            "a//b",
+            "a/",
+            "a/./b",
+            "./",
+            "a\\b",
+            "..\\x",
+            "C:\\x",
+            "C:x",
+            "a:b",
+            "a\0.md",
+            "a\n",
+            "SKILL.md",
+            "skill.md",
+            "./Skill.MD",
+            "SKILL.md/x",
+            ".git/config",
+            "a/.GIT/hooks/x",
+            &long,
+        ] {
+            for store in [&store(&world) as &dyn Store, &memory()] {
+                let error = store.save_resource("one", path, b"x").unwrap_err();
+                assert!(matches!(error, StoreError::BadPath { .. }), "{path:?}: {error}");
+                assert!(error.hint().is_some());
+                let mut files = files(&[("SKILL.md", "---\nname: new\ndescription: a\n---\n")]);
+                if path != "SKILL.md" {
+                    files.insert(path.to_owned(), b"x".to_vec());
+                    assert!(store.add(&files).is_err(), "{path:?}");
+                }
+            }
+        }
+        assert_eq!(tree(&world.path("")), before);
+        // What only looks like a way out is an odd name.
+        store(&world).save_resource("one", "..%2f..%2fetc%2fpasswd", b"x").unwrap();
+        assert!(world.path("skills/one/..%2f..%2fetc%2fpasswd").exists());
+    }
+
+    fn memory() -> MemoryStore {
+        let store = MemoryStore::new();
+        store.save(&entry("one", "a", "")).unwrap();
+        store
+    }
+
+    #[test]
+    fn a_link_in_the_skill_leads_nowhere() {
+        let world = World::new()
+            .skill("one", "a")
+            .file("outside/file", "theirs")
+            .link("skills/one/folder", "../../outside")
+            .link("skills/one/file", "../../outside/file")
+            .link("skills/one/root", "/")
+            .link("skills/one/nowhere", "nothing")
+            .link("skills/one/inside", "SKILL.md");
+        let before = tree(&world.path(""));
+        let root_file = format!("root{}/new", world.path("outside").display());
+        for path in
+            ["folder/new", "folder/file", "file", &root_file, "nowhere", "nowhere/new", "inside"]
+        {
+            let error = store(&world).save_resource("one", path, b"ours").unwrap_err();
+            assert!(matches!(error, StoreError::NotOurs { .. }), "{path}: {error}");
+        }
+        assert_eq!(tree(&world.path("")), before);
+        // A document that is a link is read where it stays inside, and never written through.
+        let world = world.link("skills/two/SKILL.md", "../one/SKILL.md");
+        assert!(store(&world).deactivate("one").is_ok());
+        let target = "---\nname: three\ndescription: a\n---\n";
+        let world = world.file("skills/.shared/SKILL.md", target);
+        let world = world.link("skills/three/SKILL.md", "../.shared/SKILL.md");
+        assert!(store(&world).deactivate("three").is_err());
+        assert_eq!(text(&world, "skills/.shared/SKILL.md"), target);
+    }
+}
+
+mod a_deleted_skill_can_be_brought_back {
+    use super::*;
+
+    #[test]
+    fn s_04_deleting_removes_the_whole_folder() {
+        let world =
+            World::new().skill("one", "a").file("skills/one/a/b.txt", "b").skill("two", "b");
+        store(&world).delete("one").unwrap();
+        assert!(!world.path("skills/one").exists());
+        assert_eq!(world.list().names(), ["two"]);
+        assert_eq!(world.list().findings(), [] as [Json; 0]);
+        let error = store(&world).delete("one").unwrap_err();
+        assert!(matches!(error, StoreError::NoSuchSkill { .. }), "{error}");
+    }
+
+    #[test]
+    fn undo_brings_back_what_was_deleted() {
+        let world = World::new()
+            .skill("one", "a")
+            .file("skills/one/scripts/x.sh", b"\xFF\x00bytes")
+            .link("skills/one/link", "/nowhere")
+            .document("folder", "---\nname: two\ndescription: b\n---\n")
+            .skill("three", "c");
+        let before = tree(&world.path("skills"));
+        for name in ["two", "one", "three"] {
+            store(&world).delete(name).unwrap();
+        }
+        assert_eq!(store(&world).list().unwrap().entries, []);
+        assert_eq!(store(&world).undo(Some("one")).unwrap(), "one");
+        assert_eq!(store(&world).undo(None).unwrap(), "three");
+        assert_eq!(store(&world).undo(Some("two")).unwrap(), "two");
+        assert_eq!(tree(&world.path("skills")), before);
+        store(&world).delete("two").unwrap();
+        assert_eq!(store(&world).undo(Some("folder")).unwrap(), "two");
+        assert_eq!(tree(&world.path("skills")), before);
+        for name in [None, Some("one"), Some("../one"), Some("")] {
+            let error = store(&world).undo(name).unwrap_err();
+            assert!(matches!(error, StoreError::NothingToUndo { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn undo_takes_nobody_s_place() {
+        let world = World::new().skill("one", "old");
+        let store = store(&world);
+        store.delete("one").unwrap();
+        store.save(&entry("one", "new", "")).unwrap();
+        let before = tree(&world.path("skills"));
+        assert!(matches!(store.undo(None), Err(StoreError::AlreadyThere { .. })));
+        assert_eq!(tree(&world.path("skills")), before);
+        store.delete("one").unwrap();
+        assert_eq!(store.undo(None).unwrap(), "one");
+        assert_eq!(&*store.get("one").unwrap().manifest.description, "new");
+        store.delete("one").unwrap();
+        // In another folder it is the same skill.
+        let world = world.document("other", "---\nname: one\ndescription: theirs\n---\n");
+        assert!(matches!(store.undo(Some("one")), Err(StoreError::AlreadyThere { .. })));
+        store.delete("one").unwrap();
+        assert!(!world.path("skills/other").exists());
+        assert_eq!(store.undo(Some("other")).unwrap(), "one");
+        assert_eq!(&*store.get("one").unwrap().manifest.description, "theirs");
+    }
+
+    #[test]
+    fn only_a_link_goes_and_what_it_leads_to_stays() {
+        let world = World::new()
+            .skill_in("outside", "one", "theirs")
+            .link("skills/one", "../outside/one")
+            .link("skills/two", "nowhere");
+        let outside = tree(&world.path("outside"));
+        let before = tree(&world.path("skills"));
+        store(&world).delete("one").unwrap();
+        store(&world).delete("two").unwrap();
+        assert!(!world.path("skills/one").is_symlink() && !world.path("skills/two").is_symlink());
+        assert_eq!(tree(&world.path("outside")), outside);
+        store(&world).undo(Some("one")).unwrap();
+        store(&world).undo(None).unwrap();
+        assert_eq!(tree(&world.path("skills")), before);
+        assert_eq!(tree(&world.path("outside")), outside);
+    }
+
+    #[test]
+    fn what_is_no_skill_is_not_deleted() {
+        let world = World::new()
+            .file("skills/folder/notes.md", "mine")
+            .file("skills/file", "mine")
+            .file("skills/.hidden/SKILL.md", "---\nname: hidden\ndescription: a\n---\n")
+            .skill_in("other", "two", "b")
+            .document("broken", "no frontmatter");
+        let before = tree(&world.path(""));
+        for name in ["folder", "file", ".hidden", "hidden", "../other/two", "../other", ".", ""] {
+            let error = store(&world).delete(name).unwrap_err();
+            assert!(matches!(error, StoreError::NoSuchSkill { .. }), "{name}: {error}");
+        }
+        assert_eq!(tree(&world.path("")), before);
+        store(&world).delete("broken").unwrap();
+        assert!(!world.path("skills/broken").exists());
+        assert_eq!(store(&world).undo(None).unwrap(), "broken");
+        assert_eq!(tree(&world.path("")), before);
+        // A store that is itself a skill holds no other.
+        let own = FileStore::open(world.path("other/two")).unwrap();
+        assert!(matches!(own.delete("two"), Err(StoreError::IsSkill { .. })));
+        assert!(matches!(own.save(&entry("new", "a", "")), Err(StoreError::IsSkill { .. })));
+        assert_eq!(tree(&world.path("")), before);
+    }
+
+    #[test]
+    fn the_trash_keeps_the_last_fifty() {
+        let mut world = World::new().file("skills/.trash/notes.md", "mine");
+        for number in 0..52 {
+            world = world.skill(&format!("skill-{number}"), "a");
+        }
+        let store = store(&world);
+        for number in 0..52 {
+            store.delete(&format!("skill-{number}")).unwrap();
+        }
+        assert_eq!(text(&world, "skills/.trash/notes.md"), "mine");
+        for number in (2..52).rev() {
+            assert_eq!(store.undo(None).unwrap(), format!("skill-{number}"));
+        }
+        assert!(matches!(store.undo(None), Err(StoreError::NothingToUndo { .. })));
+        assert_eq!(store.list().unwrap().entries.len(), 50);
+        assert_eq!(tree(&world.path("skills")).len(), 51);
+    }
+}
+
+mod defaults_are_added_once {
+    use super::*;
+
+    #[test]
+    fn defaults_come_with_all_their_resources() {
+        let world = World::new();
+        let added = store(&world).ensure_defaults(&*bundled()).unwrap();
+        let all = tree(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../skills")));
+        let visible = |path: &&String| !path.split('/').any(|it| it.starts_with('.'));
+        let wanted: Vec<_> = all.keys().filter(visible).collect();
+        let made = tree(&world.path("skills"));
+        assert_eq!(made.keys().collect::<Vec<_>>(), wanted);
+        assert!(made.iter().all(|(path, bytes)| all[path] == *bytes));
+        assert!(made.contains_key("create-pr/scripts/gather.sh") && added.len() >= 5);
+        assert_eq!(store(&world).list_active().unwrap().entries.len(), added.len());
+        assert_eq!(store(&world).ensure_defaults(&*bundled()).unwrap(), [""; 0]);
+    }
+
+    fn source(files: &[(&'static str, &'static str)]) -> Memory {
+        Memory::new(Scope::Bundled, "made", files.iter().map(|it| (it.0, it.1.as_bytes())))
+    }
+
+    const ONE: (&str, &str) = ("one/SKILL.md", "---\nname: one\ndescription: a\n---\n");
+    const TWO: (&str, &str) = ("two/SKILL.md", "---\nname: two\ndescription: a\n---\n");
+
+    #[test]
+    fn s_09_nothing_comes_from_hidden_folders() {
+        let source = source(&[
+            (".placeholder/SKILL.md", "nothing"),
+            (".secret/SKILL.md", "---\nname: secret\ndescription: a\n---\n"),
+            ONE,
+            ("one/.cache/x", "x"),
+            ("one/a/.deep/x", "x"),
+            ("one/a/b", "b"),
+        ]);
+        let world = World::new();
+        assert_eq!(store(&world).ensure_defaults(&source).unwrap(), ["one"]);
+        let made = tree(&world.path("skills"));
+        assert_eq!(made.keys().collect::<Vec<_>>(), ["one/SKILL.md", "one/a/b"]);
+    }
+
+    #[test]
+    fn s_11_what_is_there_is_never_overwritten() {
+        let document = |name: &str| format!("---\nname: {name}\ndescription: mine\n---\n");
+        let worlds = [
+            World::new().document("one", document("one")),
+            World::new().document("one", "broken"),
+            World::new().folder("skills/one"),
+            World::new().file("skills/one", "a file"),
+            World::new().link("skills/one", "nowhere"),
+            World::new().document("another", document("one")),
+        ];
+        for world in worlds {
+            let before = tree(&world.path("skills"));
+            let source = source(&[ONE, ("one/new.md", "new"), TWO]);
+            assert_eq!(store(&world).ensure_defaults(&source).unwrap(), ["two"]);
+            let mut after = tree(&world.path("skills"));
+            assert!(after.remove("two/SKILL.md").is_some());
+            assert_eq!(after, before);
+        }
+    }
+}
+
+mod a_change_is_whole_or_not_made {
+    use super::*;
+
+    /// A change to a store that has the skills `one`, `two` and, deleted, `gone`.
+    type Change = (&'static str, fn(&FileStore) -> Result<(), StoreError>);
+
+    const CHANGES: &[Change] = &[
+        ("create", |it| it.save(&entry("new", "a", "text")).map(drop)),
+        ("save", |it| it.save(&entry("one", "changed", "changed")).map(drop)),
+        ("deactivate", |it| it.deactivate("one").map(drop)),
+        ("delete", |it| it.delete("one")),
+        ("undo", |it| it.undo(None).map(drop)),
+        ("resource", |it| it.save_resource("one", "notes.md", b"changed")),
+        ("new resource", |it| it.save_resource("one", "a/b/c.txt", b"new")),
+        ("add", |it| {
+            let document = "---\nname: new\ndescription: a\n---\n";
+            it.add(&files(&[("SKILL.md", document), ("a/x.sh", "#!x"), ("b", "")])).map(drop)
+        }),
+        // Each of them takes the place of the oldest in the trash.
+        ("full trash", |it| it.delete("two")),
+    ];
+
+    fn world(change: &str) -> World {
+        let world = World::new()
+            .skill("one", "a")
+            .file("skills/one/notes.md", "notes")
+            .skill("two", "b")
+            .skill("gone", "c");
+        let kept = if change == "full trash" { 50 } else { 1 };
+        for number in 0..kept {
+            let name = format!("skills/.trash/{number:020}-gone");
+            fs::create_dir_all(world.path(&name)).unwrap();
+            fs::copy(world.path("skills/gone/SKILL.md"), world.path(name + "/SKILL.md")).unwrap();
+        }
+        fs::remove_dir_all(world.path("skills/gone")).unwrap();
+        world
+    }
+
+    /// What everybody sees: the files of all skills, and how many are in the trash.
+    fn seen(world: &World) -> (BTreeMap<String, Vec<u8>>, usize) {
+        let mut all = tree(&world.path("skills"));
+        all.retain(|path, _| !path.starts_with(".staging-"));
+        let is_thrown = |path: &String| path.starts_with(".trash/") && path.ends_with("SKILL.md");
+        let thrown = all.keys().filter(|it| is_thrown(it)).count();
+        all.retain(|path, _| !path.starts_with(".trash"));
+        (all, thrown)
+    }
+
+    fn unfinished(world: &World) -> Vec<String> {
+        let names = fs::read_dir(world.path("skills")).unwrap();
+        let names = names.map(|it| it.unwrap().file_name().into_string().unwrap());
+        names.filter(|it| it.starts_with('.') && it != ".trash").collect()
+    }
+
+    /// What a change comes to, and by how many steps.
+    fn made(name: &str, change: fn(&FileStore) -> Result<(), StoreError>) -> (World, Vec<Step>) {
+        let (world, steps) = (world(name), Arc::new(Mutex::new(Vec::new())));
+        let noted = steps.clone();
+        let watched = store(&world).with_steps(move |step| {
+            noted.lock().unwrap().push(step);
+            Ok(())
+        });
+        change(&watched).unwrap();
+        let steps = steps.lock().unwrap().clone();
+        (world, steps)
+    }
+
+    #[test]
+    fn a_process_that_dies_at_any_step_leaves_old_or_new() {
+        let mut both = 0;
+        for (name, change) in CHANGES {
+            let (new, steps) = made(name, *change);
+            let (old, new) = (seen(&world(name)), seen(&new));
+            assert!(steps.len() >= 3, "{name}: {steps:?}");
+            for last in 0..steps.len() {
+                let world = world(name);
+                let count = AtomicUsize::new(0);
+                // Whoever is dead does nothing any more, not even clean up.
+                let dying = store(&world).with_steps(move |_| {
+                    match count.fetch_add(1, Ordering::Relaxed) < last {
+                        true => Ok(()),
+                        false => Err(io::Error::other("dead")),
+                    }
+                });
+                let result = change(&dying);
+                let now = seen(&world);
+                // Skills are what they were or what they should be; the trash is put in order last.
+                let is_new = now.0 == new.0;
+                assert!(is_new || now.0 == old.0, "{name} {last}: {:?}", now.0.keys());
+                assert!(now.1.abs_diff(new.1) <= 1, "{name} {last}: {}", now.1);
+                if let Err(StoreError::Write { now, .. }) = &result {
+                    assert_eq!(is_new, *now == Now::Unsafe, "{name} {last}");
+                }
+                both += usize::from(is_new);
+                // The next writer finds a store that is in order.
+                let next = store(&world);
+                next.save(&entry("next", "a", "text")).unwrap();
+                assert_eq!(unfinished(&world), [""; 0], "{name} {last}");
+                assert_eq!(next.list().unwrap().findings, [], "{name} {last}");
+                if !is_new {
+                    change(&next).unwrap();
+                    next.delete("next").unwrap();
+                    assert_eq!(seen(&world).0, new.0, "{name} {last}");
+                }
+            }
+        }
+        assert!(both > 5, "no step came after a rename");
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_what_was_there() {
+        // ENOSPC, EIO, EMFILE, EROFS
+        let faults =
+            [(28, Why::Full), (5, Why::Other), (24, Why::TooManyFiles), (30, Why::ReadOnly)];
+        for (name, change) in CHANGES {
+            let (new, steps) = made(name, *change);
+            let (old, new) = (seen(&world(name)), seen(&new));
+            for (number, step) in steps.iter().enumerate() {
+                let (code, why) = faults[number % faults.len()];
+                let world = world(name);
+                let count = AtomicUsize::new(0);
+                let faulty = store(&world).with_steps(move |_| {
+                    match count.fetch_add(1, Ordering::Relaxed) == number {
+                        true => Err(io::Error::from_raw_os_error(code)),
+                        false => Ok(()),
+                    }
+                });
+                let result = change(&faulty);
+                let now = seen(&world);
+                match result {
+                    Err(StoreError::Write { now: Now::Unchanged, why: said, .. }) => {
+                        assert_eq!((now, said), (old.clone(), why), "{name} {number} {step:?}");
+                    }
+                    Err(StoreError::Write { now: Now::Unsafe, why: said, .. }) => {
+                        assert_eq!((now.0, said), (new.0.clone(), why), "{name} {number}");
+                        assert_eq!(*step, Step::SyncDirectory);
+                    }
+                    Err(error) => panic!("{name} {number} {step:?}: {error}"),
+                    // Only cleaning up behind a change that was made may fail unnoticed.
+                    Ok(()) => {
+                        assert_eq!(now.0, new.0, "{name} {number} {step:?}");
+                        assert_eq!(*name, "full trash", "{number} {step:?}");
+                    }
+                }
+                assert!(unfinished(&world).len() <= usize::from(*step == Step::Remove));
+                if now_is_old(&world, &old) {
+                    change(&store(&world)).unwrap();
+                    assert_eq!(seen(&world), new, "{name} {number}");
+                }
+            }
+        }
+    }
+
+    fn now_is_old(world: &World, old: &(BTreeMap<String, Vec<u8>>, usize)) -> bool {
+        seen(world) == *old
+    }
+
+    #[test]
+    fn what_is_said_to_be_done_is_on_the_disk() {
+        for (name, change) in CHANGES {
+            let (_, steps) = made(name, *change);
+            let mut unsynced = 0;
+            for (at, step) in steps.iter().enumerate() {
+                match step {
+                    Step::Write => unsynced += 1,
+                    Step::Sync => unsynced -= 1,
+                    Step::Rename => {
+                        assert_eq!(unsynced, 0, "{name}: {steps:?}");
+                        let next = steps[at + 1..].iter().find(|it| **it != Step::Remove);
+                        assert_eq!(next, Some(&Step::SyncDirectory), "{name}: {steps:?}");
+                    }
+                    Step::Create | Step::SyncDirectory | Step::Remove => {}
+                }
+            }
+            assert!(steps.contains(&Step::Rename), "{name}");
+        }
+    }
+
+    #[test]
+    fn killing_the_program_at_any_time_loses_nothing() {
+        let world = World::new().skill("stays", "Stays");
+        let stays = fs::read(world.path("skills/stays/SKILL.md")).unwrap();
+        let content = "line\n".repeat(2000);
+        world.write("content", &content);
+        let mut random = 0x2545_F491_4F6C_DD1D_u64;
+        let mut there = false;
+        let (mut killed, mut done) = (0, 0);
+        // From long before it writes to long after it has ended, however fast this machine is.
+        let mut longest = 20_000.0;
+        for round in 0..60_u64 {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let arguments: &[&str] = match (there, round % 3) {
+                (false, _) => {
+                    &["create", "one", "--description", "a", "--file", "content", "--dir", "skills"]
+                }
+                (true, 0) => &["remove", "one", "--dir", "skills"],
+                (true, 1) => &["disable", "one", "--dir", "skills"],
+                (true, _) => &["enable", "one", "--dir", "skills"],
+            };
+            let share = (random >> 33) as f64 / f64::from(1_u32 << 31);
+            let ended =
+                world.run_killed(arguments, Duration::from_micros((longest * share) as u64));
+            longest *= if ended.is_none() { 1.15 } else { 0.9 };
+            let reported = ended == Some(0);
+            killed += usize::from(ended.is_none());
+            done += usize::from(reported);
+            let now = store(&world).get("one");
+            let is_there = now.is_ok();
+            if reported {
+                assert_eq!(is_there, arguments[0] != "remove", "round {round}");
+            }
+            if let Ok(now) = now {
+                assert_eq!(now.definition, Definition::Instruction { content: content.clone() });
+                let status = now.manifest.status();
+                match arguments[0] {
+                    "disable" if reported => assert_eq!(status, Status::Disabled),
+                    "create" | "enable" if reported => assert_eq!(status, Status::Active),
+                    _ => {}
+                }
+            } else {
+                assert!(!there || arguments[0] == "remove", "round {round}: it is lost");
+            }
+            there = is_there;
+            assert_eq!(fs::read(world.path("skills/stays/SKILL.md")).unwrap(), stays);
+        }
+        assert!(killed > 5 && done > 5, "{killed} were killed, {done} came to their end");
+        store(&world).save(&entry("last", "a", "")).unwrap();
+        assert_eq!(unfinished(&world), [""; 0]);
+    }
+
+    #[test]
+    fn a_full_disk_keeps_what_was_there() {
+        let world = World::new().skill("one", "a");
+        let before = tree(&world.path("skills"));
+        world.write("large", "x\n".repeat(100_000));
+        let create = "create new --description a --file large --dir skills";
+        // No file may have more than a few KiB, and whoever tries is told instead of killed.
+        let limited = world.run_script(&format!("trap '' XFSZ; ulimit -f 8; \"$0\" {create}"));
+        assert_eq!(limited.code, Some(2), "{}", limited.stderr);
+        assert!(limited.stderr.contains("nothing has changed"), "{}", limited.stderr);
+        assert!(limited.stderr.contains("make room"), "{}", limited.stderr);
+        assert_eq!(tree(&world.path("skills")), before);
+
+        let small = world.run_script(&format!(
+            "exec unshare -Urm sh -c 'mount -t tmpfs -o size=64k small skills || exit 77\n\
+             \"$0\" create one --description a --definition \"{{}}\" --dir skills || exit 3\n\
+             \"$0\" {create}; test $? = 2 || exit 4\n\
+             \"$0\" list --dir skills && ls -A skills' \"$0\""
+        ));
+        if small.code == Some(77) || small.stderr.contains("unshare") {
+            eprintln!("skipped: no small file system can be mounted here");
+            return;
+        }
+        assert_eq!(small.code, Some(0), "{}", small.stderr);
+        assert!(small.stderr.contains("No space left"), "{}", small.stderr);
+        assert!(small.stdout().starts_with("skills/one/SKILL.md\none "), "{}", small.stdout());
+        assert!(small.stdout().ends_with("\none\n"), "{}", small.stdout());
+    }
+
+    #[test]
+    fn a_store_that_cannot_be_written_can_be_read() {
+        let world = World::new().skill("one", "a").skill("two", "b").file("skills/one/x.md", "x");
+        store(&world).delete("two").unwrap();
+        let before = tree(&world.path("skills"));
+        for path in ["skills", "skills/one"] {
+            fs::set_permissions(world.path(path), fs::Permissions::from_mode(0o555)).unwrap();
+        }
+        let Some(list) = world.run_without_rights(&["list", "--json", "--dir", "skills"]) else {
+            eprintln!("skipped: the program cannot be run by somebody without rights");
+            return;
+        };
+        assert_eq!(list.said().names(), ["one"]);
+        let shown = world.run_without_rights(&["read", "one", "x.md", "--dir", "skills"]).unwrap();
+        assert_eq!(shown.stdout(), "x");
+        for arguments in [
+            &["create", "new", "--description", "a"][..],
+            &["new", "new"],
+            &["disable", "one"],
+            &["remove", "one"],
+            &["undo"],
+        ] {
+            let ran = world.run_without_rights(&[arguments, &SKILLS].concat()).unwrap();
+            assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{arguments:?} {}", ran.stderr);
+            assert!(ran.stderr.contains("permissions"), "{arguments:?} {}", ran.stderr);
+        }
+        for path in ["skills", "skills/one"] {
+            fs::set_permissions(world.path(path), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        assert_eq!(tree(&world.path("skills")), before);
+    }
+
+    #[test]
+    fn too_few_files_are_no_harm() {
+        let world = World::new().skill("one", "a");
+        let before = tree(&world.path("skills"));
+        let (mut refused, mut done) = (0, 0);
+        for limit in 4..14 {
+            for command in ["create new --description a", "disable one"] {
+                let ran = world
+                    .run_script(&format!("ulimit -n {limit}; exec \"$0\" {command} --dir skills"));
+                match ran.code {
+                    Some(0) => {
+                        done += 1;
+                        let undo =
+                            if command == "disable one" { "enable one" } else { "remove new" };
+                        let undone = world.run(format!("{undo} --dir skills").split(' '));
+                        assert_eq!(undone.code, Some(0), "{}", undone.stderr);
+                    }
+                    // The loader of programs needs some, too.
+                    Some(127) => {}
+                    code => {
+                        refused += 1;
+                        assert_eq!(code, Some(2), "{limit} {command}: {}", ran.stderr);
+                    }
+                }
+                let mut now = tree(&world.path("skills"));
+                now.retain(|path, _| !path.starts_with(".trash"));
+                assert_eq!(now, before, "{limit} {command}");
+            }
+        }
+        assert!(refused > 0 && done > 0, "{refused} refused, {done} done");
+    }
+}
+
+mod writers_wait_for_each_other_and_readers_for_nobody {
+    use super::*;
+
+    #[test]
+    fn twenty_writers_lose_nothing() {
+        let world = World::new().skill("shared", "a");
+        let path = world.path("skills");
+        thread::scope(|scope| {
+            for writer in 0..20 {
+                let store = FileStore::open(&path).unwrap().with_patience(Duration::from_secs(60));
+                scope.spawn(move || {
+                    for number in 0..10 {
+                        let name = format!("w{writer}-{number}");
+                        store.save(&entry(&name, "a", &name)).unwrap();
+                        store.save_resource("shared", &format!("{name}.txt"), b"x").unwrap();
+                    }
+                    store.set_status("shared", Status::ALL[writer % 3]).unwrap();
+                });
+            }
+            for process in 0..5 {
+                let world = &world;
+                scope.spawn(move || {
+                    for number in 0..4 {
+                        let name = format!("p{process}-{number}");
+                        let arguments = ["create", &name, "--description", "a", "--dir", "skills"];
+                        let ran = world.run(arguments);
+                        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+                    }
+                });
+            }
+        });
+        let stock = FileStore::open(&path).unwrap().list().unwrap();
+        assert_eq!((stock.entries.len(), stock.findings.len()), (1 + 20 * 10 + 5 * 4, 0));
+        assert_eq!(fs::read_dir(path.join("shared")).unwrap().count(), 1 + 20 * 10);
+        assert!(
+            fs::read_dir(&path)
+                .unwrap()
+                .all(|it| { !it.unwrap().file_name().to_str().unwrap().starts_with('.') })
+        );
+    }
+
+    #[test]
+    fn a_reader_sees_a_whole_version_while_a_writer_saves() {
+        let world = World::new();
+        let path = world.path("skills");
+        let done = AtomicBool::new(false);
+        let save = |version: usize| {
+            let content = format!("version {version}\n").repeat(200);
+            let mut entry = entry("one", &format!("version {version}"), &content);
+            entry.manifest.status = Some(Status::Active);
+            store(&world).save(&entry).unwrap();
+        };
+        save(0);
+        let version = |entry: &Entry| {
+            let Definition::Instruction { content } = &entry.definition else { panic!() };
+            let line = format!("{}\n", entry.manifest.description);
+            assert_eq!(*content, line.repeat(200));
+            entry.manifest.description["version ".len()..].parse::<usize>().unwrap()
+        };
+        let seen = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for reader in 0..3 {
+                let (path, done, seen, version) = (&path, &done, &seen, &version);
+                scope.spawn(move || {
+                    let store = FileStore::open(path).unwrap();
+                    let mut before = 0;
+                    while !done.load(Ordering::Relaxed) {
+                        let now = match reader {
+                            0 => version(&store.get("one").unwrap()),
+                            1 => version(&store.list_active().unwrap().entries[0]),
+                            _ => {
+                                let options = prowess::Options {
+                                    directories: vec![prowess::Directory::new(path)],
+                                    ..prowess::Options::default()
+                                };
+                                let library = prowess::Library::load(&options).unwrap();
+                                assert_eq!(library.findings(), []);
+                                let skill = library.get("one").unwrap();
+                                skill.manifest.description["version ".len()..].parse().unwrap()
+                            }
+                        };
+                        assert!(now >= before, "{now} after {before}");
+                        seen.fetch_add(usize::from(now > before), Ordering::Relaxed);
+                        before = now;
+                    }
+                });
+            }
+            for number in 1..=300 {
+                save(number);
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        assert!(seen.into_inner() > 20);
+    }
+
+    #[test]
+    fn a_busy_store_says_so() {
+        let world = World::new().skill("one", "a");
+        let lock = fs::File::open(world.path("skills")).unwrap();
+        lock.lock().unwrap();
+        let store = store(&world).with_patience(Duration::from_millis(50));
+        for result in
+            [store.deactivate("one").map(drop), store.delete("one"), store.undo(None).map(drop)]
+        {
+            let error = result.unwrap_err();
+            assert!(matches!(error, StoreError::Busy { .. }), "{error}");
+            assert!(error.to_string().contains("busy"), "{error}");
+        }
+        assert!(store.get("one").unwrap().manifest.is_active());
+        assert_eq!(world.list().names(), ["one"]);
+        drop(lock);
+        store.deactivate("one").unwrap();
+    }
+}
+
+mod commands_write_to_a_store {
+    use super::*;
+
+    #[test]
+    fn create_makes_a_skill_of_each_type() {
+        let world = World::new().file("run.sh", "echo \"$PARAM_NAME\"\n").file(
+            "steps.json",
+            r#"{"steps": [{"tool": "read_file", "params": {"path": "a"}}, {"tool": "b"}]}"#,
+        );
+        let create = |name: &str, kind: &str, more: &[&str], stdin: &str| {
+            let arguments =
+                ["create", name, "--type", kind, "--description", "Does it", "--dir", "skills"];
+            let ran = world.run_reading(stdin, &[&arguments[..], more].concat());
+            assert_eq!(
+                (ran.code, ran.stdout()),
+                (Some(0), &*format!("skills/{name}/SKILL.md\n")),
+                "{}",
+                ran.stderr
+            );
+        };
+        create("flag", "script", &["--definition", r#"{"script": "echo hi"}"#], "");
+        create("file", "script", &["--file", "run.sh"], "");
+        create("stdin", "script", &[], "echo in\n");
+        create("dash", "script", &["--file", "-"], "echo dash\n");
+        create("json", "script", &[], r#"{"script": "echo json"}"#);
+        create("steps", "composite", &["--file", "steps.json"], "");
+        create("fill", "template", &[], "Hello {{.name}}\n");
+        create("told", "instruction", &[], "# Told\n\nDo it.\n");
+        create("empty", "instruction", &["--definition", "{}"], "");
+        let get = |name: &str| store(&world).get(name).unwrap().definition;
+        let script = |text: &str| Definition::Script { script: format!("{text}\n") };
+        assert_eq!(get("flag"), script("echo hi"));
+        assert_eq!(get("file"), script("echo \"$PARAM_NAME\""));
+        assert_eq!([get("stdin"), get("dash")], [script("echo in"), script("echo dash")]);
+        assert_eq!(get("json"), script("echo json"));
+        assert_eq!(get("fill"), Definition::Template { template: "Hello {{.name}}\n".into() });
+        assert_eq!(get("told"), Definition::Instruction { content: "# Told\n\nDo it.\n".into() });
+        assert_eq!(get("empty"), Definition::Instruction { content: String::new() });
+        let step = |tool: &str, params: Json| ToolStep {
+            tool: tool.into(),
+            params: params.as_object().unwrap().clone(),
+        };
+        let steps = vec![step("read_file", json!({"path": "a"})), step("b", json!({}))];
+        assert_eq!(get("steps"), Definition::Composite { steps });
+        let said = world.list();
+        assert!(said.skills().iter().all(|it| it["status"] == "active"), "{said:?}");
+        assert_eq!(said.skill("steps")["type"], "composite");
+        let (code, said) = world.check("skills", &[]);
+        assert_eq!(code, Some(0), "{said:?}");
+    }
+
+    #[test]
+    fn create_refuses_what_is_wrong_and_writes_nothing() {
+        let world = World::new().skill("taken", "a").file("latin1", b"\xE9");
+        let before = tree(&world.path("skills"));
+        let create = |arguments: &str| {
+            let arguments: Vec<&str> = arguments.split(' ').collect();
+            world.run([&["create", "--description", "a"], &SKILLS[..], &arguments].concat())
+        };
+        for arguments in [
+            "new --type script",
+            "new --type script --definition {}",
+            r#"new --type script --definition {"script":1}"#,
+            r#"new --type script --definition {"template":"x"}"#,
+            r#"new --type script --definition {"script":"x","more":1}"#,
+            r#"new --type script --definition ["x"]"#,
+            "new --type script --definition nonsense",
+            "new --type script --file nowhere",
+            "new --type script --file latin1",
+            r#"new --type script --definition {"script":"rm\t-rf\t/"}"#,
+            r#"new --type script --definition {"script":"\n"}"#,
+            r#"new --type template --definition {"template":"{{if}}"}"#,
+            r#"new --parameters {"type":7} --type script --definition {"script":"x"}"#,
+            "new --type template",
+            "new --type composite",
+            r#"new --type composite --definition {"steps":[]}"#,
+            r#"new --type composite --definition {"steps":[{"params":{}}]}"#,
+            r#"new --type composite --definition {"steps":[{"tool":"a","params":1}]}"#,
+            r#"new --type instruction --definition {"content":1}"#,
+            "new --parameters nonsense",
+            "new --parameters [] --type script --definition {\"script\":\"x\"}",
+            "taken",
+            "../new",
+            "New",
+        ] {
+            let ran = create(arguments);
+            assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{arguments}: {}", ran.stderr);
+            assert!(ran.stderr.starts_with("error: "), "{arguments}: {}", ran.stderr);
+        }
+        let unknown = create("new --type recipe");
+        assert_eq!(unknown.code, Some(2));
+        for kind in Type::ALL {
+            assert!(unknown.stderr.contains(kind.as_str()), "{}", unknown.stderr);
+        }
+        assert_eq!(tree(&world.path("skills")), before);
+    }
+
+    #[test]
+    fn the_fields_of_a_created_skill_are_stable() {
+        let world = World::new().file("schema.json", r#"{"type": "object"}"#);
+        let arguments = "create one --type template --description a --tags x,y --requires-approval --definition {\"template\":\"t\"} --parameters @schema.json --dir skills --json";
+        let made = world.run(arguments.split(' ')).json();
+        assert_eq!(
+            made,
+            json!({
+                "name": "one", "description": "a", "type": "template", "status": "active",
+                "scope": "project", "path": "skills/one/SKILL.md", "tags": ["x", "y"],
+                "requires_approval": true, "definition": {"template": "t\n"},
+                "parameters": {"type": "object"},
+            })
+        );
+        let disabled = world.run("disable one --dir skills --json".split(' ')).json();
+        assert_eq!(disabled["status"], "disabled");
+        for command in ["enable", "remove", "undo"] {
+            let said = world.run([command, "one", "--dir", "skills", "--json"]).json();
+            assert_eq!(said, made, "{command}");
+        }
+    }
+
+    #[test]
+    fn disable_and_enable_restore_the_bytes() {
+        let world = World::new().skill("one", "a");
+        let before = fs::read(world.path("skills/one/SKILL.md")).unwrap();
+        let run = |command: &str| {
+            let ran = world.run([command, "one", "--dir", "skills"]);
+            assert_eq!((ran.code, ran.stdout()), (Some(0), "skills/one/SKILL.md\n"));
+        };
+        run("disable");
+        assert_eq!(world.list().skill("one")["status"], "disabled");
+        run("disable");
+        run("enable");
+        assert_eq!(fs::read(world.path("skills/one/SKILL.md")).unwrap(), before);
+    }
+
+    #[test]
+    fn remove_says_how_to_undo_and_undo_does_it() {
+        let world = World::new().skill("one", "a").document("broken", "nothing");
+        let before = tree(&world.path("skills"));
+        for name in ["one", "broken"] {
+            let ran = world.run(["remove", name, "--dir", "skills"]);
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+            let told = format!("`prowess undo {name} --dir skills`");
+            assert!(ran.stderr.contains(&told), "{}", ran.stderr);
+            assert!(!world.path("skills").join(name).exists());
+            let ran = world.run(["undo", name, "--dir", "skills"]);
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+            assert_eq!(tree(&world.path("skills")), before);
+        }
+        for arguments in [&["undo"][..], &["undo", "one"], &["remove", "nobody"]] {
+            let ran = world.run([arguments, &SKILLS].concat());
+            assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{}", ran.stderr);
+        }
+    }
+
+    #[test]
+    fn a_skill_that_is_elsewhere_is_pointed_to() {
+        let world = World::new().skill("one", "a").skill_in("more", "two", "b");
+        for command in ["enable", "disable", "remove"] {
+            let ran = world.run([command, "two", "--dir", "skills", "--dir", "more"]);
+            assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+            assert!(ran.stderr.contains("`--dir more`"), "{}", ran.stderr);
+            let ran = world.run([command, "onee", "--dir", "skills"]);
+            assert_eq!(ran.code, Some(1));
+            assert!(ran.stderr.contains("did you mean `one`?"), "{}", ran.stderr);
+        }
+    }
+
+    #[test]
+    fn s_13_the_store_is_the_directory_that_was_typed_or_else_set() {
+        let world = World::new().file("prowess.toml", "[skill]\nskills_dir = \"set\"\n");
+        let create = ["create", "one", "--description", "a", "--definition", "{}"];
+        assert_eq!(world.run(create).code, Some(0));
+        assert!(world.path("set/one/SKILL.md").exists());
+        assert_eq!(world.run(["list", "--json"]).said().names(), ["one"]);
+        assert_eq!(world.run([&create[..], &SKILLS].concat()).code, Some(0));
+        assert!(world.path("skills/one/SKILL.md").exists());
+        assert_eq!(world.run(["remove", "one"]).code, Some(0));
+        assert!(!world.path("set/one").exists() && world.path("skills/one").exists());
+
+        let world = World::new();
+        assert_eq!(world.run(create).code, Some(0));
+        assert!(world.path("one/SKILL.md").exists());
+        let ran = world.run(["disable", "create-pr"]);
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.stderr.contains("--dir"), "{}", ran.stderr);
+    }
+}
