@@ -20,7 +20,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use prowess_runtime::{
@@ -490,7 +490,7 @@ mod a_script_reaches_only_the_files_that_it_is_given {
             let mine = unique();
             let script = format!(
                 "echo secret > mine; echo secret > $TMPDIR/mine; sleep {mine} & sleep 0.5\n\
-                 cat $(dirname $(dirname $HOME))/prowess-*/work/mine 2>/dev/null | wc -l\n\
+                 cat $(dirname $(dirname $HOME))/prowess-work-*/work/mine 2>/dev/null | wc -l\n\
                  find /tmp /dev/shm -name mine 2>/dev/null | xargs cat | wc -l\n\
                  cat /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -x -c {mine}\n\
                  true"
@@ -1024,6 +1024,29 @@ mod nobody_of_a_run_is_left {
             assert_eq!(outcome.stdout.unwrap().text, "done\n", "{stage:?} {:?}", outcome.stderr);
             assert!(!base.exists(), "{stage:?}");
         }
+    }
+
+    #[test]
+    fn what_a_crash_has_left_goes_with_the_next_engine() {
+        let world = World::new();
+        let folder = |name: &str, age: u64| {
+            let path = world.path(format!("home/{name}"));
+            fs::create_dir_all(path.join("work/in")).unwrap();
+            let file = fs::File::open(&path).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
+            (path, file)
+        };
+        let (left, _) = folder("prowess-work-left", 600);
+        let (new, _) = folder("prowess-work-new", 1);
+        let (used, lock) = folder("prowess-work-used", 600);
+        lock.lock_shared().unwrap();
+        let (other, _) = folder("other", 600);
+        let mut command = Command::new(PROGRAM);
+        let ran = command.arg("sandbox").env("TMPDIR", world.path("home")).output().unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+        let there = [left, new, used, other].map(|it| it.exists());
+        assert_eq!(there, [false, true, true, true]);
+        assert_eq!(fs::read_dir(world.path("home")).unwrap().count(), 3);
     }
 }
 

@@ -3,17 +3,21 @@
 use std::{
     env,
     ffi::{CStr, CString},
-    fs::{self, DirBuilder, OpenOptions},
+    fs::{self, DirBuilder, DirEntry, Metadata, OpenOptions},
     io::{self, Read as _, Write as _},
     os::{
         fd::OwnedFd,
-        unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
+        unix::fs::{
+            DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+        },
     },
     path::{Component, Path, PathBuf},
+    sync::Once,
+    time::Duration,
 };
 
 use rustix::{
-    fs::{AtFlags, Dir, FileType, Mode, OFlags},
+    fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags},
     io::Errno,
 };
 
@@ -25,6 +29,8 @@ use crate::root::{Links, Root, RootError};
 pub struct Work {
     base: PathBuf,
     path: PathBuf,
+    /// Says that this is in use.
+    _held: OwnedFd,
     /// Open for as long as this lives: when it closes, even because we were killed, the supervisor
     /// of the run removes whatever is left.
     pub(super) supervisor: Option<OwnedFd>,
@@ -47,12 +53,15 @@ impl Work {
 
     /// Makes a directory in this one.
     pub fn within(directory: &Path) -> io::Result<Self> {
+        static SWEPT: Once = Once::new();
         let directory = fs::canonicalize(directory)?;
+        SWEPT.call_once(|| sweep(&directory));
         let mut builder = tempfile::Builder::new();
         let permissions = fs::Permissions::from_mode(0o700);
-        let base = builder.prefix("prowess-").permissions(permissions).tempdir_in(directory)?;
+        let base = builder.prefix(PREFIX).permissions(permissions).tempdir_in(&directory)?;
+        let held = hold(base.path(), FlockOperation::LockShared)?;
         let base = base.keep();
-        let work = Self { path: base.join(WORK), base, supervisor: None };
+        let work = Self { path: base.join(WORK), base, _held: held, supervisor: None };
         for name in [WORK, GIVEN, TEMPORARY, ROOT] {
             DirBuilder::new().mode(0o700).create(work.base.join(name))?;
         }
@@ -148,6 +157,36 @@ pub(super) const WORK: &str = "work";
 pub(super) const GIVEN: &str = "given";
 pub(super) const TEMPORARY: &str = "tmp";
 pub(super) const ROOT: &str = "root";
+
+/// How the names of work directories begin.
+const PREFIX: &str = "prowess-work-";
+/// From which age on one that nobody holds is one that was left.
+const LEFT: Duration = Duration::from_secs(60);
+
+/// Holds a directory for as long as what is returned is open.
+pub(super) fn hold(base: &Path, how: FlockOperation) -> io::Result<OwnedFd> {
+    let directory = rustix::fs::open(base, DIRECTORY, Mode::empty())?;
+    rustix::fs::flock(&directory, how)?;
+    Ok(directory)
+}
+
+/// Removes work directories of ours that engine and supervisor have both left behind, because they
+/// were killed, or the machine went down.
+fn sweep(directory: &Path) {
+    let own = rustix::process::getuid().as_raw();
+    let is_left = |entry: &DirEntry| {
+        let ours = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
+        let left = |it: Metadata| it.modified().ok()?.elapsed().ok();
+        ours && entry
+            .metadata()
+            .is_ok_and(|it| it.uid() == own && left(it).is_some_and(|it| it > LEFT))
+    };
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten().filter(is_left) {
+        if hold(&entry.path(), FlockOperation::NonBlockingLockExclusive).is_ok() {
+            let _ = remove(&entry.path());
+        }
+    }
+}
 
 /// Removes a directory with all that is in it, however deep and however locked. What is below is
 /// moved up and removed there, so that no path gets long; no link is followed. Whoever removes it at
