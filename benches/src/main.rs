@@ -20,6 +20,7 @@ mod find;
 mod fit;
 mod latency;
 mod prompt;
+mod sandbox;
 mod store;
 mod races;
 
@@ -36,6 +37,8 @@ const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--dis
                      prowess-benches fit background|weights --skills F --queries F --write F\n       \
                      prowess-benches latency --skills F --queries F [--sizes N,N]\n       \
                      prowess-benches prompt --skills F --queries F\n       \
+                     prowess-benches sandbox [--rounds N] [--program PATH]\n       \
+                     prowess-benches reliability sandbox [--runs N] [--program PATH]\n       \
                      prowess-benches reliability store [--cycles N] [--program PATH]\n       \
                      prowess-benches reliability races [--swaps N]";
 
@@ -56,6 +59,12 @@ fn main() -> Result<()> {
         }
         ["prompt", ref words @ ..] => {
             prompt::prompt(&Options::new(words, &["--skills", "--queries"])?)
+        }
+        ["sandbox", ref words @ ..] => {
+            sandbox::overhead(&Options::new(words, &["--rounds", "--program"])?)
+        }
+        ["reliability", "sandbox", ref words @ ..] => {
+            sandbox::timeouts(&Options::new(words, &["--runs", "--program"])?)
         }
         ["reliability", "store", ref words @ ..] => {
             store::store(&Options::new(words, &["--cycles", "--program"])?)

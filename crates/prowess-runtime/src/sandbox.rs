@@ -25,7 +25,7 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     fs, io,
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
     process::Stdio,
     time::Instant,
 };
@@ -202,9 +202,8 @@ impl Sandbox {
 
     /// What the launcher is told about a job.
     fn order(&self, job: &Job) -> Result<Order, SandboxError> {
-        let unsafe_one =
-            |(name, value): &(&String, &String)| !environment::is_harmless(name, value);
-        if let Some((name, _)) = job.env.iter().find(unsafe_one) {
+        let harmless = |(name, value): (&String, &String)| environment::is_harmless(name, value);
+        if let Some((name, _)) = job.env.iter().find(|it| !harmless(*it)) {
             return Err(SandboxError::Variable { name: name.clone() });
         }
         if job.argv.is_empty() {
@@ -214,19 +213,20 @@ impl Sandbox {
         let all = [Level::Strong, Level::Landlock, Level::None];
         let levels = all.into_iter().filter(|it| (self.least..=self.most).contains(it));
         let directory = job.directory.as_deref().unwrap_or(job.work.path());
+        let nowhere = |source| SandboxError::Path { path: directory.to_owned(), source };
         let real =
             |paths: &[PathBuf]| paths.iter().map(|it| given(it)).collect::<Result<Vec<_>, _>>();
         let (reads, writes) = (real(&job.reads)?, real(&job.writes)?);
         let known = job.reads.iter().chain(&job.writes).zip(reads.iter().chain(&writes));
         let links = known.filter_map(|(path, real)| {
-            let path = std::path::absolute(path).ok()?.into_os_string();
+            let path = path::absolute(path).ok()?.into_os_string();
             (path != *real).then(|| (path, real.clone()))
         });
         Ok(Order {
             links: links.collect(),
             argv: job.argv.clone(),
             env: job.env.clone(),
-            directory: directory.into(),
+            directory: path::absolute(directory).map_err(nowhere)?.into(),
             reads,
             writes,
             base: job.work.base().into(),

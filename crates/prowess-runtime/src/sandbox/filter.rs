@@ -318,3 +318,94 @@ pub(super) const LISTEN: [c_ulong; 3] = [
     libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
     0,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEVELS: [Level; 2] = [Level::Landlock, Level::Strong];
+
+    fn filter(level: Level) -> Filter {
+        Filter::new(Setting { level, signals_scoped: true })
+    }
+
+    /// What the kernel would make of a call.
+    fn run(program: &[Instruction], arch: u32, call: u32, arguments: &[u64; 6]) -> u32 {
+        let (mut at, mut value) = (0, 0);
+        loop {
+            let Instruction { code, jt, jf, k } = program[at];
+            at += 1;
+            let jump = |holds: bool| usize::from(if holds { jt } else { jf });
+            match u32::from(code) {
+                0x20 => {
+                    value = match k {
+                        NR_OFFSET => call,
+                        ARCH_OFFSET => arch,
+                        offset => arguments[(offset - ARGUMENTS_OFFSET) as usize / 8] as u32,
+                    }
+                }
+                0x54 => value &= k,
+                0x15 => at += jump(value == k),
+                0x35 => at += jump(value >= k),
+                0x06 => return k,
+                other => panic!("what is {other:#x}?"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_program_says_what_the_rules_say() {
+        let interesting =
+            [0, 1, 2, 5, 0o755, 0o4755, 0x40, 0x5412, 0x1_0000_5412, 0x1000_0011, u64::MAX];
+        for level in LEVELS {
+            let filter = filter(level);
+            let (asking, alone) = (filter.compile(true), filter.compile(false));
+            assert!(asking.len() < 4096);
+            for call in 0..FIRST_UNKNOWN {
+                for (first, second) in interesting.iter().flat_map(|a| interesting.map(|b| (*a, b)))
+                {
+                    let arguments = [first, second, first, second, 0, 0];
+                    let (verdict, _) = filter.verdict(call.into(), &arguments);
+                    let given = run(&asking, ARCH, call, &arguments);
+                    let wanted = match verdict {
+                        Verdict::Allow => libc::SECCOMP_RET_ALLOW,
+                        Verdict::Quiet(number) => errno(number),
+                        _ => libc::SECCOMP_RET_USER_NOTIF,
+                    };
+                    assert_eq!(given, wanted, "{level} {call} {arguments:?}");
+                    let allowed = run(&alone, ARCH, call, &arguments) == libc::SECCOMP_RET_ALLOW;
+                    assert_eq!(allowed, verdict == Verdict::Allow, "{level} {call} {arguments:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_machines_and_newer_calls_are_refused() {
+        for level in LEVELS {
+            let program = filter(level).compile(true);
+            let none = [0; 6];
+            // i386, x32 and whatever comes next.
+            assert_eq!(run(&program, 0x4000_0003, 1, &none), errno(EPERM));
+            assert_eq!(
+                run(&program, ARCH, 0x4000_0000 | libc::SYS_socket as u32, &none),
+                errno(ENOSYS)
+            );
+            assert_eq!(run(&program, ARCH, FIRST_UNKNOWN, &none), errno(ENOSYS));
+        }
+    }
+
+    #[test]
+    fn files_of_others_are_guarded_by_the_filter_where_nothing_else_guards_them() {
+        let verdict = |level, call| filter(level).verdict(call, &[0; 6]).0;
+        for call in [libc::SYS_fchmod, libc::SYS_fchownat, libc::SYS_utimensat] {
+            assert_eq!(verdict(Level::Strong, call), Verdict::Allow);
+            assert_eq!(verdict(Level::Landlock, call), Verdict::Metadata);
+        }
+        let kill = |signals_scoped| {
+            let filter = Filter::new(Setting { level: Level::Landlock, signals_scoped });
+            filter.verdict(libc::SYS_kill, &[0; 6]).0
+        };
+        assert_eq!((kill(true), kill(false)), (Verdict::Allow, Verdict::Signal));
+    }
+}

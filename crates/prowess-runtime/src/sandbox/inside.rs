@@ -175,7 +175,7 @@ pub(super) fn exit(status: rustix::process::WaitStatus) -> Exit {
 }
 
 fn limit(limits: &Limits, level: Level) -> io::Result<()> {
-    let cpu = limits.cpu.as_secs() + u64::from(limits.cpu.subsec_nanos() > 0);
+    let cpu = limits.cpu.as_secs().saturating_add(u64::from(limits.cpu.subsec_nanos() > 0)).max(1);
     let table = [
         (Resource::Core, 0),
         (Resource::Data, limits.memory),
@@ -188,11 +188,12 @@ fn limit(limits: &Limits, level: Level) -> io::Result<()> {
     }
     // It counts those of a namespace alone, and not at all for root; the supervisor counts as well.
     if level == Level::Strong {
-        let holder = 1;
-        set_limit(Resource::Nproc, limits.processes + holder, limits.processes + holder)?;
+        // The process that holds the namespace is one of them.
+        let most = limits.processes.saturating_add(1);
+        set_limit(Resource::Nproc, most, most)?;
     }
     // One more, so that the signal which says why comes before the one that kills.
-    set_limit(Resource::Cpu, cpu.max(1), cpu.max(1) + 1)
+    set_limit(Resource::Cpu, cpu, cpu.saturating_add(1))
 }
 
 /// Sets a limit, but never above the one that already holds.

@@ -51,7 +51,7 @@ impl Streams {
         let (mut out, mut err) = (vec![0; 1 << 16], vec![0; 1 << 16]);
         let (mut out_open, mut err_open) = (true, true);
         let mut replied = None;
-        let mut patience = self.idle.unwrap_or(NEVER);
+        let mut patience = self.idle.unwrap_or(NEVER).min(NEVER);
         tokio::pin!(reply);
         loop {
             let silent = sleep_until(Instant::now() + patience);

@@ -15,11 +15,12 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    fs::{Mode, OFlags},
+    fs::{FlockOperation, Mode, OFlags},
     io::Errno,
     net::{
         AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketFlags,
         SocketType, recvmsg, socketpair,
+        sockopt::{Timeout, set_socket_timeout},
     },
     process::{Pid, PidfdFlags, Signal, WaitOptions},
 };
@@ -32,15 +33,19 @@ use super::{
     rules,
     sys::{self, Fork},
     tree,
-    work::remove,
+    work::{hold, remove},
 };
 use crate::outcome::Level;
 
+/// How long it may take until the script begins.
+const START: Duration = Duration::from_secs(10);
 /// How long a run that is asked to end may take before it is killed.
 const GRACE: Duration = Duration::from_millis(200);
 /// How often processes, memory and files are looked at, and how much of the time that may take.
 const LOOK: Duration = Duration::from_millis(50);
 const SHARE: u32 = 10;
+/// As good as never.
+const NEVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// How a script ended that could not say so.
 const KILLED: Exit = Exit::Signal(libc::SIGKILL);
 
@@ -48,6 +53,7 @@ const KILLED: Exit = Exit::Signal(libc::SIGKILL);
 /// left of the work directory is removed.
 pub(super) fn supervise(mut control: UnixStream) -> io::Result<()> {
     let order: Order = receive(&mut control)?;
+    let _held = hold(order.base(), FlockOperation::LockShared);
     let nothing = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     rustix::stdio::dup2_stdin(&nothing)?;
     // What the terminal of the engine is told should not reach a run.
@@ -56,16 +62,21 @@ pub(super) fn supervise(mut control: UnixStream) -> io::Result<()> {
     rustix::process::umask(Mode::from(0o022));
     rustix::process::chdir("/")?;
 
-    let reply = run(&order, &control, &nothing);
-    if let Ok(reply) = &reply {
-        let _ = send(&mut control, reply);
-    }
+    let reply = run(&order, &control, &nothing).unwrap_or_else(|error| {
+        tree::kill();
+        Reply::Failed(Part::Process.failed("supervise a run")(error))
+    });
     silence(&nothing)?;
-    let _ = control.read(&mut [0]);
-    if order.base().exists() {
-        remove(order.base())?;
+    if send(&mut control, &reply).is_ok() {
+        let _ = control.read(&mut [0]);
     }
-    reply.map(drop)
+    // The engine may be removing it at the same time.
+    while let Err(error) = remove(order.base()) {
+        if error.kind() != io::ErrorKind::DirectoryNotEmpty {
+            return Err(error);
+        }
+    }
+    Ok(())
 }
 
 fn run(order: &Order, control: &UnixStream, nothing: &OwnedFd) -> io::Result<Reply> {
@@ -127,6 +138,7 @@ impl<'o> Run<'o> {
     fn start(order: &'o Order, level: Level) -> io::Result<Result<Self, Failure>> {
         let flags = SocketFlags::CLOEXEC;
         let (line, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        set_socket_timeout(&line, Timeout::Recv, Some(START))?;
         let (ended, says_end) = io::pipe()?;
         let way = Way {
             level,
@@ -163,7 +175,7 @@ impl<'o> Run<'o> {
             first_fd: rustix::process::pidfd_open(first, PidfdFlags::empty())?,
             ended: ended.into(),
             listener,
-            deadline: now + order.limits.timeout,
+            deadline: now + order.limits.timeout.min(NEVER),
             next_look: now + LOOK,
             stopped: None,
             exit: None,
