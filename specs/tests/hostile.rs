@@ -142,7 +142,7 @@ mod nothing_is_too_large_to_be_refused {
             let ran = world.run(["check", "skills", "--json"]);
             assert_eq!(ran.code, Some(0), "{bait}: {}", ran.stderr);
             assert!(ran.out.len() < 10_000_000, "{bait}: {} bytes were printed", ran.out.len());
-            assert!(start.elapsed().as_secs() < 10, "{bait}: {:?}", start.elapsed());
+            assert!(start.elapsed().as_secs() < 30, "{bait}: {:?}", start.elapsed());
         }
     }
 }

@@ -10,7 +10,7 @@ use prowess::{Limits, Profile, check, check_text, parse};
 use crate::files::World;
 
 /// How long anything may take, in a build without optimisation on a busy machine.
-const SOON: Duration = Duration::from_secs(2);
+const SOON: Duration = Duration::from_secs(6);
 
 /// A frontmatter behind the two fields that every skill has.
 fn with(fields: &str) -> String {
