@@ -818,7 +818,7 @@ mod a_change_is_whole_or_not_made {
     /// What everybody sees: the files of all skills, and how many are in the trash.
     fn seen(world: &World) -> (BTreeMap<String, Vec<u8>>, usize) {
         let mut all = tree(&world.path("skills"));
-        all.retain(|path, _| !path.starts_with(".staging-"));
+        all.retain(|path, _| !path.starts_with(".prowess-staging-"));
         let is_thrown = |path: &String| path.starts_with(".trash/") && path.ends_with("SKILL.md");
         let thrown = all.keys().filter(|it| is_thrown(it)).count();
         all.retain(|path, _| !path.starts_with(".trash"));
@@ -932,6 +932,28 @@ mod a_change_is_whole_or_not_made {
 
     fn now_is_old(world: &World, old: &(BTreeMap<String, Vec<u8>>, usize)) -> bool {
         seen(world) == *old
+    }
+
+    #[test]
+    fn only_what_is_ours_is_taken_away() {
+        let hidden = "skills/.prowess-staging-0123456789abcdef";
+        let world = World::new()
+            .file("outside/file", "theirs")
+            .file("skills/.staging-area/file", "theirs")
+            .file("skills/.prowess-staging-mine/file", "theirs")
+            .link("skills/.prowess-staging-fedcba9876543210", "../outside")
+            .file(format!("{hidden}/SKILL.md"), "half")
+            .link(&format!("{hidden}/a/link"), "../../../outside");
+        store(&world).save(&entry("one", "a", "")).unwrap();
+        assert_eq!(
+            tree(&world.path("")).into_keys().collect::<Vec<_>>(),
+            [
+                "outside/file",
+                "skills/.prowess-staging-mine/file",
+                "skills/.staging-area/file",
+                "skills/one/SKILL.md",
+            ]
+        );
     }
 
     #[test]
