@@ -20,7 +20,9 @@ mod find;
 mod fit;
 mod latency;
 mod prompt;
+mod sandbox;
 mod store;
+mod races;
 
 use std::{env, path::Path};
 
@@ -35,7 +37,10 @@ const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--dis
                      prowess-benches fit background|weights --skills F --queries F --write F\n       \
                      prowess-benches latency --skills F --queries F [--sizes N,N]\n       \
                      prowess-benches prompt --skills F --queries F\n       \
-                     prowess-benches reliability store [--cycles N] [--program PATH]";
+                     prowess-benches sandbox [--rounds N] [--program PATH]\n       \
+                     prowess-benches reliability sandbox [--runs N] [--program PATH]\n       \
+                     prowess-benches reliability store [--cycles N] [--program PATH]\n       \
+                     prowess-benches reliability races [--swaps N]";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -55,8 +60,17 @@ fn main() -> Result<()> {
         ["prompt", ref words @ ..] => {
             prompt::prompt(&Options::new(words, &["--skills", "--queries"])?)
         }
+        ["sandbox", ref words @ ..] => {
+            sandbox::overhead(&Options::new(words, &["--rounds", "--program"])?)
+        }
+        ["reliability", "sandbox", ref words @ ..] => {
+            sandbox::timeouts(&Options::new(words, &["--runs", "--program"])?)
+        }
         ["reliability", "store", ref words @ ..] => {
             store::store(&Options::new(words, &["--cycles", "--program"])?)
+        }
+        ["reliability", "races", ref words @ ..] => {
+            races::races(&Options::new(words, &["--swaps"])?)
         }
         ["reliability-store-writer", path, seed, from] => store::writer(path, seed, from),
         ["reliability-store-saver", path, own] => store::saver(path, own),

@@ -59,6 +59,8 @@ mod dangerous_scripts_are_refused {
                 "$(printf 'r%s' m) -rf /",
                 "$(printf '\\x72\\x6d') -rf /",
                 "$(whatever) -rf /",
+                "$SUDO rm -rf /",
+                "$A $B rm -rf /",
                 "eval 'rm -rf /'",
                 "eval rm -rf /",
                 "eval \"$(echo rm -rf /)\"",
@@ -266,6 +268,11 @@ mod dangerous_scripts_are_refused {
             "for d in /usr /opt; do rm -rf \"$d/myapp\"; done",
             "cd /tmp/x && rm -rf *",
             "cd \"$1\" && rm -rf *",
+            "(cd /); rm -rf *",
+            "f() { cd /; }; rm -rf *",
+            "pushd /; popd; rm -rf *",
+            "$SUDO cp -r /etc /backup",
+            "$SUDO chmod -R go-w /usr",
             "echo \"rm -rf /\"",
             "echo 'rm -rf /' > notes.txt",
             "printf '%s\\n' 'rm -rf /'",
@@ -292,6 +299,7 @@ mod dangerous_scripts_are_refused {
             "bash build.sh",
             "sh -c 'echo hi'",
             "eval \"$(ssh-agent -s)\"",
+            "x=$(echo \"$y\" | tr - _); eval \"v=\\$$x\"",
             "source <(kubectl completion bash)",
             "pip install x",
             "brew install x",
@@ -382,10 +390,15 @@ mod dangerous_scripts_are_refused {
             "f(){ f|",
             "sh -c '",
             "env ",
+            "eval ",
+            "$x ",
+            "$x/ ",
+            "x=$x$x;",
+            "x(){ x;};x;",
+            "a & ",
         ];
         for open in opened {
             let start = Instant::now();
-            drop(danger(&open.repeat(MANY)));
             drop(danger(&format!("{}rm -rf /", open.repeat(MANY))));
             assert!(start.elapsed() < Duration::from_secs(20), "{open} {:?}", start.elapsed());
         }

@@ -761,7 +761,8 @@ mod tools_that_are_skills_are_executed {
         let ok = |content: Json| ToolResult { is_error: false, content };
         assert_eq!(result("say-hello", json!({"name": "Ada"})), ok(json!("Hello Ada\n")));
         let plan = json!([{"step": 1, "tool": "a", "params": {}}]);
-        assert_eq!(result("plans", json!({})), ok(plan));
+        assert_eq!(result("plans", json!({})), ok(plan.clone()));
+        assert_eq!(result("plans", json!({"x": 1})), ok(plan));
         assert_eq!(result("prints", json!({"code": 0})), ok(json!("out\n")));
         let failed = result("prints", json!({"code": 7}));
         assert!(failed.is_error);

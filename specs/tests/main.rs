@@ -5,6 +5,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod world;
+mod server;
+mod databases;
 mod format;
 mod discovery;
 mod keeping;
@@ -12,8 +14,10 @@ mod words;
 mod matching;
 mod window;
 mod disclosure;
+mod templates;
 mod cli;
 mod policy;
+mod commands;
 mod danger;
 mod config;
 mod store;
@@ -21,6 +25,11 @@ mod migrate;
 mod registry;
 mod execution;
 mod hostile;
+mod tools;
+mod sql;
+mod files;
+mod http;
+mod sandbox;
 mod ledger;
 mod architecture;
 

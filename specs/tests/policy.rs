@@ -15,6 +15,8 @@ use prowess_runtime::{
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
+use crate::world::World;
+
 mod nothing_runs_before_the_policy_allows_it {
     use super::*;
 
@@ -151,12 +153,19 @@ mod nothing_runs_before_the_policy_allows_it {
         let stage = Stage::new();
         let rule = |decision| Rule { command: Some("head".into()), ..Rule::new(decision) };
         let gate = |rule: Rule| {
-            let policy =
-                Policy { approvals: Approvals::Always, rules: vec![rule], ..stage.policy() };
-            stage.gate(policy, Nobody)
+            let commands = ["cat", "head", "env", "find"].map(str::to_owned).to_vec();
+            let policy = Policy { rules: vec![rule], commands, ..stage.policy() };
+            stage.gate(Policy { approvals: Approvals::Always, ..policy }, Nobody)
         };
         let denies = gate(rule(Decision::Deny));
-        for line in ["head x", "cat x | head -3", "cat x; cat y && head x"] {
+        for line in [
+            "head x",
+            "cat x | head -3",
+            "cat x; cat y && head x",
+            "/usr/bin/head x",
+            "env env head x",
+            "find . -exec head {} +",
+        ] {
             denies.refusal("execute_command", &stage.command(line));
         }
         let allows = gate(rule(Decision::Allow));
@@ -187,6 +196,44 @@ mod nothing_runs_before_the_policy_allows_it {
         gate.passes("use_skill", &Act::Tell);
         gate.passes("read_file", &Act::Read(stage.root().join("x")));
     }
+
+    #[test]
+    fn a_27_a_person_is_asked_at_the_terminal() {
+        let script = |script: &str| {
+            format!(
+                "---\nname: greet\ndescription: d\ntype: script\nrequires_approval: true\n---\n```sh\n{script}\n```\n"
+            )
+        };
+        let world = World::new().document("greet", script("echo hello-$((1 + 1))"));
+        let run = "run greet --dir skills";
+        let asks = |typed: &str| world.run_at_terminal(typed, run);
+        for typed in ["n\n", "\n", "maybe\n", ""] {
+            let ran = asks(typed);
+            let said = ran.stdout();
+            assert!(said.contains("May prowess run the skill `greet`?"), "{said}");
+            assert!(said.contains("requires approval") && said.contains("echo hello-"), "{said}");
+            assert!(ran.code == Some(1) && !said.contains("hello-2"), "{said}");
+        }
+        assert!(asks("y\n").stdout().contains("hello-2"));
+        assert!(asks("always\n").stdout().contains("May prowess"));
+        let ran = asks("");
+        assert!(
+            ran.stdout().contains("hello-2") && !ran.stdout().contains("May"),
+            "{}",
+            ran.stdout()
+        );
+        world.write("skills/greet/SKILL.md", script("echo \u{1b}[2Jchanged"));
+        let said = asks("n\n").stdout().to_owned();
+        assert!(
+            said.contains("changed since it was approved") && said.contains("-echo hello"),
+            "{said}"
+        );
+        assert!(said.contains("+echo \\u{1b}[2Jchanged") && !said.contains("\x1b[2J"), "{said:?}");
+        let ran = world.run(["run", "greet", "--dir", "skills"]);
+        assert!(ran.code == Some(1) && ran.stderr.contains("--yes"), "{}", ran.stderr);
+        assert_eq!(world.run(["run", "greet", "--dir", "skills", "--yes"]).code, Some(0));
+        assert_eq!(world.run(["run", "greet", "--dir", "skills"]).code, Some(0));
+    }
 }
 
 mod an_approval_holds_for_exactly_what_was_approved {
@@ -216,7 +263,8 @@ mod an_approval_holds_for_exactly_what_was_approved {
 
     #[test]
     fn every_change_asks_again_and_shows_the_difference() {
-        let changes: [(&str, fn(&Path)); 7] = [
+        type Change = (&'static str, fn(&Path));
+        let changes: [Change; 7] = [
             ("+rm x", |it| fs::write(it.join("run.sh"), "echo one\nrm x\n").unwrap()),
             ("new.sh is new", |it| fs::write(it.join("new.sh"), "x").unwrap()),
             ("run.sh is gone", |it| fs::remove_file(it.join("run.sh")).unwrap()),
@@ -271,6 +319,28 @@ mod an_approval_holds_for_exactly_what_was_approved {
         fs::copy(stage.folder("deploy").join("SKILL.md"), other.join("SKILL.md")).unwrap();
         let elsewhere = Act::Execute(Box::new(Entry { folder: Some(other), ..*entry }));
         stage.gate(Policy::default(), Nobody).refusal("skill_deploy", &elsewhere);
+    }
+
+    #[test]
+    fn what_changes_while_it_is_asked_about_is_refused() {
+        /// Somebody who changes the skill before agreeing to it.
+        #[derive(Debug)]
+        struct Changes(PathBuf);
+        impl Approver for Changes {
+            fn who(&self) -> &str {
+                "person"
+            }
+
+            fn ask<'a>(&'a self, _: &'a Question) -> Answering<'a> {
+                fs::write(self.0.join("helper.sh"), "echo evil").unwrap();
+                Box::pin(async { Reply::Always })
+            }
+        }
+        let stage = Stage::new();
+        let act = stage.skill("deploy", "echo hi", true);
+        let changes = Changes(stage.folder("deploy"));
+        stage.gate(Policy::default(), changes).refusal("skill_deploy", &act);
+        stage.gate(Policy::default(), Nobody).refusal("skill_deploy", &act);
     }
 
     #[test]

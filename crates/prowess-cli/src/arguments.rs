@@ -8,7 +8,7 @@ use prowess_runtime::{Depth, Share};
 
 use crate::commands::{
     catalog, check, config, create, disable, enable, find, list, migrate, new, prompt, read,
-    remove, run, show, undo,
+    remove, run, sandbox, show, tool, tools, undo,
 };
 
 /// Skills for agents: find them, check them, read them
@@ -39,6 +39,9 @@ pub(crate) enum Command {
     Migrate(migrate::Args),
     Config(config::Args),
     Run(run::Args),
+    Tool(tool::Args),
+    Tools(tools::Args),
+    Sandbox(sandbox::Args),
 }
 
 /// What every command takes, before or behind its name.

@@ -16,6 +16,9 @@ pub(crate) mod undo;
 pub(crate) mod migrate;
 pub(crate) mod config;
 pub(crate) mod run;
+pub(crate) mod tool;
+pub(crate) mod tools;
+pub(crate) mod sandbox;
 
 use std::borrow::Cow;
 
@@ -57,6 +60,9 @@ pub(crate) fn run(
         Command::Migrate(args) => migrate::run(args, global, printer),
         Command::Config(args) => config::run(args, global, printer),
         Command::Run(args) => run::run(args, global, launcher, printer),
+        Command::Tool(args) => tool::run(args, global, launcher, printer),
+        Command::Tools(args) => tools::run(args, global, launcher, printer),
+        Command::Sandbox(args) => sandbox::run(args, &launcher, printer),
     }
 }
 

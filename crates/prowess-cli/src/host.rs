@@ -1,14 +1,15 @@
 //! What runs things, made from settings and what was typed.
 
-use std::{collections::BTreeMap, env, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, env, path::PathBuf, time::Duration};
 
 use prowess_runtime::{
-    Agreed, Approver, Config, Executor, Gate, Launcher, Nobody, Origin, Outcome, Records, Sandbox,
-    Status, duration,
+    Config, Executor, Gate, Launcher, Limits, Origin, Outcome, Records, Sandbox, Status, duration,
 };
 
+use crate::approver::approver;
+
 /// How something is run, as it is typed.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Running {
     /// How long it may take, such as `5s` or `2m`
     #[arg(long, value_name = "TIME", value_parser = time)]
@@ -34,8 +35,19 @@ impl Running {
         config: &Config,
         launcher: Launcher,
     ) -> Result<Executor, Box<Outcome>> {
+        let executor = Executor::new(self.sandbox(config, launcher), self.limits(config));
+        let executor = executor.with_reads(self.read.clone());
+        Ok(executor.with_environment(self.environment(config)?))
+    }
+
+    /// What scripts and commands run in.
+    pub(crate) fn sandbox(&self, config: &Config, launcher: Launcher) -> Sandbox {
         let sandbox = Sandbox::new(launcher, config.sandbox.level.value);
-        let sandbox = if self.unsandboxed { sandbox.without() } else { sandbox };
+        if self.unsandboxed { sandbox.without() } else { sandbox }
+    }
+
+    /// How long and how much a run may take.
+    pub(crate) fn limits(&self, config: &Config) -> Limits {
         let mut limits = config.limits();
         if let Some(timeout) = self.timeout {
             limits.timeout = timeout;
@@ -44,14 +56,12 @@ impl Running {
                 limits.cpu = limits.cpu.max(timeout);
             }
         }
-        let executor = Executor::new(sandbox, limits).with_reads(self.read.clone());
-        Ok(executor.with_environment(self.environment(config)?))
+        limits
     }
 
     /// What decides whether something is run.
     pub(crate) fn gate(&self, config: &Config) -> Gate {
-        let approver: Arc<dyn Approver> =
-            if self.yes { Arc::new(Agreed) } else { Arc::new(Nobody) };
+        let approver = approver(self.yes);
         let records = state().map_or_else(Records::in_memory, Records::at);
         let cwd = env::current_dir().unwrap_or_default();
         Gate { policy: config.policy(&cwd), approver, records }

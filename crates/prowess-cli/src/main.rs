@@ -2,11 +2,14 @@
 
 mod arguments;
 mod context;
+mod approver;
 mod host;
+mod toolbox;
 mod printer;
 mod safe;
 mod snippet;
 mod report;
+mod readable;
 mod commands;
 
 use std::{io, process::ExitCode};

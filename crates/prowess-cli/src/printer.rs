@@ -199,6 +199,15 @@ impl Printer {
     }
 }
 
+/// Asks the person at the terminal, and returns the line that is typed. What comes from a skill must
+/// be made safe first.
+pub(crate) fn ask(question: &str) -> io::Result<String> {
+    io::stderr().write_all(question.as_bytes())?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(answer)
+}
+
 /// A text in a style, where there are colours.
 pub(crate) fn painted(text: &str, style: Style, colored: bool) -> String {
     if colored { format!("{style}{text}{style:#}") } else { text.to_owned() }

@@ -5,6 +5,7 @@
 //! around every word. Whatever a shell would expand is refused, but for globs among the arguments.
 
 mod caution;
+mod guard;
 mod program;
 mod scripts;
 mod wrapper;
@@ -22,6 +23,7 @@ use crate::{
     subject::Subject,
 };
 
+pub(crate) use self::guard::Guard;
 use self::program::Program;
 
 /// A command that may run.
@@ -36,23 +38,28 @@ pub(crate) struct Plan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Step {
     program: Program,
-    /// Its words, as a policy sees them.
-    argv: Vec<String>,
-    /// Its words, as a shell is given them.
-    quoted: Vec<String>,
+    /// Its words, and those of every command that it runs in turn, as a policy sees them.
+    seen: Vec<Vec<String>>,
+    /// What stands behind its name.
+    arguments: Vec<Argument>,
     /// What stands between it and the next one.
     sign: &'static str,
 }
 
 /// One word of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Argument {
     text: String,
+    /// The same, as a shell is given it.
     quoted: String,
+    /// Whether it stands for files, so that it may become several words.
     is_glob: bool,
 }
 
 /// How long a command can be.
 const LONGEST: usize = 16 * 1024;
+/// How many commands one command can run in turn.
+const MOST_NESTED: usize = 16;
 
 /// Takes a command apart and checks every word of it.
 pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan, Refusal> {
@@ -78,9 +85,9 @@ const STATIC: &str =
     "plain words with quotes are taken, and `|`, `&&`, `||` and `;` between commands";
 
 impl Plan {
-    /// The words of each program.
+    /// The words of each program, and of each that one of them runs.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &[String]> {
-        self.parts.iter().map(|it| &*it.argv)
+        self.parts.iter().flat_map(|it| &it.seen).map(|it| &**it)
     }
 
     /// What an approval of it is bound to: every word, where it runs, and the very programs.
@@ -89,32 +96,41 @@ impl Plan {
         for step in &self.parts {
             words.push(step.sign.into());
             words.push(step.program.identity().into_bytes());
-            words.push(step.argv.len().to_string().into_bytes());
-            words.extend(step.argv.iter().map(|it| it.clone().into_bytes()));
+            words.extend(step.arguments.iter().map(|it| it.quoted.clone().into_bytes()));
         }
         Subject::of_words(words.iter().map(|it| &**it))
     }
 
     /// What is run: the program itself, or a shell where several are joined or a glob is expanded.
     pub(crate) fn argv(&self) -> Vec<OsString> {
-        if let [Step { program, argv, quoted, .. }] = &self.parts[..]
-            && argv.iter().zip(quoted).skip(1).all(|(word, quoted)| *quoted == quote(word))
-        {
-            let path = program.path.clone().into_os_string();
-            return std::iter::once(path).chain(argv.iter().skip(1).map(OsString::from)).collect();
+        match &self.parts[..] {
+            [Step { program, arguments, .. }] if !arguments.iter().any(|it| it.is_glob) => {
+                let path = program.path.clone().into_os_string();
+                std::iter::once(path).chain(arguments.iter().map(|it| (&it.text).into())).collect()
+            }
+            parts => {
+                let line: String = parts.iter().map(Step::quoted).collect();
+                vec!["/bin/sh".into(), "-c".into(), line.into()]
+            }
         }
-        let parts = self.parts.iter().map(|it| format!("{}{}", it.quoted.join(" "), it.sign));
-        vec!["/bin/sh".into(), "-c".into(), parts.collect::<String>().into()]
     }
 
-    /// Where its programs lie.
-    pub(crate) fn programs(&self) -> impl Iterator<Item = &Path> {
-        self.parts.iter().flat_map(|it| it.program.places())
+    /// Where those of its programs lie that do not belong to the system.
+    pub(crate) fn own_programs(&self) -> impl Iterator<Item = PathBuf> {
+        let places = self.parts.iter().flat_map(|it| it.program.places());
+        places.filter(|it| !SYSTEM.iter().any(|own| it.starts_with(own))).map(Path::to_owned)
     }
+}
 
-    /// Whether its programs are still those that were looked up.
-    pub(crate) fn is_current(&self) -> bool {
-        self.parts.iter().all(|it| it.program.is_current())
+/// What every script can read.
+const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib64"];
+
+impl Step {
+    /// What a shell is given for it.
+    fn quoted(&self) -> String {
+        let mut words = vec![quote(&self.program.path.to_string_lossy())];
+        words.extend(self.arguments.iter().map(|it| it.quoted.clone()));
+        format!("{}{}", words.join(" "), self.sign)
     }
 }
 
@@ -178,25 +194,29 @@ fn step(command: &shell::Command, directory: &Path, policy: &Policy) -> Result<S
     if !assignments.is_empty() {
         return Err(refused("variables are not set for a command", STATIC));
     }
-    let arguments: Vec<Argument> = words.iter().map(argument).collect::<Result<_, _>>()?;
-    if arguments.first().is_some_and(|it| it.is_glob) {
-        return Err(refused("the name of a program is written out", STATIC));
-    }
-    let argv: Vec<String> = arguments.iter().map(|it| it.text.clone()).collect();
-    let program = allowed(&argv, directory, policy, 0)?;
-    let path = quote(&program.path.to_string_lossy());
-    let rest = arguments.into_iter().skip(1).map(|it| it.quoted);
-    Ok(Step { quoted: std::iter::once(path).chain(rest).collect(), program, argv, sign: "" })
+    let mut words: Vec<Argument> = words.iter().map(argument).collect::<Result<_, _>>()?;
+    let mut seen = Vec::new();
+    let program = allowed(&words, &Place { directory, policy }, &mut seen)?;
+    words.remove(0);
+    Ok(Step { program, seen, arguments: words, sign: "" })
 }
 
-/// Finds the program of a command, if the policy allows it with all of its words.
+/// Where a command would run, and what decides about it.
+struct Place<'a> {
+    directory: &'a Path,
+    policy: &'a Policy,
+}
+
+/// Finds the program of a command, if the policy allows it with all of its words; notes the words
+/// of it, and of what it runs in turn.
 fn allowed(
-    argv: &[String],
-    directory: &Path,
-    policy: &Policy,
-    depth: usize,
+    words: &[Argument],
+    place: &Place<'_>,
+    seen: &mut Vec<Vec<String>>,
 ) -> Result<Program, Refusal> {
-    let name = &argv[0];
+    let Some(name) = words.first().filter(|it| !it.is_glob).map(|it| &it.text) else {
+        return Err(refused("the name of a program is missing, or is not written out", STATIC));
+    };
     if program::is_builtin(name) {
         return Err(refused(
             &format!(
@@ -205,50 +225,47 @@ fn allowed(
             "`working_directory` says where a command runs",
         ));
     }
-    let entries = policy.commands.iter().map(|it| it.split_ascii_whitespace().collect::<Vec<_>>());
-    let matching = entries.filter_map(|it| Some((Program::matching(argv, &it, directory)?, it)));
+    let commands = &place.policy.commands;
+    let entries = commands.iter().map(|it| it.split_ascii_whitespace().collect::<Vec<_>>());
+    let matching =
+        entries.filter_map(|it| Some((Program::matching(words, &it, place.directory)?, it)));
     let Some((program, entry)) = matching.max_by_key(|it| it.1.len()) else {
-        return Err(unlisted(argv, policy));
+        return Err(unlisted(name, place.policy));
     };
     let program = program?;
-    if let Some(other) =
-        program.disguise().filter(|it| !policy.commands.iter().any(|own| own == it))
-    {
-        return Err(refused(
-            &format!(
-                "`{name}` is `{other}` by another name, which is not among the commands that may run"
-            ),
-            &listed(policy),
-        ));
+    if let Some(other) = program.disguise().filter(|it| !commands.iter().any(|own| own == it)) {
+        let message = format!(
+            "`{name}` is `{other}` by another name, which is not among the commands that may run"
+        );
+        return Err(refused(&message, &listed(place.policy)));
+    }
+    let own = program.names().take(1).map(str::to_owned);
+    seen.push(own.chain(words[1..].iter().map(|it| it.text.clone())).collect());
+    if seen.len() > MOST_NESTED {
+        return Err(refused("too many commands run each other", STATIC));
     }
     // What the policy spells out itself needs no caution.
-    let rest = &argv[entry.len()..];
+    let rest = &words[entry.len()..];
     for known in program.names() {
         if let Some(wrapped) = wrapper::wrapped(known, rest)? {
-            if depth > 4 || wrapped.is_empty() {
-                return Err(refused(&format!("`{name}` has no command to run"), STATIC));
-            }
-            let inner = allowed(wrapped, directory, policy, depth + 1)?;
+            let inner = allowed(wrapped, place, seen)?;
             if known == "xargs" && inner.names().any(caution::is_known) {
+                let inner = &wrapped[0].text;
                 return Err(refused(
                     &format!(
-                        "what `xargs` adds to `{}` could be an option that runs or writes something",
-                        wrapped[0]
+                        "what `xargs` adds to `{inner}` could be an option that runs or writes something"
                     ),
                     "name the files yourself",
                 ));
             }
         }
         let is_bare = entry.len() == 1;
-        caution::check(known, rest, is_bare, |wrapped| {
-            allowed(wrapped, directory, policy, depth + 1).map(drop)
-        })?;
+        caution::check(known, rest, is_bare, |it| allowed(it, place, seen).map(drop))?;
     }
     Ok(program)
 }
 
-fn unlisted(argv: &[String], policy: &Policy) -> Refusal {
-    let name = &argv[0];
+fn unlisted(name: &str, policy: &Policy) -> Refusal {
     let starts = |it: &&String| it.split_ascii_whitespace().next() == Some(name);
     let near: Vec<String> =
         policy.commands.iter().filter(starts).map(|it| format!("`{it}`")).collect();

@@ -246,6 +246,7 @@ impl Config {
             ("sandbox.level", &mut sandbox.level),
             ("sql.url", &mut sql.url),
             ("sql.write", &mut sql.write),
+            ("sql.privileged", &mut sql.privileged),
             ("model.provider", &mut model.provider),
             ("model.name", &mut model.name),
             ("model.base_url", &mut model.base_url),

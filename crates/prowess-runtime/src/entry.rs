@@ -9,6 +9,8 @@ use prowess::{
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::outcome::{Outcome, Status};
+
 /// A skill in full: what it is called, what it executes, and what it takes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
@@ -81,5 +83,11 @@ impl Entry {
     pub fn digest(&self) -> String {
         let digest = Sha256::digest(self.render());
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl From<&EntryError> for Outcome {
+    fn from(error: &EntryError) -> Self {
+        Self::error(Status::Invalid, error)
     }
 }

@@ -2,25 +2,24 @@
 
 use std::{
     collections::BTreeMap,
-    error::Error,
     ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
 };
 
-use prowess::{Definition, ReadError, Step};
+use prowess::{Definition, Step};
 use serde_json::{Value, json};
 use tokio::{sync::mpsc::UnboundedSender, task::spawn_blocking, time::timeout};
 
 use crate::{
     danger::danger,
-    entry::{Entry, EntryError},
+    entry::Entry,
     limits::Limits,
     outcome::{Outcome, PlanStep, Status},
     parameters::{Parameters, ParametersError, Variables},
     root::{Root, RootError},
     sandbox::{Chunk, Job, Sandbox, SandboxError, Work},
-    script::{Script, ScriptError},
+    script::Script,
     template::{Template, TemplateError},
 };
 
@@ -128,11 +127,11 @@ impl Executor {
             Definition::Script { script } => {
                 safe(script)?;
                 let parameters = self.check(entry, parameters).await?;
-                let work = Work::new().map_err(ExecuteError::from)?;
-                let path = work.give("script.sh", script.as_bytes());
+                let work = Work::new()?;
+                let path = work.give("script.sh", script.as_bytes())?;
                 let run = Run {
                     skill,
-                    argv: vec!["sh".into(), path.map_err(ExecuteError::from)?.into()],
+                    argv: vec!["sh".into(), path.into()],
                     folder: entry.folder.clone(),
                     work,
                 };
@@ -150,10 +149,10 @@ impl Executor {
     ) -> Result<Outcome, Early> {
         script.shell_text().map_or(Ok(()), safe)?;
         let parameters = parameters.checked(None)?;
-        let work = Work::new().map_err(ExecuteError::from)?;
+        let work = Work::new()?;
         for file in &script.files {
             let path = format!("skill/{}", file.path);
-            work.give(&path, &file.bytes).map_err(ExecuteError::from)?;
+            work.give(&path, &file.bytes)?;
         }
         let folder = work.given("skill");
         let path = folder.join(&script.path).into();
@@ -171,8 +170,7 @@ impl Executor {
     ) -> Result<Outcome, Early> {
         let Variables { variables, too_large } = parameters.variables()?;
         let Run { skill, argv, folder, work } = run;
-        let file = work.give("parameters.json", parameters.json().as_bytes());
-        let file = file.map_err(ExecuteError::from)?;
+        let file = work.give("parameters.json", parameters.json().as_bytes())?;
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let directory = folder.as_deref().map(|it| ("SKILL_DIR", text(it)));
         let own = [("SKILL_NAME", skill.to_owned()), ("PARAMS_FILE", text(&file))];
@@ -187,8 +185,7 @@ impl Executor {
             limits: self.limits,
             chunks: delivery.chunks,
         };
-        let ran = self.sandbox.run_keeping(job).await;
-        let (mut outcome, work) = ran.map_err(ExecuteError::from)?;
+        let (mut outcome, work) = self.sandbox.run_keeping(job).await?;
         if !too_large.is_empty() {
             let names = too_large.join("`, `");
             let message = format!("too large for variables, so in `PARAMS_FILE` alone: `{names}`");
@@ -197,10 +194,9 @@ impl Executor {
         if let Some(output) = delivery.output
             && let Err(error) = collect(&work, &output, self.limits.work)
         {
+            let Outcome { message, .. } = Outcome::error(Status::Failed, &error);
             outcome.status = Status::Failed;
-            let into = output.display();
-            outcome.message =
-                Some(format!("its files could not be put into `{into}`: {}", told(&error)));
+            outcome.message = message.map(|it| format!("its files could not be handed over: {it}"));
         }
         Ok(outcome)
     }
@@ -288,23 +284,21 @@ fn collect(work: &Work, output: &Path, most: u64) -> Result<(), RootError> {
     Ok(())
 }
 
-/// An error with its causes, in one line.
-fn told(error: &dyn Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {}", told(source)),
-        None => error.to_string(),
-    }
-}
-
 impl From<Outcome> for Early {
     fn from(outcome: Outcome) -> Self {
         Self::Outcome(Box::new(outcome))
     }
 }
 
-impl From<ExecuteError> for Early {
-    fn from(error: ExecuteError) -> Self {
-        Self::Error(error)
+impl From<SandboxError> for Early {
+    fn from(error: SandboxError) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+impl From<io::Error> for Early {
+    fn from(error: io::Error) -> Self {
+        Self::Error(error.into())
     }
 }
 
@@ -324,40 +318,12 @@ impl From<&ExecuteError> for Outcome {
     fn from(error: &ExecuteError) -> Self {
         match error {
             ExecuteError::Sandbox(SandboxError::Unavailable { remedy, .. }) => {
-                Self::bad(Status::Refused, error.to_string()).hint(remedy)
+                Self::error(Status::Refused, error).hint(remedy)
             }
             ExecuteError::Sandbox(SandboxError::Variable { .. }) => {
-                Self::bad(Status::Invalid, error.to_string())
+                Self::error(Status::Invalid, error)
             }
-            error => Self::bad(Status::Refused, told(error)),
+            error => Self::error(Status::Refused, error),
         }
-    }
-}
-
-impl From<&ParametersError> for Outcome {
-    fn from(error: &ParametersError) -> Self {
-        let outcome = Self::bad(Status::Invalid, error.to_string());
-        match error {
-            ParametersError::Mismatches(mismatches) => {
-                Self { output: Some(json!({ "mismatches": mismatches })), ..outcome }
-            }
-            ParametersError::Schema(_) => outcome.hint("it stands under `## Parameters`"),
-        }
-    }
-}
-
-impl From<&EntryError> for Outcome {
-    fn from(error: &EntryError) -> Self {
-        Self::bad(Status::Invalid, told(error))
-    }
-}
-
-impl From<&ScriptError> for Outcome {
-    fn from(error: &ScriptError) -> Self {
-        let status = match error {
-            ScriptError::Read(ReadError::NoSuchResource { .. }) => Status::NotFound,
-            _ => Status::Invalid,
-        };
-        Self::bad(status, told(error))
     }
 }

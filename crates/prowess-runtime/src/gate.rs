@@ -69,7 +69,16 @@ impl Gate {
     ) -> Result<(), Box<Outcome>> {
         let question = question(wish, &subject, ground, old.as_ref());
         let who = self.approver.who().to_owned();
-        match self.approver.ask(&question).await {
+        let reply = self.approver.ask(&question).await;
+        // Somebody may have taken time to answer.
+        if let Act::Execute(entry) = wish.act
+            && Subject::of(entry).ok().as_ref() != Some(&subject)
+        {
+            let message = format!("it changed while it was asked whether to {}", question.what);
+            let refusal = Refusal { message, hint: "look at it, and try again".to_owned() };
+            return Err(self.refuse(wish, Some(&subject), "policy", refusal));
+        }
+        match reply {
             Reply::No => {
                 let refusal = unapproved(&question, &who);
                 Err(self.refuse(wish, Some(&subject), &who, refusal))

@@ -4,11 +4,14 @@
 mod address;
 mod hosts;
 mod resolver;
+mod trust;
+mod connect;
+mod unpack;
 mod fetch;
 
 pub(crate) use self::fetch::{FetchError, Fetcher, Request, Response};
 pub use self::{
-    fetch::CertificateError,
     hosts::{Hosts, HostsError},
     resolver::{Addresses, Resolver, SystemResolver},
+    trust::CertificateError,
 };

@@ -37,8 +37,12 @@ mod manager;
 mod content;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "sql")]
+mod database;
 mod tools;
 mod registry;
+mod toolbox;
+mod convention;
 
 #[doc(hidden)]
 pub use crate::store::Step;
@@ -51,6 +55,7 @@ pub use crate::{
         SandboxSettings, Setting, Share, Shown, SkillSettings, SqlSettings, WindowSettings, bytes,
         duration,
     },
+    convention::Convention,
     create::{CreateError, check_entry},
     danger::{Danger, Pattern, danger},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
@@ -69,13 +74,22 @@ pub use crate::{
     retriever::{Retrieved, Retriever},
     root::{Links, Listed, Page, Root, RootError},
     roots::Roots,
-    sandbox::{Chunk, Job, Launcher, Sandbox, SandboxError, Work},
+    sandbox::{Check, Chunk, Job, Launcher, Report, Sandbox, SandboxError, Work},
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
     template::{Template, TemplateError, TemplateLimits, render as render_template},
     tool::{Act, Answer, Tool},
-    tools::{FileOperations, ReadFile, SkillTool},
+    toolbox::{Calls, Toolbox},
+    tools::{ExecuteCommand, FileOperations, ReadFile, SkillTool, UseSkill, skill_tools},
+};
+#[cfg(feature = "sql")]
+pub use crate::{
+    database::{
+        Access, Asked, Bounds, Column, Database, DatabaseError, MySqlDatabase, PostgresDatabase,
+        SqliteDatabase, Statement, Table, Users, database,
+    },
+    tools::ExecuteSql,
 };
 #[cfg(feature = "http")]
 pub use crate::{

@@ -145,15 +145,15 @@ impl Manager {
                 best.await.unwrap_or_default()
             }
         };
-        let Some((skill, confidence)) = found else {
-            return Outcome::bad(Status::NotFound, "no skill fits what is wanted").into();
-        };
-        // Also when the least is no number.
-        if !(confidence >= how.min_confidence) {
-            return unsure(skill, confidence, how.min_confidence);
+        match found {
+            Some((skill, confidence)) if confidence >= how.min_confidence => {
+                let request = ExecutionRequest { skill, parameters: how.parameters };
+                ExecutionResponse { confidence: Some(confidence), ..self.execute(request).await }
+            }
+            // Also when the least is no number.
+            Some((skill, confidence)) => unsure(skill, confidence, how.min_confidence),
+            None => Outcome::bad(Status::NotFound, "no skill fits what is wanted").into(),
         }
-        let request = ExecutionRequest { skill, parameters: how.parameters };
-        ExecutionResponse { confidence: Some(confidence), ..self.execute(request).await }
     }
 
     fn mapped(&self, library: &Arc<Library>, tool: &str) -> Option<String> {
@@ -184,8 +184,8 @@ impl From<ExecutionResponse> for ToolResult {
         let outcome = response.outcome;
         let is_error = !outcome.is_ok();
         let content = match outcome {
-            Outcome { status: Status::Ok, output: Some(output), .. } => output,
             Outcome { status: Status::Ok, plan: Some(plan), .. } => json!(plan),
+            Outcome { status: Status::Ok, output: Some(output), .. } => output,
             Outcome { status: Status::Ok, stdout: Some(stdout), .. } => json!(stdout.text),
             outcome => json!(outcome),
         };
@@ -265,14 +265,10 @@ mod tests {
     use super::*;
 
     fn library(names: &[&str]) -> Arc<Library> {
-        let files: Vec<(String, Vec<u8>)> = names
-            .iter()
-            .map(|it| {
-                let text = format!("---\nname: {it}\ndescription: a skill\n---\n");
-                (format!("{it}/SKILL.md"), text.into_bytes())
-            })
-            .collect();
-        let files = files.iter().map(|(path, text)| (path.as_str(), text.as_slice()));
+        let files = names.iter().map(|it| {
+            let text = format!("---\nname: {it}\ndescription: a skill\n---\n");
+            (format!("{it}/SKILL.md"), text.into_bytes())
+        });
         let memory = Memory::new(Scope::Project, "memory", files);
         let options = Options { sources: vec![Arc::new(memory)], ..Options::default() };
         Arc::new(Library::load(&options).expect("there is a source"))

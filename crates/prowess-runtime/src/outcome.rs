@@ -1,6 +1,6 @@
 //! What came of a call or a run, well or badly.
 
-use std::{fmt, time::Duration};
+use std::{error::Error, fmt, iter, time::Duration};
 
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::{Map, Value};
@@ -132,6 +132,12 @@ impl Outcome {
     /// What did not come out well, and why.
     pub fn bad(status: Status, message: impl Into<String>) -> Self {
         Self { message: Some(message.into()), ..Self::new(status) }
+    }
+
+    /// What did not come out well because of an error, with its causes in one line.
+    pub fn error(status: Status, error: &dyn Error) -> Self {
+        let causes = iter::successors(Some(error), |&it| it.source()).map(|it| it.to_string());
+        Self::bad(status, causes.collect::<Vec<_>>().join(": "))
     }
 
     /// The same, with what to do about it.

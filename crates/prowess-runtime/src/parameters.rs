@@ -6,9 +6,12 @@ use serde::{
     Deserialize, Deserializer,
     de::{self, MapAccess, Visitor},
 };
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Map, Value, json, value::RawValue};
 
-use crate::schema::{Mismatch, Schema, SchemaError, property};
+use crate::{
+    outcome::{Outcome, Status},
+    schema::{Mismatch, Schema, SchemaError, property},
+};
 
 /// The longest value of an environment variable, with its name; the system takes no longer one.
 const MAX_VARIABLE: usize = 128 * 1024;
@@ -174,6 +177,18 @@ impl From<Map<String, Value>> for Parameters {
     }
 }
 
+impl From<&ParametersError> for Outcome {
+    fn from(error: &ParametersError) -> Self {
+        let outcome = Self::error(Status::Invalid, error);
+        match error {
+            ParametersError::Mismatches(mismatches) => {
+                Self { output: Some(json!({ "mismatches": mismatches })), ..outcome }
+            }
+            ParametersError::Schema(_) => outcome.hint("it stands under `## Parameters`"),
+        }
+    }
+}
+
 /// The members of a JSON object, each as written. No name stands there twice.
 struct Members(Vec<(String, Box<RawValue>)>);
 
@@ -245,8 +260,6 @@ fn listed(mismatches: &[Mismatch]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn typed(pairs: &[&str], schema: Option<Value>) -> Parameters {

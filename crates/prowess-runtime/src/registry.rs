@@ -17,7 +17,7 @@ use crate::{
     provider::Provider,
     store::{Store, StoreError},
     tool::Tool,
-    tools::{SkillTool, tool_name},
+    tools::skill_tools,
 };
 
 /// The skills of a store as tools, beside the tools that a host has anyway.
@@ -70,7 +70,7 @@ impl Registry {
         let _one_at_a_time = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         let stock = self.store.list_active()?;
         let library = library(&stock.entries);
-        let tools = self.tools(&library);
+        let tools = skill_tools(&library, &self.base, &self.executor);
         let loaded = Arc::new(Loaded { library: Arc::new(library), tools });
         *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = loaded;
         Ok(stock.findings)
@@ -124,22 +124,6 @@ impl Registry {
 
     fn loaded(&self) -> Arc<Loaded> {
         self.loaded.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// The tools of all skills that a model may know of.
-    fn tools(&self, library: &Library) -> Vec<Arc<dyn Tool>> {
-        let mut taken: BTreeSet<String> = self.base.iter().map(|it| it.name().to_owned()).collect();
-        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-        let is_seen = |it: &Manifest| it.is_active() && !it.hides_from_model();
-        for skill in library.skills().filter(|it| is_seen(&it.manifest)) {
-            // One that has gone since it was listed is not there.
-            if let Ok(entry) = Entry::of(skill) {
-                let name = tool_name(&entry.manifest.name, &taken);
-                taken.insert(name.clone());
-                tools.push(Arc::new(SkillTool::new(name, entry, self.executor.clone())));
-            }
-        }
-        tools
     }
 }
 

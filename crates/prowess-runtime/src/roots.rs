@@ -38,15 +38,13 @@ impl Roots {
             Ok(Place { root, path })
         });
         let place = found.map_err(|error| self.outcome(path, &error))?;
+        // A link may have led there.
         if is_of_git(&place.path) { Err(self.outside(path)) } else { Ok(place) }
     }
 
     /// The place of a file to write, whether it is there or not. No link is followed on the way.
     pub(crate) fn writable(&self, path: &str) -> Result<Place<'_>, Box<Outcome>> {
         let (root, inside) = self.find(path).map_err(|error| self.outcome(path, &error))?;
-        if is_of_git(inside) {
-            return Err(self.outside(path));
-        }
         if is_protected(inside) {
             let message = format!("`{path}` is protected: it says what an agent may do");
             return Err(Outcome::bad(Status::Refused, message).into());
@@ -84,10 +82,10 @@ impl Roots {
     /// The root that a path lies in by its text alone, and the rest of the path.
     fn find<'p>(&self, path: &'p str) -> Result<(&Root, &'p Path), RootError> {
         let outside = || RootError::Outside { path: path.into() };
-        if is_foreign(path) {
+        let given = Path::new(path);
+        if is_foreign(path) || is_of_git(given) {
             return Err(outside());
         }
-        let given = Path::new(path);
         if given.is_relative() {
             return Ok((self.0.first().ok_or_else(outside)?, given));
         }

@@ -13,35 +13,38 @@ mod mounts;
 mod rules;
 mod filter;
 mod listener;
+mod metadata;
 mod tree;
 mod sys;
 mod capture;
+mod streams;
+mod ending;
+mod report;
 
 use std::{
     collections::BTreeMap,
     ffi::OsString,
     fs, io,
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
     process::Stdio,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::UnixStream,
-    process::Child,
+    net::{UnixStream, unix::ReadHalf},
     sync::mpsc::UnboundedSender,
-    time::sleep_until,
 };
 
 use crate::{
     limits::Limits,
     outcome::{Level, Outcome, Status},
 };
-use capture::Capture;
-use order::{Ended, Exit, Failure, IDLE, Order, Reply, Stop, framed};
+use order::{Order, Reply, framed};
+use streams::Streams;
 
 pub use launcher::Launcher;
+pub use report::{Check, Report};
 pub use work::Work;
 
 /// Runs scripts so that they can do no more than they should.
@@ -126,10 +129,23 @@ pub enum SandboxError {
     },
 }
 
-/// How long a stream may be silent after the end of its run. Nobody is left to write to it then.
-const DRAIN: Duration = Duration::from_millis(500);
-/// As good as never.
-const NEVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+impl From<SandboxError> for Outcome {
+    /// What a caller is told about a script that could not be started.
+    fn from(error: SandboxError) -> Self {
+        let status = match &error {
+            SandboxError::Unavailable { .. } => Status::Refused,
+            SandboxError::Variable { .. } | SandboxError::Path { .. } => Status::Invalid,
+            SandboxError::Start { .. } | SandboxError::Launcher { .. } => Status::Failed,
+        };
+        let cause = std::error::Error::source(&error);
+        let message = cause.map_or_else(|| error.to_string(), |it| format!("{error}: {it}"));
+        let outcome = Self::bad(status, message);
+        match error {
+            SandboxError::Unavailable { remedy, .. } => outcome.hint(remedy),
+            _ => outcome,
+        }
+    }
+}
 
 impl Sandbox {
     /// A sandbox that runs nothing with less than `least` around it, and nothing at all without one.
@@ -152,7 +168,7 @@ impl Sandbox {
         Self { least: Level::None, most: Level::None, ..self }
     }
 
-    /// Runs a job to its end. Its work directory is gone then; dropped before, it leaves nobody alive
+    /// Runs a job to its end. Its work directory is gone then. Dropped before, it leaves nobody alive
     /// either.
     pub async fn run(&self, job: Job) -> Result<Outcome, SandboxError> {
         self.run_keeping(job).await.map(|it| it.0)
@@ -163,26 +179,31 @@ impl Sandbox {
         let order = self.order(&job)?;
         let start = Instant::now();
         let Job { mut work, limits, chunks, .. } = job;
-        let mut streams = Streams::new(limits.output, chunks);
-        let (reply, control) =
-            self.talk(&order, &mut streams).await.map_err(|source| self.launcher_error(source))?;
+        let mut streams = Streams::new(&limits, chunks);
+        let lost = |source| SandboxError::Launcher { program: self.launcher.path().into(), source };
+        let (reply, control) = self.talk(&order, &mut streams).await.map_err(lost)?;
         work.supervisor = control.into_std().ok().map(Into::into);
         let ended = match reply {
             Reply::Ended(ended) => ended,
-            Reply::Failed(failure) => return Err(failed(failure)),
-            Reply::Unavailable(missing) => return Err(unavailable(&missing)),
+            Reply::Failed(failure) => {
+                return Err(SandboxError::Start { source: failure.error(), what: failure.what });
+            }
+            Reply::Unavailable(missing) => return Err(report::unavailable(&missing)),
         };
         let files = work.files().unwrap_or_default();
-        let outcome =
-            Outcome { files, duration: Some(start.elapsed()), ..outcome(ended, &limits, streams) };
-        Ok((outcome, work))
+        let outcome = ending::outcome(ended, &limits, streams);
+        Ok((Outcome { files, duration: Some(start.elapsed()), ..outcome }, work))
+    }
+
+    /// Finds out what this machine gives to hold a script.
+    pub fn probe(&self) -> Report {
+        report::probe(&self.launcher)
     }
 
     /// What the launcher is told about a job.
     fn order(&self, job: &Job) -> Result<Order, SandboxError> {
-        let unsafe_one =
-            |(name, value): &(&String, &String)| !environment::is_harmless(name, value);
-        if let Some((name, _)) = job.env.iter().find(unsafe_one) {
+        let harmless = |(name, value): (&String, &String)| environment::is_harmless(name, value);
+        if let Some((name, _)) = job.env.iter().find(|it| !harmless(*it)) {
             return Err(SandboxError::Variable { name: name.clone() });
         }
         if job.argv.is_empty() {
@@ -192,123 +213,52 @@ impl Sandbox {
         let all = [Level::Strong, Level::Landlock, Level::None];
         let levels = all.into_iter().filter(|it| (self.least..=self.most).contains(it));
         let directory = job.directory.as_deref().unwrap_or(job.work.path());
+        let nowhere = |source| SandboxError::Path { path: directory.to_owned(), source };
+        let real =
+            |paths: &[PathBuf]| paths.iter().map(|it| given(it)).collect::<Result<Vec<_>, _>>();
+        let (reads, writes) = (real(&job.reads)?, real(&job.writes)?);
+        let known = job.reads.iter().chain(&job.writes).zip(reads.iter().chain(&writes));
+        let links = known.filter_map(|(path, real)| {
+            let path = path::absolute(path).ok()?.into_os_string();
+            (path != *real).then(|| (path, real.clone()))
+        });
         Ok(Order {
+            links: links.collect(),
             argv: job.argv.clone(),
             env: job.env.clone(),
-            directory: directory.into(),
-            reads: job.reads.iter().map(|it| given(it)).collect::<Result<_, _>>()?,
-            writes: job.writes.iter().map(|it| given(it)).collect::<Result<_, _>>()?,
+            directory: path::absolute(directory).map_err(nowhere)?.into(),
+            reads,
+            writes,
             base: job.work.base().into(),
             limits: job.limits,
             levels: levels.collect(),
         })
     }
 
-    /// Has the launcher do what is ordered, takes in what is printed, and returns what it replies.
+    /// Has the launcher do what is ordered, takes in what is printed, and returns the reply.
     async fn talk(&self, order: &Order, streams: &mut Streams) -> io::Result<(Reply, UnixStream)> {
-        let (control, mut child) = self.launcher.start(Stdio::piped)?;
+        let (mut command, control) = self.launcher.command()?;
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = tokio::process::Command::from(command).spawn()?;
+        let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
+        let stdout = child.stdout.take().ok_or_else(missing)?;
+        let stderr = child.stderr.take().ok_or_else(missing)?;
         control.set_nonblocking(true)?;
         let mut control = UnixStream::from_std(control)?;
         control.write_all(&framed(order)?).await?;
         let (mut ear, mut mouth) = control.split();
-        let reply = streams.take_until(&mut child, &mut mouth, order.limits.idle, reply(&mut ear));
-        let reply = reply.await?;
+        let reply = streams.take_until(reply(&mut ear), stdout, stderr, &mut mouth).await?;
         // It stays until the work directory is gone, and is reaped behind our back.
         tokio::spawn(async move { child.wait().await });
         Ok((reply, control))
     }
-
-    fn launcher_error(&self, source: io::Error) -> SandboxError {
-        SandboxError::Launcher { program: self.launcher.path().clone(), source }
-    }
 }
 
-async fn reply(ear: &mut tokio::net::unix::ReadHalf<'_>) -> io::Result<Reply> {
+async fn reply(ear: &mut ReadHalf<'_>) -> io::Result<Reply> {
     let length = ear.read_u32_le().await?;
     let mut body = vec![0; length as usize];
     ear.read_exact(&mut body).await?;
     Ok(serde_json::from_slice(&body)?)
-}
-
-/// What a script prints, taken in.
-struct Streams {
-    stdout: Capture,
-    stderr: Capture,
-    most: u64,
-    chunks: Option<UnboundedSender<Chunk>>,
-}
-
-impl Streams {
-    fn new(most: u64, chunks: Option<UnboundedSender<Chunk>>) -> Self {
-        Self { stdout: Capture::new(most), stderr: Capture::new(most), most, chunks }
-    }
-
-    /// Takes in what is printed until there is a reply, and what is left then. Asks for an end when
-    /// nothing is printed for too long.
-    async fn take_until(
-        &mut self,
-        child: &mut Child,
-        mouth: &mut tokio::net::unix::WriteHalf<'_>,
-        idle: Option<Duration>,
-        reply: impl Future<Output = io::Result<Reply>>,
-    ) -> io::Result<Reply> {
-        let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
-        let mut stdout = child.stdout.take().ok_or_else(missing)?;
-        let mut stderr = child.stderr.take().ok_or_else(missing)?;
-        let (mut out, mut err) = (vec![0; 1 << 16], vec![0; 1 << 16]);
-        let (mut out_open, mut err_open) = (true, true);
-        let mut ended = None;
-        let mut patience = idle.unwrap_or(NEVER);
-        let mut last = tokio::time::Instant::now();
-        tokio::pin!(reply);
-        while ended.is_none() || out_open || err_open {
-            tokio::select! {
-                count = stdout.read(&mut out), if out_open => {
-                    let count = count?;
-                    out_open = count > 0;
-                    self.take_stdout(&out[..count]);
-                }
-                count = stderr.read(&mut err), if err_open => {
-                    let count = count?;
-                    err_open = count > 0;
-                    self.take_stderr(&err[..count]);
-                }
-                reply = &mut reply, if ended.is_none() => {
-                    ended = Some(reply?);
-                    patience = DRAIN;
-                }
-                () = sleep_until(last + patience) => {
-                    if ended.is_some() {
-                        break;
-                    }
-                    mouth.write_all(&[IDLE]).await?;
-                    patience = NEVER;
-                }
-            }
-            last = tokio::time::Instant::now();
-        }
-        ended.ok_or_else(missing)
-    }
-
-    fn take_stdout(&mut self, bytes: &[u8]) {
-        self.pass_on(Chunk::Stdout, self.stdout.total(), bytes);
-        self.stdout.take(bytes);
-    }
-
-    fn take_stderr(&mut self, bytes: &[u8]) {
-        self.pass_on(Chunk::Stderr, self.stderr.total(), bytes);
-        self.stderr.take(bytes);
-    }
-
-    /// Passes on what comes, up to the limit: nobody has to hold more than that.
-    fn pass_on(&self, chunk: fn(Vec<u8>) -> Chunk, before: u64, bytes: &[u8]) {
-        let room = usize::try_from(self.most.saturating_sub(before)).unwrap_or(usize::MAX);
-        let bytes = &bytes[..room.min(bytes.len())];
-        if let Some(chunks) = self.chunks.as_ref().filter(|_| !bytes.is_empty()) {
-            // Who no longer listens does not mind.
-            let _ = chunks.send(chunk(bytes.to_vec()));
-        }
-    }
 }
 
 /// A path that is given to a script: without links, and not all there is.
@@ -320,62 +270,4 @@ fn given(path: &Path) -> Result<OsString, SandboxError> {
         return Err(failed(io::ErrorKind::PermissionDenied.into()));
     }
     Ok(path.into())
-}
-
-fn failed(failure: Failure) -> SandboxError {
-    SandboxError::Start { source: failure.error(), what: failure.what }
-}
-
-fn unavailable(missing: &[(Level, Failure)]) -> SandboxError {
-    let reasons: Vec<String> = missing
-        .iter()
-        .map(|(level, it)| format!("`{level}` cannot {}: {}", it.what, it.error()))
-        .collect();
-    SandboxError::Unavailable { reason: reasons.join("; "), remedy: String::new() }
-}
-
-/// What came of a run.
-fn outcome(ended: Ended, limits: &Limits, streams: Streams) -> Outcome {
-    let (status, message) = match (ended.stopped, ended.exit) {
-        (Some(stop), _) => stopped(stop, limits),
-        (None, Exit::Code(0)) => (Status::Ok, None),
-        (None, Exit::Code(code)) => (Status::Failed, Some(format!("it exited with {code}"))),
-        (None, Exit::Signal(signal)) => (Status::Killed, Some(format!("signal {signal} ended it"))),
-    };
-    let (exit_code, signal) = match ended.exit {
-        Exit::Code(code) => (Some(code), None),
-        Exit::Signal(signal) => (None, Some(signal)),
-    };
-    Outcome {
-        message,
-        exit_code,
-        signal,
-        stdout: Some(streams.stdout.finish()),
-        stderr: Some(streams.stderr.finish()),
-        sandbox: Some(ended.level),
-        denied: ended.denied,
-        ..Outcome::new(status)
-    }
-}
-
-fn stopped(stop: Stop, limits: &Limits) -> (Status, Option<String>) {
-    let seconds = |it: Duration| format!("{} s", it.as_secs_f64());
-    let (status, message) = match stop {
-        Stop::Unwanted => (Status::Cancelled, "nobody waited for it any more".to_owned()),
-        Stop::Time => {
-            (Status::TimedOut, format!("it took longer than {}", seconds(limits.timeout)))
-        }
-        Stop::Idle => {
-            let idle = seconds(limits.idle.unwrap_or_default());
-            (Status::TimedOut, format!("it printed nothing for {idle}"))
-        }
-        Stop::Memory => {
-            (Status::Killed, format!("it took more than {} bytes of memory", limits.memory))
-        }
-        Stop::Work => (Status::Killed, format!("it wrote more than {} bytes", limits.work)),
-        Stop::Processes => {
-            (Status::Killed, format!("it had more than {} processes", limits.processes))
-        }
-    };
-    (status, Some(message))
 }

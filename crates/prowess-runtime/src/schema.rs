@@ -135,48 +135,50 @@ impl fmt::Display for Mismatch {
 struct Walk<'s> {
     root: &'s Value,
     /// How large and how deep each reference is.
-    measured: HashMap<&'s str, (usize, usize)>,
+    measured: HashMap<&'s str, Extent>,
     /// The references that are being followed.
     open: Vec<&'s str>,
     patterns: usize,
 }
 
+/// How many values there are, and how deep they lie.
+#[derive(Clone, Copy)]
+struct Extent {
+    size: usize,
+    height: usize,
+}
+
+impl Extent {
+    /// With another one inside of it.
+    fn with(self, inner: Self) -> Self {
+        Self { size: self.size + inner.size, height: self.height.max(inner.height + 1) }
+    }
+}
+
 impl<'s> Walk<'s> {
-    fn measure(&mut self, value: &'s Value, depth: usize) -> Result<(usize, usize), SchemaError> {
-        let mut inner: Vec<&'s Value> = Vec::new();
-        match value {
-            Value::Array(items) => inner.extend(items),
-            Value::Object(members) => inner.extend(members.values()),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        }
-        let (mut size, mut height) = (1_usize, 1_usize);
-        let mut add = |(inner_size, inner_height): (usize, usize)| {
-            size = size.saturating_add(inner_size);
-            height = height.max(inner_height + 1);
-            let what = if size > MAX_VALUES {
-                format!("it has more than {MAX_VALUES} values, references followed")
-            } else if depth + height > MAX_DEPTH {
-                format!("it is more than {MAX_DEPTH} levels deep, references followed")
-            } else {
-                return Ok(());
-            };
-            Err(SchemaError::TooLarge { what })
+    fn measure(&mut self, value: &'s Value, depth: usize) -> Result<Extent, SchemaError> {
+        let within = |extent: Extent| match extent {
+            it if depth + it.height > MAX_DEPTH => {
+                Err(too_large(format!("it is more than {MAX_DEPTH} levels deep")))
+            }
+            it if it.size > MAX_VALUES => {
+                Err(too_large(format!("it has more than {MAX_VALUES} values")))
+            }
+            it => Ok(it),
         };
-        if depth < MAX_DEPTH {
-            for it in inner {
-                add(self.measure(it, depth + 1)?)?;
-            }
-            if let Some(reference) = reference(value) {
-                add(self.follow(reference, depth + 1)?)?;
-            }
-        } else {
-            add((0, 1))?;
-        }
+        let mut extent = within(Extent { size: 1, height: 1 })?;
         self.allow(value, depth)?;
-        Ok((size, height))
+        let (items, members) = (value.as_array(), value.as_object());
+        for it in items.into_iter().flatten().chain(members.into_iter().flat_map(Map::values)) {
+            extent = within(extent.with(self.measure(it, depth + 1)?))?;
+        }
+        if let Some(reference) = reference(value) {
+            extent = within(extent.with(self.follow(reference, depth + 1)?))?;
+        }
+        Ok(extent)
     }
 
-    fn follow(&mut self, reference: &'s str, depth: usize) -> Result<(usize, usize), SchemaError> {
+    fn follow(&mut self, reference: &'s str, depth: usize) -> Result<Extent, SchemaError> {
         let refused = |reason| SchemaError::Reference { reference: shortened(reference), reason };
         if self.open.contains(&reference) {
             return Err(refused("it leads to itself"));
@@ -214,11 +216,14 @@ impl<'s> Walk<'s> {
         let by_name = value.get("patternProperties").and_then(Value::as_object);
         self.patterns += usize::from(text("pattern").is_some()) + by_name.map_or(0, Map::len);
         if self.patterns > MAX_PATTERNS {
-            let what = format!("it has more than {MAX_PATTERNS} patterns");
-            return Err(SchemaError::TooLarge { what });
+            return Err(too_large(format!("it has more than {MAX_PATTERNS} patterns")));
         }
         Ok(())
     }
+}
+
+fn too_large(what: String) -> SchemaError {
+    SchemaError::TooLarge { what }
 }
 
 /// What a schema refers to.

@@ -7,6 +7,7 @@ use rustix::fs::FileType;
 
 use crate::{
     entry::Entry,
+    outcome::{Outcome, Status},
     root::{Links, Root, RootError},
 };
 
@@ -169,6 +170,16 @@ fn interpreter(path: &str, text: &str) -> Option<Vec<OsString>> {
     let ending = path.rsplit_once('.').map_or("", |it| it.1).to_ascii_lowercase();
     let found = ENDINGS.iter().find(|it| it.0 == ending)?;
     Some(vec![found.1.into()])
+}
+
+impl From<&ScriptError> for Outcome {
+    fn from(error: &ScriptError) -> Self {
+        let status = match error {
+            ScriptError::Read(ReadError::NoSuchResource { .. }) => Status::NotFound,
+            _ => Status::Invalid,
+        };
+        Self::error(status, error)
+    }
 }
 
 #[cfg(test)]

@@ -184,3 +184,6 @@ pub(crate) fn parse(text: &str) -> Result<Script, ShellError> {
         None => parser::Parser::new(text, 1, 0).script(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,12 +12,17 @@ mod float;
 mod literal;
 mod lex;
 mod tree;
+mod draft;
 mod parse;
+mod pipe;
 mod value;
 mod format;
 mod printf;
+mod escape;
+mod compare;
 mod functions;
 mod eval;
+mod range;
 mod exec;
 
 use serde_json::Value;

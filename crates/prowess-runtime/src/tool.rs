@@ -23,6 +23,11 @@ pub trait Tool: Send + Sync + fmt::Debug {
     /// The JSON schema of its input.
     fn input_schema(&self) -> Value;
 
+    /// Other names of its inputs, each with the name that it stands for.
+    fn aliases(&self) -> &[(&str, &str)] {
+        &[]
+    }
+
     /// What a call with this input would do; an outcome when the input is not what it takes.
     fn act(&self, input: &Value) -> Result<Act, Box<Outcome>>;
 

@@ -1,10 +1,14 @@
 //! The tools that come with the runtime, one a file.
 
-mod file_operations;
-mod read_file;
+mod use_skill;
 mod skill;
+mod read_file;
+mod file_operations;
+mod execute_command;
 #[cfg(feature = "http")]
 mod http_request;
+#[cfg(feature = "sql")]
+mod execute_sql;
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
@@ -12,10 +16,17 @@ use serde_json::Value;
 
 use crate::outcome::{Outcome, Status};
 
+#[cfg(feature = "sql")]
+pub use self::execute_sql::ExecuteSql;
 #[cfg(feature = "http")]
 pub use self::http_request::HttpRequest;
-pub(crate) use self::skill::tool_name;
-pub use self::{file_operations::FileOperations, read_file::ReadFile, skill::SkillTool};
+pub use self::{
+    execute_command::ExecuteCommand,
+    file_operations::FileOperations,
+    read_file::ReadFile,
+    skill::{SkillTool, skill_tools},
+    use_skill::UseSkill,
+};
 
 /// The JSON schema of an input, made from its type, whole in itself.
 fn schema<T: JsonSchema>() -> Value {

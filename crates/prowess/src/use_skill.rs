@@ -12,6 +12,7 @@ use crate::{
 
 /// Takes up a skill: returns its instructions and the files that come with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct UseSkill {
     /// The exact name of the skill
     #[serde(alias = "skill_name")]

@@ -1,6 +1,6 @@
 use std::{ffi::OsString, fs::File, io::Read as _, path::PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::Context as _;
 use prowess::{Definition, Kind, Library, Manifest, Skill, nearest};
 use prowess_runtime::{
     Act, Chunk, Delivery, Entry, ExecuteError, Executor, Gate, Launcher, Level, Note, Outcome,
@@ -53,7 +53,7 @@ pub(crate) fn run(
     global: &Global,
     launcher: Launcher,
     printer: &mut Printer,
-) -> Result<Status> {
+) -> anyhow::Result<Status> {
     let config = context::config(global)?;
     let library = context::library(global, printer)?;
     let json = args.params.as_deref().map(given).transpose()?;
@@ -95,11 +95,7 @@ enum What {
 }
 
 impl Task {
-    fn of(
-        skill: &Skill,
-        args: &Args,
-        json: Option<&str>,
-    ) -> std::result::Result<Self, Box<Outcome>> {
+    fn of(skill: &Skill, args: &Args, json: Option<&str>) -> Result<Self, Box<Outcome>> {
         let manifest = skill.manifest.clone();
         if !manifest.is_active() {
             let (name, status) = (&manifest.name, manifest.status().as_str());
@@ -132,7 +128,7 @@ impl Task {
 }
 
 /// The text of `--params`.
-fn given(text: &str) -> Result<String> {
+fn given(text: &str) -> anyhow::Result<String> {
     let Some(path) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
     let cannot = || format!("cannot read `{path}`");
     let mut text = String::new();
@@ -146,7 +142,7 @@ fn parameters(
     pairs: &[String],
     json: Option<&str>,
     schema: Option<&Value>,
-) -> std::result::Result<Parameters, ParametersError> {
+) -> Result<Parameters, ParametersError> {
     let mut parameters = Parameters::default();
     let mut mismatches: Vec<_> =
         json.and_then(|it| parameters.add_json(it).err()).into_iter().collect();
@@ -182,7 +178,7 @@ async fn attempt(
     executor: &Executor,
     gate: &Gate,
     printer: &mut Printer,
-) -> Result<std::result::Result<Outcome, ExecuteError>> {
+) -> anyhow::Result<Result<Outcome, ExecuteError>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let (sender, mut chunks) = unbounded_channel();
@@ -218,7 +214,7 @@ async fn attempt(
 }
 
 /// Asks the gate, and stamps in the log what runs without a sandbox.
-async fn pass(args: &Args, task: &Task, gate: &Gate) -> std::result::Result<(), Box<Outcome>> {
+async fn pass(args: &Args, task: &Task, gate: &Gate) -> Result<(), Box<Outcome>> {
     let entry = task.entry();
     let tool = format!("skill_{}", task.manifest.name);
     let act = Act::Execute(Box::new(entry.clone()));
@@ -246,7 +242,7 @@ struct Streams {
 }
 
 impl Streams {
-    fn print(&mut self, chunk: &Chunk, printer: &mut Printer) -> Result<()> {
+    fn print(&mut self, chunk: &Chunk, printer: &mut Printer) -> anyhow::Result<()> {
         match chunk {
             Chunk::Stdout(bytes) if printer.is_terminal => {
                 printer.raw(safe::lines(&self.stdout.text(bytes)).as_bytes())?;
@@ -262,7 +258,12 @@ impl Streams {
 }
 
 /// Shows what came of it; what a script has printed is there already.
-fn show(name: &str, skill: Option<&Skill>, outcome: &Outcome, printer: &mut Printer) -> Result<()> {
+fn show(
+    name: &str,
+    skill: Option<&Skill>,
+    outcome: &Outcome,
+    printer: &mut Printer,
+) -> anyhow::Result<()> {
     if printer.json {
         let kind = skill.map(|it| it.manifest.kind.as_str());
         return printer.document(&json!({"skill": name, "type": kind, "outcome": outcome}));

@@ -4,7 +4,7 @@
 
 use crate::gate::Refusal;
 
-use super::{program::family, refused, scripts};
+use super::{Argument, program::family, refused, scripts};
 
 /// What a program can be made to do, and by which words.
 struct Caution {
@@ -35,7 +35,6 @@ enum What {
 
 const CAUTIONS: &[Caution] = &[
     of(&["sort"], &["-o", "--output", "--compress-program", "-T", "--temporary-directory"]),
-    of(&["date"], &["-s", "--set"]),
     of(&["file"], &["-C", "--compile", "-m", "--magic-file"]),
     of(&["rg"], &["--pre", "--hostname-bin", "-z", "--search-zip"]),
     of(&["fd", "fdfind"], &["-x", "-X", "--exec", "--exec-batch"]),
@@ -72,9 +71,7 @@ const CAUTIONS: &[Caution] = &[
         &["-O", "-P", "-e", "--execute", "--use-askpass", "-o", "-a", "--output-document"],
     ),
     of(&["yq"], &["-i", "--inplace"]),
-    of(&["jq"], &["--run-tests"]),
     of(&["gcc", "cc", "g++", "clang"], &["-wrapper", "-specs", "-fplugin", "-B"]),
-    of(&["diff"], &["--output"]),
     of(&["tree"], &["-o"]),
     of(&["xxd"], &["-r"]),
     of(&["shuf"], &["-o", "--output"]),
@@ -201,26 +198,33 @@ pub(super) fn is_known(name: &str) -> bool {
 /// out the name alone; `inner` checks a command among the arguments.
 pub(super) fn check(
     name: &str,
-    rest: &[String],
+    rest: &[Argument],
     is_bare: bool,
-    inner: impl Fn(&[String]) -> Result<(), Refusal>,
+    mut inner: impl FnMut(&[Argument]) -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
     let Some(caution) = caution(name) else { return Ok(()) };
     let bad = |what: &str| {
         refused(&format!("`{what}` of `{name}` may run a program or write a file"), HINT)
     };
-    let is_options = |it: &&String| !matches!(caution.what, What::Options) || **it != "--";
-    for argument in rest.iter().take_while(is_options) {
-        if caution.options.iter().any(|it| is_option(argument, it)) {
-            return Err(bad(argument));
+    let end = match caution.what {
+        What::Options => rest.iter().position(|it| it.text == "--"),
+        // What follows a script is for the script; a word behind an option may belong to that.
+        What::Code => rest.first().filter(|it| !it.text.starts_with('-')).map(|_| 0),
+        _ => None,
+    };
+    for argument in &rest[..end.unwrap_or(rest.len())] {
+        if caution.options.iter().any(|it| is_option(&argument.text, it)) {
+            return Err(bad(&argument.text));
         }
     }
     match caution.what {
         What::Options => Ok(()),
         What::All if !is_bare => Ok(()),
         What::All => Err(refused(&format!("`{name}` may run or write anything"), HINT)),
-        What::Code => match rest.iter().find(|it| !it.starts_with('-')) {
+        What::Code => match rest.iter().find(|it| !it.text.starts_with('-')) {
             None if is_bare && !is_version(rest) => Err(bad("standard input")),
+            // What is run is written out.
+            Some(script) if is_bare && script.is_glob => Err(bad(&script.text)),
             _ => Ok(()),
         },
         What::Git if is_bare => git(rest, &bad),
@@ -228,28 +232,35 @@ pub(super) fn check(
         What::Awk => scripts::awk(rest).map_err(|it| bad(&it)),
         What::Sed => scripts::sed(rest).map_err(|it| bad(&it)),
         What::Find => {
-            let runs = |it: &String| matches!(&**it, "-exec" | "-execdir" | "-ok" | "-okdir");
+            let runs = |it: &Argument| matches!(&*it.text, "-exec" | "-execdir" | "-ok" | "-okdir");
             rest.split(runs).skip(1).try_for_each(|behind| {
-                let end = behind.iter().position(|it| matches!(&**it, ";" | "+"));
+                let end = behind.iter().position(|it| matches!(&*it.text, ";" | "+"));
                 match &behind[..end.unwrap_or(0)] {
                     [] => Err(bad("-exec")),
                     wrapped => inner(wrapped),
                 }
             })
         }
-        What::Uniq => match rest.iter().filter(|it| !it.starts_with('-')).count() > 1 {
-            true => Err(bad(&rest[rest.len() - 1])),
-            false => Ok(()),
-        },
+        What::Uniq => {
+            let takes_word = |it: &Argument| matches!(&*it.text, "-f" | "-s" | "-w");
+            let before = std::iter::once(None).chain(rest.iter().map(Some));
+            let operands = rest.iter().zip(before).filter(|(own, before)| {
+                !own.text.starts_with('-') && !before.is_some_and(takes_word)
+            });
+            match operands.map(|it| it.0).enumerate().find(|(at, it)| *at > 0 || it.is_glob) {
+                Some((_, written)) => Err(bad(&written.text)),
+                None => Ok(()),
+            }
+        }
     }
 }
 
 /// Checks what stands before the word that tells git what to do, and that word.
-fn git(rest: &[String], bad: &impl Fn(&str) -> Refusal) -> Result<(), Refusal> {
+fn git(rest: &[Argument], bad: &impl Fn(&str) -> Refusal) -> Result<(), Refusal> {
     let mut words = rest.iter();
     while let Some(word) = words.next() {
-        match &**word {
-            "-C" => drop(words.next()),
+        match &*word.text {
+            "-C" if words.next().is_some_and(|it| !it.is_glob) => {}
             known if GIT_OPTIONS.contains(&known) => {}
             known if GIT.contains(&known) => return Ok(()),
             other => return Err(bad(other)),
@@ -258,8 +269,8 @@ fn git(rest: &[String], bad: &impl Fn(&str) -> Refusal) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn is_version(rest: &[String]) -> bool {
-    matches!(rest, [only] if matches!(&**only, "--version" | "-V" | "-v" | "--help"))
+fn is_version(rest: &[Argument]) -> bool {
+    matches!(rest, [only] if matches!(&*only.text, "--version" | "-V" | "-v" | "--help"))
 }
 
 fn caution(name: &str) -> Option<&'static Caution> {
@@ -277,5 +288,133 @@ fn is_option(argument: &str, option: &str) -> bool {
         }
         [b'-', ..] => given == option,
         _ => argument.starts_with(option),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What comes of a command whose name alone is listed; `ok` may run inside another.
+    fn checked(line: &str) -> Result<(), Refusal> {
+        let words: Vec<Argument> = line
+            .split(' ')
+            .map(|it| Argument {
+                text: it.replace('_', " "),
+                quoted: String::new(),
+                is_glob: it.starts_with('*'),
+            })
+            .collect();
+        check(&words[0].text, &words[1..], true, |inner| match &*inner[0].text {
+            "ok" => Ok(()),
+            name => Err(refused(name, "")),
+        })
+    }
+
+    #[test]
+    fn what_runs_or_writes_by_an_option_is_refused() {
+        for line in [
+            "sort -o P x",
+            "sort -oP x",
+            "sort -ro P",
+            "sort --output=P",
+            "sort --outp P",
+            "sort --comp=sh",
+            "rg --pre sh x",
+            "fd -x touch",
+            "tar --checkpoint-action=exec=sh",
+            "tar --to-comm=sh",
+            "tar -I sh",
+            "less +!sh",
+            "man -P sh ls",
+            "rsync -e sh",
+            "tree -o P",
+            "uniq in out",
+            "uniq -f 1 in out",
+            "uniq *",
+            "awk *",
+            "sed -e *",
+            "sed *",
+            "python3 *",
+            "git -C * status",
+            "vim -c !sh",
+            "ed",
+            "gdb -ex shell",
+            "strace -o P ls",
+            "sudo ls",
+            "python3 -c x",
+            "python3 -W ignore -c x",
+            "python3.11 -c x",
+            "python3",
+            "perl -e x",
+            "perl -ne x file",
+            "node --eval x",
+            "php -r x",
+            "ruby -e x",
+            "bash -c x",
+            "bash",
+            "sh -s",
+            "git -c alias.z=!sh z",
+            "git -c core.fsmonitor=sh status",
+            "git z",
+            "git config alias.z !sh",
+            "git diff --output=P",
+            "git log --outpu=P",
+            "git grep -Osh x",
+            "git grep --open-files-in-pager=sh x",
+            "git --exec-path=dir status",
+            "git bisect run sh",
+            "git archive --remote=x --exec=sh",
+            "git ls-remote --upload-pack=sh x",
+            "git rebase -x sh",
+            "git submodule foreach sh",
+            "git diff --ext-diff",
+            "git -C x -c a=b status",
+            "git --git-dir=x status",
+            "find . -delete",
+            "find . -fprint P",
+            "find . -exec touch P ;",
+            "find . -exec ok {} + -exec touch P ;",
+            "find . -exec",
+            "awk BEGIN{system(\"touch_P\")}",
+            "awk {print_>_\"P\"}",
+            "gawk -f x",
+            "sed -i s/a/b/ x",
+            "sed s/a/b/w_P x",
+            "sed 1e_touch_P x",
+        ] {
+            assert!(checked(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_only_reads_and_prints_passes() {
+        for line in [
+            "sort -n -k 2 x",
+            "sort -- -o",
+            "date +%F",
+            "rg -n x",
+            "tar tf x.tar",
+            "less x",
+            "uniq -c -f 1 x",
+            "python3 build.py -c x",
+            "python3 --version",
+            "bash build.sh",
+            "git status",
+            "git --no-pager log --oneline -5",
+            "git -C sub diff HEAD~1",
+            "git show HEAD@{1}",
+            "git commit -m a_message",
+            "find . -name *.rs",
+            "find . -exec ok {} ;",
+            "awk {print_$1} x",
+            "awk -F : $3_>_5_{print} x",
+            "sed -n 1,5p x",
+            "sed s/a/b/g x",
+            "ls -la --output",
+            "unknown --output=P",
+        ] {
+            assert_eq!(checked(line), Ok(()), "{line}");
+        }
     }
 }

@@ -8,6 +8,8 @@ use std::{
 
 use crate::gate::Refusal;
 
+use super::Argument;
+
 /// A program of the system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Program {
@@ -56,13 +58,14 @@ pub(super) fn is_builtin(name: &str) -> bool {
 impl Program {
     /// The program of a command that begins with the words of an entry; nothing for another one.
     pub(super) fn matching(
-        argv: &[String],
+        argv: &[Argument],
         entry: &[&str],
         directory: &Path,
     ) -> Option<Result<Self, Refusal>> {
         let (name, words) = entry.split_first()?;
         let (typed, rest) = argv.split_first()?;
-        if rest.len() < words.len() || rest.iter().zip(words).any(|(a, b)| a != b) {
+        let typed = &typed.text;
+        if rest.len() < words.len() || rest.iter().zip(words).any(|(a, b)| a.text != *b) {
             return None;
         }
         if typed == name && !name.contains('/') {
@@ -117,10 +120,6 @@ impl Program {
     /// What tells it from any other.
     pub(super) fn identity(&self) -> String {
         format!("{}\0{}\0{:?}", self.path.display(), self.real.display(), self.stamp)
-    }
-
-    pub(super) fn is_current(&self) -> bool {
-        Self::at(&self.path, &self.name).is_some_and(|it| it == *self)
     }
 
     /// Where it lies, by either path.

@@ -1,12 +1,16 @@
 //! The small languages of awk and sed: whether a program in them only reads and prints.
 
+use super::Argument;
+
 /// Passes awk programs that run and write nothing; `Err` has what does.
-pub(super) fn awk(arguments: &[String]) -> Result<(), String> {
+pub(super) fn awk(arguments: &[Argument]) -> Result<(), String> {
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
-        match &**argument {
-            "-F" | "-v" => drop(rest.next()),
-            option if option.starts_with("-F") || option.starts_with("-v") => {}
+        match &*argument.text {
+            // A glob is known only once it is expanded.
+            glob if argument.is_glob => return Err(glob.to_owned()),
+            "-F" | "-v" if rest.next().is_some_and(|it| !it.is_glob) => {}
+            option if option.starts_with("-F") && option.len() > 2 => {}
             option if option.len() > 1 && option.starts_with('-') => return Err(option.to_owned()),
             program => return awk_program(program),
         }
@@ -15,7 +19,7 @@ pub(super) fn awk(arguments: &[String]) -> Result<(), String> {
 }
 
 fn awk_program(program: &str) -> Result<(), String> {
-    for word in ["system", "getline", "close", "fflush", "@"] {
+    for word in ["system", "getline", "@"] {
         if program.contains(word) {
             return Err(word.to_owned());
         }
@@ -31,15 +35,17 @@ fn awk_program(program: &str) -> Result<(), String> {
 }
 
 /// Passes sed programs that substitute, print, delete and quit; `Err` has what does more.
-pub(super) fn sed(arguments: &[String]) -> Result<(), String> {
+pub(super) fn sed(arguments: &[Argument]) -> Result<(), String> {
     let mut rest = arguments.iter();
     let mut has_program = false;
     while let Some(argument) = rest.next() {
-        match &**argument {
+        match &*argument.text {
+            glob if argument.is_glob && !has_program => return Err(glob.to_owned()),
             "-n" | "-E" | "-r" | "-z" | "-u" | "-s" | "-nE" | "-nr" | "-En" | "-rn" | "--" => {}
             "-e" => {
                 has_program = true;
-                sed_program(rest.next().map_or("", |it| it))?;
+                let program = rest.next().filter(|it| !it.is_glob).ok_or("-e")?;
+                sed_program(&program.text)?;
             }
             option if option.starts_with('-') => return Err(option.to_owned()),
             program if !has_program => {
@@ -105,7 +111,9 @@ mod tests {
 
     #[test]
     fn programs_that_only_read_and_print_pass() {
-        let words = |it: &[&str]| it.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        let word =
+            |it: &&str| Argument { text: (*it).to_owned(), quoted: String::new(), is_glob: false };
+        let words = |it: &[&str]| it.iter().map(word).collect::<Vec<_>>();
         for it in ["s/a/b/", "s|a|b|g", "5q", "1,3p", "$d", "/x/p", "/a\\/b/d; s/x/y/2p", "n;d"] {
             assert_eq!(sed(&words(&["-n", it, "file"])), Ok(()), "{it}");
         }

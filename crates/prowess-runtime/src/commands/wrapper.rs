@@ -2,7 +2,7 @@
 
 use crate::gate::Refusal;
 
-use super::refused;
+use super::{Argument, refused};
 
 /// A program that runs another command.
 struct Wrapper {
@@ -29,10 +29,11 @@ const WRAPPERS: &[Wrapper] = &[
         with_word: &["-k", "-s"],
         words: 1,
     },
+    // Without `-I`, which can put what is read in the place of the command itself.
     Wrapper {
         name: "xargs",
         flags: &["-0", "-r", "-t", "-x"],
-        with_word: &["-n", "-P", "-L", "-d", "-I", "-s", "-E"],
+        with_word: &["-n", "-P", "-L", "-d", "-s", "-E"],
         words: 0,
     },
     Wrapper { name: "busybox", flags: &[], with_word: &[], words: 0 },
@@ -40,33 +41,44 @@ const WRAPPERS: &[Wrapper] = &[
 ];
 
 /// The words of the command that a program runs; nothing for one that runs none.
-pub(super) fn wrapped<'a>(name: &str, rest: &'a [String]) -> Result<Option<&'a [String]>, Refusal> {
+pub(super) fn wrapped<'a>(
+    name: &str,
+    rest: &'a [Argument],
+) -> Result<Option<&'a [Argument]>, Refusal> {
     let Some(wrapper) = WRAPPERS.iter().find(|it| it.name == name) else { return Ok(None) };
-    let mut rest = rest;
-    while let [first, behind @ ..] = rest {
-        if !first.starts_with('-') {
-            break;
-        }
-        rest = behind;
-        if first == "--" {
-            break;
-        } else if wrapper.with_word.contains(&&**first) {
-            rest = rest.get(1..).unwrap_or_default();
-        } else if !wrapper.flags.contains(&&**first)
-            && !wrapper.with_word.iter().any(|it| first.starts_with(it) && !first.starts_with("--"))
-        {
-            return Err(refused(
-                &format!("the option `{first}` of `{name}` is not taken"),
-                "leave it out, or list the exact command in `policy.commands`",
-            ));
-        }
+    let start = wrapper.start(rest)?;
+    let (own, wrapped) = rest.split_at(start.min(rest.len()));
+    if own.iter().any(|it| it.is_glob) {
+        // It could become several words, and one of them the command.
+        return Err(refused(&format!("globs are not taken as options of `{name}`"), HINT));
     }
-    let rest = rest.get(wrapper.words..).unwrap_or_default();
-    match rest.first() {
-        Some(first) if first.contains('=') => Err(refused(
-            "variables are not set for a command",
-            "leave them out, or list the exact command in `policy.commands`",
-        )),
-        _ => Ok(Some(rest)),
+    match wrapped.first() {
+        Some(first) if first.text.contains('=') => {
+            Err(refused("variables are not set for a command", HINT))
+        }
+        _ => Ok(Some(wrapped)),
+    }
+}
+
+const HINT: &str = "leave it out, or list the exact command in `policy.commands`";
+
+impl Wrapper {
+    /// Where the command begins.
+    fn start(&self, rest: &[Argument]) -> Result<usize, Refusal> {
+        let mut at = 0;
+        while let Some(option) = rest.get(at).map(|it| &*it.text).filter(|it| it.starts_with('-')) {
+            at += 1;
+            if option == "--" {
+                break;
+            } else if self.with_word.contains(&option) {
+                at += 1;
+            } else if !self.flags.contains(&option)
+                && !self.with_word.iter().any(|it| option.starts_with(it))
+            {
+                let message = format!("the option `{option}` of `{}` is not taken", self.name);
+                return Err(refused(&message, HINT));
+            }
+        }
+        Ok(at + self.words)
     }
 }

@@ -147,6 +147,8 @@ pub struct SqlSettings {
     pub url: Setting<Option<Address>>,
     /// Whether statements may write.
     pub write: Setting<bool>,
+    /// Whether its user may be one whom no transaction holds back, such as a superuser.
+    pub privileged: Setting<bool>,
 }
 
 /// The language model.

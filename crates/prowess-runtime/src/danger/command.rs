@@ -80,13 +80,18 @@ impl Walker {
         Ok(())
     }
 
-    /// Goes through the script of a substitution, which changes nothing outside.
+    /// Goes through the script of a substitution.
     pub(super) fn nested(&mut self, script: &Script) -> Walk {
+        self.apart(|it| it.script(script, &Stream::default()))
+    }
+
+    /// Goes through something that changes nothing outside.
+    fn apart(&mut self, walk: impl FnOnce(&mut Self) -> Walk) -> Walk {
         let (variables, directory) = (self.variables.clone(), self.directory.clone());
         self.burn(variables.len())?;
-        let stream = self.script(script, &Stream::default());
+        let walked = walk(self);
         (self.variables, self.directory) = (variables, directory);
-        stream
+        walked
     }
 
     fn script(&mut self, script: &Script, input: &Stream) -> Walk {
@@ -122,7 +127,7 @@ impl Walker {
                 let name = shell::literal(name).unwrap_or_default();
                 self.functions.insert(name, (**body).clone());
                 let arguments = std::mem::replace(&mut self.arguments, Value::text(UNKNOWN));
-                let walked = self.command(body, &Stream::default());
+                let walked = self.apart(|it| it.command(body, &Stream::default()));
                 self.arguments = arguments;
                 walked.map(|_| Stream::default())
             }
@@ -141,13 +146,10 @@ impl Walker {
                 self.is_conditional |= !matches!(form, Form::Group | Form::Subshell);
                 let mut printed = Stream { text: Some(String::new()), is_foreign: false };
                 for body in bodies {
-                    let outside = (*form == Form::Subshell)
-                        .then(|| (self.variables.clone(), self.directory.clone()));
-                    printed.add(self.script(body, input)?);
-                    if let Some((variables, directory)) = outside {
-                        self.burn(variables.len())?;
-                        (self.variables, self.directory) = (variables, directory);
-                    }
+                    printed.add(match form {
+                        Form::Subshell => self.apart(|it| it.script(body, input))?,
+                        _ => self.script(body, input)?,
+                    });
                 }
                 self.is_conditional = outer;
                 Ok(printed)
@@ -198,15 +200,22 @@ impl Walker {
     fn run(&mut self, fields: &[Field], input: &Stream) -> Walk {
         self.burn(1 + fields.len())?;
         let Some((first, arguments)) = fields.split_first() else { return Ok(Stream::default()) };
-        // What is not known may be empty.
-        let plain = first.text.replace(UNKNOWN, "");
-        let name = plain.rsplit('/').next().unwrap_or_default();
+        let name = &*first.name();
         let passed = Stream { text: None, is_foreign: input.is_foreign };
         if let Some(body) = self.functions.get(&*first.text).cloned() {
             return self.call(&first.text, &body, arguments, input);
         }
         match name {
-            "rm" | "" => self.delete(fields, arguments)?,
+            "rm" => self.delete(fields, arguments)?,
+            // It may be anything, also nothing, or something like `sudo`.
+            "" => {
+                let at = arguments.iter().take_while(|it| it.name().is_empty()).count();
+                match arguments.get(at) {
+                    Some(first) if first.text.starts_with('-') => self.delete(fields, arguments)?,
+                    Some(_) => return self.run(&arguments[at..], input),
+                    None => {}
+                }
+            }
             "find" => self.find(fields, arguments, input)?,
             "dd" => self.copy(fields, arguments)?,
             "eval" => {
@@ -224,6 +233,7 @@ impl Walker {
                 }
             }
             "cd" | "pushd" => self.go(arguments.first()),
+            "popd" => self.directory = None,
             "read" | "mapfile" | "readarray" => {
                 for argument in arguments.iter().filter(|it| shell::is_name(&it.text)) {
                     let text = input.text.as_deref().and_then(|it| it.lines().next());
@@ -260,6 +270,10 @@ impl Walker {
             _ if rules::is_formatter(name) => return Err(self.danger(Pattern::Format, fields)),
             _ if rules::is_fetcher(name) || rules::is_decoder(name) => {
                 return Ok(Stream { text: None, is_foreign: true });
+            }
+            _ if rules::is_rewriter(name) => {
+                let hides = input.text.as_ref().is_some_and(|it| !it.trim().is_empty());
+                return Ok(Stream { text: None, is_foreign: input.is_foreign || hides });
             }
             _ if rules::is_wrapper(name) => return self.wrapped(name, arguments, input),
             _ => {
@@ -478,8 +492,7 @@ impl Walker {
                 field.text = field.text.replace("{}", &found);
             }
             // Deleting every file below is as bad as deleting the directories.
-            let removes =
-                command.first().is_some_and(|it| it.text.rsplit('/').next() == Some("rm"));
+            let removes = command.first().is_some_and(|it| it.name() == "rm");
             if place.is_some() && removes {
                 return Err(self.danger(Pattern::Delete, fields));
             }

@@ -36,6 +36,14 @@ const MOST: usize = 64;
 /// How long a text can be before it counts as unknown.
 const LONGEST: usize = 64 * 1024;
 
+impl Field {
+    /// What a program of this path is called. What is not known may be empty.
+    pub(super) fn name(&self) -> String {
+        let plain = self.text.replace(UNKNOWN, "");
+        plain.rsplit('/').next().unwrap_or_default().to_owned()
+    }
+}
+
 impl Value {
     pub(super) fn text(text: impl Into<String>) -> Self {
         Self { texts: vec![text.into()], ..Self::default() }
@@ -114,7 +122,7 @@ impl Walker {
         if has_braces {
             fields = fields.iter().flat_map(|it| braces(it)).take(MOST).collect();
         }
-        self.burn(1 + fields.len())?;
+        self.burn(1 + fields.iter().map(|it| 1 + it.len() / 64).sum::<usize>())?;
         Ok(fields
             .into_iter()
             .map(|text| Field { text: bounded(text), is_foreign, stream: stream.clone() })
@@ -218,7 +226,10 @@ pub(super) const HOME: &str = "/home/~";
 impl Making {
     fn append(&mut self, text: &str) {
         self.is_open = true;
-        self.open.iter_mut().for_each(|it| it.push_str(text));
+        let is_unknown = |it: &str| it.ends_with(UNKNOWN) && text.starts_with(UNKNOWN);
+        for own in &mut self.open {
+            own.push_str(if is_unknown(own) { &text[UNKNOWN.len_utf8()..] } else { text });
+        }
     }
 
     /// Adds the value of a variable, taken apart where nothing quotes it.

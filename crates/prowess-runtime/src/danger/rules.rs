@@ -53,8 +53,8 @@ const FETCHERS: &[&str] = &[
 
 /// What turns a text into another that nobody has read.
 const DECODERS: &[&str] = &[
-    "base32", "base64", "basenc", "bunzip2", "bzcat", "gpg", "gunzip", "gzip", "openssl", "rev",
-    "tr", "unxz", "uudecode", "xxd", "xz", "xzcat", "zcat", "zstd", "zstdcat",
+    "base32", "base64", "basenc", "bunzip2", "bzcat", "gpg", "gunzip", "gzip", "openssl", "unxz",
+    "uudecode", "xxd", "xz", "xzcat", "zcat", "zstd", "zstdcat",
 ];
 
 /// What runs another command that follows its own options.
@@ -96,6 +96,11 @@ const WRITERS: &[&str] = &[
 
 pub(super) fn is_fetcher(name: &str) -> bool {
     FETCHERS.contains(&name)
+}
+
+/// Whether a program rewrites texts: one that stands in the script is rewritten to hide it.
+pub(super) fn is_rewriter(name: &str) -> bool {
+    matches!(name, "rev" | "tr")
 }
 
 pub(super) fn is_decoder(name: &str) -> bool {

@@ -35,7 +35,7 @@ fn one(line: &str) -> Option<Pattern> {
             if found.is_some() {
                 return found;
             }
-            has_foreign |= rules::is_fetcher(name) || (rules::is_decoder(name) && name != "tr");
+            has_foreign |= rules::is_fetcher(name) || rules::is_decoder(name);
         }
         let sign = behind.chars().next();
         rest = behind.get(1..).unwrap_or_default();

@@ -4,27 +4,29 @@ use std::{
     error::Error,
     io,
     net::{IpAddr, SocketAddr},
-    sync::{Arc, OnceLock},
+    sync::Arc,
     time::Duration,
 };
 
-use reqwest::{
-    Client, Method, StatusCode,
-    dns::{Addrs, Name, Resolve, Resolving},
-    header::{ACCEPT, ACCEPT_LANGUAGE, HeaderMap, HeaderName, LOCATION, USER_AGENT},
-    redirect,
+use http_body_util::{BodyExt as _, Full};
+use hyper::{
+    HeaderMap, Method, StatusCode,
+    body::{Bytes, Incoming},
+    header::{
+        ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH,
+        HOST, HeaderName, HeaderValue, LOCATION, USER_AGENT,
+    },
 };
-use rustls::{
-    ClientConfig, RootCertStore,
-    client::Resumption,
-    crypto::ring,
-    pki_types::{CertificateDer, pem::PemObject as _},
-};
-use url::{Host, Url};
+use rustls::pki_types::ServerName;
+use tokio::time::timeout;
+use url::{Host, Position, Url};
 
 use super::{
+    connect::Connection,
     hosts::{Admission, Hosts},
     resolver::{Resolver, SystemResolver},
+    trust::{CertificateError, Trust},
+    unpack::{ENCODINGS, Unpacker},
 };
 
 /// Asks servers for something, within what the hosts allow. Nothing is kept from one request to the
@@ -33,8 +35,7 @@ use super::{
 pub(crate) struct Fetcher {
     hosts: Hosts,
     resolver: Arc<dyn Resolver>,
-    own: Vec<CertificateDer<'static>>,
-    trusted: OnceLock<RootCertStore>,
+    trust: Trust,
 }
 
 /// What is asked for.
@@ -72,8 +73,8 @@ pub(crate) enum FetchError {
     Scheme { scheme: String },
     #[error("the URL holds a user name or password")]
     Userinfo,
-    #[error("the URL names no host")]
-    NoHost,
+    #[error("the URL cannot be used")]
+    Url,
     #[error("`{host}` may not be asked")]
     Host { host: String },
     #[error("port {port} is not for HTTP")]
@@ -91,34 +92,19 @@ pub(crate) enum FetchError {
     #[error("cannot find `{host}`")]
     Resolve { host: String, source: io::Error },
     #[error("cannot connect to `{host}`")]
-    Connect { host: String, source: reqwest::Error },
+    Connect { host: String, source: io::Error },
     #[error("`{host}` gave no answer that is HTTP")]
-    Answer { host: String, source: reqwest::Error },
+    Answer { host: String, source: hyper::Error },
     #[error("the answer of `{host}` cannot be read to its end")]
-    Broken { host: String, source: reqwest::Error },
+    Broken { host: String, source: Box<dyn Error + Send + Sync> },
     #[error("`{host}` took longer than {} s", after.as_secs_f64())]
     Timeout { host: String, after: Duration },
 }
 
-/// A certificate could not be read.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot read the certificates")]
-pub struct CertificateError {
-    source: Box<dyn Error + Send + Sync>,
-}
-
-/// What a client is told when it looks a name up, whatever the name: the addresses that were checked.
-struct Checked(Vec<SocketAddr>);
-
-impl Resolve for Checked {
-    fn resolve(&self, _name: Name) -> Resolving {
-        let addresses: Addrs = Box::new(self.0.clone().into_iter());
-        Box::pin(std::future::ready(Ok(addresses)))
-    }
-}
-
 /// How many redirects are followed.
 const MAX_REDIRECTS: usize = 5;
+/// What we say who we are.
+const OURSELVES: &str = concat!("prowess/", env!("CARGO_PKG_VERSION"));
 /// How many addresses of a host are looked at.
 const MAX_ADDRESSES: usize = 32;
 /// What is still sent when a redirect leads to another origin: nothing that could be a secret.
@@ -126,8 +112,7 @@ const HARMLESS: [HeaderName; 3] = [ACCEPT, ACCEPT_LANGUAGE, USER_AGENT];
 
 impl Fetcher {
     pub(crate) fn new(hosts: Hosts) -> Self {
-        let resolver = Arc::new(SystemResolver);
-        Self { hosts, resolver, own: Vec::new(), trusted: OnceLock::new() }
+        Self { hosts, resolver: Arc::new(SystemResolver), trust: Trust::default() }
     }
 
     /// Looks names up in another way.
@@ -137,13 +122,7 @@ impl Fetcher {
 
     /// Trusts authorities beside those of the system, as PEM.
     pub(crate) fn with_certificates(self, pem: &[u8]) -> Result<Self, CertificateError> {
-        let bad = |source| CertificateError { source };
-        let own: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-        let own = own.map_err(|it| bad(it.into()))?;
-        for certificate in &own {
-            RootCertStore::empty().add(certificate.clone()).map_err(|it| bad(it.into()))?;
-        }
-        Ok(Self { own, trusted: OnceLock::new(), ..self })
+        Ok(Self { trust: Trust::new(pem)?, ..self })
     }
 
     /// Whether a URL may be asked for, as far as its text says.
@@ -153,16 +132,16 @@ impl Fetcher {
 
     pub(crate) async fn fetch(&self, request: Request) -> Result<Response, FetchError> {
         let (host, after) = (host(&request.url), request.timeout);
-        let followed = tokio::time::timeout(after, self.follow(request)).await;
+        let followed = timeout(after, self.follow(request)).await;
         followed.unwrap_or(Err(FetchError::Timeout { host, after }))
     }
 
     async fn follow(&self, mut request: Request) -> Result<Response, FetchError> {
         let mut redirects = Vec::new();
         loop {
-            let response = self.send(&request).await?;
+            let (response, _connection) = self.send(&request).await?;
             let Some(url) = location(&request.url, &response)? else {
-                return read(&request, response, redirects).await;
+                return read(request, response, redirects).await;
             };
             if redirects.len() == MAX_REDIRECTS {
                 return Err(FetchError::Redirects { host: host(&request.url) });
@@ -172,30 +151,25 @@ impl Fetcher {
         }
     }
 
-    /// Sends a request to addresses that were checked, and follows nothing.
-    async fn send(&self, request: &Request) -> Result<reqwest::Response, FetchError> {
+    /// Sends a request to an address that was checked, and follows nothing.
+    async fn send(
+        &self,
+        request: &Request,
+    ) -> Result<(hyper::Response<Incoming>, Connection), FetchError> {
         let url = &request.url;
         let admission = self.hosts.admit(url)?;
+        let sendable = request.sendable()?;
         let addresses = self.addresses(url, admission).await?;
-        let connect = |source| FetchError::Connect { host: host(url), source };
-        let client = Client::builder()
-            .no_proxy()
-            .redirect(redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .referer(false)
-            .pool_max_idle_per_host(0)
-            .user_agent(concat!("prowess/", env!("CARGO_PKG_VERSION")))
-            .read_timeout(request.idle)
-            .tls_backend_preconfigured(self.tls(url))
-            .dns_resolver(Checked(addresses))
-            .build()
-            .map_err(connect)?;
-        let mut sent = client.request(request.method.clone(), url.clone());
-        sent = sent.headers(request.headers.clone());
-        if let Some(body) = &request.body {
-            sent = sent.body(body.clone());
-        }
-        sent.send().await.map_err(|error| request.failed(error, connect))
+        let tls = match url.scheme() {
+            "https" => Some((self.trust.config(), server_name(url)?)),
+            _ => None,
+        };
+        let failed = |source| FetchError::Connect { host: host(url), source };
+        let mut connection = Connection::new(&addresses, tls).await.map_err(failed)?;
+        let sent = timeout(request.idle, connection.send(sendable)).await;
+        let response = sent.map_err(|_| request.idled())?;
+        let response = response.map_err(|source| FetchError::Answer { host: host(url), source })?;
+        Ok((response, connection))
     }
 
     /// The addresses of a host, each of which may be connected to. One that may not spoils the rest:
@@ -205,8 +179,13 @@ impl Fetcher {
         url: &Url,
         admission: Admission,
     ) -> Result<Vec<SocketAddr>, FetchError> {
-        let Some(Host::Domain(name)) = url.host() else { return Ok(Vec::new()) };
-        let port = url.port_or_known_default().ok_or(FetchError::NoHost)?;
+        let port = url.port_or_known_default().ok_or(FetchError::Url)?;
+        let name = match url.host().ok_or(FetchError::Url)? {
+            Host::Domain(name) => name,
+            // An address was checked with the URL.
+            Host::Ipv4(address) => return Ok(vec![(address, port).into()]),
+            Host::Ipv6(address) => return Ok(vec![(address, port).into()]),
+        };
         let failed = |source| FetchError::Resolve { host: name.to_owned(), source };
         let mut found = self.resolver.resolve(name).await.map_err(failed)?;
         found.truncate(MAX_ADDRESSES);
@@ -218,22 +197,6 @@ impl Fetcher {
             Ok(SocketAddr::new(address, port))
         };
         found.into_iter().map(checked).collect()
-    }
-
-    /// The settings of a connection; without anybody to trust where nobody has to be.
-    fn tls(&self, url: &Url) -> ClientConfig {
-        let trusted = if url.scheme() == "https" {
-            self.trusted.get_or_init(|| trusted(&self.own)).clone()
-        } else {
-            RootCertStore::empty()
-        };
-        let mut config = ClientConfig::builder_with_provider(ring::default_provider().into())
-            .with_safe_default_protocol_versions()
-            .expect("the provider knows the versions of TLS that are in use")
-            .with_root_certificates(trusted)
-            .with_no_client_auth();
-        config.resumption = Resumption::disabled();
-        config
     }
 }
 
@@ -253,66 +216,85 @@ impl Request {
         if is_got {
             method = Method::GET;
             body = None;
-            headers = without(headers, |name| !name.as_str().starts_with("content-"));
+            keep(&mut headers, |name| !name.as_str().starts_with("content-"));
         }
         if from.origin() != url.origin() {
             if body.is_some() {
                 return Err(FetchError::Body { host: host(&from), to: host(&url) });
             }
-            headers = without(headers, |name| HARMLESS.contains(name));
+            keep(&mut headers, |name| HARMLESS.contains(name));
         }
         Ok(Self { method, url, headers, body, ..self })
     }
 
-    /// What went wrong before an answer came.
-    fn failed(
-        &self,
-        error: reqwest::Error,
-        connect: impl FnOnce(reqwest::Error) -> FetchError,
-    ) -> FetchError {
-        let (host, source) = (host(&self.url), error.without_url());
-        if source.is_timeout() {
-            FetchError::Timeout { host, after: self.idle }
-        } else if source.is_connect() {
-            connect(source)
-        } else {
-            FetchError::Answer { host, source }
-        }
+    /// As it is sent: with the headers that are ours to set.
+    fn sendable(&self) -> Result<hyper::Request<Full<Bytes>>, FetchError> {
+        let body = Full::from(self.body.clone().unwrap_or_default());
+        let mut request = hyper::Request::new(body);
+        *request.method_mut() = self.method.clone();
+        let path = &self.url[Position::BeforePath..Position::AfterQuery];
+        *request.uri_mut() = path.parse().map_err(|_| FetchError::Url)?;
+        let host = &self.url[Position::BeforeHost..Position::AfterPort];
+        let host = HeaderValue::from_str(host).map_err(|_| FetchError::Url)?;
+        let headers = request.headers_mut();
+        headers.insert(HOST, host);
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        headers.insert(USER_AGENT, HeaderValue::from_static(OURSELVES));
+        headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(ENCODINGS));
+        headers.extend(self.headers.clone());
+        Ok(request)
+    }
+
+    fn idled(&self) -> FetchError {
+        FetchError::Timeout { host: host(&self.url), after: self.idle }
     }
 }
 
 /// Reads an answer, as much of it as is wanted.
 async fn read(
-    request: &Request,
-    mut response: reqwest::Response,
+    request: Request,
+    response: hyper::Response<Incoming>,
     redirects: Vec<Url>,
 ) -> Result<Response, FetchError> {
-    let (status, headers) = (response.status(), response.headers().clone());
-    let host = || host(&request.url);
-    let (mut body, mut cut) = (Vec::new(), false);
-    loop {
-        let chunk = match response.chunk().await {
-            Ok(Some(chunk)) => chunk,
-            Ok(None) => break,
-            Err(error) if error.is_timeout() => {
-                return Err(FetchError::Timeout { host: host(), after: request.idle });
-            }
-            Err(error) => {
-                return Err(FetchError::Broken { host: host(), source: error.without_url() });
-            }
-        };
-        let room = request.most.saturating_sub(body.len() as u64);
-        cut = chunk.len() as u64 > room;
-        body.extend_from_slice(&chunk[..chunk.len().min(room as usize)]);
-        if cut {
+    let (mut head, mut body) = response.into_parts();
+    let host = host(&request.url);
+    let broken =
+        |source: Box<dyn Error + Send + Sync>| FetchError::Broken { host: host.clone(), source };
+    let encoding = head.headers.get(CONTENT_ENCODING).and_then(|it| it.to_str().ok());
+    let mut unpacker = Unpacker::new(encoding.unwrap_or_default(), request.most);
+    let mut is_empty = true;
+    while let Some(frame) =
+        timeout(request.idle, body.frame()).await.map_err(|_| request.idled())?
+    {
+        let frame = frame.map_err(|it| broken(it.into()))?;
+        let Some(bytes) = frame.data_ref() else { continue };
+        is_empty &= bytes.is_empty();
+        if !unpacker.take(bytes).map_err(|it| broken(it.into()))? {
             break;
         }
     }
-    Ok(Response { status, headers, body, cut, url: request.url.clone(), redirects })
+    if !is_empty {
+        unpacker.finish().map_err(|it| broken(it.into()))?;
+    }
+    if !unpacker.is_plain() {
+        // They were about the body as it was on the way.
+        head.headers.remove(CONTENT_ENCODING);
+        head.headers.remove(CONTENT_LENGTH);
+    }
+    let room = std::mem::take(unpacker.room());
+    Ok(Response {
+        status: head.status,
+        headers: head.headers,
+        body: room.bytes,
+        cut: room.cut,
+        url: request.url,
+        redirects,
+    })
 }
 
 /// Where an answer redirects to.
-fn location(url: &Url, response: &reqwest::Response) -> Result<Option<Url>, FetchError> {
+fn location(url: &Url, response: &hyper::Response<Incoming>) -> Result<Option<Url>, FetchError> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
@@ -321,24 +303,22 @@ fn location(url: &Url, response: &reqwest::Response) -> Result<Option<Url>, Fetc
     location.map(Some).ok_or_else(|| FetchError::Location { host: host(url) })
 }
 
+/// The name or address that a certificate has to be for.
+fn server_name(url: &Url) -> Result<ServerName<'static>, FetchError> {
+    let name = host(url);
+    let name = name.trim_matches(['[', ']']);
+    let name = name.strip_suffix('.').unwrap_or(name).to_owned();
+    ServerName::try_from(name).map_err(|_| FetchError::Url)
+}
+
 fn host(url: &Url) -> String {
     url.host_str().unwrap_or_default().to_owned()
 }
 
-fn without(headers: HeaderMap, keep: impl Fn(&HeaderName) -> bool) -> HeaderMap {
-    let mut last = None;
-    let named = headers.into_iter().map(|(name, value)| {
-        // The name of a header that comes twice is said once.
-        last = name.or(last.take());
-        (last.clone().expect("the first header has a name"), value)
-    });
-    named.filter(|it| keep(&it.0)).collect()
-}
-
-/// The authorities that the system trusts, and those that were given.
-fn trusted(own: &[CertificateDer<'static>]) -> RootCertStore {
-    let mut trusted = RootCertStore::empty();
-    trusted.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    trusted.add_parsable_certificates(own.iter().cloned());
-    trusted
+/// Leaves out the headers that are not to be kept.
+fn keep(headers: &mut HeaderMap, is_kept: impl Fn(&HeaderName) -> bool) {
+    let others: Vec<HeaderName> = headers.keys().filter(|it| !is_kept(it)).cloned().collect();
+    for name in others {
+        headers.remove(name);
+    }
 }

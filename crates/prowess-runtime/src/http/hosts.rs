@@ -66,28 +66,28 @@ impl Hosts {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(FetchError::Userinfo);
         }
-        let host = url.host().ok_or(FetchError::NoHost)?;
-        let port = url.port_or_known_default().ok_or(FetchError::NoHost)?;
+        let host = url.host().ok_or(FetchError::Url)?;
+        let port = url.port_or_known_default().ok_or(FetchError::Url)?;
         let refused = || FetchError::Host { host: host.to_string() };
         let meant: Vec<&Pattern> = self.0.iter().filter(|it| it.means(&host, port)).collect();
         if meant.is_empty() && !self.0.is_empty() {
             return Err(refused());
         }
-        if OTHER_PORTS.contains(&port) && meant.iter().all(|it| it.port.is_none()) {
-            return Err(FetchError::Port { port });
-        }
         let is_named = |it: &&Pattern| matches!(it.meaning, Meaning::Name(_));
         if METADATA.contains(&&*plain(&host)) && !meant.iter().any(is_named) {
-            return Err(FetchError::Host { host: host.to_string() });
+            return Err(refused());
         }
         let internet = meant.iter().all(|it| it.meaning == Meaning::Internet);
         let admission = if internet { Admission::Public } else { Admission::Internal };
-        let literal = match host {
-            Host::Domain(_) => return Ok(admission),
-            Host::Ipv4(address) => IpAddr::V4(address),
-            Host::Ipv6(address) => IpAddr::V6(address),
-        };
-        self.allow(&host.to_string(), literal, port, admission).map(|()| admission)
+        match host {
+            Host::Domain(_) => {}
+            Host::Ipv4(it) => self.allow(&it.to_string(), it.into(), port, admission)?,
+            Host::Ipv6(it) => self.allow(&it.to_string(), it.into(), port, admission)?,
+        }
+        if OTHER_PORTS.contains(&port) && meant.iter().all(|it| it.port.is_none()) {
+            return Err(FetchError::Port { port });
+        }
+        Ok(admission)
     }
 
     /// Whether an address may be connected to that a host leads to.
@@ -98,13 +98,12 @@ impl Hosts {
         port: u16,
         admission: Admission,
     ) -> Result<(), FetchError> {
-        let host = || host.to_owned();
         match Reach::of(address) {
             Reach::Public => Ok(()),
             Reach::Internal(_) if admission == Admission::Internal => Ok(()),
+            _ if self.0.iter().any(|it| it.holds(address, port)) => Ok(()),
             Reach::Internal(what) | Reach::Special(what) => {
-                let listed = self.0.iter().any(|it| it.holds(address, port));
-                if listed { Ok(()) } else { Err(FetchError::Address { host: host(), what }) }
+                Err(FetchError::Address { host: host.to_owned(), what })
             }
         }
     }

@@ -1,6 +1,9 @@
 //! What a script finds in its environment.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ffi::OsString};
+
+use super::order::Order;
+use crate::outcome::Level;
 
 /// Whether a variable may be given to a script: a plain name that changes no loader, shell or
 /// interpreter.
@@ -17,20 +20,20 @@ pub(super) fn is_harmless(name: &str, value: &str) -> bool {
 }
 
 /// All that a script finds in its environment.
-pub(super) fn environment(
-    home: &str,
-    temporary: &str,
-    given: &BTreeMap<String, String>,
-) -> BTreeMap<String, String> {
-    let own = [
-        ("PATH", "/usr/local/bin:/usr/bin:/bin"),
-        ("HOME", home),
-        ("LANG", "C.UTF-8"),
-        ("TMPDIR", temporary),
+pub(super) fn environment(order: &Order, level: Level) -> BTreeMap<OsString, OsString> {
+    let temporary = match level {
+        Level::Strong => "/tmp".into(),
+        Level::Landlock | Level::None => order.temporary(),
+    };
+    let own: [(OsString, OsString); 4] = [
+        ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
+        ("HOME".into(), order.work().into()),
+        ("LANG".into(), "C.UTF-8".into()),
+        ("TMPDIR".into(), temporary.into()),
     ];
-    let mut all: BTreeMap<_, _> = own.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
-    all.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
-    all
+    own.into_iter()
+        .chain(order.env.iter().map(|(name, value)| (name.into(), value.into())))
+        .collect()
 }
 
 /// How the names of variables begin that change what a loader, shell or interpreter does.

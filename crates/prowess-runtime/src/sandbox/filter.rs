@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_long, c_ulong};
 
-use libc::{ENOSYS, EPERM};
+use libc::{ENOSYS, ENOTSUP, EPERM};
 
 use super::sys::Instruction;
 use crate::outcome::Level;
@@ -18,16 +18,18 @@ pub(super) enum Verdict {
     Quiet(c_int),
     /// It sends a signal to the process of the first argument: look who that is.
     Signal,
+    /// It changes mode, times or owner of a file: do it for the script where the file is its own.
+    Metadata,
     /// It makes a group of processes: count, because they are killed group by group.
     Group,
 }
 
-/// A rule: which call, when, and what then. The first that fits counts.
-#[derive(Debug, Clone, Copy)]
+/// A rule: which call, when all tests hold, and what then. The first that fits counts.
+#[derive(Debug)]
 struct Rule {
     call: c_long,
     name: &'static str,
-    test: Option<Test>,
+    tests: Vec<Test>,
     verdict: Verdict,
 }
 
@@ -55,6 +57,7 @@ pub(super) struct Setting {
 impl Filter {
     pub(super) fn new(setting: Setting) -> Self {
         let mut rules = everywhere();
+        rules.extend(privileged_files());
         if setting.level == Level::Landlock {
             rules.extend(without_namespaces());
             if !setting.signals_scoped {
@@ -67,7 +70,7 @@ impl Filter {
     /// What to do about a call, and what it is called.
     pub(super) fn verdict(&self, call: c_long, arguments: &[u64; 6]) -> (Verdict, &'static str) {
         let fits =
-            |rule: &&Rule| rule.call == call && rule.test.is_none_or(|it| it.holds(arguments));
+            |rule: &&Rule| rule.call == call && rule.tests.iter().all(|it| it.holds(arguments));
         self.0.iter().find(fits).map_or((Verdict::Allow, ""), |it| (it.verdict, it.name))
     }
 
@@ -87,21 +90,22 @@ impl Filter {
                 Verdict::Allow => libc::SECCOMP_RET_ALLOW,
                 Verdict::Quiet(number) => errno(number),
                 _ if listener => libc::SECCOMP_RET_USER_NOTIF,
-                Verdict::Deny | Verdict::Signal | Verdict::Group => errno(EPERM),
+                _ => errno(EPERM),
             };
-            let Some(test) = rule.test else {
-                program.extend([jump(libc::BPF_JEQ, rule.call as u32, 0, 1), give(action)]);
-                continue;
-            };
-            let (holds, fails) = if test.equal { (0, 1) } else { (1, 0) };
-            program.extend([
-                jump(libc::BPF_JEQ, rule.call as u32, 0, 5),
-                load(ARGUMENTS_OFFSET + 8 * test.argument),
-                statement(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, test.mask),
-                jump(libc::BPF_JEQ, test.value, holds, fails),
-                give(action),
-                load(NR_OFFSET),
-            ]);
+            // Behind the tests stand what to give, and the number again for the next rule.
+            let length = |tests: usize| 3 * tests as u8;
+            let count = rule.tests.len();
+            program.push(jump(libc::BPF_JEQ, rule.call as u32, 0, length(count) + 2));
+            for (at, test) in rule.tests.iter().enumerate() {
+                let away = length(count - at - 1) + 1;
+                let (holds, fails) = if test.equal { (0, away) } else { (away, 0) };
+                program.extend([
+                    load(ARGUMENTS_OFFSET + 8 * test.argument),
+                    statement(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, test.mask),
+                    jump(libc::BPF_JEQ, test.value, holds, fails),
+                ]);
+            }
+            program.extend([give(action), load(NR_OFFSET)]);
         }
         program.push(give(libc::SECCOMP_RET_ALLOW));
         program
@@ -119,22 +123,27 @@ impl Test {
 /// Calls from here on were not known when this list was written. (The x32 ABI has its own far above.)
 const FIRST_UNKNOWN: u32 = 463;
 
-/// `rule![Deny: call, call]`: rules without a test.
+/// Rules without a test.
 macro_rules! rules {
     ($verdict:expr; $($call:ident)*) => {
         vec![$(Rule {
             call: libc::$call,
             name: stringify!($call),
-            test: None,
+            tests: Vec::new(),
             verdict: $verdict,
         }),*]
     };
 }
 
-/// One rule with a test.
+/// One rule with tests.
 macro_rules! rule {
-    ($verdict:expr; $call:ident, $test:expr) => {
-        Rule { call: libc::$call, name: stringify!($call), test: Some($test), verdict: $verdict }
+    ($verdict:expr; $call:ident, $($test:expr),+) => {
+        Rule {
+            call: libc::$call,
+            name: stringify!($call),
+            tests: vec![$($test),+],
+            verdict: $verdict,
+        }
     };
 }
 
@@ -190,6 +199,32 @@ fn everywhere() -> Vec<Rule> {
     rules
 }
 
+/// What would leave a file behind that gives its owner's rights to whoever runs it.
+fn privileged_files() -> Vec<Rule> {
+    const PRIVILEGED: u32 = libc::S_ISUID | libc::S_ISGID;
+    let privileged = |argument| not(argument, PRIVILEGED, 0);
+    let creates = |argument| not(argument, (libc::O_CREAT | O_TMPFILE) as u32, 0);
+    let mut rules = vec![
+        rule!(Verdict::Deny; SYS_fchmod, privileged(1)),
+        rule!(Verdict::Deny; SYS_fchmodat, privileged(2)),
+        rule!(Verdict::Deny; SYS_openat, creates(2), privileged(3)),
+        rule!(Verdict::Deny; SYS_mknodat, privileged(2)),
+    ];
+    #[cfg(target_arch = "x86_64")]
+    rules.extend([
+        rule!(Verdict::Deny; SYS_chmod, privileged(1)),
+        rule!(Verdict::Deny; SYS_open, creates(1), privileged(2)),
+        rule!(Verdict::Deny; SYS_creat, privileged(1)),
+        rule!(Verdict::Deny; SYS_mknod, privileged(1)),
+    ]);
+    // It hides its mode behind a pointer; programs use `openat` when it is not there.
+    rules.extend(rules!(Verdict::Quiet(ENOSYS); SYS_openat2));
+    let fchmodat2 = "SYS_fchmodat2";
+    let verdict = Verdict::Quiet(ENOSYS);
+    rules.push(Rule { call: FCHMODAT2, name: fchmodat2, tests: Vec::new(), verdict });
+    rules
+}
+
 /// What namespaces would make harmless: the metadata of files outside, which Landlock does not
 /// guard, and other processes.
 fn without_namespaces() -> Vec<Rule> {
@@ -206,22 +241,20 @@ fn without_namespaces() -> Vec<Rule> {
         rule!(Verdict::Deny; SYS_setpriority, not(0, !0, libc::PRIO_PROCESS)),
         rule!(Verdict::Deny; SYS_setpriority, not(1, !0, 0)),
     ];
-    rules.extend(rules!(Verdict::Deny;
-        SYS_fchmod SYS_fchmodat SYS_fchown SYS_fchownat SYS_utimensat SYS_ioprio_set
+    rules.extend(rules!(Verdict::Metadata;
+        SYS_fchmod SYS_fchmodat SYS_fchown SYS_fchownat SYS_utimensat
+    ));
+    rules.extend(rules!(Verdict::Deny; SYS_ioprio_set));
+    rules.extend(rules!(Verdict::Quiet(ENOTSUP);
         SYS_setxattr SYS_lsetxattr SYS_fsetxattr SYS_removexattr SYS_lremovexattr SYS_fremovexattr
     ));
-    rules.push(Rule {
-        call: FCHMODAT2,
-        name: "SYS_fchmodat2",
-        test: None,
-        verdict: Verdict::Quiet(ENOSYS),
-    });
     rules.extend(rules!(Verdict::Group; SYS_setsid SYS_setpgid));
     rules.extend(rules!(Verdict::Quiet(EPERM); SYS_inotify_add_watch));
     #[cfg(target_arch = "x86_64")]
-    rules.extend(rules!(Verdict::Deny;
-        SYS_chmod SYS_chown SYS_lchown SYS_utime SYS_utimes SYS_futimesat
-    ));
+    {
+        rules.extend(rules!(Verdict::Metadata; SYS_chmod SYS_chown SYS_lchown));
+        rules.extend(rules!(Verdict::Deny; SYS_utime SYS_utimes SYS_futimesat));
+    }
     rules
 }
 
@@ -243,6 +276,8 @@ fn not(argument: u32, mask: u32, value: u32) -> Test {
 /// `FS_IOC_SETFLAGS` and `FS_IOC_FSSETXATTR`, which change a file that is open for reading.
 const SET_FLAGS: u32 = 0x4008_6602;
 const SET_XATTR: u32 = 0x401c_5820;
+/// Without the bit for directories, which is another flag by itself.
+const O_TMPFILE: c_int = libc::O_TMPFILE & !libc::O_DIRECTORY;
 /// The same number everywhere; `libc` does not know it everywhere.
 const FCHMODAT2: c_long = 452;
 
@@ -283,3 +318,94 @@ pub(super) const LISTEN: [c_ulong; 3] = [
     libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
     0,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEVELS: [Level; 2] = [Level::Landlock, Level::Strong];
+
+    fn filter(level: Level) -> Filter {
+        Filter::new(Setting { level, signals_scoped: true })
+    }
+
+    /// What the kernel would make of a call.
+    fn run(program: &[Instruction], arch: u32, call: u32, arguments: &[u64; 6]) -> u32 {
+        let (mut at, mut value) = (0, 0);
+        loop {
+            let Instruction { code, jt, jf, k } = program[at];
+            at += 1;
+            let jump = |holds: bool| usize::from(if holds { jt } else { jf });
+            match u32::from(code) {
+                0x20 => {
+                    value = match k {
+                        NR_OFFSET => call,
+                        ARCH_OFFSET => arch,
+                        offset => arguments[(offset - ARGUMENTS_OFFSET) as usize / 8] as u32,
+                    }
+                }
+                0x54 => value &= k,
+                0x15 => at += jump(value == k),
+                0x35 => at += jump(value >= k),
+                0x06 => return k,
+                other => panic!("what is {other:#x}?"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_program_says_what_the_rules_say() {
+        let interesting =
+            [0, 1, 2, 5, 0o755, 0o4755, 0x40, 0x5412, 0x1_0000_5412, 0x1000_0011, u64::MAX];
+        for level in LEVELS {
+            let filter = filter(level);
+            let (asking, alone) = (filter.compile(true), filter.compile(false));
+            assert!(asking.len() < 4096);
+            for call in 0..FIRST_UNKNOWN {
+                for (first, second) in interesting.iter().flat_map(|a| interesting.map(|b| (*a, b)))
+                {
+                    let arguments = [first, second, first, second, 0, 0];
+                    let (verdict, _) = filter.verdict(call.into(), &arguments);
+                    let given = run(&asking, ARCH, call, &arguments);
+                    let wanted = match verdict {
+                        Verdict::Allow => libc::SECCOMP_RET_ALLOW,
+                        Verdict::Quiet(number) => errno(number),
+                        _ => libc::SECCOMP_RET_USER_NOTIF,
+                    };
+                    assert_eq!(given, wanted, "{level} {call} {arguments:?}");
+                    let allowed = run(&alone, ARCH, call, &arguments) == libc::SECCOMP_RET_ALLOW;
+                    assert_eq!(allowed, verdict == Verdict::Allow, "{level} {call} {arguments:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_machines_and_newer_calls_are_refused() {
+        for level in LEVELS {
+            let program = filter(level).compile(true);
+            let none = [0; 6];
+            // i386, x32 and whatever comes next.
+            assert_eq!(run(&program, 0x4000_0003, 1, &none), errno(EPERM));
+            assert_eq!(
+                run(&program, ARCH, 0x4000_0000 | libc::SYS_socket as u32, &none),
+                errno(ENOSYS)
+            );
+            assert_eq!(run(&program, ARCH, FIRST_UNKNOWN, &none), errno(ENOSYS));
+        }
+    }
+
+    #[test]
+    fn files_of_others_are_guarded_by_the_filter_where_nothing_else_guards_them() {
+        let verdict = |level, call| filter(level).verdict(call, &[0; 6]).0;
+        for call in [libc::SYS_fchmod, libc::SYS_fchownat, libc::SYS_utimensat] {
+            assert_eq!(verdict(Level::Strong, call), Verdict::Allow);
+            assert_eq!(verdict(Level::Landlock, call), Verdict::Metadata);
+        }
+        let kill = |signals_scoped| {
+            let filter = Filter::new(Setting { level: Level::Landlock, signals_scoped });
+            filter.verdict(libc::SYS_kill, &[0; 6]).0
+        };
+        assert_eq!((kill(true), kill(false)), (Verdict::Allow, Verdict::Signal));
+    }
+}

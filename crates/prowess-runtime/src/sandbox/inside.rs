@@ -13,6 +13,7 @@ use std::{
 };
 
 use rustix::{
+    io::Errno,
     net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg},
     process::{DumpableBehavior, Resource, Rlimit, Signal, WaitOptions},
     thread::{CapabilitySet, CapabilitySets},
@@ -22,11 +23,11 @@ use super::{
     environment::environment,
     filter::{Filter, LISTEN, Setting},
     mounts::{self, USER},
-    order::{Exit, Failure, Order},
+    order::{Exit, Failure, Order, Part},
     rules,
     sys::{self, Fork},
 };
-use crate::outcome::Level;
+use crate::{limits::Limits, outcome::Level};
 
 /// What a process on its way in says before it is the script.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
@@ -60,6 +61,8 @@ pub(super) const NAMESPACES: i32 = libc::CLONE_NEWUSER
 /// Becomes the script, or says why not. Returns only in that case, and in the first process of a
 /// namespace, when the script has ended.
 pub(super) fn enter(order: &Order, way: &Way, line: OwnedFd, ended: OwnedFd) {
+    // Where memory runs out, it runs out for scripts first.
+    let _ = fs::write("/proc/self/oom_score_adj", "1000");
     let _ = match way.level {
         Level::Strong => enter_namespaces(order, way, line, ended),
         Level::Landlock | Level::None => enter_script(order, way.level, &line),
@@ -68,8 +71,8 @@ pub(super) fn enter(order: &Order, way: &Way, line: OwnedFd, ended: OwnedFd) {
 
 /// Goes on as the first process of new namespaces, which the script dies with.
 fn enter_namespaces(order: &Order, way: &Way, line: OwnedFd, ended: OwnedFd) -> io::Result<()> {
-    let prepared = prepare(order, way)
-        .and_then(|()| sys::fork(0).map_err(|error| Failure::machine("fork", &error)));
+    let prepared =
+        prepare(order, way).and_then(|()| sys::fork(0).map_err(Part::Process.failed("fork")));
     match prepared {
         Err(failure) => say(&line, &Word::Failed(failure), None),
         Ok(Fork::Child) => enter_script(order, Level::Strong, &line),
@@ -91,9 +94,8 @@ fn enter_script(order: &Order, level: Level, line: &OwnedFd) -> io::Result<()> {
 }
 
 fn prepare(order: &Order, way: &Way) -> Result<(), Failure> {
-    let machine = |what: &'static str| move |error: io::Error| Failure::machine(what, &error);
-    dies_with_parent().map_err(machine("be bound to the supervisor"))?;
-    map_user(way).map_err(machine("map a user"))?;
+    dies_with_parent()?;
+    map_user(way).map_err(Part::Namespaces.failed("map a user"))?;
     let _ = rustix::system::sethostname(b"sandbox");
     // Nobody inside looks into this process.
     let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
@@ -101,47 +103,49 @@ fn prepare(order: &Order, way: &Way) -> Result<(), Failure> {
 }
 
 fn become_script(order: &Order, level: Level, line: &OwnedFd) -> Result<(), Failure> {
-    let machine = |what: &'static str| move |error: io::Error| Failure::machine(what, &error);
-    dies_with_parent().map_err(machine("be bound to the supervisor"))?;
-    rustix::process::setsid().map_err(|it| machine("start a session")(it.into()))?;
-    limit(order, level).map_err(machine("set limits"))?;
+    dies_with_parent()?;
+    rustix::process::setsid().map_err(Part::Process.failed("start a session"))?;
+    limit(&order.limits, level).map_err(Part::Process.failed("set limits"))?;
     let directory = Path::new(&order.directory);
     rustix::process::chdir(directory)
-        .map_err(|it| Failure::job(&format!("work in `{}`", directory.display()), &it.into()))?;
-    let mut version = 0;
-    let mut listener = None;
-    if level > Level::None {
-        drop_capabilities().map_err(machine("drop capabilities"))?;
-        rustix::thread::set_no_new_privs(true)
-            .map_err(|it| machine("give up privileges")(it.into()))?;
-        version = rules::restrict(order, level).unwrap_or(0);
-        if level == Level::Landlock && version < rules::LEAST {
-            let error = io::Error::from_raw_os_error(libc::EOPNOTSUPP);
-            return Err(Failure::machine("use Landlock", &error));
-        }
-        let signals_scoped = version >= rules::SIGNALS;
-        let filter = Filter::new(Setting { level, signals_scoped });
-        listener = install(&filter).map_err(machine("filter system calls"))?;
-    }
-    say(line, &Word::Ready { rules: version }, listener)
-        .map_err(machine("speak with the supervisor"))?;
-    let Some((program, arguments)) = order.argv.split_first() else { return Ok(()) };
-    let temporary = match level {
-        Level::Strong => "/tmp".into(),
-        Level::Landlock | Level::None => order.temporary(),
+        .map_err(Part::Job.failed(format!("work in `{}`", directory.display())))?;
+    let (rules, listener) = match level {
+        Level::None => (0, None),
+        Level::Landlock | Level::Strong => confine(order, level)?,
     };
-    let [home, temporary] = [order.work(), temporary].map(|it| it.to_string_lossy().into_owned());
-    let error = Command::new(program)
-        .args(arguments)
-        .env_clear()
-        .envs(environment(&home, &temporary, &order.env))
-        .exec();
-    Err(Failure::job(&format!("start `{}`", program.to_string_lossy()), &error))
+    say(line, &Word::Ready { rules }, listener)
+        .map_err(Part::Process.failed("speak with the supervisor"))?;
+    let Some((program, arguments)) = order.argv.split_first() else { return Ok(()) };
+    let error =
+        Command::new(program).args(arguments).env_clear().envs(environment(order, level)).exec();
+    Err(Part::Job.failed(format!("start `{}`", program.to_string_lossy()))(error))
+}
+
+/// Gives up all that a script does not need; returns the version of the kernel's rules about files,
+/// and where refused calls are heard of.
+fn confine(order: &Order, level: Level) -> Result<(i32, Option<OwnedFd>), Failure> {
+    drop_capabilities().map_err(Part::Process.failed("drop capabilities"))?;
+    rustix::thread::set_no_new_privs(true)
+        .map_err(Part::Process.failed("give up new privileges"))?;
+    let rules = match rules::restrict(order, level) {
+        Ok(version) if version < rules::LEAST && level == Level::Landlock => {
+            let what =
+                format!("use Landlock, which has version {version} here, below {}", rules::LEAST);
+            return Err(Part::Rules.failed(what)(Errno::NOTSUP));
+        }
+        // Behind a root of its own they are a second wall.
+        Err(_) if level == Level::Strong => 0,
+        rules => rules?,
+    };
+    let filter = Filter::new(Setting { level, signals_scoped: rules >= rules::SIGNALS });
+    let listener = install(&filter).map_err(Part::Filter.failed("filter system calls"))?;
+    Ok((rules, listener))
 }
 
 /// Lets the kernel kill this process when the one that made it ends.
-fn dies_with_parent() -> io::Result<()> {
-    Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?)
+fn dies_with_parent() -> Result<(), Failure> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(Part::Process.failed("be bound to the supervisor"))
 }
 
 /// Makes whoever we are outside an ordinary user inside.
@@ -170,9 +174,8 @@ pub(super) fn exit(status: rustix::process::WaitStatus) -> Exit {
     }
 }
 
-fn limit(order: &Order, level: Level) -> io::Result<()> {
-    let limits = &order.limits;
-    let cpu = limits.cpu.as_secs() + u64::from(limits.cpu.subsec_nanos() > 0);
+fn limit(limits: &Limits, level: Level) -> io::Result<()> {
+    let cpu = limits.cpu.as_secs().saturating_add(u64::from(limits.cpu.subsec_nanos() > 0)).max(1);
     let table = [
         (Resource::Core, 0),
         (Resource::Data, limits.memory),
@@ -185,11 +188,12 @@ fn limit(order: &Order, level: Level) -> io::Result<()> {
     }
     // It counts those of a namespace alone, and not at all for root; the supervisor counts as well.
     if level == Level::Strong {
-        let holder = 1;
-        set_limit(Resource::Nproc, limits.processes + holder, limits.processes + holder)?;
+        // The process that holds the namespace is one of them.
+        let most = limits.processes.saturating_add(1);
+        set_limit(Resource::Nproc, most, most)?;
     }
     // One more, so that the signal which says why comes before the one that kills.
-    set_limit(Resource::Cpu, cpu.max(1), cpu.max(1) + 1)
+    set_limit(Resource::Cpu, cpu, cpu.saturating_add(1))
 }
 
 /// Sets a limit, but never above the one that already holds.

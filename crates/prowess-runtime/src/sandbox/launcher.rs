@@ -3,12 +3,13 @@
 use std::{
     env,
     io::{self, stdin},
-    os::{fd::OwnedFd, unix::net::UnixStream},
-    path::PathBuf,
-    process::{self, Stdio},
+    os::{
+        fd::OwnedFd,
+        unix::{net::UnixStream, process::CommandExt as _},
+    },
+    path::{Path, PathBuf},
+    process::{self, Command},
 };
-
-use tokio::process::{Child, Command};
 
 use super::{supervisor, sys};
 
@@ -38,21 +39,17 @@ impl Launcher {
         Self { program: path.into() }
     }
 
-    pub(super) fn path(&self) -> &PathBuf {
+    pub(super) fn path(&self) -> &Path {
         &self.program
     }
 
-    /// Starts it with these streams and nothing else: no environment, no other descriptor.
-    pub(super) fn start(&self, output: fn() -> Stdio) -> io::Result<(UnixStream, Child)> {
+    /// How it is started: with one end of a socket and nothing else, no environment and no other
+    /// descriptor. Returns the other end as well.
+    pub(super) fn command(&self) -> io::Result<(Command, UnixStream)> {
         let (ours, theirs) = UnixStream::pair()?;
-        let child = Command::new(&self.program)
-            .arg0(NAME)
-            .env_clear()
-            .stdin(OwnedFd::from(theirs))
-            .stdout(output())
-            .stderr(output())
-            .spawn()?;
-        Ok((ours, child))
+        let mut command = Command::new(&self.program);
+        command.arg0(NAME).env_clear().stdin(OwnedFd::from(theirs));
+        Ok((command, ours))
     }
 }
 

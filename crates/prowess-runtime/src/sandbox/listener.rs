@@ -8,14 +8,17 @@ use std::{
         fd::{AsFd, BorrowedFd, OwnedFd},
         unix::fs::FileExt as _,
     },
+    path::PathBuf,
 };
 
 use libc::EPERM;
-use rustix::process::Pid;
+use rustix::{io::Errno, process::Pid};
 
 use super::{
     filter::{Filter, Verdict},
-    sys::{self, Notification},
+    metadata,
+    order::Order,
+    sys::{self, Answer, Notification},
     tree,
 };
 
@@ -24,6 +27,8 @@ use super::{
 pub(super) struct Listener {
     fd: OwnedFd,
     filter: Filter,
+    /// The directories whose files are the script's own.
+    own: Vec<PathBuf>,
     /// How many groups of processes there may be.
     most: u64,
     /// How many there can be, by what was counted and what was allowed since.
@@ -36,8 +41,10 @@ const ALL: u64 = 1 << 16;
 const NOTED: usize = 32;
 
 impl Listener {
-    pub(super) fn new(fd: OwnedFd, filter: Filter, most: u64) -> Self {
-        Self { fd, filter, most, groups: 1 }
+    pub(super) fn new(fd: OwnedFd, filter: Filter, order: &Order) -> Self {
+        let mut own = vec![order.work(), order.temporary()];
+        own.extend(order.writes.iter().map(PathBuf::from));
+        Self { fd, filter, own, most: order.limits.processes, groups: 1 }
     }
 
     /// Answers the call that waits.
@@ -46,21 +53,30 @@ impl Listener {
         let Ok(notification) = sys::notification(self.fd.as_fd()) else { return };
         let call = c_long::from(notification.data.nr);
         let (verdict, name) = self.filter.verdict(call, &notification.data.args);
-        let errno = match verdict {
-            Verdict::Allow => None,
-            Verdict::Signal if is_inside(notification.data.args[0] as i32) => None,
-            Verdict::Group if self.has_room() => None,
+        let answer = match verdict {
+            Verdict::Allow => Answer::Continue,
+            Verdict::Signal if is_inside(notification.data.args[0] as i32) => Answer::Continue,
+            Verdict::Group if self.has_room() => Answer::Continue,
+            Verdict::Metadata => match metadata::change(&notification, &self.own) {
+                Ok(()) => Answer::Done,
+                Err(errno) => {
+                    if errno == Errno::PERM {
+                        note(denied, described(name, &notification));
+                    }
+                    Answer::Fail(errno.raw_os_error())
+                }
+            },
             Verdict::Deny | Verdict::Signal | Verdict::Group => {
                 let what = described(name, &notification);
                 // The C library asks there for every user's name.
                 if !what.contains("/nscd/") {
                     note(denied, what);
                 }
-                Some(EPERM)
+                Answer::Fail(EPERM)
             }
-            Verdict::Quiet(number) => Some(number),
+            Verdict::Quiet(number) => Answer::Fail(number),
         };
-        let _ = sys::answer(self.fd.as_fd(), notification.id, errno);
+        let _ = sys::answer(self.fd.as_fd(), notification.id, answer);
     }
 
     /// Whether there may be one more group. They are counted only when it could be one too many.

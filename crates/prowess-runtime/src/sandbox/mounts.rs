@@ -3,7 +3,7 @@
 
 use std::{
     ffi::CString,
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io,
     os::unix::{ffi::OsStrExt as _, fs::symlink},
     path::{Path, PathBuf},
@@ -12,7 +12,7 @@ use std::{
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind_recursive, unmount};
 
 use super::{
-    order::{Failure, Order},
+    order::{Failure, Order, Part},
     sys,
 };
 
@@ -49,20 +49,24 @@ pub(super) const USER: u32 = 1000;
 
 /// Builds the root and makes it ours. The process has namespaces of its own.
 pub(super) fn enter(order: &Order) -> Result<(), Failure> {
-    let machine = |what: &'static str| move |error| Failure::machine(what, &error);
+    let failed = |what: &'static str| Part::Root.failed::<io::Error>(what);
     let root = order.root();
     let tree = Tree { root: &root };
-    tree.tmpfs("/", "mode=0755,size=4m,nr_inodes=16k").map_err(machine("mount a root"))?;
-    tree.system().map_err(machine("mount the system"))?;
-    tree.proc().map_err(machine("mount /proc"))?;
-    tree.devices().map_err(machine("mount devices"))?;
-    tree.bind(&order.temporary(), Path::new("/tmp"), WRITE).map_err(machine("mount /tmp"))?;
+    tree.tmpfs("/", "mode=0755,size=4m,nr_inodes=16k").map_err(failed("mount a root"))?;
+    tree.system().map_err(failed("mount the system"))?;
+    tree.proc().map_err(failed("mount /proc"))?;
+    tree.devices().map_err(failed("mount devices"))?;
+    tree.bind(&order.temporary(), Path::new("/tmp"), WRITE).map_err(failed("mount /tmp"))?;
     for (path, attributes) in tree_of(order) {
         let what = format!("give `{}`", path.display());
-        tree.bind(&path, &path, attributes).map_err(|error| Failure::job(&what, &error))?;
+        tree.bind(&path, &path, attributes).map_err(Part::Job.failed(what))?;
     }
-    sys::mount_setattr(&c_path(&root), READ, false).map_err(machine("lock the root"))?;
-    pivot(&root).map_err(machine("change the root"))
+    for (path, target) in &order.links {
+        // Where it cannot be, the target is still there.
+        let _ = tree.link(Path::new(target), Path::new(path));
+    }
+    sys::mount_setattr(&c_path(&root), READ, false).map_err(failed("lock the root"))?;
+    pivot(&root).map_err(failed("change the root"))
 }
 
 /// All that the script is given, each directory before what lies in it.
@@ -99,21 +103,40 @@ impl Tree<'_> {
     fn bind(&self, source: &Path, path: &Path, attributes: u64) -> io::Result<()> {
         let target = self.inside(path);
         if fs::metadata(source)?.is_dir() {
-            fs::create_dir_all(&target)?;
+            self.make(path)?;
         } else {
             self.make_parent(path)?;
-            OpenOptions::new().create(true).append(true).open(&target).map(drop).or_else(
-                // It is there already, in a directory that cannot be written to.
-                |error| if target.exists() { Ok(()) } else { Err(error) },
-            )?;
+            // It may be there already, in a directory that cannot be written to.
+            if !target.exists() {
+                File::create_new(&target)?;
+            }
         }
         mount_bind_recursive(source, &target)?;
         sys::mount_setattr(&c_path(&target), attributes, true)
     }
 
+    fn link(&self, target: &Path, path: &Path) -> io::Result<()> {
+        self.make_parent(path)?;
+        symlink(target, self.inside(path))
+    }
+
     fn make_parent(&self, path: &Path) -> io::Result<()> {
-        let parent = path.parent().unwrap_or(Path::new("/"));
-        fs::create_dir_all(self.inside(parent))
+        self.make(path.parent().unwrap_or(path))
+    }
+
+    /// Makes a directory and those above it. A link on the way is not followed: from here it would
+    /// still lead outside.
+    fn make(&self, path: &Path) -> io::Result<()> {
+        let mut made = self.root.to_owned();
+        for name in path.components().skip(1) {
+            made.push(name);
+            match fs::symlink_metadata(&made) {
+                Ok(metadata) if metadata.is_dir() => {}
+                Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
+                Err(_) => fs::create_dir(&made)?,
+            }
+        }
+        Ok(())
     }
 
     /// The system, as it lies outside: a link stays one.
@@ -121,8 +144,7 @@ impl Tree<'_> {
         for path in SYSTEM.iter().chain(ETC).map(Path::new) {
             let Ok(metadata) = fs::symlink_metadata(path) else { continue };
             if metadata.is_symlink() {
-                self.make_parent(path)?;
-                symlink(fs::read_link(path)?, self.inside(path))?;
+                self.link(&fs::read_link(path)?, path)?;
             } else {
                 self.bind(path, path, READ)?;
             }
@@ -138,10 +160,11 @@ impl Tree<'_> {
     fn proc(&self) -> io::Result<()> {
         let path = self.inside(Path::new("/proc"));
         fs::create_dir(&path)?;
-        // Whoever runs as root outside owns the switches in there.
+        // Whoever runs as root outside owns the switches in there. Processes that cannot be looked
+        // into are not there at all.
         let flags =
             MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
-        Ok(mount("proc", &path, "proc", flags, c"hidepid=2")?)
+        Ok(mount("proc", &path, "proc", flags, c"hidepid=4")?)
     }
 
     fn devices(&self) -> io::Result<()> {

@@ -23,6 +23,8 @@ pub(super) struct Order {
     /// path of these has a link in it.
     pub(super) reads: Vec<OsString>,
     pub(super) writes: Vec<OsString>,
+    /// Other paths by which these are known, and where they lead.
+    pub(super) links: Vec<(OsString, OsString)>,
     /// Where the directories of its work lie.
     pub(super) base: OsString,
     pub(super) limits: Limits,
@@ -45,10 +47,21 @@ pub(super) enum Reply {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Ended {
     pub(super) level: Level,
+    /// What else the machine gives.
+    pub(super) given: Given,
     pub(super) exit: Exit,
     pub(super) stopped: Option<Stop>,
     /// What was refused, each thing once.
     pub(super) denied: Vec<String>,
+}
+
+/// What a machine gives that a level can do without.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Given {
+    /// The version of the kernel's rules about files; 0 where there are none.
+    pub(super) rules: i32,
+    /// Whether the supervisor hears of calls that are refused.
+    pub(super) listener: bool,
 }
 
 /// What a process left behind.
@@ -73,21 +86,24 @@ pub(super) enum Stop {
 /// What could not be done, and why.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Failure {
-    /// Who is at fault.
-    pub(super) fault: Fault,
+    pub(super) part: Part,
     /// What could not be done.
     pub(super) what: String,
-    /// The system's number for it.
+    /// The system's number for why.
     pub(super) errno: Option<i32>,
 }
 
-/// Who is at fault when a run cannot be started.
+/// What something that fails belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Fault {
-    /// The machine does not give what the level needs.
-    Machine,
-    /// The job asks for what is not there.
+pub(super) enum Part {
+    /// The job: it asks for what is not there.
     Job,
+    /// Anything else is the machine, which does not give what a level needs.
+    Namespaces,
+    Root,
+    Rules,
+    Filter,
+    Process,
 }
 
 impl Order {
@@ -112,15 +128,17 @@ impl Order {
     }
 }
 
+impl Part {
+    /// A failure of this part, for `map_err`.
+    pub(super) fn failed<E: Into<io::Error>>(
+        self,
+        what: impl Into<String>,
+    ) -> impl FnOnce(E) -> Failure {
+        move |error| Failure { part: self, what: what.into(), errno: error.into().raw_os_error() }
+    }
+}
+
 impl Failure {
-    pub(super) fn machine(what: &str, error: &io::Error) -> Self {
-        Self { fault: Fault::Machine, what: what.to_owned(), errno: error.raw_os_error() }
-    }
-
-    pub(super) fn job(what: &str, error: &io::Error) -> Self {
-        Self { fault: Fault::Job, what: what.to_owned(), errno: error.raw_os_error() }
-    }
-
     pub(super) fn error(&self) -> io::Error {
         self.errno.map_or_else(|| io::ErrorKind::Other.into(), io::Error::from_raw_os_error)
     }

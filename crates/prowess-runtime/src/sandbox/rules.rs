@@ -1,6 +1,6 @@
 //! The rules of the kernel about files, sockets and signals: Landlock.
 
-use std::path::PathBuf;
+use std::{io, path::PathBuf};
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, LandlockStatus, Ruleset,
@@ -9,7 +9,7 @@ use landlock::{
 
 use super::{
     mounts::{DEVICES, ETC, SYSTEM},
-    order::Order,
+    order::{Failure, Order, Part},
 };
 use crate::outcome::Level;
 
@@ -20,8 +20,22 @@ pub(super) const LEAST: i32 = 4;
 /// From which rules on signals stay inside.
 pub(super) const SIGNALS: i32 = 6;
 
-/// Puts the rules on this process and all that come of it; returns which the kernel has.
-pub(super) fn restrict(order: &Order, level: Level) -> Result<i32, RulesetError> {
+/// Puts the rules on this process and all that come of it, as far as the kernel has them; returns
+/// which version it has.
+pub(super) fn restrict(order: &Order, level: Level) -> Result<i32, Failure> {
+    let failed = |error| Part::Rules.failed::<io::Error>("use Landlock")(error);
+    let status = apply(order, level).map_err(|error| failed(io::Error::other(error)))?;
+    let number = |errno| failed(io::Error::from_raw_os_error(errno));
+    match status {
+        LandlockStatus::Available { effective_abi, kernel_abi } => {
+            Ok(kernel_abi.unwrap_or(effective_abi as i32))
+        }
+        LandlockStatus::NotEnabled => Err(number(libc::EOPNOTSUPP)),
+        LandlockStatus::NotImplemented => Err(number(libc::ENOSYS)),
+    }
+}
+
+fn apply(order: &Order, level: Level) -> Result<LandlockStatus, RulesetError> {
     let read = AccessFs::from_read(NEWEST);
     let all = AccessFs::from_all(NEWEST);
     let device = AccessFs::ReadFile | AccessFs::WriteFile;
@@ -36,7 +50,7 @@ pub(super) fn restrict(order: &Order, level: Level) -> Result<i32, RulesetError>
         .add_rules(path_beneath_rules(writes, all))?
         .add_rules(path_beneath_rules(DEVICES, device))?
         .restrict_self()?;
-    Ok(version(status.landlock))
+    Ok(status.landlock)
 }
 
 /// What may be read and run, and what may be written.
@@ -71,13 +85,3 @@ const PROC: &[&str] = &[
     "/proc/uptime",
     "/proc/version",
 ];
-
-/// The number of the kernel's rules; 0 where there are none.
-fn version(status: LandlockStatus) -> i32 {
-    match status {
-        LandlockStatus::Available { effective_abi, kernel_abi } => {
-            kernel_abi.unwrap_or(effective_abi as i32)
-        }
-        _ => 0,
-    }
-}

@@ -15,10 +15,12 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    fs::{Mode, OFlags},
+    fs::{FlockOperation, Mode, OFlags},
+    io::Errno,
     net::{
         AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketFlags,
         SocketType, recvmsg, socketpair,
+        sockopt::{Timeout, set_socket_timeout},
     },
     process::{Pid, PidfdFlags, Signal, WaitOptions},
 };
@@ -27,19 +29,23 @@ use super::{
     filter::{Filter, Setting},
     inside::{self, NAMESPACES, Way, Word},
     listener::Listener,
-    order::{Ended, Exit, Failure, Fault, Order, Reply, Stop, receive, send},
+    order::{Ended, Exit, Failure, Given, Order, Part, Reply, Stop, receive, send},
     rules,
     sys::{self, Fork},
     tree,
-    work::remove,
+    work::{hold, remove},
 };
 use crate::outcome::Level;
 
+/// How long it may take until the script begins.
+const START: Duration = Duration::from_secs(10);
 /// How long a run that is asked to end may take before it is killed.
 const GRACE: Duration = Duration::from_millis(200);
 /// How often processes, memory and files are looked at, and how much of the time that may take.
 const LOOK: Duration = Duration::from_millis(50);
 const SHARE: u32 = 10;
+/// As good as never.
+const NEVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// How a script ended that could not say so.
 const KILLED: Exit = Exit::Signal(libc::SIGKILL);
 
@@ -47,6 +53,7 @@ const KILLED: Exit = Exit::Signal(libc::SIGKILL);
 /// left of the work directory is removed.
 pub(super) fn supervise(mut control: UnixStream) -> io::Result<()> {
     let order: Order = receive(&mut control)?;
+    let _held = hold(order.base(), FlockOperation::LockShared);
     let nothing = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     rustix::stdio::dup2_stdin(&nothing)?;
     // What the terminal of the engine is told should not reach a run.
@@ -55,16 +62,21 @@ pub(super) fn supervise(mut control: UnixStream) -> io::Result<()> {
     rustix::process::umask(Mode::from(0o022));
     rustix::process::chdir("/")?;
 
-    let reply = run(&order, &control, &nothing);
-    if let Ok(reply) = &reply {
-        let _ = send(&mut control, reply);
-    }
+    let reply = run(&order, &control, &nothing).unwrap_or_else(|error| {
+        tree::kill();
+        Reply::Failed(Part::Process.failed("supervise a run")(error))
+    });
     silence(&nothing)?;
-    let _ = control.read(&mut [0]);
-    if order.base().exists() {
-        remove(order.base())?;
+    if send(&mut control, &reply).is_ok() {
+        let _ = control.read(&mut [0]);
     }
-    reply.map(drop)
+    // The engine may be removing it at the same time.
+    while let Err(error) = remove(order.base()) {
+        if error.kind() != io::ErrorKind::DirectoryNotEmpty {
+            return Err(error);
+        }
+    }
+    Ok(())
 }
 
 fn run(order: &Order, control: &UnixStream, nothing: &OwnedFd) -> io::Result<Reply> {
@@ -75,8 +87,8 @@ fn run(order: &Order, control: &UnixStream, nothing: &OwnedFd) -> io::Result<Rep
                 silence(nothing)?;
                 return Ok(Reply::Ended(run.watch(control)?));
             }
-            Err(failure) if failure.fault == Fault::Machine => missing.push((*level, failure)),
-            Err(failure) => return Ok(Reply::Failed(failure)),
+            Err(failure) if failure.part == Part::Job => return Ok(Reply::Failed(failure)),
+            Err(failure) => missing.push((*level, failure)),
         }
     }
     Ok(Reply::Unavailable(missing))
@@ -92,6 +104,7 @@ fn silence(nothing: &OwnedFd) -> io::Result<()> {
 struct Run<'o> {
     order: &'o Order,
     level: Level,
+    given: Given,
     /// The process that all others come of.
     first: Pid,
     first_fd: OwnedFd,
@@ -125,6 +138,7 @@ impl<'o> Run<'o> {
     fn start(order: &'o Order, level: Level) -> io::Result<Result<Self, Failure>> {
         let flags = SocketFlags::CLOEXEC;
         let (line, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        set_socket_timeout(&line, Timeout::Recv, Some(START))?;
         let (ended, says_end) = io::pipe()?;
         let way = Way {
             level,
@@ -139,27 +153,29 @@ impl<'o> Run<'o> {
                 inside::enter(order, &way, theirs, says_end.into());
                 process::exit(0);
             }
-            Err(error) => return Ok(Err(Failure::machine("make namespaces", &error))),
+            Err(error) => return Ok(Err(Part::Namespaces.failed("make namespaces")(error))),
         };
         drop((theirs, says_end));
-        let (ready, failed) = hear(&line);
-        if let Some(failure) = failed {
-            tree::kill();
-            return Ok(Err(failure));
-        }
-        let listener = ready.and_then(|(rules, listener)| {
-            let setting = Setting { level, signals_scoped: rules >= rules::SIGNALS };
-            Some(Listener::new(listener?, Filter::new(setting), order.limits.processes))
-        });
+        let (rules, listener) = match hear(&line) {
+            Ok(heard) => heard,
+            Err(failure) => {
+                tree::kill();
+                return Ok(Err(failure));
+            }
+        };
+        let filter = Filter::new(Setting { level, signals_scoped: rules >= rules::SIGNALS });
+        let given = Given { rules, listener: listener.is_some() };
+        let listener = listener.map(|it| Listener::new(it, filter, order));
         let now = Instant::now();
         Ok(Ok(Self {
             order,
             level,
+            given,
             first,
             first_fd: rustix::process::pidfd_open(first, PidfdFlags::empty())?,
             ended: ended.into(),
             listener,
-            deadline: now + order.limits.timeout,
+            deadline: now + order.limits.timeout.min(NEVER),
             next_look: now + LOOK,
             stopped: None,
             exit: None,
@@ -184,9 +200,9 @@ impl<'o> Run<'o> {
             self.look();
         }
         let exit = self.finish()?;
-        let Self { level, stopped, denied, .. } = self;
+        let Self { level, given, stopped, denied, .. } = self;
         let denied = denied.into_iter().collect();
-        Ok(Ended { level, exit, stopped: stopped.map(|it| it.0), denied })
+        Ok(Ended { level, given, exit, stopped: stopped.map(|it| it.0), denied })
     }
 
     /// Waits until there is something to do, or it is time to look again.
@@ -209,7 +225,7 @@ impl<'o> Run<'o> {
             fds.push(PollFd::new(listener, PollFlags::IN));
         }
         match poll(&mut fds, Some(&left)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
         let ready = events.into_iter().zip(&fds).find(|it| !it.1.revents().is_empty());
@@ -295,7 +311,7 @@ impl<'o> Run<'o> {
 
 /// Hears what a process on its way in says: the version of the kernel's rules and the listener, or
 /// what failed. The line closes when the script begins.
-fn hear(line: &OwnedFd) -> (Option<(i32, Option<OwnedFd>)>, Option<Failure>) {
+fn hear(line: &OwnedFd) -> Result<(i32, Option<OwnedFd>), Failure> {
     let mut ready = None;
     loop {
         let mut text = vec![0; 64 * 1024];
@@ -304,24 +320,20 @@ fn hear(line: &OwnedFd) -> (Option<(i32, Option<OwnedFd>)>, Option<Failure>) {
         let mut parts = [io::IoSliceMut::new(&mut text)];
         let received = match recvmsg(line, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
             Ok(received) if received.bytes > 0 => received.bytes,
-            Err(rustix::io::Errno::INTR) => continue,
+            Err(Errno::INTR) => continue,
             _ => break,
         };
-        let mut listener = None;
-        for message in ancillary.drain() {
-            if let RecvAncillaryMessage::ScmRights(fds) = message {
-                listener = fds.last();
-            }
-        }
+        let listener = ancillary.drain().find_map(|it| match it {
+            RecvAncillaryMessage::ScmRights(fds) => fds.last(),
+            _ => None,
+        });
         match serde_json::from_slice(&text[..received]) {
             Ok(Word::Ready { rules }) => ready = Some((rules, listener)),
-            Ok(Word::Failed(failure)) => return (None, Some(failure)),
+            Ok(Word::Failed(failure)) => return Err(failure),
             Err(_) => break,
         }
     }
-    let lost = || Failure::machine("hear from the run", &io::ErrorKind::UnexpectedEof.into());
-    let failed = ready.is_none().then(lost);
-    (ready, failed)
+    ready.ok_or(Errno::PIPE).map_err(Part::Process.failed("hear from the run"))
 }
 
 /// The room that a directory takes on disk, with something for each of its entries.

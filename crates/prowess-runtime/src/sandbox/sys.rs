@@ -97,10 +97,24 @@ pub(super) fn notification(listener: BorrowedFd<'_>) -> io::Result<Notification>
     check(result.into()).map(|_| notification)
 }
 
-/// Answers a notification: with an errno, or that the call may go on.
-pub(super) fn answer(listener: BorrowedFd<'_>, id: u64, errno: Option<i32>) -> io::Result<()> {
-    let error = -errno.unwrap_or(0);
-    let flags = if errno.is_none() { libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32 } else { 0 };
+/// What becomes of a call that waits.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Answer {
+    /// It goes on.
+    Continue,
+    /// It was done in its stead.
+    Done,
+    /// It fails with this errno.
+    Fail(i32),
+}
+
+/// Answers a notification.
+pub(super) fn answer(listener: BorrowedFd<'_>, id: u64, answer: Answer) -> io::Result<()> {
+    let (error, flags) = match answer {
+        Answer::Continue => (0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
+        Answer::Done => (0, 0),
+        Answer::Fail(errno) => (-errno, 0),
+    };
     let response = libc::seccomp_notif_resp { id, val: 0, error, flags };
     let request = libc::SECCOMP_IOCTL_NOTIF_SEND;
     // SAFETY: the request reads one response, which lives through the call.

@@ -41,11 +41,12 @@ pub(super) fn groups(processes: &[Pid]) -> Vec<Pid> {
 pub(super) fn kill() {
     let own = rustix::process::getpgrp();
     loop {
-        for group in groups(&below(rustix::process::getpid(), 64)) {
-            if group != own {
-                let _ = rustix::process::kill_process_group(group, Signal::KILL);
-            }
+        let processes = below(rustix::process::getpid(), 64);
+        for group in groups(&processes).into_iter().filter(|it| *it != own) {
+            let _ = rustix::process::kill_process_group(group, Signal::KILL);
         }
+        // Who has not come far is still in our own.
+        signal(&processes, Signal::KILL);
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some(_)) | Err(Errno::INTR) => {}

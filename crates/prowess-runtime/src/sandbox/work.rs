@@ -2,16 +2,24 @@
 
 use std::{
     env,
-    fs::{self, DirBuilder, OpenOptions},
+    ffi::{CStr, CString},
+    fs::{self, DirBuilder, DirEntry, Metadata, OpenOptions},
     io::{self, Read as _, Write as _},
     os::{
-        fd::{AsFd as _, OwnedFd},
-        unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
+        fd::OwnedFd,
+        unix::fs::{
+            DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+        },
     },
     path::{Component, Path, PathBuf},
+    sync::Once,
+    time::Duration,
 };
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::{
+    fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags},
+    io::Errno,
+};
 
 use crate::root::{Links, Root, RootError};
 
@@ -21,6 +29,8 @@ use crate::root::{Links, Root, RootError};
 pub struct Work {
     base: PathBuf,
     path: PathBuf,
+    /// Says that this is in use.
+    _held: OwnedFd,
     /// Open for as long as this lives: when it closes, even because we were killed, the supervisor
     /// of the run removes whatever is left.
     pub(super) supervisor: Option<OwnedFd>,
@@ -43,12 +53,15 @@ impl Work {
 
     /// Makes a directory in this one.
     pub fn within(directory: &Path) -> io::Result<Self> {
+        static SWEPT: Once = Once::new();
         let directory = fs::canonicalize(directory)?;
+        SWEPT.call_once(|| sweep(&directory));
         let mut builder = tempfile::Builder::new();
         let permissions = fs::Permissions::from_mode(0o700);
-        let base = builder.prefix("prowess-").permissions(permissions).tempdir_in(directory)?;
+        let base = builder.prefix(PREFIX).permissions(permissions).tempdir_in(&directory)?;
+        let held = hold(base.path(), FlockOperation::LockShared)?;
         let base = base.keep();
-        let work = Self { path: base.join(WORK), base, supervisor: None };
+        let work = Self { path: base.join(WORK), base, _held: held, supervisor: None };
         for name in [WORK, GIVEN, TEMPORARY, ROOT] {
             DirBuilder::new().mode(0o700).create(work.base.join(name))?;
         }
@@ -145,53 +158,104 @@ pub(super) const GIVEN: &str = "given";
 pub(super) const TEMPORARY: &str = "tmp";
 pub(super) const ROOT: &str = "root";
 
-/// Removes a directory with all that is in it, however deep and however locked. What is below is
-/// moved up and removed there, so that no path gets long; no link is followed.
-pub(super) fn remove(base: &Path) -> io::Result<()> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let top = rustix::fs::open(base, flags, Mode::empty())?;
-    let mut next = 0_u64;
-    loop {
-        let mut folders = clear(&top, &top, &mut next)?;
-        if folders.is_empty() {
-            break;
-        }
-        while let Some(name) = folders.pop() {
-            let _ = rustix::fs::chmodat(&top, &name, Mode::RWXU, AtFlags::empty());
-            let folder = rustix::fs::openat(&top, &name, flags, Mode::empty())?;
-            clear(&folder, &top, &mut next)?;
-            rustix::fs::unlinkat(&top, &name, AtFlags::REMOVEDIR)?;
-        }
-    }
-    fs::remove_dir(base)
+/// How the names of work directories begin.
+const PREFIX: &str = "prowess-work-";
+/// From which age on one that nobody holds is one that was left.
+const LEFT: Duration = Duration::from_secs(60);
+
+/// Holds a directory for as long as what is returned is open.
+pub(super) fn hold(base: &Path, how: FlockOperation) -> io::Result<OwnedFd> {
+    let directory = rustix::fs::open(base, DIRECTORY, Mode::empty())?;
+    rustix::fs::flock(&directory, how)?;
+    Ok(directory)
 }
 
+/// Removes work directories of ours that engine and supervisor have both left behind, because they
+/// were killed, or the machine went down.
+fn sweep(directory: &Path) {
+    let own = rustix::process::getuid().as_raw();
+    let is_left = |entry: &DirEntry| {
+        let ours = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
+        let left = |it: Metadata| it.modified().ok()?.elapsed().ok();
+        ours && entry
+            .metadata()
+            .is_ok_and(|it| it.uid() == own && left(it).is_some_and(|it| it > LEFT))
+    };
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten().filter(is_left) {
+        if hold(&entry.path(), FlockOperation::NonBlockingLockExclusive).is_ok() {
+            let _ = remove(&entry.path());
+        }
+    }
+}
+
+/// Removes a directory with all that is in it, however deep and however locked. What is below is
+/// moved up and removed there, so that no path gets long; no link is followed. Whoever removes it at
+/// the same time does not disturb.
+pub(super) fn remove(base: &Path) -> io::Result<()> {
+    let top = match rustix::fs::open(base, DIRECTORY, Mode::empty()) {
+        Err(Errno::NOENT) => return Ok(()),
+        top => top?,
+    };
+    let mut number = 0;
+    loop {
+        let folders = clear(&top, &top, &mut number)?;
+        if folders.is_empty() {
+            return gone(rustix::fs::rmdir(base));
+        }
+        for name in folders {
+            let Some(folder) = unlock(&top, &name)? else { continue };
+            clear(&folder, &top, &mut number)?;
+            gone(rustix::fs::unlinkat(&top, &name, AtFlags::REMOVEDIR))?;
+        }
+    }
+}
+
+const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
 /// Removes the files of a folder. Folders of the top are returned, others become such.
-fn clear(folder: &OwnedFd, top: &OwnedFd, next: &mut u64) -> io::Result<Vec<Vec<u8>>> {
-    let is_top = std::ptr::eq(folder, top);
+fn clear(folder: &OwnedFd, top: &OwnedFd, number: &mut u64) -> io::Result<Vec<CString>> {
     let mut folders = Vec::new();
-    for entry in Dir::read_from(folder.as_fd())? {
+    for entry in Dir::read_from(folder)? {
         let name = entry?.file_name().to_owned();
         if matches!(name.to_bytes(), b"." | b"..") {
             continue;
         }
-        let stat = rustix::fs::statat(folder, &name, AtFlags::SYMLINK_NOFOLLOW)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
-            rustix::fs::unlinkat(folder, &name, AtFlags::empty())?;
-        } else if is_top {
-            folders.push(name.into_bytes());
-        } else {
-            // A folder that is moved is written to: its `..` changes.
-            let _ = rustix::fs::chmodat(folder, &name, Mode::RWXU, AtFlags::empty());
-            loop {
-                *next += 1;
-                let up = format!("{next}");
-                match rustix::fs::renameat(folder, &name, top, &up) {
-                    Err(rustix::io::Errno::EXIST | rustix::io::Errno::NOTEMPTY) => {}
-                    moved => break moved?,
-                }
-            }
+        match rustix::fs::unlinkat(folder, &name, AtFlags::empty()) {
+            // It is a folder.
+            Err(Errno::ISDIR) if std::ptr::eq(folder, top) => folders.push(name),
+            Err(Errno::ISDIR) => move_up(folder, &name, top, number)?,
+            removed => gone(removed)?,
         }
     }
     Ok(folders)
+}
+
+fn move_up(folder: &OwnedFd, name: &CStr, top: &OwnedFd, number: &mut u64) -> io::Result<()> {
+    // A folder that is moved is written to, because its `..` changes.
+    let Some(_) = unlock(folder, name)? else { return Ok(()) };
+    loop {
+        *number += 1;
+        match rustix::fs::renameat(folder, name, top, number.to_string()) {
+            Err(Errno::EXIST | Errno::NOTEMPTY) => {}
+            moved => return gone(moved),
+        }
+    }
+}
+
+/// Takes every right to a folder; nothing when it has gone.
+fn unlock(parent: &OwnedFd, name: &CStr) -> io::Result<Option<OwnedFd>> {
+    let _ = rustix::fs::chmodat(parent, name, Mode::RWXU, AtFlags::empty());
+    match rustix::fs::openat(parent, name, DIRECTORY, Mode::empty()) {
+        Err(Errno::NOENT) => Ok(None),
+        folder => Ok(Some(folder?)),
+    }
+}
+
+/// What is gone already needs no removing.
+fn gone(removed: Result<(), Errno>) -> io::Result<()> {
+    match removed {
+        Err(Errno::NOENT) => Ok(()),
+        removed => Ok(removed?),
+    }
 }

@@ -427,8 +427,10 @@ impl<'t> Parser<'t> {
     fn document(&mut self, end: &Word, is_indented: bool) -> Read<Word> {
         let is_quoted = end.0.iter().any(|it| matches!(it, Part::Quoted(_)));
         let Some(end) = word::literal(end) else { return Err(self.unexpected()) };
-        let line_end = self.rest().find('\n').map_or(self.text.len(), |it| self.at + it + 1);
-        let (mut at, mut lines) = self.behind.unwrap_or((line_end, 0));
+        let (mut at, mut lines) = self.behind.unwrap_or_else(|| {
+            let line = self.rest().find('\n').map_or(self.text.len(), |it| self.at + it + 1);
+            (line, 0)
+        });
         let first = self.line + 1 + lines;
         let mut text = String::new();
         while at < self.text.len() {

@@ -2,9 +2,9 @@
 
 use super::{
     exec::{At, Run, Stop},
-    functions::{Body, Function, call, callee},
+    functions::{Body, Function, format, text, uncallable},
     tree::{Command, Operand, Pipe, Term},
-    value::{Content, Value},
+    value::{Content, Text, Value},
 };
 
 type Evaluated<'v> = Result<Value<'v>, Stop>;
@@ -49,9 +49,9 @@ impl<'v> Run<'v> {
             Term::Function(function) => {
                 return self.function(dot, *function, first, At::Command(command), arguments, last);
             }
-            Term::Field(_) | Term::Chain(..) => return self.fields(dot, first, has_arguments),
+            Term::Field(_) | Term::Chain(..) => return self.operand(dot, first, has_arguments),
             Term::Variable(_, fields) if !fields.is_empty() => {
-                return self.fields(dot, first, has_arguments);
+                return self.operand(dot, first, has_arguments);
             }
             // Go reports these where the pipeline begins.
             Term::Pipe(_) => {}
@@ -62,49 +62,41 @@ impl<'v> Run<'v> {
         }
         match &first.term {
             Term::Nil => Err(Stop::fault("nil is not a command")),
-            _ => self.operand(dot, first),
+            _ => self.operand(dot, first, false),
         }
     }
 
-    /// Evaluates an operand by itself.
-    fn operand(&mut self, dot: &Value<'v>, operand: &'v Operand) -> Evaluated<'v> {
-        Ok(match &operand.term {
-            Term::Dot => dot.clone(),
-            Term::Nil => Value::NONE,
-            Term::Bool(truth) => Content::Bool(*truth).into(),
-            Term::Number { text, number } => {
-                self.at = At::Operand(operand);
-                let content = Content::of_number(*number);
-                content.ok_or_else(|| Stop::fault(format!("{text} overflows int")))?.into()
-            }
-            Term::Text { text, .. } => Content::Text(super::value::Text::Given(text)).into(),
-            Term::Pipe(pipe) => return self.pipe(dot, pipe),
-            Term::Function(function) => {
-                let at = At::Operand(operand);
-                return self.function(dot, *function, operand, at, &[], None);
-            }
-            Term::Field(_) | Term::Variable(..) | Term::Chain(..) => {
-                return self.fields(dot, operand, false);
-            }
-        })
-    }
-
-    /// Evaluates what may have fields behind it, and then those.
-    fn fields(
+    /// Evaluates an operand; whether it has arguments matters only to its last field.
+    fn operand(
         &mut self,
         dot: &Value<'v>,
         operand: &'v Operand,
         has_arguments: bool,
     ) -> Evaluated<'v> {
-        self.at = At::Operand(operand);
+        self.at = match &operand.term {
+            // Both evaluate something else first.
+            Term::Pipe(_) => self.at,
+            Term::Chain(inner, _) => At::Operand(inner),
+            _ => At::Operand(operand),
+        };
         let (mut value, fields) = match &operand.term {
+            Term::Dot => return Ok(dot.clone()),
+            Term::Nil => return Ok(Value::NONE),
+            Term::Bool(truth) => return Ok(Content::Bool(*truth).into()),
+            Term::Number { text, number } => {
+                let content = Content::of_number(*number);
+                return content
+                    .map(Value::from)
+                    .ok_or_else(|| Stop::fault(format!("{text} overflows int")));
+            }
+            Term::Text { text, .. } => return Ok(Content::Text(Text::Given(text)).into()),
+            Term::Pipe(pipe) => return self.pipe(dot, pipe),
+            Term::Function(function) => {
+                return self.function(dot, *function, operand, self.at, &[], None);
+            }
             Term::Field(fields) => (dot.clone(), fields),
             Term::Variable(variable, fields) => (self.get(variable)?, fields),
-            Term::Chain(operand, fields) => {
-                self.at = At::Operand(operand);
-                (self.operand(dot, operand)?, fields)
-            }
-            _ => return self.operand(dot, operand),
+            Term::Chain(inner, fields) => (self.operand(dot, inner, false)?, fields),
         };
         for (index, name) in fields.iter().enumerate() {
             self.step(1 + name.len() / 16)?;
@@ -124,57 +116,65 @@ impl<'v> Run<'v> {
         last: Option<Value<'v>>,
     ) -> Evaluated<'v> {
         self.at = At::Operand(operand);
-        let Function { name, needs, variadic, .. } = function;
-        let count = arguments.len() + usize::from(last.is_some());
+        let Function { name, needs, variadic, body } = function;
+        let (written, count) = (arguments.len(), arguments.len() + usize::from(last.is_some()));
         if variadic && count < needs {
-            let got = arguments.len();
-            let message =
-                format!("wrong number of args for {name}: want at least {needs} got {got}");
-            return Err(Stop::fault(message));
+            let wrong = format!("wrong number of args for {name}: want at least {needs}");
+            return Err(Stop::fault(format!("{wrong} got {written}")));
         }
         if !variadic && count != needs {
-            let message = format!("wrong number of args for {name}: want {needs} got {count}");
-            return Err(Stop::fault(message));
+            let wrong = format!("wrong number of args for {name}: want {needs} got {count}");
+            return Err(Stop::fault(wrong));
         }
-        if let Body::First(wanted) = function.body {
+        if let Body::First(wanted) = body {
             return self.first(dot, wanted, arguments, last);
         }
-        let format = matches!(function.body, Body::Format);
-        let wanted = |index| if format && index == 0 { Wanted::Text } else { Wanted::Anything };
+        let wanted = |index| match body {
+            Body::Format if index == 0 => Wanted::Text,
+            _ => Wanted::Anything,
+        };
         let mut values = Vec::with_capacity(count);
         for (index, argument) in arguments.iter().enumerate() {
             values.push(self.argument(dot, argument, wanted(index))?);
         }
         if let Some(last) = last {
-            if let Body::Call = function.body
-                && arguments.is_empty()
-            {
-                self.at = node;
-                let message = call(&last, &callee(&last));
-                return Err(Stop::fault(format!("error calling call: {message}")));
-            }
-            values.push(checked(last, wanted(arguments.len()))?);
+            values.push(checked(last, wanted(written))?);
         }
-        let called = match (function.body, arguments) {
-            (Body::Call, [first, ..]) => Err(call(&values[0], &first.to_string())),
-            _ => {
-                self.step(function.reads_bytes(&values) / 16)?;
-                function.call(&values, self.room())
+        self.step(function.reads(&values) / 16)?;
+        self.apply(body, &values, arguments.first()).map_err(|stop| match stop {
+            Stop::Fault(message) => {
+                self.at = node;
+                Stop::Fault(format!("error calling {name}: {message}"))
             }
+            Stop::Limit(limit) => Stop::Limit(limit),
+        })
+    }
+
+    /// Calls a function on its arguments; `first` is the first of them as it was written.
+    fn apply(
+        &mut self,
+        body: Body,
+        values: &[Value<'v>],
+        first: Option<&Operand>,
+    ) -> Evaluated<'v> {
+        let contents = || values.iter().map(|it| &it.content).collect::<Vec<_>>();
+        let made = match body {
+            // What gives the first of its arguments does not come here.
+            Body::First(_) | Body::Call => {
+                let name = first.map(ToString::to_string);
+                return Err(Stop::Fault(uncallable(&values[0], name)));
+            }
+            Body::Value(function) | Body::Reading(function) => {
+                Some(function(values).map_err(Stop::Fault)?)
+            }
+            Body::Text(function) => text(self.room(), |writer| function(writer, &contents())),
+            Body::Format => text(self.room(), |writer| format(writer, &contents())),
         };
-        match called {
-            Ok(Some(value)) => {
-                if let Content::Text(super::value::Text::Made(text)) = &value.content {
-                    self.step(text.len())?;
-                }
-                Ok(value)
-            }
-            Ok(None) => Err(self.out_of_room()),
-            Err(message) => {
-                self.at = node;
-                Err(Stop::fault(format!("error calling {name}: {message}")))
-            }
+        let value = made.ok_or_else(|| self.out_of_room())?;
+        if let Content::Text(Text::Made(text)) = &value.content {
+            self.step(text.len())?;
         }
+        Ok(value)
     }
 
     /// The first argument whose truth is `wanted`, or else the last one.
@@ -203,19 +203,8 @@ impl<'v> Run<'v> {
             Term::Bool(_) | Term::Number { .. } if wanted == Wanted::Text => {
                 Err(Stop::fault(format!("expected string; found {operand}")))
             }
-            _ => checked(self.operand(dot, operand)?, wanted),
+            _ => checked(self.operand(dot, operand, false)?, wanted),
         }
-    }
-}
-
-impl Function {
-    /// How many bytes of text it has to look at.
-    fn reads_bytes(&self, values: &[Value<'_>]) -> usize {
-        let length = |it: &Value<'_>| match &it.content {
-            Content::Text(text) if self.reads => text.len(),
-            _ => 0,
-        };
-        values.iter().map(length).sum()
     }
 }
 

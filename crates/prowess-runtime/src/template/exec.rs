@@ -6,14 +6,18 @@ use super::{
     TemplateLimits,
     error::TemplateError,
     format::{Flags, Writer},
-    functions::shown,
+    quote::quote,
+    range::Loop,
     tree::{Branch, Command, Invocation, Operand, Operation, Pipe, Tree, Trees, Variable},
-    value::{Content, Text, Value, sorted},
+    value::{Content, Value},
 };
 
 /// Templates that invoke each other, as in Go.
 const DEPTH: usize = 100_000;
-/// What a variable or an open block costs in steps, because it takes memory as long as it is there.
+/// Lists and maps in each other, because they are written by recursion.
+const DATA_DEPTH: usize = 200;
+/// What an open block, a variable or a sorted key costs in steps, because it takes memory as long as it
+/// is there.
 const KEPT: usize = 8;
 
 /// Executes a template; what it wrote comes back.
@@ -23,7 +27,7 @@ pub(super) fn execute(
     data: &Json,
 ) -> Result<Vec<u8>, TemplateError> {
     let mut run = Run::new(trees, limits);
-    match run.execute(Content::of(data).into()) {
+    match run.execute(data) {
         Ok(()) => Ok(run.output),
         Err(stop) => Err(run.error(stop)),
     }
@@ -39,10 +43,11 @@ pub(super) struct Run<'v> {
     /// What is being evaluated.
     pub(super) at: At<'v>,
     tree: &'v Tree,
-    frames: Vec<Frame<'v>>,
-    /// How many of the frames are invocations.
-    depth: usize,
-    /// The variables of all open blocks, by their numbers.
+    /// What to go back to when this tree ends, and so on.
+    callers: Vec<Caller<'v>>,
+    /// The blocks that are open.
+    blocks: Vec<Block<'v>>,
+    /// The variables of all of them, by their numbers.
     variables: Vec<(u32, Value<'v>)>,
     /// The first of them that belongs to this tree.
     base: usize,
@@ -65,41 +70,30 @@ pub(super) enum At<'v> {
     Operand(&'v Operand),
 }
 
-/// What to return to when a block or tree ends.
+/// A tree that has invoked another, and where it goes on.
 #[derive(Debug)]
-struct Frame<'v> {
-    /// The dot before it.
+struct Caller<'v> {
+    tree: &'v Tree,
+    next: usize,
     dot: Value<'v>,
-    /// How many variables there were before it.
+    base: usize,
+    at: At<'v>,
+}
+
+/// A block that is open, with the dot and the number of variables before it.
+#[derive(Debug)]
+struct Block<'v> {
+    dot: Value<'v>,
     variables: usize,
-    kind: FrameKind<'v>,
+    kind: Kind<'v>,
 }
 
 #[derive(Debug)]
-enum FrameKind<'v> {
-    Block,
+enum Kind<'v> {
+    Plain,
     Loop(Loop<'v>),
-    Invocation { tree: &'v Tree, next: usize, base: usize, at: At<'v> },
-}
-
-#[derive(Debug)]
-struct Loop<'v> {
-    branch: &'v Branch,
-    /// The first operation of its body.
-    body: usize,
-    /// How many variables there are at the start of its body.
-    variables: usize,
-    items: Items<'v>,
-    /// How many of them were taken.
-    taken: usize,
-}
-
-/// What a loop goes over.
-#[derive(Debug)]
-enum Items<'v> {
-    Count(i64, fn(i64) -> Content<'static>),
-    List(&'v [Json]),
-    Map(Vec<(&'v str, &'v Json)>),
+    /// The else of a loop.
+    Empty(&'v Branch),
 }
 
 impl Stop {
@@ -117,23 +111,26 @@ impl<'v> Run<'v> {
             output: Vec::new(),
             at: At::Start,
             tree: &trees.trees[0],
-            frames: Vec::new(),
-            depth: 0,
+            callers: Vec::new(),
+            blocks: Vec::new(),
             variables: Vec::new(),
             base: 0,
         }
     }
 
-    fn execute(&mut self, data: Value<'v>) -> Result<(), Stop> {
-        self.variables.push((0, data.clone()));
-        let (mut dot, mut next) = (data, 0);
+    fn execute(&mut self, data: &'v Json) -> Result<(), Stop> {
+        if is_deeper(data, DATA_DEPTH) {
+            return Err(Stop::Limit(format!("{DATA_DEPTH} lists and maps in each other")));
+        }
+        let (mut dot, mut next) = (Value::from(Content::of(data)), 0);
+        self.variables.push((0, dot.clone()));
         loop {
             self.step(1)?;
             let Some(operation) = self.tree.operations.get(next) else {
-                match self.frames.pop() {
-                    Some(frame) => (dot, next) = self.resume(frame),
-                    None => return Ok(()),
-                }
+                let Some(caller) = self.callers.pop() else { return Ok(()) };
+                self.variables.truncate(self.base);
+                (self.tree, self.base, self.at) = (caller.tree, caller.base, caller.at);
+                (dot, next) = (caller.dot, caller.next);
                 continue;
             };
             next += 1;
@@ -148,7 +145,7 @@ impl<'v> Run<'v> {
                 Operation::If(branch) | Operation::With(branch) => {
                     let variables = self.variables.len();
                     let value = self.pipe(&dot, &branch.pipe)?;
-                    self.enter(dot.clone(), variables, FrameKind::Block)?;
+                    self.open(&dot, variables, Kind::Plain)?;
                     if !value.content.truth() {
                         next = branch.otherwise;
                     } else if let Operation::With(_) = operation {
@@ -157,33 +154,29 @@ impl<'v> Run<'v> {
                 }
                 Operation::Range(branch) => {
                     let variables = self.variables.len();
-                    match self.begin_loop(&dot, branch, next)? {
-                        Some(it) => {
-                            self.enter(dot.clone(), variables, FrameKind::Loop(it))?;
-                            (dot, next) = self.next_turn(dot)?;
-                        }
-                        None => {
-                            self.enter(dot.clone(), variables, FrameKind::Block)?;
-                            next = branch.otherwise;
-                        }
-                    }
+                    let kind = self.range(&dot, branch, next)?;
+                    self.open(&dot, variables, kind)?;
+                    (dot, next) = self.turn(dot)?;
                 }
                 Operation::Else(end) => next = *end,
-                Operation::Next => (dot, next) = self.next_turn(dot)?,
+                Operation::Next => (dot, next) = self.turn(dot)?,
                 Operation::Continue => {
-                    self.unwind();
-                    (dot, next) = self.next_turn(dot)?;
+                    self.leave_until(|it| matches!(it, Kind::Loop(_)));
+                    (dot, next) = self.turn(dot)?;
                 }
                 Operation::Break => {
-                    self.unwind();
-                    if let Some(FrameKind::Loop(it)) = self.frames.last().map(|it| &it.kind) {
-                        next = it.branch.end;
-                    }
+                    // Go takes the else of a loop for a part of it here, though not above.
+                    self.leave_until(|it| !matches!(it, Kind::Plain));
+                    next = match self.blocks.last().map(|it| &it.kind) {
+                        Some(Kind::Loop(it)) => it.branch.end,
+                        Some(Kind::Empty(branch)) => branch.end,
+                        _ => next,
+                    };
                 }
                 Operation::End => {
-                    if let Some(frame) = self.frames.pop() {
-                        self.variables.truncate(frame.variables);
-                        dot = frame.dot;
+                    if let Some(block) = self.blocks.pop() {
+                        self.variables.truncate(block.variables);
+                        dot = block.dot;
                     }
                 }
                 Operation::Invoke(invocation) => {
@@ -194,18 +187,57 @@ impl<'v> Run<'v> {
         }
     }
 
-    /// Takes up a tree again behind an invocation.
-    fn resume(&mut self, frame: Frame<'v>) -> (Value<'v>, usize) {
-        self.variables.truncate(frame.variables);
-        let FrameKind::Invocation { tree, next, base, at } = frame.kind else {
-            // Blocks end before their trees do.
-            return (frame.dot, usize::MAX);
-        };
-        (self.tree, self.base, self.at) = (tree, base, at);
-        self.depth -= 1;
-        (frame.dot, next)
+    fn open(&mut self, dot: &Value<'v>, variables: usize, kind: Kind<'v>) -> Result<(), Stop> {
+        self.step(KEPT)?;
+        self.blocks.push(Block { dot: dot.clone(), variables, kind });
+        Ok(())
     }
 
+    /// Begins a loop whose body is at `body`.
+    fn range(
+        &mut self,
+        dot: &Value<'v>,
+        branch: &'v Branch,
+        body: usize,
+    ) -> Result<Kind<'v>, Stop> {
+        let value = self.pipe(dot, &branch.pipe)?;
+        if let Content::Map(map) = value.content {
+            self.step(KEPT * map.len())?;
+        }
+        let begun = Loop::over(&value.content, branch, body, self.variables.len());
+        Ok(begun.map_err(Stop::Fault)?.map_or(Kind::Empty(branch), Kind::Loop))
+    }
+
+    /// Goes on with the innermost block, which is a loop: at its body, at its end, or at its else.
+    fn turn(&mut self, dot: Value<'v>) -> Result<(Value<'v>, usize), Stop> {
+        let it = match self.blocks.last_mut().map(|it| &mut it.kind) {
+            Some(Kind::Loop(it)) => it,
+            Some(Kind::Empty(branch)) => return Ok((dot, branch.otherwise)),
+            _ => return Ok((dot, usize::MAX)),
+        };
+        self.variables.truncate(it.variables);
+        let (branch, body) = (it.branch, it.body);
+        let Some((index, item)) = it.take() else { return Ok((dot, branch.end)) };
+        let Pipe { variables, assigns, .. } = &branch.pipe;
+        // One variable is the item; of two, the first is its index.
+        let values = [index, item.clone()].into_iter().skip(2 - variables.len().min(2));
+        let declared = self.variables.len().saturating_sub(variables.len());
+        for (offset, (variable, value)) in variables.iter().zip(values).enumerate() {
+            if *assigns {
+                self.set(variable, value)?;
+            } else {
+                self.variables[declared + offset].1 = value;
+            }
+        }
+        Ok((item, body))
+    }
+
+    /// Leaves blocks until one is meant.
+    fn leave_until(&mut self, meant: fn(&Kind<'v>) -> bool) {
+        while self.blocks.pop_if(|it| !meant(&it.kind)).is_some() {}
+    }
+
+    /// Goes over to another tree, and gives its dot.
     fn invoke(
         &mut self,
         invocation: &'v Invocation,
@@ -214,99 +246,28 @@ impl<'v> Run<'v> {
     ) -> Result<Value<'v>, Stop> {
         self.at = At::Invocation(invocation);
         let Some(tree) = invocation.tree else {
-            let name = super::quote::quote(invocation.name.as_bytes());
+            let name = quote(invocation.name.as_bytes());
             return Err(Stop::fault(format!("template {name} not defined")));
         };
-        if self.depth == DEPTH {
+        if self.callers.len() == DEPTH {
             return Err(Stop::fault(format!("exceeded maximum template depth ({DEPTH})")));
         }
         let value = match &invocation.pipe {
             Some(pipe) => self.pipe(&dot, pipe)?,
             None => Value::NONE,
         };
-        let (tree, base) = (&self.trees.trees[tree], self.base);
-        let kind = FrameKind::Invocation { tree: self.tree, next, base, at: self.at };
-        self.enter(dot, self.variables.len(), kind)?;
-        self.depth += 1;
-        (self.tree, self.base) = (tree, self.variables.len());
+        self.step(KEPT)?;
+        let (base, at) = (self.base, self.at);
+        self.callers.push(Caller { tree: self.tree, next, dot, base, at });
+        (self.tree, self.base) = (&self.trees.trees[tree], self.variables.len());
         self.variables.push((0, value.clone()));
         Ok(value)
-    }
-
-    fn enter(&mut self, dot: Value<'v>, variables: usize, kind: FrameKind<'v>) -> Result<(), Stop> {
-        self.step(KEPT)?;
-        self.frames.push(Frame { dot, variables, kind });
-        Ok(())
-    }
-
-    /// Evaluates what a loop goes over; nothing when that is empty.
-    fn begin_loop(
-        &mut self,
-        dot: &Value<'v>,
-        branch: &'v Branch,
-        body: usize,
-    ) -> Result<Option<Loop<'v>>, Stop> {
-        let value = self.pipe(dot, &branch.pipe)?;
-        let items = match value.content {
-            Content::Int(_) | Content::Byte(_) if branch.pipe.variables.len() > 1 => {
-                let number = shown(&value.content, 'v');
-                let message = format!("can't use {number} to iterate over more than one variable");
-                return Err(Stop::fault(message));
-            }
-            Content::Int(count) => Items::Count(count, Content::Int),
-            Content::Byte(count) => Items::Count(i64::from(count), |it| Content::Byte(it as u8)),
-            Content::List(list) => Items::List(list.items()),
-            Content::Map(map) => {
-                self.step(KEPT * map.len())?;
-                Items::Map(sorted(map))
-            }
-            Content::Nil => return Ok(None),
-            content => {
-                let value = shown(&content, 'v');
-                return Err(Stop::fault(format!("range can't iterate over {value}")));
-            }
-        };
-        let variables = self.variables.len();
-        let it = Loop { branch, body, variables, items, taken: 0 };
-        Ok((!it.is_over()).then_some(it))
-    }
-
-    /// Goes on with the innermost frame, which is a loop: at its body, or at its end.
-    fn next_turn(&mut self, dot: Value<'v>) -> Result<(Value<'v>, usize), Stop> {
-        let Some(FrameKind::Loop(it)) = self.frames.last_mut().map(|it| &mut it.kind) else {
-            return Ok((dot, usize::MAX));
-        };
-        self.variables.truncate(it.variables);
-        let (branch, body) = (it.branch, it.body);
-        let Some((index, item)) = it.take() else { return Ok((dot, branch.end)) };
-        let values = match &*branch.pipe.variables {
-            [] => return Ok((item, body)),
-            [_] => vec![item.clone()],
-            [..] => vec![index, item.clone()],
-        };
-        let top = self.variables.len() - values.len().min(self.variables.len());
-        for (offset, (variable, value)) in branch.pipe.variables.iter().zip(values).enumerate() {
-            if branch.pipe.assigns {
-                self.set(variable, value)?;
-            } else if let Some(slot) = self.variables.get_mut(top + offset) {
-                slot.1 = value;
-            }
-        }
-        Ok((item, body))
-    }
-
-    /// Leaves the blocks inside of the innermost loop.
-    fn unwind(&mut self) {
-        while self.frames.last().is_some_and(|it| !matches!(it.kind, FrameKind::Loop(_))) {
-            self.frames.pop();
-        }
     }
 
     fn print(&mut self, value: &Content<'_>) -> Result<(), Stop> {
         match value {
             Content::Nil => self.write(b"<no value>"),
-            Content::Text(Text::Given(text)) => self.write(text),
-            Content::Text(Text::Made(text)) => self.write(text),
+            Content::Text(text) => self.write(text),
             value => {
                 let mut writer = Writer::new(self.room());
                 writer.argument(value, 'v', Flags::default());
@@ -362,9 +323,8 @@ impl<'v> Run<'v> {
 
     /// How many bytes a text may have that is made now.
     pub(super) fn room(&self) -> usize {
-        let steps =
-            usize::try_from(self.limits.steps.saturating_sub(self.steps)).unwrap_or(usize::MAX);
-        self.limits.output.min(steps)
+        let steps = self.limits.steps.saturating_sub(self.steps);
+        self.limits.output.min(usize::try_from(steps).unwrap_or(usize::MAX))
     }
 
     pub(super) fn out_of_room(&self) -> Stop {
@@ -396,30 +356,18 @@ impl<'v> Run<'v> {
     }
 }
 
-impl<'v> Loop<'v> {
-    fn is_over(&self) -> bool {
-        match &self.items {
-            Items::Count(count, _) => self.taken as i64 >= *count,
-            Items::List(items) => self.taken >= items.len(),
-            Items::Map(entries) => self.taken >= entries.len(),
+/// Whether lists and maps stand in each other more than `depth` times.
+fn is_deeper(data: &Json, depth: usize) -> bool {
+    let mut left = vec![(data, 0)];
+    while let Some((value, level)) = left.pop() {
+        if level > depth {
+            return true;
+        }
+        match value {
+            Json::Array(items) => left.extend(items.iter().map(|it| (it, level + 1))),
+            Json::Object(map) => left.extend(map.values().map(|it| (it, level + 1))),
+            _ => {}
         }
     }
-
-    /// The next index or key, and the value for it.
-    fn take(&mut self) -> Option<(Value<'v>, Value<'v>)> {
-        if self.is_over() {
-            return None;
-        }
-        let index = Content::Int(self.taken as i64).into();
-        let pair = match &self.items {
-            Items::Count(_, number) => (Value::NONE, number(self.taken as i64).into()),
-            Items::List(items) => (index, Value::held(&items[self.taken])),
-            Items::Map(entries) => {
-                let (key, value) = entries[self.taken];
-                (Content::Text(Text::Given(key.as_bytes())).into(), Value::held(value))
-            }
-        };
-        self.taken += 1;
-        Some(pair)
-    }
+    false
 }

@@ -7,9 +7,6 @@ use super::{
     value::{Content, Text, sorted},
 };
 
-/// Lists and maps in each other that are written.
-const DEPTH: usize = 250;
-
 /// Writes values one after the other, up to so many bytes.
 #[derive(Debug)]
 pub(super) struct Writer {
@@ -77,10 +74,6 @@ impl Writer {
 
     /// Writes a value that may stand in another.
     fn value(&mut self, value: &Content<'_>, verb: char, flags: Flags, depth: usize) {
-        if depth > DEPTH {
-            self.overflowed = true;
-            return;
-        }
         match value {
             Content::Nil if depth == 0 => self.bad_verb(value, verb, flags),
             Content::Nil if flags.source => self.push("interface {}(nil)"),

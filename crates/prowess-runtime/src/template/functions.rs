@@ -1,11 +1,11 @@
 //! The functions that every template knows.
 
-use std::cmp::Ordering;
-
 use super::{
+    compare::{eq, ge, gt, le, lt, ne},
+    escape::{html, js, urlquery},
     format::{Flags, Writer},
     printf::{print, printf, println},
-    unicode::{Rune, is_print, runes},
+    unicode::lossy,
     value::{Content, List, Text, Value},
 };
 
@@ -17,46 +17,49 @@ pub(super) struct Function {
     pub(super) needs: usize,
     /// Whether it takes more than it needs.
     pub(super) variadic: bool,
-    /// Whether it reads the texts that it is given from end to end.
-    pub(super) reads: bool,
     pub(super) body: Body,
 }
 
 /// What a function does.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Body {
-    /// Gives the first argument that is true or false as asked for, and evaluates no other.
+    /// Gives the first argument that is true, or false, and evaluates no other.
     First(bool),
-    /// Says that nothing here can be called.
+    /// Fails: there are no functions among JSON values.
     Call,
     /// Makes a value of values.
-    Value(for<'v> fn(&[Value<'v>]) -> Result<Value<'v>, String>),
+    Value(for<'v> fn(&[Value<'v>]) -> Called<'v>),
+    /// Makes a value of values, and reads the texts among them.
+    Reading(for<'v> fn(&[Value<'v>]) -> Called<'v>),
     /// Makes a text.
     Text(fn(&mut Writer, &[&Content<'_>])),
-    /// Makes a text by the format that comes first.
+    /// Makes a text by a format, which comes first.
     Format,
 }
 
+/// What a function comes to, or what is wrong with its arguments.
+pub(super) type Called<'v> = Result<Value<'v>, String>;
+
 const FUNCTIONS: &[Function] = &[
-    Function::new("and", 1, true, Body::First(false)),
-    Function::new("or", 1, true, Body::First(true)),
-    Function::new("not", 1, false, Body::Value(not)),
-    Function::new("len", 1, false, Body::Value(len)),
-    Function::new("slice", 1, true, Body::Value(slice)),
-    Function::new("index", 1, true, Body::Value(index)).reading(),
-    Function::new("call", 1, true, Body::Call),
-    Function::new("eq", 1, true, Body::Value(eq)).reading(),
-    Function::new("ne", 2, false, Body::Value(ne)).reading(),
-    Function::new("lt", 2, false, Body::Value(lt)).reading(),
-    Function::new("le", 2, false, Body::Value(le)).reading(),
-    Function::new("gt", 2, false, Body::Value(gt)).reading(),
-    Function::new("ge", 2, false, Body::Value(ge)).reading(),
-    Function::new("print", 0, true, Body::Text(print)).reading(),
-    Function::new("println", 0, true, Body::Text(println)).reading(),
-    Function::new("printf", 1, true, Body::Format).reading(),
-    Function::new("html", 0, true, Body::Text(html)).reading(),
-    Function::new("js", 0, true, Body::Text(js)).reading(),
-    Function::new("urlquery", 0, true, Body::Text(urlquery)).reading(),
+    Function::of_many("and", 1, Body::First(false)),
+    Function::of_many("or", 1, Body::First(true)),
+    Function::of("not", 1, Body::Value(not)),
+    Function::of("len", 1, Body::Value(len)),
+    Function::of_many("index", 1, Body::Reading(index)),
+    Function::of_many("slice", 1, Body::Value(slice)),
+    Function::of_many("call", 1, Body::Call),
+    Function::of_many("eq", 1, Body::Reading(eq)),
+    Function::of("ne", 2, Body::Reading(ne)),
+    Function::of("lt", 2, Body::Reading(lt)),
+    Function::of("le", 2, Body::Reading(le)),
+    Function::of("gt", 2, Body::Reading(gt)),
+    Function::of("ge", 2, Body::Reading(ge)),
+    Function::of_many("print", 0, Body::Text(print)),
+    Function::of_many("println", 0, Body::Text(println)),
+    Function::of_many("printf", 1, Body::Format),
+    Function::of_many("html", 0, Body::Text(html)),
+    Function::of_many("js", 0, Body::Text(js)),
+    Function::of_many("urlquery", 0, Body::Text(urlquery)),
 ];
 
 impl Function {
@@ -64,41 +67,66 @@ impl Function {
         FUNCTIONS.iter().find(|it| it.name == name).copied()
     }
 
-    const fn new(name: &'static str, needs: usize, variadic: bool, body: Body) -> Self {
-        Self { name, needs, variadic, reads: false, body }
+    const fn of(name: &'static str, needs: usize, body: Body) -> Self {
+        Self { name, needs, variadic: false, body }
     }
 
-    const fn reading(self) -> Self {
-        Self { reads: true, ..self }
+    const fn of_many(name: &'static str, needs: usize, body: Body) -> Self {
+        Self { name, needs, variadic: true, body }
     }
 
-    /// Calls it on values whose number is right; a text that is made has at most `room` bytes.
-    ///
-    /// Nothing comes back when that is too little.
-    pub(super) fn call<'v>(
-        &self,
-        values: &[Value<'v>],
-        room: usize,
-    ) -> Result<Option<Value<'v>>, String> {
-        let mut writer = Writer::new(room);
-        let contents: Vec<&Content<'_>> = values.iter().map(|it| &it.content).collect();
-        match (self.body, contents.as_slice()) {
-            (Body::Value(function), _) => return function(values).map(Some),
-            (Body::Text(function), _) => function(&mut writer, &contents),
-            (Body::Format, [Content::Text(format), rest @ ..]) => {
-                printf(&mut writer, format, rest);
-            }
-            _ => return Err("call of nil".into()),
+    /// How many bytes of text it reads.
+    pub(super) fn reads(&self, values: &[Value<'_>]) -> usize {
+        let length = |it: &Value<'_>| match &it.content {
+            Content::Text(text) => text.len(),
+            _ => 0,
+        };
+        match self.body {
+            Body::First(_) | Body::Call | Body::Value(_) => 0,
+            Body::Reading(_) | Body::Text(_) | Body::Format => values.iter().map(length).sum(),
         }
-        Ok((!writer.overflowed).then(|| Value::made(writer.into_bytes())))
     }
 }
 
-fn not<'v>(values: &[Value<'v>]) -> Result<Value<'v>, String> {
+/// Makes a text of at most `room` bytes; nothing when that is too little.
+pub(super) fn text<'v>(room: usize, write: impl FnOnce(&mut Writer)) -> Option<Value<'v>> {
+    let mut writer = Writer::new(room);
+    write(&mut writer);
+    (!writer.overflowed).then(|| Value::made(writer.into_bytes()))
+}
+
+/// Makes a text by a format.
+pub(super) fn format(writer: &mut Writer, values: &[&Content<'_>]) {
+    if let [Content::Text(format), values @ ..] = values {
+        printf(writer, format, values);
+    }
+}
+
+/// Says that a value cannot be called; `name` is how it was written.
+pub(super) fn uncallable(value: &Value<'_>, name: Option<String>) -> String {
+    let type_name = value.content.type_name();
+    match (&value.content, name) {
+        (Content::Nil, _) => "call of nil".into(),
+        (_, Some(name)) => format!("non-function {name} of type {type_name}"),
+        (Content::Text(text), None) => format!("non-function {} of type string", lossy(text)),
+        (_, None) => format!("non-function <{type_name} Value> of type {type_name}"),
+    }
+}
+
+/// A value as errors show it.
+pub(super) fn shown(value: &Content<'_>, verb: char) -> String {
+    /// More of it would help nobody.
+    const ROOM: usize = 4096;
+    let mut writer = Writer::new(ROOM);
+    writer.argument(value, verb, Flags::default());
+    lossy(&writer.into_bytes())
+}
+
+fn not<'v>(values: &[Value<'v>]) -> Called<'v> {
     Ok(Content::Bool(!values[0].content.truth()).into())
 }
 
-fn len<'v>(values: &[Value<'v>]) -> Result<Value<'v>, String> {
+fn len<'v>(values: &[Value<'v>]) -> Called<'v> {
     let value = &values[0];
     let length = match &value.content {
         Content::Text(text) => text.len(),
@@ -111,29 +139,28 @@ fn len<'v>(values: &[Value<'v>]) -> Result<Value<'v>, String> {
     Ok(Content::Int(length as i64).into())
 }
 
-fn index<'v>(values: &[Value<'v>]) -> Result<Value<'v>, String> {
+fn index<'v>(values: &[Value<'v>]) -> Called<'v> {
     let mut item = values[0].clone().unboxed();
     if item.is_none() {
         return Err("index of untyped nil".into());
     }
     for index in &values[1..] {
+        let index = index.clone().unboxed();
         item = match &item.content {
             Content::List(list) => {
-                let at = position(&index.clone().unboxed(), list.length)?;
-                let item = list.items().get(at);
+                let item = list.items().get(position(&index, list.length)?);
                 item.map(Value::held).ok_or("reflect: slice index out of range")?
             }
             Content::Text(text) => {
-                let at = position(&index.clone().unboxed(), text.len())?;
-                let byte = text.get(at).ok_or("reflect: string index out of range")?;
-                Content::Byte(*byte).into()
+                let byte = text.get(position(&index, text.len())?);
+                Content::Byte(*byte.ok_or("reflect: string index out of range")?).into()
             }
             Content::Map(map) => match &index.content {
-                // A key that is no text is none of this map, which holds texts from JSON.
+                // Keys come from JSON, so none of them is anything but UTF-8.
                 Content::Text(key) => std::str::from_utf8(key)
                     .ok()
                     .and_then(|it| map.get(it))
-                    .map_or_else(Value::held_nil, Value::held),
+                    .map_or(Value::HELD_NIL, Value::held),
                 Content::Nil => return Err("value is nil; should be of type string".into()),
                 other => {
                     let name = other.type_name();
@@ -147,9 +174,8 @@ fn index<'v>(values: &[Value<'v>]) -> Result<Value<'v>, String> {
     Ok(item)
 }
 
-fn slice<'v>(values: &[Value<'v>]) -> Result<Value<'v>, String> {
-    let item = values[0].clone().unboxed();
-    let indexes = &values[1..];
+fn slice<'v>(values: &[Value<'v>]) -> Called<'v> {
+    let (item, indexes) = (values[0].clone().unboxed(), &values[1..]);
     if item.is_none() {
         return Err("slice of untyped nil".into());
     }
@@ -187,9 +213,8 @@ fn slice<'v>(values: &[Value<'v>]) -> Result<Value<'v>, String> {
 
 /// Takes a value as an index, up to and with the length.
 fn position(index: &Value<'_>, length: usize) -> Result<usize, String> {
-    let number = match index.content {
-        Content::Int(number) if !index.boxed => number,
-        Content::Byte(number) if !index.boxed => i64::from(number),
+    let number = match index.content.whole() {
+        Some(number) if !index.boxed => number,
         _ if index.is_none() => return Err("cannot index slice/array with nil".into()),
         _ => return Err(format!("cannot index slice/array with type {}", index.type_name())),
     };
@@ -197,176 +222,4 @@ fn position(index: &Value<'_>, length: usize) -> Result<usize, String> {
         .ok()
         .filter(|it| *it <= length)
         .ok_or_else(|| format!("index out of range: {number}"))
-}
-
-fn eq<'v>(values: &[Value<'v>]) -> Result<Value<'v>, String> {
-    let (first, others) = (&values[0].content, &values[1..]);
-    if others.is_empty() {
-        return Err("missing argument for comparison".into());
-    }
-    for other in others {
-        if equal(first, &other.content)? {
-            return Ok(Content::Bool(true).into());
-        }
-    }
-    Ok(Content::Bool(false).into())
-}
-
-fn ne<'v>(values: &[Value<'v>]) -> Result<Value<'v>, String> {
-    truth(!equal(&values[0].content, &values[1].content)?)
-}
-
-fn lt<'v>(values: &[Value<'v>]) -> Result<Value<'v>, String> {
-    truth(less(values)?)
-}
-
-fn le<'v>(values: &[Value<'v>]) -> Result<Value<'v>, String> {
-    truth(less(values)? || equal(&values[0].content, &values[1].content)?)
-}
-
-fn gt<'v>(values: &[Value<'v>]) -> Result<Value<'v>, String> {
-    truth(!(less(values)? || equal(&values[0].content, &values[1].content)?))
-}
-
-fn ge<'v>(values: &[Value<'v>]) -> Result<Value<'v>, String> {
-    truth(!less(values)?)
-}
-
-fn truth<'v>(truth: bool) -> Result<Value<'v>, String> {
-    Ok(Content::Bool(truth).into())
-}
-
-fn equal(one: &Content<'_>, other: &Content<'_>) -> Result<bool, String> {
-    Ok(match (one, other) {
-        (Content::Nil, other) => other.is_nil(),
-        (_, Content::Nil) => false,
-        (Content::Bool(one), Content::Bool(other)) => one == other,
-        (Content::Float(one), Content::Float(other)) => one == other,
-        (Content::Complex(a, b), Content::Complex(c, d)) => (a, b) == (c, d),
-        (Content::Text(one), Content::Text(other)) => **one == **other,
-        (Content::List(_), Content::List(_)) | (Content::Map(_), Content::Map(_)) => {
-            return Err(format!(
-                "non-comparable type {}: {}",
-                shown(other, 's'),
-                other.type_name()
-            ));
-        }
-        (Content::List(_), Content::Map(_)) | (Content::Map(_), Content::List(_)) => {
-            let (name, other_name) = (one.type_name(), other.type_name());
-            let (one, other) = (shown(one, 's'), shown(other, 'v'));
-            return Err(format!("non-comparable types {one}: {name}, {other_name}: {other}"));
-        }
-        _ => compare_whole(one, other)?.is_eq(),
-    })
-}
-
-fn less(values: &[Value<'_>]) -> Result<bool, String> {
-    let (one, other) = (&values[0].content, &values[1].content);
-    let composite =
-        |it: &Content<'_>| matches!(it, Content::Nil | Content::List(_) | Content::Map(_));
-    Ok(match (one, other) {
-        _ if composite(one) || composite(other) => return Err(NO_ORDER.into()),
-        (Content::Bool(_), Content::Bool(_)) => return Err(NO_ORDER.into()),
-        (Content::Complex(..), Content::Complex(..)) => return Err(NO_ORDER.into()),
-        (Content::Float(one), Content::Float(other)) => one < other,
-        (Content::Text(one), Content::Text(other)) => **one < **other,
-        _ => compare_whole(one, other)?.is_lt(),
-    })
-}
-
-const NO_ORDER: &str = "invalid type for comparison";
-
-/// Compares two whole numbers; whatever is left cannot be compared.
-fn compare_whole(one: &Content<'_>, other: &Content<'_>) -> Result<Ordering, String> {
-    let whole = |it: &Content<'_>| match it {
-        Content::Int(number) => Some(*number),
-        Content::Byte(number) => Some(i64::from(*number)),
-        _ => None,
-    };
-    match (whole(one), whole(other)) {
-        (Some(one), Some(other)) => Ok(one.cmp(&other)),
-        _ => {
-            let (one, other) = (one.type_name(), other.type_name());
-            Err(format!("incompatible types for comparison: {one} and {other}"))
-        }
-    }
-}
-
-/// A value as errors show it.
-pub(super) fn shown(value: &Content<'_>, verb: char) -> String {
-    /// More of it would help nobody.
-    const ROOM: usize = 4096;
-    let mut writer = Writer::new(ROOM);
-    writer.argument(value, verb, Flags::default());
-    super::unicode::lossy(&writer.into_bytes())
-}
-
-/// What something that is called comes to: there are no functions among JSON values.
-pub(super) fn call(value: &Value<'_>, name: &str) -> String {
-    if value.content.is_nil() {
-        return "call of nil".into();
-    }
-    format!("non-function {name} of type {}", value.content.type_name())
-}
-
-/// How Go calls a value that came through a pipe.
-pub(super) fn callee(value: &Value<'_>) -> String {
-    match &value.content {
-        Content::Text(text) => super::unicode::lossy(text),
-        Content::Nil => "<invalid Value>".into(),
-        content => format!("<{} Value>", content.type_name()),
-    }
-}
-
-fn html(writer: &mut Writer, values: &[&Content<'_>]) {
-    escape(writer, values, |writer, rune| match rune {
-        Rune::Char('\0') => writer.push("\u{fffd}"),
-        Rune::Char('"') => writer.push("&#34;"),
-        Rune::Char('\'') => writer.push("&#39;"),
-        Rune::Char('&') => writer.push("&amp;"),
-        Rune::Char('<') => writer.push("&lt;"),
-        Rune::Char('>') => writer.push("&gt;"),
-        rune => writer.push(rune.bytes(&mut [0; 4])),
-    });
-}
-
-fn js(writer: &mut Writer, values: &[&Content<'_>]) {
-    escape(writer, values, |writer, rune| match rune {
-        Rune::Char(c @ ('\\' | '\'' | '"')) => writer.push(format!("\\{c}")),
-        Rune::Char(c @ ('<' | '>' | '&' | '=')) => writer.push(format!("\\u{:04X}", c as u32)),
-        Rune::Char(c) if c != '\x7f' && !is_print(c) => {
-            writer.push(format!("\\u{:04X}", c as u32));
-        }
-        rune => writer.push(rune.bytes(&mut [0; 4])),
-    });
-}
-
-fn urlquery(writer: &mut Writer, values: &[&Content<'_>]) {
-    escape(writer, values, |writer, rune| match rune {
-        Rune::Char(' ') => writer.push("+"),
-        Rune::Char(c) if c.is_ascii_alphanumeric() || "-_.~".contains(c) => {
-            writer.push([c as u8]);
-        }
-        rune => {
-            for byte in rune.bytes(&mut [0; 4]) {
-                writer.push(format!("%{byte:02X}"));
-            }
-        }
-    });
-}
-
-/// Prints values as an action would, and writes the text anew, character by character.
-fn escape(writer: &mut Writer, values: &[&Content<'_>], write: fn(&mut Writer, Rune)) {
-    let missing = Content::Text(Text::Given(b"<no value>"));
-    let values: Vec<&Content<'_>> =
-        values.iter().map(|it| if it.is_nil() { &missing } else { *it }).collect();
-    let mut plain = Writer::new(writer.room());
-    print(&mut plain, &values);
-    writer.overflowed |= plain.overflowed;
-    for rune in runes(&plain.into_bytes()) {
-        if writer.overflowed {
-            return;
-        }
-        write(writer, rune);
-    }
 }

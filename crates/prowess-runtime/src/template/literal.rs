@@ -1,6 +1,9 @@
 //! The numbers of a template, as Go reads them.
 
-use super::quote::{quote, unquote_unit};
+use super::{
+    quote::{quote, unquote_unit},
+    unicode::Rune,
+};
 
 /// A number of a template.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,24 +25,27 @@ pub(super) fn character(text: &str) -> Result<Number, String> {
         return Err(format!("malformed character constant: {text}"));
     }
     Ok(Number::Int(match unit {
-        super::unicode::Rune::Char(c) => i64::from(u32::from(c)),
-        super::unicode::Rune::Byte(byte) => i64::from(byte),
+        Rune::Char(c) => i64::from(u32::from(c)),
+        Rune::Byte(byte) => i64::from(byte),
     }))
 }
 
 /// Reads two parts with a sign between them, the second with an `i`.
 pub(super) fn complex(text: &str) -> Result<Number, String> {
-    let part = |part: &str| {
-        let bad =
-            || format!("strconv.ParseFloat: parsing {}: invalid syntax", quote(part.as_bytes()));
-        float(part).ok_or_else(bad)
-    };
     let sign = |(at, c): (usize, char)| {
         let exponent = text[..at].ends_with(['e', 'E', 'p', 'P']);
         (matches!(c, '+' | '-') && at > 0 && !exponent).then_some(at)
     };
     let middle = text.char_indices().find_map(sign).unwrap_or(0);
     let (real, imaginary) = text.split_at(middle);
+    let part = |part: &str| {
+        float(part).ok_or_else(|| match part.contains(['x', 'X', '_']) {
+            true => {
+                format!("strconv.ParseFloat: parsing {}: invalid syntax", quote(part.as_bytes()))
+            }
+            false => "syntax error scanning complex number".to_owned(),
+        })
+    };
     Ok(Number::Complex(part(real)?, part(imaginary.trim_end_matches('i'))?))
 }
 
@@ -49,10 +55,10 @@ pub(super) fn number(text: &str) -> Result<Number, String> {
         return Ok(Number::Complex(0.0, imaginary));
     }
     let looks_like_float = text.contains(['.', 'e', 'E', 'p', 'P']);
-    let hexadecimal = text.len() > 2 && text.starts_with("0x") || text.starts_with("0X");
+    // With a sign before it, Go takes a hexadecimal number with an `e` in it for a float.
+    let hexadecimal = text.starts_with("0x") || text.starts_with("0X");
     let whole = integer(text);
-    if looks_like_float && !(hexadecimal && !text.contains(['p', 'P'])) {
-        // Go takes a signed hexadecimal number with an `e` in it for a float, too.
+    if looks_like_float && (!hexadecimal || text.contains(['p', 'P'])) {
         let number = whole.map(|it| it as f64).or_else(|| float(text));
         if let Some(number) = number {
             return Ok(Number::Float(number));
@@ -71,7 +77,6 @@ pub(super) fn number(text: &str) -> Result<Number, String> {
 fn integer(text: &str) -> Option<i128> {
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
-        // Only what may be negative may have a sign.
         b'+' => (false, &text[1..]),
         _ => (false, text),
     };
@@ -83,7 +88,7 @@ fn integer(text: &str) -> Option<i128> {
         Some(prefix) if prefix.starts_with('0') => (8, &lower[1..]),
         _ => (10, &*lower),
     };
-    if !underscores_separate_digits(text) {
+    if lower.is_empty() || !underscores_separate_digits(text) {
         return None;
     }
     let mut number: i128 = 0;
@@ -147,8 +152,7 @@ fn underscores_separate_digits(text: &str) -> bool {
     let text = text.trim_start_matches(['+', '-']).to_ascii_lowercase();
     let prefixed = ["0x", "0o", "0b"].iter().any(|it| text.starts_with(it));
     let hexadecimal = text.starts_with("0x");
-    let digit =
-        |c: char| c.is_ascii_digit() || hexadecimal && c.is_ascii_hexdigit() && c.is_ascii();
+    let digit = |c: char| c.is_ascii_digit() || hexadecimal && c.is_ascii_hexdigit();
     let mut before = if prefixed { '0' } else { '!' };
     for c in text.chars().skip(if prefixed { 2 } else { 0 }).chain(['!']) {
         if c == '_' && !digit(before) || before == '_' && !digit(c) {

@@ -6,20 +6,16 @@ use std::{
 };
 
 use super::{
+    draft::{Block, Clause, Draft, Opener},
     error::TemplateError,
-    functions::Function,
     lex::{Kind, Lexer, Token},
-    literal,
     quote::{quote, unquote},
-    tree::{Branch, Command, Invocation, Operand, Operation, Pipe, Term, Tree, Trees, Variable},
+    tree::{Branch, Invocation, Operation, Tree, Trees, Variable},
     unicode::lossy,
 };
 
 /// Bytes of a template.
 const LENGTH: usize = 1 << 20;
-/// Parentheses in parentheses, because pipelines are the one thing that is parsed and evaluated by
-/// recursion.
-const DEPTH: usize = 100;
 
 /// Parses a template and what it defines.
 pub(super) fn parse(name: &str, text: &str) -> Result<Trees, TemplateError> {
@@ -35,75 +31,20 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Trees, TemplateError> {
     Ok(Trees { text: text.into(), trees, name: name.into() })
 }
 
-type Parsed<T> = Result<T, String>;
+pub(super) type Parsed<T> = Result<T, String>;
 
-struct Parser<'t> {
+/// A template that is being parsed.
+pub(super) struct Parser<'t> {
     name: &'t str,
     lexer: Lexer<'t>,
     /// Tokens that were looked at and put back, the next one last.
     ahead: Vec<Token<'t>>,
     /// The tree that is being parsed.
-    draft: Draft,
+    pub(super) draft: Draft,
     /// Those around it, which go on when it ends.
     around: Vec<Draft>,
     done: BTreeMap<Box<str>, Vec<Operation>>,
     ids: HashMap<Box<str>, u32>,
-}
-
-/// A tree that is being parsed.
-struct Draft {
-    name: Box<str>,
-    clause: Clause,
-    operations: Vec<Operation>,
-    blocks: Vec<Block>,
-    /// The variables that were declared or given a value, and how often each is among them.
-    variables: Vec<u32>,
-    known: HashMap<u32, usize>,
-    /// The line of the token that was read last.
-    line: usize,
-    /// The line of the action that is being parsed.
-    action: Option<usize>,
-    parens: usize,
-}
-
-/// How a tree began.
-enum Clause {
-    Template,
-    Define,
-    /// Ends as an invocation of itself.
-    Block(Invocation),
-}
-
-/// A block that is open.
-struct Block {
-    /// The operation that opened it.
-    opened: usize,
-    kind: Opener,
-    /// How many variables there were before it.
-    variables: usize,
-    /// The operation behind its first part.
-    otherwise: Option<usize>,
-    /// Whether it stands for the rest of the block around it, as in `else if`.
-    continues: bool,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Opener {
-    If,
-    With,
-    Range,
-}
-
-impl Opener {
-    const ALL: [Self; 3] = [Self::If, Self::With, Self::Range];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::If => "if",
-            Self::With => "with",
-            Self::Range => "range",
-        }
-    }
 }
 
 impl<'t> Parser<'t> {
@@ -140,11 +81,8 @@ impl<'t> Parser<'t> {
                 _ => self.item()?,
             }
         }
-        let own = mem::replace(&mut self.draft, Draft::new("".into(), Clause::Template));
-        self.draft.line = own.line;
-        let name = own.name.clone();
-        self.finish(own)?;
-        Ok(resolve(&name, mem::take(&mut self.done)))
+        self.finish()?;
+        Ok(resolve(self.name, mem::take(&mut self.done)))
     }
 
     /// Text, or an action.
@@ -154,7 +92,7 @@ impl<'t> Parser<'t> {
             Kind::Text => self.draft.operations.push(Operation::Text(token.text.into())),
             Kind::LeftDelimiter => {
                 self.draft.action = Some(token.line);
-                return self.action();
+                self.action()?;
             }
             _ => return Err(self.unexpected(&token, "input")),
         }
@@ -164,25 +102,22 @@ impl<'t> Parser<'t> {
     fn action(&mut self) -> Parsed<()> {
         let token = self.next_past_space();
         if let Some(opener) = Opener::ALL.into_iter().find(|it| token.is_keyword(it.as_str())) {
+            // Until the next action ends, Go takes what follows for a part of this one.
             return self.open(opener, false);
         }
         match &*token.text {
-            _ if token.kind != Kind::Keyword => {}
-            "else" => return self.otherwise(),
-            "end" => return self.end(),
-            "block" => return self.block(),
-            "template" => {
-                self.template()?;
-                self.draft.action = None;
-                return Ok(());
+            "else" => self.otherwise()?,
+            "end" => self.end()?,
+            "block" => self.block()?,
+            "template" => self.template()?,
+            "break" => self.leave("{{break}}", Operation::Break)?,
+            "continue" => self.leave("{{continue}}", Operation::Continue)?,
+            _ => {
+                self.put_back(token);
+                let pipe = self.pipe("command", Kind::RightDelimiter)?;
+                self.draft.operations.push(Operation::Print(pipe));
             }
-            "break" => return self.leave("{{break}}", Operation::Break),
-            "continue" => return self.leave("{{continue}}", Operation::Continue),
-            _ => {}
         }
-        self.put_back(token);
-        let pipe = self.pipe("command", Kind::RightDelimiter)?;
-        self.draft.operations.push(Operation::Print(pipe));
         self.draft.action = None;
         Ok(())
     }
@@ -194,6 +129,7 @@ impl<'t> Parser<'t> {
         let branch = Branch { pipe, otherwise: 0, end: 0 };
         let opened = self.draft.operations.len();
         self.draft.blocks.push(Block { opened, kind, variables, otherwise: None, continues });
+        self.draft.ranges += usize::from(kind == Opener::Range);
         self.draft.operations.push(match kind {
             Opener::If => Operation::If(branch),
             Opener::With => Operation::With(branch),
@@ -207,34 +143,33 @@ impl<'t> Parser<'t> {
         let next = self.peek_past_space();
         let opener = [Opener::If, Opener::With].into_iter().find(|it| next.is_keyword(it.as_str()));
         if opener.is_none() {
-            self.expect(&[Kind::RightDelimiter], "else")?;
+            self.expect(Kind::RightDelimiter, "else")?;
         }
         self.draft.action = None;
-        let operations = &mut self.draft.operations;
-        let Some(block) = self.draft.blocks.last_mut() else {
-            return Err(self.misplaced("{{else}}"));
-        };
+        let Draft { operations, blocks, ranges, .. } = &mut self.draft;
+        let Some(block) = blocks.last_mut() else { return Err(self.misplaced_else()) };
         if block.otherwise.is_some() {
             return Err("expected end; found {{else}}".into());
         }
-        operations.push(if block.kind == Opener::Range {
-            Operation::Next
+        if block.kind == Opener::Range {
+            *ranges -= 1;
+            operations.push(Operation::Next);
         } else {
-            Operation::Else(0)
-        });
-        block.otherwise = Some(operations.len());
-        if opener == Some(block.kind) {
-            let kind = block.kind;
-            self.next();
-            return self.open(kind, true);
+            operations.push(Operation::Else(0));
         }
-        Ok(())
+        block.otherwise = Some(operations.len());
+        match opener.filter(|it| *it == block.kind) {
+            Some(opener) => {
+                self.next();
+                self.open(opener, true)
+            }
+            None => Ok(()),
+        }
     }
 
     /// An `end`, of a block or of a tree.
     fn end(&mut self) -> Parsed<()> {
-        self.expect(&[Kind::RightDelimiter], "end")?;
-        self.draft.action = None;
+        self.expect(Kind::RightDelimiter, "end")?;
         if self.draft.blocks.is_empty() {
             return self.end_tree();
         }
@@ -249,93 +184,86 @@ impl<'t> Parser<'t> {
 
     /// Closes a block, now that it is known where its parts are.
     fn close(&mut self, block: &Block) {
-        let operations = &mut self.draft.operations;
-        if block.otherwise.is_none() && block.kind == Opener::Range {
+        let Draft { operations, ranges, .. } = &mut self.draft;
+        if block.kind == Opener::Range && block.otherwise.is_none() {
+            *ranges -= 1;
             operations.push(Operation::Next);
         }
         let end = operations.len();
         operations.push(Operation::End);
-        let otherwise = block.otherwise.unwrap_or(end);
-        if let Some(Operation::Else(target)) =
-            block.otherwise.and_then(|it| operations.get_mut(it - 1))
+        if let Some(otherwise) = block.otherwise
+            && let Operation::Else(target) = &mut operations[otherwise - 1]
         {
             *target = end;
         }
         if let Operation::If(branch) | Operation::With(branch) | Operation::Range(branch) =
             &mut operations[block.opened]
         {
-            (branch.otherwise, branch.end) = (otherwise, end);
+            (branch.otherwise, branch.end) = (block.otherwise.unwrap_or(end), end);
         }
         self.draft.forget_down_to(block.variables);
     }
 
     fn define(&mut self) -> Parsed<()> {
-        self.begin("", Clause::Define);
-        let token = self.expect(&[Kind::Quoted], "define clause")?;
-        self.draft.name = template_name(&token)?;
-        self.expect(&[Kind::RightDelimiter], "define clause")?;
+        self.begin("".into(), Clause::Define);
+        (_, self.draft.name) = self.template_name("define clause")?;
+        self.expect(Kind::RightDelimiter, "define clause")?;
         Ok(())
     }
 
     fn block(&mut self) -> Parsed<()> {
-        let context = "block clause";
-        let (position, name) = self.template_name(context)?;
-        let pipe = self.pipe(context, Kind::RightDelimiter)?;
-        let name_of_tree = name.clone();
-        let invocation = Invocation { position, name, tree: None, pipe: Some(pipe) };
-        self.begin(&name_of_tree, Clause::Block(invocation));
+        let (position, name) = self.template_name("block clause")?;
+        let pipe = Some(self.pipe("block clause", Kind::RightDelimiter)?);
+        let invocation = Invocation { position, name: name.clone(), tree: None, pipe };
+        self.begin(name, Clause::Block(invocation));
         Ok(())
     }
 
-    fn begin(&mut self, name: &str, clause: Clause) {
-        let draft = Draft::new(name.into(), clause);
+    fn begin(&mut self, name: Box<str>, clause: Clause) {
+        let draft = Draft::new(name, clause);
         self.around.push(mem::replace(&mut self.draft, draft));
         self.declare("$");
     }
 
     fn end_tree(&mut self) -> Parsed<()> {
-        let Some(outer) = self.around.pop() else { return Err("unexpected {{end}}".into()) };
-        let mut tree = mem::replace(&mut self.draft, outer);
-        let outer_line = mem::replace(&mut self.draft.line, tree.line);
-        let clause = mem::replace(&mut tree.clause, Clause::Template);
-        self.finish(tree)?;
-        self.draft.line = outer_line;
-        self.draft.action = None;
-        if let Clause::Block(invocation) = clause {
+        if self.around.is_empty() {
+            return Err("unexpected {{end}}".into());
+        }
+        self.finish()?;
+        if let Some(outer) = self.around.pop()
+            && let Clause::Block(invocation) = mem::replace(&mut self.draft, outer).clause
+        {
             self.draft.operations.push(Operation::Invoke(invocation));
         }
         Ok(())
     }
 
     /// Says what is wrong with an `else` outside all blocks.
-    fn misplaced(&mut self, what: &str) -> String {
-        match self.draft.clause {
-            Clause::Template => format!("unexpected {what}"),
-            Clause::Define => format!("unexpected {what} in define clause"),
+    fn misplaced_else(&mut self) -> String {
+        let clause = match self.draft.clause {
+            Clause::Template => "",
+            Clause::Define => " in define clause",
             Clause::Block(_) => {
                 // Go reports where the block began.
-                if let Some(outer) = self.around.last() {
-                    self.draft.line = outer.line;
-                }
-                format!("unexpected {what} in block clause")
+                self.draft.line = self.around.last().map_or(0, |it| it.line);
+                " in block clause"
             }
-        }
+        };
+        format!("unexpected {{{{else}}}}{clause}")
     }
 
-    /// Keeps a tree, unless there is another of its name; what is empty gives way.
-    fn finish(&mut self, draft: Draft) -> Parsed<()> {
-        let is_empty = |operations: &[Operation]| {
-            operations
-                .iter()
-                .all(|it| matches!(it, Operation::Text(text) if text.trim().is_empty()))
-        };
-        match self.done.get(&draft.name) {
-            Some(other) if !is_empty(other) && is_empty(&draft.operations) => {}
+    /// Keeps the tree that was parsed, unless there is another of its name; what is empty gives way.
+    fn finish(&mut self) -> Parsed<()> {
+        let blank = |it: &Operation| matches!(it, Operation::Text(text) if text.trim().is_empty());
+        let is_empty = |operations: &[Operation]| operations.iter().all(blank);
+        let Draft { name, operations, .. } = &mut self.draft;
+        match self.done.get(name) {
+            Some(other) if !is_empty(other) && is_empty(operations) => {}
             Some(other) if !is_empty(other) => {
-                let name = quote(draft.name.as_bytes());
+                let name = quote(name.as_bytes());
                 return Err(format!("template: multiple definition of template {name}"));
             }
-            _ => drop(self.done.insert(draft.name, draft.operations)),
+            _ => drop(self.done.insert(mem::take(name), mem::take(operations))),
         }
         Ok(())
     }
@@ -354,187 +282,31 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
+    /// The name of a template, and its position.
     fn template_name(&mut self, context: &str) -> Parsed<(usize, Box<str>)> {
-        let token = self.expect(&[Kind::Quoted], context)?;
-        Ok((token.position, template_name(&token)?))
+        let token = self.expect(Kind::Quoted, context)?;
+        let name = unquote(&token.text).ok_or("invalid syntax")?;
+        Ok((token.position, lossy(&name).into()))
     }
 
     /// A `break` or `continue`.
     fn leave(&mut self, word: &str, operation: Operation) -> Parsed<()> {
-        self.expect(&[Kind::RightDelimiter], word)?;
-        let in_range = |it: &Block| it.kind == Opener::Range && it.otherwise.is_none();
-        if !self.draft.blocks.iter().any(in_range) {
+        self.expect(Kind::RightDelimiter, word)?;
+        if self.draft.ranges == 0 {
             return Err(format!("{word} outside {{{{range}}}}"));
         }
         self.draft.operations.push(operation);
-        self.draft.action = None;
         Ok(())
     }
 
-    /// A pipeline, up to and with the token that ends it.
-    fn pipe(&mut self, context: &str, end: Kind) -> Parsed<Pipe> {
-        let position = self.peek_past_space().position;
-        let mut pipe = Pipe { position, variables: vec![], assigns: false, commands: vec![] };
-        self.variables(&mut pipe, context)?;
-        loop {
-            let token = self.next_past_space();
-            if token.kind == end {
-                break;
-            }
-            let begins = match token.kind {
-                Kind::Keyword => matches!(&*token.text, "." | "nil"),
-                Kind::Bool | Kind::Character | Kind::Complex | Kind::Number => true,
-                Kind::Quoted | Kind::Field | Kind::Variable | Kind::Identifier => true,
-                kind => kind == Kind::LeftParen,
-            };
-            if !begins {
-                return Err(self.unexpected(&token, context));
-            }
-            self.put_back(token);
-            let command = self.command()?;
-            pipe.commands.push(command);
-        }
-        if pipe.commands.is_empty() {
-            return Err(format!("missing value for {context}"));
-        }
-        for (index, command) in pipe.commands.iter().enumerate().skip(1) {
-            if command.operands[0].term.is_constant() {
-                let stage = index + 1;
-                return Err(format!("non executable command in pipeline stage {stage}"));
-            }
-        }
-        Ok(pipe)
-    }
-
-    /// The variables at the start of a pipeline, if it declares or assigns any.
-    fn variables(&mut self, pipe: &mut Pipe, context: &str) -> Parsed<()> {
-        while self.peek_past_space().kind == Kind::Variable {
-            let token = self.next();
-            let behind = self.peek();
-            let next = self.peek_past_space();
-            let comma = next.kind == Kind::Mark && next.text == ",";
-            if !comma && !matches!(next.kind, Kind::Assign | Kind::Declare) {
-                // It is an operand, to which it matters whether a space follows.
-                if behind.kind == Kind::Space {
-                    self.put_back(behind);
-                }
-                self.put_back(token);
-                return Ok(());
-            }
-            self.next();
-            let variable = self.declare(&token.text);
-            pipe.variables.push(variable);
-            if !comma {
-                pipe.assigns = next.kind == Kind::Assign;
-                return Ok(());
-            }
-            if context != "range" || pipe.variables.len() > 1 {
-                return Err(format!("too many declarations in {context}"));
-            }
-            let kind = self.peek_past_space().kind;
-            if !matches!(kind, Kind::Variable | Kind::RightDelimiter | Kind::RightParen) {
-                return Err("range can only initialize variables".into());
-            }
-        }
-        Ok(())
-    }
-
-    /// Operands with spaces between them, up to and with a `|`, or up to the end of the pipeline.
-    fn command(&mut self) -> Parsed<Command> {
-        let position = self.peek_past_space().position;
-        let mut operands = Vec::new();
-        loop {
-            self.peek_past_space();
-            operands.extend(self.operand()?);
-            let token = self.next();
-            match token.kind {
-                Kind::Space => continue,
-                Kind::RightDelimiter | Kind::RightParen => self.put_back(token),
-                Kind::Pipe => {}
-                _ => return Err(self.unexpected(&token, "operand")),
-            }
-            break;
-        }
-        if operands.is_empty() {
-            return Err("empty command".into());
-        }
-        Ok(Command { position, operands })
-    }
-
-    /// A term with the fields behind it; nothing when the next token begins none.
-    fn operand(&mut self) -> Parsed<Option<Operand>> {
-        let Some(mut operand) = self.term()? else { return Ok(None) };
-        let first = self.peek();
-        if first.kind != Kind::Field {
-            return Ok(Some(operand));
-        }
-        let mut more = Vec::new();
-        while self.peek().kind == Kind::Field {
-            more.push(field(&self.next()));
-        }
-        if operand.term.is_constant() {
-            let term = quote(operand.to_string().as_bytes());
-            return Err(format!("unexpected . after term {term}"));
-        }
-        if let Term::Field(fields) | Term::Variable(_, fields) = &mut operand.term {
-            fields.append(&mut more);
-            operand.position = first.position;
-            return Ok(Some(operand));
-        }
-        let term = Term::Chain(Box::new(operand), more);
-        Ok(Some(Operand { position: first.position, term }))
-    }
-
-    fn term(&mut self) -> Parsed<Option<Operand>> {
-        let token = self.next_past_space();
-        let term = match token.kind {
-            Kind::Keyword if token.text == "." => Term::Dot,
-            Kind::Keyword if token.text == "nil" => Term::Nil,
-            Kind::Bool => Term::Bool(token.text == "true"),
-            Kind::Field => Term::Field(vec![field(&token)]),
-            Kind::Variable => Term::Variable(self.known(&token.text)?, Vec::new()),
-            Kind::Identifier => {
-                Term::Function(Function::find(&token.text).ok_or_else(|| {
-                    format!("function {} not defined", quote(token.text.as_bytes()))
-                })?)
-            }
-            Kind::Character | Kind::Complex | Kind::Number => {
-                let number = match token.kind {
-                    Kind::Character => literal::character(&token.text)?,
-                    Kind::Complex => literal::complex(&token.text)?,
-                    _ => literal::number(&token.text)?,
-                };
-                Term::Number { text: (*token.text).into(), number }
-            }
-            Kind::Quoted => {
-                let text = unquote(&token.text).ok_or("invalid syntax")?.into();
-                Term::Text { quoted: (*token.text).into(), text }
-            }
-            Kind::LeftParen if self.draft.parens == DEPTH => {
-                return Err("max expression depth exceeded".into());
-            }
-            Kind::LeftParen => {
-                self.draft.parens += 1;
-                let pipe = self.pipe("parenthesized pipeline", Kind::RightParen)?;
-                self.draft.parens -= 1;
-                Term::Pipe(pipe)
-            }
-            _ => {
-                self.put_back(token);
-                return Ok(None);
-            }
-        };
-        Ok(Some(Operand { position: token.position, term }))
-    }
-
-    fn declare(&mut self, name: &str) -> Variable {
+    pub(super) fn declare(&mut self, name: &str) -> Variable {
         let variable = self.variable(name);
         self.draft.variables.push(variable.id);
         *self.draft.known.entry(variable.id).or_default() += 1;
         variable
     }
 
-    fn known(&mut self, name: &str) -> Parsed<Variable> {
+    pub(super) fn known(&mut self, name: &str) -> Parsed<Variable> {
         let variable = self.variable(name);
         if self.draft.known.get(&variable.id).is_none_or(|it| *it == 0) {
             return Err(format!("undefined variable {}", quote(name.as_bytes())));
@@ -547,12 +319,12 @@ impl<'t> Parser<'t> {
         Variable { name: name.into(), id: *self.ids.entry(name.into()).or_insert(next) }
     }
 
-    fn expect(&mut self, kinds: &[Kind], context: &str) -> Parsed<Token<'t>> {
+    fn expect(&mut self, kind: Kind, context: &str) -> Parsed<Token<'t>> {
         let token = self.next_past_space();
-        if kinds.contains(&token.kind) { Ok(token) } else { Err(self.unexpected(&token, context)) }
+        if token.kind == kind { Ok(token) } else { Err(self.unexpected(&token, context)) }
     }
 
-    fn unexpected(&self, token: &Token<'t>, context: &str) -> String {
+    pub(super) fn unexpected(&self, token: &Token<'t>, context: &str) -> String {
         if token.kind != Kind::Error {
             return format!("unexpected {token} in {context}");
         }
@@ -565,7 +337,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn next(&mut self) -> Token<'t> {
+    pub(super) fn next(&mut self) -> Token<'t> {
         self.ahead.pop().unwrap_or_else(|| {
             let token = self.lexer.next();
             self.draft.line = token.line;
@@ -573,7 +345,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    fn next_past_space(&mut self) -> Token<'t> {
+    pub(super) fn next_past_space(&mut self) -> Token<'t> {
         loop {
             let token = self.next();
             if token.kind != Kind::Space {
@@ -582,64 +354,22 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn put_back(&mut self, token: Token<'t>) {
+    pub(super) fn put_back(&mut self, token: Token<'t>) {
         self.ahead.push(token);
     }
 
-    fn peek(&mut self) -> Token<'t> {
+    pub(super) fn peek(&mut self) -> Token<'t> {
         let token = self.next();
         self.put_back(token.clone());
         token
     }
 
     /// Looks at the next token that is no space, and forgets the space before it.
-    fn peek_past_space(&mut self) -> Token<'t> {
+    pub(super) fn peek_past_space(&mut self) -> Token<'t> {
         let token = self.next_past_space();
         self.put_back(token.clone());
         token
     }
-}
-
-impl Draft {
-    fn new(name: Box<str>, clause: Clause) -> Self {
-        Self {
-            name,
-            clause,
-            operations: Vec::new(),
-            blocks: Vec::new(),
-            variables: Vec::new(),
-            known: HashMap::new(),
-            line: 0,
-            action: None,
-            parens: 0,
-        }
-    }
-
-    fn forget_down_to(&mut self, count: usize) {
-        for id in self.variables.drain(count..) {
-            *self.known.entry(id).or_default() -= 1;
-        }
-    }
-}
-
-impl Term {
-    /// Whether it can stand neither behind a `|` nor before a field.
-    fn is_constant(&self) -> bool {
-        matches!(
-            self,
-            Self::Dot | Self::Nil | Self::Bool(_) | Self::Number { .. } | Self::Text { .. }
-        )
-    }
-}
-
-/// The name in a field, without its dot.
-fn field(token: &Token<'_>) -> Box<str> {
-    token.text[1..].into()
-}
-
-fn template_name(token: &Token<'_>) -> Parsed<Box<str>> {
-    let bytes = unquote(&token.text).ok_or("invalid syntax")?;
-    Ok(lossy(&bytes).into())
 }
 
 /// Puts the template before its definitions, and finds what each invocation means.

@@ -168,11 +168,7 @@ impl Format<'_> {
     fn star(&mut self) -> Option<i64> {
         let value = self.values.get(self.next)?;
         self.next += 1;
-        let number = match value {
-            Content::Int(number) => *number,
-            Content::Byte(number) => i64::from(*number),
-            _ => return None,
-        };
+        let number = value.whole()?;
         (-LARGEST..=LARGEST).contains(&number).then_some(number)
     }
 

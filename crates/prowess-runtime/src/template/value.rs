@@ -49,14 +49,12 @@ impl<'v> Value<'v> {
     /// No value at all, as that of a key that is not there.
     pub(super) const NONE: Self = Self { content: Content::Nil, boxed: false };
 
+    /// The nil that a list or map holds.
+    pub(super) const HELD_NIL: Self = Self { content: Content::Nil, boxed: true };
+
     /// A value that a list or map holds.
     pub(super) fn held(json: &'v Json) -> Self {
         Self { content: Content::of(json), boxed: true }
-    }
-
-    /// The nil that a list or map holds.
-    pub(super) fn held_nil() -> Self {
-        Self { content: Content::Nil, boxed: true }
     }
 
     pub(super) fn made(text: impl Into<Rc<[u8]>>) -> Self {
@@ -106,6 +104,15 @@ impl<'v> Content<'v> {
             Number::Float(number) => Some(Self::Float(number)),
             Number::Complex(real, imaginary) => Some(Self::Complex(real, imaginary)),
             Number::TooLarge => None,
+        }
+    }
+
+    /// A whole number, of whatever type.
+    pub(super) fn whole(&self) -> Option<i64> {
+        match self {
+            Self::Int(number) => Some(*number),
+            Self::Byte(number) => Some(i64::from(*number)),
+            _ => None,
         }
     }
 

@@ -2,9 +2,9 @@
 
 use std::{borrow::Cow, collections::BTreeMap, error::Error, sync::Arc, time::Duration};
 
-use reqwest::{
-    Method,
-    header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+use hyper::{
+    HeaderMap, Method,
+    header::{CONTENT_TYPE, HeaderName, HeaderValue},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -255,7 +255,7 @@ fn outcome(error: &FetchError) -> Outcome {
     let bad = |status| Outcome::bad(status, &*message);
     match error {
         FetchError::Scheme { .. } => bad(Status::Refused),
-        FetchError::NoHost => bad(Status::Invalid),
+        FetchError::Url => bad(Status::Invalid),
         FetchError::Userinfo => bad(Status::Refused).hint("send a header `authorization` instead"),
         FetchError::Host { .. } | FetchError::Port { .. } | FetchError::Address { .. } => {
             bad(Status::Refused).hint("whoever configures this can allow it in `policy.hosts`")

@@ -1,8 +1,8 @@
 //! `skill_<name>`: a skill as a tool of its own.
 
-use std::{borrow::Cow, collections::BTreeSet};
+use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
-use prowess::Definition;
+use prowess::{Definition, Library, Manifest};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -35,9 +35,29 @@ impl SkillTool {
     }
 }
 
+/// The tools of all skills that a model may know of, under names that none of `others` has.
+pub fn skill_tools(
+    library: &Library,
+    others: &[Arc<dyn Tool>],
+    executor: &Executor,
+) -> Vec<Arc<dyn Tool>> {
+    let mut taken: BTreeSet<String> = others.iter().map(|it| it.name().to_owned()).collect();
+    let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+    let is_seen = |it: &Manifest| it.is_active() && !it.hides_from_model();
+    for skill in library.skills().filter(|it| is_seen(&it.manifest)) {
+        // One that has gone since it was listed is not there.
+        if let Ok(entry) = Entry::of(skill) {
+            let name = tool_name(&entry.manifest.name, &taken);
+            taken.insert(name.clone());
+            tools.push(Arc::new(SkillTool::new(name, entry, executor.clone())));
+        }
+    }
+    tools
+}
+
 /// What the tool of a skill is called: `skill_<name>`, with what no model takes replaced, and with a
 /// number where that is taken.
-pub(crate) fn tool_name(skill: &str, taken: &BTreeSet<String>) -> String {
+fn tool_name(skill: &str, taken: &BTreeSet<String>) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let whole: String = "skill_".chars().chain(skill.chars().map(plain)).collect();
     let numbered = |number: usize| {

@@ -1,0 +1,102 @@
+//! Asks the person at the terminal.
+
+use std::{
+    fmt::Write as _,
+    io::{self, IsTerminal as _},
+    sync::{Arc, Mutex},
+};
+
+use prowess_runtime::{Agreed, Answering, Approver, Nobody, Question, Reply};
+
+use crate::{printer, safe};
+
+/// Whoever can be asked: the flag, the person at the terminal, or nobody.
+pub(crate) fn approver(yes: bool) -> Arc<dyn Approver> {
+    let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
+    match (yes, is_terminal) {
+        (true, _) => Arc::new(Agreed),
+        (false, true) => Arc::new(Person::default()),
+        (false, false) => Arc::new(Nobody),
+    }
+}
+
+/// The person at the terminal, who is asked one thing after the other.
+#[derive(Debug, Clone, Default)]
+struct Person(Arc<Mutex<()>>);
+
+/// How many lines of what would run are shown.
+const LINES: usize = 200;
+
+impl Approver for Person {
+    fn who(&self) -> &str {
+        "person"
+    }
+
+    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
+        let (one, shown) = (self.0.clone(), shown(question));
+        Box::pin(async move {
+            let asked = tokio::task::spawn_blocking(move || {
+                let _one = one.lock();
+                printer::ask(&shown)
+            });
+            // Whoever cannot be heard has not agreed.
+            asked.await.ok().and_then(Result::ok).map_or(Reply::No, |it| reply(&it))
+        })
+    }
+}
+
+/// A question as it is shown: what would run or what has changed of it, and what to type.
+fn shown(question: &Question) -> String {
+    let Question { what, why, content, difference } = question;
+    let mut out = String::new();
+    if let Some(text) = difference.as_ref().or(content.as_ref()) {
+        let lines = text.lines().count();
+        for line in text.lines().take(LINES) {
+            let _ = writeln!(out, "  {}", safe::lines(line));
+        }
+        if lines > LINES {
+            let _ = writeln!(out, "  … and {} more lines", lines - LINES);
+        }
+    }
+    let (what, why) = (safe::line(what), safe::line(why));
+    let _ = write!(out, "May prowess {what}? It is asked because {why}.\n[y]es, [n]o, [a]lways: ");
+    out
+}
+
+/// What an answer means; whatever is not clearly a yes is a no.
+fn reply(answer: &str) -> Reply {
+    match answer.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Reply::Once,
+        "a" | "always" => Reply::Always,
+        _ => Reply::No,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_clear_yes_is_one() {
+        assert_eq!(["y", " YES\n", "a", "always"].map(reply), {
+            [Reply::Once, Reply::Once, Reply::Always, Reply::Always]
+        });
+        for answer in ["", "n", "no", "yess", "yes, but", "\u{202e}y", "0"] {
+            assert_eq!(reply(answer), Reply::No, "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn a_question_shows_what_has_changed_and_moves_no_cursor() {
+        let question = Question {
+            what: "run the skill `x\x1b[2J`".to_owned(),
+            why: "it has changed since it was approved".to_owned(),
+            content: Some("all of it".to_owned()),
+            difference: Some("-echo one\n+echo \u{202e}two\x07\n".repeat(200)),
+        };
+        let shown = shown(&question);
+        assert!(shown.contains("-echo one") && shown.contains("\\u{202e}two\\u{7}"), "{shown}");
+        assert!(shown.contains("and 200 more lines") && shown.contains("\\u{1b}[2J"), "{shown}");
+        assert!(!shown.contains("all of it"));
+    }
+}

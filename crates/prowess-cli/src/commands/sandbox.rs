@@ -1,0 +1,32 @@
+use anyhow::Result;
+use prowess_runtime::{Check, Launcher, Level, Sandbox};
+
+use crate::{Status, printer::Printer};
+
+/// Show what this machine gives to hold scripts
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+pub(crate) fn run(_: &Args, launcher: &Launcher, printer: &mut Printer) -> Result<Status> {
+    let report = Sandbox::new(launcher.clone(), Level::Landlock).probe();
+    let status = if report.level >= Level::Landlock { Status::Well } else { Status::AtFault };
+    if printer.json {
+        printer.document(&report)?;
+        return Ok(status);
+    }
+    printer.line(format_args!("level: {}", printer.name(report.level.as_str())))?;
+    let widest = report.checks.iter().map(|it| it.name.len()).max().unwrap_or(0);
+    for Check { name, given, detail, .. } in &report.checks {
+        let given = match given {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "?",
+        };
+        printer.line(format_args!("{name:widest$}  {given:3}  {}", printer.dim(detail)))?;
+    }
+    printer.flush()?;
+    for remedy in report.checks.iter().filter_map(|it| it.remedy.as_deref()) {
+        printer.hint(remedy);
+    }
+    Ok(status)
+}

@@ -1,0 +1,118 @@
+use std::{
+    fs::File,
+    io::{self, Read},
+};
+
+use anyhow::{Context as _, Result};
+use prowess_runtime::{Launcher, Outcome, Status as Ended};
+use serde_json::{Value, json};
+
+use crate::{
+    Status, arguments::Global, host::Running, printer::Printer, readable::readable, toolbox,
+};
+
+/// Call a tool
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The tool; `prowess tools` lists them
+    name: String,
+    /// What it is given: a JSON object, `@FILE`, or `-` for standard input
+    #[arg(value_name = "JSON", default_value = "{}")]
+    input: String,
+    /// Take up this skill first; may be given several times
+    #[arg(long, value_name = "NAME")]
+    skill: Vec<String>,
+    #[command(flatten)]
+    running: Running,
+}
+
+/// The largest input.
+const MAX_INPUT: u64 = 8 * 1024 * 1024;
+
+pub(crate) fn run(
+    args: &Args,
+    global: &Global,
+    launcher: Launcher,
+    printer: &mut Printer,
+) -> Result<Status> {
+    let text = given(&args.input)?;
+    let outcome = match serde_json::from_str(&text) {
+        Ok(input) => called(args, input, global, launcher, printer)?,
+        Err(error) => Outcome::bad(Ended::Invalid, format!("the input is not JSON: {error}")),
+    };
+    show(&args.name, &outcome, printer)?;
+    Ok(if outcome.is_ok() { Status::Well } else { Status::AtFault })
+}
+
+/// The text of the input.
+fn given(input: &str) -> Result<String> {
+    let (source, name): (Box<dyn Read>, &str) = match (input, input.strip_prefix('@')) {
+        ("-", _) => (Box::new(io::stdin()), "standard input"),
+        (_, Some(path)) => {
+            let file = File::open(path).with_context(|| format!("cannot open `{path}`"))?;
+            (Box::new(file), path)
+        }
+        _ => return Ok(input.to_owned()),
+    };
+    let mut text = String::new();
+    let read = source.take(MAX_INPUT).read_to_string(&mut text);
+    read.with_context(|| format!("cannot read `{name}`"))?;
+    Ok(text)
+}
+
+fn called(
+    args: &Args,
+    input: Value,
+    global: &Global,
+    launcher: Launcher,
+    printer: &mut Printer,
+) -> Result<Outcome> {
+    let (toolbox, gate) = toolbox::toolbox(&args.running, global, launcher, printer)?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.context("cannot wait for anything")?;
+    let outcome = runtime.block_on(async {
+        for skill in &args.skill {
+            let taken = toolbox.call("use_skill", json!({ "name": skill })).await;
+            if !taken.is_ok() {
+                return taken;
+            }
+        }
+        toolbox.call(&args.name, input).await
+    });
+    // What is still on its way, such as the end of a statement, is not waited for.
+    runtime.shutdown_background();
+    gate.records.faults().iter().for_each(|it| printer.warning(it));
+    Ok(outcome)
+}
+
+fn show(name: &str, outcome: &Outcome, printer: &mut Printer) -> Result<()> {
+    if printer.json {
+        return printer.document(&json!({ "tool": name, "outcome": outcome }));
+    }
+    if let Some(stdout) = outcome.stdout.as_ref().filter(|it| !it.text.is_empty()) {
+        printer.text(&stdout.text)?;
+    }
+    if let Some(stderr) = outcome.stderr.as_ref().filter(|it| !it.text.is_empty()) {
+        printer.aside(crate::safe::lines(&stderr.text).trim_end());
+    }
+    for step in outcome.plan.iter().flatten() {
+        printer.text(&format!("{}. {} {}", step.step, step.tool, json!(step.params)))?;
+    }
+    if let Some(output) = &outcome.output {
+        printer.text(&readable(output))?;
+        for what in output["left_out"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            printer.note(&format!("left out: {what}"));
+        }
+    }
+    if let Some(message) = &outcome.message {
+        if outcome.is_ok() { printer.note(message) } else { printer.fault(message) }
+    }
+    if let Some(hint) = &outcome.hint {
+        printer.hint(hint);
+    }
+    for denied in &outcome.denied {
+        printer.note(&format!("the sandbox refused {denied}"));
+    }
+    Ok(())
+}

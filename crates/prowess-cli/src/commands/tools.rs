@@ -1,0 +1,57 @@
+use anyhow::Result;
+use clap::ValueEnum;
+use prowess_runtime::{Convention, Launcher};
+use serde_json::json;
+
+use crate::{Status, arguments::Global, host::Running, printer::Printer, safe, toolbox};
+
+/// List the tools that can be called, with what they take
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Print JSON, as this provider takes it
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Format>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    /// Functions for chat completions, strict where they can be
+    #[value(name = "openai")]
+    OpenAi,
+    /// Tools for messages
+    Anthropic,
+    /// Tools of the Model Context Protocol
+    Mcp,
+}
+
+pub(crate) fn run(
+    args: &Args,
+    global: &Global,
+    launcher: Launcher,
+    printer: &mut Printer,
+) -> Result<Status> {
+    let (toolbox, _) = toolbox::toolbox(&Running::default(), global, launcher, printer)?;
+    let tools = toolbox.tools();
+    if args.format.is_none() && !printer.json {
+        for tool in tools {
+            let description = safe::line(&tool.description()).into_owned();
+            let line = format!("{}  {description}", printer.name(&safe::line(tool.name())));
+            printer.line(line)?;
+        }
+        return Ok(Status::Well);
+    }
+    let convention = match args.format {
+        Some(Format::OpenAi) => Convention::OpenAi,
+        Some(Format::Mcp) => Convention::Mcp,
+        Some(Format::Anthropic) | None => Convention::Anthropic,
+    };
+    let mut told = Vec::new();
+    for tool in tools {
+        match convention.tell(&**tool) {
+            Some(tool) => told.push(tool),
+            None => printer.warning(&format!("no model takes the name `{}`", tool.name())),
+        }
+    }
+    printer.document(&json!({ "tools": told }))?;
+    Ok(Status::Well)
+}

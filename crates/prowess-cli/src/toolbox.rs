@@ -1,0 +1,91 @@
+//! The toolbox that settings and what was typed stand for.
+
+use std::{borrow::Cow, env, path::Path, sync::Arc, time::Duration};
+
+use anyhow::{Context as _, Result};
+use prowess_runtime::{
+    Access, Active, Bounds, Calls, Config, ExecuteCommand, ExecuteSql, FileOperations, Gate, Hosts,
+    HttpRequest, Launcher, Limits, Origin, Policy, ReadFile, Root, Roots, Tool, Toolbox, UseSkill,
+    Users, database, skill_tools,
+};
+
+use crate::{arguments::Global, context, host::Running, printer::Printer};
+
+/// How long a call may take to notice that its time is over.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// All tools, and the gate before them.
+pub(crate) fn toolbox(
+    running: &Running,
+    global: &Global,
+    launcher: Launcher,
+    printer: &mut Printer,
+) -> Result<(Toolbox, Arc<Gate>)> {
+    let config = context::config(global)?;
+    let library = Arc::new(context::library(global, printer)?);
+    let gate = Arc::new(running.gate(&config));
+    let policy = &gate.policy;
+    let active = Arc::new(Active::new(Arc::new(library.clone())));
+    let roots = Arc::new(roots(policy, printer));
+    let limits = running.limits(&config);
+    let sandbox = running.sandbox(&config, launcher.clone());
+    let directory = env::current_dir().context("there is no working directory")?;
+    let executor = running
+        .executor(&config, launcher)
+        .map_err(|outcome| anyhow::Error::msg(outcome.message.unwrap_or_default()))?;
+    let mut tools: Vec<Arc<dyn Tool>> = vec![
+        Arc::new(ReadFile::new(active.clone(), roots.clone())),
+        Arc::new(FileOperations::new(roots)),
+        Arc::new(ExecuteCommand::new(policy.clone(), sandbox, limits, directory)),
+        Arc::new(HttpRequest::new(
+            Hosts::new(&policy.hosts).context("`policy.hosts` cannot be used")?,
+            limits,
+        )),
+    ];
+    tools.extend(execute_sql(&config, limits)?);
+    if config.skill.enabled.value {
+        tools.insert(0, Arc::new(UseSkill { active: active.clone() }));
+    }
+    tools.extend(skill_tools(&library, &tools, &executor));
+    let calls = Calls { timeout: limits.timeout + GRACE, ..Calls::default() };
+    let toolbox = Toolbox::new(gate.clone()).with_calls(calls).with_active(active);
+    Ok((tools.into_iter().fold(toolbox, Toolbox::with), gate))
+}
+
+/// The directories that files are confined to; one that is not there is told and left out.
+fn roots(policy: &Policy, printer: &mut Printer) -> Roots {
+    let mut roots = Vec::new();
+    for path in &policy.roots {
+        match Root::open(path) {
+            Ok(root) => roots.push(root),
+            Err(error) => printer.warning(&format!("no file is used there: {error}")),
+        }
+    }
+    Roots::new(roots)
+}
+
+/// The tool for the database that is configured; nothing when none is.
+fn execute_sql(config: &Config, limits: Limits) -> Result<Option<Arc<dyn Tool>>> {
+    let Some(url) = &config.sql.url.value else { return Ok(None) };
+    let access = if config.sql.write.value { Access::Write } else { Access::Read };
+    let users = if config.sql.privileged.value { Users::All } else { Users::Ordinary };
+    let folder = match &config.sql.url.origin {
+        Origin::File { path, .. } => path.parent(),
+        _ => None,
+    };
+    let address = placed(url.as_str(), folder);
+    let database = database(&address, access, users).context("`sql.url` cannot be used")?;
+    let bounds = Bounds { timeout: limits.timeout, ..Bounds::default() };
+    Ok(Some(Arc::new(ExecuteSql { database, access, bounds })))
+}
+
+/// An address whose file, if it is one, begins where the setting stands.
+fn placed<'a>(address: &'a str, folder: Option<&Path>) -> Cow<'a, str> {
+    let file = address.strip_prefix("sqlite:").map(|it| it.strip_prefix("//").unwrap_or(it));
+    match (file, folder) {
+        (Some(file), Some(folder)) if !file.starts_with(['/', ':']) && !file.is_empty() => {
+            format!("sqlite://{}", folder.join(file).display()).into()
+        }
+        _ => address.into(),
+    }
+}

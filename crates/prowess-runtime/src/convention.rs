@@ -1,0 +1,124 @@
+//! Tools as those who offer models want to be told about them.
+
+use serde_json::{Map, Value, json};
+
+use crate::tool::Tool;
+
+/// How tools are told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Convention {
+    /// `name`, `description` and `input_schema`, as Anthropic takes them.
+    #[default]
+    Anthropic,
+    /// Functions with `parameters`, as OpenAI takes them; strict where the schema can be.
+    OpenAi,
+    /// `name`, `description` and `inputSchema`, as in the Model Context Protocol.
+    Mcp,
+}
+
+impl Convention {
+    /// Tells about a tool; nothing if its name is not one that can be told.
+    pub fn tell(self, tool: &dyn Tool) -> Option<Value> {
+        let (name, description) = (tool.name(), tool.description());
+        let is_letter = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
+        let most = if self == Self::OpenAi { 64 } else { 128 };
+        if name.is_empty() || name.len() > most || !name.bytes().all(is_letter) {
+            return None;
+        }
+        let schema = plain(tool.input_schema());
+        Some(match self {
+            Self::Anthropic => {
+                json!({"name": name, "description": description, "input_schema": schema})
+            }
+            Self::Mcp => json!({"name": name, "description": description, "inputSchema": schema}),
+            Self::OpenAi => {
+                let strict = strict(&schema);
+                json!({"type": "function", "function": {
+                    "name": name,
+                    "description": description,
+                    "strict": strict.is_some(),
+                    "parameters": strict.unwrap_or(schema),
+                }})
+            }
+        })
+    }
+}
+
+/// A schema without what it says about itself as a whole; always that of an object.
+fn plain(schema: Value) -> Value {
+    let Value::Object(mut schema) = schema else { return json!({"type": "object"}) };
+    for noise in ["$schema", "title", "description"] {
+        schema.remove(noise);
+    }
+    schema.entry("type").or_insert_with(|| "object".into());
+    schema.into()
+}
+
+/// What a strict schema may say beside its type.
+const KEPT: &[&str] = &["description", "enum", "const", "pattern", "minimum", "maximum"];
+
+/// The same schema as a strict one: every property is required, and one that was not may be null.
+/// Nothing if it leaves open what a value is.
+fn strict(schema: &Value) -> Option<Value> {
+    let kept = || {
+        let kept =
+            KEPT.iter().filter_map(|key| Some(((*key).to_owned(), schema.get(key)?.clone())));
+        kept.collect::<Map<String, Value>>()
+    };
+    let choices = schema.get("anyOf").or_else(|| schema.get("oneOf"));
+    if let Some(choices) = choices {
+        let choices: Option<Vec<Value>> = choices.as_array()?.iter().map(strict).collect();
+        let mut made = kept();
+        made.insert("anyOf".to_owned(), choices?.into());
+        return Some(made.into());
+    }
+    // What these say is not taken over, so the schema would say less.
+    if ["$ref", "allOf", "not", "if", "patternProperties"].iter().any(|it| schema.get(it).is_some())
+    {
+        return None;
+    }
+    let kind = schema.get("type")?;
+    let mut made = kept();
+    made.insert("type".to_owned(), kind.clone());
+    match kind.as_str() {
+        Some("object") => {
+            if schema.get("additionalProperties") != Some(&Value::Bool(false)) {
+                return None;
+            }
+            let none = Map::new();
+            let properties = schema.get("properties").map_or(Some(&none), Value::as_object)?;
+            let required = schema.get("required").and_then(Value::as_array);
+            let is_required =
+                |name: &str| required.is_some_and(|it| it.iter().any(|it| it == name));
+            let property = |(name, schema): (&String, &Value)| {
+                let schema = strict(schema)?;
+                let schema = if is_required(name) { schema } else { nullable(schema) };
+                Some((name.clone(), schema))
+            };
+            let names: Vec<&String> = properties.keys().collect();
+            made.insert("required".to_owned(), json!(names));
+            let properties: Option<Map<String, Value>> = properties.iter().map(property).collect();
+            made.insert("properties".to_owned(), properties?.into());
+            made.insert("additionalProperties".to_owned(), false.into());
+        }
+        Some("array") => {
+            made.insert("items".to_owned(), strict(schema.get("items")?)?);
+        }
+        _ => {}
+    }
+    Some(made.into())
+}
+
+/// The same schema, which also takes null.
+fn nullable(schema: Value) -> Value {
+    match schema.get("type") {
+        Some(Value::String(kind)) if schema.get("enum").or(schema.get("const")).is_none() => {
+            let kinds = json!([kind, "null"]);
+            let Value::Object(mut schema) = schema else { return schema };
+            schema.insert("type".to_owned(), kinds);
+            schema.into()
+        }
+        Some(Value::Array(kinds)) if kinds.iter().any(|it| it == "null") => schema,
+        _ => json!({"anyOf": [schema, {"type": "null"}]}),
+    }
+}

@@ -1,0 +1,62 @@
+//! A statement runs in a task of its own, so that it is stopped and cleared away also when nobody
+//! waits for it any more.
+
+use std::{convert::Infallible, time::Duration};
+
+use tokio::{
+    sync::oneshot,
+    time::{Instant, sleep_until, timeout_at},
+};
+
+use super::{DatabaseError, LONGEST, Statement, Table};
+
+/// How long a statement whose time is over may take to notice.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// The longest time that any statement is given.
+const DAY: Duration = Duration::from_hours(24);
+
+/// Runs a statement by `work` in a task of its own, and waits for it no longer than it takes to stop
+/// it.
+pub(super) async fn apart<F>(
+    mut statement: Statement,
+    work: impl FnOnce(Statement, Over) -> F,
+) -> Result<Table, DatabaseError>
+where
+    F: Future<Output = Result<Table, DatabaseError>> + Send + 'static,
+{
+    // Drivers take a zero byte for the end of a text, or for no end at all.
+    if statement.sql.contains('\0') || statement.sql.len() > LONGEST {
+        let message = format!("it has a zero byte, or more than {LONGEST} bytes");
+        return Err(DatabaseError::Failed(message));
+    }
+    let limit = statement.bounds.timeout.min(DAY);
+    statement.bounds.timeout = limit;
+    let deadline = Instant::now() + limit;
+    // Dropped with this future, which the task learns.
+    let (_here, gone) = oneshot::channel();
+    let task = tokio::spawn(work(statement, Over { limit, deadline: deadline + GRACE, gone }));
+    match timeout_at(deadline + 2 * GRACE, task).await {
+        Ok(Ok(table)) => table,
+        Ok(Err(_)) => Err(DatabaseError::Failed("the database driver gave up".to_owned())),
+        Err(_) => Err(DatabaseError::TimedOut(limit)),
+    }
+}
+
+/// When a statement has to stop at last.
+pub(super) struct Over {
+    limit: Duration,
+    deadline: Instant,
+    gone: oneshot::Receiver<Infallible>,
+}
+
+impl Over {
+    /// Waits until the time is over or nobody waits any more.
+    pub(super) async fn wait(self) -> DatabaseError {
+        tokio::select! {
+            _ = self.gone => {}
+            () = sleep_until(self.deadline) => {}
+        }
+        DatabaseError::TimedOut(self.limit)
+    }
+}

@@ -1,0 +1,368 @@
+//! PostgreSQL: a transaction that reads alone, and a server that writes every value as text.
+
+use futures_util::TryStreamExt as _;
+use serde_json::Value;
+use sqlx::{
+    AssertSqlSafe, Column as _, Connection as _, Either, Encode, Executor as _, PgConnection,
+    PgPool, Postgres, Row as _, SqlSafeStr as _, Statement as _, Type, TypeInfo as _,
+    ValueRef as _,
+    encode::IsNull,
+    error::BoxDynError,
+    postgres::{
+        PgArgumentBuffer, PgColumn, PgDatabaseError, PgRow, PgStatement, PgTypeInfo, PgTypeKind,
+        types::Oid,
+    },
+};
+
+use super::{
+    Access, Asked, Bounds, Column, Database, DatabaseError, LARGEST, NO_QUERY, Statement, Table,
+    Users, apart::apart, collect::Collect,
+};
+
+/// Who asks, whether that is a superuser, and what else no transaction holds back: files and
+/// programs of the server, other sessions, replication.
+const WHO: &str = "\
+    SELECT me.rolname::text, me.rolsuper, CASE WHEN me.rolsuper THEN 'it is a superuser' \
+        WHEN me.rolreplication THEN 'it may replicate' \
+        ELSE (SELECT 'it is a member of ' || string_agg(it.rolname, ', ') FROM pg_roles it \
+            WHERE it.rolname IN ('pg_read_server_files', 'pg_write_server_files', \
+                'pg_execute_server_program', 'pg_signal_backend') \
+            AND pg_has_role(me.oid, it.oid, 'MEMBER')) END \
+    FROM pg_roles me WHERE me.rolname = session_user";
+
+/// Has every transaction of the session read alone, also one that a statement would begin itself.
+const READ_ONLY: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY";
+
+/// How long a statement may take and how values are written. Being a query, it is also what a
+/// transaction cannot be let write after.
+const SETTINGS: &str = "\
+    SELECT set_config('statement_timeout', $1, true), set_config('datestyle', 'ISO', true), \
+        set_config('intervalstyle', 'iso_8601', true)";
+
+/// A PostgreSQL database.
+///
+/// A connection on which a statement ran is closed, not given back: locks, settings and whatever
+/// else a session keeps end with it.
+#[derive(Debug, Clone)]
+pub struct PostgresDatabase {
+    /// Where connections come from.
+    pub pool: PgPool,
+    /// Who may ask. A superuser that may reads as `pg_read_all_data`, which a statement can undo
+    /// that is meant to.
+    pub users: Users,
+}
+
+impl Database for PostgresDatabase {
+    fn dialect(&self) -> &'static str {
+        "PostgreSQL, with parameters as `$1`"
+    }
+
+    fn ask(&self, statement: Statement) -> Asked<'_> {
+        let Self { pool, users } = self.clone();
+        Box::pin(apart(statement, move |statement, over| async move {
+            let failed = |error| failed(error, &statement.bounds);
+            let mut connection = pool.acquire().await.map_err(failed)?;
+            connection.close_on_drop();
+            let own = sqlx::query_scalar("SELECT pg_backend_pid()");
+            let own: i32 = own.fetch_one(&mut *connection).await.map_err(failed)?;
+            let over = tokio::select! {
+                table = ask(&mut connection, &statement, users) => return table,
+                over = over.wait() => over,
+            };
+            drop(connection);
+            // The server stops it by itself, only later, if it cannot be told.
+            if let Ok(mut other) = PgConnection::connect_with(&pool.connect_options()).await {
+                let cancel = sqlx::query("SELECT pg_cancel_backend($1)").bind(own);
+                let _ = cancel.execute(&mut other).await;
+            }
+            Err(over)
+        }))
+    }
+}
+
+async fn ask(
+    connection: &mut PgConnection,
+    statement: &Statement,
+    users: Users,
+) -> Result<Table, DatabaseError> {
+    let failed = |error| failed(error, &statement.bounds);
+    let who = sqlx::query_as(WHO).fetch_one(&mut *connection).await.map_err(failed)?;
+    let (user, superuser, may): (String, bool, Option<String>) = who;
+    if let Some(may) = may.filter(|_| users == Users::Ordinary) {
+        return Err(DatabaseError::Privileged { user, may });
+    }
+    if statement.access == Access::Read {
+        connection.execute(READ_ONLY).await.map_err(failed)?;
+    }
+    let plan = plan(connection, statement).await?;
+    connection.execute("BEGIN").await.map_err(failed)?;
+    if superuser && statement.access == Access::Read {
+        connection.execute("SET LOCAL ROLE pg_read_all_data").await.map_err(failed)?;
+    }
+    let timeout = statement.bounds.timeout.as_millis().max(1).to_string();
+    sqlx::query(SETTINGS).bind(timeout).execute(&mut *connection).await.map_err(failed)?;
+    let sent = sent(connection, &statement.parameters, &plan.prepared).await.map_err(failed)?;
+    let table = rows(connection, &plan, sent, statement).await.map_err(failed)?;
+    if statement.access == Access::Write {
+        connection.execute("COMMIT").await.map_err(failed)?;
+    }
+    Ok(table)
+}
+
+/// How a statement is run.
+struct Plan {
+    /// The statement as it was given: its columns and parameters.
+    prepared: PgStatement,
+    /// What is run: mostly a query around it that has the server write its values.
+    sql: String,
+    /// Whether the values come as the server writes them.
+    written: bool,
+}
+
+/// Puts a query around a statement, as far as the server takes it: so a row has no more values and
+/// a value no more bytes than fit, before they are sent.
+async fn plan(connection: &mut PgConnection, statement: &Statement) -> Result<Plan, DatabaseError> {
+    let Statement { sql, parameters, access, bounds } = statement;
+    let sql = sql.trim_end_matches(|it: char| it == ';' || it.is_whitespace());
+    let prepared = prepare(connection, sql).await.map_err(|it| failed(it, bounds))?;
+    let (wanted, given) = (types(&prepared).len(), parameters.len());
+    if wanted != given {
+        return Err(DatabaseError::Parameters { wanted, given });
+    }
+    let columns = prepared.columns();
+    if columns.is_empty() {
+        return match access {
+            Access::Read => Err(DatabaseError::ReadOnly(NO_QUERY.to_owned())),
+            Access::Write => Ok(Plan { prepared, sql: sql.to_owned(), written: false }),
+        };
+    }
+    let names: Vec<String> = (1..=columns.len()).map(|it| format!("c{it}")).collect();
+    let values: Vec<String> =
+        names.iter().zip(columns).map(|(name, it)| written(name, it, bounds.cell)).collect();
+    let (names, values, most) = (names.join(", "), values.join(", "), bounds.rows_asked());
+    let query = format!("SELECT {values} FROM (\n{sql}\n) AS q({names}) LIMIT {most}");
+    let change = format!("WITH q({names}) AS (\n{sql}\n) SELECT {values} FROM q LIMIT {most}");
+    for sql in [query, change].into_iter().take(if *access == Access::Write { 2 } else { 1 }) {
+        if prepare(connection, &sql).await.is_ok() {
+            return Ok(Plan { prepared, sql, written: true });
+        }
+    }
+    // What stands alone, such as `EXPLAIN` and `SHOW`, gives texts.
+    match columns.iter().find(|it| !is_simple(it.type_info())) {
+        None => Ok(Plan { prepared, sql: sql.to_owned(), written: false }),
+        Some(column) => {
+            let (name, kind) = (column.name(), column.type_info().name());
+            let message = format!("column `{name}` has to be cast to text here, from `{kind}`");
+            Err(DatabaseError::Failed(message))
+        }
+    }
+}
+
+async fn prepare(connection: &mut PgConnection, sql: &str) -> Result<PgStatement, sqlx::Error> {
+    connection.prepare(AssertSqlSafe(sql).into_sql_str()).await
+}
+
+fn types(prepared: &PgStatement) -> &[PgTypeInfo] {
+    match prepared.parameters() {
+        Some(Either::Left(types)) => types,
+        _ => &[],
+    }
+}
+
+/// An expression for a value that the server writes as text or, where it is bytes, gives as it is.
+fn written(name: &str, column: &PgColumn, cell: usize) -> String {
+    let most = cell.saturating_add(1).min(LARGEST);
+    match (column.type_info().name(), column.type_info().kind()) {
+        ("BYTEA", _) => format!("substring({name} FOR {most})"),
+        (_, PgTypeKind::Array(it)) if is_plain(it) => {
+            format!("left(to_jsonb({name})::text, {most})")
+        }
+        (_, PgTypeKind::Array(_)) => format!("left(to_jsonb({name}::text[])::text, {most})"),
+        _ => format!("left({name}::text, {most})"),
+    }
+}
+
+/// Whether JSON holds a value of a type as it is.
+fn is_plain(kind: &PgTypeInfo) -> bool {
+    matches!(
+        kind.name(),
+        "BOOL" | "INT2" | "INT4" | "INT8" | "OID" | "FLOAT4" | "FLOAT8" | "JSON" | "JSONB"
+    )
+}
+
+/// Whether a value of a type can be read as the server sends it.
+fn is_simple(kind: &PgTypeInfo) -> bool {
+    let is_text = matches!(kind.name(), "TEXT" | "VARCHAR" | "CHAR" | "NAME" | "XML" | "UNKNOWN");
+    is_text || is_plain(kind) && kind.name() != "JSONB"
+}
+
+/// A parameter in the form in which the server takes its type.
+struct Sent {
+    kind: PgTypeInfo,
+    bytes: Option<Vec<u8>>,
+}
+
+/// Has the server read each parameter from a text, as the type that its place asks for.
+async fn sent(
+    connection: &mut PgConnection,
+    parameters: &[Value],
+    prepared: &PgStatement,
+) -> Result<Vec<Sent>, sqlx::Error> {
+    let types = types(prepared);
+    if types.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<Oid> = types.iter().filter_map(PgTypeInfo::oid).collect();
+    let names =
+        "SELECT format_type(id, NULL) FROM unnest($1) WITH ORDINALITY AS it(id, nth) ORDER BY nth";
+    let names: Vec<String> =
+        sqlx::query_scalar(names).bind(ids).fetch_all(&mut *connection).await?;
+    let casts: Vec<String> =
+        names.iter().zip(1..).map(|(name, nth)| format!("CAST(${nth}::text AS {name})")).collect();
+    let query = sqlx::query(AssertSqlSafe(format!("SELECT {}", casts.join(", "))));
+    let bind =
+        |query: sqlx::query::Query<'static, _, _>, (value, kind)| query.bind(text(value, kind));
+    let query = parameters.iter().zip(types).fold(query, bind);
+    let row = connection.fetch_one(query).await?;
+    let sent = |(at, kind): (usize, &PgTypeInfo)| {
+        let value = row.try_get_raw(at)?;
+        let bytes = value.as_bytes().ok().map(<[u8]>::to_vec);
+        Ok(Sent { kind: kind.clone(), bytes })
+    };
+    types.iter().enumerate().map(sent).collect()
+}
+
+/// A parameter as the text that PostgreSQL reads its type from.
+fn text(value: &Value, kind: &PgTypeInfo) -> Option<String> {
+    match (value, kind.kind()) {
+        (Value::Null, _) => None,
+        (Value::String(it), _) if !matches!(kind.name(), "JSON" | "JSONB") => Some(it.clone()),
+        (Value::Array(items), PgTypeKind::Array(_)) => Some(array(items)),
+        _ => Some(value.to_string()),
+    }
+}
+
+/// A list as PostgreSQL writes an array.
+fn array(items: &[Value]) -> String {
+    let item = |value: &Value| match value {
+        Value::Null => "NULL".to_owned(),
+        Value::Array(items) => array(items),
+        Value::String(it) => quoted(it),
+        _ => quoted(&value.to_string()),
+    };
+    format!("{{{}}}", items.iter().map(item).collect::<Vec<_>>().join(","))
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+impl Type<Postgres> for Sent {
+    fn type_info() -> PgTypeInfo {
+        PgTypeInfo::with_name("text")
+    }
+}
+
+impl Encode<'_, Postgres> for Sent {
+    fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+        let Some(bytes) = &self.bytes else { return Ok(IsNull::Yes) };
+        buffer.extend_from_slice(bytes);
+        Ok(IsNull::No)
+    }
+
+    fn produces(&self) -> Option<PgTypeInfo> {
+        Some(self.kind.clone())
+    }
+}
+
+async fn rows(
+    connection: &mut PgConnection,
+    plan: &Plan,
+    sent: Vec<Sent>,
+    statement: &Statement,
+) -> Result<Table, sqlx::Error> {
+    let columns = plan.prepared.columns();
+    let column = |it: &PgColumn| Column {
+        name: it.name().to_owned(),
+        kind: it.type_info().name().to_lowercase(),
+    };
+    let mut collect = Collect::new(columns.iter().map(column).collect(), statement.bounds);
+    let query = sqlx::query(AssertSqlSafe(plan.sql.as_str()));
+    let query = sent.into_iter().fold(query, |query, it| query.bind(it));
+    let mut steps = connection.fetch_many(query);
+    while let Some(step) = steps.try_next().await? {
+        match step {
+            Either::Left(done) => collect.affected(done.rows_affected()),
+            Either::Right(row) if collect.wants_more() => {
+                let value = |(at, column)| match plan.written {
+                    true => read(&row, at, column, &mut collect),
+                    false => simple(&row, at, column, &mut collect),
+                };
+                let values = columns.iter().enumerate().map(value).collect::<Result<_, _>>()?;
+                collect.row(values);
+            }
+            Either::Right(_) => break,
+        }
+    }
+    Ok(collect.table())
+}
+
+/// A value that the server has written.
+fn read(
+    row: &PgRow,
+    at: usize,
+    column: &PgColumn,
+    collect: &mut Collect,
+) -> Result<Value, sqlx::Error> {
+    let value = row.try_get_raw(at)?;
+    if value.is_null() {
+        return Ok(Value::Null);
+    }
+    if column.type_info().name() == "BYTEA" {
+        return Ok(collect.bytes(row.try_get_unchecked(at)?));
+    }
+    let text: &str = row.try_get_unchecked(at)?;
+    let is_json =
+        is_plain(column.type_info()) || matches!(column.type_info().kind(), PgTypeKind::Array(_));
+    Ok(if is_json { collect.json(text) } else { collect.text(text) })
+}
+
+/// A value as the server sends it.
+fn simple(
+    row: &PgRow,
+    at: usize,
+    column: &PgColumn,
+    collect: &mut Collect,
+) -> Result<Value, sqlx::Error> {
+    let value = row.try_get_raw(at)?;
+    if value.is_null() {
+        return Ok(Value::Null);
+    }
+    Ok(match column.type_info().name() {
+        "BOOL" => row.try_get::<bool, _>(at)?.into(),
+        "INT2" => row.try_get::<i16, _>(at)?.into(),
+        "INT4" => row.try_get::<i32, _>(at)?.into(),
+        "INT8" => row.try_get::<i64, _>(at)?.into(),
+        "OID" => row.try_get::<Oid, _>(at)?.0.into(),
+        "FLOAT4" => row.try_get::<f32, _>(at)?.into(),
+        "FLOAT8" => row.try_get::<f64, _>(at)?.into(),
+        "JSON" => collect.json(row.try_get_unchecked(at)?),
+        _ => collect.text(row.try_get_unchecked(at)?),
+    })
+}
+
+fn failed(error: sqlx::Error, bounds: &Bounds) -> DatabaseError {
+    let sqlx::Error::Database(error) = &error else {
+        return DatabaseError::unreachable(&error);
+    };
+    let hint = error.try_downcast_ref::<PgDatabaseError>().and_then(PgDatabaseError::hint);
+    let hint = hint.map(|it| format!(" ({it})")).unwrap_or_default();
+    let message = format!("{}{hint}", error.message());
+    match error.code().as_deref() {
+        Some("25006") => DatabaseError::ReadOnly(message),
+        // Rights that are missing, and a transaction that cannot be let write any more.
+        Some("42501" | "25001") => DatabaseError::Refused(message),
+        Some("57014") => DatabaseError::TimedOut(bounds.timeout),
+        _ => DatabaseError::Failed(message),
+    }
+}

@@ -1,0 +1,223 @@
+//! SQLite: a connection that reads alone, an authorizer that decides what a statement may prepare, a
+//! progress handler that decides how long it runs.
+
+use std::{
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
+};
+
+use futures_util::TryStreamExt as _;
+use serde_json::Value;
+use sqlx::{
+    AssertSqlSafe, Column as _, Connection as _, Either, Executor as _, Row as _, SqlSafeStr as _,
+    SqliteConnection, SqlitePool, Statement as _, TypeInfo as _, ValueRef as _,
+    query::Query,
+    sqlite::{SqliteArguments, SqliteColumn, SqliteRow},
+};
+
+use super::{
+    Access, Asked, Column, Database, DatabaseError, NO_QUERY, Statement, Table,
+    apart::apart,
+    collect::Collect,
+    hold::{hold, release},
+};
+
+/// How many instructions SQLite runs before it asks whether to go on.
+const STEP: i32 = 1000;
+
+/// A SQLite database.
+///
+/// A connection that the host handed in is used as it is, also one that is in memory or may write:
+/// it is held while a statement runs, and let go afterwards. An authorizer or progress handler that
+/// the host has set itself is lost, because SQLite does not tell it.
+#[derive(Debug, Clone)]
+pub struct SqliteDatabase {
+    /// Where connections come from.
+    pub pool: SqlitePool,
+}
+
+impl Database for SqliteDatabase {
+    fn dialect(&self) -> &'static str {
+        "SQLite, with parameters as `?`"
+    }
+
+    fn ask(&self, statement: Statement) -> Asked<'_> {
+        let pool = self.pool.clone();
+        Box::pin(apart(statement, move |statement, over| async move {
+            let mut connection = pool.acquire().await.map_err(|it| failed(it, &statement))?;
+            let stop = Arc::new(AtomicBool::new(false));
+            let mut answer = pin!(ask(&mut connection, &statement, stop.clone()));
+            tokio::select! {
+                table = &mut answer => table,
+                _ = over.wait() => {
+                    // The connection may hold a database in memory, so it is not thrown away.
+                    stop.store(true, Ordering::Relaxed);
+                    answer.await
+                }
+            }
+        }))
+    }
+}
+
+async fn ask(
+    connection: &mut SqliteConnection,
+    statement: &Statement,
+    stop: Arc<AtomicBool>,
+) -> Result<Table, DatabaseError> {
+    let failed = |error| failed(error, statement);
+    if statement.access == Access::Read {
+        let before: bool = sqlx::query_scalar("PRAGMA query_only")
+            .fetch_one(&mut *connection)
+            .await
+            .map_err(failed)?;
+        connection.execute("PRAGMA query_only = 1").await.map_err(failed)?;
+        let table = held(connection, statement, stop).await;
+        if !before {
+            connection.execute("PRAGMA query_only = 0").await.map_err(failed)?;
+        }
+        return table;
+    }
+    let mut transaction = connection.begin().await.map_err(failed)?;
+    let table = held(&mut transaction, statement, stop).await;
+    match table.is_ok() {
+        true => transaction.commit().await.map_err(failed)?,
+        false => transaction.rollback().await.map_err(failed)?,
+    }
+    table
+}
+
+/// Runs a statement on a connection that is held meanwhile.
+async fn held(
+    connection: &mut SqliteConnection,
+    statement: &Statement,
+    stop: Arc<AtomicBool>,
+) -> Result<Table, DatabaseError> {
+    let failed = |error| failed(error, statement);
+    let deadline = Instant::now() + statement.bounds.timeout;
+    let held = {
+        let mut handle = connection.lock_handle().await.map_err(failed)?;
+        handle.set_progress_handler(STEP, move || {
+            !stop.load(Ordering::Relaxed) && Instant::now() < deadline
+        });
+        hold(&mut handle, statement.access, &statement.bounds)
+    };
+    let table = rows(connection, statement).await;
+    let mut handle = connection.lock_handle().await.map_err(failed)?;
+    handle.remove_progress_handler();
+    release(&mut handle, held);
+    table
+}
+
+async fn rows(
+    connection: &mut SqliteConnection,
+    statement: &Statement,
+) -> Result<Table, DatabaseError> {
+    let failed = |error| failed(error, statement);
+    let sql = AssertSqlSafe(statement.sql.as_str()).into_sql_str();
+    let prepared = connection.prepare(sql.clone()).await.map_err(failed)?;
+    let wanted = match prepared.parameters() {
+        Some(Either::Right(wanted)) => wanted,
+        _ => 0,
+    };
+    let given = statement.parameters.len();
+    if wanted != given {
+        return Err(DatabaseError::Parameters { wanted, given });
+    }
+    if statement.access == Access::Read && prepared.columns().is_empty() {
+        return Err(DatabaseError::ReadOnly(NO_QUERY.to_owned()));
+    }
+    let mut collect = Collect::new(columns(prepared.columns()), statement.bounds);
+    let query = statement.parameters.iter().fold(sqlx::query(sql), bind).persistent(false);
+    let mut steps = connection.fetch_many(query);
+    let mut ended = false;
+    while let Some(step) = steps.try_next().await.map_err(failed)? {
+        match step {
+            _ if ended => return Err(not_one()),
+            Either::Left(done) => {
+                ended = true;
+                collect.affected(done.rows_affected());
+            }
+            Either::Right(row) if collect.wants_more() => {
+                let values = values(&row, &mut collect).map_err(failed)?;
+                collect.row(values);
+            }
+            Either::Right(_) => return Ok(collect.table()),
+        }
+    }
+    if ended { Ok(collect.table()) } else { Err(not_one()) }
+}
+
+fn not_one() -> DatabaseError {
+    DatabaseError::Failed("it is not one statement".to_owned())
+}
+
+fn bind<'q>(
+    query: Query<'q, sqlx::Sqlite, SqliteArguments>,
+    value: &Value,
+) -> Query<'q, sqlx::Sqlite, SqliteArguments> {
+    match value {
+        Value::Null => query.bind(None::<i64>),
+        Value::Bool(it) => query.bind(*it),
+        Value::Number(it) => match (it.as_i64(), it.as_f64()) {
+            (Some(it), _) => query.bind(it),
+            (None, it) => query.bind(it),
+        },
+        Value::String(it) => query.bind(it.clone()),
+        Value::Array(_) | Value::Object(_) => query.bind(value.to_string()),
+    }
+}
+
+fn columns(columns: &[SqliteColumn]) -> Vec<Column> {
+    let column = |it: &SqliteColumn| Column {
+        name: it.name().to_owned(),
+        kind: if it.type_info().is_null() {
+            "any".to_owned()
+        } else {
+            it.type_info().name().to_lowercase()
+        },
+    };
+    columns.iter().map(column).collect()
+}
+
+/// The values of a row, each of the type that it has itself: a column of SQLite promises none.
+fn values(row: &SqliteRow, collect: &mut Collect) -> Result<Vec<Value>, sqlx::Error> {
+    let value = |at: usize| {
+        let value = row.try_get_raw(at)?;
+        if value.is_null() {
+            return Ok(Value::Null);
+        }
+        Ok(match value.type_info().name() {
+            "INTEGER" => row.try_get_unchecked::<i64, _>(at)?.into(),
+            "REAL" => row.try_get_unchecked::<f64, _>(at)?.into(),
+            "BLOB" => collect.bytes(row.try_get_unchecked(at)?),
+            _ => collect.text(&String::from_utf8_lossy(row.try_get_unchecked(at)?)),
+        })
+    };
+    (0..row.len()).map(value).collect()
+}
+
+fn failed(error: sqlx::Error, statement: &Statement) -> DatabaseError {
+    let sqlx::Error::Database(error) = &error else {
+        return DatabaseError::unreachable(&error);
+    };
+    let code: i32 = error.code().and_then(|it| it.parse().ok()).unwrap_or(0);
+    let message = error.message().to_owned();
+    // An extended code has the plain one in its lowest byte.
+    match code & 0xff {
+        libsqlite3_sys::SQLITE_INTERRUPT => DatabaseError::TimedOut(statement.bounds.timeout),
+        libsqlite3_sys::SQLITE_AUTH | libsqlite3_sys::SQLITE_READONLY => match statement.access {
+            Access::Read => DatabaseError::ReadOnly(message),
+            Access::Write => DatabaseError::Refused(message),
+        },
+        // A function that is refused has the code of any other fault.
+        _ if message.starts_with("not authorized") => DatabaseError::Refused(message),
+        libsqlite3_sys::SQLITE_CANTOPEN | libsqlite3_sys::SQLITE_NOTADB => {
+            DatabaseError::Unreachable(message)
+        }
+        _ => DatabaseError::Failed(message),
+    }
+}

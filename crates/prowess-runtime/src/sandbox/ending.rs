@@ -1,0 +1,95 @@
+//! From how a run ended to what its outcome says.
+
+use std::time::Duration;
+
+use super::{
+    order::{Ended, Exit, Stop},
+    streams::Streams,
+};
+use crate::{
+    limits::Limits,
+    outcome::{Captured, Outcome, Status},
+};
+
+/// What came of a run.
+pub(super) fn outcome(ended: Ended, limits: &Limits, streams: Streams) -> Outcome {
+    let (stdout, stderr) = (streams.stdout.finish(), streams.stderr.finish());
+    let (exit_code, signal) = match ended.exit {
+        Exit::Code(code) => (Some(code), None),
+        Exit::Signal(signal) => (None, Some(signal)),
+    };
+    let (status, message) = match (ended.stopped, ended.exit) {
+        (Some(stop), _) => stopped(stop, limits),
+        (None, Exit::Code(0)) => (Status::Ok, None),
+        (None, Exit::Code(code)) => (Status::Failed, Some(format!("it exited with {code}"))),
+        (None, Exit::Signal(signal)) => (Status::Killed, Some(signalled(signal, limits))),
+    };
+    let mut denied = ended.denied;
+    denied.extend(likely(&stderr));
+    Outcome {
+        message,
+        exit_code,
+        signal,
+        stdout: Some(stdout),
+        stderr: Some(stderr),
+        sandbox: Some(ended.level),
+        denied,
+        ..Outcome::new(status)
+    }
+}
+
+fn stopped(stop: Stop, limits: &Limits) -> (Status, Option<String>) {
+    let (status, message) = match stop {
+        Stop::Unwanted => (Status::Cancelled, "nobody waited for it any more".to_owned()),
+        Stop::Time => {
+            (Status::TimedOut, format!("it took longer than {}", seconds(limits.timeout)))
+        }
+        Stop::Idle => {
+            let idle = seconds(limits.idle.unwrap_or_default());
+            (Status::TimedOut, format!("it printed nothing for {idle}"))
+        }
+        Stop::Memory => {
+            (Status::Killed, format!("it took more than {} of memory", bytes(limits.memory)))
+        }
+        Stop::Work => {
+            (Status::Killed, format!("it wrote more than {} of files", bytes(limits.work)))
+        }
+        Stop::Processes => {
+            (Status::Killed, format!("it had more than {} processes", limits.processes))
+        }
+    };
+    (status, Some(message))
+}
+
+/// What a signal says about limits.
+fn signalled(signal: i32, limits: &Limits) -> String {
+    match signal {
+        libc::SIGXCPU => format!("it took more than {} of a processor", seconds(limits.cpu)),
+        libc::SIGXFSZ => format!("it wrote a file of more than {}", bytes(limits.file)),
+        signal => format!("signal {signal} ended it"),
+    }
+}
+
+/// What programs print when the sandbox has refused them something that nobody hears of otherwise.
+fn likely(stderr: &Captured) -> Vec<String> {
+    const PHRASES: [(&str, &str); 3] = [
+        ("Read-only file system", "writing outside of the work directory"),
+        ("Permission denied", "a file that was not given"),
+        ("File size limit exceeded", "a file over its limit"),
+    ];
+    let said = PHRASES.iter().filter(|it| stderr.text.contains(it.0));
+    said.map(|(phrase, what)| format!("likely: {what} ({phrase})")).collect()
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{} s", duration.as_secs_f64())
+}
+
+fn bytes(number: u64) -> String {
+    const MIB: u64 = 1024 * 1024;
+    if number > 0 && number.is_multiple_of(MIB) {
+        format!("{} MiB", number / MIB)
+    } else {
+        format!("{number} bytes")
+    }
+}

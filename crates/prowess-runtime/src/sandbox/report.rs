@@ -1,0 +1,184 @@
+//! What a machine gives to hold a script, and what to do where that is too little.
+
+use std::{fs, io, path::Path, process::Stdio};
+
+use serde::Serialize;
+
+use super::{
+    SandboxError,
+    launcher::Launcher,
+    order::{Failure, Given, Order, Part, Reply, receive, send},
+    work::Work,
+};
+use crate::{limits::Limits, outcome::Level};
+
+/// What a machine gives to hold a script.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// The best level that it reaches; *none* where no script is run without being told to.
+    pub level: Level,
+    /// What was looked at, one by one.
+    pub checks: Vec<Check>,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// What it is.
+    pub name: &'static str,
+    /// Whether the machine gives it; nothing where that could not be seen.
+    pub given: Option<bool>,
+    /// What was seen.
+    pub detail: String,
+    /// What to do where it is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+/// Tries both levels with nothing to run.
+pub(super) fn probe(launcher: &Launcher) -> Report {
+    let tried = [Level::Strong, Level::Landlock].map(|it| (it, attempt(launcher, it)));
+    let reached = tried.iter().find(|it| it.1.is_ok()).map(|it| it.0);
+    let [(_, strong), (_, landlock)] = tried;
+    Report { level: reached.unwrap_or(Level::None), checks: checks(&strong, &landlock) }
+}
+
+fn attempt(launcher: &Launcher, level: Level) -> Result<Given, Failure> {
+    let start = |launcher: &Launcher| -> io::Result<Reply> {
+        let work = Work::new()?;
+        let order = Order {
+            argv: Vec::new(),
+            env: [].into(),
+            directory: work.path().into(),
+            reads: Vec::new(),
+            writes: Vec::new(),
+            links: Vec::new(),
+            base: work.base().into(),
+            limits: Limits::default(),
+            levels: vec![level],
+        };
+        let (mut command, mut control) = launcher.command()?;
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let reply = send(&mut control, &order).and_then(|()| receive(&mut control));
+        drop(control);
+        child.wait()?;
+        reply
+    };
+    match start(launcher).map_err(Part::Process.failed("start the launcher"))? {
+        Reply::Ended(ended) => Ok(ended.given),
+        Reply::Failed(failure) => Err(failure),
+        Reply::Unavailable(missing) => {
+            let missing = missing.into_iter().next().map(|it| it.1);
+            Err(missing.unwrap_or_else(|| Part::Process.failed("try")(io::Error::other("nothing"))))
+        }
+    }
+}
+
+/// What the two attempts say about each part, in the order in which they are tried.
+fn checks(strong: &Result<Given, Failure>, landlock: &Result<Given, Failure>) -> Vec<Check> {
+    let best = strong.as_ref().or(landlock.as_ref()).ok();
+    let check = |name, part: Part, needed: &[&Result<Given, Failure>], detail: &str| {
+        let failed = needed.iter().find_map(|it| it.as_ref().err().filter(|it| it.part == part));
+        // What comes before it on the way in may have failed.
+        let given = if failed.is_some() {
+            Some(false)
+        } else {
+            needed.iter().any(|it| it.is_ok()).then_some(true)
+        };
+        let detail = match failed {
+            Some(failure) => format!("cannot {}: {}", failure.what, why(failure)),
+            None if given.is_none() => "not reached".to_owned(),
+            None => detail.to_owned(),
+        };
+        Check { name, given, detail, remedy: failed.map(|it| remedy(it, &Machine::look())) }
+    };
+    let version = best.map_or(0, |it| it.rules);
+    let rules = format!("version {version}");
+    let listener = best.is_some_and(|it| it.listener);
+    vec![
+        check("namespaces", Part::Namespaces, &[strong], "user, mount, pid, net, ipc, uts, cgroup"),
+        check("root", Part::Root, &[strong], "a minimal root by pivot_root"),
+        check("landlock", Part::Rules, &[landlock], &rules),
+        check("seccomp", Part::Filter, &[strong, landlock], "a filter of system calls"),
+        Check {
+            name: "notifications",
+            given: best.map(|_| listener),
+            detail: "an outcome names the calls that were refused".to_owned(),
+            remedy: None,
+        },
+    ]
+}
+
+/// Why no level could be reached, and what to do about it.
+pub(super) fn unavailable(missing: &[(Level, Failure)]) -> SandboxError {
+    let reason =
+        |(level, it): &(Level, Failure)| format!("`{level}` cannot {}: {}", it.what, why(it));
+    let reasons: Vec<String> = missing.iter().map(reason).collect();
+    let machine = Machine::look();
+    // The first is the better level, and its remedy the better one.
+    let remedy = missing.first().map_or_else(String::new, |it| remedy(&it.1, &machine));
+    SandboxError::Unavailable { reason: reasons.join("; "), remedy }
+}
+
+fn why(failure: &Failure) -> String {
+    let error = failure.error().to_string();
+    error.split(" (os error").next().unwrap_or(&error).to_lowercase()
+}
+
+/// What is known about a machine that may be in the way.
+#[derive(Debug, Default)]
+struct Machine {
+    apparmor_restricts: bool,
+    no_user_namespaces: bool,
+    no_clone: bool,
+    container: bool,
+}
+
+impl Machine {
+    fn look() -> Self {
+        let value =
+            |path: &str| fs::read_to_string(path).ok().and_then(|it| it.trim().parse().ok());
+        let is = |path, number: u64| value(path) == Some(number);
+        Self {
+            apparmor_restricts: is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 1),
+            no_user_namespaces: is("/proc/sys/user/max_user_namespaces", 0),
+            no_clone: is("/proc/sys/kernel/unprivileged_userns_clone", 0),
+            container: ["/.dockerenv", "/run/.containerenv"]
+                .iter()
+                .any(|it| Path::new(it).exists()),
+        }
+    }
+}
+
+/// What to do about a part that is missing, in one line.
+fn remedy(failure: &Failure, machine: &Machine) -> String {
+    let advice = match failure.part {
+        Part::Namespaces | Part::Root if machine.no_user_namespaces => {
+            "run `sysctl user.max_user_namespaces=10000` as root"
+        }
+        Part::Namespaces | Part::Root if machine.no_clone => {
+            "run `sysctl kernel.unprivileged_userns_clone=1` as root"
+        }
+        Part::Namespaces | Part::Root if machine.apparmor_restricts => {
+            "give the program an AppArmor profile that allows `userns`, or run \
+             `sysctl kernel.apparmor_restrict_unprivileged_userns=0` as root"
+        }
+        Part::Namespaces | Part::Root if machine.container => {
+            "start the container so that it may make user namespaces and mount /proc (in Docker: \
+             `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`), or with a \
+             filter that allows Landlock"
+        }
+        Part::Namespaces | Part::Root => {
+            "allow unprivileged user namespaces, on Linux 5.12 or newer"
+        }
+        Part::Rules if failure.errno == Some(libc::EOPNOTSUPP) => {
+            "use Linux 6.7 or newer, and boot it with `landlock` in `lsm=`"
+        }
+        Part::Rules => "use Linux 6.7 or newer with Landlock, and let no container filter it",
+        Part::Filter => "use a kernel with seccomp filters, and let no container forbid them",
+        Part::Process | Part::Job => {
+            "see whether the program and its temporary directory are usable"
+        }
+    };
+    advice.to_owned()
+}

@@ -1,0 +1,98 @@
+//! What a script prints, taken in while it runs.
+
+use std::{io, time::Duration};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::unix::WriteHalf,
+    process::{ChildStderr, ChildStdout},
+    sync::mpsc::UnboundedSender,
+    time::{Instant, sleep_until},
+};
+
+use super::{
+    Chunk,
+    capture::Capture,
+    order::{IDLE, Reply},
+};
+use crate::limits::Limits;
+
+/// What a script prints.
+#[derive(Debug)]
+pub(super) struct Streams {
+    pub(super) stdout: Capture,
+    pub(super) stderr: Capture,
+    most: u64,
+    idle: Option<Duration>,
+    chunks: Option<UnboundedSender<Chunk>>,
+}
+
+/// How long a stream may be silent after the end of its run. Nobody is left to write to it then.
+const DRAIN: Duration = Duration::from_millis(500);
+/// As good as never.
+const NEVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+impl Streams {
+    pub(super) fn new(limits: &Limits, chunks: Option<UnboundedSender<Chunk>>) -> Self {
+        let most = limits.output;
+        let (stdout, stderr) = (Capture::new(most), Capture::new(most));
+        Self { stdout, stderr, most, idle: limits.idle, chunks }
+    }
+
+    /// Takes in what is printed until there is a reply, and then what is left. Asks for an end when
+    /// nothing is printed for too long.
+    pub(super) async fn take_until(
+        &mut self,
+        reply: impl Future<Output = io::Result<Reply>>,
+        mut stdout: ChildStdout,
+        mut stderr: ChildStderr,
+        supervisor: &mut WriteHalf<'_>,
+    ) -> io::Result<Reply> {
+        let (mut out, mut err) = (vec![0; 1 << 16], vec![0; 1 << 16]);
+        let (mut out_open, mut err_open) = (true, true);
+        let mut replied = None;
+        let mut patience = self.idle.unwrap_or(NEVER).min(NEVER);
+        tokio::pin!(reply);
+        loop {
+            let silent = sleep_until(Instant::now() + patience);
+            tokio::select! {
+                count = stdout.read(&mut out), if out_open => {
+                    let bytes = &out[..count?];
+                    out_open = !bytes.is_empty();
+                    self.pass_on(Chunk::Stdout, self.stdout.total(), bytes);
+                    self.stdout.take(bytes);
+                }
+                count = stderr.read(&mut err), if err_open => {
+                    let bytes = &err[..count?];
+                    err_open = !bytes.is_empty();
+                    self.pass_on(Chunk::Stderr, self.stderr.total(), bytes);
+                    self.stderr.take(bytes);
+                }
+                it = &mut reply, if replied.is_none() => {
+                    replied = Some(it?);
+                    patience = DRAIN;
+                }
+                () = silent => {
+                    if let Some(reply) = replied.take() {
+                        return Ok(reply);
+                    }
+                    supervisor.write_all(&[IDLE]).await?;
+                    patience = NEVER;
+                }
+            }
+            if let Some(reply) = replied.take_if(|_| !out_open && !err_open) {
+                return Ok(reply);
+            }
+        }
+    }
+
+    /// Passes on what comes, up to the limit: nobody has to hold more than that.
+    fn pass_on(&self, chunk: fn(Vec<u8>) -> Chunk, before: u64, bytes: &[u8]) {
+        let room = usize::try_from(self.most.saturating_sub(before)).unwrap_or(usize::MAX);
+        let bytes = &bytes[..room.min(bytes.len())];
+        if let Some(chunks) = self.chunks.as_ref().filter(|_| !bytes.is_empty()) {
+            // Who no longer listens does not mind.
+            let _ = chunks.send(chunk(bytes.to_vec()));
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! All tools in one place: what every call is checked for, must pass and is bounded by.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use prowess::{Manifest, nearest};
+use serde_json::{Map, Value, json};
+use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
+
+use crate::{
+    active::Active,
+    gate::Gate,
+    outcome::{Outcome, Status},
+    policy::Wish,
+    schema::{Schema, property},
+    tool::Tool,
+};
+
+/// The tools that can be called, and the gate that a call passes.
+///
+/// Calls may come from many threads at once. One that is dropped is cancelled, and one that breaks
+/// down takes nothing with it.
+#[derive(Debug)]
+pub struct Toolbox {
+    gate: Arc<Gate>,
+    active: Option<Arc<Active>>,
+    tools: Vec<Arc<dyn Tool>>,
+    left_out: Vec<String>,
+    calls: Calls,
+    places: Semaphore,
+}
+
+/// How long and how much a call may take, whatever its tool allows, and how many run at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Calls {
+    /// From when it has passed the gate to its end.
+    pub timeout: Duration,
+    /// Bytes of its output, written as JSON.
+    pub output: usize,
+    /// How many run at once; others wait.
+    pub at_once: usize,
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(600), output: 2 * 1024 * 1024, at_once: 64 }
+    }
+}
+
+impl Toolbox {
+    /// Begins with no tool.
+    pub fn new(gate: Arc<Gate>) -> Self {
+        let calls = Calls::default();
+        let places = Semaphore::new(calls.at_once);
+        Self { gate, active: None, tools: Vec::new(), left_out: Vec::new(), calls, places }
+    }
+
+    /// Adds a tool. A name stays with the tool that had it first.
+    #[must_use]
+    pub fn with(mut self, tool: Arc<dyn Tool>) -> Self {
+        match self.find(tool.name()) {
+            Some(_) => self.left_out.push(tool.name().to_owned()),
+            None => self.tools.push(tool),
+        }
+        self
+    }
+
+    /// Has the gate know which skills are active.
+    #[must_use]
+    pub fn with_active(self, active: Arc<Active>) -> Self {
+        Self { active: Some(active), ..self }
+    }
+
+    /// Bounds every call.
+    #[must_use]
+    pub fn with_calls(self, calls: Calls) -> Self {
+        Self { calls, places: Semaphore::new(calls.at_once.max(1)), ..self }
+    }
+
+    /// The tools, in the order in which they were added.
+    pub fn tools(&self) -> &[Arc<dyn Tool>] {
+        &self.tools
+    }
+
+    /// The names of tools that were not added, because another had the name.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
+    /// Calls a tool, once its input is what it takes and the gate lets it pass.
+    pub async fn call(&self, name: &str, input: Value) -> Outcome {
+        let start = Instant::now();
+        let outcome = self.answer(name, input).await.unwrap_or_else(|it| *it);
+        Outcome { duration: outcome.duration.or_else(|| Some(start.elapsed())), ..outcome }
+    }
+
+    async fn answer(&self, name: &str, input: Value) -> Result<Outcome, Box<Outcome>> {
+        let tool = self.find(name).ok_or_else(|| self.unknown(name))?;
+        // A tool that breaks down while it is asked is as broken as one that does so at work.
+        let asked = catch_unwind(AssertUnwindSafe(|| {
+            let input = checked(&**tool, input)?;
+            Ok::<_, Box<Outcome>>((tool.act(&input)?, input))
+        }));
+        let (act, input) = asked.unwrap_or_else(|_| Err(broken(name)))?;
+        let active = self.manifests();
+        self.gate.pass(&Wish { tool: name, act: &act, active: &active }).await?;
+        // Only closing would be an error, and nobody closes it.
+        let _place = self.places.acquire().await;
+        let mut task = JoinSet::new();
+        let tool = tool.clone();
+        task.spawn(async move { tool.call(input).await });
+        match timeout(self.calls.timeout, task.join_next()).await {
+            Ok(Some(Ok(outcome))) => Ok(bounded(outcome, self.calls.output)),
+            Ok(_) => Err(broken(name)),
+            Err(_) => {
+                let message =
+                    format!("`{name}` was stopped after {} ms", self.calls.timeout.as_millis());
+                Err(Box::new(Outcome::bad(Status::TimedOut, message)))
+            }
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.tools.iter().find(|it| it.name() == name)
+    }
+
+    fn manifests(&self) -> Vec<Manifest> {
+        let skills = self.active.as_ref().map(|it| it.skills()).unwrap_or_default();
+        skills.into_iter().map(|it| it.manifest).collect()
+    }
+
+    fn unknown(&self, name: &str) -> Box<Outcome> {
+        let outcome = Outcome::bad(Status::NotFound, format!("there is no tool `{name}`"));
+        Box::new(match nearest(name, self.tools.iter().map(|it| it.name())) {
+            Some(near) => outcome.hint(format!("did you mean `{near}`?")),
+            None => {
+                let names: Vec<&str> = self.tools.iter().map(|it| it.name()).take(20).collect();
+                outcome.hint(format!("there are {}", names.join(", ")))
+            }
+        })
+    }
+}
+
+/// An input by the names that the tool uses, if it is what its schema asks for. All that is wrong is
+/// told at once.
+fn checked(tool: &dyn Tool, input: Value) -> Result<Value, Box<Outcome>> {
+    let invalid = |message: String| Box::new(Outcome::bad(Status::Invalid, message));
+    let root = tool.input_schema();
+    let schema = Schema::new(&root)
+        .map_err(|error| invalid(format!("`{}` cannot be called: {error}", tool.name())))?;
+    let input = match input {
+        Value::Object(input) => Value::Object(named(tool, &root, input)),
+        Value::Null => json!({}),
+        other => other,
+    };
+    let mismatches = schema.mismatches(&input);
+    if mismatches.is_empty() {
+        return Ok(input);
+    }
+    let all: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
+    Err(invalid(format!("the input is wrong: {}", all.join("; "))))
+}
+
+/// Takes aliases for what they stand for, and a null for nothing where the schema knows no null.
+fn named(tool: &dyn Tool, root: &Value, input: Map<String, Value>) -> Map<String, Value> {
+    let mut named = Map::new();
+    for (name, value) in input {
+        let alias = tool.aliases().iter().find(|it| it.0 == name).map(|it| it.1.to_owned());
+        let name = alias.filter(|it| !named.contains_key(it)).unwrap_or(name);
+        let kind = property(root, &name).and_then(|it| it.get("type"));
+        let knows_null = kind.is_none_or(|it| match it {
+            Value::Array(kinds) => kinds.iter().any(|it| it == "null"),
+            kind => kind == "null",
+        });
+        if !value.is_null() || knows_null {
+            named.insert(name, value);
+        }
+    }
+    named
+}
+
+fn broken(name: &str) -> Box<Outcome> {
+    let outcome = Outcome::bad(Status::Failed, format!("the tool `{name}` broke down"));
+    Box::new(outcome.hint("the fault is the tool's, not the input's"))
+}
+
+/// An outcome whose output is not too long; of one that is, the beginning of its text.
+fn bounded(outcome: Outcome, most: usize) -> Outcome {
+    let text = match &outcome.output {
+        Some(Value::String(text)) => text.clone(),
+        Some(output) => output.to_string(),
+        None => return outcome,
+    };
+    if text.len() <= most {
+        return outcome;
+    }
+    let end = text.floor_char_boundary(most);
+    let left_out = format!("{} of {} bytes", text.len() - end, text.len());
+    Outcome { output: Some(json!({"text": text[..end], "left_out": left_out})), ..outcome }
+}

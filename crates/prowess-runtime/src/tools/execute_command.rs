@@ -1,0 +1,165 @@
+//! `execute_command`: a command that the policy lists runs in the sandbox, inside the roots.
+
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    error::Error as _,
+    fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::{input, schema};
+use crate::{
+    commands::{self, Guard, Plan},
+    limits::Limits,
+    outcome::{Outcome, Status},
+    policy::Policy,
+    sandbox::{Chunk, Job, Sandbox, SandboxError, Work},
+    tool::{Act, Answer, Tool},
+};
+
+/// The tool `execute_command`.
+#[derive(Debug)]
+pub struct ExecuteCommand {
+    policy: Policy,
+    sandbox: Sandbox,
+    limits: Limits,
+    directory: PathBuf,
+    chunks: Option<UnboundedSender<Chunk>>,
+}
+
+/// What it takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// The command, such as `grep -rn TODO src | head -5`. `|`, `&&`, `||` and `;` may join
+    /// commands; variables, substitutions and redirections are not taken
+    command: String,
+    /// After how many seconds it is ended; no later than the configured limit
+    timeout: Option<f64>,
+    /// Where it runs: relative to the working directory, or absolute
+    #[serde(alias = "cwd")]
+    working_directory: Option<PathBuf>,
+}
+
+impl ExecuteCommand {
+    /// Makes the tool. Commands run in `directory` unless a call names another one.
+    pub fn new(policy: Policy, sandbox: Sandbox, limits: Limits, directory: PathBuf) -> Self {
+        Self { policy, sandbox, limits, directory, chunks: None }
+    }
+
+    /// The same, with somebody who gets what commands print as it comes.
+    #[must_use]
+    pub fn streaming(self, chunks: UnboundedSender<Chunk>) -> Self {
+        Self { chunks: Some(chunks), ..self }
+    }
+
+    fn place(&self, input: &Input) -> PathBuf {
+        let named = input.working_directory.as_deref().unwrap_or(Path::new(""));
+        self.directory.join(named)
+    }
+
+    fn limits(&self, input: &Input) -> Result<Limits, Box<Outcome>> {
+        let Some(seconds) = input.timeout else { return Ok(self.limits) };
+        match Duration::try_from_secs_f64(seconds) {
+            Ok(timeout) if !timeout.is_zero() => {
+                Ok(Limits { timeout: timeout.min(self.limits.timeout), ..self.limits })
+            }
+            _ => Err(Outcome::bad(Status::Invalid, "`timeout` is not a number of seconds").into()),
+        }
+    }
+
+    async fn run(&self, input: Input) -> Result<Outcome, Box<Outcome>> {
+        let limits = self.limits(&input)?;
+        let plan = commands::plan(&input.command, &self.place(&input), &self.policy)?;
+        let roots = self.policy.roots.iter().filter_map(|it| fs::canonicalize(it).ok());
+        let roots: Vec<PathBuf> = roots.collect();
+        let guard = Guard::new(&roots, &plan.directory);
+        let reads = guard.there().map(Path::to_owned).chain(plan.own_programs()).collect();
+        let work = work(&plan).map_err(|error| {
+            Outcome::bad(Status::Failed, format!("there is no place to run it in: {error}"))
+        })?;
+        let job = Job {
+            argv: plan.argv(),
+            env: BTreeMap::new(),
+            directory: Some(plan.directory.clone()),
+            reads,
+            writes: roots,
+            work,
+            limits,
+            chunks: self.chunks.clone(),
+        };
+        let mut outcome = self.sandbox.run(job).await.map_err(|it| unable(&it))?;
+        outcome.files.clear();
+        outcome.denied.extend(guard.restore());
+        Ok(outcome)
+    }
+}
+
+impl Tool for ExecuteCommand {
+    fn name(&self) -> &str {
+        "execute_command"
+    }
+
+    fn description(&self) -> Cow<'_, str> {
+        let commands = self.policy.commands.join(", ");
+        format!(
+            "Runs a command without a network, able to write only inside the configured directories. \
+             These may run: {commands}."
+        )
+        .into()
+    }
+
+    fn input_schema(&self) -> Value {
+        schema::<Input>()
+    }
+
+    fn aliases(&self) -> &[(&str, &str)] {
+        &[("cwd", "working_directory")]
+    }
+
+    fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
+        let input: Input = input(given)?;
+        self.limits(&input)?;
+        Ok(Act::Command { directory: self.place(&input), line: input.command })
+    }
+
+    fn call<'a>(&'a self, given: Value) -> Answer<'a> {
+        Box::pin(async move {
+            match input(&given) {
+                Ok(input) => self.run(input).await.unwrap_or_else(|it| *it),
+                Err(outcome) => *outcome,
+            }
+        })
+    }
+}
+
+/// A work directory, with what programs look for at home.
+fn work(plan: &Plan) -> io::Result<Work> {
+    let work = Work::new()?;
+    if plan.parts().any(|it| it[0].ends_with("git")) {
+        // The roots are those of the policy, whoever owns them.
+        fs::write(work.path().join(".gitconfig"), "[safe]\n\tdirectory = *\n")?;
+    }
+    Ok(work)
+}
+
+/// What it comes to that a command could not be started.
+fn unable(error: &SandboxError) -> Box<Outcome> {
+    let message = match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    };
+    Box::new(match error {
+        SandboxError::Unavailable { remedy, .. } => {
+            Outcome::bad(Status::Refused, message).hint(remedy)
+        }
+        _ => Outcome::bad(Status::Failed, message),
+    })
+}

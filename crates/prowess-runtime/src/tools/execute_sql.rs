@@ -1,0 +1,109 @@
+//! `execute_sql`: a statement on the database that the host has chosen.
+
+use std::{borrow::Cow, sync::Arc};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{input, schema};
+use crate::{
+    database::{Access, Bounds, Database, DatabaseError, Statement},
+    outcome::{Outcome, Status},
+    tool::{Act, Answer, Tool},
+};
+
+/// The tool `execute_sql`.
+#[derive(Debug)]
+pub struct ExecuteSql {
+    /// What it asks.
+    pub database: Arc<dyn Database>,
+    /// What a statement may do.
+    pub access: Access,
+    /// How long and how much one may take.
+    pub bounds: Bounds,
+}
+
+/// What it takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// One statement
+    sql: String,
+    /// What is bound to its placeholders, in order
+    #[serde(default)]
+    params: Vec<Value>,
+}
+
+impl Tool for ExecuteSql {
+    fn name(&self) -> &str {
+        "execute_sql"
+    }
+
+    fn description(&self) -> Cow<'_, str> {
+        let may = match self.access {
+            Access::Read => "It can only read.",
+            Access::Write => "It can read and write.",
+        };
+        let (dialect, rows) = (self.database.dialect(), self.bounds.rows);
+        format!("Runs one SQL statement ({dialect}) and tells at most {rows} rows. {may}").into()
+    }
+
+    fn input_schema(&self) -> Value {
+        schema::<Input>()
+    }
+
+    fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
+        Ok(Act::Query(input::<Input>(given)?.sql))
+    }
+
+    fn call<'a>(&'a self, given: Value) -> Answer<'a> {
+        Box::pin(async move {
+            let Input { sql, params } = match input(&given) {
+                Ok(input) => input,
+                Err(outcome) => return *outcome,
+            };
+            let (access, bounds) = (self.access, self.bounds);
+            let statement = Statement { sql, parameters: params, access, bounds };
+            match self.database.ask(statement).await {
+                Ok(table) => {
+                    let mut output = json!({
+                        "columns": table.columns,
+                        "row_count": table.rows.len(),
+                        "truncated": !table.left_out.is_empty(),
+                    });
+                    if !table.left_out.is_empty() {
+                        output["left_out"] = table.left_out.into();
+                    }
+                    if let Some(rows) = table.rows_affected {
+                        output["rows_affected"] = rows.into();
+                    }
+                    output["rows"] = table.rows.into();
+                    Outcome::ok(output)
+                }
+                Err(error) => self.bad(&error),
+            }
+        })
+    }
+}
+
+impl ExecuteSql {
+    fn bad(&self, error: &DatabaseError) -> Outcome {
+        let (status, hint) = match error {
+            DatabaseError::ReadOnly(_) => {
+                (Status::Refused, "`write = true` under `[sql]` lets statements write")
+            }
+            DatabaseError::Privileged { .. } => (
+                Status::Refused,
+                "let an ordinary user ask who may read what is needed; `privileged = true` under \
+                 `[sql]` takes this one as it is",
+            ),
+            DatabaseError::Refused(_) => (Status::Refused, ""),
+            DatabaseError::Parameters { .. } => (Status::Invalid, ""),
+            DatabaseError::TimedOut(_) => (Status::TimedOut, ""),
+            _ => (Status::Failed, ""),
+        };
+        let outcome = Outcome::bad(status, error.to_string());
+        if hint.is_empty() { outcome } else { outcome.hint(hint) }
+    }
+}

@@ -1,0 +1,552 @@
+//! What `execute_command` runs, and what it refuses.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use prowess_runtime::{
+    Chunk, ExecuteCommand, Gate, Launcher, Level, Limits, Nobody, Outcome, Policy, Records,
+    Sandbox, Status, Tool as _, Wish,
+};
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+
+mod only_listed_commands_run {
+    use super::*;
+
+    #[test]
+    fn q_22_every_part_of_a_line_is_looked_up() {
+        let stage = Stage::new().listing(&["ls", "echo", "cat"]);
+        for line in [
+            "touch P",
+            "ls; touch P",
+            "ls ;touch P",
+            "ls && touch P",
+            "ls || touch P",
+            "ls & touch P",
+            "ls &",
+            "echo touch P | sh",
+            "ls\ntouch P",
+            "ls\r\ntouch P",
+            "echo $(touch P)",
+            "echo `touch P`",
+            "echo \"$(touch P)\"",
+            "cat <(touch P)",
+            "echo >(touch P)",
+            "echo x > P",
+            "echo x >> P",
+            "echo x 2>P",
+            "echo x >|P",
+            "echo x &>P",
+            "echo x >&P",
+            "cat < P",
+            "cat <<E\nx\nE",
+            "cat <<< x",
+            "$'\\x74ouch' P",
+            "'touch' P",
+            "t\\ouch P",
+            "\"to\"uch P",
+            "to$@uch P",
+            "$((a[$(touch P)0]))",
+            "echo $((1))",
+            "printf -v 'a[$(touch P)0]' x",
+            "echo $HOME",
+            "echo ${x:-y}",
+            "echo ~",
+            "echo {a,b}",
+            "{touch,P}",
+            "FOO=1 touch P",
+            "FOO=1 ls",
+            "PATH=/tmp ls",
+            "FOO=1",
+            "(ls)",
+            "{ ls; }",
+            "! ls",
+            "if ls; then ls; fi",
+            "for x in a; do ls; done",
+            "while ls; do ls; done",
+            "case x in x) ls;; esac",
+            "ls() { touch P; }; ls",
+            "[[ -e x ]]",
+            "export A=1",
+            "alias ls=touch",
+            "source x",
+            ". x",
+            "eval ls",
+            "declare x",
+            "typeset x",
+            "exec ls",
+            "trap 'touch P' EXIT",
+            "cd /",
+            "command ls",
+            "builtin echo",
+            "l*",
+            "/bin/l?",
+            "ls 'unclosed",
+            "ls\0x",
+            "ls \x1b[2J",
+            "",
+            " ",
+            "# nothing",
+            "ls | | cat",
+            "touch P # ls",
+            "echo cm0gLXJmIC8=|base64 -d|sh",
+            "echo x | tr x y | sh",
+            "sh",
+            "bash -c ls",
+            "env ls",
+            "busybox ls",
+            "dd of=/dev/sda",
+            "mkfs.ext4 x",
+            "kill -9 -1",
+            ":(){ :|:& };:",
+        ] {
+            let outcome = stage.call(line);
+            assert_eq!(outcome.status, Status::Refused, "{line:?} {outcome:?}");
+            assert!(outcome.message.is_some() && outcome.hint.is_some(), "{line:?}");
+            assert!(outcome.stdout.is_none(), "{line:?}");
+        }
+        assert!(!stage.root().join("P").exists());
+        let outcome = stage.call("touch P");
+        assert_eq!(outcome.message.unwrap(), "`touch` is not among the commands that may run");
+        assert!(outcome.hint.unwrap().contains("ls, echo, cat"));
+    }
+
+    #[test]
+    fn q_22_what_is_listed_by_its_first_words_runs_only_with_them() {
+        let stage = Stage::new().listing(&["head -n", "sort -o out"]);
+        fs::write(stage.root().join("x"), "b\na\n").unwrap();
+        assert_eq!(stage.printed("head -n 1 x"), "b\n");
+        assert_eq!(stage.call("head -c 1 x").status, Status::Refused);
+        assert_eq!(stage.call("head x").status, Status::Refused);
+        // The policy lists the very form that would be refused otherwise.
+        assert_eq!(stage.printed("sort -o out x"), "");
+        assert_eq!(fs::read_to_string(stage.root().join("out")).unwrap(), "a\nb\n");
+        assert_eq!(stage.call("sort -o other x").status, Status::Refused);
+    }
+
+    #[test]
+    fn a_program_is_what_its_path_leads_to() {
+        let stage = Stage::new().listing(&["ls", "echo"]);
+        for name in ["ls", "echo", "sub/ls"] {
+            let path = stage.root().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, "#!/bin/sh\necho evil\n").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let evil = stage.root().join("ls").display().to_string();
+        for line in [
+            &evil,
+            "./ls",
+            "sub/ls",
+            "sub/../ls",
+            "../root/ls",
+            "../bin/sh",
+            "/bin/sh",
+            "/bin/true",
+        ] {
+            assert_eq!(stage.call(line).status, Status::Refused, "{line}");
+        }
+        assert_eq!(stage.printed("echo one"), "one\n");
+        assert_eq!(stage.printed("/usr/bin/echo one"), "one\n");
+        assert_eq!(stage.printed("/usr/bin/../bin/echo one"), "one\n");
+        symlink("/usr/bin/touch", stage.root().join("cat")).unwrap();
+        symlink("/usr/bin/echo", stage.root().join("say")).unwrap();
+        for line in ["./cat P", "./say x"] {
+            assert_eq!(stage.call(line).status, Status::Refused, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_link_to_a_shell_is_a_shell() {
+        let stage = Stage::new();
+        let link = stage.root().join("lint");
+        symlink("/bin/sh", &link).unwrap();
+        let link = link.to_str().unwrap().to_owned();
+        let listed = stage.listing(&[&link]);
+        let outcome = listed.call(&format!("{link} -c 'touch P'"));
+        assert_eq!(outcome.status, Status::Refused);
+        assert!(outcome.message.unwrap().contains("by another name"));
+    }
+
+    #[test]
+    fn what_runs_another_command_is_asked_for_that_one() {
+        let stage = Stage::new().listing(&[
+            "env", "nice", "timeout", "stdbuf", "setsid", "nohup", "xargs", "find", "echo", "sort",
+            "sudo",
+        ]);
+        for line in [
+            "env touch P",
+            "env -S 'touch P'",
+            "env FOO=1 touch P",
+            "env FOO=1 echo x",
+            "env -i touch P",
+            "env env touch P",
+            "env",
+            "nice touch P",
+            "nice -n 5 touch P",
+            "timeout 3 touch P",
+            "timeout -s KILL 3 touch P",
+            "timeout 3",
+            "stdbuf -o0 touch P",
+            "setsid touch P",
+            "nohup touch P",
+            "echo P | xargs touch",
+            "echo touch | xargs -I echo echo P",
+            "echo touch P | xargs env",
+            "echo --output=P | xargs sort",
+            "find . -exec touch P ';'",
+            "find . -exec sh -c 'touch P' \\;",
+            "find . -execdir touch P +",
+            "find . -ok touch P ';'",
+            "sudo echo x",
+            "nice timeout 3 env touch P",
+            "nice -n * echo x",
+            "timeout * echo x",
+            "env e*",
+        ] {
+            assert_eq!(stage.call(line).status, Status::Refused, "{line}");
+        }
+        assert!(!stage.root().join("P").exists());
+        assert_eq!(stage.printed("env echo x"), "x\n");
+        assert_eq!(stage.printed("nice -n 5 timeout 3 echo x"), "x\n");
+        assert_eq!(stage.printed("echo a b | xargs -n 1 echo"), "a\nb\n");
+        assert_eq!(stage.printed("find . -maxdepth 0 -exec echo {} ';'"), ".\n");
+    }
+
+    #[test]
+    fn options_that_run_or_write_something_are_refused() {
+        let stage =
+            Stage::new().listing(&["sort", "find", "awk", "sed", "uniq", "tar", "perl", "sh"]);
+        for line in [
+            "sort -o P x",
+            "sort -oP x",
+            "sort --outp=P x",
+            "sort --compress-program=sh x",
+            "find . -delete",
+            "find . -fprint P",
+            "awk 'BEGIN{system(\"touch P\")}'",
+            "awk '{print > \"P\"}' x",
+            "awk 'BEGIN{print \"touch P\" | \"sh\"}'",
+            "sed -i s/a/b/ x",
+            "sed 's/a/b/w P' x",
+            "sed '1e touch P' x",
+            "uniq x P",
+            "uniq *",
+            "awk *",
+            "sed *",
+            "sh *",
+            "tar cf x.tar --checkpoint=1 --checkpoint-action=exec=sh x",
+            "tar xf x.tar --to-command=sh",
+            "perl -e 'print 1'",
+            "sh -c 'touch P'",
+            "echo x | sh",
+        ] {
+            assert_eq!(stage.call(line).status, Status::Refused, "{line}");
+        }
+        fs::write(stage.root().join("x"), "a:1\nb:9\n").unwrap();
+        assert_eq!(stage.printed("awk -F: '$2 > 5 {print $1}' x"), "b\n");
+        assert_eq!(stage.printed("sed -n '1s/a/c/p' x"), "c:1\n");
+        assert_eq!(stage.printed("sort -r x | uniq -c | sed 's/^ *//'"), "1 b:9\n1 a:1\n");
+    }
+
+    #[test]
+    fn a_line_with_many_parts_is_looked_up_to_its_end() {
+        let stage = Stage::new().listing(&["true"]);
+        for (joint, times) in [("; ", 50), (" && ", 1000), (" | ", 1500), ("\n", 2000)] {
+            let line = format!("{}touch P", format!("true{joint}").repeat(times));
+            assert_eq!(stage.call(&line).status, Status::Refused, "{joint:?}");
+        }
+        assert!(!stage.root().join("P").exists());
+        assert_eq!(stage.call(&"true; ".repeat(50)).status, Status::Ok);
+    }
+}
+
+mod what_runs_is_held {
+    use super::*;
+
+    #[test]
+    fn q_22_a_listed_command_runs_in_its_directory() {
+        let stage = Stage::new();
+        let root = stage.root();
+        fs::create_dir(root.join("sub dir")).unwrap();
+        fs::write(root.join("sub dir/ä b.txt"), "one\ntwo\nthree\n").unwrap();
+        fs::write(root.join("a.txt"), "x").unwrap();
+        let listed = stage.printed("ls -la");
+        assert!(listed.contains("sub dir") && listed.contains("a.txt"), "{listed}");
+        for (line, expected) in [
+            ("echo 'a  b' \"c'd\" e\\ f", "a  b c'd e f\n"),
+            ("echo '$HOME `x` *' ';' \"|\"", "$HOME `x` * ; |\n"),
+            ("cat 'sub dir/ä b.txt' | head -n 2 | wc -l", "2\n"),
+            ("cat sub\\ dir/*.txt | tail -1", "three\n"),
+            ("ls *.txt", "./a.txt\n"),
+            ("ls nothing-*", ""),
+            ("true && echo yes || echo no", "yes\n"),
+            ("cat missing || echo no", "no\n"),
+            ("echo one; echo two\necho three", "one\ntwo\nthree\n"),
+            ("echo 技能 🚀", "技能 🚀\n"),
+            ("echo -n", ""),
+            ("printf '%s|' a 'b c'", "a|b c|"),
+        ] {
+            let outcome = stage.call(line);
+            assert_eq!(stdout(&outcome), expected, "{line} {outcome:?}");
+        }
+        let outcome = stage.call_with(json!({"command": "pwd", "working_directory": "sub dir"}));
+        assert_eq!(stdout(&outcome).trim_end(), root.join("sub dir").to_str().unwrap());
+        let outcome = stage.call_with(json!({"command": "pwd", "cwd": root.join("sub dir")}));
+        assert!(stdout(&outcome).trim_end().ends_with("sub dir"));
+        let failed = stage.call("cat missing");
+        assert_eq!((failed.status, failed.exit_code), (Status::Failed, Some(1)));
+        assert!(failed.stderr.unwrap().text.contains("missing"));
+        assert!(failed.sandbox.unwrap() >= Level::Landlock);
+    }
+
+    #[test]
+    fn q_22_a_command_ends_when_its_time_is_over() {
+        let stage = Stage::new().listing(&["sleep"]);
+        let start = Instant::now();
+        let outcome = stage.call_with(json!({"command": "sleep 30", "timeout": 0.3}));
+        assert_eq!(outcome.status, Status::TimedOut);
+        let limits = Limits { timeout: Duration::from_millis(300), ..Limits::default() };
+        let stage = Stage { limits, ..stage };
+        let outcome = stage.call_with(json!({"command": "sleep 30", "timeout": 600}));
+        assert_eq!(outcome.status, Status::TimedOut);
+        let limits = Limits { idle: Some(Duration::from_millis(300)), ..Limits::default() };
+        let outcome = Stage { limits, ..stage }.call("sleep 30");
+        assert_eq!(outcome.status, Status::TimedOut);
+        assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn a_directory_outside_the_roots_is_refused() {
+        let stage = Stage::new();
+        symlink("/", stage.root().join("out")).unwrap();
+        fs::write(stage.root().join("file"), "").unwrap();
+        for directory in
+            ["/", "..", "../..", "out", "out/etc", "file", "missing", "/etc", "../root-evil"]
+        {
+            let outcome = stage.call_with(json!({"command": "ls", "working_directory": directory}));
+            assert_eq!(outcome.status, Status::Refused, "{directory}");
+        }
+        let nowhere = Stage { roots: Some(Vec::new()), ..stage };
+        let outcome = nowhere.call("ls");
+        assert_eq!(outcome.status, Status::Refused);
+        assert!(outcome.hint.unwrap().contains("policy.roots"));
+    }
+
+    #[test]
+    fn a_glob_is_no_option() {
+        let stage = Stage::new();
+        for name in ["-n", "--help", "b"] {
+            fs::write(stage.root().join(name), "content of it\n").unwrap();
+        }
+        assert_eq!(stage.printed("echo *"), "./--help ./-n ./b\n");
+        assert_eq!(stage.printed("echo ?"), "./b\n");
+        assert_eq!(stage.printed("echo -*"), "-*\n");
+        assert_eq!(stage.printed("cat * | uniq"), "content of it\n");
+    }
+
+    #[test]
+    fn a_command_writes_inside_the_roots_and_nowhere_else() {
+        let stage = Stage::new().listing(&["touch", "cat", "cp"]);
+        let outside = stage.folder.path().join("outside");
+        fs::write(&outside, "secret").unwrap();
+        assert_eq!(stage.call("touch made").status, Status::Ok);
+        assert!(stage.root().join("made").exists());
+        let beside = stage.folder.path().join("beside");
+        symlink(&outside, stage.root().join("link")).unwrap();
+        // Inside, the temporary directory is another one, so that writing there may even succeed.
+        for line in [&format!("touch {}", beside.display()), "touch ../beside", "cp made link"] {
+            stage.call(line);
+        }
+        assert!(!beside.exists());
+        assert_eq!(fs::read_to_string(&outside).unwrap(), "secret");
+        for line in [&format!("cat {}", outside.display()), "cat ../outside", "cat /etc/shadow"] {
+            let outcome = stage.call(line);
+            assert_eq!(
+                (outcome.status, stdout(&outcome)),
+                (Status::Failed, String::new()),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn files_that_others_act_on_stay_as_they_were() {
+        for most in [Level::Strong, Level::Landlock] {
+            let stage = Stage { most, ..Stage::new().listing(&["cp", "rm", "mkdir", "true"]) };
+            let root = stage.root();
+            fs::create_dir_all(root.join(".git/hooks")).unwrap();
+            fs::write(root.join(".git/config"), "[core]\n").unwrap();
+            fs::write(root.join(".git/hooks/pre-commit"), "old").unwrap();
+            fs::write(root.join("evil"), "evil").unwrap();
+            for line in [
+                "cp evil .git/config",
+                "cp evil .git/hooks/pre-commit",
+                "cp evil .git/hooks/post-checkout",
+                "rm -rf .git/hooks",
+                "cp evil prowess.toml",
+                "cp evil .mcp.json",
+                "mkdir .claude && cp evil .claude/settings.json",
+                "mkdir -p sub/.claude; cp evil sub/prowess.toml",
+                "mkdir .prowess",
+            ] {
+                let outcome = stage.call_with(json!({"command": line}));
+                let said = outcome.denied.join("\n") + &outcome.stderr.unwrap().text;
+                let is_sub = line.contains("sub");
+                assert!(is_sub || !said.is_empty(), "{most}: {line}");
+                let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
+                assert_eq!(read(".git/config"), "[core]\n", "{most}: {line}");
+                assert_eq!(read(".git/hooks/pre-commit"), "old", "{most}: {line}");
+                for name in
+                    [".git/hooks/post-checkout", "prowess.toml", ".mcp.json", ".claude", ".prowess"]
+                {
+                    assert!(!root.join(name).exists(), "{most}: {line} left {name}");
+                }
+            }
+            // Where a command runs counts as well.
+            let line = json!({"command": "cp ../evil .mcp.json", "working_directory": "sub"});
+            let outcome = stage.call_with(line);
+            assert!(!root.join("sub/.mcp.json").exists());
+            assert!(
+                outcome.denied.iter().any(|it| it.contains(".mcp.json")),
+                "{:?}",
+                outcome.denied
+            );
+            assert_eq!(stage.call("true").denied, Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn a_link_planted_in_place_of_a_directory_leads_nobody_astray() {
+        let stage = Stage::new().listing(&["ln", "true"]);
+        let other = stage.folder.path().join("other");
+        fs::create_dir_all(other.join("hooks")).unwrap();
+        fs::write(other.join("hooks/pre-commit"), "mine").unwrap();
+        fs::write(other.join("config"), "mine").unwrap();
+        for name in [".git", ".claude"] {
+            stage.call(&format!("ln -s {} {name}", other.display()));
+            stage.call("true");
+        }
+        assert_eq!(fs::read_to_string(other.join("hooks/pre-commit")).unwrap(), "mine");
+        assert_eq!(fs::read_to_string(other.join("config")).unwrap(), "mine");
+        assert!(!stage.root().join(".claude").is_symlink());
+    }
+
+    #[test]
+    fn the_output_comes_as_it_is_printed() {
+        let stage = Stage::new().listing(&["echo", "sleep"]);
+        let (sender, mut chunks) = tokio::sync::mpsc::unbounded_channel();
+        let tool = stage.tool().streaming(sender);
+        let (first, outcome) = runtime().block_on(async {
+            let mut call = tool.call(json!({"command": "echo one; sleep 1; echo two"}));
+            let first = tokio::select! {
+                biased;
+                outcome = &mut call => panic!("it has ended before anything came: {outcome:?}"),
+                first = chunks.recv() => first,
+            };
+            (first, call.await)
+        });
+        assert_eq!(first, Some(Chunk::Stdout(b"one\n".to_vec())));
+        assert_eq!(stdout(&outcome), "one\ntwo\n");
+    }
+
+    #[test]
+    fn input_that_is_not_understood_is_told() {
+        let stage = Stage::new();
+        for input in [
+            json!({}),
+            json!({"command": 1}),
+            json!({"command": "ls", "shell": true}),
+            json!({"command": "ls", "timeout": "soon"}),
+            json!({"command": "ls", "timeout": -1}),
+            json!({"command": "ls", "timeout": 0}),
+            json!({"command": "ls", "timeout": 1e300}),
+            json!("ls"),
+        ] {
+            let outcome = stage.call_with(input.clone());
+            assert_eq!(outcome.status, Status::Invalid, "{input} {outcome:?}");
+            assert!(outcome.message.is_some());
+            let told = stage.tool().act(&input).unwrap_err();
+            assert_eq!(told.status, Status::Invalid);
+        }
+        let schema = stage.tool().input_schema();
+        assert_eq!(schema["required"], json!(["command"]));
+        assert!(schema["properties"]["working_directory"]["description"].is_string());
+    }
+}
+
+/// A root for commands, and what may run in it.
+struct Stage {
+    folder: TempDir,
+    commands: Vec<String>,
+    limits: Limits,
+    roots: Option<Vec<PathBuf>>,
+    most: Level,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("root")).unwrap();
+        let commands = Policy::default().commands;
+        Self { folder, commands, limits: Limits::default(), roots: None, most: Level::Strong }
+    }
+
+    fn listing(self, commands: &[&str]) -> Self {
+        Self { commands: commands.iter().map(|&it| it.to_owned()).collect(), ..self }
+    }
+
+    fn root(&self) -> PathBuf {
+        fs::canonicalize(self.folder.path()).unwrap().join("root")
+    }
+
+    fn policy(&self) -> Policy {
+        let roots = self.roots.clone().unwrap_or_else(|| vec![self.root()]);
+        Policy { commands: self.commands.clone(), roots, ..Policy::default() }
+    }
+
+    fn tool(&self) -> ExecuteCommand {
+        let launcher = Launcher::program(env!("CARGO_BIN_EXE_prowess"));
+        let sandbox = Sandbox::new(launcher, Level::Landlock).at_most(self.most);
+        ExecuteCommand::new(self.policy(), sandbox, self.limits, self.root())
+    }
+
+    fn call(&self, line: &str) -> Outcome {
+        self.call_with(json!({"command": line}))
+    }
+
+    /// Passes the gate and calls the tool; both refuse the same.
+    fn call_with(&self, input: Json) -> Outcome {
+        let tool = self.tool();
+        let records = Records::in_memory();
+        let gate = Gate { policy: self.policy(), approver: Arc::new(Nobody), records };
+        runtime().block_on(async {
+            let called = tool.call(input.clone()).await;
+            if let Ok(act) = tool.act(&input) {
+                let passed = gate.pass(&Wish { tool: tool.name(), act: &act, active: &[] }).await;
+                let refused = called.status == Status::Refused;
+                assert_eq!(passed.is_err(), refused, "{input} {passed:?} {called:?}");
+            }
+            called
+        })
+    }
+
+    fn printed(&self, line: &str) -> String {
+        let outcome = self.call(line);
+        assert_eq!(outcome.status, Status::Ok, "{line}: {outcome:?}");
+        stdout(&outcome)
+    }
+}
+
+fn stdout(outcome: &Outcome) -> String {
+    outcome.stdout.clone().unwrap_or_default().text
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}

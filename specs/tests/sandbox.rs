@@ -1,0 +1,1622 @@
+//! Running what a skill brings: both levels, as whoever runs the tests and as nobody in particular.
+
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    io::ErrorKind,
+    net::TcpListener,
+    os::{
+        linux::net::SocketAddrExt as _,
+        unix::{
+            fs::{MetadataExt as _, PermissionsExt as _, chown},
+            net::{SocketAddr, UnixDatagram, UnixListener},
+            process::CommandExt as _,
+        },
+    },
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{
+        LazyLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Duration, Instant, SystemTime},
+};
+
+use prowess_runtime::{
+    Chunk, Job, Launcher, Level, Limits, Outcome, Report, Root, Sandbox, SandboxError, Status, Work,
+};
+use tokio::{runtime::Runtime, sync::mpsc, time::timeout};
+
+use crate::world::World;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_prowess");
+const NOBODY: u32 = 65534;
+const MIB: u64 = 1024 * 1024;
+
+/// How scripts are held in a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stage {
+    level: Level,
+    /// Whether the launcher runs as nobody in particular, instead of as whoever runs the tests.
+    nobody: bool,
+}
+
+/// Not held at all: shows that what a test tries would work.
+const OPEN: Stage = Stage::new(Level::None);
+
+/// Every level that this machine gives, for root as nobody as well.
+fn stages() -> Vec<Stage> {
+    let mut stages = own_stages();
+    if is_root() && nobody_reaches_program() {
+        let nobody = stages.iter().map(|it| Stage { nobody: true, ..*it });
+        stages.extend(nobody.collect::<Vec<_>>());
+    }
+    stages
+}
+
+/// The same, only as whoever runs the tests.
+fn own_stages() -> Vec<Stage> {
+    static GIVEN: LazyLock<Report> = LazyLock::new(|| Stage::new(Level::Strong).sandbox().probe());
+    assert_ne!(GIVEN.level, Level::None, "nothing can be shown here: {GIVEN:#?}");
+    let given =
+        |name: &str| GIVEN.checks.iter().any(|it| it.name == name && it.given == Some(true));
+    let mut stages = Vec::new();
+    if GIVEN.level == Level::Strong {
+        stages.push(Stage::new(Level::Strong));
+    }
+    // Linux has had enough of it since 6.7; the version of Debian 12 is older.
+    if given("landlock") {
+        stages.push(Stage::new(Level::Landlock));
+    }
+    stages
+}
+
+/// The best of them.
+fn best() -> Stage {
+    own_stages()[0]
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").unwrap().uid() == 0
+}
+
+/// The program may lie where nobody but root can reach it.
+fn nobody_reaches_program() -> bool {
+    let mut command = Command::new(PROGRAM);
+    command.arg("--version").uid(NOBODY).gid(NOBODY);
+    command.output().is_ok_and(|it| it.status.success())
+}
+
+impl Stage {
+    const fn new(level: Level) -> Self {
+        Self { level, nobody: false }
+    }
+
+    fn sandbox(self) -> Sandbox {
+        let launcher = match self.nobody {
+            true => wrapped(&format!(
+                "chown({NOBODY}, {NOBODY}, *STDOUT, *STDERR); $( = {NOBODY}; $) = '{NOBODY} {NOBODY}'; ($<, $>) = ({NOBODY}, {NOBODY});"
+            )),
+            false => Launcher::program(PROGRAM),
+        };
+        let sandbox = Sandbox::new(launcher, Level::Landlock);
+        if self.level == Level::None { sandbox.without() } else { sandbox.at_most(self.level) }
+    }
+
+    /// A job that runs this script with `sh`.
+    fn job(self, script: &str) -> Job {
+        let work = Work::new().unwrap();
+        let script = work.give("script", script.as_bytes()).unwrap();
+        let job = Job {
+            argv: vec!["sh".into(), script.into()],
+            env: BTreeMap::new(),
+            directory: None,
+            reads: Vec::new(),
+            writes: Vec::new(),
+            work,
+            limits: Limits::default(),
+            chunks: None,
+        };
+        self.hand_over(&job.work);
+        job
+    }
+
+    /// Lets whoever runs the launcher own the work directory.
+    fn hand_over(self, work: &Work) {
+        if self.nobody {
+            let base = work.path().parent().unwrap();
+            for path in walk(base) {
+                chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+            }
+        }
+    }
+
+    fn run(self, script: &str) -> Outcome {
+        self.run_job(self.job(script))
+    }
+
+    fn run_job(self, job: Job) -> Outcome {
+        let outcome = block_on(self.sandbox().run(job)).unwrap();
+        assert_eq!(outcome.sandbox, Some(self.level), "{outcome:?}");
+        outcome
+    }
+
+    /// What a script prints that runs well.
+    fn output(self, script: &str) -> String {
+        let outcome = self.run(script);
+        assert_eq!(outcome.status, Status::Ok, "{self:?} {outcome:#?}");
+        outcome.stdout.unwrap().text
+    }
+
+    /// Which of these commands succeed. They know the world as `$W`, and may read parts of it.
+    fn succeed(self, world: &World, reads: &[&str], attempts: &[&str]) -> Vec<String> {
+        let mut script = String::new();
+        for attempt in attempts {
+            script += &format!(
+                "if ( {attempt}\n) >/dev/null 2>&1; then cat <<'END'\n{attempt}\nEND\nfi\n"
+            );
+        }
+        let mut job = self.job(&script);
+        job.env.insert("W".to_owned(), world.path("").to_str().unwrap().to_owned());
+        job.reads = reads.iter().map(|it| world.path(it)).collect();
+        let outcome = self.run_job(job);
+        assert_eq!(outcome.status, Status::Ok, "{self:?} {outcome:#?}");
+        outcome.stdout.unwrap().text.lines().map(str::to_owned).collect()
+    }
+}
+
+/// Fails unless every attempt works without a sandbox, and none with one: then the world is as before.
+fn assert_refused(make: impl Fn() -> World, reads: &[&str], attempts: &[&str]) {
+    let world = loosened(make());
+    assert_eq!(OPEN.succeed(&world, reads, attempts), attempts);
+    for stage in stages() {
+        let world = loosened(make());
+        let before = snapshot(&world);
+        let nothing: [&str; 0] = [];
+        assert_eq!(stage.succeed(&world, reads, attempts), nothing, "{stage:?}");
+        assert_eq!(snapshot(&world), before, "{stage:?}");
+    }
+}
+
+/// A world that does not lie in `/tmp`, because a script has one of its own.
+fn elsewhere() -> World {
+    World::within(Path::new("/var/tmp"))
+}
+
+/// The same world, with every right for everybody: what refuses them is the sandbox.
+fn loosened(world: World) -> World {
+    for path in walk(&world.path("")) {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    world
+}
+
+/// What is in a world: paths, modes, owners, times and contents.
+fn snapshot(world: &World) -> Vec<String> {
+    let mut all: Vec<String> = walk(&world.path(""))
+        .iter()
+        .map(|path| {
+            let it = fs::symlink_metadata(path).unwrap();
+            let content = fs::read(path).unwrap_or_default();
+            format!(
+                "{path:?} {:o} {} {} {} {content:?}",
+                it.mode(),
+                it.uid(),
+                it.mtime(),
+                it.nlink()
+            )
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+/// The program behind a few words of Perl, which every Debian has.
+fn wrapped(words: &str) -> Launcher {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let folder = env::temp_dir().join(format!("prowess-specs-launchers-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(number.to_string());
+    let text = format!("#!/usr/bin/perl\n{words}\nexec {{'{PROGRAM}'}} 'prowess-launcher';\n");
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    Launcher::program(path)
+}
+
+/// How many processes have a word in their command line.
+fn alive(word: &str) -> usize {
+    let is = |path: PathBuf| {
+        let line = fs::read(path.join("cmdline")).unwrap_or_default();
+        line.windows(word.len()).any(|it| it == word.as_bytes())
+    };
+    fs::read_dir("/proc").unwrap().filter(|it| is(it.as_ref().unwrap().path())).count()
+}
+
+/// Waits until something is so.
+fn until(what: &str, mut is: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is() {
+        assert!(start.elapsed() < Duration::from_secs(20), "{what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A number of seconds that no other process sleeps, as a word to know a process by.
+fn unique() -> String {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    format!("61.{}{:04}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
+}
+
+/// One line of Perl that makes a system call and succeeds if that does.
+fn call(name: &str, arguments: &str) -> String {
+    let (_, x86_64, aarch64) = CALLS.iter().find(|it| it.0 == name).unwrap();
+    let number = if cfg!(target_arch = "x86_64") { x86_64 } else { aarch64 };
+    perl_call(number, arguments)
+}
+
+/// The arguments are no constants, because Perl lets the kernel write to no such thing.
+fn perl_call(number: &u32, arguments: &str) -> String {
+    format!("perl -e 'my @a = ({arguments}); exit(syscall({number}, @a) == -1)'")
+}
+
+/// The numbers of system calls: of x86_64 and of aarch64.
+const CALLS: &[(&str, u32, u32)] = &[
+    ("prctl", 157, 167),
+    ("seccomp", 317, 277),
+    ("clone", 56, 220),
+    ("unshare", 272, 97),
+    ("socket", 41, 198),
+];
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    Runtime::new().unwrap().block_on(future)
+}
+
+fn walk(path: &Path) -> Vec<PathBuf> {
+    let mut all = vec![path.to_owned()];
+    if path.is_dir() {
+        all.extend(fs::read_dir(path).unwrap().flat_map(|it| walk(&it.unwrap().path())));
+    }
+    all
+}
+
+mod a_script_reaches_only_the_files_that_it_is_given {
+    use super::*;
+
+    fn world() -> World {
+        elsewhere().file("file", "as it was").file("folder/inside", "as it was").folder("empty")
+    }
+
+    #[test]
+    fn writing_outside_of_the_work_directory_changes_nothing() {
+        assert_refused(
+            world,
+            &["file", "folder"],
+            &[
+                r#"echo x > "$W/file""#,
+                r#"echo x >> "$W/file""#,
+                r#": > "$W/file""#,
+                r#"truncate -s 0 "$W/file""#,
+                r#"echo x > "$W/new""#,
+                r#"echo x > "$W/folder/../new2""#,
+                r#"ln -s "$W/file" link && echo x > link"#,
+                r#"ln -s "$W" way && echo x > way/new3"#,
+                r#"mkdir "$W/made""#,
+                r#"mkfifo "$W/pipe""#,
+                r#"ln "$W/file" "$W/hard""#,
+                r#"ln -s x "$W/soft""#,
+                r#"mv "$W/folder/inside" "$W/moved""#,
+                r#"cp "$W/file" "$W/copied""#,
+                r#"rm "$W/file""#,
+                r#"rmdir "$W/empty""#,
+                r#"perl -e 'open(F, "+<", "$ENV{W}/moved") || exit 1; print F "x"'"#,
+            ],
+        );
+        for stage in stages() {
+            let name = format!("/tmp/prowess-specs-{}", unique());
+            stage.run(&format!("echo x > {name}; echo x > /dev/shm{name}; echo x > /usr/{name}"));
+            for path in [&name, &format!("/dev/shm{name}"), &format!("/usr{name}")] {
+                assert!(!Path::new(path).exists(), "{stage:?} {path}");
+            }
+        }
+    }
+
+    #[test]
+    fn modes_and_times_and_owners_outside_stay_as_they_are() {
+        assert_refused(
+            world,
+            &["file", "folder"],
+            &[
+                r#"chmod 600 "$W/file""#,
+                r#"chmod 700 "$W/folder""#,
+                r#"ln -s "$W/file" link && chmod 640 link"#,
+                r#"touch -d 2001-01-01 "$W/file""#,
+                r#"touch -a "$W/folder/inside""#,
+                r#"chown "$(id -u)" "$W/file""#,
+                r#"perl -e 'open(F, "<", "$ENV{W}/file") && chmod(0611, *F) || exit 1'"#,
+                r#"perl -e 'open(F, "<", "$ENV{W}/file") && utime(1, 1, *F) || exit 1'"#,
+                r#"perl -e 'open(F, "<", "$ENV{W}/folder/inside") && chmod(0611, "/proc/self/fd/" . fileno(F)) || exit 1'"#,
+                r#"perl -e 'utime(1, 1, "$ENV{W}/folder") || exit 1'"#,
+            ],
+        );
+    }
+
+    #[test]
+    fn a_skill_cannot_change_itself_or_its_neighbours() {
+        let skills = || {
+            elsewhere()
+                .skill("own", "Its own")
+                .skill("other", "Another")
+                .file("skills/own/scripts/run.sh", "echo run")
+        };
+        assert_refused(
+            skills,
+            &["skills/own"],
+            &[
+                r#"echo x >> "$W/skills/own/SKILL.md""#,
+                r#"sed -i s/own/evil/ "$W/skills/own/scripts/run.sh""#,
+                r#"echo x > "$W/skills/own/new""#,
+                r#"echo x >> "$W/skills/other/SKILL.md""#,
+                r#"cp -r "$W/skills/own" "$W/skills/evil""#,
+                r#"rm -r "$W/skills/other/SKILL.md""#,
+            ],
+        );
+    }
+
+    #[test]
+    fn secrets_cannot_be_read() {
+        let world = || {
+            elsewhere()
+                .file("home/.ssh/id_rsa", "secret")
+                .file("home/.aws/credentials", "secret")
+                .folder("given")
+        };
+        assert_refused(
+            world,
+            &["given"],
+            &[
+                r#"grep secret "$W/home/.ssh/id_rsa""#,
+                r#"cat "$W/home/.aws/credentials""#,
+                r#"cat "$W/given/../home/.ssh/id_rsa""#,
+                r#"ln -s "$W/home/.ssh/id_rsa" key && cat key"#,
+                r#"ls "$W/home""#,
+                r#"ls / | grep -x home"#,
+                r#"perl -e 'opendir(D, "$ENV{W}/home/.ssh") || exit 1'"#,
+                r#"grep root:x:0:0:root: /etc/passwd"#,
+                r#"cat /etc/hostname"#,
+                r#"ls /etc/default"#,
+                r#"ls /sys/kernel"#,
+                r#"cat /proc/1/cmdline | grep ."#,
+            ],
+        );
+        for stage in stages() {
+            for path in ["/etc/shadow", "/dev/vda", "/dev/sda", "/dev/mem", "/proc/kcore"] {
+                let outcome = stage.run(&format!("head -c 1 {path}"));
+                assert_ne!(outcome.status, Status::Ok, "{stage:?} {path}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_given_is_there_at_its_own_path() {
+        let script = r#"
+            cat "$W/to read/ä b" "$W/one" "$W/both/only read/x"
+            echo new > "$W/both/made" && cat "$W/both/made"
+            (echo x > "$W/to read/ä b") 2>/dev/null || echo kept
+            (echo x > "$W/one") 2>/dev/null || echo kept
+            cat "$W/link" "$W/way/ä b"
+            ls "$W/other" 2>/dev/null || echo hidden
+        "#;
+        for stage in stages() {
+            let world = World::new()
+                .file("to read/ä b", "read\n")
+                .file("one", "one\n")
+                .file("other/x", "")
+                .file("both/only read/x", "nested\n")
+                .link("link", "one")
+                .link("way", "to read");
+            let world = loosened(world);
+            let mut job = stage.job(script);
+            job.env.insert("W".to_owned(), world.path("").to_str().unwrap().to_owned());
+            job.reads =
+                ["to read", "one", "both/only read", "link", "way"].map(|it| world.path(it)).into();
+            job.writes = vec![world.path("both")];
+            let outcome = stage.run_job(job);
+            let text = outcome.stdout.unwrap().text;
+            let wanted = "read\none\nnested\nnew\nkept\nkept\none\nread\nhidden\n";
+            assert_eq!(text, wanted, "{stage:?} {:?}", outcome.stderr);
+            assert_eq!(fs::read_to_string(world.path("both/made")).unwrap(), "new\n");
+            let inner = "echo x > \"$W/both/only read/x\"";
+            if stage.level == Level::Strong {
+                let mut job = stage.job(inner);
+                job.env.insert("W".to_owned(), world.path("").to_str().unwrap().to_owned());
+                job.reads = vec![world.path("both/only read")];
+                job.writes = vec![world.path("both")];
+                assert_eq!(stage.run_job(job).status, Status::Failed, "{stage:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_cannot_be_given() {
+        for path in ["/nowhere/at/all", "/", "/proc", "/proc/self", "/dev/null", "/sys/kernel"] {
+            let paths = || vec![path.into()];
+            for job in [
+                Job { reads: paths(), ..best().job("true") },
+                Job { writes: paths(), ..best().job("true") },
+            ] {
+                let error = block_on(best().sandbox().run(job)).unwrap_err();
+                assert!(error.to_string().contains(&format!("`{path}`")), "{error}");
+                assert_eq!(Outcome::from(error).status, Status::Invalid);
+            }
+        }
+        for stage in stages() {
+            let mut job = stage.job("true");
+            job.directory = Some("/nowhere".into());
+            let error = block_on(stage.sandbox().run(job)).unwrap_err();
+            assert!(error.to_string().contains("`/nowhere`"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_was_given_is_what_runs() {
+        let script = r#"
+            echo 'echo evil' >> "$0"
+            echo evil > "$0"
+            chmod 777 "$0" && echo evil
+            rm -f "$0" && echo evil
+            mv "$0" elsewhere && echo evil
+            echo x > "$(dirname "$0")/new" && echo evil
+            echo good
+        "#;
+        for stage in stages() {
+            assert_eq!(stage.output(script), "good\n", "{stage:?}");
+        }
+        let work = Work::new().unwrap();
+        for name in ["../script", "/script", "a/../b", "", ".", ".."] {
+            assert!(work.give(name, b"").is_err(), "{name}");
+        }
+        assert_eq!(
+            work.give("script", b"").and(work.give("script", b"")).unwrap_err().kind(),
+            ErrorKind::AlreadyExists
+        );
+    }
+
+    #[test]
+    fn two_runs_do_not_see_each_other() {
+        // The other's word is looked for by a pattern that does not match itself.
+        let script = r#"
+            echo $MINE > mine; echo $MINE > $TMPDIR/mine; sleep $MINE &
+            sleep 0.5
+            grep -l "$OTHER" $(dirname $(dirname $HOME))/prowess-work-*/*/mine
+            find /tmp /dev/shm -name mine -exec grep -l "$OTHER" {} +
+            cat /proc/*/cmdline | tr '\0' '\n' | grep "$OTHER"
+            cat mine $TMPDIR/mine"#;
+        for stage in stages() {
+            let words = [unique(), unique()];
+            let job = |own: usize| {
+                let mut job = stage.job(script);
+                let other = words[1 - own].replacen('6', "[6]", 1);
+                job.env = [("MINE", words[own].clone()), ("OTHER", other)]
+                    .map(|(name, value)| (name.to_owned(), value))
+                    .into();
+                job
+            };
+            let outcomes = block_on(async {
+                let run = |own| async move { stage.sandbox().run(job(own)).await.unwrap() };
+                <[_; 2]>::from(tokio::join!(run(0), run(1)))
+            });
+            for (own, outcome) in outcomes.into_iter().enumerate() {
+                let wanted = format!("{0}\n{0}\n", words[own]);
+                assert_eq!(outcome.stdout.unwrap().text, wanted, "{stage:?}");
+            }
+        }
+    }
+}
+
+mod a_script_inherits_nothing {
+    use super::*;
+
+    #[test]
+    fn the_environment_holds_a_few_names_and_what_was_given() {
+        for stage in stages() {
+            let mut job = stage.job("env");
+            job.env.insert("PARAM_X".to_owned(), "two words\nand lines".to_owned());
+            let home = job.work.path().to_str().unwrap().to_owned();
+            let text = stage.run_job(job).stdout.unwrap().text;
+            let mut lines: Vec<&str> =
+                text.lines().filter(|it| !it.starts_with("TMPDIR=")).collect();
+            lines.sort_unstable();
+            let (home, pwd) = (format!("HOME={home}"), format!("PWD={home}"));
+            let wanted = [
+                &*home,
+                "LANG=C.UTF-8",
+                "PARAM_X=two words",
+                "PATH=/usr/local/bin:/usr/bin:/bin",
+                &*pwd,
+                "and lines",
+            ];
+            assert_eq!(lines, wanted, "{stage:?}");
+            let written = stage.output("echo x > $TMPDIR/x && cat $TMPDIR/x");
+            assert_eq!(written, "x\n", "{stage:?}");
+        }
+    }
+
+    #[test]
+    fn no_environment_leaks_through_the_processes_above() {
+        // What cargo sets for tests stands for any secret of the engine.
+        let secret = env::var("CARGO_MANIFEST_DIR").unwrap();
+        let script = format!(
+            "cat /proc/1/environ /proc/$PPID/environ /proc/self/../*/environ /proc/*/task/*/environ 2>/dev/null \
+             | tr '\\0' '\\n' | grep -c -F '{secret}'; true"
+        );
+        assert_ne!(OPEN.output(&script), "0\n");
+        for stage in stages() {
+            assert_eq!(stage.output(&script), "0\n", "{stage:?}");
+            let parent = "cat /proc/1/environ /proc/1/mem /proc/1/maps /proc/$PPID/environ /proc/$PPID/maps 2>/dev/null | wc -c";
+            assert_eq!(stage.output(parent), "0\n", "{stage:?}");
+        }
+    }
+
+    #[test]
+    fn variables_that_change_a_loader_or_shell_are_refused() {
+        let bad = [
+            "LD_PRELOAD",
+            "LD_LIBRARY_PATH",
+            "PATH",
+            "IFS",
+            "ENV",
+            "BASH_ENV",
+            "BASH_FUNC_x%%",
+            "SHELLOPTS",
+            "PS4",
+            "PYTHONPATH",
+            "PYTHONSTARTUP",
+            "PERL5OPT",
+            "NODE_OPTIONS",
+            "GIT_SSH_COMMAND",
+            "GLIBC_TUNABLES",
+            "HOME",
+            "TMPDIR",
+            "A=B",
+            "X\0",
+            "",
+            "1X",
+            "a b",
+            "x-y",
+            "ld_preload",
+        ];
+        for name in bad {
+            let mut job = best().job("true");
+            job.env.insert(name.to_owned(), "x".to_owned());
+            let error = block_on(best().sandbox().run(job)).unwrap_err();
+            assert!(
+                matches!(&error, SandboxError::Variable { name: said } if said == name),
+                "{error}"
+            );
+            assert_eq!(Outcome::from(error).status, Status::Invalid);
+        }
+        let mut job = best().job("true");
+        job.env.insert("PARAM_X".to_owned(), "a\0b".to_owned());
+        assert!(block_on(best().sandbox().run(job)).is_err());
+    }
+
+    #[test]
+    fn only_three_descriptors_are_open() {
+        // The engine has a file open that whoever it starts inherits.
+        let world = World::new().file("secret", "secret");
+        let path = world.path("secret").display().to_string();
+        let launcher =
+            wrapped(&format!("$^F = 255; open(F, '<', '{path}'); open(G, '<', '{path}');"));
+        let script = "perl -e 'for (3 .. 255) { open(F, \"<&=$_\") && print \"$_ \" }'\nls /proc/self/fd 2>/dev/null | tr '\\n' ' '";
+        for Stage { level, .. } in own_stages() {
+            let sandbox = Sandbox::new(launcher.clone(), Level::Landlock).at_most(level);
+            let text = block_on(sandbox.run(best().job(script))).unwrap().stdout.unwrap().text;
+            // The fourth is the folder that is listed.
+            let wanted = if level == Level::Strong { "0 1 2 3 " } else { "" };
+            assert_eq!(text, wanted, "{level}");
+        }
+    }
+
+    #[test]
+    fn reading_stdin_ends_at_once() {
+        for stage in stages() {
+            assert_eq!(
+                stage.output("cat; read -r line || echo empty; wc -c"),
+                "empty\n0\n",
+                "{stage:?}"
+            );
+        }
+    }
+}
+
+mod a_script_reaches_nobody {
+    use super::*;
+
+    #[test]
+    fn no_connection_leaves_the_machine_or_reaches_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let connect = format!(
+            "perl -MSocket -e 'socket(S, PF_INET, SOCK_STREAM, 0) && connect(S, sockaddr_in({port}, inet_aton(\"127.0.0.1\"))) || exit 1'"
+        );
+        let bash = format!("bash -c ': < /dev/tcp/127.0.0.1/{port}'");
+        let listen = "perl -MSocket -e 'socket(S, PF_INET, SOCK_STREAM, 0) && bind(S, sockaddr_in(0, inet_aton(\"127.0.0.1\"))) && listen(S, 1) || exit 1'";
+        assert_refused(World::new, &[], &[&connect, &bash, listen]);
+        let came = std::iter::from_fn(|| listener.accept().ok()).count();
+        assert_eq!(came, 2, "those without a sandbox");
+        for stage in stages() {
+            for address in ["169.254.169.254", "1.1.1.1", "::1"] {
+                let outcome = stage.run(&format!("bash -c ': < /dev/tcp/{address}/80'"));
+                assert_eq!(outcome.status, Status::Failed, "{stage:?} {address}");
+                assert!(outcome.duration.unwrap() < Duration::from_secs(5), "{outcome:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_other_kind_of_socket_can_be_made() {
+        // Family, type, protocol: MPTCP, UDP, IPv6, netlink, a unix datagram, raw, packet, vsock, TIPC.
+        let kinds = [
+            "2, 1, 262",
+            "2, 2, 0",
+            "10, 1, 0",
+            "10, 2, 0",
+            "16, 3, 0",
+            "1, 2, 0",
+            "2, 3, 1",
+            "17, 3, 768",
+            "40, 1, 0",
+            "30, 1, 0",
+            "38, 5, 0",
+        ];
+        let attempts: Vec<String> = kinds.iter().map(|it| call("socket", it)).collect();
+        let attempts: Vec<&str> = attempts.iter().map(String::as_str).collect();
+        let world = World::new();
+        let open = OPEN.succeed(&world, &[], &attempts);
+        assert!(open.len() >= 5, "{open:#?}");
+        for stage in stages() {
+            let nothing: [&str; 0] = [];
+            assert_eq!(stage.succeed(&world, &[], &attempts), nothing, "{stage:?}");
+        }
+    }
+
+    #[test]
+    fn sockets_in_files_and_abstract_ones_cannot_be_reached() {
+        let name = format!("prowess-specs-{}", std::process::id());
+        let address = SocketAddr::from_abstract_name(&name).unwrap();
+        let hidden = UnixListener::bind_addr(&address).unwrap();
+        let world = World::new().folder("run");
+        let stream = UnixListener::bind(world.path("run/stream")).unwrap();
+        let datagram = UnixDatagram::bind(world.path("run/datagram")).unwrap();
+        for listener in [&stream, &hidden] {
+            listener.set_nonblocking(true).unwrap();
+        }
+        datagram.set_nonblocking(true).unwrap();
+        let world = loosened(world);
+        let to_stream = r#"perl -MSocket -e 'socket(S, PF_UNIX, SOCK_STREAM, 0) && connect(S, sockaddr_un("$ENV{W}/run/stream")) || exit 1'"#;
+        let to_datagram = r#"perl -MSocket -e 'socket(S, PF_UNIX, SOCK_DGRAM, 0) && send(S, "x", 0, sockaddr_un("$ENV{W}/run/datagram")) || exit 1'"#;
+        let by_pair = r#"perl -MSocket -e 'socketpair(S, T, PF_UNIX, SOCK_DGRAM, 0) && send(S, "x", 0, sockaddr_un("$ENV{W}/run/datagram")) || exit 1'"#;
+        let to_hidden = format!(
+            r#"perl -MSocket -e 'socket(S, PF_UNIX, SOCK_STREAM, 0) && connect(S, pack("Sa*", 1, "\0{name}")) || exit 1'"#
+        );
+        let attempts = [to_stream, to_datagram, by_pair, &to_hidden];
+        assert_eq!(OPEN.succeed(&world, &["run"], &attempts), attempts);
+        let came = || {
+            let streams =
+                [&stream, &hidden].map(|it| std::iter::from_fn(|| it.accept().ok()).count());
+            let datagrams = std::iter::from_fn(|| datagram.recv(&mut [0]).ok()).count();
+            (streams, datagrams)
+        };
+        assert_eq!(came(), ([1, 1], 2));
+        for stage in stages() {
+            let nothing: [&str; 0] = [];
+            assert_eq!(stage.succeed(&world, &["run"], &attempts), nothing, "{stage:?}");
+            assert_eq!(came(), ([0, 0], 0), "{stage:?}");
+        }
+    }
+
+    #[test]
+    fn other_processes_cannot_be_seen_into_or_signalled() {
+        for stage in stages() {
+            let mut command = Command::new("sleep");
+            command.arg(unique());
+            if stage.nobody {
+                command.uid(NOBODY).gid(NOBODY);
+            }
+            let mut victim = command.spawn().unwrap();
+            let pid = victim.id();
+            let attempts = [
+                format!("kill -STOP {pid}"),
+                format!("kill -9 {pid}"),
+                format!("perl -e 'kill(9, -{pid}) || exit 1'"),
+                format!("cat /proc/{pid}/environ"),
+                format!("cat /proc/{pid}/mem"),
+                format!("cat /proc/{pid}/cmdline | grep ."),
+                format!("ls /proc/{pid}/fd/"),
+                format!("renice -n 19 -p {pid}"),
+                format!("renice -n 19 -u {}", if stage.nobody { NOBODY } else { 0 }),
+                format!("prlimit --pid {pid} --nofile=1:1"),
+                format!("taskset -p 1 {pid}"),
+                call_number(&format!("16, {pid}, 0, 0"), 101, 117),
+                call_number(&format!("{pid}, 0, 0, 0, 0, 0"), 310, 270),
+                format!(
+                    "perl -e '$p = syscall(434, {pid}, 0); exit($p < 0 || syscall(438, $p, 0, 0) == -1)'"
+                ),
+                format!(
+                    "perl -e '$p = syscall(434, {pid}, 0); exit($p < 0 || syscall(424, $p, 9, 0, 0) == -1)'"
+                ),
+            ];
+            let attempts: Vec<&str> = attempts.iter().map(String::as_str).collect();
+            let reached = stage.succeed(&World::new(), &[], &attempts);
+            let nothing: [&str; 0] = [];
+            assert_eq!(reached, nothing, "{stage:?}");
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+            assert!(stat.contains("(sleep) S"), "{stat}");
+            if stage.nobody {
+                // Everybody whom a script could reach. (As root that would be the whole machine.)
+                stage.run("trap '' TERM; kill -TERM -1; true");
+                assert_eq!(victim.try_wait().unwrap(), None);
+            }
+            victim.kill().unwrap();
+            victim.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn doors_into_the_kernel_are_shut() {
+        // What would work for anybody, and harms nobody: arguments, and numbers on both machines.
+        let harmless = [
+            ("0x10000000", 272, 97),                     // unshare a user namespace
+            ("0x10000011, 0, 0, 0, 0", 56, 220),         // clone into one
+            ("0, -3, 1", 250, 219),                      // keyctl
+            ("\"x\", 0", 319, 279),                      // memfd_create
+            ("0x0040000", 135, 92),                      // personality
+            ("8, \"\\0\" x 120", 425, 425),              // io_uring_setup
+            ("-100, \".\", \"\\0\" x 24, 24", 437, 437), // openat2
+        ];
+        // What needs more rights, or would harm. Where it can, it fails for other reasons as well.
+        let harmful = [
+            ("0x40000000", 272, 97),                       // unshare a network
+            ("\"keyring\", \"x\", 0, 0, -3", 248, 217),    // add_key
+            ("0, \"\\0\" x 72, 72", 321, 280),             // bpf
+            ("\"\\0\" x 120, 0, -1, -1, 0", 298, 241),     // perf_event_open
+            ("1", 323, 282),                               // userfaultfd
+            ("\"none\", \".\", \"tmpfs\", 0, 0", 165, 40), // mount
+            ("\".\"", 161, 51),                            // chroot
+            ("\".\", \".\"", 155, 41),                     // pivot_root
+            ("\"tmpfs\", 0", 430, 430),                    // fsopen
+            ("-100, \".\", 1", 428, 428),                  // open_tree
+            ("0, 0, 0", 175, 105),                         // init_module
+            ("0, 0x3b6", 29, 194),                         // shmget
+            ("0, 16", 300, 262),                           // fanotify_init
+            ("3, 0, 0", 103, 116),                         // syslog
+            ("\"\\0\" x 64, 64", 435, 435),                // clone3
+            ("0", 467, 467),                               // newer than the filter
+        ];
+        let numbered = |calls: &[(&str, u32, u32)]| -> Vec<String> {
+            calls.iter().map(|(arguments, x86, arm)| call_number(arguments, *x86, *arm)).collect()
+        };
+        let harmless = numbered(&harmless);
+        let harmless: Vec<&str> = harmless.iter().map(String::as_str).collect();
+        let open = OPEN.succeed(&World::new(), &[], &harmless);
+        assert!(open.len() >= 5, "{open:#?}");
+        let mut harmful = numbered(&harmful);
+        if cfg!(target_arch = "x86_64") {
+            // `getpid` of the x32 ABI, and a socket of it.
+            harmful.push(call_number("0", 0x4000_0000 + 39, 0));
+            harmful.push(call_number("2, 1, 0", 0x4000_0000 + 41, 0));
+        }
+        let all: Vec<&str> =
+            harmless.into_iter().chain(harmful.iter().map(String::as_str)).collect();
+        for stage in stages() {
+            let nothing: [&str; 0] = [];
+            assert_eq!(stage.succeed(&World::new(), &[], &all), nothing, "{stage:?}");
+            assert_eq!(stage.output("unshare -r true 2>/dev/null || echo goes on"), "goes on\n");
+        }
+    }
+
+    #[test]
+    fn nothing_can_be_typed_into_the_terminal() {
+        let script = r#"perl -e 'for my $call (0x5412, 0x100005412, 0x541C) { my $x = "x"; syscall(NUMBER, 0, $call, $x) == -1 && print $! + 0, " " }'
+            (: < /dev/tty) 2>/dev/null || echo none"#;
+        let script =
+            script.replace("NUMBER", if cfg!(target_arch = "x86_64") { "16" } else { "29" });
+        for stage in stages() {
+            assert_eq!(stage.output(&script), "1 1 1 none\n", "{stage:?}");
+        }
+    }
+
+    #[test]
+    fn root_is_nobody_special_inside() {
+        let attempts = [
+            "grep -q '^Cap[A-Za-z]*:.*[1-9a-f]' /proc/self/status",
+            "mknod device c 1 3",
+            "mknod disk b 254 0",
+            "touch suid && chmod u+s suid && ls -l suid | grep rws",
+            "touch sgid && chmod g+s sgid",
+            r#"perl -e 'sysopen(F, "suid2", 0101, 04755) || exit 1'"#,
+            r#"perl -e 'my $name = "suid3"; exit(syscall(NUMBER, -100, $name, 0101, 04755) == -1)'"#,
+            "chown 12345 .",
+            // Nothing would change if they worked.
+            "cat /proc/sys/kernel/hostname > /proc/sys/kernel/hostname",
+            "cat /proc/sys/vm/swappiness > /proc/sys/vm/swappiness",
+            ": >> /proc/sysrq-trigger",
+            "hostname \"$(hostname)\"",
+            "perl -e '$> = 0; $< = 0; exit($< != 0 || $> != 0)' && test $(id -u) = 1",
+            "mount -t tmpfs x .",
+            "setpriv --reuid 1 true",
+            "su -c true",
+            "echo 0 > /proc/self/oom_score_adj && test \"$(cat /proc/self/oom_score_adj)\" -lt 1000",
+        ];
+        let number = if cfg!(target_arch = "x86_64") { "257" } else { "56" };
+        let attempts = attempts.map(|it| it.replace("NUMBER", number));
+        let attempts: Vec<&str> = attempts.iter().map(String::as_str).collect();
+        for stage in stages() {
+            let nothing: [&str; 0] = [];
+            assert_eq!(stage.succeed(&World::new(), &[], &attempts), nothing, "{stage:?}");
+        }
+    }
+
+    /// One line of Perl that makes a system call by its number.
+    fn call_number(arguments: &str, x86_64: u32, aarch64: u32) -> String {
+        let number = if cfg!(target_arch = "x86_64") { x86_64 } else { aarch64 };
+        perl_call(&number, arguments)
+    }
+}
+
+mod nobody_of_a_run_is_left {
+    use super::*;
+
+    /// A limit on time.
+    fn within(seconds: f64) -> Limits {
+        Limits { timeout: Duration::from_secs_f64(seconds), ..Limits::default() }
+    }
+
+    #[test]
+    fn a_timeout_kills_the_whole_tree() {
+        for stage in stages() {
+            let word = unique();
+            let script = format!(
+                "(setsid sh -c \"trap '' TERM HUP; sleep {word}\" &)\n\
+                 perl -e 'fork && exit; setpgrp; fork && exit; $SIG{{TERM}} = q(IGNORE); exec qw(sleep {word})'\n\
+                 sleep {word}"
+            );
+            let job = Job { limits: within(0.5), ..stage.job(&script) };
+            let start = Instant::now();
+            let outcome = stage.run_job(job);
+            assert_eq!(outcome.status, Status::TimedOut, "{stage:?} {outcome:?}");
+            assert!(
+                start.elapsed() < Duration::from_millis(1500),
+                "{stage:?} {:?}",
+                start.elapsed()
+            );
+            assert_eq!(alive(&word), 0, "{stage:?}");
+            assert_eq!(outcome.message.as_deref(), Some("it took longer than 0.5 s"));
+        }
+    }
+
+    #[test]
+    fn whoever_ignores_a_polite_signal_is_killed() {
+        for stage in stages() {
+            let word = unique();
+            let job = Job {
+                limits: within(0.3),
+                ..stage.job(&format!("trap '' TERM; sleep {word}; sleep {word}"))
+            };
+            let start = Instant::now();
+            let outcome = stage.run_job(job);
+            assert_eq!((outcome.status, outcome.signal), (Status::TimedOut, Some(9)), "{stage:?}");
+            assert!(
+                start.elapsed() < Duration::from_millis(1300),
+                "{stage:?} {:?}",
+                start.elapsed()
+            );
+            let polite = "trap 'echo bye; exit 3' TERM; echo hello; sleep 60 & wait";
+            let outcome = stage.run_job(Job { limits: within(0.3), ..stage.job(polite) });
+            assert_eq!(
+                (outcome.status, outcome.exit_code),
+                (Status::TimedOut, Some(3)),
+                "{stage:?}"
+            );
+            assert_eq!(outcome.stdout.unwrap().text, "hello\nbye\n", "{stage:?}");
+        }
+    }
+
+    #[test]
+    fn a_grandchild_that_holds_the_output_is_not_waited_for() {
+        for stage in stages() {
+            let word = unique();
+            let start = Instant::now();
+            let text = stage.output(&format!("sleep {word} & setsid sleep {word} & echo done"));
+            assert_eq!(text, "done\n", "{stage:?}");
+            assert!(start.elapsed() < Duration::from_secs(2), "{stage:?} {:?}", start.elapsed());
+            assert_eq!(alive(&word), 0, "{stage:?}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_nobody_waits_for_ends() {
+        for stage in stages() {
+            let word = unique();
+            let job = stage
+                .job(&format!("trap '' TERM; setsid sleep {word} & echo x > file; sleep {word}"));
+            let base = job.work.path().parent().unwrap().to_owned();
+            let runtime = Runtime::new().unwrap();
+            let ended = runtime.block_on(async {
+                let sandbox = stage.sandbox();
+                let run = sandbox.run(job);
+                tokio::pin!(run);
+                while alive(&word) < 2 {
+                    assert!(timeout(Duration::from_millis(20), &mut run).await.is_err());
+                }
+                Instant::now()
+            });
+            until("nobody is left", || alive(&word) == 0 && !base.exists());
+            assert!(ended.elapsed() < Duration::from_secs(1), "{stage:?} {:?}", ended.elapsed());
+        }
+    }
+
+    #[test]
+    fn an_engine_that_is_killed_leaves_nobody() {
+        const WORD: &str = "PROWESS_SPECS_WORD";
+        const STAGE: &str = "PROWESS_SPECS_STAGE";
+        let name = "sandbox::nobody_of_a_run_is_left::an_engine_that_is_killed_leaves_nobody";
+        if let (Ok(word), Ok(stage)) = (env::var(WORD), env::var(STAGE)) {
+            // This is the engine. It is killed here.
+            let stage = stages()[stage.parse::<usize>().unwrap()];
+            let job = stage.job(&format!("trap '' TERM HUP; setsid sleep {word} & sleep {word}"));
+            fs::write(env::var("PROWESS_SPECS_FILE").unwrap(), job.work.path().to_str().unwrap())
+                .unwrap();
+            block_on(stage.sandbox().run(job)).unwrap();
+            panic!("it was not killed");
+        }
+        for (number, stage) in stages().iter().enumerate() {
+            let (word, world) = (unique(), World::new());
+            let file = world.path("work");
+            let mut engine = Command::new(env::current_exe().unwrap())
+                .args(["--exact", name])
+                .env(WORD, &word)
+                .env(STAGE, number.to_string())
+                .env("PROWESS_SPECS_FILE", &file)
+                .stdout(std::process::Stdio::null())
+                .stderr(std::process::Stdio::null())
+                .spawn()
+                .unwrap();
+            until("it runs", || alive(&word) >= 2);
+            let base =
+                PathBuf::from(fs::read_to_string(&file).unwrap()).parent().unwrap().to_owned();
+            assert!(base.exists());
+            engine.kill().unwrap();
+            let killed = Instant::now();
+            engine.wait().unwrap();
+            until("nobody is left", || alive(&word) == 0 && !base.exists());
+            assert!(killed.elapsed() < Duration::from_secs(1), "{stage:?} {:?}", killed.elapsed());
+        }
+    }
+
+    #[test]
+    fn thirty_timeouts_in_a_row_leave_nobody() {
+        for stage in stages() {
+            let word = unique();
+            for _ in 0..30 {
+                let script =
+                    format!("setsid sleep {word} & (setsid setsid sleep {word} &) ; sleep {word}");
+                let job = Job { limits: within(0.02), ..stage.job(&script) };
+                let base = job.work.path().parent().unwrap().to_owned();
+                assert_eq!(stage.run_job(job).status, Status::TimedOut, "{stage:?}");
+                assert_eq!((alive(&word), base.exists()), (0, false), "{stage:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_work_directory_is_gone_however_it_was_left() {
+        let script = r#"
+            perl -e 'for (1 .. 40) { $d = "d" x 200; mkdir $d and chdir $d or die $! }'
+            mkdir -p locked/in/side && echo x > locked/in/side/file && chmod 000 locked/in/side locked/in locked
+            ln -s / root; ln -s loop loop; mkfifo pipe
+            perl -e 'open F, ">\xff\xfe\n"; mkdir "1"; mkdir "1/2"; mkdir "1/1"; open F, ">1/1/1"'
+            echo done
+        "#;
+        for stage in stages() {
+            let job = stage.job(script);
+            let base = job.work.path().parent().unwrap().to_owned();
+            let outcome = stage.run_job(job);
+            assert_eq!(outcome.stdout.unwrap().text, "done\n", "{stage:?} {:?}", outcome.stderr);
+            assert!(!base.exists(), "{stage:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_crash_has_left_goes_with_the_next_engine() {
+        let world = World::new();
+        let folder = |name: &str, age: u64| {
+            let path = world.path(format!("home/{name}"));
+            fs::create_dir_all(path.join("work/in")).unwrap();
+            let file = fs::File::open(&path).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
+            (path, file)
+        };
+        let (left, _) = folder("prowess-work-left", 600);
+        let (new, _) = folder("prowess-work-new", 1);
+        let (used, lock) = folder("prowess-work-used", 600);
+        lock.lock_shared().unwrap();
+        let (other, _) = folder("other", 600);
+        let mut command = Command::new(PROGRAM);
+        let ran = command.arg("sandbox").env("TMPDIR", world.path("home")).output().unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+        let there = [left, new, used, other].map(|it| it.exists());
+        assert_eq!(there, [false, true, true, true]);
+        assert_eq!(fs::read_dir(world.path("home")).unwrap().count(), 3);
+    }
+}
+
+mod a_run_takes_no_more_than_its_limits {
+    use super::*;
+
+    #[test]
+    fn output_is_cut_in_the_middle_and_says_so() {
+        for stage in stages() {
+            let limits = Limits { output: 1000, ..Limits::default() };
+            let script = "echo start; yes | head -c 5000000; echo end; (echo start; yes | head -c 100000; echo end) >&2";
+            let outcome = stage.run_job(Job { limits, ..stage.job(script) });
+            let json = serde_json::to_value(&outcome).unwrap();
+            let streams = [("stdout", 5_000_010), ("stderr", 100_010)];
+            for (name, total) in streams {
+                let text = json[name].as_str().unwrap();
+                let cut = json[format!("{name}_cut")].as_u64().unwrap();
+                assert_eq!(cut, total - 1000, "{stage:?}");
+                assert!(text.starts_with("start\ny\n") && text.ends_with("y\nend\n"), "{text}");
+                assert!(text.contains(&format!("\n[… {cut} bytes were cut …]\n")), "{text}");
+            }
+        }
+        let json = serde_json::to_value(best().run("echo short")).unwrap();
+        assert_eq!(json["stdout"], "short\n");
+        assert_eq!((json.get("stdout_cut"), json.get("stderr_cut")), (None, None));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_become_replacement_characters() {
+        for stage in stages() {
+            let text = stage.output(r"printf 'ä\377\376b\000c'");
+            assert_eq!(text, "ä\u{FFFD}\u{FFFD}b\0c", "{stage:?}");
+        }
+    }
+
+    #[test]
+    fn output_comes_as_it_is_printed() {
+        for stage in stages() {
+            let (sender, mut chunks) = mpsc::unbounded_channel();
+            let script = "echo one; sleep 0.3; echo two >&2; sleep 0.3; yes | head -c 100000";
+            let limits = Limits { output: 1000, ..Limits::default() };
+            let job = Job { chunks: Some(sender), limits, ..stage.job(script) };
+            block_on(async {
+                let run = tokio::spawn(async move { stage.sandbox().run(job).await });
+                assert_eq!(chunks.recv().await, Some(Chunk::Stdout(b"one\n".to_vec())));
+                assert!(!run.is_finished());
+                assert_eq!(chunks.recv().await, Some(Chunk::Stderr(b"two\n".to_vec())));
+                assert!(!run.is_finished());
+                let mut rest = 0;
+                while let Some(Chunk::Stdout(bytes)) = chunks.recv().await {
+                    rest += bytes.len();
+                }
+                assert_eq!(rest, 1000 - 4);
+                assert_eq!(run.await.unwrap().unwrap().stdout.unwrap().cut, 99_004);
+            });
+        }
+    }
+
+    #[test]
+    fn silence_can_be_limited() {
+        for stage in stages() {
+            let limits = Limits { idle: Some(Duration::from_millis(700)), ..Limits::default() };
+            let talks = "for i in 1 2 3 4 5; do echo $i; sleep 0.2; done";
+            let outcome = stage.run_job(Job { limits, ..stage.job(talks) });
+            assert_eq!(outcome.status, Status::Ok, "{stage:?} {outcome:?}");
+            let word = unique();
+            let start = Instant::now();
+            let outcome =
+                stage.run_job(Job { limits, ..stage.job(&format!("echo hello; sleep {word}")) });
+            assert_eq!(outcome.status, Status::TimedOut, "{stage:?} {outcome:?}");
+            assert_eq!(outcome.message.as_deref(), Some("it printed nothing for 0.7 s"));
+            assert_eq!(outcome.stdout.unwrap().text, "hello\n");
+            assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+            assert_eq!(alive(&word), 0);
+        }
+    }
+
+    #[test]
+    fn a_processor_can_be_used_for_so_long() {
+        for stage in own_stages() {
+            let limits = Limits { cpu: Duration::from_secs(1), ..Limits::default() };
+            let outcome = stage.run_job(Job { limits, ..stage.job("while :; do :; done") });
+            assert_eq!(outcome.status, Status::Killed, "{stage:?} {outcome:?}");
+            assert_eq!(outcome.message.as_deref(), Some("it took more than 1 s of a processor"));
+        }
+    }
+
+    #[test]
+    fn memory_is_limited_for_one_process_and_for_all_together() {
+        let alone = "perl -e '$x = \"x\" x (3 << 30); print length $x'";
+        // Shared memory belongs to no process alone; many small ones are many.
+        let shared = "perl -e 'open(F, \"+>\", \"/dev/shm/x\") or exit 7; for (1 .. 3000) { print F \"x\" x (1 << 20) or exit 8 } print \"all\"'";
+        let many = "for i in 1 2 3 4 5 6 7 8; do perl -e '$x = \"x\" x (100 << 20); sleep 20' & done; wait; echo all";
+        for stage in stages() {
+            let limits =
+                Limits { memory: 512 * MIB, timeout: Duration::from_secs(15), ..Limits::default() };
+            for script in [alone, shared, many] {
+                let outcome = stage.run_job(Job { limits, ..stage.job(script) });
+                assert!(
+                    matches!(outcome.status, Status::Failed | Status::Killed),
+                    "{stage:?} {outcome:?}"
+                );
+                assert_eq!(outcome.stdout.unwrap().text, "", "{stage:?} {script}");
+            }
+            let outcome = stage.run_job(Job { limits, ..stage.job(many) });
+            assert_eq!(
+                outcome.message.as_deref(),
+                Some("it took more than 512 MiB of memory"),
+                "{stage:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn files_and_all_files_together_are_limited() {
+        let limits = Limits {
+            file: MIB,
+            work: 4 * MIB,
+            timeout: Duration::from_secs(20),
+            ..Limits::default()
+        };
+        for stage in stages() {
+            let one =
+                stage.run_job(Job { limits, ..stage.job("exec head -c 2000000 /dev/zero > x") });
+            assert_ne!(one.status, Status::Ok, "{stage:?} {one:?}");
+            let huge = stage.run_job(Job { limits, ..stage.job("truncate -s 10G x") });
+            assert_ne!(huge.status, Status::Ok, "{stage:?} {huge:?}");
+            let many = "i=0; while :; do i=$((i+1)); head -c 500000 /dev/zero > $i || exit 1; done";
+            let temporary = format!("cd $TMPDIR; {many}");
+            let empty = "perl -e 'for (1 .. 1e9) { open(F, \">\", \"f$_\") || exit 1 }'";
+            for script in [many, &temporary, empty] {
+                let outcome = stage.run_job(Job { limits, ..stage.job(script) });
+                assert_eq!(outcome.status, Status::Killed, "{stage:?} {script} {outcome:?}");
+                let said = outcome.message.as_deref();
+                assert_eq!(said, Some("it wrote more than 4 MiB of files"), "{stage:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn processes_and_descriptors_are_limited() {
+        let limits = Limits {
+            processes: 30,
+            descriptors: 64,
+            timeout: Duration::from_secs(20),
+            ..Limits::default()
+        };
+        for stage in stages() {
+            let word = unique();
+            let sleepers = format!(
+                "i=0; while [ $i -lt 200 ]; do i=$((i+1)); sleep {word} & done; sleep 1; echo all"
+            );
+            let sessions = sleepers.replace("sleep 6", "setsid sleep 6");
+            for script in [sleepers, sessions] {
+                let outcome = stage.run_job(Job { limits, ..stage.job(&script) });
+                assert!(
+                    matches!(outcome.status, Status::Failed | Status::Killed),
+                    "{stage:?} {outcome:?}"
+                );
+                assert_eq!(outcome.stdout.unwrap().text, "", "{stage:?}");
+                assert_eq!(alive(&word), 0, "{stage:?}");
+            }
+            let descriptors = "perl -e 'for (1 .. 200) { open($f[$_], \"<\", \"/dev/null\") or last; $n = $_ } print $n'";
+            let outcome = stage.run_job(Job { limits, ..stage.job(descriptors) });
+            let count: u64 = outcome.stdout.unwrap().text.parse().unwrap();
+            assert!((50..=64).contains(&count), "{stage:?} {count}");
+            assert_eq!(stage.output("ulimit -c; ulimit -H -c"), "0\n0\n", "{stage:?}");
+        }
+    }
+}
+
+mod what_a_script_leaves_can_be_taken_out {
+    use super::*;
+
+    fn left(stage: Stage, script: &str) -> (Outcome, Work) {
+        let (outcome, work) = block_on(stage.sandbox().run_keeping(stage.job(script))).unwrap();
+        assert_eq!(outcome.status, Status::Ok, "{outcome:?}");
+        (outcome, work)
+    }
+
+    #[test]
+    fn files_are_listed_and_copied() {
+        for stage in stages() {
+            let (outcome, work) =
+                left(stage, "mkdir -p 'a b/ü'; echo 1 > 'a b/ü/x'; echo 2 > y; mkdir empty");
+            assert_eq!(outcome.files, ["a b/ü/x", "y"], "{stage:?}");
+            assert_eq!(work.read("y", 100).unwrap(), b"2\n");
+            assert!(work.read("y", 1).is_err());
+            let into = World::new();
+            let copied = work.collect(&Root::open(&into.path("home")).unwrap(), MIB).unwrap();
+            assert_eq!(copied, ["a b/ü/x", "y"]);
+            assert_eq!(fs::read(into.path("home/a b/ü/x")).unwrap(), b"1\n");
+            let base = work.path().parent().unwrap().to_owned();
+            assert!(base.exists());
+            drop(work);
+            assert!(!base.exists());
+        }
+    }
+
+    #[test]
+    fn no_link_is_followed_on_the_way_out() {
+        let world = World::new().file("secret/key", "secret");
+        let secret = world.path("secret").display().to_string();
+        let script = format!(
+            "ln -s {secret}/key result; ln -s {secret} out; mkdir in; ln -s {secret}/key in/result; mkfifo pipe; echo x > file"
+        );
+        for stage in stages() {
+            let (outcome, work) = left(stage, &script);
+            assert_eq!(outcome.files, ["file"], "{stage:?}");
+            for path in ["result", "out/key", "in/result", "pipe", "../given/script", "/etc/passwd"]
+            {
+                assert!(work.read(path, MIB).is_err(), "{path}");
+            }
+            let into = World::new().link("home/file", world.path("secret/key"));
+            let copied = work.collect(&Root::open(&into.path("home")).unwrap(), MIB);
+            assert!(copied.is_err(), "a link in the place of the copy");
+            assert_eq!(fs::read(world.path("secret/key")).unwrap(), b"secret");
+        }
+    }
+
+    #[test]
+    fn no_more_is_copied_out_than_may_be() {
+        let (outcome, work) = left(best(), "for i in 1 2 3 4; do truncate -s 1M $i; done");
+        assert_eq!(outcome.files.len(), 4);
+        let into = World::new();
+        let root = Root::open(&into.path("home")).unwrap();
+        assert!(work.collect(&root, 3 * MIB).is_err());
+        assert_eq!(work.collect(&root, 4 * MIB).unwrap().len(), 4);
+    }
+}
+
+mod a_poor_machine_is_no_reason_to_run_without_a_sandbox {
+    use super::*;
+
+    /// What a machine lacks: calls that fail, with their numbers on x86_64 and aarch64 and an errno;
+    /// some only where an argument has certain bits.
+    type Lack = (u32, u32, u32, Option<(u32, u32)>);
+    const NO_NAMESPACES: &[Lack] = &[(272, 97, 1, None), (56, 220, 1, Some((0, 0x1000_0000)))];
+    const NO_LANDLOCK: &[Lack] =
+        &[(444, 444, 38, None), (445, 445, 38, None), (446, 446, 38, None)];
+    const LANDLOCK_OFF: &[Lack] =
+        &[(444, 444, 95, None), (445, 445, 95, None), (446, 446, 95, None)];
+    const NO_MOUNTS: &[Lack] = &[(165, 40, 1, None)];
+    const NO_FILTER: &[Lack] = &[(317, 277, 38, None)];
+    const NO_LISTENER: &[Lack] = &[(317, 277, 16, Some((1, 8)))];
+
+    /// Words of Perl that make a machine poorer: a filter of system calls by hand.
+    fn poorer(lacks: &[&[Lack]]) -> String {
+        let x86 = cfg!(target_arch = "x86_64");
+        let mut words = "my $f = pack('SCCL', 0x20, 0, 0, 0);\n".to_owned();
+        for (x86_number, arm_number, errno, test) in lacks.iter().copied().flatten() {
+            let number = if x86 { x86_number } else { arm_number };
+            let refuse = format!("$f .= pack('SCCL', 6, 0, 0, {});\n", 0x50000 + errno);
+            match test {
+                None => words += &format!("$f .= pack('SCCL', 0x15, 0, 1, {number});\n{refuse}"),
+                Some((argument, bits)) => {
+                    words += &format!(
+                        "$f .= pack('SCCL', 0x15, 0, 4, {number}) . pack('SCCL', 0x20, 0, 0, {});\n\
+                         $f .= pack('SCCL', 0x45, 0, 1, {bits});\n{refuse}$f .= pack('SCCL', 0x20, 0, 0, 0);\n",
+                        16 + 8 * argument
+                    );
+                }
+            }
+        }
+        let prctl = if x86 { 157 } else { 167 };
+        words
+            + &format!(
+                "$f .= pack('SCCL', 6, 0, 0, 0x7fff0000);\n\
+             my $p = pack('S x6 P', length($f) / 8, $f);\n\
+             syscall({prctl}, 38, 1, 0, 0, 0) == 0 && syscall({prctl}, 22, 2, $p) == 0 or die;"
+            )
+    }
+
+    fn poor(lacks: &[&[Lack]], least: Level) -> Sandbox {
+        Sandbox::new(wrapped(&poorer(lacks)), least)
+    }
+
+    #[test]
+    fn without_any_level_nothing_runs() {
+        let machines: [(&[&[Lack]], &str, &str); 4] = [
+            (
+                &[NO_NAMESPACES, NO_LANDLOCK],
+                "make namespaces: operation not permitted",
+                "namespaces",
+            ),
+            (&[NO_NAMESPACES, LANDLOCK_OFF], "use Landlock: operation not supported", "namespaces"),
+            (&[NO_MOUNTS, NO_LANDLOCK], "mount a root: operation not permitted", "namespaces"),
+            (&[NO_FILTER], "filter system calls: function not implemented", "seccomp"),
+        ];
+        for (lacks, reason, remedy) in machines {
+            let world = World::new();
+            let job = Job {
+                writes: vec![world.path("home")],
+                ..OPEN.job(&format!("touch {}/x", world.path("home").display()))
+            };
+            for least in [Level::Landlock, Level::None] {
+                let job = Job {
+                    work: Work::new().unwrap(),
+                    argv: job.argv.clone(),
+                    writes: job.writes.clone(),
+                    ..OPEN.job("")
+                };
+                let error = block_on(poor(lacks, least).run(job)).unwrap_err();
+                let said = error.to_string();
+                assert!(
+                    matches!(error, SandboxError::Unavailable { .. }) && said.contains(reason),
+                    "{said}"
+                );
+                let outcome = Outcome::from(error);
+                assert_eq!(outcome.status, Status::Refused);
+                assert!(outcome.hint.as_deref().unwrap().contains(remedy), "{:?}", outcome.hint);
+            }
+            assert!(!world.path("home/x").exists());
+        }
+    }
+
+    #[test]
+    fn the_level_that_was_reached_is_in_the_outcome() {
+        let world = World::new();
+        let script = format!("echo x > {}/x; echo ran", world.path("home").display());
+        for (lacks, level) in [
+            (NO_NAMESPACES, Level::Landlock),
+            (NO_MOUNTS, Level::Landlock),
+            (NO_LANDLOCK, Level::Strong),
+        ] {
+            if !own_stages().contains(&Stage::new(level)) {
+                continue;
+            }
+            let outcome = block_on(poor(&[lacks], Level::Landlock).run(OPEN.job(&script))).unwrap();
+            assert_eq!(outcome.sandbox, Some(level), "{outcome:?}");
+            assert_eq!(outcome.stdout.unwrap().text, "ran\n");
+            assert!(!world.path("home/x").exists());
+            let strong = block_on(poor(&[lacks], Level::Strong).run(OPEN.job(&script)));
+            assert_eq!(strong.is_ok(), level == Level::Strong, "{strong:?}");
+        }
+    }
+
+    #[test]
+    fn running_without_a_sandbox_has_to_be_asked_for() {
+        let poor = poor(&[NO_NAMESPACES, NO_LANDLOCK, NO_FILTER], Level::Strong).without();
+        let word = unique();
+        let script = format!("env | grep -c CARGO; setsid sleep {word} & sleep {word}");
+        let limits = Limits { timeout: Duration::from_millis(300), ..Limits::default() };
+        let outcome = block_on(poor.run(Job { limits, ..OPEN.job(&script) })).unwrap();
+        let json = serde_json::to_value(&outcome).unwrap();
+        assert_eq!(
+            (json["sandbox"].as_str(), json["status"].as_str()),
+            (Some("none"), Some("timed_out"))
+        );
+        assert_eq!(json["stdout"], "0\n");
+        assert_eq!(alive(&word), 0);
+    }
+
+    #[test]
+    fn a_filter_can_be_had_without_its_notifications() {
+        for Stage { level, .. } in own_stages() {
+            let sandbox = poor(&[NO_LISTENER], Level::Landlock).at_most(level);
+            let script = format!(
+                "{} || echo refused; touch x 2>/dev/null; setsid true 2>/dev/null; echo ran",
+                call("socket", "2, 1, 0")
+            );
+            let outcome = block_on(sandbox.run(OPEN.job(&script))).unwrap();
+            assert_eq!(outcome.stdout.unwrap().text, "refused\nran\n", "{level}");
+            assert_eq!(outcome.sandbox, Some(level));
+        }
+    }
+
+    #[test]
+    fn the_program_says_what_a_machine_gives() {
+        let world = World::new();
+        let run = |lacks: &[&[Lack]], arguments: &str| {
+            world.write("poor", format!("{}\nexec '{PROGRAM}', qw({arguments});", poorer(lacks)));
+            let output = Command::new("perl").arg(world.path("poor")).output().unwrap();
+            let out = String::from_utf8(output.stdout).unwrap();
+            (output.status.code(), out, String::from_utf8(output.stderr).unwrap())
+        };
+        let machines: [(&[&[Lack]], Level, i32); 4] = [
+            (&[], Level::Strong, 0),
+            (&[NO_LANDLOCK], Level::Strong, 0),
+            (&[NO_NAMESPACES], Level::Landlock, 0),
+            (&[NO_NAMESPACES, NO_LANDLOCK], Level::None, 1),
+        ];
+        for (lacks, level, code) in machines {
+            if level != Level::None && !own_stages().contains(&Stage::new(level)) {
+                continue;
+            }
+            let level = level.as_str();
+            let (exit, out, err) = run(lacks, "sandbox");
+            assert_eq!(exit, Some(code), "{out} {err}");
+            assert!(out.starts_with(&format!("level: {level}\n")), "{out}");
+            assert_eq!(err.contains("hint: "), !lacks.is_empty(), "{err}");
+            let (exit, out, _) = run(lacks, "sandbox --json");
+            let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+            assert_eq!((exit, json["level"].as_str()), (Some(code), Some(level)));
+            let checks = json["checks"].as_array().unwrap();
+            let given =
+                |name: &str| checks.iter().find(|it| it["name"] == name).unwrap()["given"].clone();
+            assert_eq!(given("namespaces"), !lacks.contains(&NO_NAMESPACES));
+            assert_eq!(given("landlock"), !lacks.contains(&NO_LANDLOCK));
+        }
+    }
+}
+
+mod real_scripts_run_unmodified {
+    use super::*;
+
+    #[test]
+    fn shells_and_interpreters_work() {
+        let scripts = [
+            ("sh", "echo hi | tr a-z A-Z | sed s/I/O/", "HO\n"),
+            ("sh", "cat <<E\nhere $((6 * 7))\nE", "here 42\n"),
+            (
+                "bash",
+                r#"bash -c 'diff <(echo a) <(echo a) && set -o pipefail && seq 1 1000 | sort -rn | head -1; a=(1 2); echo ${#a[@]}; echo err > /dev/stderr; echo out > /dev/stdout' 2>/dev/null"#,
+                "1000\n2\nout\n",
+            ),
+            ("sh", "mkdir 'a b' && echo x > 'a b/ü \"q\".txt' && cat a*/ü*", "x\n"),
+            (
+                "sh",
+                "i=0; while [ $i -lt 1000 ]; do i=$((i+1)); /bin/true || exit 1; done; echo $i",
+                "1000\n",
+            ),
+            ("perl", "perl -e 'print join(q(,), map { $_ * 2 } 1 .. 3), qq(\\n)'", "2,4,6\n"),
+            (
+                "python3",
+                r#"python3 -c 'import json, tempfile, os; print(json.dumps({"a": [1, "ü"]}, ensure_ascii=False)); tempfile.NamedTemporaryFile().write(b"x"); print(os.getcwd() == os.environ["HOME"])'"#,
+                "{\"a\": [1, \"ü\"]}\nTrue\n",
+            ),
+            (
+                "python3",
+                "python3 -c 'import subprocess, concurrent.futures as c; print(subprocess.run([\"echo\", \"sub\"], capture_output=True).stdout); print(sum(c.ThreadPoolExecutor(8).map(abs, range(100))))'",
+                "b'sub\\n'\n4950\n",
+            ),
+            ("python3", "python3 -c 'x = bytearray(500 << 20); print(len(x) >> 20)'", "500\n"),
+            (
+                "node",
+                "node -e 'console.log(JSON.stringify({a: [1, 2].map(x => x * 2)}), require(\"child_process\").execSync(\"echo sub\").toString().trim())'",
+                "{\"a\":[2,4]} sub\n",
+            ),
+            (
+                "node",
+                "node -e 'const b = Buffer.alloc(500 << 20, 1); console.log(b.length >> 20)'",
+                "500\n",
+            ),
+            ("jq", "echo '{\"a\":[1,2,3]}' | jq -c '.a|map(.*2)'", "[2,4,6]\n"),
+        ];
+        for (program, script, wanted) in scripts {
+            let found = ["/usr/local/bin", "/usr/bin", "/bin"]
+                .iter()
+                .any(|it| Path::new(it).join(program).exists());
+            if !found {
+                continue;
+            }
+            for stage in stages() {
+                assert_eq!(stage.output(script), wanted, "{stage:?} {script}");
+            }
+        }
+    }
+
+    #[test]
+    fn slow_and_long_is_fine_within_the_limits() {
+        for stage in stages() {
+            let limits = Limits { timeout: Duration::from_secs(5), ..Limits::default() };
+            let outcome =
+                stage.run_job(Job { limits, ..stage.job("sleep 1.5; yes | head -c 900000") });
+            assert_eq!(outcome.status, Status::Ok, "{stage:?} {outcome:?}");
+            let stdout = outcome.stdout.unwrap();
+            assert_eq!((stdout.text.len(), stdout.cut), (900_000, 0));
+        }
+    }
+
+    #[test]
+    fn ordinary_tools_work_in_the_work_directory() {
+        let script = "set -e
+            printf '#!/bin/sh\\necho made\\n' > tool; chmod +x tool; ./tool
+            touch new; touch -d '2001-02-03 04:05:06 UTC' new; date -u -r new +%Y-%m-%d
+            mkdir -p in/to; cp -p new in/to/; tar -cf all.tar tool in; mkdir out; tar -xf all.tar -C out; out/tool
+            mv out elsewhere; ln -s tool link; ./link; ln tool hard; ./hard; rm -rf elsewhere
+            install -m 700 tool installed; stat -c %a installed; mktemp > /dev/null; id -un > /dev/null 2>&1 || true; ls -l > /dev/null";
+        for stage in stages() {
+            assert_eq!(
+                stage.output(script),
+                "made\n2001-02-03\nmade\nmade\nmade\n700\n",
+                "{stage:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_place_does_not_matter() {
+        let world = World::new().folder("odd \"name\"\n\u{e4} $(x)").folder("gone");
+        let odd = world.path("odd \"name\"\n\u{e4} $(x)");
+        for stage in own_stages() {
+            let work = Work::within(&odd).unwrap();
+            let script = work
+                .give("a script", b"echo x > y; cat y \"$HOME/y\"; cat < $0 | wc -l; pwd")
+                .unwrap();
+            let text = format!("x\nx\n0\n{}\n", work.path().display());
+            let job = Job { argv: vec!["sh".into(), script.into()], work, ..stage.job("") };
+            assert_eq!(stage.run_job(job).stdout.unwrap().text, text, "{stage:?}");
+        }
+        // The program lies in a folder that a script does not see, and the launcher starts in one that is gone.
+        let hidden = world.path("home/prowess");
+        fs::copy(PROGRAM, &hidden).unwrap();
+        let launcher = wrapped(&format!(
+            "chdir '{0}' and rmdir '{0}' or die; exec {{'{1}'}} 'prowess-launcher';",
+            world.path("gone").display(),
+            hidden.display()
+        ));
+        for Stage { level, .. } in own_stages() {
+            fs::create_dir_all(world.path("gone")).unwrap();
+            let sandbox = Sandbox::new(launcher.clone(), level).at_most(level);
+            let outcome =
+                block_on(sandbox.run(
+                    best().job(&format!("cat '{}' 2>/dev/null || echo ran", hidden.display())),
+                ))
+                .unwrap();
+            assert_eq!(outcome.stdout.unwrap().text, "ran\n", "{level}");
+        }
+        assert!(Work::within(Path::new("/nowhere")).is_err());
+    }
+
+    #[test]
+    fn how_it_ended_is_told() {
+        for stage in stages() {
+            let outcome = stage.run("exit 7");
+            assert_eq!((outcome.status, outcome.exit_code), (Status::Failed, Some(7)), "{stage:?}");
+            assert_eq!(outcome.message.as_deref(), Some("it exited with 7"));
+            let outcome = stage.run("kill -SEGV $$");
+            assert_eq!((outcome.status, outcome.signal), (Status::Killed, Some(11)), "{stage:?}");
+            assert!(outcome.duration.unwrap() > Duration::ZERO);
+            let missing = Job { argv: vec!["no-such-program".into()], ..stage.job("") };
+            let error = block_on(stage.sandbox().run(missing)).unwrap_err();
+            assert_eq!(error.to_string(), "cannot start `no-such-program`", "{stage:?}");
+            assert!(
+                block_on(stage.sandbox().run(Job { argv: Vec::new(), ..stage.job("") })).is_err()
+            );
+        }
+        let nowhere = Sandbox::new(Launcher::program("/no/such/launcher"), Level::Landlock);
+        let error = block_on(nowhere.run(best().job("true"))).unwrap_err();
+        assert_eq!(error.to_string(), "cannot run the launcher `/no/such/launcher`");
+        let other = Sandbox::new(Launcher::program("/bin/true"), Level::Landlock);
+        assert!(matches!(
+            block_on(other.run(best().job("true"))),
+            Err(SandboxError::Launcher { .. })
+        ));
+    }
+
+    #[test]
+    fn what_was_refused_is_told() {
+        for stage in stages() {
+            let script = format!(
+                "{}; {}; {}",
+                call("socket", "2, 1, 0"),
+                call("socket", "2, 1, 0"),
+                call("unshare", "0x40000000")
+            );
+            let denied = stage.run(&script).denied;
+            assert_eq!(denied, ["socket (IPv4)", "unshare"], "{stage:?}");
+            let connect = r#"perl -MSocket -e 'socket(S, PF_UNIX, SOCK_STREAM, 0) && connect(S, sockaddr_un("/run/docker.sock"))'; true"#;
+            assert_eq!(stage.run(connect).denied, ["connect (/run/docker.sock)"], "{stage:?}");
+            let likely = stage.run("echo x > /usr/evil").denied;
+            assert!(likely.len() == 1 && likely[0].starts_with("likely: "), "{stage:?} {likely:?}");
+            let nothing = stage.run("ls -l / > /dev/null 2>&1; id > /dev/null; echo x > y; cat y");
+            assert_eq!(nothing.denied, [] as [&str; 0], "{stage:?}");
+        }
+    }
+}
