@@ -623,7 +623,18 @@ mod a_deleted_skill_can_be_brought_back {
         store(&world).delete("two").unwrap();
         assert_eq!(store(&world).undo(Some("folder")).unwrap(), "two");
         assert_eq!(tree(&world.path("skills")), before);
-        for name in [None, Some("one"), Some("../one"), Some("")] {
+        // What somebody else has put there is nothing that we deleted.
+        for name in [
+            "1-x",
+            "00000000000000000001-.git",
+            "00000000000000000001-..",
+            "99999999999999999999-x",
+        ] {
+            let document = world.path("skills/.trash").join(name).join("SKILL.md");
+            fs::create_dir_all(document.parent().unwrap()).unwrap();
+            fs::write(document, "---\nname: x\ndescription: a\n---\n").unwrap();
+        }
+        for name in [None, Some("one"), Some("../one"), Some(".git"), Some("x"), Some("")] {
             let error = store(&world).undo(name).unwrap_err();
             assert!(matches!(error, StoreError::NothingToUndo { .. }), "{error}");
         }

@@ -327,6 +327,6 @@ fn is_missing(error: &StoreError) -> bool {
 }
 
 /// Whether a name can be that of a skill's folder: one part, and not hidden.
-fn is_folder_name(name: &str) -> bool {
+pub(super) fn is_folder_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
 }
