@@ -62,7 +62,7 @@ mod a_template_renders_as_go_renders_it {
                 }
             }
         }
-        assert_eq!((outputs, errors), (771, 390));
+        assert_eq!((outputs, errors), (771, 400));
     }
 
     #[test]

@@ -38,15 +38,21 @@ pub(super) fn complex(text: &str) -> Result<Number, String> {
     };
     let middle = text.char_indices().find_map(sign).unwrap_or(0);
     let (real, imaginary) = text.split_at(middle);
-    let part = |part: &str| {
-        float(part).ok_or_else(|| match part.contains(['x', 'X', '_']) {
-            true => {
-                format!("strconv.ParseFloat: parsing {}: invalid syntax", quote(part.as_bytes()))
-            }
-            false => "syntax error scanning complex number".to_owned(),
-        })
+    let imaginary = imaginary.strip_suffix('i').unwrap_or(imaginary);
+    // Go looks at the form of both parts before it reads either.
+    let malformed = |part: &str| {
+        let digits = part.trim_start_matches(['+', '-']).to_ascii_lowercase();
+        digits.starts_with("0b") || digits.starts_with("0o") || digits.ends_with('i')
     };
-    Ok(Number::Complex(part(real)?, part(imaginary.trim_end_matches('i'))?))
+    if malformed(real) || malformed(imaginary) || imaginary.len() < 2 {
+        return Err("syntax error scanning complex number".into());
+    }
+    let part = |part: &str| {
+        let unread =
+            || format!("strconv.ParseFloat: parsing {}: invalid syntax", quote(part.as_bytes()));
+        float(part).ok_or_else(unread)
+    };
+    Ok(Number::Complex(part(real)?, part(imaginary)?))
 }
 
 /// Reads any other number; what it looks like says what it is.
