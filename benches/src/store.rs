@@ -372,7 +372,8 @@ fn faults(program: &Path) -> Result<()> {
                     .stdin(Stdio::null())
                     .output()
                     .context("strace is not here")?;
-                let log = fs::read_to_string(folder.path().join("log"))?;
+                let log = fs::read_to_string(folder.path().join("log"))
+                    .with_context(|| format!("{ran:?}"))?;
                 if !log.contains("INJECTED") && !log.contains("killed by SIGKILL") {
                     break;
                 }
@@ -429,7 +430,9 @@ fn seen(folder: &Path) -> Result<(BTreeMap<String, Vec<u8>>, usize)> {
         let path = name?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if !name.starts_with('.') {
-            files.insert(name, fs::read(path.join("SKILL.md"))?);
+            let document = path.join("SKILL.md");
+            let bytes = fs::read(&document);
+            files.insert(name, bytes.with_context(|| document.display().to_string())?);
         }
     }
     Ok((files, fs::read_dir(folder.join("store/.trash"))?.count()))
@@ -438,7 +441,7 @@ fn seen(folder: &Path) -> Result<(BTreeMap<String, Vec<u8>>, usize)> {
 fn unfinished(store: &Path) -> Result<usize> {
     let names = fs::read_dir(store)?.map(|it| Ok(it?.file_name()));
     let names = names.collect::<Result<Vec<_>>>()?;
-    Ok(names.iter().filter(|it| it.to_string_lossy().starts_with(".staging-")).count())
+    Ok(names.iter().filter(|it| it.to_string_lossy().starts_with(".prowess-staging-")).count())
 }
 
 /// Starts this program again, as one of many.

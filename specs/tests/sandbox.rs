@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     env, fs,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     io::ErrorKind,
     net::TcpListener,
     os::{
@@ -214,14 +215,18 @@ fn snapshot(world: &World) -> Vec<String> {
 
 /// The program behind a few words of Perl, which every Debian has.
 fn wrapped(words: &str) -> Launcher {
-    static NUMBER: AtomicUsize = AtomicUsize::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let folder = env::temp_dir().join(format!("prowess-specs-launchers-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    let path = folder.join(number.to_string());
     let text = format!("#!/usr/bin/perl\n{words}\nexec {{'{PROGRAM}'}} 'prowess-launcher';\n");
-    fs::write(&path, text).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let path = folder.join(format!("launcher-{:016x}", hasher.finish()));
+    // Whoever comes first makes it, whole.
+    if !path.exists() {
+        let file = tempfile::NamedTempFile::new_in(folder).unwrap();
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        file.persist(&path).unwrap();
+    }
     Launcher::program(path)
 }
 

@@ -623,7 +623,18 @@ mod a_deleted_skill_can_be_brought_back {
         store(&world).delete("two").unwrap();
         assert_eq!(store(&world).undo(Some("folder")).unwrap(), "two");
         assert_eq!(tree(&world.path("skills")), before);
-        for name in [None, Some("one"), Some("../one"), Some("")] {
+        // What somebody else has put there is nothing that we deleted.
+        for name in [
+            "1-x",
+            "00000000000000000001-.git",
+            "00000000000000000001-..",
+            "99999999999999999999-x",
+        ] {
+            let document = world.path("skills/.trash").join(name).join("SKILL.md");
+            fs::create_dir_all(document.parent().unwrap()).unwrap();
+            fs::write(document, "---\nname: x\ndescription: a\n---\n").unwrap();
+        }
+        for name in [None, Some("one"), Some("../one"), Some(".git"), Some("x"), Some("")] {
             let error = store(&world).undo(name).unwrap_err();
             assert!(matches!(error, StoreError::NothingToUndo { .. }), "{error}");
         }
@@ -818,7 +829,7 @@ mod a_change_is_whole_or_not_made {
     /// What everybody sees: the files of all skills, and how many are in the trash.
     fn seen(world: &World) -> (BTreeMap<String, Vec<u8>>, usize) {
         let mut all = tree(&world.path("skills"));
-        all.retain(|path, _| !path.starts_with(".staging-"));
+        all.retain(|path, _| !path.starts_with(".prowess-staging-"));
         let is_thrown = |path: &String| path.starts_with(".trash/") && path.ends_with("SKILL.md");
         let thrown = all.keys().filter(|it| is_thrown(it)).count();
         all.retain(|path, _| !path.starts_with(".trash"));
@@ -932,6 +943,28 @@ mod a_change_is_whole_or_not_made {
 
     fn now_is_old(world: &World, old: &(BTreeMap<String, Vec<u8>>, usize)) -> bool {
         seen(world) == *old
+    }
+
+    #[test]
+    fn only_what_is_ours_is_taken_away() {
+        let hidden = "skills/.prowess-staging-0123456789abcdef";
+        let world = World::new()
+            .file("outside/file", "theirs")
+            .file("skills/.staging-area/file", "theirs")
+            .file("skills/.prowess-staging-mine/file", "theirs")
+            .link("skills/.prowess-staging-fedcba9876543210", "../outside")
+            .file(format!("{hidden}/SKILL.md"), "half")
+            .link(&format!("{hidden}/a/link"), "../../../outside");
+        store(&world).save(&entry("one", "a", "")).unwrap();
+        assert_eq!(
+            tree(&world.path("")).into_keys().collect::<Vec<_>>(),
+            [
+                "outside/file",
+                "skills/.prowess-staging-mine/file",
+                "skills/.staging-area/file",
+                "skills/one/SKILL.md",
+            ]
+        );
     }
 
     #[test]

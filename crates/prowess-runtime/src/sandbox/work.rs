@@ -6,7 +6,7 @@ use std::{
     fs::{self, DirBuilder, DirEntry, Metadata, OpenOptions},
     io::{self, Read as _, Write as _},
     os::{
-        fd::OwnedFd,
+        fd::{AsRawFd as _, OwnedFd},
         unix::fs::{
             DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
         },
@@ -243,13 +243,16 @@ fn move_up(folder: &OwnedFd, name: &CStr, top: &OwnedFd, number: &mut u64) -> io
     }
 }
 
-/// Takes every right to a folder; nothing when it has gone.
+/// Takes every right to a folder; nothing when it has gone. The script may still be alive, and put a
+/// link in its place: what is changed is what was opened.
 fn unlock(parent: &OwnedFd, name: &CStr) -> io::Result<Option<OwnedFd>> {
-    let _ = rustix::fs::chmodat(parent, name, Mode::RWXU, AtFlags::empty());
-    match rustix::fs::openat(parent, name, DIRECTORY, Mode::empty()) {
-        Err(Errno::NOENT) => Ok(None),
-        folder => Ok(Some(folder?)),
-    }
+    let folder = match rustix::fs::openat(parent, name, DIRECTORY | OFlags::PATH, Mode::empty()) {
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        folder => folder?,
+    };
+    let path = format!("/proc/self/fd/{}", folder.as_raw_fd());
+    let _ = rustix::fs::chmod(path, Mode::RWXU);
+    Ok(Some(rustix::fs::openat(&folder, ".", DIRECTORY, Mode::empty())?))
 }
 
 /// What is gone already needs no removing.

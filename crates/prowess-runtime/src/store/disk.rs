@@ -62,8 +62,8 @@ pub(super) struct Locked<'s> {
     _lock: File,
 }
 
-/// What the hidden names of unfinished work begin with.
-const STAGING: &str = ".staging-";
+/// What the hidden names of unfinished work begin with; sixteen hexadecimal digits follow.
+const STAGING: &str = ".prowess-staging-";
 /// How deep unfinished work is taken away; what lies deeper is not ours.
 const MAX_DEPTH: usize = 64;
 
@@ -206,7 +206,11 @@ impl<'s> Locked<'s> {
     /// Takes away what writers have left that died; whatever cannot be taken away stays hidden.
     fn sweep(&self) {
         let Ok(names) = names(self.root.as_fd()) else { return };
-        for name in names.iter().filter(|it| it.as_bytes().starts_with(STAGING.as_bytes())) {
+        let is_ours = |name: &&OsString| {
+            let digits = name.as_bytes().strip_prefix(STAGING.as_bytes());
+            digits.is_some_and(|it| it.len() == 16 && it.iter().all(u8::is_ascii_hexdigit))
+        };
+        for name in names.iter().filter(is_ours) {
             let _ = self.remove(self.root.as_fd(), name, 0);
         }
     }

@@ -68,8 +68,8 @@ pub(super) fn revised(bytes: &[u8], now: &Entry, wanted: &Entry) -> Result<Vec<u
 
 /// Checks that a new skill can be read from its files; returns what it is called.
 pub(super) fn name_of(files: &Files) -> Result<String, StoreError> {
-    let unfit = |why: String| StoreError::Unfit { name: "the skill".to_owned(), why };
-    let bytes = files.get(DOCUMENT).ok_or_else(|| unfit(format!("it has no {DOCUMENT}")))?;
+    let unfit = |why: String| StoreError::Unfit { name: DOCUMENT.to_owned(), why };
+    let bytes = files.get(DOCUMENT).ok_or_else(|| unfit("it is missing".to_owned()))?;
     let entry = entry(bytes, Path::new("")).map_err(|it| unfit(it.message))?;
     for path in files.keys().filter(|it| *it != DOCUMENT) {
         path::resource(path)?;
@@ -82,17 +82,15 @@ fn faithful(bytes: Vec<u8>, wanted: &Entry) -> Result<Vec<u8>, StoreError> {
     let unfit = |why: String| StoreError::Unfit { name: wanted.manifest.name.to_string(), why };
     let again = entry(&bytes, Path::new("")).map_err(|it| unfit(it.message))?;
     let lost = if render(&again.manifest, "") != render(&wanted.manifest, "") {
-        "a field"
+        "a field would not come back as it is: blanks at its edges are lost"
     } else if !is_same(&again.definition, &wanted.definition) {
-        "the definition"
+        "its definition would not come back as it is: lines must end with LF"
     } else if again.parameters != wanted.parameters {
-        "the parameters"
+        "its parameters would not come back: an instruction has them in its text"
     } else {
         return Ok(bytes);
     };
-    Err(unfit(format!(
-        "{lost} would not come back as given; blank edges and CR are in the way, or parameters of an instruction"
-    )))
+    Err(unfit(lost.to_owned()))
 }
 
 /// Whether two definitions are the same but for blank lines at the edges, which no text keeps.

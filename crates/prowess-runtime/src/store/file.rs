@@ -37,12 +37,12 @@ impl FileStore {
     /// Opens a folder. One that is not there is an empty store, and made by the first change.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
-        let unusable = |source| failed(path, Now::Unchanged, source);
-        let absolute = std::path::absolute(path).map_err(unusable)?;
-        if absolute.exists() && !absolute.is_dir() {
-            return Err(unusable(io::ErrorKind::NotADirectory.into()));
+        let path = std::path::absolute(path)
+            .map_err(|source| StoreError::Read { path: path.to_owned(), source })?;
+        if path.exists() && !path.is_dir() {
+            return Err(StoreError::NotOurs { path });
         }
-        Ok(Self { path: absolute, patience: PATIENCE, steps: Steps::default() })
+        Ok(Self { path, patience: PATIENCE, steps: Steps::default() })
     }
 
     /// The same store, with another time to wait for other writers.
@@ -71,9 +71,9 @@ impl FileStore {
 
     /// The directory for this writer alone, to change what is in it; `error` when it is not there.
     fn lock(&self, error: StoreError) -> Result<Locked<'_>, StoreError> {
-        match self.path.exists() {
-            true => Locked::open(&self.path, self.patience, &self.steps),
-            false => Err(error),
+        match self.path.try_exists() {
+            Ok(false) => Err(error),
+            _ => Locked::open(&self.path, self.patience, &self.steps),
         }
     }
 
@@ -327,6 +327,6 @@ fn is_missing(error: &StoreError) -> bool {
 }
 
 /// Whether a name can be that of a skill's folder: one part, and not hidden.
-fn is_folder_name(name: &str) -> bool {
+pub(super) fn is_folder_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
 }

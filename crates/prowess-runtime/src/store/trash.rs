@@ -10,7 +10,7 @@ use super::{
     DOCUMENT, Now, StoreError,
     disk::{Locked, failed, names, unusable},
     document,
-    file::read,
+    file::{is_folder_name, read},
 };
 use crate::root::{Links, Root};
 
@@ -36,11 +36,10 @@ pub(super) fn put(locked: &Locked<'_>, folder: &OsStr) -> Result<(), StoreError>
     let trash =
         locked.root.make_directory(Path::new(TRASH)).map_err(|error| unusable(&shown, error))?;
     let kept = kept(&trash)?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     // Later is later, also when the clock was set back.
-    let last = kept.last().and_then(|it| it.split_once('-')?.0.parse::<u128>().ok());
-    let time = last.map_or(now, |last| now.max(last.saturating_add(1)));
-    let name = format!("{time:020}-{}", folder.to_string_lossy());
+    let last = kept.last().and_then(|it| parts(it)).map_or(0, |it| it.0);
+    let name = format!("{:020}-{}", now.max(last + 1), folder.to_string_lossy());
     locked.rename((&locked.root, folder), (&trash, &name))?;
     for old in kept.iter().rev().skip(MAX_KEPT - 1) {
         // The skill is in the trash, whether there is now too much in it or not.
@@ -57,9 +56,8 @@ pub(super) fn latest(locked: &Locked<'_>, name: Option<&str>) -> Result<Thrown, 
         Err(error) if error.is_missing() => return Err(nothing()),
         opened => opened.map_err(|error| unusable(&shown, error))?,
     };
-    let mut kept = kept(&root)?;
-    while let Some(thrown) = kept.pop() {
-        let folder = thrown.split_once('-').map_or("", |it| it.1).to_owned();
+    for thrown in kept(&root)?.into_iter().rev() {
+        let folder = parts(&thrown).map_or("", |it| it.1).to_owned();
         let called = called(&root, &thrown);
         if name.is_none_or(|name| folder == name || called.as_deref() == Some(name)) {
             return Ok(Thrown { root, name: thrown, folder, called });
@@ -72,11 +70,16 @@ pub(super) fn latest(locked: &Locked<'_>, name: Option<&str>) -> Result<Thrown, 
 fn kept(trash: &Root) -> Result<Vec<String>, StoreError> {
     let names =
         names(trash.as_fd()).map_err(|errno| failed(trash.path(), Now::Unchanged, errno.into()))?;
-    let is_ours = |name: &String| {
-        name.split_once('-')
-            .is_some_and(|(time, _)| time.len() == 20 && time.bytes().all(|it| it.is_ascii_digit()))
-    };
-    Ok(names.into_iter().filter_map(|it| it.into_string().ok()).filter(is_ours).collect())
+    let names = names.into_iter().filter_map(|it| it.into_string().ok());
+    Ok(names.filter(|it| parts(it).is_some()).collect())
+}
+
+/// When something was deleted, in nanoseconds, and what its folder was called.
+fn parts(name: &str) -> Option<(u64, &str)> {
+    let (time, folder) = name.split_once('-').filter(|it| it.0.len() == 20)?;
+    // Nothing was deleted in times to come, after which nothing could be deleted any more.
+    let time = time.parse().ok().filter(|it| *it < u64::MAX / 2)?;
+    is_folder_name(folder).then_some((time, folder))
 }
 
 fn called(trash: &Root, thrown: &str) -> Option<String> {
