@@ -126,7 +126,7 @@ impl Stage {
 }
 
 fn tool(database: Arc<dyn Database>, access: Access) -> ExecuteSql {
-    ExecuteSql { database, access, bounds: Bounds::default() }
+    ExecuteSql { database: Some(database), access, bounds: Bounds::default() }
 }
 
 async fn call(tool: &ExecuteSql, sql: &str, params: &[Json]) -> Outcome {
