@@ -126,7 +126,7 @@ impl Stage {
 }
 
 fn tool(database: Arc<dyn Database>, access: Access) -> ExecuteSql {
-    ExecuteSql { database, access, bounds: Bounds::default() }
+    ExecuteSql { database: Some(database), access, bounds: Bounds::default() }
 }
 
 async fn call(tool: &ExecuteSql, sql: &str, params: &[Json]) -> Outcome {
@@ -681,45 +681,188 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
     }
 
     #[tokio::test]
-    async fn whoever_may_do_more_than_a_transaction_holds_back_is_refused() {
+    async fn sql_006_whoever_owns_the_server_reads_and_does_nothing_else() {
+        let owner = |stage: &Stage| {
+            tool(database(&stage.owner, Access::Read, Users::Ordinary).unwrap(), Access::Read)
+        };
+        let postgres = Stage::postgres().await;
+        let mut other = PgConnection::connect(&postgres.owner).await.unwrap();
+        let made = "
+            CREATE SEQUENCE s;
+            CREATE EXTENSION dblink;
+            CREATE SCHEMA postgres; CREATE TABLE postgres.own AS SELECT 7 AS id;
+            CREATE FUNCTION run(text) RETURNS int LANGUAGE plpgsql AS 'BEGIN EXECUTE $1; RETURN 1; END';
+            CREATE TABLE hidden AS SELECT 1 AS id; ALTER TABLE hidden ENABLE ROW LEVEL SECURITY";
+        sqlx::raw_sql(made).execute(&mut other).await.unwrap();
+        let rights = "SELECT md5(string_agg(it::text, ',' ORDER BY oid)) FROM pg_proc it";
+        let before: String = sqlx::query_scalar(rights).fetch_one(&mut other).await.unwrap();
+        let own = "SELECT pg_backend_pid()";
+        let own: i32 = sqlx::query_scalar(own).fetch_one(&mut other).await.unwrap();
+        let asked = owner(&postgres);
+        for sql in [
+            "SELECT nextval('s')",
+            "SELECT setval('s', 100)",
+            "SELECT pg_read_file('/etc/passwd')",
+            "SELECT pg_read_binary_file('/etc/passwd')",
+            "SELECT pg_stat_file('/etc/passwd')",
+            "SELECT * FROM pg_ls_dir('/')",
+            "SELECT lo_import('/etc/passwd')",
+            "SELECT lo_from_bytea(4242, 'x'), lo_export(4242, '/tmp/prowess-exported')",
+            "SELECT * FROM dblink('host=127.0.0.1', 'DELETE FROM t') AS x(a int)",
+            "SELECT dblink_connect_u('x', 'host=127.0.0.1')",
+            &format!("SELECT pg_terminate_backend({own})"),
+            &format!("SELECT pg_cancel_backend({own})"),
+            "SELECT pg_reload_conf()",
+            "SELECT pg_switch_wal()",
+            "SELECT pg_stat_reset()",
+            "SELECT pg_create_physical_replication_slot('prowess')",
+            "COPY t TO PROGRAM 'id'",
+            "SELECT set_config('role', 'postgres', false)",
+            "SELECT set_config('role', 'none', true), pg_read_file('/etc/passwd')",
+            "SELECT set_config('session_authorization', 'postgres', false)",
+            "SELECT set_config('transaction_read_only', 'off', false)",
+            "SELECT set_config('session_replication_role', 'replica', false)",
+            "SELECT query_to_xml($$SELECT set_config('role', 'postgres', false)$$, true, true, '')",
+            "SELECT query_to_xml('SELECT pg_read_file(''/etc/passwd'')', true, true, '')",
+            "EXPLAIN ANALYZE SELECT pg_read_file('/etc/passwd')",
+            "SELECT run('RESET ROLE')",
+            "SELECT run('RESET ALL; RESET ROLE')",
+            "SELECT run('SET SESSION AUTHORIZATION DEFAULT')",
+            "SELECT run('SET TRANSACTION READ WRITE')",
+            "SELECT run('COPY t TO PROGRAM ''id''')",
+            "SELECT run('COPY t TO ''/tmp/prowess-copied''')",
+            "SELECT run('ALTER FUNCTION pg_temp.prowess_reader OWNER TO postgres')",
+            "SELECT run('CREATE TEMP TABLE x (id int)')",
+            "SELECT run('COMMIT')",
+            "SELECT run('DELETE FROM t')",
+            "DELETE FROM t RETURNING name",
+            "WITH x AS (DELETE FROM t RETURNING id) SELECT * FROM x",
+            "SELECT * FROM hidden",
+        ] {
+            let outcome = call(&asked, sql, &[]).await;
+            let held = matches!(outcome.status, Status::Refused | Status::Failed);
+            assert!(held, "{sql}: {outcome:?}");
+            assert!(!outcome.message.unwrap().contains("is a superuser"), "{sql} was not asked");
+        }
+        let after: String = sqlx::query_scalar(rights).fetch_one(&mut other).await.unwrap();
+        assert_eq!(after, before);
+        let state = "SELECT last_value = 1 AND NOT is_called, (SELECT count(*) FROM pg_largeobject), \
+                     (SELECT count(*) FROM pg_replication_slots) FROM s";
+        let state: (bool, i64, i64) = sqlx::query_as(state).fetch_one(&mut other).await.unwrap();
+        assert_eq!(state, (true, 0, 0));
+        let rows = async |sql: &str, params: &[Json]| {
+            let outcome = call(&asked, sql, params).await;
+            assert!(outcome.is_ok(), "{sql}: {outcome:?}");
+            outcome.output.unwrap()["rows"].take()
+        };
+        let sql = "SELECT id, name, decode('ff', 'hex'), ARRAY[1, 2] FROM t \
+                   WHERE id = ANY($1) AND $2::date < now()";
+        let given = [json!([1, 9]), json!("2024-02-29")];
+        assert_eq!(rows(sql, &given).await, json!([[1, "one", "/w==", [1, 2]]]));
+        assert_eq!(rows("SELECT id FROM own", &[]).await, json!([[7]]));
+        assert_eq!(rows("SHOW transaction_read_only", &[]).await, json!([["on"]]));
+        let plan = rows("EXPLAIN (FORMAT JSON) SELECT * FROM t", &[]).await;
+        assert!(plan[0][0][0]["Plan"].is_object(), "{plan}");
+        // None of them waits for another one.
+        let start = Instant::now();
+        let sleep = || rows("SELECT pg_sleep(2)::text", &[]);
+        tokio::join!(sleep(), sleep(), sleep(), sleep());
+        assert!(start.elapsed() < Duration::from_secs(6), "{:?}", start.elapsed());
+
+        let mariadb = Stage::mariadb().await;
+        let asked = owner(&mariadb);
+        let mut other = MySqlConnection::connect(&mariadb.owner).await.unwrap();
+        let own = "SELECT CONNECTION_ID()";
+        let own: u64 = sqlx::query_scalar(own).fetch_one(&mut other).await.unwrap();
+        let limit = "SELECT @@GLOBAL.max_connections";
+        let before: u64 = sqlx::query_scalar(limit).fetch_one(&mut other).await.unwrap();
+        sqlx::raw_sql("CREATE SEQUENCE s").execute(&mut other).await.unwrap();
+        for sql in [
+            "SELECT LOAD_FILE('/etc/passwd')",
+            "SELECT `load_file`('/etc/passwd')",
+            "SELECT /*!50000lOaD_fIlE*/ ('/etc/passwd')",
+            "SELECT LÔAD_FILE('/etc/passwd')",
+            "SELECT 1 FROM t WHERE LOAD_FILE('/etc/passwd') LIKE 'root%'",
+            "SHOW TABLES WHERE EXTRACTVALUE(1, CONCAT('~', LOAD_FILE('/etc/passwd')))",
+            "EXPLAIN SELECT EXTRACTVALUE(1, CONCAT('~', LOAD_FILE('/etc/passwd')))",
+            "SELECT GET_LOCK('x', 0)",
+            "SELECT 1 INTO OUTFILE '/tmp/prowess-outfile'",
+            "SELECT 1 UNION SELECT 2 INTO DUMPFILE '/tmp/prowess-dumpfile'",
+            "(SELECT 1 INTO OUTFILE '/tmp/prowess-outfile')",
+            "SET GLOBAL max_connections = 77",
+            "SET STATEMENT max_statement_time = 0 FOR SELECT 1",
+            "SELECT 1; SET GLOBAL max_connections = 77",
+            "EXECUTE IMMEDIATE CONCAT('SELECT LOAD', '_FILE(''/etc/passwd'')')",
+            "PREPARE x FROM 'SET GLOBAL max_connections = 77'",
+            "BEGIN NOT ATOMIC SET GLOBAL max_connections = 77; END",
+            &format!("KILL {own}"),
+            "SHUTDOWN",
+            "FLUSH TABLES WITH READ LOCK",
+            "PURGE BINARY LOGS BEFORE NOW()",
+            "INSTALL SONAME 'ha_blackhole'",
+            "LOAD DATA INFILE '/etc/passwd' INTO TABLE t",
+            "CREATE USER prowess",
+            "SELECT NEXTVAL(s)",
+            "ANALYZE DELETE FROM t",
+            "ANALYZE TABLE t",
+            "DELETE FROM mysql.global_priv",
+        ] {
+            let outcome = call(&asked, sql, &[]).await;
+            let held = matches!(outcome.status, Status::Refused | Status::Failed);
+            assert!(held, "{sql}: {outcome:?}");
+            assert!(!outcome.message.unwrap().contains("PRIVILEGES"), "{sql} was not asked");
+        }
+        let after: u64 = sqlx::query_scalar(limit).fetch_one(&mut other).await.unwrap();
+        assert_eq!(after, before);
+        let sql = "SELECT name AS a, id AS a FROM t WHERE id < ? AND 'Нижний_Новгород' <> ''";
+        let outcome = call(&asked, sql, &[json!(2)]).await;
+        assert_eq!(outcome.output.unwrap()["rows"], json!([["one", 1]]));
+        for name in ["exported", "copied", "outfile", "dumpfile"] {
+            assert!(!std::path::Path::new(&format!("/tmp/prowess-{name}")).exists(), "{name}");
+        }
+        for stage in [&postgres, &mariadb] {
+            let rows = call(&owner(stage), "SELECT id, name FROM t ORDER BY id", &[]).await;
+            let expected = json!([[1, "one"], [2, "two"], [3, null]]);
+            assert_eq!(rows.output.unwrap()["rows"], expected, "{}", stage.name);
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_cannot_be_held_back_is_refused() {
         let postgres = Stage::postgres().await;
         let mariadb = Stage::mariadb().await;
-        let who = [
-            (&postgres, "`postgres` is no ordinary user of the database: it is a superuser"),
-            (
-                &mariadb,
-                "`root@127.0.0.1` is no ordinary user of the database: it holds ALL PRIVILEGES on \
-                 the whole server",
-            ),
-        ];
-        for (stage, message) in who {
-            for access in [Access::Read, Access::Write] {
-                let refusing =
-                    tool(database(&stage.owner, access, Users::Ordinary).unwrap(), access);
-                let outcome = call(&refusing, "SELECT 1", &[]).await;
-                assert_eq!(statuses(&outcome), (Status::Refused, message));
-                assert!(outcome.hint.unwrap().contains("`privileged = true`"));
-            }
+        let owner = |stage: &Stage, access, users| {
+            tool(database(&stage.owner, access, users).unwrap(), access)
+        };
+        let superuser = "`postgres` is no ordinary user of the database: it is a superuser";
+        let root = "`root@127.0.0.1` is no ordinary user of the database: it holds ALL PRIVILEGES \
+                    on the whole server";
+        for (stage, message) in [(&postgres, superuser), (&mariadb, root)] {
+            let writing = owner(stage, Access::Write, Users::Ordinary);
+            let outcome = call(&writing, "SELECT 1", &[]).await;
+            assert_eq!(statuses(&outcome), (Status::Refused, message));
+            assert!(outcome.hint.unwrap().contains("`privileged = true`"));
         }
-        let mut owner = PgConnection::connect(&postgres.owner).await.unwrap();
+        // As on a standby, no function can be made.
+        let mut other = PgConnection::connect(&postgres.owner).await.unwrap();
+        other.execute("DROP EXTENSION plpgsql").await.unwrap();
+        let reading = owner(&postgres, Access::Read, Users::Ordinary);
+        let outcome = call(&reading, "SELECT 1", &[]).await;
+        assert_eq!(statuses(&outcome), (Status::Refused, superuser));
+
         let user = postgres.address.split(['/', ':']).find(|it| it.starts_with("user_")).unwrap();
         let grant = format!("GRANT pg_read_server_files TO {user}");
-        sqlx::raw_sql(AssertSqlSafe(grant)).execute(&mut owner).await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(grant)).execute(&mut other).await.unwrap();
         let outcome = postgres.read("SELECT 1").await;
         assert_eq!(outcome.status, Status::Refused, "{outcome:?}");
 
-        let allowing = |stage: &Stage| {
-            tool(database(&stage.owner, Access::Read, Users::All).unwrap(), Access::Read)
-        };
-        for stage in [&postgres, &mariadb] {
-            let outcome = call(&allowing(stage), "SELECT count(*) FROM t", &[]).await;
-            assert_eq!(outcome.output.unwrap()["rows"], json!([[3]]));
-            let refused = call(&allowing(stage), "DELETE FROM t", &[]).await;
-            assert_eq!(refused.status, Status::Refused);
-        }
-        for sql in ["SELECT pg_read_file('/etc/passwd')", "SELECT lo_import('/etc/passwd')"] {
-            let outcome = call(&allowing(&postgres), sql, &[]).await;
-            assert_eq!(outcome.status, Status::Refused, "{sql}: {outcome:?}");
+        let files =
+            ["SELECT pg_read_file('/etc/passwd')", "SELECT CAST(LOAD_FILE('/etc/passwd') AS CHAR)"];
+        for (stage, sql) in [&postgres, &mariadb].into_iter().zip(files) {
+            let allowed = owner(stage, Access::Read, Users::All);
+            let outcome = call(&allowed, sql, &[]).await;
+            assert!(outcome.output.unwrap()["rows"][0][0].as_str().unwrap().contains("root"));
+            assert_eq!(call(&allowed, "DELETE FROM t", &[]).await.status, Status::Refused);
         }
     }
 

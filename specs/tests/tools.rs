@@ -146,26 +146,32 @@ mod the_toolbox_knows_its_tools {
 
     #[test]
     fn q_25_all_built_in_tools_are_there_at_the_start() {
-        let names = |world: &World| -> Vec<String> {
+        let world = World::new();
+        let description = |name: &str| {
             let json = world.run(["tools", "--json"]).json();
             let tools = json["tools"].as_array().unwrap();
-            for tool in tools {
-                assert!(!tool["description"].as_str().unwrap().is_empty(), "{tool}");
-                assert_eq!(tool["input_schema"]["type"], "object", "{tool}");
-            }
-            tools.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect()
+            let tool = tools.iter().find(|it| it["name"] == name);
+            let tool = tool.unwrap_or_else(|| panic!("{name} is not there: {json}"));
+            assert_eq!(tool["input_schema"]["type"], "object", "{tool}");
+            tool["description"].as_str().unwrap().to_owned()
         };
-        let world = World::new();
-        let listed = names(&world);
         let built_in =
             ["use_skill", "read_file", "file_operations", "http_request", "execute_command"];
         for name in built_in {
-            assert!(listed.iter().any(|it| it == name), "{name} is not in {listed:?}");
+            assert!(!description(name).is_empty(), "{name}");
         }
-        assert!(!listed.iter().any(|it| it == "execute_sql"), "{listed:?}");
-        let world = world.file("prowess.toml", "[sql]\nurl = \"sqlite:data.db\"\n");
-        let listed = names(&world);
-        assert!(listed.iter().any(|it| it == "execute_sql"), "{listed:?}");
+        let setting = "`url` under `[sql]` in `prowess.toml`";
+        assert!(description("execute_sql").contains(setting));
+        let ask = || {
+            world.run(["tool", "execute_sql", r#"{"sql": "SELECT 1"}"#, "--json"]).json()["outcome"]
+                .take()
+        };
+        let refused = ask();
+        assert_eq!(refused["status"], "refused", "{refused}");
+        assert!(refused["hint"].as_str().unwrap().contains(setting), "{refused}");
+        world.write("prowess.toml", "[sql]\nurl = \"sqlite::memory:\"\n");
+        assert!(!description("execute_sql").contains(setting));
+        assert_eq!(ask()["output"]["rows"], json!([[1]]));
     }
 
     #[tokio::test]

@@ -4,9 +4,9 @@ use std::{borrow::Cow, env, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
 use prowess_runtime::{
-    Access, Active, Bounds, Calls, Config, ExecuteCommand, ExecuteSql, FileOperations, Gate, Hosts,
-    HttpRequest, Launcher, Limits, Origin, Policy, ReadFile, Root, Roots, Tool, Toolbox, UseSkill,
-    Users, database, skill_tools,
+    Access, Active, Address, Bounds, Calls, Config, ExecuteCommand, ExecuteSql, FileOperations,
+    Gate, Hosts, HttpRequest, Launcher, Limits, Origin, Policy, ReadFile, Root, Roots, Tool,
+    Toolbox, UseSkill, Users, database, skill_tools,
 };
 
 use crate::{arguments::Global, context, host::Running, printer::Printer};
@@ -41,8 +41,8 @@ pub(crate) fn toolbox(
             Hosts::new(&policy.hosts).context("`policy.hosts` cannot be used")?,
             limits,
         )),
+        Arc::new(execute_sql(&config, limits)?),
     ];
-    tools.extend(execute_sql(&config, limits)?);
     if config.skill.enabled.value {
         tools.insert(0, Arc::new(UseSkill { active: active.clone() }));
     }
@@ -64,19 +64,22 @@ fn roots(policy: &Policy, printer: &mut Printer) -> Roots {
     Roots::new(roots)
 }
 
-/// The tool for the database that is configured; nothing when none is.
-fn execute_sql(config: &Config, limits: Limits) -> Result<Option<Arc<dyn Tool>>> {
-    let Some(url) = &config.sql.url.value else { return Ok(None) };
+/// The tool for the database that is configured, if one is.
+fn execute_sql(config: &Config, limits: Limits) -> Result<ExecuteSql> {
     let access = if config.sql.write.value { Access::Write } else { Access::Read };
     let users = if config.sql.privileged.value { Users::All } else { Users::Ordinary };
     let folder = match &config.sql.url.origin {
         Origin::File { path, .. } => path.parent(),
         _ => None,
     };
-    let address = placed(url.as_str(), folder);
-    let database = database(&address, access, users).context("`sql.url` cannot be used")?;
-    let bounds = Bounds { timeout: limits.timeout, ..Bounds::default() };
-    Ok(Some(Arc::new(ExecuteSql { database, access, bounds })))
+    let open = |url: &Address| database(&placed(url.as_str(), folder), access, users);
+    let database = config.sql.url.value.as_ref().map(open).transpose();
+    let database = database.context("`sql.url` cannot be used")?;
+    Ok(ExecuteSql {
+        database,
+        access,
+        bounds: Bounds { timeout: limits.timeout, ..Bounds::default() },
+    })
 }
 
 /// An address whose file, if it is one, begins where the setting stands.

@@ -65,9 +65,9 @@ pub enum Access {
 /// Who may ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Users {
-    /// Those whom a transaction holds back.
+    /// Those who can be held back; a superuser where it only reads.
     Ordinary,
-    /// Also those who may do more, such as a superuser.
+    /// Everybody, with all rights that they have.
     All,
 }
 

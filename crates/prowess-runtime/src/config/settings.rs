@@ -147,7 +147,7 @@ pub struct SqlSettings {
     pub url: Setting<Option<Address>>,
     /// Whether statements may write.
     pub write: Setting<bool>,
-    /// Whether its user may be one whom no transaction holds back, such as a superuser.
+    /// Whether a superuser is taken as it is; otherwise it reads, and without the rights of one.
     pub privileged: Setting<bool>,
 }
 

@@ -1,4 +1,14 @@
 //! MySQL and MariaDB: a transaction that reads alone, in a session of its own.
+//!
+//! The server has no way for a session to give up rights. Of what somebody like `root` may do, a
+//! transaction that reads alone stops everything that writes, and nothing runs that is no query; what
+//! is left are functions that come with the server or were loaded into it and act with the rights of
+//! whoever calls them. On MariaDB these can be listed, and a statement in which the name of one
+//! stands anywhere, be it in a text, is refused: more than needed, and never less, because a call has
+//! to spell the name, and nothing in a query runs what is put together. (The form into which the server
+//! rewrites a query is no help: where it has worked out a call already, the call is not in it.)
+//! Functions and views that somebody has written into the database do what they were written for.
+//! MySQL brings more of such functions, as components too, and refuses such a user altogether.
 
 use std::time::Instant;
 
@@ -19,6 +29,10 @@ use super::{
 /// What a user may hold of the whole server that no transaction holds back.
 const BEYOND: &[&str] = &["ALL PRIVILEGES", "FILE", "SHUTDOWN", "SUPER"];
 
+/// Functions of MariaDB that act beyond the database with the rights of whoever calls them, or keep
+/// others waiting.
+const REACHING: &[&str] = &["load_file", "get_lock"];
+
 /// Has every transaction of the session read alone, also one that a statement would begin itself.
 const READ_ONLY: &str = "SET SESSION TRANSACTION READ ONLY";
 
@@ -30,7 +44,8 @@ const READ_ONLY: &str = "SET SESSION TRANSACTION READ ONLY";
 pub struct MySqlDatabase {
     /// Where connections come from.
     pub pool: MySqlPool,
-    /// Who may ask.
+    /// Who may ask. With [`Users::Ordinary`], somebody like `root` may too where it only reads from
+    /// MariaDB, and names no function that reaches beyond the database.
     pub users: Users,
 }
 
@@ -70,7 +85,7 @@ async fn ask(
     let Statement { sql, parameters, access, bounds } = statement;
     let failed = |error| failed(error, bounds);
     if users == Users::Ordinary {
-        ordinary(connection, bounds).await?;
+        ordinary(connection, statement).await?;
     }
     if *access == Access::Read {
         connection.execute(READ_ONLY).await.map_err(failed)?;
@@ -103,26 +118,57 @@ async fn ask(
     Ok(collect.table())
 }
 
-/// Fails when the user may do what no transaction holds back.
-async fn ordinary(connection: &mut MySqlConnection, bounds: &Bounds) -> Result<(), DatabaseError> {
-    let failed = |error| failed(error, bounds);
+/// Fails when the user may do what no transaction holds back, unless the statement cannot do it.
+async fn ordinary(
+    connection: &mut MySqlConnection,
+    statement: &Statement,
+) -> Result<(), DatabaseError> {
+    let failed = |error| failed(error, &statement.bounds);
     let user: String = sqlx::query_scalar("SELECT CURRENT_USER()")
         .fetch_one(&mut *connection)
         .await
         .map_err(failed)?;
     let grants: Vec<String> =
-        sqlx::query_scalar("SHOW GRANTS").fetch_all(connection).await.map_err(failed)?;
+        sqlx::query_scalar("SHOW GRANTS").fetch_all(&mut *connection).await.map_err(failed)?;
     let global =
         grants.iter().filter_map(|it| it.strip_prefix("GRANT ")?.split_once(" ON *.* TO "));
     let held: Vec<&str> =
         global.flat_map(|it| it.0.split(", ")).filter(|it| BEYOND.contains(it)).collect();
-    match held.is_empty() {
-        true => Ok(()),
-        false => {
-            let may = format!("it holds {} on the whole server", held.join(", "));
-            Err(DatabaseError::Privileged { user, may })
-        }
+    if held.is_empty() {
+        return Ok(());
     }
+    let refused = |may| DatabaseError::Privileged { user, may };
+    let may = format!("it holds {} on the whole server", held.join(", "));
+    if statement.access == Access::Write || !is_mariadb(connection).await.map_err(failed)? {
+        return Err(refused(may));
+    }
+    let loaded = sqlx::query_scalar("SELECT CAST(name AS CHAR) FROM mysql.func");
+    let Ok(loaded) = loaded.fetch_all(connection).await as Result<Vec<String>, _> else {
+        return Err(refused(may));
+    };
+    let mut functions = REACHING.iter().copied().chain(loaded.iter().map(String::as_str));
+    match functions.find(|it| names(&statement.sql, it)) {
+        Some(name) => {
+            Err(refused(format!("`{name}` would reach beyond the database with its rights")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether the name of a function stands anywhere in a statement. To some servers a letter is the
+/// same with and without an accent, so one that is Latin and not ASCII may be any letter.
+fn names(sql: &str, function: &str) -> bool {
+    let function: Vec<char> = function.chars().collect();
+    let sql: Vec<char> = sql.chars().collect();
+    let same = |(one, other): (&char, &char)| {
+        one.eq_ignore_ascii_case(other) || matches!(one, 'À'..='ɏ' | 'Ḁ'..='ỿ')
+    };
+    sql.windows(function.len().max(1)).any(|it| it.iter().zip(&function).all(same))
+}
+
+async fn is_mariadb(connection: &mut MySqlConnection) -> Result<bool, sqlx::Error> {
+    let version: String = sqlx::query_scalar("SELECT VERSION()").fetch_one(connection).await?;
+    Ok(version.contains("MariaDB"))
 }
 
 /// Whether the server takes a statement for a query. A transaction that reads alone stops what
@@ -130,7 +176,8 @@ async fn ordinary(connection: &mut MySqlConnection, bounds: &Bounds) -> Result<(
 /// server cannot explain it; and what writes to a file or variable, because it has no columns.
 async fn is_query(connection: &mut MySqlConnection, prepared: &MySqlStatement) -> bool {
     let sql = prepared.sql();
-    let explained = AssertSqlSafe(format!("EXPLAIN {}", sql.as_str())).into_sql_str();
+    // With a format, `ANALYZE TABLE` cannot be read on as something that is analyzed.
+    let explained = AssertSqlSafe(format!("EXPLAIN FORMAT=JSON {}", sql.as_str())).into_sql_str();
     // The first word of these decides what they are, and they only tell.
     let tells = sql.as_str().split_whitespace().next().is_some_and(|first| {
         ["SHOW", "DESCRIBE", "DESC", "EXPLAIN"].iter().any(|it| it.eq_ignore_ascii_case(first))
@@ -140,9 +187,7 @@ async fn is_query(connection: &mut MySqlConnection, prepared: &MySqlStatement) -
 
 /// Has the server stop a statement in time, and send no more rows than are taken.
 async fn settle(connection: &mut MySqlConnection, bounds: &Bounds) -> Result<(), sqlx::Error> {
-    let version: String =
-        sqlx::query_scalar("SELECT VERSION()").fetch_one(&mut *connection).await?;
-    let time = match version.contains("MariaDB") {
+    let time = match is_mariadb(connection).await? {
         true => format!("max_statement_time = {:.3}", bounds.timeout.as_secs_f64().max(0.001)),
         false => format!("max_execution_time = {}", bounds.timeout.as_millis().max(1)),
     };

@@ -1,5 +1,7 @@
 //! PostgreSQL: a transaction that reads alone, and a server that writes every value as text.
 
+mod reader;
+
 use futures_util::TryStreamExt as _;
 use serde_json::Value;
 use sqlx::{
@@ -9,9 +11,10 @@ use sqlx::{
     encode::IsNull,
     error::BoxDynError,
     postgres::{
-        PgArgumentBuffer, PgColumn, PgDatabaseError, PgRow, PgStatement, PgTypeInfo, PgTypeKind,
-        types::Oid,
+        PgArgumentBuffer, PgArguments, PgColumn, PgDatabaseError, PgRow, PgStatement, PgTypeInfo,
+        PgTypeKind, types::Oid,
     },
+    query::Query,
 };
 
 use super::{
@@ -47,8 +50,8 @@ const SETTINGS: &str = "\
 pub struct PostgresDatabase {
     /// Where connections come from.
     pub pool: PgPool,
-    /// Who may ask. A superuser that may reads as `pg_read_all_data`, which a statement can undo
-    /// that is meant to.
+    /// Who may ask. With [`Users::Ordinary`], a superuser may too where it only reads, and has no
+    /// more rights than `pg_read_all_data` then.
     pub users: Users,
 }
 
@@ -88,21 +91,34 @@ async fn ask(
     let failed = |error| failed(error, &statement.bounds);
     let who = sqlx::query_as(WHO).fetch_one(&mut *connection).await.map_err(failed)?;
     let (user, superuser, may): (String, bool, Option<String>) = who;
-    if let Some(may) = may.filter(|_| users == Users::Ordinary) {
-        return Err(DatabaseError::Privileged { user, may });
-    }
+    let beyond = may.filter(|_| users == Users::Ordinary);
+    let beyond = match beyond.map(|may| DatabaseError::Privileged { user, may }) {
+        Some(refused) if !superuser || statement.access == Access::Write => return Err(refused),
+        beyond => beyond,
+    };
     if statement.access == Access::Read {
         connection.execute(READ_ONLY).await.map_err(failed)?;
     }
     let plan = plan(connection, statement).await?;
-    connection.execute("BEGIN").await.map_err(failed)?;
-    if superuser && statement.access == Access::Read {
-        connection.execute("SET LOCAL ROLE pg_read_all_data").await.map_err(failed)?;
-    }
+    let begin = if beyond.is_some() { "BEGIN READ WRITE" } else { "BEGIN" };
+    connection.execute(begin).await.map_err(failed)?;
     let timeout = statement.bounds.timeout.as_millis().max(1).to_string();
     sqlx::query(SETTINGS).bind(timeout).execute(&mut *connection).await.map_err(failed)?;
-    let sent = sent(connection, &statement.parameters, &plan.prepared).await.map_err(failed)?;
-    let table = rows(connection, &plan, sent, statement).await.map_err(failed)?;
+    let query = match beyond {
+        Some(refused) => {
+            reader::make(connection, &plan).await.map_err(|error| match error {
+                sqlx::Error::Database(_) => refused,
+                _ => failed(error),
+            })?;
+            sqlx::query(reader::ASK).bind(&plan.sql).bind(texts(&statement.parameters, &plan))
+        }
+        None => {
+            let sent = sent(connection, &statement.parameters, &plan).await.map_err(failed)?;
+            let query = sqlx::query(AssertSqlSafe(plan.sql.as_str()));
+            sent.into_iter().fold(query, Query::bind)
+        }
+    };
+    let table = rows(connection, query, &plan, statement.bounds).await.map_err(failed)?;
     if statement.access == Access::Write {
         connection.execute("COMMIT").await.map_err(failed)?;
     }
@@ -206,23 +222,17 @@ struct Sent {
 async fn sent(
     connection: &mut PgConnection,
     parameters: &[Value],
-    prepared: &PgStatement,
+    plan: &Plan,
 ) -> Result<Vec<Sent>, sqlx::Error> {
-    let types = types(prepared);
+    let types = types(&plan.prepared);
     if types.is_empty() {
         return Ok(Vec::new());
     }
-    let ids: Vec<Oid> = types.iter().filter_map(PgTypeInfo::oid).collect();
-    let names =
-        "SELECT format_type(id, NULL) FROM unnest($1) WITH ORDINALITY AS it(id, nth) ORDER BY nth";
-    let names: Vec<String> =
-        sqlx::query_scalar(names).bind(ids).fetch_all(&mut *connection).await?;
+    let names = type_names(connection, types).await?;
     let casts: Vec<String> =
         names.iter().zip(1..).map(|(name, nth)| format!("CAST(${nth}::text AS {name})")).collect();
     let query = sqlx::query(AssertSqlSafe(format!("SELECT {}", casts.join(", "))));
-    let bind =
-        |query: sqlx::query::Query<'static, _, _>, (value, kind)| query.bind(text(value, kind));
-    let query = parameters.iter().zip(types).fold(query, bind);
+    let query = texts(parameters, plan).into_iter().fold(query, Query::bind);
     let row = connection.fetch_one(query).await?;
     let sent = |(at, kind): (usize, &PgTypeInfo)| {
         let value = row.try_get_raw(at)?;
@@ -232,7 +242,22 @@ async fn sent(
     types.iter().enumerate().map(sent).collect()
 }
 
-/// A parameter as the text that PostgreSQL reads its type from.
+/// What types are called in a statement.
+async fn type_names(
+    connection: &mut PgConnection,
+    types: &[PgTypeInfo],
+) -> Result<Vec<String>, sqlx::Error> {
+    let ids: Vec<Oid> = types.iter().filter_map(PgTypeInfo::oid).collect();
+    let names =
+        "SELECT format_type(id, NULL) FROM unnest($1) WITH ORDINALITY AS it(id, nth) ORDER BY nth";
+    sqlx::query_scalar(names).bind(ids).fetch_all(connection).await
+}
+
+/// The parameters as the texts that PostgreSQL reads their types from.
+fn texts(parameters: &[Value], plan: &Plan) -> Vec<Option<String>> {
+    parameters.iter().zip(types(&plan.prepared)).map(|(value, kind)| text(value, kind)).collect()
+}
+
 fn text(value: &Value, kind: &PgTypeInfo) -> Option<String> {
     match (value, kind.kind()) {
         (Value::Null, _) => None,
@@ -277,18 +302,16 @@ impl Encode<'_, Postgres> for Sent {
 
 async fn rows(
     connection: &mut PgConnection,
+    query: Query<'_, Postgres, PgArguments>,
     plan: &Plan,
-    sent: Vec<Sent>,
-    statement: &Statement,
+    bounds: Bounds,
 ) -> Result<Table, sqlx::Error> {
     let columns = plan.prepared.columns();
     let column = |it: &PgColumn| Column {
         name: it.name().to_owned(),
         kind: it.type_info().name().to_lowercase(),
     };
-    let mut collect = Collect::new(columns.iter().map(column).collect(), statement.bounds);
-    let query = sqlx::query(AssertSqlSafe(plan.sql.as_str()));
-    let query = sent.into_iter().fold(query, |query, it| query.bind(it));
+    let mut collect = Collect::new(columns.iter().map(column).collect(), bounds);
     let mut steps = connection.fetch_many(query);
     while let Some(step) = steps.try_next().await? {
         match step {

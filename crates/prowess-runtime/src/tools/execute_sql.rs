@@ -16,13 +16,16 @@ use crate::{
 /// The tool `execute_sql`.
 #[derive(Debug)]
 pub struct ExecuteSql {
-    /// What it asks.
-    pub database: Arc<dyn Database>,
+    /// What it asks; without one, every call is refused.
+    pub database: Option<Arc<dyn Database>>,
     /// What a statement may do.
     pub access: Access,
     /// How long and how much one may take.
     pub bounds: Bounds,
 }
+
+/// How somebody gives it a database.
+const NO_DATABASE: &str = "`url` under `[sql]` in `prowess.toml` names one";
 
 /// What it takes.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -41,11 +44,15 @@ impl Tool for ExecuteSql {
     }
 
     fn description(&self) -> Cow<'_, str> {
+        let Some(database) = &self.database else {
+            return format!("Runs one SQL statement; there is no database yet: {NO_DATABASE}.")
+                .into();
+        };
         let may = match self.access {
             Access::Read => "It can only read.",
             Access::Write => "It can read and write.",
         };
-        let (dialect, rows) = (self.database.dialect(), self.bounds.rows);
+        let (dialect, rows) = (database.dialect(), self.bounds.rows);
         format!("Runs one SQL statement ({dialect}) and tells at most {rows} rows. {may}").into()
     }
 
@@ -63,9 +70,13 @@ impl Tool for ExecuteSql {
                 Ok(input) => input,
                 Err(outcome) => return *outcome,
             };
+            let Some(database) = &self.database else {
+                let outcome = Outcome::bad(Status::Refused, "there is no database to ask");
+                return outcome.hint(NO_DATABASE);
+            };
             let (access, bounds) = (self.access, self.bounds);
             let statement = Statement { sql, parameters: params, access, bounds };
-            match self.database.ask(statement).await {
+            match database.ask(statement).await {
                 Ok(table) => {
                     let mut output = json!({
                         "columns": table.columns,
