@@ -404,7 +404,7 @@ fn faults(program: &Path) -> Result<()> {
     }
     println!(
         "| one call of the system fails, or is the last, each in turn: {} | {runs} runs of {} commands | {kept} times all is as it was, {made} times the \
-         change is there whole, {told} of them with an error that says so; never anything else |",
+         change is there whole, {told} of them with an error; never anything else |",
         calls.into_iter().collect::<Vec<_>>().join(", "),
         COMMANDS.len()
     );
