@@ -226,12 +226,14 @@ mod only_listed_commands_run {
 
     #[test]
     fn options_that_run_or_write_something_are_refused() {
-        let stage =
-            Stage::new().listing(&["sort", "find", "awk", "sed", "uniq", "tar", "perl", "sh"]);
+        let stage = Stage::new()
+            .listing(&["date", "sort", "find", "awk", "sed", "uniq", "tar", "perl", "sh"]);
         for line in [
             "sort -o P x",
             "sort -oP x",
             "sort --outp=P x",
+            "date -s now",
+            "date --set=now",
             "sort --compress-program=sh x",
             "find . -delete",
             "find . -fprint P",
@@ -257,6 +259,7 @@ mod only_listed_commands_run {
         fs::write(stage.root().join("x"), "a:1\nb:9\n").unwrap();
         assert_eq!(stage.printed("awk -F: '$2 > 5 {print $1}' x"), "b\n");
         assert_eq!(stage.printed("sed -n '1s/a/c/p' x"), "c:1\n");
+        assert_eq!(stage.printed("date -u -d @0 -Iseconds"), "1970-01-01T00:00:00+00:00\n");
         assert_eq!(stage.printed("sort -r x | uniq -c | sed 's/^ *//'"), "1 b:9\n1 a:1\n");
     }
 
@@ -367,6 +370,8 @@ mod only_listed_commands_run {
             "timeout 3 git log",
             "find . -exec git log ';'",
             "git diff --submodule=diff",
+            "git log --help",
+            "git status --help",
             "git status --ignore-submodules=none",
         ] {
             assert_eq!(stage.call(line).status, Status::Refused, "{line}");

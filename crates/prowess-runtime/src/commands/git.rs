@@ -18,6 +18,7 @@ const SETTINGS: &[&str] = &[
     "core.pager=cat",
     "core.sshCommand=false",
     "credential.helper=",
+    "diff.ignoreSubmodules=dirty",
     "diff.submodule=short",
     "gc.auto=0",
     "gpg.openpgp.program=false",
