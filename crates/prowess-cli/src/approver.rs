@@ -56,12 +56,9 @@ impl<A: Approver> Approver for Told<A> {
 
     fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
         if let Some(difference) = &question.difference {
-            let why = safe::line(&question.why);
-            printer::tell(&format!(
-                "To {}: {why}.\n{}",
-                safe::line(&question.what),
-                part(difference)
-            ));
+            let (what, why) = (safe::line(&question.what), safe::line(&question.why));
+            let part = part(difference);
+            printer::tell(&format!("It is asked whether to {what}, because {why}:\n{part}"));
         }
         self.0.ask(question)
     }
