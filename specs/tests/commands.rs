@@ -4,6 +4,7 @@ use std::{
     fs,
     os::unix::fs::{PermissionsExt as _, symlink},
     path::PathBuf,
+    process::{Command, Stdio},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -171,6 +172,11 @@ mod only_listed_commands_run {
         let outcome = listed.call(&format!("{link} -c 'touch P'"));
         assert_eq!(outcome.status, Status::Refused);
         assert!(outcome.message.unwrap().contains("by another name"));
+        // Whoever lists `sh` means what it leads to.
+        let listed = Stage::new().listing(&["sh"]);
+        fs::write(listed.root().join("x"), "echo yes").unwrap();
+        assert_eq!(listed.printed("sh x"), "yes\n");
+        assert_eq!(listed.call("sh -c 'touch P'").status, Status::Refused);
     }
 
     #[test]
@@ -220,12 +226,14 @@ mod only_listed_commands_run {
 
     #[test]
     fn options_that_run_or_write_something_are_refused() {
-        let stage =
-            Stage::new().listing(&["sort", "find", "awk", "sed", "uniq", "tar", "perl", "sh"]);
+        let stage = Stage::new()
+            .listing(&["date", "sort", "find", "awk", "sed", "uniq", "tar", "perl", "sh"]);
         for line in [
             "sort -o P x",
             "sort -oP x",
             "sort --outp=P x",
+            "date -s now",
+            "date --set=now",
             "sort --compress-program=sh x",
             "find . -delete",
             "find . -fprint P",
@@ -251,7 +259,154 @@ mod only_listed_commands_run {
         fs::write(stage.root().join("x"), "a:1\nb:9\n").unwrap();
         assert_eq!(stage.printed("awk -F: '$2 > 5 {print $1}' x"), "b\n");
         assert_eq!(stage.printed("sed -n '1s/a/c/p' x"), "c:1\n");
+        assert_eq!(stage.printed("date -u -d @0 -Iseconds"), "1970-01-01T00:00:00+00:00\n");
         assert_eq!(stage.printed("sort -r x | uniq -c | sed 's/^ *//'"), "1 b:9\n1 a:1\n");
+    }
+
+    #[test]
+    fn a_repository_makes_git_run_nothing() {
+        let looks = ["status", "diff", "log -p", "log --show-signature", "show", "diff HEAD~1"];
+        let plain = Stage::with_repository();
+        for look in looks {
+            assert_eq!(plain.call(&format!("git {look}")).status, Status::Ok, "{look}");
+        }
+        assert!(plain.printed("git status --short").contains(" M x.txt"));
+        assert!(plain.printed("git diff").contains("+changed"));
+        let run = "sh -c 'touch P; cat'";
+        let root = |stage: &Stage| stage.root().display().to_string();
+        type Plant<'a> = (&'a str, &'a dyn Fn(&Stage));
+        let plants: &[Plant<'_>] = &[
+            ("fsmonitor", &|it| it.git(&["config", "core.fsmonitor", run])),
+            ("external", &|it| it.git(&["config", "diff.external", "touch P; true"])),
+            ("hook", &|it| it.script(".git/hooks/post-index-change", "touch P")),
+            ("clean", &|it| {
+                it.git(&["config", "filter.evil.clean", run]);
+                fs::write(it.root().join(".gitattributes"), "*.txt filter=evil\n").unwrap();
+            }),
+            ("process", &|it| {
+                it.git(&["config", "filter.evil.process", run]);
+                fs::write(it.root().join(".git/info/attributes"), "*.txt filter=evil\n").unwrap();
+            }),
+            ("textconv", &|it| {
+                it.git(&["config", "diff.evil.textconv", "touch P; cat"]);
+                fs::write(it.root().join(".git/info/attributes"), "*.txt diff=evil\n").unwrap();
+            }),
+            ("command", &|it| {
+                it.git(&["config", "diff.evil.command", "touch P; true"]);
+                fs::write(it.root().join(".gitattributes"), "*.txt diff=evil\n").unwrap();
+            }),
+            ("include", &|it| {
+                let settings = "[filter \"evil\"]\n\tclean = touch P; cat\n";
+                fs::write(it.root().join("more"), settings).unwrap();
+                it.git(&["config", "include.path", "../more"]);
+                fs::write(it.root().join(".gitattributes"), "*.txt filter=evil\n").unwrap();
+            }),
+            ("one line", &|it| {
+                let config = it.root().join(".git/config");
+                let settings = fs::read_to_string(&config).unwrap();
+                let evil = "[a][ \"b\"][FILTER\t\"evil\"]clean=touch P; cat\n";
+                fs::write(config, settings + evil).unwrap();
+                fs::write(it.root().join(".gitattributes"), "*.txt filter=evil\n").unwrap();
+            }),
+            ("signature", &|it| {
+                it.git(&["config", "gpg.program", "./evil"]);
+                it.git(&["config", "log.showSignature", "true"]);
+                it.script("evil", "touch P");
+                it.sign();
+            }),
+            ("worktree", &|it| {
+                it.git(&["config", "extensions.worktreeConfig", "true"]);
+                it.git(&["config", "--worktree", "filter.evil.clean", run]);
+                fs::write(it.root().join(".gitattributes"), "*.txt filter=evil\n").unwrap();
+            }),
+            ("elsewhere", &|it| {
+                it.git(&["config", "filter.evil.clean", run]);
+                fs::write(it.root().join(".gitattributes"), "*.txt filter=evil\n").unwrap();
+                fs::rename(it.root().join(".git"), it.root().join("store")).unwrap();
+                fs::write(it.root().join(".git"), "gitdir: store\n").unwrap();
+            }),
+            ("inside", &|it| {
+                let inner = Stage::with_repository();
+                inner.git(&["config", "filter.evil.clean", &format!("touch {}/P; cat", root(it))]);
+                fs::write(inner.root().join(".gitattributes"), "*.txt filter=evil\n").unwrap();
+                // Git reads only what is as long as before.
+                fs::write(inner.root().join("x.txt"), "six\n").unwrap();
+                fs::rename(inner.root(), it.root().join("sub")).unwrap();
+                it.git(&["add", "sub"]);
+                let modules = "[submodule \"sub\"]\n\tpath = sub\n\turl = x\n\tignore = none\n";
+                fs::write(it.root().join(".gitmodules"), modules).unwrap();
+            }),
+        ];
+        for (name, plant) in plants {
+            let stage = Stage::with_repository();
+            plant(&stage);
+            let planted = stage.root().join("P");
+            for look in looks {
+                stage.try_git(&look.split(' ').collect::<Vec<_>>());
+            }
+            assert!(planted.exists(), "{name} runs nothing in the first place");
+            fs::remove_file(&planted).unwrap();
+            for look in looks {
+                fs::write(stage.root().join("x.txt"), format!("{look}\n")).unwrap();
+                let outcome = stage.call(&format!("git {look}"));
+                assert!(!planted.exists(), "{name}: {look} {outcome:?}");
+                if outcome.status == Status::Refused {
+                    assert!(outcome.message.unwrap().contains("config"), "{name}");
+                }
+            }
+        }
+        // A folder that looks like a repository is one for git.
+        let stage = Stage::with_repository();
+        stage.git(&["clone", "-q", "--bare", ".", "sub"]);
+        stage.git(&["-C", "sub", "config", "core.fsmonitor", "touch ../P"]);
+        for directory in ["sub", "sub/objects"] {
+            let input = json!({"command": "git status", "working_directory": directory});
+            assert_eq!(stage.call_with(input).status, Status::Refused, "{directory}");
+        }
+        let stage = stage.listing(&["git", "env", "timeout", "find", "git log"]);
+        for line in [
+            "git -C sub status",
+            "env git log",
+            "timeout 3 git log",
+            "find . -exec git log ';'",
+            "git diff --submodule=diff",
+            "git log --help",
+            "git status --help",
+            "git status --ignore-submodules=none",
+        ] {
+            assert_eq!(stage.call(line).status, Status::Refused, "{line}");
+        }
+        assert!(!stage.root().join("P").exists());
+    }
+
+    #[test]
+    fn what_git_keeps_is_read_by_git_alone() {
+        let stage = Stage::with_repository();
+        stage.git(&["config", "remote.origin.url", "https://me:token@example.com"]);
+        symlink(".git/config", stage.root().join("link")).unwrap();
+        for line in [
+            "cat .git/config",
+            "cat ./.git/../.git/config",
+            "cat x.txt && head .git/config",
+            "cat link",
+            "cat .gi?/config",
+            "cat .[g]it/*",
+            "cat .*/config",
+            "grep --file=.git/config x.txt",
+            "grep -r token .git",
+            "find . -exec cat .git/config ';'",
+        ] {
+            let outcome = stage.call(line);
+            assert_eq!(outcome.status, Status::Refused, "{line} {outcome:?}");
+            assert!(outcome.message.unwrap().contains("leads into `.git`"), "{line}");
+        }
+        let inside = json!({"command": "cat config", "working_directory": ".git"});
+        assert_eq!(stage.call_with(inside).status, Status::Refused);
+        fs::write(stage.root().join(".gitignore"), "target\n").unwrap();
+        assert_eq!(stage.printed("cat .gitignore"), "target\n");
+        assert_eq!(stage.printed("grep -rl changed --exclude-dir=.git"), "x.txt\n");
+        let found = stage.printed("find . -path ./.git -prune -o -name x.txt -print");
+        assert_eq!(found, "./x.txt\n");
     }
 
     #[test]
@@ -378,7 +533,7 @@ mod what_runs_is_held {
     #[test]
     fn files_that_others_act_on_stay_as_they_were() {
         for most in [Level::Strong, Level::Landlock] {
-            let stage = Stage { most, ..Stage::new().listing(&["cp", "rm", "mkdir", "true"]) };
+            let stage = Stage { most, ..Stage::new().listing(&["sh", "cp", "true"]) };
             let root = stage.root();
             fs::create_dir_all(root.join(".git/hooks")).unwrap();
             fs::write(root.join(".git/config"), "[core]\n").unwrap();
@@ -395,7 +550,8 @@ mod what_runs_is_held {
                 "mkdir -p sub/.claude; cp evil sub/prowess.toml",
                 "mkdir .prowess",
             ] {
-                let outcome = stage.call_with(json!({"command": line}));
+                fs::write(root.join("plant"), line).unwrap();
+                let outcome = stage.call("sh plant");
                 let said = outcome.denied.join("\n") + &outcome.stderr.unwrap().text;
                 let is_sub = line.contains("sub");
                 assert!(is_sub || !said.is_empty(), "{most}: {line}");
@@ -499,6 +655,46 @@ impl Stage {
 
     fn listing(self, commands: &[&str]) -> Self {
         Self { commands: commands.iter().map(|&it| it.to_owned()).collect(), ..self }
+    }
+
+    /// A root that is a repository, with a file that has changed.
+    fn with_repository() -> Self {
+        let stage = Self::new();
+        stage.git(&["init", "-q"]);
+        for text in ["one\n", "two\n"] {
+            fs::write(stage.root().join("x.txt"), text).unwrap();
+            stage.git(&["add", "x.txt"]);
+            stage.git(&["commit", "-q", "-m", "text"]);
+        }
+        fs::write(stage.root().join("x.txt"), "changed\n").unwrap();
+        stage
+    }
+
+    /// Makes the last commit look signed.
+    fn sign(&self) {
+        let script = "git cat-file commit HEAD | sed '/^committer/a gpgsig -----BEGIN PGP \
+                      SIGNATURE-----\\n \\n x\\n -----END PGP SIGNATURE-----' \
+                      | git hash-object -t commit -w --stdin | xargs git update-ref HEAD";
+        let signed = Command::new("sh").args(["-c", script]).current_dir(self.root()).status();
+        assert!(signed.unwrap().success());
+    }
+
+    fn script(&self, name: &str, line: &str) {
+        let path = self.root().join(name);
+        fs::write(&path, format!("#!/bin/sh\n{line}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Runs git as anybody would, whom nothing holds.
+    fn try_git(&self, words: &[&str]) -> bool {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=x", "-c", "user.email=x@example.com"]).args(words);
+        git.current_dir(self.root()).stdin(Stdio::null()).stdout(Stdio::null());
+        git.stderr(Stdio::null()).status().unwrap().success()
+    }
+
+    fn git(&self, words: &[&str]) {
+        assert!(self.try_git(words), "{words:?}");
     }
 
     fn root(&self) -> PathBuf {

@@ -300,6 +300,17 @@ mod what_is_wrong_is_said_with_its_line {
         assert!(faults[0].starts_with("4: `disclosure.brief_at` is 0.15"), "{faults:?}");
         assert!(load("[disclosure]\nbrief_at = 0\nfull_at = 0\n").is_ok());
     }
+
+    #[test]
+    fn a_command_that_stands_for_every_program_is_told() {
+        for pattern in ["*", "* -l", "py*", "/bin/?"] {
+            let faults = faults(format!("[policy]\ncommands = [\"ls\", \"{pattern}\"]\n"));
+            assert_eq!(faults.len(), 1);
+            assert!(faults[0].starts_with("2: ") && faults[0].contains("names no program"));
+            assert!(faults[0].contains("list each program"), "{faults:?}");
+        }
+        assert!(load("[policy]\ncommands = [\"ls *\"]\n").is_ok());
+    }
 }
 
 mod settings_hold_in_every_command {

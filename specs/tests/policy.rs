@@ -231,8 +231,34 @@ mod nothing_runs_before_the_policy_allows_it {
         assert!(said.contains("+echo \\u{1b}[2Jchanged") && !said.contains("\x1b[2J"), "{said:?}");
         let ran = world.run(["run", "greet", "--dir", "skills"]);
         assert!(ran.code == Some(1) && ran.stderr.contains("--yes"), "{}", ran.stderr);
-        assert_eq!(world.run(["run", "greet", "--dir", "skills", "--yes"]).code, Some(0));
-        assert_eq!(world.run(["run", "greet", "--dir", "skills"]).code, Some(0));
+        let changed = "+echo \\u{1b}[2Jchanged";
+        assert!(ran.stderr.contains(changed) && !ran.stderr.contains('\x1b'), "{}", ran.stderr);
+        let ran = world.run(["run", "greet", "--dir", "skills", "--json"]);
+        let difference = ran.json()["outcome"]["difference"].as_str().unwrap().to_owned();
+        assert!(difference.contains("-echo hello") && difference.contains("changed"));
+        let agreed = world.run(["run", "greet", "--dir", "skills", "--yes"]);
+        assert!(agreed.code == Some(0) && agreed.stderr.contains(changed), "{}", agreed.stderr);
+        let ran = world.run(["run", "greet", "--dir", "skills"]);
+        assert!(ran.code == Some(0) && !ran.stderr.contains(changed), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn a_question_can_be_interrupted() {
+        let document = "---\nname: greet\ndescription: d\ntype: script\nrequires_approval: true\n---\n```sh\necho hello-$((1 + 1))\n```\n";
+        let world = World::new().document("greet", document);
+        world.write(
+            "ask",
+            "for it in INT TERM HUP; do\n\
+             sh -c \"(sleep 1; kill -$it \\$\\$) & exec $1 run greet --dir skills\"\n\
+             echo \"ended with $?\"\ndone\ntest -e late || echo soon\n",
+        );
+        let ran =
+            world.run_script("(sleep 9; touch late; echo y) | script -qec \"sh ask $0\" /dev/null");
+        let said = ran.stdout();
+        assert_eq!(said.matches("May prowess run").count(), 3, "{said}");
+        let ended: Vec<_> = said.split("ended with ").skip(1).map(|it| &it[..3]).collect();
+        assert_eq!(ended, ["1\r\n", "1\r\n", "129"], "{said}");
+        assert!(said.contains("soon") && !said.contains("hello-2"), "{said}");
     }
 }
 
@@ -499,6 +525,10 @@ mod decisions_are_recorded {
         stage.gate(stage.policy(), Agreed).passes("skill_deploy", &act);
         stage.gate(stage.policy(), Nobody).passes("skill_deploy", &act);
         stage.gate(stage.policy(), Nobody).passes("execute_command", &stage.command("ls -l"));
+        let never = Policy { approvals: Approvals::Never, ..stage.policy() };
+        let gate = stage.gate(never, Nobody);
+        gate.passes("skill_deploy", &act);
+        gate.0.note_unsandboxed(&Wish { tool: "skill_deploy", act: &act, active: &[] });
         let lines = stage.log();
         let said = |at: usize, key: &str| lines[at][key].as_str().unwrap_or_default().to_owned();
         let decisions: Vec<_> = (0..4).map(|it| (said(it, "decision"), said(it, "by"))).collect();
@@ -511,7 +541,10 @@ mod decisions_are_recorded {
         assert_eq!(decisions, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
         assert_eq!((said(0, "tool"), said(0, "skill")), ("skill_deploy".into(), "deploy".into()));
         assert_eq!(said(0, "digest").len(), 64);
-        assert_eq!(said(0, "digest"), said(2, "digest"));
+        for at in [2, 4, 5] {
+            assert_eq!(said(0, "digest"), said(at, "digest"), "{at}");
+        }
+        assert_eq!((said(5, "decision"), said(5, "sandbox")), ("ran".into(), "none".into()));
         assert!(said(3, "what").contains("ls -l"));
         let when = said(0, "when");
         assert!(when.len() == 20 && when.ends_with('Z') && when.starts_with("20"), "{when}");

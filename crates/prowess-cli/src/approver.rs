@@ -14,15 +14,19 @@ use crate::{printer, safe};
 pub(crate) fn approver(yes: bool) -> Arc<dyn Approver> {
     let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
     match (yes, is_terminal) {
-        (true, _) => Arc::new(Agreed),
+        (true, _) => Arc::new(Told(Agreed)),
         (false, true) => Arc::new(Person::default()),
-        (false, false) => Arc::new(Nobody),
+        (false, false) => Arc::new(Told(Nobody)),
     }
 }
 
 /// The person at the terminal, who is asked one thing after the other.
 #[derive(Debug, Clone, Default)]
 struct Person(Arc<Mutex<()>>);
+
+/// Somebody who answers unseen; what has changed is shown all the same.
+#[derive(Debug)]
+struct Told<A>(A);
 
 /// How many lines of what would run are shown.
 const LINES: usize = 200;
@@ -45,21 +49,43 @@ impl Approver for Person {
     }
 }
 
+impl<A: Approver> Approver for Told<A> {
+    fn who(&self) -> &str {
+        self.0.who()
+    }
+
+    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
+        if let Some(difference) = &question.difference {
+            let (what, why) = (safe::line(&question.what), safe::line(&question.why));
+            let part = part(difference);
+            printer::tell(&format!("It is asked whether to {what}, because {why}:\n{part}"));
+        }
+        self.0.ask(question)
+    }
+}
+
 /// A question as it is shown: what would run or what has changed of it, and what to type.
 fn shown(question: &Question) -> String {
     let Question { what, why, content, difference } = question;
     let mut out = String::new();
     if let Some(text) = difference.as_ref().or(content.as_ref()) {
-        let lines = text.lines().count();
-        for line in text.lines().take(LINES) {
-            let _ = writeln!(out, "  {}", safe::lines(line));
-        }
-        if lines > LINES {
-            let _ = writeln!(out, "  … and {} more lines", lines - LINES);
-        }
+        out.push_str(&part(text));
     }
     let (what, why) = (safe::line(what), safe::line(why));
     let _ = write!(out, "May prowess {what}? It is asked because {why}.\n[y]es, [n]o, [a]lways: ");
+    out
+}
+
+/// The first lines of a text, made safe.
+fn part(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines().take(LINES) {
+        let _ = writeln!(out, "  {}", safe::lines(line));
+    }
+    let more = text.lines().count().saturating_sub(LINES);
+    if more > 0 {
+        let _ = writeln!(out, "  … and {more} more lines");
+    }
     out
 }
 

@@ -208,6 +208,12 @@ pub(crate) fn ask(question: &str) -> io::Result<String> {
     Ok(answer)
 }
 
+/// Tells the person at stderr something that they have to know. What comes from a skill must be made
+/// safe first.
+pub(crate) fn tell(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
 /// A text in a style, where there are colours.
 pub(crate) fn painted(text: &str, style: Style, colored: bool) -> String {
     if colored { format!("{style}{text}{style:#}") } else { text.to_owned() }

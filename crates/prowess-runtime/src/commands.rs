@@ -5,6 +5,7 @@
 //! around every word. Whatever a shell would expand is refused, but for globs among the arguments.
 
 mod caution;
+mod git;
 mod guard;
 mod program;
 mod scripts;
@@ -84,6 +85,9 @@ pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan
 const STATIC: &str =
     "plain words with quotes are taken, and `|`, `&&`, `||` and `;` between commands";
 
+/// What to do instead of looking into `.git`.
+const OUTSIDE: &str = "ask git, such as with `git log`";
+
 impl Plan {
     /// The words of each program, and of each that one of them runs.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &[String]> {
@@ -141,6 +145,12 @@ fn contained(directory: &Path, policy: &Policy) -> Result<PathBuf, Refusal> {
     let Some(directory) = real(directory) else {
         return Err(refused(&format!("there is no directory `{shown}`"), "name one that is there"));
     };
+    if git::has_git(&directory) {
+        return Err(refused(
+            &format!("`{shown}` leads into `.git`, which only git reads"),
+            OUTSIDE,
+        ));
+    }
     let mut roots = policy.roots.iter().filter_map(|it| real(it));
     if roots.any(|it| directory.starts_with(it)) {
         return Ok(directory);
@@ -198,7 +208,8 @@ fn step(command: &shell::Command, directory: &Path, policy: &Policy) -> Result<S
     let mut seen = Vec::new();
     let program = allowed(&words, &Place { directory, policy }, &mut seen)?;
     words.remove(0);
-    Ok(Step { program, seen, arguments: words, sign: "" })
+    let arguments = if program.is_git() { git::held(words, directory)? } else { words };
+    Ok(Step { program, seen, arguments, sign: "" })
 }
 
 /// Where a command would run, and what decides about it.
@@ -244,8 +255,17 @@ fn allowed(
     if seen.len() > MOST_NESTED {
         return Err(refused("too many commands run each other", STATIC));
     }
+    if program.is_git() && seen.len() > 1 {
+        return Err(refused("`git` is not run by another program", "run it by itself"));
+    }
     // What the policy spells out itself needs no caution.
     let rest = &words[entry.len()..];
+    // What is only looked for is not read.
+    let reads = !program.is_git() && program.names().all(|it| it != "find");
+    if let Some(word) = rest.iter().find(|it| reads && git::is_inside(it, place.directory)) {
+        let message = format!("`{}` leads into `.git`, which only git reads", word.text);
+        return Err(refused(&message, OUTSIDE));
+    }
     for known in program.names() {
         if let Some(wrapped) = wrapper::wrapped(known, rest)? {
             let inner = allowed(wrapped, place, seen)?;
@@ -320,7 +340,7 @@ fn argument(word: &Word) -> Result<Argument, Refusal> {
     let is_glob = pieces.iter().any(|it| it.1 && it.0.contains(is_sign));
     // An option stands for itself, whatever file has its name.
     if !is_glob || text.starts_with('-') {
-        return Ok(Argument { quoted: quote(&text), text, is_glob: false });
+        return Ok(Argument::plain(&text));
     }
     // No file that matches can be taken for an option.
     let mut quoted = if text.starts_with(is_sign) { "./".to_owned() } else { String::new() };
@@ -333,6 +353,13 @@ fn argument(word: &Word) -> Result<Argument, Refusal> {
         }
     }
     Ok(Argument { text, quoted, is_glob: true })
+}
+
+impl Argument {
+    /// A word that stands for itself.
+    fn plain(text: &str) -> Self {
+        Self { text: text.to_owned(), quoted: quote(text), is_glob: false }
+    }
 }
 
 /// A word as a shell takes it for itself.

@@ -90,6 +90,7 @@ impl Config {
         }
         config.passed_over = passed_over;
         if faults.is_empty() {
+            faults.extend(config.unlistable());
             faults.extend(config.disorder());
         }
         if faults.is_empty() { Ok(config) } else { Err(ConfigError { faults }) }
@@ -251,6 +252,17 @@ impl Config {
             ("model.name", &mut model.name),
             ("model.base_url", &mut model.base_url),
         ]
+    }
+
+    /// A command that would stand for every program, which a list is there to prevent.
+    fn unlistable(&self) -> Option<Fault> {
+        let commands = &self.policy.commands;
+        let (path, line) = commands.origin.place()?;
+        let names = commands.value.iter().map(|it| it.split_ascii_whitespace().next());
+        let name = names.flatten().find(|it| it.contains(['*', '?', '[']))?;
+        let message = format!("`{name}` in `policy.commands` names no program");
+        let hint = "list each program that may run, such as `\"ls\"` or `\"git status\"`";
+        Some(Fault { line: Some(line), hint: Some(hint.to_owned()), ..Fault::new(path, message) })
     }
 
     /// What is wrong with values that are well by themselves.

@@ -7,7 +7,7 @@ use prowess::render_definition;
 use crate::{
     approver::{Approver, Question, Reply},
     commands::{self, Plan},
-    outcome::{Outcome, Status},
+    outcome::{Level, Outcome, Status},
     policy::{Ground, Policy, Ruling, Wish},
     records::{Approval, Key, Kind, Note, Records, now},
     subject::Subject,
@@ -37,9 +37,13 @@ impl Gate {
             _ => None,
         };
         let (ground, asks) = match self.policy.ruling(wish, plan.as_ref()) {
-            Ruling::Allow(ground) => return self.allow(wish, None, ground.as_str()),
+            Ruling::Allow(ground) => {
+                return self.allow(wish, skill_subject(wish).as_ref(), ground.as_str());
+            }
             Ruling::Deny(ground) => {
-                return Err(self.refuse(wish, None, ground.as_str(), denied(wish, ground)));
+                let subject = skill_subject(wish);
+                let refusal = denied(wish, ground);
+                return Err(self.refuse(wish, subject.as_ref(), ground.as_str(), refusal));
             }
             Ruling::Ask(ground) => (ground, true),
             Ruling::AskIfChanged => (Ground::Setting, false),
@@ -58,6 +62,19 @@ impl Gate {
             None if !asks => self.allow(wish, Some(&subject), ground.as_str()),
             _ => self.ask(wish, subject, ground, old).await,
         }
+    }
+
+    /// Logs that a wish came true with nothing to hold it.
+    pub fn note_unsandboxed(&self, wish: &Wish<'_>) {
+        self.records.note(&Note {
+            tool: wish.tool,
+            skill: skill(wish),
+            digest: skill_subject(wish).as_ref().map(|it| &*it.digest),
+            what: "run without a sandbox",
+            decision: "ran",
+            by: "flag",
+            sandbox: Some(Level::None),
+        });
     }
 
     async fn ask(
@@ -81,7 +98,8 @@ impl Gate {
         match reply {
             Reply::No => {
                 let refusal = unapproved(&question, &who);
-                Err(self.refuse(wish, Some(&subject), &who, refusal))
+                let outcome = self.refuse(wish, Some(&subject), &who, refusal);
+                Err(Box::new(Outcome { difference: question.difference, ..*outcome }))
             }
             Reply::Once => self.allow(wish, Some(&subject), &who),
             Reply::Always => {
@@ -152,6 +170,14 @@ fn subject(wish: &Wish<'_>, plan: Option<&Plan>) -> Result<Subject, Refusal> {
         }),
         (_, Some(plan)) => Ok(plan.subject()),
         (act, None) => Ok(Subject::of_words([wish.tool.as_bytes(), what(act).as_bytes()])),
+    }
+}
+
+/// What tells a skill that is to run from any other; nothing for what is no skill.
+fn skill_subject(wish: &Wish<'_>) -> Option<Subject> {
+    match wish.act {
+        Act::Execute(entry) => Subject::of(entry).ok(),
+        _ => None,
     }
 }
 

@@ -16,6 +16,9 @@ pub struct Outcome {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// What has changed since it was approved, as lines with `+` and `-`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<String>,
     /// What a script exited with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
@@ -111,6 +114,7 @@ impl Outcome {
             status,
             message: None,
             hint: None,
+            difference: None,
             exit_code: None,
             signal: None,
             stdout: None,

@@ -3,8 +3,8 @@ use std::{ffi::OsString, fs::File, io::Read as _, path::PathBuf};
 use anyhow::Context as _;
 use prowess::{Definition, Kind, Library, Manifest, Skill, nearest};
 use prowess_runtime::{
-    Act, Chunk, Delivery, Entry, ExecuteError, Executor, Gate, Launcher, Level, Note, Outcome,
-    Parameters, ParametersError, Script, ScriptError, Status as Ended, Wish,
+    Act, Chunk, Delivery, Entry, ExecuteError, Executor, Gate, Launcher, Outcome, Parameters,
+    ParametersError, Script, ScriptError, Status as Ended, Wish,
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -67,7 +67,10 @@ pub(crate) fn run(
         Ok((task, executor)) => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.context("cannot wait for anything")?;
-            runtime.block_on(attempt(args, &task, &executor, &gate, printer))?
+            let tried = runtime.block_on(attempt(args, &task, &executor, &gate, printer));
+            // Whoever interrupts a question is not going to answer it.
+            runtime.shutdown_background();
+            tried?
         }
         Err(outcome) => Ok(*outcome),
     };
@@ -219,17 +222,10 @@ async fn pass(args: &Args, task: &Task, gate: &Gate) -> Result<(), Box<Outcome>>
     let tool = format!("skill_{}", task.manifest.name);
     let act = Act::Execute(Box::new(entry.clone()));
     let active = std::slice::from_ref(&task.manifest);
-    gate.pass(&Wish { tool: &tool, act: &act, active }).await?;
+    let wish = Wish { tool: &tool, act: &act, active };
+    gate.pass(&wish).await?;
     if args.running.unsandboxed && matches!(entry.definition, Definition::Script { .. }) {
-        gate.records.note(&Note {
-            tool: &tool,
-            skill: Some(&entry.manifest.name),
-            what: "run without a sandbox",
-            decision: "ran",
-            by: "flag",
-            sandbox: Some(Level::None),
-            ..Note::default()
-        });
+        gate.note_unsandboxed(&wish);
     }
     Ok(())
 }

@@ -31,6 +31,8 @@ enum What {
     Find,
     /// Its second operand is written.
     Uniq,
+    /// It sets the clock by an operand, or by an option among others.
+    Date,
 }
 
 const CAUTIONS: &[Caution] = &[
@@ -112,6 +114,14 @@ const CAUTIONS: &[Caution] = &[
             "--filters",
             "--git-dir",
             "--work-tree",
+            // A repository says by which program help is shown.
+            "--help",
+            // What looks into repositories inside the repository.
+            "--broken",
+            "--dirty",
+            "--ignore-submodules",
+            "--recurse-submodules",
+            "--submodule",
             "-x",
         ],
         what: What::Git,
@@ -128,6 +138,7 @@ const CAUTIONS: &[Caution] = &[
         what: What::Find,
     },
     Caution { names: &["uniq"], options: &[], what: What::Uniq },
+    Caution { names: &["date"], options: &["--set"], what: What::Date },
 ];
 
 const fn of(names: &'static [&'static str], options: &'static [&'static str]) -> Caution {
@@ -243,16 +254,41 @@ pub(super) fn check(
         }
         What::Uniq => {
             let takes_word = |it: &Argument| matches!(&*it.text, "-f" | "-s" | "-w");
-            let before = std::iter::once(None).chain(rest.iter().map(Some));
-            let operands = rest.iter().zip(before).filter(|(own, before)| {
-                !own.text.starts_with('-') && !before.is_some_and(takes_word)
-            });
-            match operands.map(|it| it.0).enumerate().find(|(at, it)| *at > 0 || it.is_glob) {
+            let mut operands = operands(rest, takes_word).enumerate();
+            match operands.find(|(at, it)| *at > 0 || it.is_glob) {
                 Some((_, written)) => Err(bad(&written.text)),
                 None => Ok(()),
             }
         }
+        What::Date => {
+            let takes_word = |it: &Argument| {
+                matches!(&*it.text, "--date" | "--file" | "--reference")
+                    || it.text.starts_with('-') && it.text.ends_with(['d', 'f', 'r'])
+            };
+            let sets = |it: &&Argument| {
+                let cluster = it.text.strip_prefix('-').filter(|it| !it.starts_with('-'));
+                let flags = cluster.and_then(|it| it.split(['I', 'd', 'f', 'r']).next());
+                flags.is_some_and(|it| it.contains('s'))
+            };
+            let mut operands = operands(rest, takes_word).filter(|it| !it.text.starts_with('+'));
+            match operands.next().or_else(|| rest.iter().find(sets)) {
+                Some(it) => Err(refused(&format!("`{}` sets the clock", it.text), HINT)),
+                None => Ok(()),
+            }
+        }
     }
+}
+
+/// The words that are no options, and belong to none.
+fn operands(
+    rest: &[Argument],
+    takes_word: impl Fn(&Argument) -> bool,
+) -> impl Iterator<Item = &Argument> {
+    let before = std::iter::once(None).chain(rest.iter().map(Some));
+    let is_operand = move |(own, before): &(&Argument, Option<&Argument>)| {
+        !own.text.starts_with('-') && !before.is_some_and(&takes_word)
+    };
+    rest.iter().zip(before).filter(is_operand).map(|it| it.0)
 }
 
 /// Checks what stands before the word that tells git what to do, and that word.
@@ -320,6 +356,10 @@ mod tests {
             "sort --output=P",
             "sort --outp P",
             "sort --comp=sh",
+            "date -s now",
+            "date -us now",
+            "date --set=now",
+            "date 01010000",
             "rg --pre sh x",
             "fd -x touch",
             "tar --checkpoint-action=exec=sh",
@@ -371,6 +411,8 @@ mod tests {
             "git diff --ext-diff",
             "git -C x -c a=b status",
             "git --git-dir=x status",
+            "git log --help",
+            "git describe --dirty",
             "find . -delete",
             "find . -fprint P",
             "find . -exec touch P ;",
@@ -393,6 +435,9 @@ mod tests {
             "sort -n -k 2 x",
             "sort -- -o",
             "date +%F",
+            "date -Iseconds",
+            "date -u -d yesterday +%s",
+            "date --date=yesterday",
             "rg -n x",
             "tar tf x.tar",
             "less x",
@@ -402,6 +447,8 @@ mod tests {
             "bash build.sh",
             "git status",
             "git --no-pager log --oneline -5",
+            "git log --date=iso --stat --reverse",
+            "git diff --ignore-all-space --dirstat",
             "git -C sub diff HEAD~1",
             "git show HEAD@{1}",
             "git commit -m a_message",

@@ -108,13 +108,19 @@ impl Program {
         std::iter::once(own).chain((real != family(own)).then_some(real))
     }
 
+    /// Whether it is git, by any of its names.
+    pub(super) fn is_git(&self) -> bool {
+        self.names().any(|it| it == "git")
+    }
+
     /// What it is in truth, where that is something mighty under a name that does not say so.
     pub(super) fn disguise(&self) -> Option<&str> {
         let mut names = self.names();
         let own = family(names.next().unwrap_or_default());
         // The awk of a system goes by many names, and all are treated as one.
         let is_awk = |it: &str| it.ends_with("awk");
-        names.next().filter(|it| MIGHTY.contains(it) && !(is_awk(own) && is_awk(it)))
+        let says_so = MIGHTY.contains(&own);
+        names.next().filter(|it| MIGHTY.contains(it) && !says_so && !(is_awk(own) && is_awk(it)))
     }
 
     /// What tells it from any other.

@@ -1,0 +1,152 @@
+//! Git, held to what its words say: a repository can name programs that git runs on its own.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::gate::Refusal;
+
+use super::{Argument, refused};
+
+/// What git is told before all else, so that no repository decides it.
+const SETTINGS: &[&str] = &[
+    "core.askPass=false",
+    "core.editor=false",
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.pager=cat",
+    "core.sshCommand=false",
+    "credential.helper=",
+    "diff.ignoreSubmodules=dirty",
+    "diff.submodule=short",
+    "gc.auto=0",
+    "gpg.openpgp.program=false",
+    "gpg.program=false",
+    "gpg.ssh.defaultKeyCommand=false",
+    "gpg.ssh.program=false",
+    "gpg.x509.program=false",
+    "interactive.diffFilter=cat",
+    "log.showSignature=false",
+    "protocol.allow=never",
+    "protocol.ext.allow=never",
+    "protocol.file.allow=never",
+    "protocol.ssh.allow=never",
+    "safe.bareRepository=explicit",
+    "sequence.editor=false",
+    "status.submoduleSummary=false",
+    "submodule.recurse=false",
+];
+/// What looks into the repositories inside a repository, unless it is told not to.
+const LOOKING_INSIDE: &[&str] =
+    &["diff", "diff-files", "diff-index", "diff-tree", "log", "show", "status", "whatchanged"];
+/// What a repository cannot be kept from by a setting, because it goes by names of its own. Spaces
+/// are left out.
+const RUNNING: &[&str] =
+    &["[filter", "[include", "[diff\"", "[diff.", "[merge\"", "[merge.", "external="];
+/// How large the settings of a repository can be.
+const SIZE: u64 = 1024 * 1024;
+
+const HINT: &str = "look at the settings of the repository, and run git yourself";
+
+/// The arguments that git is started with, if no repository that it would use names a program.
+pub(super) fn held(words: Vec<Argument>, directory: &Path) -> Result<Vec<Argument>, Refusal> {
+    let (at, directory) = told(&words, directory);
+    directory.ancestors().try_for_each(repository)?;
+    let mut held = vec![Argument::plain("--no-pager"), Argument::plain("--no-optional-locks")];
+    for setting in SETTINGS {
+        held.extend([Argument::plain("-c"), Argument::plain(setting)]);
+    }
+    let inside = words.get(at).is_some_and(|it| LOOKING_INSIDE.contains(&&*it.text));
+    for (index, word) in words.into_iter().enumerate() {
+        held.push(word);
+        if inside && index == at {
+            held.push(Argument::plain("--ignore-submodules=dirty"));
+        }
+    }
+    Ok(held)
+}
+
+/// Whether a word leads to what a repository keeps for git, where tokens may lie.
+pub(super) fn is_inside(word: &Argument, directory: &Path) -> bool {
+    if word.is_glob {
+        let start = |it: &str| it.split(['*', '?', '[']).next().unwrap_or_default().to_owned();
+        let hidden = word.text.split(['/', '=']).filter(|it| it.starts_with('.') && it.len() > 1);
+        return hidden.map(start).any(|it| ".git".starts_with(&it));
+    }
+    let path = match word.text.split_once('=') {
+        Some((option, _)) if option.starts_with("--exclude") => return false,
+        Some((_, path)) => path,
+        None => &word.text,
+    };
+    fs::canonicalize(directory.join(path)).is_ok_and(|it| has_git(&it))
+}
+
+/// Whether a path leads through `.git`.
+pub(super) fn has_git(path: &Path) -> bool {
+    path.components().any(|it| it.as_os_str() == ".git")
+}
+
+/// Where the word stands that tells git what to do, and the directory in which it is done.
+fn told(words: &[Argument], directory: &Path) -> (usize, PathBuf) {
+    let (mut at, mut directory) = (0, directory.to_owned());
+    while let Some(option) = words.get(at).map(|it| &*it.text).filter(|it| it.starts_with('-')) {
+        if option == "-C" {
+            directory.extend(words.get(at + 1).map(|it| &it.text));
+        }
+        at += if matches!(option, "-C" | "-c") { 2 } else { 1 };
+    }
+    // Where git goes is where links lead.
+    let real = fs::canonicalize(&directory).unwrap_or(directory);
+    (at, real)
+}
+
+/// Refuses a directory that is a repository, or has one, that makes git run something.
+fn repository(directory: &Path) -> Result<(), Refusal> {
+    // Git takes any folder that looks like this for a repository, however it came there.
+    if ["HEAD", "objects", "refs"].iter().all(|it| directory.join(it).exists()) {
+        let message = format!("`{}` is the inside of a repository", directory.display());
+        return Err(refused(&message, "run git in the directory that the repository is of"));
+    }
+    let git = directory.join(".git");
+    let own = match lead(&git, "gitdir:") {
+        Some(path) => directory.join(path),
+        None => git,
+    };
+    let common = lead(&own.join("commondir"), "").map(|it| own.join(it));
+    for place in [Some(own), common].into_iter().flatten() {
+        settings(&place.join("config"))?;
+        settings(&place.join("config.worktree"))?;
+    }
+    Ok(())
+}
+
+/// The path that a small file gives behind a sign.
+fn lead(path: &Path, sign: &str) -> Option<PathBuf> {
+    let text = String::from_utf8(read(path)??).ok()?;
+    text.strip_prefix(sign).map(|it| PathBuf::from(it.trim()))
+}
+
+fn settings(path: &Path) -> Result<(), Refusal> {
+    let Some(bytes) = read(path) else { return Ok(()) };
+    let shown = path.display();
+    let Some(bytes) = bytes else {
+        return Err(refused(&format!("`{shown}` is no file, or a very large one"), HINT));
+    };
+    let text = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
+    let text: String = text.split_ascii_whitespace().collect();
+    match RUNNING.iter().find(|it| text.contains(**it)) {
+        Some(sign) => {
+            let sign = sign.trim_matches(['[', '"', '.', '=']);
+            Err(refused(&format!("`{shown}` may make git run a program, by `{sign}`"), HINT))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What a file holds: nothing where none is there, and none of it where it is not to be read.
+fn read(path: &Path) -> Option<Option<Vec<u8>>> {
+    let metadata = fs::metadata(path).ok()?;
+    let is_read = metadata.is_file() && metadata.len() <= SIZE;
+    Some(is_read.then(|| fs::read(path).ok()).flatten())
+}
