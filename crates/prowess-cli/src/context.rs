@@ -166,11 +166,14 @@ fn open(path: PathBuf, scope: Scope) -> Result<Shelf> {
     Ok(Shelf { store: FileStore::open(here)?, path, scope })
 }
 
-/// Says which files of settings were found and not taken.
+/// Says which files of settings were found and not taken, and which settings of one that was.
 pub(crate) fn passed_over(config: &Config, printer: &mut Printer) {
     for (path, why) in &config.passed_over {
         let path = path.display();
         printer.warning(&format!("`{path}` is not taken, because {why}; `--config` takes it"));
+    }
+    for (key, origin) in &config.set_aside {
+        printer.warning(&format!("`{key}` is not taken ({origin}), because no file of a project can set it; the user's own file or one that `--config` names can"));
     }
 }
 
