@@ -394,6 +394,8 @@ mod what_runs_is_held {
                 "mkdir .claude && cp evil .claude/settings.json",
                 "mkdir -p sub/.claude; cp evil sub/prowess.toml",
                 "mkdir .prowess",
+                "mkdir -p .github/workflows && cp evil .github/workflows/ci.yml",
+                "cp evil .envrc",
             ] {
                 let outcome = stage.call_with(json!({"command": line}));
                 let said = outcome.denied.join("\n") + &outcome.stderr.unwrap().text;
@@ -402,9 +404,15 @@ mod what_runs_is_held {
                 let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
                 assert_eq!(read(".git/config"), "[core]\n", "{most}: {line}");
                 assert_eq!(read(".git/hooks/pre-commit"), "old", "{most}: {line}");
-                for name in
-                    [".git/hooks/post-checkout", "prowess.toml", ".mcp.json", ".claude", ".prowess"]
-                {
+                for name in [
+                    ".git/hooks/post-checkout",
+                    "prowess.toml",
+                    ".mcp.json",
+                    ".claude",
+                    ".prowess",
+                    ".github/workflows",
+                    ".envrc",
+                ] {
                     assert!(!root.join(name).exists(), "{most}: {line} left {name}");
                 }
             }

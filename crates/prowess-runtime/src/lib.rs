@@ -7,6 +7,7 @@
 mod outcome;
 mod limits;
 mod config;
+mod protected;
 mod root;
 mod roots;
 mod entry;

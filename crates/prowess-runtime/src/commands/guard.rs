@@ -11,9 +11,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Their names, below each directory in which a command may write and run.
-const PROTECTED: &[&str] =
-    &[".git/config", ".git/hooks", ".claude", ".mcp.json", ".prowess", "prowess.toml"];
+use crate::protected::PROTECTED;
+
 /// How many files of them are looked at, how far down, and how large one can be to be put right.
 const FILES: usize = 500;
 const DEPTH: usize = 8;
