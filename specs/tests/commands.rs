@@ -430,6 +430,25 @@ mod what_runs_is_held {
     }
 
     #[test]
+    fn what_was_not_looked_into_is_left_alone() {
+        for most in [Level::Strong, Level::Landlock] {
+            let stage = Stage { most, ..Stage::new().listing(&["rm", "true"]) };
+            for name in [".vscode/a", ".vscode/b", ".vscode/c", ".claude/a", ".cursor/a"] {
+                fs::create_dir_all(stage.root().join(name)).unwrap();
+                for number in 0..400 {
+                    fs::write(stage.root().join(format!("{name}/{number}")), "mine").unwrap();
+                }
+            }
+            assert_eq!(stage.call("true").denied, Vec::<String>::new());
+            stage.call("rm -r .vscode/a/1 .vscode/b .vscode/c/1");
+            for name in [".vscode/a/0", ".vscode/c/399", ".claude/a/399", ".cursor/a/399"] {
+                let text = fs::read_to_string(stage.root().join(name)).unwrap_or_default();
+                assert_eq!(text, "mine", "{most}: {name}");
+            }
+        }
+    }
+
+    #[test]
     fn a_link_planted_in_place_of_a_directory_leads_nobody_astray() {
         let stage = Stage::new().listing(&["ln", "true"]);
         let other = stage.folder.path().join("other");
