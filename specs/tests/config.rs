@@ -313,7 +313,7 @@ mod what_is_wrong_is_said_with_its_line {
             .sparse("large", 1024 * 1024 + 1)
             .folder("folder/prowess.toml");
         for (file, why) in [
-            ("nowhere", "No such file"),
+            ("nowhere", "there is no such file"),
             ("skills", "not an ordinary file"),
             ("pipe", "not an ordinary file"),
             ("/dev/zero", "not an ordinary file"),
@@ -321,6 +321,7 @@ mod what_is_wrong_is_said_with_its_line {
         ] {
             let stderr = refused(&world, &["list", "--config", file]);
             assert!(stderr.contains(why) && stderr.contains(file), "{stderr}");
+            assert!(!stderr.contains("os error"), "{stderr}");
         }
         let stderr = refused(&world, &["list", "--cwd", "folder"]);
         assert!(stderr.contains("not an ordinary file"), "{stderr}");
@@ -431,6 +432,8 @@ mod settings_hold_in_every_command {
                 ran.stderr
             );
         }
+        let list = world.run(["list"]).stderr;
+        assert!(list.contains("`skill.enabled`") && !list.contains("--depth"), "{list}");
         assert_eq!(world.run(["find", "one"]).code, Some(1));
         assert_eq!(world.run(["show", "one"]).code, Some(1));
         let prompt = world.run(["prompt", "one", "--json"]).json();

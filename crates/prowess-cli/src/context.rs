@@ -35,14 +35,24 @@ pub(crate) fn embedding_library(
     });
     let config = config(global)?;
     let options = Options { embedder: embedder.transpose()?, ..options(&config, global) };
-    passed_over(&config, printer);
     let enabled = &config.skill.enabled;
     if !enabled.value {
         printer.note(&format!("skills are switched off by `skill.enabled` ({})", enabled.origin));
     } else if options.directories.is_empty() {
         printer.note("no directory is configured, so these are the bundled skills; `--dir DIR`, `--preset NAME` or `prowess.toml` names others");
     }
-    let library = Library::load(&options)?;
+    load(&config, &options, printer)
+}
+
+/// Loads the library for what has little to do with it, without a word about where it comes from.
+pub(crate) fn library_behind(global: &Global, printer: &mut Printer) -> Result<Library> {
+    let config = config(global)?;
+    load(&config, &options(&config, global), printer)
+}
+
+fn load(config: &Config, options: &Options, printer: &mut Printer) -> Result<Library> {
+    passed_over(config, printer);
+    let library = Library::load(options)?;
     library.findings().iter().filter(|it| is_missing(it)).for_each(|it| printer.finding(it));
     Ok(library)
 }

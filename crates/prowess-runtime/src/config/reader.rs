@@ -167,7 +167,10 @@ fn listed(words: &[&str]) -> String {
 /// Reads an ordinary file; a pipe is not waited for.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let cannot = |error: std::io::Error| format!("the settings cannot be read: {error}");
+    let cannot = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        _ => format!("the settings cannot be read: {error}"),
+    };
     let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|it| cannot(it.into()))?;
     let file = File::from(file);
     if !file.metadata().map_err(cannot)?.is_file() {
