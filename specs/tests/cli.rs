@@ -166,6 +166,10 @@ mod the_command_list_shows_what_loads {
         assert_eq!(ran.code, Some(0));
         assert!(ran.stdout().lines().any(|it| it.starts_with("create-pr ")), "{}", ran.stdout());
         assert!(ran.stderr.contains("bundled skills"), "{}", ran.stderr);
+        let tool = |name: &str, input: &str| World::new().run(["tool", name, input]).stderr;
+        let used = tool("use_skill", "{\"name\": \"create-pr\"}");
+        assert!(used.contains("bundled skills"), "{used}");
+        assert_eq!(tool("file_operations", "{\"operation\": \"list\", \"path\": \".\"}"), "");
     }
 
     #[test]
@@ -173,6 +177,11 @@ mod the_command_list_shows_what_loads {
         let text = "---\nname: lines\ndescription: |\n  one\n  two\n---\n";
         let ran = World::new().document("lines", text).run(["list", "--dir", "skills"]);
         assert_eq!(ran.stdout(), "lines  one two\n");
+        for status in ["draft", "disabled"] {
+            let text = format!("---\nname: x\ndescription: d\nstatus: {status}\n---\n");
+            let ran = World::new().document("x", text).run(["list", "--dir", "skills"]);
+            assert_eq!(ran.stdout(), format!("x  ({status}) d\n"));
+        }
     }
 
     #[test]

@@ -549,6 +549,8 @@ mod what_runs_is_held {
                 "mkdir .claude && cp evil .claude/settings.json",
                 "mkdir -p sub/.claude; cp evil sub/prowess.toml",
                 "mkdir .prowess",
+                "mkdir -p .github/workflows && cp evil .github/workflows/ci.yml",
+                "cp evil .envrc",
             ] {
                 fs::write(root.join("plant"), line).unwrap();
                 let outcome = stage.call("sh plant");
@@ -558,9 +560,15 @@ mod what_runs_is_held {
                 let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
                 assert_eq!(read(".git/config"), "[core]\n", "{most}: {line}");
                 assert_eq!(read(".git/hooks/pre-commit"), "old", "{most}: {line}");
-                for name in
-                    [".git/hooks/post-checkout", "prowess.toml", ".mcp.json", ".claude", ".prowess"]
-                {
+                for name in [
+                    ".git/hooks/post-checkout",
+                    "prowess.toml",
+                    ".mcp.json",
+                    ".claude",
+                    ".prowess",
+                    ".github/workflows",
+                    ".envrc",
+                ] {
                     assert!(!root.join(name).exists(), "{most}: {line} left {name}");
                 }
             }
@@ -574,6 +582,25 @@ mod what_runs_is_held {
                 outcome.denied
             );
             assert_eq!(stage.call("true").denied, Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn what_was_not_looked_into_is_left_alone() {
+        // One of the three is too much to be looked into, until the others are gone.
+        for (kept, others) in [("a", "b .vscode/c"), ("b", "a .vscode/c"), ("c", "a .vscode/b")] {
+            let stage = Stage { most: Level::Landlock, ..Stage::new().listing(&["rm", "true"]) };
+            let settings = stage.root().join(".vscode");
+            for name in ["a", "b", "c"] {
+                fs::create_dir_all(settings.join(name)).unwrap();
+                for number in 0..400 {
+                    fs::write(settings.join(format!("{name}/{number}")), "mine").unwrap();
+                }
+            }
+            assert_eq!(stage.call("true").denied, Vec::<String>::new());
+            stage.call(&format!("rm -r .vscode/{others}"));
+            let files = fs::read_dir(settings.join(kept)).map_or(0, Iterator::count);
+            assert_eq!(files, 400, "{kept}");
         }
     }
 

@@ -160,6 +160,91 @@ mod settings_come_from_several_places_the_nearest_one_first {
     }
 }
 
+mod a_project_cannot_take_what_is_its_user_s {
+    use super::*;
+
+    const USER: &str = "home/.config/prowess/prowess.toml";
+
+    #[test]
+    fn a_project_cannot_ask_less_than_its_user_wants() {
+        let file = |word: &str| format!("\n[policy]\napprovals = \"{word}\"\n");
+        for (user, project, holds, from) in [
+            ("always", "never", "always", "user"),
+            ("always", "needed", "always", "user"),
+            ("needed", "never", "needed", "user"),
+            ("needed", "always", "always", "project"),
+            ("never", "needed", "needed", "project"),
+        ] {
+            let world = super::project(&file(project)).file(USER, file(user));
+            let ran = world.run(["config", "--json"]);
+            let (value, origin) = setting(&ran, "policy.approvals");
+            let is_of_user = origin.ends_with(".config/prowess/prowess.toml:3");
+            assert_eq!((value, is_of_user), (json!(holds), from == "user"), "{origin}");
+            let named = world.run(["config", "--json", "--config", "prowess.toml"]);
+            assert_eq!(setting(&named, "policy.approvals").0, project);
+        }
+    }
+
+    #[test]
+    fn what_is_the_user_s_is_not_taken_from_a_project() {
+        let toml = "[policy]\nenvironment = [\"TOKEN\"]\ncommands = [\"ls\"]\nhosts = [\"a.example\"]\n\
+            [sql]\nwrite = true\nprivileged = true\n";
+        let world = project(toml);
+        let set = |ran: &Ran| {
+            ["policy.environment", "sql.write", "sql.privileged"].map(|it| setting(ran, it))
+        };
+        let ran = world.run(["config", "--json"]);
+        let default = |it: Json| (it, "default".to_owned());
+        assert_eq!(set(&ran), [json!([]), json!(false), json!(false)].map(default));
+        for said in ["`policy.environment`", "toml:2)", "`sql.write`", "toml:6)", "toml:7)"] {
+            assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
+        }
+        assert_eq!(ran.stderr.matches("no file of a project can set it").count(), 3);
+        assert_eq!(setting(&ran, "policy.commands").0, json!(["ls"]));
+        assert_eq!(setting(&ran, "policy.hosts").0, json!(["a.example"]));
+        for tool in ["list", "tools"] {
+            let stderr = world.run([tool]).stderr;
+            assert_eq!(stderr.matches("`sql.write` is not taken").count(), 1, "{stderr}");
+        }
+        let values = |ran: &Ran| set(ran).map(|it| it.0);
+        let all = [json!(["TOKEN"]), json!(true), json!(true)];
+        let named = world.run(["config", "--json", "--config", "prowess.toml"]);
+        assert_eq!((values(&named), &*named.stderr), (all.clone(), ""));
+        let world = world.file(USER, toml);
+        assert_eq!(values(&world.run(["config", "--json"])), all);
+        let wrong = refused(&project("[sql]\nwrite = 3\n"), &["list"]);
+        assert!(wrong.contains("`sql.write` must be `true` or `false`"), "{wrong}");
+    }
+
+    #[test]
+    fn the_roots_of_a_project_lie_in_it() {
+        let world = World::new()
+            .folder("project/data")
+            .folder("outside")
+            .link("project/link", "../outside")
+            .link("project/inner", "data");
+        let with = |root: &str| format!("[policy]\nroots = [\".\",\n \"{root}\"]\n");
+        for root in ["/", "~", "..", "data/../../outside", "link", "nowhere/../../x", "/nowhere"] {
+            world.write("project/prowess.toml", with(root));
+            let stderr = refused(&world, &["config", "--cwd", "project"]);
+            assert!(stderr.contains("must lie in the directory of this file"), "{stderr}");
+            assert!(stderr.contains("prowess.toml:3"), "{stderr}");
+            assert!(stderr.contains("the user's own file or one that `--config`"), "{stderr}");
+            let named = world.run(["config", "--config", "project/prowess.toml"]);
+            assert_eq!(named.code, Some(0), "{root}: {}", named.stderr);
+            let world = World::new().file(USER, with(root));
+            assert_eq!(world.run(["config"]).code, Some(0), "{root}");
+        }
+        for root in [".", "data", "data/../data", "inner", "not-yet"] {
+            world.write("project/prowess.toml", with(root));
+            let ran = world.run(["config", "--json", "--cwd", "project"]);
+            assert_eq!(ran.code, Some(0), "{root}: {}", ran.stderr);
+            let roots = setting(&ran, "policy.roots").0;
+            assert_eq!(roots.as_array().unwrap().len(), 2, "{roots}");
+        }
+    }
+}
+
 mod what_is_wrong_is_said_with_its_line {
     use super::*;
 
@@ -228,7 +313,7 @@ mod what_is_wrong_is_said_with_its_line {
             .sparse("large", 1024 * 1024 + 1)
             .folder("folder/prowess.toml");
         for (file, why) in [
-            ("nowhere", "No such file"),
+            ("nowhere", "there is no such file"),
             ("skills", "not an ordinary file"),
             ("pipe", "not an ordinary file"),
             ("/dev/zero", "not an ordinary file"),
@@ -236,6 +321,7 @@ mod what_is_wrong_is_said_with_its_line {
         ] {
             let stderr = refused(&world, &["list", "--config", file]);
             assert!(stderr.contains(why) && stderr.contains(file), "{stderr}");
+            assert!(!stderr.contains("os error"), "{stderr}");
         }
         let stderr = refused(&world, &["list", "--cwd", "folder"]);
         assert!(stderr.contains("not an ordinary file"), "{stderr}");
@@ -357,6 +443,8 @@ mod settings_hold_in_every_command {
                 ran.stderr
             );
         }
+        let list = world.run(["list"]).stderr;
+        assert!(list.contains("`skill.enabled`") && !list.contains("--depth"), "{list}");
         assert_eq!(world.run(["find", "one"]).code, Some(1));
         assert_eq!(world.run(["show", "one"]).code, Some(1));
         let prompt = world.run(["prompt", "one", "--json"]).json();

@@ -418,9 +418,12 @@ mod parameters_are_checked_before_anything_runs {
         let (code, missing) = with(&["--env", "NOT_SET"]);
         assert_eq!((code, &missing["status"]), (Some(1), &json!("invalid")), "{missing:#}");
         let world = world.file("prowess.toml", "[policy]\nenvironment = [\"OTHER\"]\n");
-        let arguments = ["run", "one", "--json"].iter().chain(&SKILLS);
-        let ran = world.run_with(&[("OTHER", "given")], arguments);
-        assert_eq!(ran.json()["outcome"]["stdout"], "none given\n");
+        let given = |more: &[&'static str]| {
+            let arguments = ["run", "one", "--json"].iter().chain(&SKILLS).chain(more);
+            world.run_with(&[("OTHER", "given")], arguments).json()["outcome"]["stdout"].take()
+        };
+        assert_eq!(given(&[]), "none none\n");
+        assert_eq!(given(&["--config", "prowess.toml"]), "none given\n");
     }
 
     #[test]

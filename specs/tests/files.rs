@@ -300,6 +300,12 @@ mod files_inside_the_roots_are_read_written_and_listed {
             assert_eq!(outcome.status, Status::Invalid, "{input}");
             assert!(outcome.message.as_ref().unwrap().contains(told), "{input}: {outcome:?}");
         }
+        for path in ["x/", "new/", "new/.", "x/.", "."] {
+            let outcome = write(&tool, path, "y");
+            assert_eq!(outcome.status, Status::Refused, "{path}");
+            assert!(outcome.message.unwrap().contains("names a directory"), "{path}");
+        }
+        assert!(!world.path("work/new").exists());
         assert_eq!(content(&tool, "x"), "as it was");
         let far = json!({ "operation": "read", "path": "x", "offset": u64::MAX });
         assert_eq!(call(&tool, far).status, Status::Failed);
@@ -534,14 +540,30 @@ mod nothing_leads_out_of_the_roots {
             ".mcp.json",
             ".claude/settings.json",
             "sub/.claude/settings.local.json",
-            ".claude/settings",
+            ".claude/skills/x/SKILL.md",
+            ".cursor/mcp.json",
+            "sub/.vscode/tasks.json",
+            ".codex",
+            "opencode.json",
+            ".envrc",
+            ".husky/pre-commit",
+            ".Cargo/Config.toml",
+            "sub/.github/workflows/ci.yml",
         ] {
             let outcome = write(&tool, path, "[policy]\nhosts = ['*']\n");
             assert_eq!(outcome.status, Status::Refused, "{path}");
             assert!(outcome.message.unwrap().contains("protected"), "{path}");
         }
         assert_eq!(content(&tool, "prowess.toml"), "[policy]\n");
-        for path in ["my-prowess.toml", ".claude/skills/x/SKILL.md", "settings.json"] {
+        for path in [
+            "my-prowess.toml",
+            "settings.json",
+            ".agents/skills/x/SKILL.md",
+            ".github/dependabot.yml",
+            ".cargo/notes",
+            "config.toml",
+            "claude/x",
+        ] {
             output(write(&tool, path, "fine"));
         }
         assert!(!world.path("work/sub").exists());

@@ -212,6 +212,10 @@ mod a_skill_is_checked_before_it_is_taken_in {
             let made = registry.create_skill(manifest(name), "instruction", &json!({}), None);
             assert!(made.is_err(), "{name:?} was taken");
         }
+        let reserved = StoreError::BadName { name: "con".to_owned() }.hint().unwrap();
+        assert!(reserved.contains("reserved name on Windows"), "{reserved}");
+        let wrong = StoreError::BadName { name: "X".to_owned() }.hint().unwrap();
+        assert!(wrong.contains("lowercase"), "{wrong}");
     }
 }
 

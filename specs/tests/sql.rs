@@ -286,6 +286,8 @@ mod a_statement_is_run_as_the_database_takes_it {
         let sql = "SELECT 9223372036854775807, 1.5, 'ä', x'00ff', NULL, '2024-01-02', CAST(x'ff' AS TEXT)";
         let wanted = json!([[i64::MAX, 1.5, "ä", "AP8=", null, "2024-01-02", "\u{FFFD}"]]);
         assert_eq!(sqlite.rows(sql).await, wanted);
+        let endless = json!([["Infinity", "-Infinity"]]);
+        assert_eq!(sqlite.rows("SELECT 9e999, -9e999").await, endless);
 
         let postgres = Stage::postgres().await;
         let sql = r#"SELECT true, 1::int2, 9223372036854775807, 1.1::float4, 1e300::float8, 'NaN'::float8,

@@ -647,7 +647,7 @@ mod a_deleted_skill_can_be_brought_back {
         store.delete("one").unwrap();
         store.save(&entry("one", "new", "")).unwrap();
         let before = tree(&world.path("skills"));
-        assert!(matches!(store.undo(None), Err(StoreError::AlreadyThere { .. })));
+        assert!(matches!(store.undo(None), Err(StoreError::NoPlace { .. })));
         assert_eq!(tree(&world.path("skills")), before);
         store.delete("one").unwrap();
         assert_eq!(store.undo(None).unwrap(), "one");
@@ -655,7 +655,7 @@ mod a_deleted_skill_can_be_brought_back {
         store.delete("one").unwrap();
         // In another folder it is the same skill.
         let world = world.document("other", "---\nname: one\ndescription: theirs\n---\n");
-        assert!(matches!(store.undo(Some("one")), Err(StoreError::AlreadyThere { .. })));
+        assert!(matches!(store.undo(Some("one")), Err(StoreError::NoPlace { .. })));
         store.delete("one").unwrap();
         assert!(!world.path("skills/other").exists());
         assert_eq!(store.undo(Some("other")).unwrap(), "one");
@@ -1397,6 +1397,23 @@ mod commands_write_to_a_store {
             assert_eq!(ran.code, Some(0), "{}", ran.stderr);
             assert_eq!(tree(&world.path("skills")), before);
         }
+        for name in ["one", "broken"] {
+            assert_eq!(world.run(["remove", name, "--dir", "skills"]).code, Some(0));
+        }
+        // Where a new one has taken its place, what can be done instead is said.
+        world.write("skills/broken/SKILL.md", "nothing again");
+        let ran = world.run(["undo", "--dir", "skills"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{}", ran.stderr);
+        for said in ["`broken` cannot be", "elsewhere first", "`prowess undo one`"] {
+            assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
+        }
+        assert!(!ran.stderr.contains("undo broken"), "{}", ran.stderr);
+        assert_eq!(world.run(["undo", "one", "--dir", "skills"]).code, Some(0));
+        let ran = world.run(["undo", "--dir", "skills"]);
+        assert!(ran.stderr.contains("elsewhere first\n"), "{}", ran.stderr);
+        fs::rename(world.path("skills/broken"), world.path("elsewhere")).unwrap();
+        assert_eq!(world.run(["undo", "--dir", "skills"]).code, Some(0));
+        assert_eq!(tree(&world.path("skills")), before);
         for arguments in [&["undo"][..], &["undo", "one"], &["remove", "nobody"]] {
             let ran = world.run([arguments, &SKILLS].concat());
             assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{}", ran.stderr);

@@ -561,7 +561,8 @@ mod a_person_can_call_any_tool {
     fn the_database_of_the_settings_is_asked() {
         let empty: &[u8] = &[];
         let world = World::new()
-            .file("project/prowess.toml", "[sql]\nurl = \"sqlite:data.db\"\nwrite = true\n")
+            .file("project/prowess.toml", "[sql]\nurl = \"sqlite:data.db\"\n")
+            .file("home/.config/prowess/prowess.toml", "[sql]\nwrite = true\n")
             .file("project/data.db", empty)
             .file("project/below/x", "");
         let ask = |sql: &str| {
@@ -571,7 +572,8 @@ mod a_person_can_call_any_tool {
         let made = ask("CREATE TABLE t AS SELECT 1 AS id, 'one' AS name");
         assert_eq!(made.code, Some(0), "{}", made.stderr);
         assert_eq!(ask("SELECT * FROM t").stdout(), "id  name\n1   one\n");
-        world.write("project/prowess.toml", "[sql]\nurl = \"sqlite://data.db\"\n");
+        world.write("home/.config/prowess/prowess.toml", "");
+        world.write("project/prowess.toml", "[sql]\nurl = \"sqlite://data.db\"\nwrite = true\n");
         assert_eq!(ask("SELECT * FROM t").stdout(), "id  name\n1   one\n");
         let refused = ask("DROP TABLE t");
         assert_eq!(refused.code, Some(1));

@@ -35,14 +35,24 @@ pub(crate) fn embedding_library(
     });
     let config = config(global)?;
     let options = Options { embedder: embedder.transpose()?, ..options(&config, global) };
-    passed_over(&config, printer);
     let enabled = &config.skill.enabled;
     if !enabled.value {
         printer.note(&format!("skills are switched off by `skill.enabled` ({})", enabled.origin));
     } else if options.directories.is_empty() {
         printer.note("no directory is configured, so these are the bundled skills; `--dir DIR`, `--preset NAME` or `prowess.toml` names others");
     }
-    let library = Library::load(&options)?;
+    load(&config, &options, printer)
+}
+
+/// Loads the library for what has little to do with it, without a word about where it comes from.
+pub(crate) fn library_behind(global: &Global, printer: &mut Printer) -> Result<Library> {
+    let config = config(global)?;
+    load(&config, &options(&config, global), printer)
+}
+
+fn load(config: &Config, options: &Options, printer: &mut Printer) -> Result<Library> {
+    passed_over(config, printer);
+    let library = Library::load(options)?;
     library.findings().iter().filter(|it| is_missing(it)).for_each(|it| printer.finding(it));
     Ok(library)
 }
@@ -166,11 +176,14 @@ fn open(path: PathBuf, scope: Scope) -> Result<Shelf> {
     Ok(Shelf { store: FileStore::open(here)?, path, scope })
 }
 
-/// Says which files of settings were found and not taken.
+/// Says which files of settings were found and not taken, and which settings of one that was.
 pub(crate) fn passed_over(config: &Config, printer: &mut Printer) {
     for (path, why) in &config.passed_over {
         let path = path.display();
         printer.warning(&format!("`{path}` is not taken, because {why}; `--config` takes it"));
+    }
+    for (key, origin) in &config.set_aside {
+        printer.warning(&format!("`{key}` is not taken ({origin}), because no file of a project can set it; the user's own file or one that `--config` names can"));
     }
 }
 

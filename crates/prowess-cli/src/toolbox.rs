@@ -3,6 +3,7 @@
 use std::{borrow::Cow, env, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
+use prowess::Library;
 use prowess_runtime::{
     Access, Active, Address, Bounds, Calls, Config, ExecuteCommand, ExecuteSql, FileOperations,
     Gate, Hosts, HttpRequest, Launcher, Limits, Origin, Policy, ReadFile, Root, Roots, Tool,
@@ -14,15 +15,16 @@ use crate::{arguments::Global, context, host::Running, printer::Printer};
 /// How long a call may take to notice that its time is over.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// All tools, and the gate before them.
+/// All tools with the skills of this library, and the gate before them.
 pub(crate) fn toolbox(
     running: &Running,
+    library: Library,
     global: &Global,
     launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<(Toolbox, Arc<Gate>)> {
     let config = context::config(global)?;
-    let library = Arc::new(context::library(global, printer)?);
+    let library = Arc::new(library);
     let gate = Arc::new(running.gate(&config));
     let policy = &gate.policy;
     let active = Arc::new(Active::new(Arc::new(library.clone())));

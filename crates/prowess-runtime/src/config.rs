@@ -25,7 +25,7 @@ pub use self::{
         RuleSetting, SandboxSettings, SkillSettings, SqlSettings, WindowSettings,
     },
     units::{bytes, duration},
-    value::{Address, Bytes, Depth, Presets, Share},
+    value::{Address, Bytes, Depth, Presets, RootPath, Share},
 };
 use self::{reader::Reader, value::Slot};
 use crate::{
@@ -58,6 +58,8 @@ pub struct Config {
     pub files: Vec<PathBuf>,
     /// Files that were found and not taken, each with the reason.
     pub passed_over: Vec<(PathBuf, &'static str)>,
+    /// Settings that do not hold, because the file of a project cannot set them.
+    pub set_aside: Vec<(&'static str, Origin)>,
 }
 
 /// A setting as it is shown.
@@ -83,6 +85,7 @@ impl Config {
                 Ok(mut reader) => {
                     reader.read(&mut config.slots());
                     faults.append(&mut reader.faults);
+                    config.set_aside.append(&mut reader.set_aside);
                 }
                 Err(fault) => faults.push(*fault),
             }
@@ -169,6 +172,8 @@ impl Config {
     /// What may be done. `cwd` is the root where nobody has named one.
     pub fn policy(&self, cwd: &Path) -> Policy {
         let set = &self.policy;
+        let roots = set.roots.value.as_ref();
+        let roots = roots.map(|all| all.iter().map(|it| it.0.clone()).collect());
         let rules = |it: &RuleSetting| {
             // A path is a file, or the directory above it.
             let path = it.path.as_ref().map(|it| it.to_string_lossy().into_owned());
@@ -189,7 +194,7 @@ impl Config {
             allowed_tools: set.allowed_tools.value,
             commands: set.commands.value.clone(),
             hosts: set.hosts.value.clone(),
-            roots: set.roots.value.clone().unwrap_or_else(|| vec![cwd.to_owned()]),
+            roots: roots.unwrap_or_else(|| vec![cwd.to_owned()]),
             environment: set.environment.value.clone(),
         }
     }

@@ -7,6 +7,7 @@
 mod outcome;
 mod limits;
 mod config;
+mod protected;
 mod root;
 mod roots;
 mod entry;
@@ -51,9 +52,9 @@ pub use crate::{
     approver::{Agreed, Answering, Approver, Nobody, Question, Reply},
     config::{
         Address, Bytes, Config, ConfigError, Depth, DisclosureSettings, Fault, LimitSettings,
-        MatchingSettings, ModelSettings, Origin, Places, PolicySettings, Presets, RuleSetting,
-        SandboxSettings, Setting, Share, Shown, SkillSettings, SqlSettings, WindowSettings, bytes,
-        duration,
+        MatchingSettings, ModelSettings, Origin, Places, PolicySettings, Presets, RootPath,
+        RuleSetting, SandboxSettings, Setting, Share, Shown, SkillSettings, SqlSettings,
+        WindowSettings, bytes, duration,
     },
     convention::Convention,
     create::{CreateError, check_entry},

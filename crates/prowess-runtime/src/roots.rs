@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{
     outcome::{Outcome, Status},
+    protected::is_protected,
     root::{Root, RootError},
 };
 
@@ -47,6 +48,10 @@ impl Roots {
         let (root, inside) = self.find(path).map_err(|error| self.outcome(path, &error))?;
         if is_protected(inside) {
             let message = format!("`{path}` is protected: it says what an agent may do");
+            return Err(Outcome::bad(Status::Refused, message).into());
+        }
+        if matches!(path.rsplit('/').next(), Some("" | ".")) {
+            let message = format!("`{path}` names a directory, and only a file can be written");
             return Err(Outcome::bad(Status::Refused, message).into());
         }
         Ok(Place { root, path: inside.to_owned() })
@@ -99,22 +104,6 @@ impl Place<'_> {
     pub(crate) fn absolute(&self) -> PathBuf {
         self.root.path().join(&self.path)
     }
-}
-
-/// Files and directories that say what an agent may do, wherever they lie; `*` is any ending.
-const PROTECTED: &[&[&str]] =
-    &[&["prowess.toml"], &[".prowess"], &[".mcp.json"], &[".claude", "settings*"]];
-
-/// Whether somebody who writes this path could change what an agent may do.
-fn is_protected(path: &Path) -> bool {
-    let names: Vec<String> =
-        path.iter().map(|it| it.to_string_lossy().to_ascii_lowercase()).collect();
-    let fits = |(name, own): (&String, &&str)| match own.strip_suffix('*') {
-        Some(start) => name.starts_with(start),
-        None => name == own,
-    };
-    let is_in = |own: &[&str]| names.windows(own.len()).any(|it| it.iter().zip(own).all(fits));
-    PROTECTED.iter().any(|it| is_in(it))
 }
 
 /// Whether a path leads into what git keeps for itself, in any case a file system may ignore.

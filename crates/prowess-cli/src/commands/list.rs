@@ -33,7 +33,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     table(&library, &skills, printer)?;
     printer.flush()?;
-    summary(&library, skills.len(), printer);
+    let is_enabled = context::config(global)?.skill.enabled.value;
+    summary(&library, skills.len(), is_enabled, printer);
     Ok(Status::Well)
 }
 
@@ -79,6 +80,10 @@ fn table(library: &Library, skills: &[&Skill], printer: &mut Printer) -> Result<
     for (skill, name) in skills.iter().zip(names) {
         let pad = " ".repeat(widest.saturating_sub(name.width()));
         let description = safe::line(&skill.manifest.description);
+        let description = match skill.manifest.status() {
+            prowess::Status::Active => description,
+            status => format!("({}) {description}", status.as_str()).into(),
+        };
         let room = printer.width.map(|it| it.saturating_sub(widest.max(name.width()) + 2).max(10));
         let description =
             room.map_or_else(|| description.to_string(), |room| safe::cut(&description, room));
@@ -91,7 +96,7 @@ fn table(library: &Library, skills: &[&Skill], printer: &mut Printer) -> Result<
     Ok(())
 }
 
-fn summary(library: &Library, shown: usize, printer: &mut Printer) {
+fn summary(library: &Library, shown: usize, is_enabled: bool, printer: &mut Printer) {
     let findings = library.findings().iter().filter(|it| !context::is_missing(it));
     let mut worth: Vec<&Finding> = findings.filter(|it| it.severity > Severity::Info).collect();
     worth.sort_by_key(|it| Reverse(it.severity));
@@ -107,7 +112,7 @@ fn summary(library: &Library, shown: usize, printer: &mut Printer) {
         words.push_str(&format!(", {} more findings (-v shows them)", worth.len() - most));
     }
     printer.note(&words);
-    if library.all().next().is_none() && library.left_out().is_empty() {
+    if is_enabled && library.all().next().is_none() && library.left_out().is_empty() {
         printer.note(
             "nothing is there; skills that lie in folders of folders are found with `--depth 3`",
         );

@@ -8,7 +8,8 @@ use prowess_runtime::{Launcher, Outcome, Status as Ended};
 use serde_json::{Value, json};
 
 use crate::{
-    Status, arguments::Global, host::Running, printer::Printer, readable::readable, toolbox,
+    Status, arguments::Global, context, host::Running, printer::Printer, readable::readable,
+    toolbox,
 };
 
 /// Call a tool
@@ -24,6 +25,14 @@ pub(crate) struct Args {
     skill: Vec<String>,
     #[command(flatten)]
     running: Running,
+}
+
+impl Args {
+    /// Whether it matters which skills there are.
+    fn is_about_skills(&self) -> bool {
+        let is_named = ["use_skill", "read_file"].contains(&&*self.name);
+        is_named || self.name.starts_with("skill_") || !self.skill.is_empty()
+    }
 }
 
 /// The largest input.
@@ -67,7 +76,11 @@ fn called(
     launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<Outcome> {
-    let (toolbox, gate) = toolbox::toolbox(&args.running, global, launcher, printer)?;
+    let library = match args.is_about_skills() {
+        true => context::library(global, printer)?,
+        false => context::library_behind(global, printer)?,
+    };
+    let (toolbox, gate) = toolbox::toolbox(&args.running, library, global, launcher, printer)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot wait for anything")?;

@@ -3,7 +3,7 @@ use clap::ValueEnum;
 use prowess_runtime::{Convention, Launcher};
 use serde_json::json;
 
-use crate::{Status, arguments::Global, host::Running, printer::Printer, safe, toolbox};
+use crate::{Status, arguments::Global, context, host::Running, printer::Printer, safe, toolbox};
 
 /// List the tools that can be called, with what they take
 #[derive(Debug, clap::Args)]
@@ -30,7 +30,8 @@ pub(crate) fn run(
     launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<Status> {
-    let (toolbox, _) = toolbox::toolbox(&Running::default(), global, launcher, printer)?;
+    let library = context::library(global, printer)?;
+    let (toolbox, _) = toolbox::toolbox(&Running::default(), library, global, launcher, printer)?;
     let tools = toolbox.tools();
     if args.format.is_none() && !printer.json {
         for tool in tools {

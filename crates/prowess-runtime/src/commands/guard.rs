@@ -11,10 +11,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Their names, below each directory in which a command may write and run.
-const PROTECTED: &[&str] =
-    &[".git/config", ".git/hooks", ".claude", ".mcp.json", ".prowess", "prowess.toml"];
-/// How many files of them are looked at, how far down, and how large one can be to be put right.
+use crate::protected::PROTECTED;
+
+/// How many files of each are looked at, how far down, and how large one can be to be put right.
 const FILES: usize = 500;
 const DEPTH: usize = 8;
 const SIZE: u64 = 256 * 1024;
@@ -30,6 +29,8 @@ pub(crate) struct Guard {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum File {
     Directory,
+    /// A directory that was not looked into.
+    Unseen,
     Link(PathBuf),
     /// With its mode; without its bytes where it is large.
     Plain(u32, Result<Vec<u8>, u64>),
@@ -53,7 +54,9 @@ impl Guard {
     /// The protected files and directories that are there. A link is none: what it leads to may be
     /// nothing for a command to read.
     pub(crate) fn there(&self) -> impl Iterator<Item = &Path> {
-        let is_own = |it: &Option<File>| matches!(it, Some(File::Directory | File::Plain(..)));
+        let is_own = |it: &Option<File>| {
+            matches!(it, Some(File::Directory | File::Unseen | File::Plain(..)))
+        };
         let there = self.before.iter().filter(move |it| is_own(it.1) && is_top(it.0));
         there.map(|it| &**it.0)
     }
@@ -73,7 +76,7 @@ impl Guard {
         // What is inside goes before what it is in, and comes back behind it.
         for (path, file) in after.iter().rev() {
             let old = self.before.get(path).cloned().flatten();
-            if file.is_some() && *file != old {
+            if file.is_some() && !is_same(file, &old) && !self.is_unseen(path) {
                 said.push(match (remove(path), &old) {
                     (Ok(()), None) => format!("`{}` was written and is removed", path.display()),
                     (Ok(()), Some(_)) => format!("`{}` was changed", path.display()),
@@ -81,9 +84,11 @@ impl Guard {
                 });
             }
         }
+        // What was not looked into this time is looked at by itself.
+        let now = |path: &Path| after.get(path).cloned().unwrap_or_else(|| file(path));
         for (path, file) in &self.before {
             if let Some(file) = file
-                && after.get(path).cloned().flatten().as_ref() != Some(file)
+                && !is_same(&now(path), &Some(file.clone()))
             {
                 said.push(match restore(path, file) {
                     Ok(()) => format!("`{}` is as it was", path.display()),
@@ -92,6 +97,11 @@ impl Guard {
             }
         }
         said
+    }
+
+    /// Whether a path lies in a directory that was not looked into: nobody knows what was there.
+    fn is_unseen(&self, path: &Path) -> bool {
+        path.ancestors().skip(1).any(|it| self.before.get(it) == Some(&Some(File::Unseen)))
     }
 }
 
@@ -123,15 +133,26 @@ fn look(path: &Path, place: &Path, found: &mut BTreeMap<PathBuf, Option<File>>) 
         return;
     }
     let mut open = vec![(path.to_owned(), 0)];
+    let mut seen = 0;
     while let Some((path, depth)) = open.pop() {
-        let file = file(&path);
-        let is_directory = file == Some(File::Directory);
-        found.insert(path.clone(), file);
-        if is_directory && depth < DEPTH && found.len() < FILES {
-            let inside = fs::read_dir(&path).into_iter().flatten().flatten();
-            open.extend(inside.map(|it| (it.path(), depth + 1)));
+        let mut file = file(&path);
+        seen += 1;
+        if file == Some(File::Directory) {
+            if depth < DEPTH && seen < FILES {
+                let inside = fs::read_dir(&path).into_iter().flatten().flatten();
+                open.extend(inside.map(|it| (it.path(), depth + 1)));
+            } else {
+                file = Some(File::Unseen);
+            }
         }
+        found.insert(path, file);
     }
+}
+
+/// Whether nothing has changed, as far as was looked.
+fn is_same(a: &Option<File>, b: &Option<File>) -> bool {
+    let is_directory = |it: &_| matches!(it, Some(File::Directory | File::Unseen));
+    a == b || is_directory(a) && is_directory(b)
 }
 
 fn file(path: &Path) -> Option<File> {
@@ -166,7 +187,7 @@ fn restore(path: &Path, file: &File) -> io::Result<()> {
         return Err(io::Error::other("it lay in a directory that is none now"));
     }
     match file {
-        File::Directory => fs::create_dir(path),
+        File::Directory | File::Unseen => fs::create_dir(path),
         File::Link(to) => symlink(to, path),
         File::Plain(mode, Ok(bytes)) => {
             let mut options = OpenOptions::new();

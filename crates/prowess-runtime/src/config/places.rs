@@ -33,14 +33,17 @@ pub(super) struct Layer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
     User,
+    /// It was found in a project, which somebody else may have written.
     Project,
+    /// Somebody named it, and so trusts it as their own.
+    Named,
 }
 
 impl Places {
     /// The files to read, the one that weighs least first, and those that were passed over.
     pub(super) fn layers(&self) -> (Vec<Layer>, Vec<(PathBuf, &'static str)>) {
         if let Some(file) = &self.only {
-            return (vec![Layer { file: file.clone(), owner: Owner::Project }], Vec::new());
+            return (vec![Layer { file: file.clone(), owner: Owner::Named }], Vec::new());
         }
         let mut passed_over = Vec::new();
         let user = self.user.as_ref().map(|it| it.join(NAME)).filter(|it| is_there(it));

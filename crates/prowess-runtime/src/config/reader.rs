@@ -25,6 +25,9 @@ const AROUND: usize = 80;
 /// How many faults of one file are told.
 const MOST: usize = 100;
 
+/// What the file of a project cannot set, because it would give the project what is the user's.
+const RESERVED: &[&str] = &["policy.environment", "sql.write", "sql.privileged"];
+
 pub(super) struct Reader<'h> {
     path: Arc<Path>,
     document: Document<String>,
@@ -35,6 +38,8 @@ pub(super) struct Reader<'h> {
     pub(super) home: Option<&'h Path>,
     pub(super) owner: Owner,
     pub(super) faults: Vec<Fault>,
+    /// What does not hold although it is well.
+    pub(super) set_aside: Vec<(&'static str, Origin)>,
 }
 
 impl<'h> Reader<'h> {
@@ -55,7 +60,8 @@ impl<'h> Reader<'h> {
             let fault = Fault::new(&*path, format!("this is not TOML: {message}"));
             Box::new(placed(fault, &text, &lines, error.span().unwrap_or_default()))
         })?;
-        Ok(Self { path, document, lines, directory, home, owner: layer.owner, faults: Vec::new() })
+        let (faults, set_aside, owner) = (Vec::new(), Vec::new(), layer.owner);
+        Ok(Self { path, document, lines, directory, home, owner, faults, set_aside })
     }
 
     /// Gives every value of the file to the slot of its key.
@@ -72,7 +78,12 @@ impl<'h> Reader<'h> {
                     match slots.iter_mut().find(|it| it.0 == dotted) {
                         Some((name, slot)) => {
                             let origin = self.origin(&key.span);
-                            slot.read(name, item, origin, self);
+                            if self.owner == Owner::Project && RESERVED.contains(name) {
+                                slot.check(name, item, self);
+                                self.set_aside.push((name, origin));
+                            } else {
+                                slot.read(name, item, origin, self);
+                            }
                         }
                         None => self.unknown_key(&key, &format!("`[{}]`", table.name), &own),
                     }
@@ -156,7 +167,10 @@ fn listed(words: &[&str]) -> String {
 /// Reads an ordinary file; a pipe is not waited for.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let cannot = |error: std::io::Error| format!("the settings cannot be read: {error}");
+    let cannot = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        _ => format!("the settings cannot be read: {error}"),
+    };
     let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|it| cannot(it.into()))?;
     let file = File::from(file);
     if !file.metadata().map_err(cannot)?.is_file() {

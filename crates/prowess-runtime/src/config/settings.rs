@@ -10,7 +10,7 @@ use prowess::{Directory, Matching, Strategy, Window};
 
 use super::{
     origin::{Origin, Setting},
-    value::{Address, Bytes, Depth, Presets, Share},
+    value::{Address, Bytes, Depth, Presets, RootPath, Share},
 };
 use crate::{
     limits::Limits,
@@ -81,8 +81,8 @@ pub struct PolicySettings {
     pub hosts: Setting<Vec<String>>,
     /// The directories in which files may be read and written; nothing when nobody has said, which
     /// leaves the working directory.
-    pub roots: Setting<Option<Vec<PathBuf>>>,
-    /// When a person is asked.
+    pub roots: Setting<Option<Vec<RootPath>>>,
+    /// When a person is asked. A project cannot ask less than its user has set.
     pub approvals: Setting<Approvals>,
     /// What the `allowed-tools` of a skill mean.
     pub allowed_tools: Setting<AllowedToolsMode>,

@@ -1,9 +1,9 @@
 //! How each kind of value is written and shown.
 
 use std::{
-    fmt,
+    fmt, fs,
     num::{NonZeroU64, NonZeroUsize},
-    path::PathBuf,
+    path::{Component, PathBuf},
     time::Duration,
 };
 
@@ -43,6 +43,10 @@ pub struct Presets {
     /// Nothing for the working directory.
     pub from: Option<PathBuf>,
 }
+
+/// A directory in which files may be read and written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RootPath(pub PathBuf);
 
 /// The address of a server. A password in it is only shown to whoever asks for all of it.
 #[derive(Clone, PartialEq, Eq)]
@@ -145,6 +149,9 @@ pub(super) trait Slot {
     /// Takes a value of a file; what is wrong with it is noted.
     fn read(&mut self, key: &str, item: &Item, origin: Origin, reader: &mut Reader<'_>);
 
+    /// Notes what is wrong with a value of a file, and does not take it.
+    fn check(&self, key: &str, item: &Item, reader: &mut Reader<'_>);
+
     /// What it holds.
     fn show(&self) -> Json;
 
@@ -171,9 +178,9 @@ pub(super) trait Value: Sized {
         None
     }
 
-    /// What holds when a file that weighs less has said something else.
-    fn over(self, _below: Self) -> Self {
-        self
+    /// What holds when a file that weighs less has said something else; nothing when that does.
+    fn over(self, _below: &Self) -> Option<Self> {
+        Some(self)
     }
 
     /// Reads an item, and notes when it is not what is wanted.
@@ -188,11 +195,20 @@ pub(super) trait Value: Sized {
     }
 }
 
-impl<T: Value + Clone> Slot for Setting<T> {
+impl<T: Value> Slot for Setting<T> {
     fn read(&mut self, key: &str, item: &Item, origin: Origin, reader: &mut Reader<'_>) {
-        if let Some(value) = T::read(&format!("`{key}`"), item, reader) {
-            *self = Self { value: value.over(self.value.clone()), origin };
+        let value = T::read(&format!("`{key}`"), item, reader);
+        let value = value.and_then(|value| match self.given() {
+            Some(below) => value.over(below),
+            None => Some(value),
+        });
+        if let Some(value) = value {
+            *self = Self { value, origin };
         }
+    }
+
+    fn check(&self, key: &str, item: &Item, reader: &mut Reader<'_>) {
+        T::read(&format!("`{key}`"), item, reader);
     }
 
     fn show(&self) -> Json {
@@ -370,6 +386,35 @@ impl Value for PathBuf {
     }
 }
 
+impl Value for RootPath {
+    fn wanted() -> String {
+        PathBuf::wanted()
+    }
+
+    /// What a project names lies in it, also behind links; a user may name any.
+    fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+        let path = PathBuf::of(key, item, reader)?;
+        let is_inside = match fs::canonicalize(&path) {
+            Ok(real) => real.starts_with(&reader.directory),
+            Err(_) => {
+                let mut parts = path.components();
+                path.starts_with(&reader.directory) && !parts.any(|it| it == Component::ParentDir)
+            }
+        };
+        if reader.owner != Owner::Project || is_inside {
+            return Some(Self(path));
+        }
+        let message = format!("{key} must lie in the directory of this file");
+        let hint = "the user's own file or one that `--config` names can name others".to_owned();
+        reader.note(&item.span().unwrap_or_default(), message, Some(hint));
+        None
+    }
+
+    fn show(&self) -> Json {
+        self.0.show()
+    }
+}
+
 impl Value for Directory {
     fn wanted() -> String {
         PathBuf::wanted()
@@ -380,7 +425,7 @@ impl Value for Directory {
         let path = PathBuf::of(key, item, reader)?;
         let scope = match reader.owner {
             Owner::User => Scope::User,
-            Owner::Project => Self::new(item.as_str()?).scope,
+            Owner::Project | Owner::Named => Self::new(item.as_str()?).scope,
         };
         Some(Self { path, scope, optional: false })
     }
@@ -419,7 +464,7 @@ impl Value for Presets {
 
     /// What the user's own file names is looked for in whatever project is worked on.
     fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
-        let from = (reader.owner == Owner::Project).then(|| reader.directory.clone());
+        let from = (reader.owner != Owner::User).then(|| reader.directory.clone());
         Some(Self { presets: Vec::of(key, item, reader)?, from })
     }
 
@@ -446,7 +491,7 @@ impl<T: Value> Value for Option<T> {
     }
 }
 
-impl<T: Value> Value for Vec<T> {
+impl<T: Value + Clone> Value for Vec<T> {
     fn wanted() -> String {
         format!("a list, each {}", T::wanted())
     }
@@ -467,8 +512,9 @@ impl<T: Value> Value for Vec<T> {
         self.iter().map(T::show).collect()
     }
 
-    fn over(self, below: Self) -> Self {
-        if T::TOGETHER { below.into_iter().chain(self).collect() } else { self }
+    fn over(self, below: &Self) -> Option<Self> {
+        let together = |it: Self| below.iter().cloned().chain(it).collect();
+        Some(if T::TOGETHER { together(self) } else { self })
     }
 }
 
@@ -533,6 +579,11 @@ trait Word: Copy + PartialEq + 'static {
     fn refused(_word: &str) -> Option<&'static str> {
         None
     }
+
+    /// How much it holds back. What holds back more cannot be taken away by a file that weighs more.
+    fn strictness(self) -> u8 {
+        0
+    }
 }
 
 impl<T: Word> Value for T {
@@ -549,6 +600,10 @@ impl<T: Word> Value for T {
     fn show(&self) -> Json {
         let words = T::words();
         words.iter().find(|it| it.1 == *self).map_or(Json::Null, |it| json!(it.0))
+    }
+
+    fn over(self, below: &Self) -> Option<Self> {
+        (self.strictness() >= below.strictness()).then_some(self)
     }
 
     fn hint(item: &Item) -> Option<String> {
@@ -582,6 +637,14 @@ impl Word for Level {
 impl Word for Approvals {
     fn words() -> Vec<(&'static str, Self)> {
         vec![("needed", Self::Needed), ("always", Self::Always), ("never", Self::Never)]
+    }
+
+    fn strictness(self) -> u8 {
+        match self {
+            Self::Never => 0,
+            Self::Needed => 1,
+            Self::Always => 2,
+        }
     }
 }
 

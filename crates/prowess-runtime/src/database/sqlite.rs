@@ -192,12 +192,21 @@ fn values(row: &SqliteRow, collect: &mut Collect) -> Result<Vec<Value>, sqlx::Er
         }
         Ok(match value.type_info().name() {
             "INTEGER" => row.try_get_unchecked::<i64, _>(at)?.into(),
-            "REAL" => row.try_get_unchecked::<f64, _>(at)?.into(),
+            "REAL" => number(row.try_get_unchecked(at)?),
             "BLOB" => collect.bytes(row.try_get_unchecked(at)?),
             _ => collect.text(&String::from_utf8_lossy(row.try_get_unchecked(at)?)),
         })
     };
     (0..row.len()).map(value).collect()
+}
+
+/// A number, in words where JSON has none for it.
+fn number(number: f64) -> Value {
+    match number {
+        f64::INFINITY => "Infinity".into(),
+        f64::NEG_INFINITY => "-Infinity".into(),
+        number => number.into(),
+    }
 }
 
 fn failed(error: sqlx::Error, statement: &Statement) -> DatabaseError {

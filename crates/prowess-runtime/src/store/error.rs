@@ -1,8 +1,8 @@
 //! Why a store did not do what it was asked for, and what is true now.
 
-use std::{fmt, io, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, fmt, io, path::PathBuf, time::Duration};
 
-use prowess::{ReadError, ReviseError};
+use prowess::{ReadError, ReviseError, is_plain_name};
 
 /// A store did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +37,16 @@ pub enum StoreError {
         name: String,
         /// Where.
         folder: PathBuf,
+    },
+    /// What is to be brought back has no place, because its name or folder is taken.
+    #[error("`{name}` cannot be brought back: one of that name is there, in `{}`", folder.display())]
+    NoPlace {
+        /// The name.
+        name: String,
+        /// Where.
+        folder: PathBuf,
+        /// The names of those that can be brought back.
+        others: BTreeSet<String>,
     },
     /// What is to be saved would not come back as it is.
     #[error("`{name}` cannot be saved: {why}")]
@@ -151,11 +161,18 @@ impl StoreError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
+            // With a second word it could be: no letter of it is wrong.
+            Self::BadName { name } if is_plain_name(&format!("{name}-x")) => format!("`{name}` is a reserved name on Windows: choose another, such as one of two words"),
             Self::BadName { .. } => "use lowercase letters and digits joined by single hyphens, up to 64, such as `create-pr`".to_owned(),
             Self::BadPath { .. } => "give a path in the skill's folder, such as `scripts/run.sh`".to_owned(),
             Self::NoSuchSkill { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
             Self::NoSuchSkill { .. } => "`prowess list` shows which there are".to_owned(),
             Self::AlreadyThere { .. } => "choose another name, or edit what is there".to_owned(),
+            Self::NoPlace { others, .. } if others.is_empty() => "move what is there elsewhere first".to_owned(),
+            Self::NoPlace { others, .. } => {
+                let others: Vec<String> = others.iter().map(|it| format!("`prowess undo {it}`")).collect();
+                format!("move what is there elsewhere first, or bring back another with {}", others.join(" or "))
+            }
             Self::Broken { .. } => "`prowess check` says what is wrong with it".to_owned(),
             Self::NotEdited { .. } => "edit it by hand".to_owned(),
             Self::NotOurs { .. } => "look at what is there, and take it away by hand".to_owned(),

@@ -12,7 +12,8 @@ use rustix::fs::{AtFlags, FileType};
 use super::{
     DOCUMENT, Files, Now, Stock, Store, StoreError,
     disk::{Locked, Step, Steps, failed, make},
-    document, path, trash,
+    document, path,
+    trash::{self, Thrown},
 };
 use crate::{
     entry::Entry,
@@ -183,11 +184,19 @@ impl Store for FileStore {
         let locked = self.lock(nothing)?;
         let thrown = trash::latest(&locked, name)?;
         for name in thrown.called.iter().chain([&thrown.folder]) {
-            absent(&locked.root, name)?;
+            absent(&locked.root, name).map_err(|error| no_place(error, &locked.root, &thrown))?;
         }
         locked.rename((&thrown.root, &thrown.name), (&locked.root, &thrown.folder))?;
         Ok(thrown.called.unwrap_or(thrown.folder))
     }
+}
+
+/// Says what else can be brought back, where the place of something is taken.
+fn no_place(error: StoreError, root: &Root, thrown: &Thrown) -> StoreError {
+    let StoreError::AlreadyThere { name, folder } = error else { return error };
+    let mut others = trash::names(&thrown.root).unwrap_or_default();
+    others.retain(|it| absent(root, it).is_ok());
+    StoreError::NoPlace { name, folder, others }
 }
 
 /// A skill that was found, and what its `SKILL.md` held at that moment.

@@ -93,7 +93,11 @@ impl Store for MemoryStore {
         let Some(at) = state.trash.iter().rposition(is_it) else {
             return Err(StoreError::NothingToUndo { name: name.map(str::to_owned) });
         };
-        state.absent(&state.trash[at].0)?;
+        if let Err(StoreError::AlreadyThere { name, folder }) = state.absent(&state.trash[at].0) {
+            let names = state.trash.iter().map(|it| it.0.clone());
+            let others = names.filter(|it| state.absent(it).is_ok()).collect();
+            return Err(StoreError::NoPlace { name, folder, others });
+        }
         let (name, files) = state.trash.remove(at);
         state.skills.insert(name.clone(), files);
         Ok(name)

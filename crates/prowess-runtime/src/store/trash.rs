@@ -1,6 +1,7 @@
 //! What was deleted, and can be brought back: `<store>/.trash/<time>-<folder>`.
 
 use std::{
+    collections::BTreeSet,
     ffi::OsStr,
     path::Path,
     time::{SystemTime, UNIX_EPOCH},
@@ -8,7 +9,7 @@ use std::{
 
 use super::{
     DOCUMENT, Now, StoreError,
-    disk::{Locked, failed, names, unusable},
+    disk::{self, Locked, failed, unusable},
     document,
     file::{is_folder_name, read},
 };
@@ -66,10 +67,16 @@ pub(super) fn latest(locked: &Locked<'_>, name: Option<&str>) -> Result<Thrown, 
     Err(nothing())
 }
 
+/// The names of the skills in the trash, each once.
+pub(super) fn names(trash: &Root) -> Result<BTreeSet<String>, StoreError> {
+    let name = |it: &String| called(trash, it).or_else(|| Some(parts(it)?.1.to_owned()));
+    Ok(kept(trash)?.iter().filter_map(name).collect())
+}
+
 /// What is in the trash, the oldest first; what others have put there is not ours.
 fn kept(trash: &Root) -> Result<Vec<String>, StoreError> {
-    let names =
-        names(trash.as_fd()).map_err(|errno| failed(trash.path(), Now::Unchanged, errno.into()))?;
+    let names = disk::names(trash.as_fd())
+        .map_err(|errno| failed(trash.path(), Now::Unchanged, errno.into()))?;
     let names = names.into_iter().filter_map(|it| it.into_string().ok());
     Ok(names.filter(|it| parts(it).is_some()).collect())
 }

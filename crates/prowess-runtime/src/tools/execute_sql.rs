@@ -101,13 +101,14 @@ impl Tool for ExecuteSql {
 impl ExecuteSql {
     fn bad(&self, error: &DatabaseError) -> Outcome {
         let (status, hint) = match error {
-            DatabaseError::ReadOnly(_) => {
-                (Status::Refused, "`write = true` under `[sql]` lets statements write")
-            }
+            DatabaseError::ReadOnly(_) => (
+                Status::Refused,
+                "`write = true` under `[sql]` of the user's own file lets statements write",
+            ),
             DatabaseError::Privileged { .. } => (
                 Status::Refused,
                 "let an ordinary user ask who may read what is needed; `privileged = true` under \
-                 `[sql]` takes this one as it is",
+                 `[sql]` of the user's own file takes this one as it is",
             ),
             DatabaseError::Refused(_) => (Status::Refused, ""),
             DatabaseError::Parameters { .. } => (Status::Invalid, ""),

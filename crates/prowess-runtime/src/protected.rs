@@ -1,0 +1,43 @@
+//! What says how agents and tools behave that act without being asked: nothing an agent does writes it.
+
+use std::path::Path;
+
+/// Files and directories of that kind, wherever they lie: of ours, of git, of other clients, and of
+/// programs that run what a project holds.
+pub(crate) const PROTECTED: &[&str] = &[
+    "prowess.toml",
+    ".prowess",
+    ".mcp.json",
+    ".git/config",
+    ".git/hooks",
+    ".amazonq",
+    ".claude",
+    ".cline",
+    ".clinerules",
+    ".codex",
+    ".continue",
+    ".cursor",
+    ".gemini",
+    ".kiro",
+    ".opencode",
+    "opencode.json",
+    ".roo",
+    ".vscode",
+    ".windsurf",
+    ".cargo/config",
+    ".cargo/config.toml",
+    ".envrc",
+    ".github/workflows",
+    ".husky",
+];
+
+/// Whether a path is one of them or lies in one, in any case a file system may ignore.
+pub(crate) fn is_protected(path: &Path) -> bool {
+    let names: Vec<_> = path.iter().collect();
+    let is_in = |own: &str| {
+        let own: Vec<&str> = own.split('/').collect();
+        let mut places = names.windows(own.len());
+        places.any(|it| it.iter().zip(&own).all(|(name, own)| name.eq_ignore_ascii_case(own)))
+    };
+    PROTECTED.iter().any(|it| is_in(it))
+}
