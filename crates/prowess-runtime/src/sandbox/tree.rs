@@ -67,7 +67,8 @@ pub(super) fn tasks(processes: &[Pid]) -> u64 {
 }
 
 /// The bytes of memory that these hold: quickly as an upper bound, exactly where that is over the
-/// most, because processes that share memory have it counted for each.
+/// most, because processes that share memory have it counted for each. Who cannot be looked into
+/// shares nothing.
 pub(super) fn memory(processes: &[Pid], most: u64) -> u64 {
     let resident = |pid: &Pid| {
         let status = status(*pid)?;
@@ -81,7 +82,7 @@ pub(super) fn memory(processes: &[Pid], most: u64) -> u64 {
         let rollup = fs::read_to_string(own(*pid).join("smaps_rollup")).ok()?;
         Some(field(&rollup, "Pss_Anon:")? + field(&rollup, "Pss_Shmem:")?)
     };
-    processes.iter().filter_map(share).sum::<u64>() * KIB
+    processes.iter().filter_map(|it| share(it).or_else(|| resident(it))).sum::<u64>() * KIB
 }
 
 /// The bytes on disk that these hold by files which are deleted and still open, and lie on the same
