@@ -1702,5 +1702,16 @@ mod real_scripts_run_unmodified {
             let nothing = stage.run("ls -l / > /dev/null 2>&1; id > /dev/null; echo x > y; cat y");
             assert_eq!(nothing.denied, [] as [&str; 0], "{stage:?}");
         }
+        let world = World::new().folder("skills");
+        let prowess = |arguments: &[&str]| {
+            let output = Command::new(PROGRAM).current_dir(world.path("")).args(arguments).output();
+            String::from_utf8(output.unwrap().stderr).unwrap()
+        };
+        let definition = r#"{"script": "echo x > \"$SKILL_DIR/x\""}"#;
+        let create =
+            ["create", "one", "--type", "script", "--description", "Tries", "--dir", "skills"];
+        prowess(&[&create[..], &["--definition", definition]].concat());
+        let said = prowess(&["run", "one", "--dir", "skills"]);
+        assert!(said.contains("note: the sandbox probably refused "), "{said}");
     }
 }
