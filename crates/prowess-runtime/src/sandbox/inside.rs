@@ -87,11 +87,12 @@ fn hold_script(order: &Order, way: &Way, line: OwnedFd, ended: OwnedFd) -> io::R
         Ok(Fork::Parent(script)) => {
             // Whoever listens at the other end waits until the script alone could speak.
             drop(line);
-            let exit = reap_until(script, &ended)?;
+            if let Some(exit) = reap_until(script, &ended)? {
+                rustix::io::write(&ended, &serde_json::to_vec(&exit)?)?;
+            }
             if way.level < Level::Strong {
                 tree::kill();
             }
-            rustix::io::write(&ended, &serde_json::to_vec(&exit)?)?;
             Ok(())
         }
     }
@@ -174,19 +175,19 @@ fn map_user(way: &Way) -> io::Result<()> {
 
 /// Waits for the script, and for whatever else ends here meanwhile; but no longer than somebody is
 /// there to be told.
-fn reap_until(script: Pid, ended: &OwnedFd) -> io::Result<Exit> {
+fn reap_until(script: Pid, ended: &OwnedFd) -> io::Result<Option<Exit>> {
     let script_fd = rustix::process::pidfd_open(script, PidfdFlags::empty())?;
     loop {
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
             if pid == script {
-                return Ok(exit(status));
+                return Ok(Some(exit(status)));
             }
         }
         let mut fds =
             [PollFd::new(ended, PollFlags::empty()), PollFd::new(&script_fd, PollFlags::IN)];
         let _ = poll(&mut fds, Some(&REAP));
         if fds[0].revents().contains(PollFlags::ERR) {
-            return Ok(Exit::Signal(libc::SIGKILL));
+            return Ok(None);
         }
     }
 }

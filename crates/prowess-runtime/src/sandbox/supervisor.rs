@@ -22,7 +22,7 @@ use rustix::{
         SocketType, recvmsg, socketpair,
         sockopt::{Timeout, set_socket_timeout},
     },
-    process::{Pid, PidfdFlags, Signal, WaitOptions},
+    process::{Pid, Signal},
 };
 
 use super::{
@@ -111,15 +111,12 @@ struct Run<'o> {
     given: Given,
     /// The process that all others come of, and that holds them.
     first: Pid,
-    first_fd: OwnedFd,
-    /// What it says about the script.
+    /// Where it says how the script ended.
     ended: OwnedFd,
     listener: Option<Listener>,
     deadline: Instant,
     next_look: Instant,
     stopped: Option<(Stop, Instant)>,
-    /// Whether the first process has ended.
-    over: bool,
     denied: BTreeSet<String>,
 }
 
@@ -127,7 +124,7 @@ struct Run<'o> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Event {
     Nothing,
-    /// The first process has ended.
+    /// The script has ended.
     Over,
     /// The engine has spoken, or has ended.
     Asked,
@@ -176,13 +173,11 @@ impl<'o> Run<'o> {
             level,
             given,
             first,
-            first_fd: rustix::process::pidfd_open(first, PidfdFlags::empty())?,
             ended: ended.into(),
             listener,
             deadline: now + order.limits.timeout.min(NEVER),
             next_look: now + LOOK,
             stopped: None,
-            over: false,
             denied: BTreeSet::new(),
         }))
     }
@@ -190,17 +185,17 @@ impl<'o> Run<'o> {
     /// Holds the run to its limits until it has ended; then nobody of it is left.
     fn watch(mut self, control: &UnixStream) -> io::Result<Ended> {
         let mut control = control;
-        while !self.over {
+        loop {
             match (self.wait(control)?, &mut self.listener) {
+                (Event::Over, _) => break,
                 (Event::Asked, _) => {
                     let wanted = matches!(control.read(&mut [0]), Ok(1));
                     self.stop(if wanted { Stop::Idle } else { Stop::Unwanted });
                 }
                 (Event::Called, Some(listener)) => listener.answer(&mut self.denied),
                 (Event::Silent, _) => self.listener = None,
-                (Event::Called | Event::Over | Event::Nothing, _) => {}
+                (Event::Called | Event::Nothing, _) => {}
             }
-            self.reap();
             self.look();
         }
         let exit = self.finish()?;
@@ -220,7 +215,7 @@ impl<'o> Run<'o> {
         let left = next.saturating_duration_since(Instant::now());
         let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
         let mut events = vec![Event::Over];
-        let mut fds = vec![PollFd::new(&self.first_fd, PollFlags::IN)];
+        let mut fds = vec![PollFd::new(&self.ended, PollFlags::IN)];
         // Who is stopped already has nothing more to be told.
         if self.stopped.is_none() {
             events.push(Event::Asked);
@@ -286,13 +281,6 @@ impl<'o> Run<'o> {
             }
         }
         self.look();
-    }
-
-    /// Takes note of every process that has ended; those that lost their parent are ours.
-    fn reap(&mut self) {
-        while let Ok(Some((pid, _))) = rustix::process::wait(WaitOptions::NOHANG) {
-            self.over |= pid == self.first;
-        }
     }
 
     /// Kills what is left of the run; returns how the script ended.
