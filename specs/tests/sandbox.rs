@@ -897,6 +897,13 @@ mod nobody_of_a_run_is_left {
         Limits { timeout: Duration::from_secs_f64(seconds), ..Limits::default() }
     }
 
+    /// A process that is another one in another session all the time.
+    fn relay(word: &str) -> String {
+        format!(
+            "perl -MPOSIX -e '$SIG{{TERM}} = q(IGNORE); while (1) {{ fork && POSIX::_exit(0); setsid() }}' {word}"
+        )
+    }
+
     #[test]
     fn a_timeout_kills_the_whole_tree() {
         for stage in stages() {
@@ -904,7 +911,9 @@ mod nobody_of_a_run_is_left {
             let script = format!(
                 "(setsid sh -c \"trap '' TERM HUP; sleep {word}\" &)\n\
                  perl -e 'fork && exit; setpgrp; fork && exit; $SIG{{TERM}} = q(IGNORE); exec qw(sleep {word})'\n\
-                 sleep {word}"
+                 {}\n\
+                 sleep {word}",
+                relay(&word)
             );
             let job = Job { limits: within(0.5), ..stage.job(&script) };
             let start = Instant::now();
@@ -944,7 +953,10 @@ mod nobody_of_a_run_is_left {
         for stage in stages() {
             let word = unique();
             let start = Instant::now();
-            let text = stage.output(&format!("sleep {word} & setsid sleep {word} & echo done"));
+            let text = stage.output(&format!(
+                "sleep {word} & setsid sleep {word} & {}\necho done",
+                relay(&word)
+            ));
             assert_eq!(text, "done\n", "{stage:?}");
             assert!(start.elapsed() < SOON, "{stage:?} {:?}", start.elapsed());
             assert_eq!(alive(&word), 0, "{stage:?}");
@@ -993,18 +1005,22 @@ mod nobody_of_a_run_is_left {
             "sandbox::nobody_of_a_run_is_left::engine_and_supervisor_killed_together_leave_nobody";
         be_engine();
         for (number, stage) in stages().iter().enumerate() {
-            for _ in 0..10 {
+            for round in 0..10 {
                 let mut run = Engine::start(name, number);
                 let engine = run.engine.id();
                 let supervisor = children(engine).join(" ");
-                let kill = format!("kill -9 {engine} {supervisor}");
+                // Whoever comes second may have noticed.
+                let kill = match round % 2 {
+                    0 => format!("kill -9 {engine} {supervisor}"),
+                    _ => format!("kill -9 {supervisor} {engine}"),
+                };
                 assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
                 let killed = Instant::now();
                 run.engine.wait().unwrap();
                 until("nobody is left", || alive(&run.word) == 0);
                 assert!(killed.elapsed() < SOON, "{stage:?} {:?}", killed.elapsed());
-                // Nobody was left to remove it either.
-                fs::remove_dir_all(run.base).unwrap();
+                // Perhaps nobody was left to remove it either.
+                let _ = fs::remove_dir_all(run.base);
             }
         }
     }
