@@ -116,6 +116,14 @@ impl Printer {
         }
     }
 
+    /// Says what the sandbox has refused, or probably has.
+    pub(crate) fn refused(&mut self, denied: &str) {
+        self.note(&match denied.strip_prefix("probably: ") {
+            Some(guess) => format!("the sandbox probably refused {guess}"),
+            None => format!("the sandbox refused {denied}"),
+        });
+    }
+
     /// Warns of something, unless nobody wants to hear it.
     pub(crate) fn warning(&mut self, text: &str) {
         if !self.quiet {

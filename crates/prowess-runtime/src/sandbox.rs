@@ -265,9 +265,11 @@ async fn reply(ear: &mut ReadHalf<'_>) -> io::Result<Reply> {
 fn given(path: &Path) -> Result<OsString, SandboxError> {
     let failed = |source| SandboxError::Path { path: path.to_owned(), source };
     let path = fs::canonicalize(path).map_err(failed)?;
-    let own = ["/proc", "/sys", "/dev"].iter().any(|it| path.starts_with(it));
-    if own || path == Path::new("/") {
-        return Err(failed(io::ErrorKind::PermissionDenied.into()));
-    }
-    Ok(path.into())
+    let own = ["/proc", "/sys", "/dev"].iter().find(|it| path.starts_with(it));
+    let rule = match own {
+        Some(own) => format!("no script is given what lies in `{own}`"),
+        None if path == Path::new("/") => "no script is given the whole root".to_owned(),
+        None => return Ok(path.into()),
+    };
+    Err(failed(io::Error::new(io::ErrorKind::PermissionDenied, rule)))
 }

@@ -281,9 +281,7 @@ fn show(
             printer.note(&format!("{cut} bytes of its {name} are not shown"));
         }
     }
-    for denied in &outcome.denied {
-        printer.note(&format!("the sandbox refused {denied}"));
-    }
+    outcome.denied.iter().for_each(|it| printer.refused(it));
     match &outcome.message {
         Some(message) if outcome.is_ok() => printer.note(message),
         Some(message) => printer.fault(message),

@@ -124,8 +124,6 @@ fn show(name: &str, outcome: &Outcome, printer: &mut Printer) -> Result<()> {
     if let Some(hint) = &outcome.hint {
         printer.hint(hint);
     }
-    for denied in &outcome.denied {
-        printer.note(&format!("the sandbox refused {denied}"));
-    }
+    outcome.denied.iter().for_each(|it| printer.refused(it));
     Ok(())
 }

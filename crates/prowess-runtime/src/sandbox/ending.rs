@@ -25,7 +25,7 @@ pub(super) fn outcome(ended: Ended, limits: &Limits, streams: Streams) -> Outcom
         (None, Exit::Signal(signal)) => (Status::Killed, Some(signalled(signal, limits))),
     };
     let mut denied = ended.denied;
-    denied.extend(likely(&stderr));
+    denied.extend(probable(&stderr));
     Outcome {
         message,
         exit_code,
@@ -71,14 +71,14 @@ fn signalled(signal: i32, limits: &Limits) -> String {
 }
 
 /// What programs print when the sandbox has refused them something that nobody hears of otherwise.
-fn likely(stderr: &Captured) -> Vec<String> {
+fn probable(stderr: &Captured) -> Vec<String> {
     const PHRASES: [(&str, &str); 3] = [
         ("Read-only file system", "writing outside of the work directory"),
         ("Permission denied", "a file that was not given"),
         ("File size limit exceeded", "a file over its limit"),
     ];
     let said = PHRASES.iter().filter(|it| stderr.text.contains(it.0));
-    said.map(|(phrase, what)| format!("likely: {what} ({phrase})")).collect()
+    said.map(|(phrase, what)| format!("probably: {what} ({phrase})")).collect()
 }
 
 fn seconds(duration: Duration) -> String {

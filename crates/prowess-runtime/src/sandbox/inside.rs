@@ -13,9 +13,12 @@ use std::{
 };
 
 use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
     net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg},
-    process::{DumpableBehavior, Resource, Rlimit, Signal, WaitOptions},
+    process::{
+        DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, WaitStatus,
+    },
     thread::{CapabilitySet, CapabilitySets},
 };
 
@@ -26,6 +29,7 @@ use super::{
     order::{Exit, Failure, Order, Part},
     rules,
     sys::{self, Fork},
+    tree,
 };
 use crate::{limits::Limits, outcome::Level};
 
@@ -49,6 +53,9 @@ pub(super) struct Way {
     pub(super) group: u32,
 }
 
+/// How often whoever has lost its parent and ended is reaped.
+const REAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
 /// The namespaces of the level *strong*.
 pub(super) const NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
@@ -58,29 +65,34 @@ pub(super) const NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWCGROUP;
 
-/// Becomes the script, or says why not. Returns only in that case, and in the first process of a
-/// namespace, when the script has ended.
+/// Becomes the script, or says why not. Returns only in that case, and in the process that holds the
+/// script, when that has ended.
 pub(super) fn enter(order: &Order, way: &Way, line: OwnedFd, ended: OwnedFd) {
     // Where memory runs out, it runs out for scripts first.
     let _ = fs::write("/proc/self/oom_score_adj", "1000");
-    let _ = match way.level {
-        Level::Strong => enter_namespaces(order, way, line, ended),
-        Level::Landlock | Level::None => enter_script(order, way.level, &line),
-    };
+    let _ = hold_script(order, way, line, ended);
 }
 
-/// Goes on as the first process of new namespaces, which the script dies with.
-fn enter_namespaces(order: &Order, way: &Way, line: OwnedFd, ended: OwnedFd) -> io::Result<()> {
-    let prepared =
-        prepare(order, way).and_then(|()| sys::fork(0).map_err(Part::Process.failed("fork")));
-    match prepared {
+/// Goes on as the process that holds the script and all that comes of it: the first of new
+/// namespaces, which die with it, or one that kills them all before it ends, and ends with the
+/// supervisor.
+fn hold_script(order: &Order, way: &Way, line: OwnedFd, ended: OwnedFd) -> io::Result<()> {
+    let prepared = match way.level {
+        Level::Strong => prepare(order, way),
+        Level::Landlock | Level::None => adopt(),
+    };
+    match prepared.and_then(|()| sys::fork(0).map_err(Part::Process.failed("fork"))) {
         Err(failure) => say(&line, &Word::Failed(failure), None),
-        Ok(Fork::Child) => enter_script(order, Level::Strong, &line),
+        Ok(Fork::Child) => enter_script(order, way.level, &line),
         Ok(Fork::Parent(script)) => {
             // Whoever listens at the other end waits until the script alone could speak.
             drop(line);
-            let exit = reap_until(script);
-            rustix::io::write(&ended, &serde_json::to_vec(&exit)?)?;
+            if let Some(exit) = reap_until(script, &ended)? {
+                rustix::io::write(&ended, &serde_json::to_vec(&exit)?)?;
+            }
+            if way.level < Level::Strong {
+                tree::kill();
+            }
             Ok(())
         }
     }
@@ -100,6 +112,12 @@ fn prepare(order: &Order, way: &Way) -> Result<(), Failure> {
     // Nobody inside looks into this process.
     let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
     mounts::enter(order)
+}
+
+/// Takes on whoever loses its parent below.
+fn adopt() -> Result<(), Failure> {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(Part::Process.failed("adopt processes"))
 }
 
 fn become_script(order: &Order, level: Level, line: &OwnedFd) -> Result<(), Failure> {
@@ -155,19 +173,27 @@ fn map_user(way: &Way) -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("{USER} {} 1", way.group))
 }
 
-/// Waits for the script, and for whatever else ends here meanwhile.
-fn reap_until(script: rustix::process::Pid) -> Exit {
+/// Waits for the script, and for whatever else ends here meanwhile; but no longer than somebody is
+/// there to be told.
+fn reap_until(script: Pid, ended: &OwnedFd) -> io::Result<Option<Exit>> {
+    let script_fd = rustix::process::pidfd_open(script, PidfdFlags::empty())?;
     loop {
-        match rustix::process::wait(WaitOptions::empty()) {
-            Ok(Some((pid, status))) if pid == script => return exit(status),
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return Exit::Signal(libc::SIGKILL),
+        while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+            if pid == script {
+                return Ok(Some(exit(status)));
+            }
+        }
+        let mut fds =
+            [PollFd::new(ended, PollFlags::empty()), PollFd::new(&script_fd, PollFlags::IN)];
+        let _ = poll(&mut fds, Some(&REAP));
+        if fds[0].revents().contains(PollFlags::ERR) {
+            return Ok(None);
         }
     }
 }
 
 /// How a process ended.
-pub(super) fn exit(status: rustix::process::WaitStatus) -> Exit {
+fn exit(status: WaitStatus) -> Exit {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => Exit::Code(code),
         (None, signal) => Exit::Signal(signal.unwrap_or(libc::SIGKILL)),

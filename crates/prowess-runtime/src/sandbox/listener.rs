@@ -29,6 +29,8 @@ pub(super) struct Listener {
     filter: Filter,
     /// The directories whose files are the script's own.
     own: Vec<PathBuf>,
+    /// The process that holds all others.
+    first: Pid,
     /// How many groups of processes there may be.
     most: u64,
     /// How many there can be, by what was counted and what was allowed since.
@@ -41,10 +43,10 @@ const ALL: u64 = 1 << 16;
 const NOTED: usize = 32;
 
 impl Listener {
-    pub(super) fn new(fd: OwnedFd, filter: Filter, order: &Order) -> Self {
+    pub(super) fn new(fd: OwnedFd, filter: Filter, order: &Order, first: Pid) -> Self {
         let mut own = vec![order.work(), order.temporary()];
         own.extend(order.writes.iter().map(PathBuf::from));
-        Self { fd, filter, own, most: order.limits.processes, groups: 1 }
+        Self { fd, filter, own, first, most: order.limits.processes, groups: 1 }
     }
 
     /// Answers the call that waits.
@@ -55,7 +57,7 @@ impl Listener {
         let (verdict, name) = self.filter.verdict(call, &notification.data.args);
         let answer = match verdict {
             Verdict::Allow => Answer::Continue,
-            Verdict::Signal if is_inside(notification.data.args[0] as i32) => Answer::Continue,
+            Verdict::Signal if self.is_inside(notification.data.args[0] as i32) => Answer::Continue,
             Verdict::Group if self.has_room() => Answer::Continue,
             Verdict::Metadata => match metadata::change(&notification, &self.own) {
                 Ok(()) => Answer::Done,
@@ -82,11 +84,17 @@ impl Listener {
     /// Whether there may be one more group. They are counted only when it could be one too many.
     fn has_room(&mut self) -> bool {
         if self.groups >= self.most {
-            let processes = tree::below(rustix::process::getpid(), self.most);
+            let processes = tree::below(self.first, self.most);
             self.groups = tree::groups(&processes).len() as u64;
         }
         self.groups += 1;
         self.groups <= self.most
+    }
+
+    /// Whether a signal to this process, or to the group of who sends it, stays inside.
+    fn is_inside(&self, target: i32) -> bool {
+        let Some(pid) = Pid::from_raw(target.saturating_abs()) else { return target == 0 };
+        target != -1 && tree::below(self.first, ALL).contains(&pid)
     }
 }
 
@@ -100,12 +108,6 @@ fn note(denied: &mut BTreeSet<String>, what: String) {
     if denied.len() < NOTED {
         denied.insert(what);
     }
-}
-
-/// Whether a signal to this process, or to the group of who sends it, stays inside.
-fn is_inside(target: i32) -> bool {
-    let Some(pid) = Pid::from_raw(target.saturating_abs()) else { return target == 0 };
-    target != -1 && tree::below(rustix::process::getpid(), ALL).contains(&pid)
 }
 
 /// What was refused: the call, and what it was about where that is known.

@@ -93,7 +93,10 @@ fn checks(strong: &Result<Given, Failure>, landlock: &Result<Given, Failure>) ->
         Check { name, given, detail, remedy: failed.map(|it| remedy(it, &Machine::look())) }
     };
     let version = best.map_or(0, |it| it.rules);
-    let rules = format!("version {version}");
+    let rules = format!(
+        "version {version}; without namespaces a script still sees which files there are outside, \
+         and their metadata"
+    );
     let listener = best.is_some_and(|it| it.listener);
     vec![
         check("namespaces", Part::Namespaces, &[strong], "user, mount, pid, net, ipc, uts, cgroup"),

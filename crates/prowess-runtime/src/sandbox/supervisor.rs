@@ -22,7 +22,7 @@ use rustix::{
         SocketType, recvmsg, socketpair,
         sockopt::{Timeout, set_socket_timeout},
     },
-    process::{Pid, PidfdFlags, Signal, WaitOptions},
+    process::{Pid, Signal},
 };
 
 use super::{
@@ -44,6 +44,10 @@ const GRACE: Duration = Duration::from_millis(200);
 /// How often processes, memory and files are looked at, and how much of the time that may take.
 const LOOK: Duration = Duration::from_millis(50);
 const SHARE: u32 = 10;
+/// How often at most, and how many bytes a second are written at most: files are looked at again
+/// before their limit can be passed by much.
+const SOON: Duration = Duration::from_millis(5);
+const FASTEST: u64 = 4 << 30;
 /// As good as never.
 const NEVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// How a script ended that could not say so.
@@ -105,17 +109,14 @@ struct Run<'o> {
     order: &'o Order,
     level: Level,
     given: Given,
-    /// The process that all others come of.
+    /// The process that all others come of, and that holds them.
     first: Pid,
-    first_fd: OwnedFd,
-    /// What the first process of a namespace says about the script.
+    /// Where it says how the script ended.
     ended: OwnedFd,
     listener: Option<Listener>,
     deadline: Instant,
     next_look: Instant,
     stopped: Option<(Stop, Instant)>,
-    /// How the first process ended.
-    exit: Option<Exit>,
     denied: BTreeSet<String>,
 }
 
@@ -123,7 +124,7 @@ struct Run<'o> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Event {
     Nothing,
-    /// The first process has ended.
+    /// The script has ended.
     Over,
     /// The engine has spoken, or has ended.
     Asked,
@@ -165,20 +166,18 @@ impl<'o> Run<'o> {
         };
         let filter = Filter::new(Setting { level, signals_scoped: rules >= rules::SIGNALS });
         let given = Given { rules, listener: listener.is_some() };
-        let listener = listener.map(|it| Listener::new(it, filter, order));
+        let listener = listener.map(|it| Listener::new(it, filter, order, first));
         let now = Instant::now();
         Ok(Ok(Self {
             order,
             level,
             given,
             first,
-            first_fd: rustix::process::pidfd_open(first, PidfdFlags::empty())?,
             ended: ended.into(),
             listener,
             deadline: now + order.limits.timeout.min(NEVER),
             next_look: now + LOOK,
             stopped: None,
-            exit: None,
             denied: BTreeSet::new(),
         }))
     }
@@ -186,23 +185,25 @@ impl<'o> Run<'o> {
     /// Holds the run to its limits until it has ended; then nobody of it is left.
     fn watch(mut self, control: &UnixStream) -> io::Result<Ended> {
         let mut control = control;
-        while self.exit.is_none() {
+        loop {
             match (self.wait(control)?, &mut self.listener) {
+                (Event::Over, _) => break,
                 (Event::Asked, _) => {
                     let wanted = matches!(control.read(&mut [0]), Ok(1));
                     self.stop(if wanted { Stop::Idle } else { Stop::Unwanted });
                 }
                 (Event::Called, Some(listener)) => listener.answer(&mut self.denied),
                 (Event::Silent, _) => self.listener = None,
-                (Event::Called | Event::Over | Event::Nothing, _) => {}
+                (Event::Called | Event::Nothing, _) => {}
             }
-            self.reap();
             self.look();
         }
         let exit = self.finish()?;
-        let Self { level, given, stopped, denied, .. } = self;
-        let denied = denied.into_iter().collect();
-        Ok(Ended { level, given, exit, stopped: stopped.map(|it| it.0), denied })
+        // It may have ended faster than it was looked at.
+        let late = || (self.work_size() > self.order.limits.work).then_some(Stop::Work);
+        let stopped = self.stopped.map(|it| it.0).or_else(late);
+        let Self { level, given, denied, .. } = self;
+        Ok(Ended { level, given, exit, stopped, denied: denied.into_iter().collect() })
     }
 
     /// Waits until there is something to do, or it is time to look again.
@@ -214,7 +215,7 @@ impl<'o> Run<'o> {
         let left = next.saturating_duration_since(Instant::now());
         let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
         let mut events = vec![Event::Over];
-        let mut fds = vec![PollFd::new(&self.first_fd, PollFlags::IN)];
+        let mut fds = vec![PollFd::new(&self.ended, PollFlags::IN)];
         // Who is stopped already has nothing more to be told.
         if self.stopped.is_none() {
             events.push(Event::Asked);
@@ -241,7 +242,8 @@ impl<'o> Run<'o> {
         if let Some((_, kill)) = &mut self.stopped {
             if now >= *kill {
                 *kill = now + GRACE;
-                let _ = rustix::process::pidfd_send_signal(&self.first_fd, Signal::KILL);
+                // Not who holds them: that is the last, so that nobody is left if we are killed now.
+                tree::signal(&self.processes(), Signal::KILL);
             }
             return;
         }
@@ -253,14 +255,18 @@ impl<'o> Run<'o> {
         }
         let processes = self.processes();
         let limits = &self.order.limits;
+        let written = self.work_size() + tree::deleted(&processes, self.order.base());
         if tree::memory(&processes, limits.memory) > limits.memory {
             self.stop(Stop::Memory);
         } else if tree::tasks(&processes) > limits.processes {
             self.stop(Stop::Processes);
-        } else if self.work_size() > limits.work {
+        } else if written > limits.work {
             self.stop(Stop::Work);
         }
-        self.next_look = Instant::now() + LOOK.max(now.elapsed() * SHARE);
+        let took = now.elapsed();
+        let room = limits.work.saturating_sub(written) as f64 / FASTEST as f64;
+        let full = Duration::from_secs_f64(room).max(SOON).max(took);
+        self.next_look = Instant::now() + LOOK.max(took * SHARE).min(full);
     }
 
     /// Asks all processes to end; they are killed when they take too long. What goes on growing is
@@ -277,31 +283,17 @@ impl<'o> Run<'o> {
         self.look();
     }
 
-    /// Takes note of every process that has ended; those that lost their parent are ours.
-    fn reap(&mut self) {
-        while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
-            if pid == self.first {
-                self.exit = Some(inside::exit(status));
-            }
-        }
-    }
-
     /// Kills what is left of the run; returns how the script ended.
     fn finish(&self) -> io::Result<Exit> {
         tree::kill();
-        if self.level < Level::Strong {
-            return Ok(self.exit.unwrap_or(KILLED));
-        }
         let mut said = [0; 64];
         let count = rustix::io::read(&self.ended, &mut said)?;
         Ok(serde_json::from_slice(&said[..count]).unwrap_or(KILLED))
     }
 
-    /// All processes of the run, without the one that only holds a namespace.
+    /// All processes of the run, without the one that only holds them.
     fn processes(&self) -> Vec<Pid> {
-        let mut all = tree::below(rustix::process::getpid(), self.order.limits.processes);
-        all.retain(|it| self.level < Level::Strong || *it != self.first);
-        all
+        tree::below(self.first, self.order.limits.processes)
     }
 
     fn work_size(&self) -> u64 {

@@ -1,7 +1,9 @@
 //! The processes that came of one.
 
 use std::{
+    collections::BTreeMap,
     fs,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     thread,
     time::Duration,
@@ -65,7 +67,8 @@ pub(super) fn tasks(processes: &[Pid]) -> u64 {
 }
 
 /// The bytes of memory that these hold: quickly as an upper bound, exactly where that is over the
-/// most, because processes that share memory have it counted for each.
+/// most, because processes that share memory have it counted for each. Who cannot be looked into
+/// shares nothing.
 pub(super) fn memory(processes: &[Pid], most: u64) -> u64 {
     let resident = |pid: &Pid| {
         let status = status(*pid)?;
@@ -79,7 +82,20 @@ pub(super) fn memory(processes: &[Pid], most: u64) -> u64 {
         let rollup = fs::read_to_string(own(*pid).join("smaps_rollup")).ok()?;
         Some(field(&rollup, "Pss_Anon:")? + field(&rollup, "Pss_Shmem:")?)
     };
-    processes.iter().filter_map(share).sum::<u64>() * KIB
+    processes.iter().filter_map(|it| share(it).or_else(|| resident(it))).sum::<u64>() * KIB
+}
+
+/// The bytes on disk that these hold by files which are deleted and still open, and lie on the same
+/// disk as a path.
+pub(super) fn deleted(processes: &[Pid], near: &Path) -> u64 {
+    let Ok(disk) = fs::metadata(near).map(|it| it.dev()) else { return 0 };
+    let open = processes.iter().filter_map(|it| fs::read_dir(own(*it).join("fd")).ok());
+    // Following the link leads to the file, also where its name does not.
+    let files = open.flatten().flatten().filter_map(|it| fs::metadata(it.path()).ok());
+    let gone = files.filter(|it| it.is_file() && it.nlink() == 0 && it.dev() == disk);
+    // Processes share them.
+    let each: BTreeMap<u64, u64> = gone.map(|it| (it.ino(), it.blocks() * 512)).collect();
+    each.values().sum()
 }
 
 /// Sends a signal to all of these; one that has ended meanwhile does not mind.
