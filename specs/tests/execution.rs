@@ -310,6 +310,8 @@ mod parameters_are_checked_before_anything_runs {
             let said = stdout(&world, &["one", "zip=1", "--params", given]);
             assert!(said.starts_with("PARAM_N=4\nPARAM_TEXT=two\nPARAM_ZIP=1\n"), "{said}");
         }
+        let said = stdout(&world, &["one", "c=\"q\"", "g= 5 "]);
+        assert_eq!(said, "PARAM_C=\"q\"\nPARAM_G= 5 \n{\"c\":\"q\",\"g\":5}");
         let (code, twice) = outcome(&world, &["one", "n=1", "--params", "@params.json"]);
         assert_eq!((code, &twice["status"]), (Some(1), &json!("invalid")), "{twice:#}");
     }
@@ -358,6 +360,8 @@ mod parameters_are_checked_before_anything_runs {
         assert_eq!((code, &same["status"]), (Some(1), &json!("invalid")), "{same:#}");
         assert!(same["message"].as_str().unwrap().contains("PARAM_A_B"), "{same:#}");
         let (_, nul) = outcome(&world, &["one", "--params", "{\"x\": \"a\\u0000b\"}"]);
+        assert!(nul["message"].as_str().unwrap().contains("NUL"), "{nul:#}");
+        let (_, nul) = outcome(&world, &["one", "--params", "{\"a\\u0000b\": 1}"]);
         assert!(nul["message"].as_str().unwrap().contains("NUL"), "{nul:#}");
         let long = format!("{{\"long\": \"{}\"}}", "x".repeat(200_000));
         let world = world.file("long.json", long);
@@ -514,7 +518,11 @@ mod whatever_a_script_does_is_an_outcome {
         lines.read_to_string(&mut text).unwrap();
         child.wait().unwrap();
         let json: Json = serde_json::from_str(&text).unwrap();
-        assert_eq!(json["outcome"]["status"], "cancelled");
+        let outcome = &json["outcome"];
+        let told = (&outcome["status"], &outcome["stdout"], &outcome["message"]);
+        let expected = (&json!("cancelled"), &json!("started\n"), &json!("it was interrupted"));
+        assert_eq!(told, expected, "{outcome:#}");
+        assert!(outcome["duration_ms"].is_u64() && outcome["sandbox"].is_string(), "{outcome:#}");
     }
 
     /// Starts the program without waiting for it; its temporary files lie in `tmp`.
@@ -547,6 +555,11 @@ mod whatever_a_script_does_is_an_outcome {
         assert!(text.len() < 1_100_000, "{}", text.len());
         let cut = flood["stdout_cut"].as_u64().unwrap();
         assert!(cut > 3_900_000 && text.contains(&cut.to_string()), "{cut}");
+        let shown = run(&world, &["flood"]);
+        let text = shown.stdout();
+        assert!(text.starts_with("begin\n") && text.ends_with("x\nend\n"), "{}", &text[..100]);
+        assert!(text.contains("x\n[… ") && text.contains(" bytes were cut …]\nx"), "no line");
+        assert!(text.len() < 1_600_000, "{}", text.len());
         assert_eq!(stdout(&world, &["bytes"]), "a\u{fffd}\u{fffd}b\n");
         assert_eq!(run(&world, &["bytes"]).out, b"a\xff\xfeb\n");
     }

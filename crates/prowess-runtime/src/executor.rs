@@ -3,13 +3,18 @@
 use std::{
     collections::BTreeMap,
     ffi::OsString,
-    fs, io,
+    fs, future, io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use prowess::{Definition, Step};
 use serde_json::{Value, json};
-use tokio::{sync::mpsc::UnboundedSender, task::spawn_blocking, time::timeout};
+use tokio::{
+    sync::{Notify, mpsc::UnboundedSender},
+    task::spawn_blocking,
+    time::timeout,
+};
 
 use crate::{
     danger::danger,
@@ -40,6 +45,8 @@ pub struct Executor {
 pub struct Delivery {
     /// Takes what it prints as it comes.
     pub chunks: Option<UnboundedSender<Chunk>>,
+    /// Ends a script that runs; its outcome has what was caught so far.
+    pub cancel: Option<Arc<Notify>>,
     /// The directory that takes the files of its work directory. It is made where it is missing;
     /// what lies there already is not overwritten.
     pub output: Option<PathBuf>,
@@ -185,7 +192,13 @@ impl Executor {
             limits: self.limits,
             chunks: delivery.chunks,
         };
-        let (mut outcome, work) = self.sandbox.run_keeping(job).await?;
+        let cancelled = async {
+            match delivery.cancel {
+                Some(cancel) => cancel.notified().await,
+                None => future::pending().await,
+            }
+        };
+        let (mut outcome, work) = self.sandbox.run_until(job, cancelled).await?;
         if !too_large.is_empty() {
             let names = too_large.join("`, `");
             let message = format!("too large for variables, so in `PARAMS_FILE` alone: `{names}`");

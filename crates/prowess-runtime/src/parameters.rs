@@ -28,6 +28,8 @@ pub struct Parameters {
     values: Map<String, Value>,
     /// The JSON text of what was given as such.
     texts: BTreeMap<String, String>,
+    /// What was typed as `KEY=VALUE`, to the letter.
+    typed: BTreeMap<String, String>,
 }
 
 /// Parameters are not what a skill takes.
@@ -68,7 +70,9 @@ impl Parameters {
             Ok(value) if !property.is_some_and(is_text) && is_exact(text, &value) => value,
             Ok(_) | Err(_) => Value::from(text),
         };
-        self.insert(name.to_owned(), value, text.trim())
+        self.insert(name.to_owned(), value, text.trim())?;
+        self.typed.insert(name.to_owned(), text.to_owned());
+        Ok(())
     }
 
     /// Takes in a JSON object.
@@ -100,11 +104,12 @@ impl Parameters {
         }
         if let Some(schema) = schema {
             let schema = Schema::new(schema)?;
+            let before = self.values.clone();
             schema.fill(&mut self.values);
             // What was filled in inside of a parameter is not in its text.
-            self.texts.retain(|name, text| {
-                serde_json::from_str(text).is_ok_and(|it: Value| self.values.get(name) == Some(&it))
-            });
+            let is_same = |name: &String, _: &mut String| before.get(name) == self.values.get(name);
+            self.texts.retain(is_same);
+            self.typed.retain(is_same);
             let mismatches = schema.mismatches(&Value::Object(self.values.clone()));
             if !mismatches.is_empty() {
                 return Err(ParametersError::Mismatches(mismatches));
@@ -122,8 +127,8 @@ impl Parameters {
         format!("{{{}}}", self.values.iter().map(member).collect::<Vec<_>>().join(","))
     }
 
-    /// Each of them as an environment variable `PARAM_<NAME>`: strings as they are, all else as
-    /// JSON.
+    /// Each of them as an environment variable `PARAM_<NAME>`: what was typed as it was, of all else
+    /// strings as they are and the rest as JSON.
     pub(crate) fn variables(&self) -> Result<Variables, ParametersError> {
         let mut mismatches = Vec::new();
         let (mut variables, mut too_large) = (BTreeMap::new(), Vec::new());
@@ -137,11 +142,11 @@ impl Parameters {
                     &format!("is `{variable}` for a script, as `{other}` is"),
                 ));
             }
-            let text = match value {
-                Value::String(text) => text.clone(),
-                value => self.texts.get(name).cloned().unwrap_or_else(|| value.to_string()),
+            let text = match (self.typed.get(name).or(self.texts.get(name)), value) {
+                (Some(text), _) | (None, Value::String(text)) => text.clone(),
+                (None, value) => value.to_string(),
             };
-            if text.contains('\0') {
+            if text.contains('\0') || name.contains('\0') {
                 mismatches.push(mismatch(name, "has a NUL in it, which no variable can hold"));
             }
             let taken = variable.len() + text.len() + 2;
@@ -173,7 +178,7 @@ impl Parameters {
 
 impl From<Map<String, Value>> for Parameters {
     fn from(values: Map<String, Value>) -> Self {
-        Self { values, texts: BTreeMap::new() }
+        Self { values, ..Self::default() }
     }
 }
 

@@ -1,4 +1,6 @@
-use std::{ffi::OsString, fs::File, io::Read as _, path::PathBuf};
+use std::{
+    cell::Cell, ffi::OsString, fs::File, io::Read as _, path::PathBuf, sync::Arc, time::Duration,
+};
 
 use anyhow::Context as _;
 use prowess::{Definition, Kind, Library, Manifest, Skill, nearest};
@@ -9,7 +11,8 @@ use prowess_runtime::{
 use serde_json::{Value, json};
 use tokio::{
     signal::unix::{SignalKind, signal},
-    sync::mpsc::unbounded_channel,
+    sync::{Notify, mpsc::unbounded_channel},
+    time::{Instant, sleep_until},
 };
 
 use crate::{
@@ -47,6 +50,8 @@ pub(crate) struct Args {
 
 /// The largest file of parameters.
 const MAX_PARAMS: u64 = 8 * 1024 * 1024;
+/// How long a run that is cancelled may take to end.
+const PATIENCE: Duration = Duration::from_millis(1500);
 
 pub(crate) fn run(
     args: &Args,
@@ -182,13 +187,19 @@ async fn attempt(
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let (sender, mut chunks) = unbounded_channel();
-    let delivery =
-        Delivery { chunks: (!printer.json).then_some(sender), output: args.output.clone() };
+    let cancel = Arc::new(Notify::new());
+    let delivery = Delivery {
+        chunks: (!printer.json).then_some(sender),
+        cancel: Some(cancel.clone()),
+        output: args.output.clone(),
+    };
     let mut streams = Streams::default();
+    let is_running = Cell::new(false);
     let work = async {
         if let Err(refused) = pass(args, task, gate).await {
             return Ok(*refused);
         }
+        is_running.set(true);
         let parameters = task.parameters.clone();
         match &task.what {
             What::Skill(entry) => executor.attempt(entry, parameters, delivery).await,
@@ -198,15 +209,31 @@ async fn attempt(
         }
     };
     tokio::pin!(work);
-    let ended = loop {
-        tokio::select! {
+    let mut unwanted: Option<(&str, Instant)> = None;
+    let mut ended = loop {
+        let patience = sleep_until(unwanted.map_or_else(Instant::now, |it| it.1));
+        let why = tokio::select! {
             ended = &mut work => break ended,
-            Some(chunk) = chunks.recv() => streams.print(&chunk, printer)?,
-            // What is dropped then takes all that it has started with it.
-            _ = interrupt.recv() => break Ok(Outcome::bad(Ended::Cancelled, "it was interrupted")),
-            _ = terminate.recv() => break Ok(Outcome::bad(Ended::Cancelled, "it was terminated")),
+            Some(chunk) = chunks.recv() => {
+                streams.print(&chunk, printer)?;
+                continue;
+            }
+            _ = interrupt.recv() => "it was interrupted",
+            _ = terminate.recv() => "it was terminated",
+            () = patience, if unwanted.is_some() => "it was cancelled",
+        };
+        // What is dropped takes all that it has started with it.
+        if unwanted.is_some() || !is_running.get() {
+            break Ok(Outcome::bad(Ended::Cancelled, why));
         }
+        cancel.notify_one();
+        unwanted = Some((why, Instant::now() + PATIENCE));
     };
+    if let (Some((why, _)), Ok(outcome)) = (unwanted, &mut ended)
+        && outcome.status == Ended::Cancelled
+    {
+        outcome.message = Some(why.to_owned());
+    }
     while let Ok(chunk) = chunks.try_recv() {
         streams.print(&chunk, printer)?;
     }
@@ -279,11 +306,6 @@ fn show(
         Some(text) if printer.is_terminal => printer.text(text)?,
         Some(text) => printer.raw(text.as_bytes())?,
         None => {}
-    }
-    for (stream, name) in [(&outcome.stdout, "stdout"), (&outcome.stderr, "stderr")] {
-        if let Some(cut) = stream.as_ref().map(|it| it.cut).filter(|it| *it > 0) {
-            printer.note(&format!("{cut} bytes of its {name} are not shown"));
-        }
     }
     for denied in &outcome.denied {
         printer.note(&format!("the sandbox refused {denied}"));
