@@ -609,9 +609,39 @@ mod whatever_a_script_does_is_an_outcome {
         assert_eq!((code, &outcome["status"]), (Some(0), &json!("ok")), "{outcome:#}");
         assert_eq!(fs::read_to_string(world.path("out/a/b/c.txt")).unwrap(), "text\n");
         assert_eq!(listed(&world.path("out")), ["a"]);
+        assert_eq!(
+            outcome["left_out"],
+            json!(["link: it is a link", "near: it is a link", "pipe: it is not an ordinary file"])
+        );
         let ran = run(&world, &["one", "--output", "there"]);
-        assert_ne!(ran.code, Some(0), "{}", ran.stderr);
-        assert_eq!(fs::read_to_string(world.path("there/a/b/c.txt")).unwrap(), "mine");
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        let there = fs::canonicalize(world.path("there/a/b/c.txt")).unwrap();
+        let told = format!("`{}` is there already", there.display());
+        assert!(ran.stderr.contains(&told) && ran.stderr.contains("hint:"), "{}", ran.stderr);
+        assert_eq!(fs::read_to_string(&there).unwrap(), "mine");
+
+        let text = "echo ran > ok; echo x > \"$(printf 'a\\377b')\"; mkdir -p .git .claude; \
+                    echo x > prowess.toml; echo x > .git/config; echo x > .claude/any";
+        let world = script(world, "two", text).file("file", "");
+        let ran = run(&world, &["two", "--output", "two"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert_eq!(listed(&world.path("two")), ["a\u{fffd}b", "ok"]);
+        for name in ["prowess.toml", ".git/config", ".claude/any"] {
+            let told = format!("not handed over: {name}: it is protected");
+            assert!(ran.stderr.contains(&told), "{}", ran.stderr);
+        }
+        let ran = run(&world, &["two", "--output", "file"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{}", ran.stderr);
+        let told = world.path("file").display().to_string();
+        assert!(ran.stderr.contains(&told) && !ran.stderr.contains("ran"), "{}", ran.stderr);
+        let large = "truncate -s 200K a; truncate -s 200K b; truncate -s 10 c";
+        let world =
+            script(world, "large", large).file("prowess.toml", "[limits]\nwork = \"300 KiB\"\n");
+        let ran = run(&world, &["large", "--output", "large"]);
+        assert_eq!((ran.code, listed(&world.path("large")).join(" ")), (Some(1), "a c".into()));
+        for told in ["2 of 3 files", "not handed over: b: ", "`limits.work`"] {
+            assert!(ran.stderr.contains(told), "{}", ran.stderr);
+        }
     }
 
     #[test]

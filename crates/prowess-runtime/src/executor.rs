@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     ffi::OsString,
-    fs, future, io,
+    future, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -19,10 +19,11 @@ use tokio::{
 use crate::{
     danger::danger,
     entry::Entry,
+    handover::Handover,
     limits::Limits,
     outcome::{Outcome, PlanStep, Status},
     parameters::{Parameters, ParametersError, Variables},
-    root::{Root, RootError},
+    root::RootError,
     sandbox::{Chunk, Job, Sandbox, SandboxError, Work},
     script::Script,
     template::{Template, TemplateError},
@@ -59,6 +60,9 @@ pub enum ExecuteError {
     /// It could not be started.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
+    /// Nothing can be put where its files are to go.
+    #[error("its files cannot be handed over")]
+    Handover(#[from] RootError),
     /// There is no room for its files.
     #[error("cannot make a directory for the run")]
     Work(#[from] io::Error),
@@ -176,6 +180,7 @@ impl Executor {
         delivery: Delivery,
     ) -> Result<Outcome, Early> {
         let Variables { variables, too_large } = parameters.variables()?;
+        let handover = delivery.output.as_deref().map(Handover::into).transpose()?;
         let Run { skill, argv, folder, work } = run;
         let file = work.give("parameters.json", parameters.json().as_bytes())?;
         let text = |path: &Path| path.to_string_lossy().into_owned();
@@ -204,12 +209,8 @@ impl Executor {
             let message = format!("too large for variables, so in `PARAMS_FILE` alone: `{names}`");
             outcome.message.get_or_insert(message);
         }
-        if let Some(output) = delivery.output
-            && let Err(error) = collect(&work, &output, self.limits.work)
-        {
-            let Outcome { message, .. } = Outcome::error(Status::Failed, &error);
-            outcome.status = Status::Failed;
-            outcome.message = message.map(|it| format!("its files could not be handed over: {it}"));
+        if let Some(handover) = handover {
+            handover.take(&work, self.limits.work, &mut outcome);
         }
         Ok(outcome)
     }
@@ -283,20 +284,6 @@ fn plan(steps: &[Step], parameters: &Parameters) -> Outcome {
     }
 }
 
-/// Copies what a run has left into a directory. What lies there already stays as it is.
-fn collect(work: &Work, output: &Path, most: u64) -> Result<(), RootError> {
-    let failed = |path: &Path, source| RootError::Io { path: path.to_owned(), source };
-    fs::create_dir_all(output).map_err(|source| failed(output, source))?;
-    let root = Root::open(output)?;
-    for path in work.files()? {
-        if root.path().join(&path).symlink_metadata().is_ok() {
-            return Err(failed(Path::new(&path), io::ErrorKind::AlreadyExists.into()));
-        }
-    }
-    work.collect(&root, most)?;
-    Ok(())
-}
-
 impl From<Outcome> for Early {
     fn from(outcome: Outcome) -> Self {
         Self::Outcome(Box::new(outcome))
@@ -305,6 +292,12 @@ impl From<Outcome> for Early {
 
 impl From<SandboxError> for Early {
     fn from(error: SandboxError) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+impl From<RootError> for Early {
+    fn from(error: RootError) -> Self {
         Self::Error(error.into())
     }
 }

@@ -106,7 +106,7 @@ const PROTECTED: &[&[&str]] =
     &[&["prowess.toml"], &[".prowess"], &[".mcp.json"], &[".claude", "settings*"]];
 
 /// Whether somebody who writes this path could change what an agent may do.
-fn is_protected(path: &Path) -> bool {
+pub(crate) fn is_protected(path: &Path) -> bool {
     let names: Vec<String> =
         path.iter().map(|it| it.to_string_lossy().to_ascii_lowercase()).collect();
     let fits = |(name, own): (&String, &&str)| match own.strip_suffix('*') {
@@ -118,7 +118,7 @@ fn is_protected(path: &Path) -> bool {
 }
 
 /// Whether a path leads into what git keeps for itself, in any case a file system may ignore.
-fn is_of_git(path: &Path) -> bool {
+pub(crate) fn is_of_git(path: &Path) -> bool {
     path.iter().any(|it| it.eq_ignore_ascii_case(".git"))
 }
 

@@ -307,6 +307,9 @@ fn show(
         Some(text) => printer.raw(text.as_bytes())?,
         None => {}
     }
+    for what in &outcome.left_out {
+        printer.note(&format!("not handed over: {what}"));
+    }
     for denied in &outcome.denied {
         printer.note(&format!("the sandbox refused {denied}"));
     }
