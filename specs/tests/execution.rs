@@ -216,7 +216,11 @@ mod a_skill_executes_as_its_type_says {
             let (code, outcome) = outcome(&world, &[name]);
             assert_eq!((code, &outcome["status"]), (Some(1), &json!("refused")), "{outcome:#}");
             let hint = outcome["hint"].as_str().unwrap();
-            assert!(hint.contains(&format!("prowess enable {name}")), "{hint}");
+            assert!(hint.contains(&format!("`prowess enable {name} --dir skills`")), "{hint}");
+            let tool = format!("skill_{name}");
+            let called = world.run(["tool", &tool, "--json"].iter().chain(&SKILLS));
+            let message = called.json()["outcome"]["message"].to_string();
+            assert!(called.code == Some(1) && message.contains("is not in use"), "{message}");
             let ran = run(&world, &[name]);
             assert_eq!((ran.code, ran.stdout()), (Some(1), ""));
             assert!(ran.stderr.contains("prowess enable"), "{}", ran.stderr);
@@ -235,6 +239,28 @@ mod a_skill_executes_as_its_type_says {
         let (code, pair) = outcome(&world, &["deploy", "novalue"]);
         assert_eq!((code, &pair["status"]), (Some(1), &json!("invalid")));
         assert!(pair["message"].as_str().unwrap().contains("`novalue`"), "{pair:#}");
+        let (code, file) = outcome(&world, &["deploy", "--params", "@nowhere.json"]);
+        assert_eq!((code, &file["status"]), (Some(2), &json!("invalid")));
+        assert!(file["message"].as_str().unwrap().contains("`nowhere.json`"), "{file:#}");
+        let world = world.document("bad", "no frontmatter");
+        let (code, bad) = outcome(&world, &["bad"]);
+        assert_eq!((code, &bad["status"]), (Some(1), &json!("invalid")), "{bad:#}");
+        assert!(bad["message"].as_str().unwrap().contains("`bad` was left out: "), "{bad:#}");
+    }
+
+    #[test]
+    fn a_path_names_a_skill_wherever_it_lies() {
+        let world = script(World::new(), "one", "echo ran");
+        let absolute = world.path("skills/one").display().to_string();
+        for path in ["./skills/one", "skills/one/SKILL.md", "skills/one/", &absolute] {
+            let ran = world.run(["run", path]);
+            assert_eq!((ran.code, ran.stdout()), (Some(0), "ran\n"), "{path}: {}", ran.stderr);
+            let shown = world.run(["show", path]);
+            assert!(shown.stdout().contains("echo ran"), "{path}: {}", shown.stderr);
+        }
+        let ran = world.run(["run", "../one", "--cwd", "skills/one"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "ran\n"), "{}", ran.stderr);
+        assert_eq!(world.run(["run", "./skills/two"]).code, Some(1));
     }
 }
 
@@ -368,6 +394,17 @@ mod parameters_are_checked_before_anything_runs {
         let (code, large) = outcome(&world, &["one", "--params", "@long.json"]);
         assert_eq!((code, &large["stdout"]), (Some(0), &json!("none\n200011\n")), "{large:#}");
         assert!(large["message"].as_str().unwrap().contains("`long`"), "{large:#}");
+        let world = world.file("huge.json", format!("{{\"x\": \"{}\"}}", "x".repeat(9_000_000)));
+        let (code, huge) = outcome(&world, &["one", "--params", "@huge.json"]);
+        assert_eq!((code, &huge["status"]), (Some(2), &json!("invalid")));
+        assert!(huge["message"].as_str().unwrap().contains("8388608 bytes"), "{huge:#}");
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        for arguments in
+            [[&format!("x={deep}"), "y=1"], ["--params", &format!("{{\"x\": {deep}}}")]]
+        {
+            let (_, deep) = outcome(&world, &["one", arguments[0], arguments[1]]);
+            assert!(deep["message"].as_str().unwrap().contains("nested too deeply"), "{deep:#}");
+        }
     }
 
     #[test]
@@ -418,6 +455,10 @@ mod parameters_are_checked_before_anything_runs {
             let (code, outcome) = with(&["--env", name]);
             assert_eq!((code, &outcome["status"]), (Some(1), &json!("invalid")), "{name}");
             assert_eq!(outcome["stdout"], json!(null), "{name}");
+        }
+        for (name, why) in [("A=B", "takes a name alone"), ("PARAMS_FILE", "has its own")] {
+            let (_, outcome) = with(&["--env", name]);
+            assert!(outcome["message"].as_str().unwrap().contains(why), "{outcome:#}");
         }
         let (code, missing) = with(&["--env", "NOT_SET"]);
         assert_eq!((code, &missing["status"]), (Some(1), &json!("invalid")), "{missing:#}");
@@ -655,6 +696,8 @@ mod whatever_a_script_does_is_an_outcome {
         assert!(["landlock", "strong"].contains(&held["sandbox"].as_str().unwrap()), "{held:#}");
         let (code, free) = outcome(&world, &["one", "--unsandboxed"]);
         assert_eq!((code, file.exists(), &free["sandbox"]), (Some(0), true, &json!("none")));
+        assert!(run(&world, &["one", "--unsandboxed"]).stderr.contains("warning: nothing holds"));
+        assert!(!run(&world, &["one"]).stderr.contains("nothing holds"));
         let log = fs::read_to_string(world.path("home/.local/state/prowess/audit.jsonl")).unwrap();
         let lines: Vec<Json> = log.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
         assert!(lines.iter().any(|it| it["sandbox"] == "none" && it["skill"] == "one"), "{log}");

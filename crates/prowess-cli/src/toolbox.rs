@@ -3,6 +3,7 @@
 use std::{borrow::Cow, env, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
+use prowess::Library;
 use prowess_runtime::{
     Access, Active, Bounds, Calls, Config, ExecuteCommand, ExecuteSql, FileOperations, Gate, Hosts,
     HttpRequest, Launcher, Limits, Origin, Policy, ReadFile, Root, Roots, Tool, Toolbox, UseSkill,
@@ -14,13 +15,13 @@ use crate::{arguments::Global, context, host::Running, printer::Printer};
 /// How long a call may take to notice that its time is over.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// All tools, and the gate before them.
+/// All tools, the gate before them, and the library that they come from.
 pub(crate) fn toolbox(
     running: &Running,
     global: &Global,
     launcher: Launcher,
     printer: &mut Printer,
-) -> Result<(Toolbox, Arc<Gate>)> {
+) -> Result<(Toolbox, Arc<Gate>, Arc<Library>)> {
     let config = context::config(global)?;
     let library = Arc::new(context::library(global, printer)?);
     let gate = Arc::new(running.gate(&config));
@@ -49,7 +50,7 @@ pub(crate) fn toolbox(
     tools.extend(skill_tools(&library, &tools, &executor));
     let calls = Calls { timeout: limits.timeout + GRACE, ..Calls::default() };
     let toolbox = Toolbox::new(gate.clone()).with_calls(calls).with_active(active);
-    Ok((tools.into_iter().fold(toolbox, Toolbox::with), gate))
+    Ok((tools.into_iter().fold(toolbox, Toolbox::with), gate, library))
 }
 
 /// The directories that files are confined to; one that is not there is told and left out.

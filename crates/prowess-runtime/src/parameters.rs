@@ -19,6 +19,8 @@ const MAX_VARIABLE: usize = 128 * 1024;
 const MAX_VARIABLES: usize = 512 * 1024;
 /// How large all parameters may be together, as JSON.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
+/// What is wrong with a value that no reader of JSON follows to its end.
+const TOO_DEEP: &str = "is nested too deeply";
 /// How many digits every number keeps.
 const EXACT_DIGITS: usize = 15;
 
@@ -68,6 +70,7 @@ impl Parameters {
         let value = match serde_json::from_str(text) {
             Ok(Value::Null) if property.is_some_and(is_nullable) => Value::Null,
             Ok(value) if !property.is_some_and(is_text) && is_exact(text, &value) => value,
+            Err(error) if is_deep(&error) => return Err(mismatch(name, TOO_DEEP)),
             Ok(_) | Err(_) => Value::from(text),
         };
         self.insert(name.to_owned(), value, text.trim())?;
@@ -77,12 +80,16 @@ impl Parameters {
 
     /// Takes in a JSON object.
     pub fn add_json(&mut self, json: &str) -> Result<(), Mismatch> {
-        let bad =
-            |error: serde_json::Error| mismatch("", &format!("this is no JSON object: {error}"));
+        let bad = |error: serde_json::Error| match is_deep(&error) {
+            true => mismatch("", "this is nested too deeply"),
+            false => mismatch("", &format!("this is no JSON object: {error}")),
+        };
         let Members(members) = serde_json::from_str(json).map_err(bad)?;
         for (name, text) in members {
-            let value: Value = serde_json::from_str(text.get())
-                .map_err(|_| mismatch(&name, "has a number out of range"))?;
+            let value: Value = serde_json::from_str(text.get()).map_err(|error| {
+                let why = if is_deep(&error) { TOO_DEEP } else { "has a number out of range" };
+                mismatch(&name, why)
+            })?;
             if !is_exact(text.get(), &value) {
                 return Err(mismatch(
                     &name,
@@ -230,6 +237,11 @@ fn variable(name: &str) -> String {
         _ => '_',
     });
     "PARAM_".chars().chain(upper).collect()
+}
+
+/// Whether a text was given up because of its depth, which its reader tells in words alone.
+fn is_deep(error: &serde_json::Error) -> bool {
+    error.to_string().starts_with("recursion limit exceeded")
 }
 
 /// Whether a schema says that a value is a string, whatever else it says.

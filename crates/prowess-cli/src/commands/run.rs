@@ -1,9 +1,15 @@
 use std::{
-    cell::Cell, ffi::OsString, fs::File, io::Read as _, path::PathBuf, sync::Arc, time::Duration,
+    cell::Cell,
+    ffi::OsString,
+    fs::File,
+    io::Read as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
 };
 
-use anyhow::Context as _;
-use prowess::{Definition, Kind, Library, Manifest, Skill, nearest};
+use anyhow::{Context as _, bail};
+use prowess::{Definition, Finding, Kind, Library, Manifest, Skill, nearest};
 use prowess_runtime::{
     Act, Chunk, Delivery, Entry, ExecuteError, Executor, Gate, Launcher, Level, Note, Outcome,
     Parameters, ParametersError, Script, ScriptError, Status as Ended, Wish,
@@ -15,6 +21,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
+use super::not_in_use;
 use crate::{
     Status,
     arguments::Global,
@@ -60,16 +67,26 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> anyhow::Result<Status> {
     let config = context::config(global)?;
-    let library = context::library(global, printer)?;
-    let json = args.params.as_deref().map(given).transpose()?;
-    let skill = library.get(&args.name);
+    let (library, name) = context::library_for(&args.name, global, printer)?;
+    let skill = library.get(&name);
+    let json = match args.params.as_deref().map(given).transpose() {
+        Ok(json) => json,
+        Err(error) => {
+            let outcome = Outcome::error(Ended::Invalid, error.as_ref());
+            show(&args.name, skill, &outcome, printer)?;
+            return Ok(Status::Unable);
+        }
+    };
     let gate = args.running.gate(&config);
     let ready = skill
         .ok_or_else(|| Box::new(missing(&library, &args.name)))
-        .and_then(|skill| Task::of(skill, args, json.as_deref()))
+        .and_then(|skill| Task::of(skill, args, json.as_deref(), global))
         .and_then(|task| Ok((task, args.running.executor(&config, launcher)?)));
     let tried = match ready {
         Ok((task, executor)) => {
+            if args.running.unsandboxed && task.is_script() {
+                printer.warning("nothing holds this script: it may do all that you may");
+            }
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.context("cannot wait for anything")?;
             runtime.block_on(attempt(args, &task, &executor, &gate, printer))?
@@ -100,13 +117,15 @@ enum What {
 }
 
 impl Task {
-    fn of(skill: &Skill, args: &Args, json: Option<&str>) -> Result<Self, Box<Outcome>> {
+    fn of(
+        skill: &Skill,
+        args: &Args,
+        json: Option<&str>,
+        global: &Global,
+    ) -> Result<Self, Box<Outcome>> {
         let manifest = skill.manifest.clone();
         if !manifest.is_active() {
-            let (name, status) = (&manifest.name, manifest.status().as_str());
-            let message = format!("skill `{name}` is not in use: it is {status}");
-            let hint = format!("`prowess enable {name}` puts it in use");
-            return Err(Box::new(Outcome::bad(Ended::Refused, message).hint(hint)));
+            return Err(not_in_use(&manifest, global));
         }
         let what = match &args.script {
             Some(path) => {
@@ -130,6 +149,10 @@ impl Task {
             What::Script(script) => &script.entry,
         }
     }
+
+    fn is_script(&self) -> bool {
+        matches!(self.entry().definition, Definition::Script { .. })
+    }
 }
 
 /// The text of `--params`.
@@ -138,7 +161,10 @@ fn given(text: &str) -> anyhow::Result<String> {
     let cannot = || format!("cannot read `{path}`");
     let mut text = String::new();
     let file = File::open(path).with_context(cannot)?;
-    file.take(MAX_PARAMS).read_to_string(&mut text).with_context(cannot)?;
+    file.take(MAX_PARAMS + 1).read_to_string(&mut text).with_context(cannot)?;
+    if text.len() as u64 > MAX_PARAMS {
+        bail!("`{path}` has more than {MAX_PARAMS} bytes");
+    }
     Ok(text)
 }
 
@@ -160,11 +186,23 @@ fn parameters(
 }
 
 fn missing(library: &Library, name: &str) -> Outcome {
+    if let Some(finding) = left_out(library, name) {
+        let message = format!("skill `{name}` was left out: {}", finding.message);
+        return Outcome::bad(Ended::Invalid, message).hint(&*finding.hint);
+    }
     let outcome = Outcome::bad(Ended::NotFound, format!("there is no skill `{name}`"));
     match nearest(name, library.skills().map(|it| &*it.manifest.name)) {
         Some(near) => outcome.hint(format!("did you mean `{near}`?")),
         None => outcome.hint("`prowess list` shows which there are"),
     }
+}
+
+/// Why the skill in the folder of this name, or at this path, could not be made one.
+fn left_out<'lib>(library: &'lib Library, name: &str) -> Option<&'lib Finding> {
+    let is_it = |it: &Path| it.ends_with(name) || it.parent().is_some_and(|it| it.ends_with(name));
+    let path = library.left_out().iter().find(|it| is_it(it))?;
+    let about = library.findings().iter().filter(|it| it.path.starts_with(path));
+    about.max_by_key(|it| it.severity)
 }
 
 fn no_script(skill: &Skill, path: &str, error: &ScriptError) -> Box<Outcome> {
@@ -247,7 +285,7 @@ async fn pass(args: &Args, task: &Task, gate: &Gate) -> Result<(), Box<Outcome>>
     let act = Act::Execute(Box::new(entry.clone()));
     let active = std::slice::from_ref(&task.manifest);
     gate.pass(&Wish { tool: &tool, act: &act, active }).await?;
-    if args.running.unsandboxed && matches!(entry.definition, Definition::Script { .. }) {
+    if args.running.unsandboxed && task.is_script() {
         gate.records.note(&Note {
             tool: &tool,
             skill: Some(&entry.manifest.name),

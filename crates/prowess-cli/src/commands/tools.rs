@@ -30,7 +30,7 @@ pub(crate) fn run(
     launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<Status> {
-    let (toolbox, _) = toolbox::toolbox(&Running::default(), global, launcher, printer)?;
+    let (toolbox, ..) = toolbox::toolbox(&Running::default(), global, launcher, printer)?;
     let tools = toolbox.tools();
     if args.format.is_none() && !printer.json {
         for tool in tools {
