@@ -246,6 +246,9 @@ mod a_skill_executes_as_its_type_says {
         let (code, bad) = outcome(&world, &["bad"]);
         assert_eq!((code, &bad["status"]), (Some(1), &json!("invalid")), "{bad:#}");
         assert!(bad["message"].as_str().unwrap().contains("`bad` was left out: "), "{bad:#}");
+        let (_, nothing) = outcome(&world, &[""]);
+        assert_eq!(nothing["status"], "not_found", "{nothing:#}");
+        assert!(nothing["hint"].as_str().unwrap().contains("prowess list --dir skills"));
     }
 
     #[test]
@@ -698,6 +701,8 @@ mod whatever_a_script_does_is_an_outcome {
         assert_eq!((code, file.exists(), &free["sandbox"]), (Some(0), true, &json!("none")));
         assert!(run(&world, &["one", "--unsandboxed"]).stderr.contains("warning: nothing holds"));
         assert!(!run(&world, &["one"]).stderr.contains("nothing holds"));
+        world.run_with(&[("HOME", "relative")], ["run", "one", "--dir", "skills"]);
+        assert!(!world.path("relative").exists());
         let log = fs::read_to_string(world.path("home/.local/state/prowess/audit.jsonl")).unwrap();
         let lines: Vec<Json> = log.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
         assert!(lines.iter().any(|it| it["sandbox"] == "none" && it["skill"] == "one"), "{log}");

@@ -79,7 +79,7 @@ pub(crate) fn run(
     };
     let gate = args.running.gate(&config);
     let ready = skill
-        .ok_or_else(|| Box::new(missing(&library, &args.name)))
+        .ok_or_else(|| Box::new(missing(&library, &args.name, global)))
         .and_then(|skill| Task::of(skill, args, json.as_deref(), global))
         .and_then(|task| Ok((task, args.running.executor(&config, launcher)?)));
     let tried = match ready {
@@ -185,7 +185,7 @@ fn parameters(
     }
 }
 
-fn missing(library: &Library, name: &str) -> Outcome {
+fn missing(library: &Library, name: &str, global: &Global) -> Outcome {
     if let Some(finding) = left_out(library, name) {
         let message = format!("skill `{name}` was left out: {}", finding.message);
         return Outcome::bad(Ended::Invalid, message).hint(&*finding.hint);
@@ -193,14 +193,17 @@ fn missing(library: &Library, name: &str) -> Outcome {
     let outcome = Outcome::bad(Ended::NotFound, format!("there is no skill `{name}`"));
     match nearest(name, library.skills().map(|it| &*it.manifest.name)) {
         Some(near) => outcome.hint(format!("did you mean `{near}`?")),
-        None => outcome.hint("`prowess list` shows which there are"),
+        None => {
+            let dir = context::typed(global);
+            outcome.hint(format!("`prowess list{dir}` shows which there are"))
+        }
     }
 }
 
 /// Why the skill in the folder of this name, or at this path, could not be made one.
 fn left_out<'lib>(library: &'lib Library, name: &str) -> Option<&'lib Finding> {
     let is_it = |it: &Path| it.ends_with(name) || it.parent().is_some_and(|it| it.ends_with(name));
-    let path = library.left_out().iter().find(|it| is_it(it))?;
+    let path = library.left_out().iter().find(|it| !name.is_empty() && is_it(it))?;
     let about = library.findings().iter().filter(|it| it.path.starts_with(path));
     about.max_by_key(|it| it.severity)
 }
