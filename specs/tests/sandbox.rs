@@ -1105,11 +1105,13 @@ mod a_run_takes_no_more_than_its_limits {
                 assert!(!run.is_finished());
                 assert_eq!(chunks.recv().await, Some(Chunk::Stderr(b"two\n".to_vec())));
                 assert!(!run.is_finished());
-                let mut rest = 0;
+                let mut rest = Vec::new();
                 while let Some(Chunk::Stdout(bytes)) = chunks.recv().await {
-                    rest += bytes.len();
+                    rest.extend(bytes);
                 }
-                assert_eq!(rest, 1000 - 4);
+                let [head, tail] = [498, 250].map(|it| "y\n".repeat(it));
+                let expected = format!("{head}\n[… 98504 bytes were cut …]\n{tail}");
+                assert_eq!(String::from_utf8(rest).unwrap(), expected);
                 assert_eq!(run.await.unwrap().unwrap().stdout.unwrap().cut, 99_004);
             });
         }
