@@ -216,7 +216,11 @@ mod a_skill_executes_as_its_type_says {
             let (code, outcome) = outcome(&world, &[name]);
             assert_eq!((code, &outcome["status"]), (Some(1), &json!("refused")), "{outcome:#}");
             let hint = outcome["hint"].as_str().unwrap();
-            assert!(hint.contains(&format!("prowess enable {name}")), "{hint}");
+            assert!(hint.contains(&format!("`prowess enable {name} --dir skills`")), "{hint}");
+            let tool = format!("skill_{name}");
+            let called = world.run(["tool", &tool, "--json"].iter().chain(&SKILLS));
+            let message = called.json()["outcome"]["message"].to_string();
+            assert!(called.code == Some(1) && message.contains("is not in use"), "{message}");
             let ran = run(&world, &[name]);
             assert_eq!((ran.code, ran.stdout()), (Some(1), ""));
             assert!(ran.stderr.contains("prowess enable"), "{}", ran.stderr);
@@ -235,6 +239,31 @@ mod a_skill_executes_as_its_type_says {
         let (code, pair) = outcome(&world, &["deploy", "novalue"]);
         assert_eq!((code, &pair["status"]), (Some(1), &json!("invalid")));
         assert!(pair["message"].as_str().unwrap().contains("`novalue`"), "{pair:#}");
+        let (code, file) = outcome(&world, &["deploy", "--params", "@nowhere.json"]);
+        assert_eq!((code, &file["status"]), (Some(2), &json!("invalid")));
+        assert!(file["message"].as_str().unwrap().contains("`nowhere.json`"), "{file:#}");
+        let world = world.document("bad", "no frontmatter");
+        let (code, bad) = outcome(&world, &["bad"]);
+        assert_eq!((code, &bad["status"]), (Some(1), &json!("invalid")), "{bad:#}");
+        assert!(bad["message"].as_str().unwrap().contains("`bad` was left out: "), "{bad:#}");
+        let (_, nothing) = outcome(&world, &[""]);
+        assert_eq!(nothing["status"], "not_found", "{nothing:#}");
+        assert!(nothing["hint"].as_str().unwrap().contains("prowess list --dir skills"));
+    }
+
+    #[test]
+    fn a_path_names_a_skill_wherever_it_lies() {
+        let world = script(World::new(), "one", "echo ran");
+        let absolute = world.path("skills/one").display().to_string();
+        for path in ["./skills/one", "skills/one/SKILL.md", "skills/one/", &absolute] {
+            let ran = world.run(["run", path]);
+            assert_eq!((ran.code, ran.stdout()), (Some(0), "ran\n"), "{path}: {}", ran.stderr);
+            let shown = world.run(["show", path]);
+            assert!(shown.stdout().contains("echo ran"), "{path}: {}", shown.stderr);
+        }
+        let ran = world.run(["run", "../one", "--cwd", "skills/one"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "ran\n"), "{}", ran.stderr);
+        assert_eq!(world.run(["run", "./skills/two"]).code, Some(1));
     }
 }
 
@@ -310,6 +339,8 @@ mod parameters_are_checked_before_anything_runs {
             let said = stdout(&world, &["one", "zip=1", "--params", given]);
             assert!(said.starts_with("PARAM_N=4\nPARAM_TEXT=two\nPARAM_ZIP=1\n"), "{said}");
         }
+        let said = stdout(&world, &["one", "c=\"q\"", "g= 5 "]);
+        assert_eq!(said, "PARAM_C=\"q\"\nPARAM_G= 5 \n{\"c\":\"q\",\"g\":5}");
         let (code, twice) = outcome(&world, &["one", "n=1", "--params", "@params.json"]);
         assert_eq!((code, &twice["status"]), (Some(1), &json!("invalid")), "{twice:#}");
     }
@@ -359,11 +390,24 @@ mod parameters_are_checked_before_anything_runs {
         assert!(same["message"].as_str().unwrap().contains("PARAM_A_B"), "{same:#}");
         let (_, nul) = outcome(&world, &["one", "--params", "{\"x\": \"a\\u0000b\"}"]);
         assert!(nul["message"].as_str().unwrap().contains("NUL"), "{nul:#}");
+        let (_, nul) = outcome(&world, &["one", "--params", "{\"a\\u0000b\": 1}"]);
+        assert!(nul["message"].as_str().unwrap().contains("NUL"), "{nul:#}");
         let long = format!("{{\"long\": \"{}\"}}", "x".repeat(200_000));
         let world = world.file("long.json", long);
         let (code, large) = outcome(&world, &["one", "--params", "@long.json"]);
         assert_eq!((code, &large["stdout"]), (Some(0), &json!("none\n200011\n")), "{large:#}");
         assert!(large["message"].as_str().unwrap().contains("`long`"), "{large:#}");
+        let world = world.file("huge.json", format!("{{\"x\": \"{}\"}}", "x".repeat(9_000_000)));
+        let (code, huge) = outcome(&world, &["one", "--params", "@huge.json"]);
+        assert_eq!((code, &huge["status"]), (Some(2), &json!("invalid")));
+        assert!(huge["message"].as_str().unwrap().contains("8388608 bytes"), "{huge:#}");
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        for arguments in
+            [[&format!("x={deep}"), "y=1"], ["--params", &format!("{{\"x\": {deep}}}")]]
+        {
+            let (_, deep) = outcome(&world, &["one", arguments[0], arguments[1]]);
+            assert!(deep["message"].as_str().unwrap().contains("nested too deeply"), "{deep:#}");
+        }
     }
 
     #[test]
@@ -414,6 +458,10 @@ mod parameters_are_checked_before_anything_runs {
             let (code, outcome) = with(&["--env", name]);
             assert_eq!((code, &outcome["status"]), (Some(1), &json!("invalid")), "{name}");
             assert_eq!(outcome["stdout"], json!(null), "{name}");
+        }
+        for (name, why) in [("A=B", "takes a name alone"), ("PARAMS_FILE", "has its own")] {
+            let (_, outcome) = with(&["--env", name]);
+            assert!(outcome["message"].as_str().unwrap().contains(why), "{outcome:#}");
         }
         let (code, missing) = with(&["--env", "NOT_SET"]);
         assert_eq!((code, &missing["status"]), (Some(1), &json!("invalid")), "{missing:#}");
@@ -517,7 +565,11 @@ mod whatever_a_script_does_is_an_outcome {
         lines.read_to_string(&mut text).unwrap();
         child.wait().unwrap();
         let json: Json = serde_json::from_str(&text).unwrap();
-        assert_eq!(json["outcome"]["status"], "cancelled");
+        let outcome = &json["outcome"];
+        let told = (&outcome["status"], &outcome["stdout"], &outcome["message"]);
+        let expected = (&json!("cancelled"), &json!("started\n"), &json!("it was interrupted"));
+        assert_eq!(told, expected, "{outcome:#}");
+        assert!(outcome["duration_ms"].is_u64() && outcome["sandbox"].is_string(), "{outcome:#}");
     }
 
     /// Starts the program without waiting for it; its temporary files lie in `tmp`.
@@ -550,6 +602,11 @@ mod whatever_a_script_does_is_an_outcome {
         assert!(text.len() < 1_100_000, "{}", text.len());
         let cut = flood["stdout_cut"].as_u64().unwrap();
         assert!(cut > 3_900_000 && text.contains(&cut.to_string()), "{cut}");
+        let shown = run(&world, &["flood"]);
+        let text = shown.stdout();
+        assert!(text.starts_with("begin\n") && text.ends_with("x\nend\n"), "{}", &text[..100]);
+        assert!(text.contains("x\n[… ") && text.contains(" bytes were cut …]\nx"), "no line");
+        assert!(text.len() < 1_600_000, "{}", text.len());
         assert_eq!(stdout(&world, &["bytes"]), "a\u{fffd}\u{fffd}b\n");
         assert_eq!(run(&world, &["bytes"]).out, b"a\xff\xfeb\n");
     }
@@ -599,9 +656,39 @@ mod whatever_a_script_does_is_an_outcome {
         assert_eq!((code, &outcome["status"]), (Some(0), &json!("ok")), "{outcome:#}");
         assert_eq!(fs::read_to_string(world.path("out/a/b/c.txt")).unwrap(), "text\n");
         assert_eq!(listed(&world.path("out")), ["a"]);
+        assert_eq!(
+            outcome["left_out"],
+            json!(["link: it is a link", "near: it is a link", "pipe: it is not an ordinary file"])
+        );
         let ran = run(&world, &["one", "--output", "there"]);
-        assert_ne!(ran.code, Some(0), "{}", ran.stderr);
-        assert_eq!(fs::read_to_string(world.path("there/a/b/c.txt")).unwrap(), "mine");
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        let there = fs::canonicalize(world.path("there/a/b/c.txt")).unwrap();
+        let told = format!("`{}` is there already", there.display());
+        assert!(ran.stderr.contains(&told) && ran.stderr.contains("hint:"), "{}", ran.stderr);
+        assert_eq!(fs::read_to_string(&there).unwrap(), "mine");
+
+        let text = "echo ran > ok; echo x > \"$(printf 'a\\377b')\"; mkdir -p .git .claude; \
+                    echo x > prowess.toml; echo x > .git/config; echo x > .claude/any";
+        let world = script(world, "two", text).file("file", "");
+        let ran = run(&world, &["two", "--output", "two"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert_eq!(listed(&world.path("two")), ["a\u{fffd}b", "ok"]);
+        for name in ["prowess.toml", ".git/config", ".claude/any"] {
+            let told = format!("not handed over: {name}: it is protected");
+            assert!(ran.stderr.contains(&told), "{}", ran.stderr);
+        }
+        let ran = run(&world, &["two", "--output", "file"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{}", ran.stderr);
+        let told = world.path("file").display().to_string();
+        assert!(ran.stderr.contains(&told) && !ran.stderr.contains("ran"), "{}", ran.stderr);
+        let large = "truncate -s 200K a; truncate -s 200K b; truncate -s 10 c";
+        let world =
+            script(world, "large", large).file("prowess.toml", "[limits]\nwork = \"300 KiB\"\n");
+        let ran = run(&world, &["large", "--output", "large"]);
+        assert_eq!((ran.code, listed(&world.path("large")).join(" ")), (Some(1), "a c".into()));
+        for told in ["2 of 3 files", "not handed over: b: ", "`limits.work`"] {
+            assert!(ran.stderr.contains(told), "{}", ran.stderr);
+        }
     }
 
     #[test]
@@ -615,6 +702,10 @@ mod whatever_a_script_does_is_an_outcome {
         assert!(["landlock", "strong"].contains(&held["sandbox"].as_str().unwrap()), "{held:#}");
         let (code, free) = outcome(&world, &["one", "--unsandboxed"]);
         assert_eq!((code, file.exists(), &free["sandbox"]), (Some(0), true, &json!("none")));
+        assert!(run(&world, &["one", "--unsandboxed"]).stderr.contains("warning: nothing holds"));
+        assert!(!run(&world, &["one"]).stderr.contains("nothing holds"));
+        world.run_with(&[("HOME", "relative")], ["run", "one", "--dir", "skills"]);
+        assert!(!world.path("relative").exists());
         let log = fs::read_to_string(world.path("home/.local/state/prowess/audit.jsonl")).unwrap();
         let lines: Vec<Json> = log.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
         assert!(lines.iter().any(|it| it["sandbox"] == "none" && it["skill"] == "one"), "{log}");

@@ -160,7 +160,7 @@ mod a_plugin_becomes_a_skill {
         let nothing = migrate(&world, &["plugins/three", "nowhere"]);
         assert_eq!(
             (nothing.code, nothing.json()["failed"].as_array().unwrap().len()),
-            (Some(1), 2)
+            (Some(2), 2)
         );
         assert!(nothing.stderr.contains("there is no `plugin-manifest.json` in `plugins/three`"));
         assert_eq!(world.run(["migrate"]).code, Some(2));

@@ -1316,7 +1316,6 @@ mod commands_write_to_a_store {
             r#"new --type script --definition {"script":"x","more":1}"#,
             r#"new --type script --definition ["x"]"#,
             "new --type script --definition nonsense",
-            "new --type script --file nowhere",
             "new --type script --file latin1",
             r#"new --type script --definition {"script":"rm\t-rf\t/"}"#,
             r#"new --type script --definition {"script":"\n"}"#,
@@ -1337,6 +1336,11 @@ mod commands_write_to_a_store {
             let ran = create(arguments);
             assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{arguments}: {}", ran.stderr);
             assert!(ran.stderr.starts_with("error: "), "{arguments}: {}", ran.stderr);
+        }
+        for arguments in ["new --type script --file nowhere", "new --parameters @nowhere"] {
+            let ran = create(arguments);
+            assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{arguments}: {}", ran.stderr);
+            assert!(ran.stderr.contains("`nowhere`"), "{arguments}: {}", ran.stderr);
         }
         let unknown = create("new --type recipe");
         assert_eq!(unknown.code, Some(2));
@@ -1446,10 +1450,13 @@ mod commands_write_to_a_store {
         assert!(!world.path("set/one").exists() && world.path("skills/one").exists());
 
         let world = World::new();
-        assert_eq!(world.run(create).code, Some(0));
+        let ran = world.run(create);
+        assert_eq!(ran.code, Some(0));
+        assert!(ran.stderr.contains("`--dir .`"), "{}", ran.stderr);
         assert!(world.path("one/SKILL.md").exists());
-        let ran = world.run(["disable", "create-pr"]);
+        let ran = world.run(["disable", "one"]);
         assert_eq!(ran.code, Some(2));
-        assert!(ran.stderr.contains("--dir"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`--dir .`"), "{}", ran.stderr);
+        assert_eq!(world.run(["disable", "one", "--dir", "."]).code, Some(0));
     }
 }

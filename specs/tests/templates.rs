@@ -68,13 +68,13 @@ mod a_template_renders_as_go_renders_it {
     #[test]
     fn a_number_is_an_int_or_a_float() {
         let data: Value = serde_json::from_str(
-            "[1, -1, 9223372036854775807, 9223372036854775808, 1.0, 1e2, 2.5]",
+            "[1, -1, 9223372036854775807, 9223372036854775808, 18446744073709551616, 1.0, 1e2, 2.5]",
         )
         .unwrap();
         assert_eq!(
             rendered("{{range .}}{{printf `%T %v, ` . .}}{{end}}", data),
-            "int 1, int -1, int 9223372036854775807, float64 9.223372036854776e+18, \
-             float64 1, float64 100, float64 2.5, "
+            "int 1, int -1, int 9223372036854775807, uint64 9223372036854775808, \
+             float64 1.8446744073709552e+19, float64 1, float64 100, float64 2.5, "
         );
     }
 

@@ -23,8 +23,8 @@ pub(crate) mod sandbox;
 use std::borrow::Cow;
 
 use anyhow::Result;
-use prowess::{Finding, Resource};
-use prowess_runtime::{Entry, Launcher, StoreError, definition_to_json};
+use prowess::{Finding, Manifest, Resource};
+use prowess_runtime::{Entry, Launcher, Outcome, Status as Ended, StoreError, definition_to_json};
 use serde::Serialize;
 use serde_json::json;
 
@@ -153,6 +153,21 @@ fn missing(error: StoreError, global: &Global, printer: &mut Printer) -> Result<
         printer.hint(&format!("it lies in `{directory}`, which `--dir {directory}` would name"));
     }
     Ok(status)
+}
+
+/// What comes of a skill that is there, but not in use.
+fn not_in_use(manifest: &Manifest, global: &Global) -> Box<Outcome> {
+    let (name, status) = (&manifest.name, manifest.status().as_str());
+    let message = format!("skill `{name}` is not in use: it is {status}");
+    let hint = format!("`prowess enable {name}{}` puts it in use", context::typed(global));
+    Box::new(Outcome::bad(Ended::Refused, message).hint(hint))
+}
+
+/// Says how other commands find what was written, where no directory is set.
+fn found_by(shelf: &Shelf, printer: &mut Printer) {
+    if !shelf.is_set {
+        printer.note("no directory is configured: `--dir .` has other commands look here");
+    }
 }
 
 /// `1 skill`, `2 skills`.

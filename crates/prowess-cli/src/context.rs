@@ -35,19 +35,52 @@ pub(crate) fn embedding_library(
     });
     let config = config(global)?;
     let options = Options { embedder: embedder.transpose()?, ..options(&config, global) };
-    let enabled = &config.skill.enabled;
-    if !enabled.value {
-        printer.note(&format!("skills are switched off by `skill.enabled` ({})", enabled.origin));
-    } else if options.directories.is_empty() {
-        printer.note("no directory is configured, so these are the bundled skills; `--dir DIR`, `--preset NAME` or `prowess.toml` names others");
-    }
+    say_where(&config, &options, printer);
     load(&config, &options, printer)
+}
+
+/// Loads the library that was asked for, or the one skill that a path names, wherever it lies. Returns
+/// by what the skill is found there.
+pub(crate) fn library_for(
+    name: &str,
+    global: &Global,
+    printer: &mut Printer,
+) -> Result<(Library, String)> {
+    let config = config(global)?;
+    let mut options = options(&config, global);
+    let folder = folder_of(name, global).filter(|_| config.skill.enabled.value);
+    let name = folder.as_ref().map_or_else(|| name.to_owned(), |it| it.display().to_string());
+    if let Some(folder) = folder {
+        let directories = vec![Directory::new(folder)];
+        options = Options { directories, sources: Vec::new(), cwd: None, ..options };
+    }
+    say_where(&config, &options, printer);
+    Ok((load(&config, &options, printer)?, name))
+}
+
+/// The folder of the skill that a path names; nothing for what is no path, or holds no skill.
+fn folder_of(name: &str, global: &Global) -> Option<PathBuf> {
+    let is_path = name.contains('/') || matches!(name, "." | ".." | "SKILL.md");
+    let path = resolve(&Directory::new(name), global);
+    let folder = if path.ends_with("SKILL.md") { path.parent()? } else { &path };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    (is_path && folder.join("SKILL.md").is_file()).then(|| folder.to_owned())
 }
 
 /// Loads the library for what has little to do with it, without a word about where it comes from.
 pub(crate) fn library_behind(global: &Global, printer: &mut Printer) -> Result<Library> {
     let config = config(global)?;
     load(&config, &options(&config, global), printer)
+}
+
+/// Says where skills come from when nobody has named a place.
+fn say_where(config: &Config, options: &Options, printer: &mut Printer) {
+    let enabled = &config.skill.enabled;
+    if !enabled.value {
+        printer.note(&format!("skills are switched off by `skill.enabled` ({})", enabled.origin));
+    } else if options.directories.is_empty() {
+        printer.note("no directory is configured, so these are the bundled skills; `--dir DIR`, `--preset NAME` or `prowess.toml` names others");
+    }
 }
 
 fn load(config: &Config, options: &Options, printer: &mut Printer) -> Result<Library> {
@@ -142,6 +175,8 @@ pub(crate) struct Shelf {
     /// Where it lies, as it was typed or configured.
     pub(crate) path: PathBuf,
     pub(crate) scope: Scope,
+    /// Whether somebody named it, so that other commands look there too.
+    pub(crate) is_set: bool,
 }
 
 impl Shelf {
@@ -157,23 +192,29 @@ pub(crate) fn shelf(global: &Global, printer: &mut Printer) -> Result<Option<She
     let config = config(global)?;
     passed_over(&config, printer);
     let directory = config.directories().into_iter().next();
-    directory.map(|it| open(resolve(&it, global), it.scope)).transpose()
+    let set = |it: Directory| open(resolve(&it, global), it.scope, true);
+    directory.map(set).transpose()
 }
 
 /// The store that is written to, or where we are when none is set.
 pub(crate) fn shelf_or_here(global: &Global, printer: &mut Printer) -> Result<Shelf> {
-    let here = || open(global.cwd.clone().unwrap_or_default(), Scope::Project);
+    let here = || open(global.cwd.clone().unwrap_or_default(), Scope::Project, false);
     shelf(global, printer)?.map_or_else(here, Ok)
 }
 
 /// The store that is written to; it must be set, because what is to be changed is there.
 pub(crate) fn shelf_set(global: &Global, printer: &mut Printer) -> Result<Shelf> {
-    shelf(global, printer)?.context("no directory is configured, and the bundled skills cannot be changed: name one with `--dir DIR`, or as `skill.skills_dir` in `prowess.toml`")
+    shelf(global, printer)?.context("no directory is configured, and the bundled skills cannot be changed: name one with `--dir DIR`, as `--dir .` for the working directory, or as `skill.skills_dir` in `prowess.toml`")
 }
 
-fn open(path: PathBuf, scope: Scope) -> Result<Shelf> {
+fn open(path: PathBuf, scope: Scope, is_set: bool) -> Result<Shelf> {
     let here = if path.as_os_str().is_empty() { Path::new(".") } else { &path };
-    Ok(Shelf { store: FileStore::open(here)?, path, scope })
+    Ok(Shelf { store: FileStore::open(here)?, path, scope, is_set })
+}
+
+/// The directory that was typed, for a command that is to be typed next.
+pub(crate) fn typed(global: &Global) -> String {
+    global.dir.first().map(|it| format!(" --dir {}", it.display())).unwrap_or_default()
 }
 
 /// Says which files of settings were found and not taken, and which settings of one that was.

@@ -70,6 +70,10 @@ impl Running {
     fn environment(&self, config: &Config) -> Result<BTreeMap<String, String>, Box<Outcome>> {
         let mut environment = BTreeMap::new();
         for name in &self.env {
+            if let Some(why) = unfit(name) {
+                let message = format!("the variable `{name}` is not passed on: {why}");
+                return Err(Box::new(Outcome::bad(Status::Invalid, message)));
+            }
             let Ok(value) = env::var(name) else {
                 let message = format!("the variable `{name}` is not set, or is no text");
                 return Err(Box::new(Outcome::bad(Status::Invalid, message)));
@@ -82,10 +86,21 @@ impl Running {
     }
 }
 
+/// Why a variable cannot be passed on, whatever its value.
+fn unfit(name: &str) -> Option<&'static str> {
+    if name.contains('=') {
+        return Some("`--env` takes a name alone, and the value from the environment");
+    }
+    let is_own =
+        name.starts_with("PARAM_") || ["PARAMS_FILE", "SKILL_DIR", "SKILL_NAME"].contains(&name);
+    is_own.then_some("every script has its own")
+}
+
 /// Where decisions are recorded; nothing where there is no home.
 fn state() -> Option<PathBuf> {
     let xdg = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
-    let state = xdg.or_else(|| Some(env::home_dir()?.join(".local/state")))?;
+    let home = || env::home_dir().filter(|it| it.is_absolute());
+    let state = xdg.or_else(|| Some(home()?.join(".local/state")))?;
     Some(state.join("prowess"))
 }
 

@@ -15,14 +15,14 @@ use crate::{arguments::Global, context, host::Running, printer::Printer};
 /// How long a call may take to notice that its time is over.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// All tools with the skills of this library, and the gate before them.
+/// All tools with the skills of this library, the gate before them, and the library.
 pub(crate) fn toolbox(
     running: &Running,
     library: Library,
     global: &Global,
     launcher: Launcher,
     printer: &mut Printer,
-) -> Result<(Toolbox, Arc<Gate>)> {
+) -> Result<(Toolbox, Arc<Gate>, Arc<Library>)> {
     let config = context::config(global)?;
     let library = Arc::new(library);
     let gate = Arc::new(running.gate(&config));
@@ -51,7 +51,7 @@ pub(crate) fn toolbox(
     tools.extend(skill_tools(&library, &tools, &executor));
     let calls = Calls { timeout: limits.timeout + GRACE, ..Calls::default() };
     let toolbox = Toolbox::new(gate.clone()).with_calls(calls).with_active(active);
-    Ok((tools.into_iter().fold(toolbox, Toolbox::with), gate))
+    Ok((tools.into_iter().fold(toolbox, Toolbox::with), gate, library))
 }
 
 /// The directories that files are confined to; one that is not there is told and left out.

@@ -3,21 +3,27 @@
 use std::{
     collections::BTreeMap,
     ffi::OsString,
-    fs, io,
+    future, io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use prowess::{Definition, Step};
 use serde_json::{Value, json};
-use tokio::{sync::mpsc::UnboundedSender, task::spawn_blocking, time::timeout};
+use tokio::{
+    sync::{Notify, mpsc::UnboundedSender},
+    task::spawn_blocking,
+    time::timeout,
+};
 
 use crate::{
     danger::danger,
     entry::Entry,
+    handover::Handover,
     limits::Limits,
     outcome::{Outcome, PlanStep, Status},
     parameters::{Parameters, ParametersError, Variables},
-    root::{Root, RootError},
+    root::RootError,
     sandbox::{Chunk, Job, Sandbox, SandboxError, Work},
     script::Script,
     template::{Template, TemplateError},
@@ -40,6 +46,8 @@ pub struct Executor {
 pub struct Delivery {
     /// Takes what it prints as it comes.
     pub chunks: Option<UnboundedSender<Chunk>>,
+    /// Ends a script that runs; its outcome has what was caught so far.
+    pub cancel: Option<Arc<Notify>>,
     /// The directory that takes the files of its work directory. It is made where it is missing;
     /// what lies there already is not overwritten.
     pub output: Option<PathBuf>,
@@ -52,6 +60,9 @@ pub enum ExecuteError {
     /// It could not be started.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
+    /// Nothing can be put where its files are to go.
+    #[error("its files cannot be handed over")]
+    Handover(#[from] RootError),
     /// There is no room for its files.
     #[error("cannot make a directory for the run")]
     Work(#[from] io::Error),
@@ -169,6 +180,7 @@ impl Executor {
         delivery: Delivery,
     ) -> Result<Outcome, Early> {
         let Variables { variables, too_large } = parameters.variables()?;
+        let handover = delivery.output.as_deref().map(Handover::into).transpose()?;
         let Run { skill, argv, folder, work } = run;
         let file = work.give("parameters.json", parameters.json().as_bytes())?;
         let text = |path: &Path| path.to_string_lossy().into_owned();
@@ -185,18 +197,20 @@ impl Executor {
             limits: self.limits,
             chunks: delivery.chunks,
         };
-        let (mut outcome, work) = self.sandbox.run_keeping(job).await?;
+        let cancelled = async {
+            match delivery.cancel {
+                Some(cancel) => cancel.notified().await,
+                None => future::pending().await,
+            }
+        };
+        let (mut outcome, work) = self.sandbox.run_until(job, cancelled).await?;
         if !too_large.is_empty() {
             let names = too_large.join("`, `");
             let message = format!("too large for variables, so in `PARAMS_FILE` alone: `{names}`");
             outcome.message.get_or_insert(message);
         }
-        if let Some(output) = delivery.output
-            && let Err(error) = collect(&work, &output, self.limits.work)
-        {
-            let Outcome { message, .. } = Outcome::error(Status::Failed, &error);
-            outcome.status = Status::Failed;
-            outcome.message = message.map(|it| format!("its files could not be handed over: {it}"));
+        if let Some(handover) = handover {
+            handover.take(&work, self.limits.work, &mut outcome);
         }
         Ok(outcome)
     }
@@ -270,20 +284,6 @@ fn plan(steps: &[Step], parameters: &Parameters) -> Outcome {
     }
 }
 
-/// Copies what a run has left into a directory. What lies there already stays as it is.
-fn collect(work: &Work, output: &Path, most: u64) -> Result<(), RootError> {
-    let failed = |path: &Path, source| RootError::Io { path: path.to_owned(), source };
-    fs::create_dir_all(output).map_err(|source| failed(output, source))?;
-    let root = Root::open(output)?;
-    for path in work.files()? {
-        if root.path().join(&path).symlink_metadata().is_ok() {
-            return Err(failed(Path::new(&path), io::ErrorKind::AlreadyExists.into()));
-        }
-    }
-    work.collect(&root, most)?;
-    Ok(())
-}
-
 impl From<Outcome> for Early {
     fn from(outcome: Outcome) -> Self {
         Self::Outcome(Box::new(outcome))
@@ -292,6 +292,12 @@ impl From<Outcome> for Early {
 
 impl From<SandboxError> for Early {
     fn from(error: SandboxError) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+impl From<RootError> for Early {
+    fn from(error: RootError) -> Self {
         Self::Error(error.into())
     }
 }

@@ -33,6 +33,7 @@ mod approver;
 mod records;
 mod gate;
 mod sandbox;
+mod handover;
 mod executor;
 mod manager;
 mod content;

@@ -40,6 +40,9 @@ pub struct Outcome {
     /// The files that a script left in its work directory, by path.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
+    /// What of that was not handed over, each with why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
     /// How long it took.
     #[serde(rename = "duration_ms", serialize_with = "milliseconds")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,6 +125,7 @@ impl Outcome {
             output: None,
             plan: None,
             files: Vec::new(),
+            left_out: Vec::new(),
             duration: None,
             sandbox: None,
             denied: Vec::new(),

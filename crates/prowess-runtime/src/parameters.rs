@@ -19,6 +19,8 @@ const MAX_VARIABLE: usize = 128 * 1024;
 const MAX_VARIABLES: usize = 512 * 1024;
 /// How large all parameters may be together, as JSON.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
+/// What is wrong with a value that no reader of JSON follows to its end.
+const TOO_DEEP: &str = "is nested too deeply";
 /// How many digits every number keeps.
 const EXACT_DIGITS: usize = 15;
 
@@ -28,6 +30,8 @@ pub struct Parameters {
     values: Map<String, Value>,
     /// The JSON text of what was given as such.
     texts: BTreeMap<String, String>,
+    /// What was typed as `KEY=VALUE`, to the letter.
+    typed: BTreeMap<String, String>,
 }
 
 /// Parameters are not what a skill takes.
@@ -66,19 +70,26 @@ impl Parameters {
         let value = match serde_json::from_str(text) {
             Ok(Value::Null) if property.is_some_and(is_nullable) => Value::Null,
             Ok(value) if !property.is_some_and(is_text) && is_exact(text, &value) => value,
+            Err(error) if is_deep(&error) => return Err(mismatch(name, TOO_DEEP)),
             Ok(_) | Err(_) => Value::from(text),
         };
-        self.insert(name.to_owned(), value, text.trim())
+        self.insert(name.to_owned(), value, text.trim())?;
+        self.typed.insert(name.to_owned(), text.to_owned());
+        Ok(())
     }
 
     /// Takes in a JSON object.
     pub fn add_json(&mut self, json: &str) -> Result<(), Mismatch> {
-        let bad =
-            |error: serde_json::Error| mismatch("", &format!("this is no JSON object: {error}"));
+        let bad = |error: serde_json::Error| match is_deep(&error) {
+            true => mismatch("", "this is nested too deeply"),
+            false => mismatch("", &format!("this is no JSON object: {error}")),
+        };
         let Members(members) = serde_json::from_str(json).map_err(bad)?;
         for (name, text) in members {
-            let value: Value = serde_json::from_str(text.get())
-                .map_err(|_| mismatch(&name, "has a number out of range"))?;
+            let value: Value = serde_json::from_str(text.get()).map_err(|error| {
+                let why = if is_deep(&error) { TOO_DEEP } else { "has a number out of range" };
+                mismatch(&name, why)
+            })?;
             if !is_exact(text.get(), &value) {
                 return Err(mismatch(
                     &name,
@@ -100,11 +111,12 @@ impl Parameters {
         }
         if let Some(schema) = schema {
             let schema = Schema::new(schema)?;
+            let before = self.values.clone();
             schema.fill(&mut self.values);
             // What was filled in inside of a parameter is not in its text.
-            self.texts.retain(|name, text| {
-                serde_json::from_str(text).is_ok_and(|it: Value| self.values.get(name) == Some(&it))
-            });
+            let is_same = |name: &String, _: &mut String| before.get(name) == self.values.get(name);
+            self.texts.retain(is_same);
+            self.typed.retain(is_same);
             let mismatches = schema.mismatches(&Value::Object(self.values.clone()));
             if !mismatches.is_empty() {
                 return Err(ParametersError::Mismatches(mismatches));
@@ -122,8 +134,8 @@ impl Parameters {
         format!("{{{}}}", self.values.iter().map(member).collect::<Vec<_>>().join(","))
     }
 
-    /// Each of them as an environment variable `PARAM_<NAME>`: strings as they are, all else as
-    /// JSON.
+    /// Each of them as an environment variable `PARAM_<NAME>`: what was typed as it was, of all else
+    /// strings as they are and the rest as JSON.
     pub(crate) fn variables(&self) -> Result<Variables, ParametersError> {
         let mut mismatches = Vec::new();
         let (mut variables, mut too_large) = (BTreeMap::new(), Vec::new());
@@ -137,11 +149,11 @@ impl Parameters {
                     &format!("is `{variable}` for a script, as `{other}` is"),
                 ));
             }
-            let text = match value {
-                Value::String(text) => text.clone(),
-                value => self.texts.get(name).cloned().unwrap_or_else(|| value.to_string()),
+            let text = match (self.typed.get(name).or(self.texts.get(name)), value) {
+                (Some(text), _) | (None, Value::String(text)) => text.clone(),
+                (None, value) => value.to_string(),
             };
-            if text.contains('\0') {
+            if text.contains('\0') || name.contains('\0') {
                 mismatches.push(mismatch(name, "has a NUL in it, which no variable can hold"));
             }
             let taken = variable.len() + text.len() + 2;
@@ -173,7 +185,7 @@ impl Parameters {
 
 impl From<Map<String, Value>> for Parameters {
     fn from(values: Map<String, Value>) -> Self {
-        Self { values, texts: BTreeMap::new() }
+        Self { values, ..Self::default() }
     }
 }
 
@@ -225,6 +237,11 @@ fn variable(name: &str) -> String {
         _ => '_',
     });
     "PARAM_".chars().chain(upper).collect()
+}
+
+/// Whether a text was given up because of its depth, which its reader tells in words alone.
+fn is_deep(error: &serde_json::Error) -> bool {
+    error.to_string().starts_with("recursion limit exceeded")
 }
 
 /// Whether a schema says that a value is a string, whatever else it says.
@@ -315,7 +332,7 @@ mod tests {
                 "NaN",
                 "1.10",
                 "3.14159265358979323846",
-                "[1.0, 2e5]",
+                " [1.0, 2e5] ",
             ]
         );
         assert_eq!(

@@ -107,7 +107,7 @@ impl Place<'_> {
 }
 
 /// Whether a path leads into what git keeps for itself, in any case a file system may ignore.
-fn is_of_git(path: &Path) -> bool {
+pub(crate) fn is_of_git(path: &Path) -> bool {
     path.iter().any(|it| it.eq_ignore_ascii_case(".git"))
 }
 

@@ -24,7 +24,7 @@ mod report;
 use std::{
     collections::BTreeMap,
     ffi::OsString,
-    fs, io,
+    fs, future, io,
     path::{self, Path, PathBuf},
     process::Stdio,
     time::Instant,
@@ -72,7 +72,8 @@ pub struct Job {
     pub work: Work,
     /// How long and how much it may take.
     pub limits: Limits,
-    /// Gets what it prints as it comes, up to the limit of each stream.
+    /// Gets what it prints as it comes, up to the limit of each stream; of what is over that, the end
+    /// when it has ended.
     pub chunks: Option<UnboundedSender<Chunk>>,
 }
 
@@ -83,6 +84,14 @@ pub enum Chunk {
     Stdout(Vec<u8>),
     /// From its stderr.
     Stderr(Vec<u8>),
+}
+
+impl Chunk {
+    /// What was printed.
+    pub fn bytes(&self) -> &[u8] {
+        let (Self::Stdout(bytes) | Self::Stderr(bytes)) = self;
+        bytes
+    }
 }
 
 /// A script could not be started. One that ran and failed is an [`Outcome`].
@@ -176,12 +185,22 @@ impl Sandbox {
 
     /// The same, but returns the work directory with what the script left there.
     pub async fn run_keeping(&self, job: Job) -> Result<(Outcome, Work), SandboxError> {
+        self.run_until(job, future::pending()).await
+    }
+
+    /// The same, but ends the run when somebody cancels it: the outcome is what came of it so far.
+    pub async fn run_until(
+        &self,
+        job: Job,
+        cancel: impl Future<Output = ()>,
+    ) -> Result<(Outcome, Work), SandboxError> {
         let order = self.order(&job)?;
         let start = Instant::now();
         let Job { mut work, limits, chunks, .. } = job;
         let mut streams = Streams::new(&limits, chunks);
         let lost = |source| SandboxError::Launcher { program: self.launcher.path().into(), source };
-        let (reply, control) = self.talk(&order, &mut streams).await.map_err(lost)?;
+        let (reply, control) = self.talk(&order, &mut streams, cancel).await.map_err(lost)?;
+        streams.pass_on_ends();
         work.supervisor = control.into_std().ok().map(Into::into);
         let ended = match reply {
             Reply::Ended(ended) => ended,
@@ -236,7 +255,12 @@ impl Sandbox {
     }
 
     /// Has the launcher do what is ordered, takes in what is printed, and returns the reply.
-    async fn talk(&self, order: &Order, streams: &mut Streams) -> io::Result<(Reply, UnixStream)> {
+    async fn talk(
+        &self,
+        order: &Order,
+        streams: &mut Streams,
+        cancel: impl Future<Output = ()>,
+    ) -> io::Result<(Reply, UnixStream)> {
         let (mut command, control) = self.launcher.command()?;
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = tokio::process::Command::from(command).spawn()?;
@@ -247,7 +271,7 @@ impl Sandbox {
         let mut control = UnixStream::from_std(control)?;
         control.write_all(&framed(order)?).await?;
         let (mut ear, mut mouth) = control.split();
-        let reply = streams.take_until(reply(&mut ear), stdout, stderr, &mut mouth).await?;
+        let reply = streams.take_until(reply(&mut ear), cancel, stdout, stderr, &mut mouth).await?;
         // It stays until the work directory is gone, and is reaped behind our back.
         tokio::spawn(async move { child.wait().await });
         Ok((reply, control))

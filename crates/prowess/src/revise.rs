@@ -257,7 +257,12 @@ mod tests {
     fn what_cannot_be_edited_safely_is_refused() {
         let refused = |text: &str| revise_status(text.as_bytes(), Status::Disabled).unwrap_err();
         assert_eq!(refused("no frontmatter"), ReviseError::NoSkill);
-        assert_eq!(refused("---\n{name: a, description: b}\n---\n"), ReviseError::Unfaithful);
+        // Only a YAML library reads this one.
+        let flow = match cfg!(feature = "yaml") {
+            true => ReviseError::Unfaithful,
+            false => ReviseError::NoSkill,
+        };
+        assert_eq!(refused("---\n{name: a, description: b}\n---\n"), flow);
         let twice = refused("---\nname: a\ndescription: b\nstatus: active\nstatus: draft\n---\n");
         assert!(matches!(twice, ReviseError::Edit { source: EditError::KeyTaken, .. }));
     }

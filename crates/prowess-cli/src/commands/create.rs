@@ -10,7 +10,7 @@ use prowess::{Definition, Manifest, Type};
 use prowess_runtime::{Entry, Store as _, check_entry, definition_from_json, type_from_word};
 use serde_json::Value as Json;
 
-use super::{refused, show_entry};
+use super::{found_by, refused, show_entry};
 use crate::{Status, arguments::Global, context, printer::Printer};
 
 /// How much of a definition is read.
@@ -78,6 +78,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         Ok(entry) => {
             show_entry(&entry, &shelf, printer)?;
             printer.note(&format!("`{}` is active", args.name));
+            found_by(&shelf, printer);
             Ok(Status::Well)
         }
         Err(error) => Ok(refused(error, printer)),
@@ -86,7 +87,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 
 fn at_fault(error: &anyhow::Error, printer: &mut Printer) -> Status {
     printer.error(error);
-    Status::AtFault
+    // What could not be read is not known to be wrong.
+    if error.chain().any(|it| it.is::<io::Error>()) { Status::Unable } else { Status::AtFault }
 }
 
 /// The definition that was typed, is in a file, or comes from standard input.

@@ -5,7 +5,7 @@ use prowess::{Directory, Limits};
 use prowess_runtime::{Entry, Lost, Migrated, Store as _, migrate, plugins};
 use serde_json::{Value as Json, json};
 
-use super::count;
+use super::{count, found_by};
 use crate::{
     Status,
     arguments::Global,
@@ -17,7 +17,7 @@ use crate::{
 /// Make skills of plugins that have a plugin-manifest.json
 ///
 /// Nothing of a plugin is run, and no skill that is there is changed. Exits 1 when one of them did not
-/// become a skill.
+/// become a skill, and 2 when one of the paths is not there.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Plugins: a plugin-manifest.json, the folder of a plugin, or a folder of plugins
@@ -30,8 +30,10 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let limits = context::config(global)?.options().limits;
     let mut made = Vec::new();
     let mut failed = Vec::new();
+    let mut is_missing = false;
     for path in &args.paths {
         let path = context::resolve(&Directory::new(path), global);
+        is_missing |= path.symlink_metadata().is_err();
         for plugin in plugins(&path) {
             match taken(&plugin, &shelf, &limits) {
                 Ok((entry, migrated)) => made.push((plugin, entry, migrated)),
@@ -55,10 +57,17 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         printer.flush()?;
         printer.note(&format!("{} made of plugins", count(made.len(), "skill")));
     }
+    if !made.is_empty() {
+        found_by(&shelf, printer);
+    }
     for (_, error) in &failed {
         printer.error(error);
     }
-    Ok(if failed.is_empty() { Status::Well } else { Status::AtFault })
+    Ok(match failed.is_empty() {
+        true => Status::Well,
+        false if is_missing => Status::Unable,
+        false => Status::AtFault,
+    })
 }
 
 /// Makes a skill of a plugin and adds it to the store.

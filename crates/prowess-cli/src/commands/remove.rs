@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         Err(_) => printer.line(safe::line(&shelf.path.join(name).to_string_lossy()))?,
     }
     printer.flush()?;
-    let dir = global.dir.first().map(|it| format!(" --dir {}", it.display())).unwrap_or_default();
+    let dir = context::typed(global);
     printer.note(&format!("`{name}` is removed; `prowess undo {name}{dir}` brings it back"));
     Ok(Status::Well)
 }

@@ -1,7 +1,15 @@
-use std::{ffi::OsString, fs::File, io::Read as _, path::PathBuf};
+use std::{
+    cell::Cell,
+    ffi::OsString,
+    fs::File,
+    io::Read as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
-use anyhow::Context as _;
-use prowess::{Definition, Kind, Library, Manifest, Skill, nearest};
+use anyhow::{Context as _, bail};
+use prowess::{Definition, Finding, Kind, Library, Manifest, Skill, nearest};
 use prowess_runtime::{
     Act, Chunk, Delivery, Entry, ExecuteError, Executor, Gate, Launcher, Outcome, Parameters,
     ParametersError, Script, ScriptError, Status as Ended, Wish,
@@ -9,9 +17,11 @@ use prowess_runtime::{
 use serde_json::{Value, json};
 use tokio::{
     signal::unix::{SignalKind, signal},
-    sync::mpsc::unbounded_channel,
+    sync::{Notify, mpsc::unbounded_channel},
+    time::{Instant, sleep_until},
 };
 
+use super::not_in_use;
 use crate::{
     Status,
     arguments::Global,
@@ -47,6 +57,8 @@ pub(crate) struct Args {
 
 /// The largest file of parameters.
 const MAX_PARAMS: u64 = 8 * 1024 * 1024;
+/// How long a run that is cancelled may take to end.
+const PATIENCE: Duration = Duration::from_millis(1500);
 
 pub(crate) fn run(
     args: &Args,
@@ -55,16 +67,26 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> anyhow::Result<Status> {
     let config = context::config(global)?;
-    let library = context::library(global, printer)?;
-    let json = args.params.as_deref().map(given).transpose()?;
-    let skill = library.get(&args.name);
+    let (library, name) = context::library_for(&args.name, global, printer)?;
+    let skill = library.get(&name);
+    let json = match args.params.as_deref().map(given).transpose() {
+        Ok(json) => json,
+        Err(error) => {
+            let outcome = Outcome::error(Ended::Invalid, error.as_ref());
+            show(&args.name, skill, &outcome, printer)?;
+            return Ok(Status::Unable);
+        }
+    };
     let gate = args.running.gate(&config);
     let ready = skill
-        .ok_or_else(|| Box::new(missing(&library, &args.name)))
-        .and_then(|skill| Task::of(skill, args, json.as_deref()))
+        .ok_or_else(|| Box::new(missing(&library, &args.name, global)))
+        .and_then(|skill| Task::of(skill, args, json.as_deref(), global))
         .and_then(|task| Ok((task, args.running.executor(&config, launcher)?)));
     let tried = match ready {
         Ok((task, executor)) => {
+            if args.running.unsandboxed && task.is_script() {
+                printer.warning("nothing holds this script: it may do all that you may");
+            }
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.context("cannot wait for anything")?;
             let tried = runtime.block_on(attempt(args, &task, &executor, &gate, printer));
@@ -98,13 +120,15 @@ enum What {
 }
 
 impl Task {
-    fn of(skill: &Skill, args: &Args, json: Option<&str>) -> Result<Self, Box<Outcome>> {
+    fn of(
+        skill: &Skill,
+        args: &Args,
+        json: Option<&str>,
+        global: &Global,
+    ) -> Result<Self, Box<Outcome>> {
         let manifest = skill.manifest.clone();
         if !manifest.is_active() {
-            let (name, status) = (&manifest.name, manifest.status().as_str());
-            let message = format!("skill `{name}` is not in use: it is {status}");
-            let hint = format!("`prowess enable {name}` puts it in use");
-            return Err(Box::new(Outcome::bad(Ended::Refused, message).hint(hint)));
+            return Err(not_in_use(&manifest, global));
         }
         let what = match &args.script {
             Some(path) => {
@@ -128,6 +152,10 @@ impl Task {
             What::Script(script) => &script.entry,
         }
     }
+
+    fn is_script(&self) -> bool {
+        matches!(self.entry().definition, Definition::Script { .. })
+    }
 }
 
 /// The text of `--params`.
@@ -136,7 +164,10 @@ fn given(text: &str) -> anyhow::Result<String> {
     let cannot = || format!("cannot read `{path}`");
     let mut text = String::new();
     let file = File::open(path).with_context(cannot)?;
-    file.take(MAX_PARAMS).read_to_string(&mut text).with_context(cannot)?;
+    file.take(MAX_PARAMS + 1).read_to_string(&mut text).with_context(cannot)?;
+    if text.len() as u64 > MAX_PARAMS {
+        bail!("`{path}` has more than {MAX_PARAMS} bytes");
+    }
     Ok(text)
 }
 
@@ -157,12 +188,27 @@ fn parameters(
     }
 }
 
-fn missing(library: &Library, name: &str) -> Outcome {
+fn missing(library: &Library, name: &str, global: &Global) -> Outcome {
+    if let Some(finding) = left_out(library, name) {
+        let message = format!("skill `{name}` was left out: {}", finding.message);
+        return Outcome::bad(Ended::Invalid, message).hint(&*finding.hint);
+    }
     let outcome = Outcome::bad(Ended::NotFound, format!("there is no skill `{name}`"));
     match nearest(name, library.skills().map(|it| &*it.manifest.name)) {
         Some(near) => outcome.hint(format!("did you mean `{near}`?")),
-        None => outcome.hint("`prowess list` shows which there are"),
+        None => {
+            let dir = context::typed(global);
+            outcome.hint(format!("`prowess list{dir}` shows which there are"))
+        }
     }
+}
+
+/// Why the skill in the folder of this name, or at this path, could not be made one.
+fn left_out<'lib>(library: &'lib Library, name: &str) -> Option<&'lib Finding> {
+    let is_it = |it: &Path| it.ends_with(name) || it.parent().is_some_and(|it| it.ends_with(name));
+    let path = library.left_out().iter().find(|it| !name.is_empty() && is_it(it))?;
+    let about = library.findings().iter().filter(|it| it.path.starts_with(path));
+    about.max_by_key(|it| it.severity)
 }
 
 fn no_script(skill: &Skill, path: &str, error: &ScriptError) -> Box<Outcome> {
@@ -185,13 +231,19 @@ async fn attempt(
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let (sender, mut chunks) = unbounded_channel();
-    let delivery =
-        Delivery { chunks: (!printer.json).then_some(sender), output: args.output.clone() };
+    let cancel = Arc::new(Notify::new());
+    let delivery = Delivery {
+        chunks: (!printer.json).then_some(sender),
+        cancel: Some(cancel.clone()),
+        output: args.output.clone(),
+    };
     let mut streams = Streams::default();
+    let is_running = Cell::new(false);
     let work = async {
         if let Err(refused) = pass(args, task, gate).await {
             return Ok(*refused);
         }
+        is_running.set(true);
         let parameters = task.parameters.clone();
         match &task.what {
             What::Skill(entry) => executor.attempt(entry, parameters, delivery).await,
@@ -201,15 +253,31 @@ async fn attempt(
         }
     };
     tokio::pin!(work);
-    let ended = loop {
-        tokio::select! {
+    let mut unwanted: Option<(&str, Instant)> = None;
+    let mut ended = loop {
+        let patience = sleep_until(unwanted.map_or_else(Instant::now, |it| it.1));
+        let why = tokio::select! {
             ended = &mut work => break ended,
-            Some(chunk) = chunks.recv() => streams.print(&chunk, printer)?,
-            // What is dropped then takes all that it has started with it.
-            _ = interrupt.recv() => break Ok(Outcome::bad(Ended::Cancelled, "it was interrupted")),
-            _ = terminate.recv() => break Ok(Outcome::bad(Ended::Cancelled, "it was terminated")),
+            Some(chunk) = chunks.recv() => {
+                streams.print(&chunk, printer)?;
+                continue;
+            }
+            _ = interrupt.recv() => "it was interrupted",
+            _ = terminate.recv() => "it was terminated",
+            () = patience, if unwanted.is_some() => "it was cancelled",
+        };
+        // What is dropped takes all that it has started with it.
+        if unwanted.is_some() || !is_running.get() {
+            break Ok(Outcome::bad(Ended::Cancelled, why));
         }
+        cancel.notify_one();
+        unwanted = Some((why, Instant::now() + PATIENCE));
     };
+    if let (Some((why, _)), Ok(outcome)) = (unwanted, &mut ended)
+        && outcome.status == Ended::Cancelled
+    {
+        outcome.message = Some(why.to_owned());
+    }
     while let Ok(chunk) = chunks.try_recv() {
         streams.print(&chunk, printer)?;
     }
@@ -224,7 +292,7 @@ async fn pass(args: &Args, task: &Task, gate: &Gate) -> Result<(), Box<Outcome>>
     let active = std::slice::from_ref(&task.manifest);
     let wish = Wish { tool: &tool, act: &act, active };
     gate.pass(&wish).await?;
-    if args.running.unsandboxed && matches!(entry.definition, Definition::Script { .. }) {
+    if args.running.unsandboxed && task.is_script() {
         gate.note_unsandboxed(&wish);
     }
     Ok(())
@@ -276,10 +344,8 @@ fn show(
         Some(text) => printer.raw(text.as_bytes())?,
         None => {}
     }
-    for (stream, name) in [(&outcome.stdout, "stdout"), (&outcome.stderr, "stderr")] {
-        if let Some(cut) = stream.as_ref().map(|it| it.cut).filter(|it| *it > 0) {
-            printer.note(&format!("{cut} bytes of its {name} are not shown"));
-        }
+    for what in &outcome.left_out {
+        printer.note(&format!("not handed over: {what}"));
     }
     outcome.denied.iter().for_each(|it| printer.refused(it));
     match &outcome.message {

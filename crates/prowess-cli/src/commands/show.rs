@@ -35,8 +35,8 @@ enum LevelName {
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
     let config = context::config(global)?;
-    let library = context::library(global, printer)?;
-    let Some(skill) = context::skill(&library, &args.name, printer) else {
+    let (library, name) = context::library_for(&args.name, global, printer)?;
+    let Some(skill) = context::skill(&library, &name, printer) else {
         return Ok(Status::AtFault);
     };
     let level = match (args.level, args.confidence) {

@@ -4,9 +4,11 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
+use prowess::{Library, Skill};
 use prowess_runtime::{Launcher, Outcome, Status as Ended};
 use serde_json::{Value, json};
 
+use super::not_in_use;
 use crate::{
     Status, arguments::Global, context, host::Running, printer::Printer, readable::readable,
     toolbox,
@@ -80,7 +82,13 @@ fn called(
         true => context::library(global, printer)?,
         false => context::library_behind(global, printer)?,
     };
-    let (toolbox, gate) = toolbox::toolbox(&args.running, library, global, launcher, printer)?;
+    let (toolbox, gate, library) =
+        toolbox::toolbox(&args.running, library, global, launcher, printer)?;
+    if toolbox.tools().iter().all(|it| it.name() != args.name)
+        && let Some(skill) = unused(&library, &args.name)
+    {
+        return Ok(*not_in_use(&skill.manifest, global));
+    }
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot wait for anything")?;
@@ -97,6 +105,12 @@ fn called(
     runtime.shutdown_background();
     gate.records.faults().iter().for_each(|it| printer.warning(it));
     Ok(outcome)
+}
+
+/// The skill that would be this tool if it were in use.
+fn unused<'lib>(library: &'lib Library, tool: &str) -> Option<&'lib Skill> {
+    let name = tool.strip_prefix("skill_")?;
+    library.skills().find(|it| !it.manifest.is_active() && *it.manifest.name == *name)
 }
 
 fn show(name: &str, outcome: &Outcome, printer: &mut Printer) -> Result<()> {

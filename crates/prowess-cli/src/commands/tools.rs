@@ -31,7 +31,7 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> Result<Status> {
     let library = context::library(global, printer)?;
-    let (toolbox, _) = toolbox::toolbox(&Running::default(), library, global, launcher, printer)?;
+    let (toolbox, ..) = toolbox::toolbox(&Running::default(), library, global, launcher, printer)?;
     let tools = toolbox.tools();
     if args.format.is_none() && !printer.json {
         for tool in tools {

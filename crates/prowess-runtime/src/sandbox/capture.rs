@@ -35,6 +35,17 @@ impl Capture {
         self.total
     }
 
+    /// What is kept of all that came behind the first so many bytes; a line says how much is not.
+    pub(super) fn behind(&self, seen: u64) -> Vec<u8> {
+        let unseen = self.total.saturating_sub(seen);
+        let kept = usize::try_from(unseen).unwrap_or(usize::MAX).min(self.tail.len());
+        let tail = self.tail.range(self.tail.len() - kept..).copied();
+        match unseen - kept as u64 {
+            0 => tail.collect(),
+            cut => marker(cut).into_bytes().into_iter().chain(tail).collect(),
+        }
+    }
+
     pub(super) fn finish(self) -> Captured {
         let Self { head, tail, total, .. } = self;
         let tail = Vec::from(tail);
@@ -51,9 +62,13 @@ impl Capture {
         };
         let cut = cut + (head.len() - whole + split) as u64;
         let [head, tail] = [&head[..whole], &tail[split..]].map(String::from_utf8_lossy);
-        let text = format!("{head}\n[… {cut} bytes were cut …]\n{tail}");
-        Captured { text, cut }
+        Captured { text: format!("{head}{}{tail}", marker(cut)), cut }
     }
+}
+
+/// What stands in the place of what was cut.
+fn marker(cut: u64) -> String {
+    format!("\n[… {cut} bytes were cut …]\n")
 }
 
 #[cfg(test)]
@@ -86,6 +101,18 @@ mod tests {
         assert_eq!(captured(4, &[b"a", b"bcd", b"e", b"f", b"gh"]), cut("ab", "gh", 4));
         assert_eq!(captured(3, &[b"abcdefgh"]), cut("a", "gh", 5));
         assert_eq!(captured(0, &[b"abc"]), cut("", "", 3));
+    }
+
+    #[test]
+    fn behind_what_was_seen_is_the_rest_as_far_as_it_is_kept() {
+        let behind = |seen: u64| {
+            let mut capture = Capture::new(4);
+            capture.take(b"abcdefgh");
+            String::from_utf8(capture.behind(seen)).expect("it was text")
+        };
+        assert_eq!([7, 8, 9].map(behind), ["h", "", ""]);
+        assert_eq!(behind(6), "gh");
+        assert_eq!(behind(4), "\n[… 2 bytes were cut …]\ngh");
     }
 
     #[test]

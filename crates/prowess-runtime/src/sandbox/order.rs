@@ -146,6 +146,8 @@ impl Failure {
 
 /// The byte that asks the supervisor to stop a run that says nothing.
 pub(super) const IDLE: u8 = b'i';
+/// The byte that asks it to stop a run that nobody wants any more.
+pub(super) const CANCEL: u8 = b'c';
 
 /// A message, with its length before it.
 pub(super) fn framed(message: &impl Serialize) -> io::Result<Vec<u8>> {

@@ -13,7 +13,7 @@ use tokio::{
 use super::{
     Chunk,
     capture::Capture,
-    order::{IDLE, Reply},
+    order::{CANCEL, IDLE, Reply},
 };
 use crate::limits::Limits;
 
@@ -40,10 +40,11 @@ impl Streams {
     }
 
     /// Takes in what is printed until there is a reply, and then what is left. Asks for an end when
-    /// nothing is printed for too long.
+    /// nothing is printed for too long, or somebody cancels.
     pub(super) async fn take_until(
         &mut self,
         reply: impl Future<Output = io::Result<Reply>>,
+        cancel: impl Future<Output = ()>,
         mut stdout: ChildStdout,
         mut stderr: ChildStderr,
         supervisor: &mut WriteHalf<'_>,
@@ -52,7 +53,8 @@ impl Streams {
         let (mut out_open, mut err_open) = (true, true);
         let mut replied = None;
         let mut patience = self.idle.unwrap_or(NEVER).min(NEVER);
-        tokio::pin!(reply);
+        let mut cancelled = false;
+        tokio::pin!(reply, cancel);
         loop {
             let silent = sleep_until(Instant::now() + patience);
             tokio::select! {
@@ -72,6 +74,11 @@ impl Streams {
                     replied = Some(it?);
                     patience = DRAIN;
                 }
+                () = &mut cancel, if !cancelled && replied.is_none() => {
+                    cancelled = true;
+                    supervisor.write_all(&[CANCEL]).await?;
+                    patience = NEVER;
+                }
                 () = silent => {
                     if let Some(reply) = replied.take() {
                         return Ok(reply);
@@ -84,6 +91,17 @@ impl Streams {
                 return Ok(reply);
             }
         }
+    }
+
+    /// Passes on the end of what came over the limit.
+    pub(super) fn pass_on_ends(&self) {
+        let Some(chunks) = &self.chunks else { return };
+        let ends = [
+            Chunk::Stdout(self.stdout.behind(self.most)),
+            Chunk::Stderr(self.stderr.behind(self.most)),
+        ];
+        // Who no longer listens does not mind.
+        ends.into_iter().filter(|it| !it.bytes().is_empty()).for_each(|it| _ = chunks.send(it));
     }
 
     /// Passes on what comes, up to the limit: nobody has to hold more than that.

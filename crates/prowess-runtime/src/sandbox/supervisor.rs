@@ -29,7 +29,7 @@ use super::{
     filter::{Filter, Setting},
     inside::{self, NAMESPACES, Way, Word},
     listener::Listener,
-    order::{Ended, Exit, Failure, Given, Order, Part, Reply, Stop, receive, send},
+    order::{CANCEL, Ended, Exit, Failure, Given, IDLE, Order, Part, Reply, Stop, receive, send},
     rules,
     sys::{self, Fork},
     tree,
@@ -189,8 +189,10 @@ impl<'o> Run<'o> {
             match (self.wait(control)?, &mut self.listener) {
                 (Event::Over, _) => break,
                 (Event::Asked, _) => {
-                    let wanted = matches!(control.read(&mut [0]), Ok(1));
-                    self.stop(if wanted { Stop::Idle } else { Stop::Unwanted });
+                    let mut word = [CANCEL];
+                    // Who has ended cannot say so.
+                    let _ = control.read(&mut word);
+                    self.stop(if word == [IDLE] { Stop::Idle } else { Stop::Unwanted });
                 }
                 (Event::Called, Some(listener)) => listener.answer(&mut self.denied),
                 (Event::Silent, _) => self.listener = None,

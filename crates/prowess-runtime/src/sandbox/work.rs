@@ -96,8 +96,14 @@ impl Work {
 
     /// The files that lie here, sorted by path. No link is followed, and none is listed.
     pub fn files(&self) -> Result<Vec<String>, RootError> {
+        let files = self.left()?.into_iter().filter(|it| it.1 == FileType::RegularFile);
+        Ok(files.map(|it| it.0.to_string_lossy().into_owned()).collect())
+    }
+
+    /// All that lies here but folders, sorted by path, each with what it is.
+    pub(crate) fn left(&self) -> Result<Vec<(PathBuf, FileType)>, RootError> {
         let root = Root::open(&self.path)?;
-        let mut files = Vec::new();
+        let mut left = Vec::new();
         let mut folders = vec![PathBuf::new()];
         while let Some(folder) = folders.pop() {
             // One that the script has locked is its own secret.
@@ -105,19 +111,19 @@ impl Work {
                 let path = folder.join(&listed.name);
                 match listed.kind {
                     FileType::Directory => folders.push(path),
-                    FileType::RegularFile => files.push(path.to_string_lossy().into_owned()),
-                    _ => {}
+                    kind => left.push((path, kind)),
                 }
             }
         }
-        files.sort();
-        Ok(files)
+        left.sort_by(|a, b| a.0.as_os_str().cmp(b.0.as_os_str()));
+        Ok(left)
     }
 
     /// Reads a file that the script left, up to so many bytes. A link is refused.
-    pub fn read(&self, path: &str, most: u64) -> Result<Vec<u8>, RootError> {
+    pub fn read(&self, path: impl AsRef<Path>, most: u64) -> Result<Vec<u8>, RootError> {
+        let path = path.as_ref();
         let failed = |source| RootError::Io { path: path.into(), source };
-        let file = Root::open(&self.path)?.file(Path::new(path), Links::Never)?;
+        let file = Root::open(&self.path)?.file(path, Links::Never)?;
         let mut bytes = Vec::new();
         file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
         if bytes.len() as u64 > most {

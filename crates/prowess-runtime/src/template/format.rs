@@ -83,6 +83,7 @@ impl Writer {
                 _ => self.bad_verb(value, verb, flags),
             },
             Content::Int(number) => self.integer(value, number.unsigned_abs(), verb, flags),
+            Content::Uint(number) => self.integer(value, *number, verb, flags),
             Content::Byte(number) => self.integer(value, u64::from(*number), verb, flags),
             Content::Float(number) => self.float(value, *number, verb, flags),
             Content::Complex(real, imaginary) => match verb {
@@ -186,12 +187,12 @@ impl Writer {
 
     fn integer(&mut self, value: &Content<'_>, magnitude: u64, verb: char, flags: Flags) {
         let negative = matches!(value, Content::Int(number) if *number < 0);
-        let is_byte = matches!(value, Content::Byte(_));
+        let is_unsigned = matches!(value, Content::Byte(_) | Content::Uint(_));
         let code = if negative { u64::MAX } else { magnitude };
         let c = u32::try_from(code).ok().and_then(char::from_u32);
         let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
         let (prefix, digits) = match verb {
-            'v' if is_byte && flags.source => ("0x", format!("{magnitude:x}")),
+            'v' if is_unsigned && flags.source => ("0x", format!("{magnitude:x}")),
             'v' | 'd' => ("", magnitude.to_string()),
             'b' => (if flags.sharp { "0b" } else { "" }, format!("{magnitude:b}")),
             'o' => ("", format!("{magnitude:o}")),

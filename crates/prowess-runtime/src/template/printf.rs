@@ -168,7 +168,7 @@ impl Format<'_> {
     fn star(&mut self) -> Option<i64> {
         let value = self.values.get(self.next)?;
         self.next += 1;
-        let number = value.whole()?;
+        let number = i64::try_from(value.whole()?).ok()?;
         (-LARGEST..=LARGEST).contains(&number).then_some(number)
     }
 

@@ -21,6 +21,8 @@ pub(super) enum Content<'v> {
     Nil,
     Bool(bool),
     Int(i64),
+    /// A whole number that is too large for that.
+    Uint(u64),
     /// A byte of a text.
     Byte(u8),
     Float(f64),
@@ -87,9 +89,10 @@ impl<'v> Content<'v> {
         match json {
             Json::Null => Self::Nil,
             Json::Bool(value) => Self::Bool(*value),
-            Json::Number(number) => match number.as_i64() {
-                Some(number) => Self::Int(number),
-                None => Self::Float(number.as_f64().unwrap_or(f64::NAN)),
+            Json::Number(number) => match (number.as_i64(), number.as_u64()) {
+                (Some(number), _) => Self::Int(number),
+                (None, Some(number)) => Self::Uint(number),
+                (None, None) => Self::Float(number.as_f64().unwrap_or(f64::NAN)),
             },
             Json::String(text) => Self::Text(Text::Given(text.as_bytes())),
             Json::Array(items) => Self::List(List { capacity: items, length: items.len() }),
@@ -108,10 +111,11 @@ impl<'v> Content<'v> {
     }
 
     /// A whole number, of whatever type.
-    pub(super) fn whole(&self) -> Option<i64> {
+    pub(super) fn whole(&self) -> Option<i128> {
         match self {
-            Self::Int(number) => Some(*number),
-            Self::Byte(number) => Some(i64::from(*number)),
+            Self::Int(number) => Some(i128::from(*number)),
+            Self::Uint(number) => Some(i128::from(*number)),
+            Self::Byte(number) => Some(i128::from(*number)),
             _ => None,
         }
     }
@@ -126,6 +130,7 @@ impl<'v> Content<'v> {
             Self::Nil => false,
             Self::Bool(value) => *value,
             Self::Int(number) => *number != 0,
+            Self::Uint(number) => *number != 0,
             Self::Byte(number) => *number != 0,
             Self::Float(number) => *number != 0.0,
             Self::Complex(real, imaginary) => *real != 0.0 || *imaginary != 0.0,
@@ -141,6 +146,7 @@ impl<'v> Content<'v> {
             Self::Nil => "<nil>",
             Self::Bool(_) => "bool",
             Self::Int(_) => "int",
+            Self::Uint(_) => "uint64",
             Self::Byte(_) => "uint8",
             Self::Float(_) => "float64",
             Self::Complex(..) => "complex128",

@@ -1,0 +1,113 @@
+//! Hands over what a run has left behind.
+
+use std::{
+    fs, io,
+    path::{self, Path, PathBuf},
+};
+
+use rustix::fs::{Access, FileType};
+
+use crate::{
+    outcome::{Outcome, Status},
+    protected::is_protected,
+    root::{Root, RootError},
+    roots::is_of_git,
+    sandbox::Work,
+};
+
+/// A directory that takes the files of a run. What lies there already stays as it is.
+#[derive(Debug)]
+pub(crate) struct Handover(Root);
+
+impl Handover {
+    /// Opens a directory, made where it is missing.
+    pub(crate) fn into(directory: &Path) -> Result<Self, RootError> {
+        let failed = |source| RootError::Io {
+            path: path::absolute(directory).unwrap_or_else(|_| directory.to_owned()),
+            source,
+        };
+        fs::create_dir_all(directory).map_err(failed)?;
+        let may = Access::WRITE_OK | Access::EXEC_OK;
+        rustix::fs::access(directory, may).map_err(|it| failed(it.into()))?;
+        Ok(Self(Root::open(directory)?))
+    }
+
+    /// Copies what a run has left, no more than so many bytes; its outcome says what was not copied.
+    pub(crate) fn take(&self, work: &Work, most: u64, outcome: &mut Outcome) {
+        let left = match work.left() {
+            Ok(left) => left,
+            Err(error) => return failed(outcome, Outcome::error(Status::Failed, &error)),
+        };
+        let mut files = Vec::new();
+        for (path, kind) in left {
+            match unfit(&path, kind) {
+                Some(why) => outcome.left_out.push(format!("{}: {why}", path.display())),
+                None => files.push(path),
+            }
+        }
+        let place = |it: &PathBuf| self.0.path().join(it);
+        if let Some(there) = files.iter().map(place).find(|it| it.symlink_metadata().is_ok()) {
+            let message =
+                format!("`{}` is there already, so no file was handed over", there.display());
+            let bad = Outcome::bad(Status::Failed, message);
+            return failed(outcome, bad.hint("name another directory, or move it away"));
+        }
+        let (mut room, mut lost) = (most, 0);
+        for path in &files {
+            match self.copy(work, path, room) {
+                Ok(size) => room -= size,
+                Err(error) => {
+                    lost += 1;
+                    outcome.left_out.push(format!("{}: {}", path.display(), reason(&error, most)));
+                }
+            }
+        }
+        if lost > 0 {
+            let copied = files.len() - lost;
+            let message = format!(
+                "{copied} of {} files were handed over to `{}`",
+                files.len(),
+                self.0.path().display()
+            );
+            failed(outcome, Outcome::bad(Status::Failed, message));
+        }
+    }
+
+    fn copy(&self, work: &Work, path: &Path, most: u64) -> Result<u64, RootError> {
+        let bytes = work.read(path, most)?;
+        self.0.write(path, &bytes)?;
+        Ok(bytes.len() as u64)
+    }
+}
+
+/// Why something is not handed over.
+fn unfit(path: &Path, kind: FileType) -> Option<&'static str> {
+    match kind {
+        FileType::Symlink => Some("it is a link"),
+        FileType::RegularFile if is_protected(path) || is_of_git(path) => {
+            Some("it is protected: it could say what an agent may do")
+        }
+        FileType::RegularFile => None,
+        _ => Some("it is not an ordinary file"),
+    }
+}
+
+fn reason(error: &RootError, most: u64) -> String {
+    match error {
+        RootError::Io { source, .. } if source.kind() == io::ErrorKind::FileTooLarge => {
+            format!("all together would be more than {most} bytes (`limits.work`)")
+        }
+        RootError::Io { source, .. } => source.to_string(),
+        error => error.to_string(),
+    }
+}
+
+/// A run whose files could not be handed over has failed, whatever else it says.
+fn failed(outcome: &mut Outcome, bad: Outcome) {
+    let said = outcome.message.take().into_iter().chain(bad.message);
+    outcome.message = Some(said.collect::<Vec<_>>().join("; "));
+    outcome.hint = bad.hint.or(outcome.hint.take());
+    if outcome.is_ok() {
+        outcome.status = bad.status;
+    }
+}
