@@ -31,6 +31,7 @@ mod commands;
 mod policy;
 mod approver;
 mod records;
+mod journal;
 mod gate;
 mod sandbox;
 mod handover;
@@ -64,6 +65,7 @@ pub use crate::{
     entry::{Entry, EntryError},
     executor::{Delivery, ExecuteError, Executor},
     gate::Gate,
+    journal::Journal,
     limits::Limits,
     manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
     migrate::{Lost, MigrateError, Migrated, migrate, plugins},

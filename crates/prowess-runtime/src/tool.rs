@@ -64,3 +64,14 @@ pub enum Act {
     /// It asks a database.
     Query(String),
 }
+
+impl Act {
+    /// Whether it changes nothing, wherever, so that several may be done side by side.
+    pub fn only_looks(&self) -> bool {
+        match self {
+            Self::Tell | Self::Read(_) => true,
+            Self::Fetch { method, .. } => matches!(method.as_str(), "GET" | "HEAD"),
+            Self::Execute(_) | Self::Command { .. } | Self::Write(_) | Self::Query(_) => false,
+        }
+    }
+}

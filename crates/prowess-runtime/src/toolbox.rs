@@ -92,13 +92,21 @@ impl Toolbox {
 
     /// Calls a tool, once its input is what it takes and the gate lets it pass.
     pub async fn call(&self, name: &str, input: Value) -> Outcome {
+        match self.find(name) {
+            Some(tool) => self.call_tool(tool, input).await,
+            None => *self.unknown(name),
+        }
+    }
+
+    /// Does the same with a tool that need not be among its own.
+    pub async fn call_tool(&self, tool: &Arc<dyn Tool>, input: Value) -> Outcome {
         let start = Instant::now();
-        let outcome = self.answer(name, input).await.unwrap_or_else(|it| *it);
+        let outcome = self.answer(tool, input).await.unwrap_or_else(|it| *it);
         Outcome { duration: outcome.duration.or_else(|| Some(start.elapsed())), ..outcome }
     }
 
-    async fn answer(&self, name: &str, input: Value) -> Result<Outcome, Box<Outcome>> {
-        let tool = self.find(name).ok_or_else(|| self.unknown(name))?;
+    async fn answer(&self, tool: &Arc<dyn Tool>, input: Value) -> Result<Outcome, Box<Outcome>> {
+        let name = tool.name();
         // A tool that breaks down while it is asked is as broken as one that does so at work.
         let asked = catch_unwind(AssertUnwindSafe(|| {
             let input = checked(&**tool, input)?;

@@ -1,0 +1,136 @@
+//! The agent: a model, and the layers before it.
+
+use std::sync::Arc;
+
+use prowess::{Message, Role};
+
+use crate::{
+    error::TurnError,
+    event::What,
+    layer::{Layer, Next},
+    model::{Model, Reply, Spent, Stop},
+    request::{Request, Turn},
+    session::Session,
+};
+
+/// A model, and the layers before it. It holds no conversation, and can have many at once.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    model: Arc<dyn Model>,
+    system: String,
+    layers: Arc<[Arc<dyn Layer>]>,
+}
+
+/// What an agent answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// What the model said in the end.
+    pub message: Message,
+    /// Why it ended.
+    pub stop: Stop,
+    /// What all its steps took.
+    pub spent: Spent,
+    /// How often the model was asked.
+    pub steps: usize,
+}
+
+/// What is told of a call that was broken off.
+const UNKNOWN: &str = "This call was interrupted. It may have done its work or not; look before you \
+                       call it again.";
+/// What is told of a call that never began.
+const UNDONE: &str = "This call was not made: the user interrupted.";
+
+impl Agent {
+    /// Begins with no layer: the model alone.
+    pub fn new(model: Arc<dyn Model>) -> Self {
+        Self { model, system: String::new(), layers: Arc::new([]) }
+    }
+
+    /// Tells the model this before anything else.
+    #[must_use]
+    pub fn with_system(self, system: impl Into<String>) -> Self {
+        Self { system: system.into(), ..self }
+    }
+
+    /// Adds a layer behind those that are there: the first one is the outermost.
+    #[must_use]
+    pub fn with(self, layer: impl Layer + 'static) -> Self {
+        self.with_shared(Arc::new(layer))
+    }
+
+    /// Does the same with a layer that somebody else holds too.
+    #[must_use]
+    pub fn with_shared(self, layer: Arc<dyn Layer>) -> Self {
+        Self { layers: self.layers.iter().cloned().chain([layer]).collect(), ..self }
+    }
+
+    /// The model at the end.
+    pub fn model(&self) -> &Arc<dyn Model> {
+        &self.model
+    }
+
+    /// Asks for something. Dropping the future cancels it; what was said until then stays.
+    pub async fn ask(
+        &self,
+        session: &Session,
+        prompt: impl Into<String>,
+    ) -> Result<Answer, TurnError> {
+        // Whoever says something new does not want what was left open.
+        for (call, has_begun) in session.open_calls() {
+            let text = if has_begun { UNKNOWN } else { UNDONE };
+            session.push(Message { call_id: Some(call.id), ..Message::new(Role::Tool, text) })?;
+        }
+        let prompt = prompt.into();
+        session.push(Message::new(Role::User, &*prompt))?;
+        self.go_on(session, prompt).await
+    }
+
+    /// Goes on where a session was broken off; nothing if it had come to an end. What had begun
+    /// is not done again: the model is told that it is not known how it ended.
+    pub async fn resume(&self, session: &Session) -> Result<Option<Answer>, TurnError> {
+        for (call, _) in session.open_calls().into_iter().filter(|it| it.1) {
+            let message = Message { call_id: Some(call.id), ..Message::new(Role::Tool, UNKNOWN) };
+            session.push(message)?;
+        }
+        let messages = session.messages();
+        let is_over = match messages.last() {
+            Some(last) => last.role == Role::Assistant && last.calls.is_empty(),
+            None => true,
+        };
+        if is_over {
+            return Ok(None);
+        }
+        let prompt = prowess::request(&messages).map(|it| it.content.clone());
+        self.go_on(session, prompt.unwrap_or_default()).await.map(Some)
+    }
+
+    async fn go_on(&self, session: &Session, prompt: String) -> Result<Answer, TurnError> {
+        let turn = Arc::new(Turn::new(session.clone(), self.layers.clone()));
+        turn.note(What::Began { prompt });
+        let request = Request::new(turn.clone(), self.system.clone());
+        let next = Next { layers: &self.layers, model: &*self.model };
+        let answer = match next.reply(request).await {
+            Ok(reply) => self.answer(&turn, reply),
+            Err(error) => Err(error),
+        };
+        let (spent, took) = (turn.spent(), turn.began().elapsed());
+        turn.note(match &answer {
+            Ok(answer) => {
+                let answer = Some(answer.message.content.clone());
+                What::Ended { answer, error: None, spent, took }
+            }
+            Err(error) => What::Ended { answer: None, error: Some(error.to_string()), spent, took },
+        });
+        answer
+    }
+
+    fn answer(&self, turn: &Turn, reply: Reply) -> Result<Answer, TurnError> {
+        turn.session.push(reply.message.clone())?;
+        Ok(Answer {
+            message: reply.message,
+            stop: reply.stop,
+            spent: turn.spent(),
+            steps: turn.steps(),
+        })
+    }
+}

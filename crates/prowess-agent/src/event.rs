@@ -1,0 +1,325 @@
+//! What happens on the way, for whoever looks on.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use prowess::{Message, Offer, Role};
+use prowess_runtime::Outcome;
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use crate::{
+    model::{Ask, Delta, Reply, Spent},
+    request::Turn,
+};
+
+/// Something that happened, with when and where.
+#[derive(Debug, Clone, Serialize)]
+pub struct Event<'a> {
+    /// Milliseconds since 1970.
+    pub at: u64,
+    /// The session that it belongs to.
+    pub session: &'a str,
+    /// The turn, from 1.
+    pub turn: usize,
+    /// How often the model had been asked in that turn.
+    pub step: usize,
+    /// What it is.
+    #[serde(flatten)]
+    pub what: &'a What,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum What {
+    /// Somebody asks for something.
+    Began {
+        /// In these words.
+        prompt: String,
+    },
+    /// A library was looked at.
+    Discovered {
+        /// How many skills it has.
+        skills: usize,
+        /// What is wrong with them.
+        findings: Vec<String>,
+    },
+    /// A request was matched to skills.
+    Matched {
+        /// The request.
+        query: String,
+        /// By what skills are chosen.
+        strategy: String,
+        /// The skills that were considered, the best first.
+        scores: Vec<Score>,
+        /// What was mentioned and is not there.
+        unknown: Vec<String>,
+    },
+    /// The model is shown a skill, or more of it than before.
+    Disclosed {
+        /// The skill.
+        skill: String,
+        /// How much of it.
+        level: String,
+        /// By what it came to that: `matched`, `mentioned`, `use_skill`, `read_file`, `again`.
+        by: String,
+        /// What it takes.
+        tokens: usize,
+    },
+    /// Documents were added that fit the request.
+    Retrieved {
+        /// Their names.
+        documents: Vec<String>,
+    },
+    /// A prompt was made to fit.
+    Fitted {
+        /// How many tokens the window holds.
+        window: usize,
+        /// What each part takes.
+        tokens: Json,
+        /// What became of each skill.
+        skills: Json,
+        /// What was done.
+        steps: Json,
+    },
+    /// Old messages of the session were replaced by a summary.
+    Compacted {
+        /// How many messages there were.
+        before: usize,
+        /// How many there are.
+        after: usize,
+        /// Who made the summary: `model` or `extract`.
+        by: String,
+    },
+    /// The model is asked.
+    Asked {
+        /// How often it was in this turn.
+        step: usize,
+        /// The model.
+        model: String,
+        /// Whose it is.
+        provider: String,
+        /// Exactly what it is asked.
+        ask: Ask,
+        /// What came from where.
+        sources: Vec<Source>,
+    },
+    /// The model says something on the way.
+    Heard {
+        /// What it says.
+        text: String,
+    },
+    /// The model thinks something on the way.
+    Thought {
+        /// What it thinks.
+        text: String,
+    },
+    /// The model begins to call a tool.
+    Calls {
+        /// The tool.
+        tool: String,
+    },
+    /// The model replied.
+    Replied {
+        /// To which step.
+        step: usize,
+        /// What.
+        reply: Reply,
+        /// How long it took.
+        #[serde(rename = "took_ms", serialize_with = "milliseconds")]
+        took: Duration,
+    },
+    /// The model did not reply.
+    Failed {
+        /// To which step.
+        step: usize,
+        /// Why.
+        message: String,
+        /// How long it took.
+        #[serde(rename = "took_ms", serialize_with = "milliseconds")]
+        took: Duration,
+    },
+    /// The model is asked again.
+    Retried {
+        /// Which try it will be, from 2.
+        attempt: usize,
+        /// Why.
+        message: String,
+        /// After how long.
+        #[serde(rename = "wait_ms", serialize_with = "milliseconds")]
+        wait: Duration,
+    },
+    /// A tool is called.
+    Called {
+        /// The call.
+        id: String,
+        /// The tool.
+        tool: String,
+        /// What it is given, as the model wrote it.
+        input: String,
+    },
+    /// A tool has answered.
+    Returned {
+        /// The call.
+        id: String,
+        /// The tool.
+        tool: String,
+        /// What came of it.
+        outcome: Outcome,
+        /// How long it took.
+        #[serde(rename = "took_ms", serialize_with = "milliseconds")]
+        took: Duration,
+    },
+    /// Somebody was asked whether something may be done.
+    Approval {
+        /// What, in words that follow “to”.
+        what: String,
+        /// Why it was asked.
+        why: String,
+        /// What was said: `no`, `once`, `always`.
+        reply: String,
+        /// Who said it.
+        by: String,
+    },
+    /// A server of a skill began, ended or failed.
+    Server {
+        /// The server.
+        server: String,
+        /// The skill that brought it.
+        skill: String,
+        /// `started`, `stopped`, `failed`, `refused`.
+        state: String,
+        /// Its tools, or why there are none.
+        message: String,
+    },
+    /// What was spent so far.
+    Spending {
+        /// In this session.
+        spent: Spent,
+        /// What that costs, if prices are known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cost: Option<f64>,
+    },
+    /// Something is not as it should be, and it goes on.
+    Warned {
+        /// What.
+        message: String,
+    },
+    /// It has come to an end.
+    Ended {
+        /// The answer, if there is one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        answer: Option<String>,
+        /// Why there is none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+        /// What it took.
+        spent: Spent,
+        /// How long it took.
+        #[serde(rename = "took_ms", serialize_with = "milliseconds")]
+        took: Duration,
+    },
+}
+
+/// A skill that was considered.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Score {
+    /// The skill.
+    pub name: String,
+    /// How likely it is the right one.
+    pub confidence: f64,
+    /// How much of it is shown; nothing if it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
+    /// What speaks for it.
+    pub why: Vec<String>,
+}
+
+/// Where a part of a prompt came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Source {
+    /// Which message, from 0.
+    pub message: usize,
+    /// Where in its text the part begins, in bytes.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+    /// Where it came from: `system`, `catalog`, `skill:<name>`, `summary`, `user`, `assistant`, `tool:<name>`.
+    pub from: String,
+}
+
+impl Event<'_> {
+    pub(crate) fn now<'a>(turn: &'a Turn, what: &'a What) -> Event<'a> {
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Event {
+            at: at.as_millis().try_into().unwrap_or(u64::MAX),
+            session: turn.session.id(),
+            turn: turn.number,
+            step: turn.steps(),
+            what,
+        }
+    }
+}
+
+impl What {
+    pub(crate) fn heard(delta: Delta<'_>) -> Self {
+        match delta {
+            Delta::Text(text) => Self::Heard { text: text.to_owned() },
+            Delta::Thought(text) => Self::Thought { text: text.to_owned() },
+            Delta::Call(tool) => Self::Calls { tool: tool.to_owned() },
+        }
+    }
+
+    /// Whether it is a piece of what is told as a whole later.
+    pub fn is_piece(&self) -> bool {
+        matches!(self, Self::Heard { .. } | Self::Thought { .. } | Self::Calls { .. })
+    }
+}
+
+/// What of these messages came from where.
+pub(crate) fn sources(messages: &[Message], offers: &[Offer], catalog: &str) -> Vec<Source> {
+    let mut sources = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        let part =
+            |start: usize, end: usize, from: String| Source { message: at, start, end, from };
+        if message.role != Role::System {
+            let from = match (message.role, message.rest.get("name").and_then(Json::as_str)) {
+                (Role::Tool, _) => format!("tool:{}", called(messages, message)),
+                (Role::User, Some("summary")) => "summary".to_owned(),
+                (role, _) => role.as_str().to_owned(),
+            };
+            sources.push(part(0, message.content.len(), from));
+            continue;
+        }
+        // A skill begins with its heading, and ends where the next one or the text does.
+        let text = &message.content;
+        let mut starts: Vec<(usize, String)> = vec![(0, "system".to_owned())];
+        starts.extend(
+            Some(catalog)
+                .filter(|it| !it.is_empty())
+                .and_then(|it| Some((text.find(it)?, "catalog".to_owned()))),
+        );
+        let headings = offers.iter().filter_map(|it| {
+            let heading = format!("## Skill: {}\n", it.name);
+            Some((text.find(&heading)?, format!("skill:{}", it.name)))
+        });
+        starts.extend(headings);
+        starts.sort();
+        let ends = starts.iter().skip(1).map(|it| it.0).chain([text.len()]);
+        let parts = starts.iter().zip(ends).filter(|(start, end)| start.0 < *end);
+        sources.extend(parts.map(|(start, end)| part(start.0, end, start.1.clone())));
+    }
+    sources
+}
+
+/// The tool whose result a message is.
+fn called<'m>(messages: &'m [Message], result: &Message) -> &'m str {
+    let mut calls = messages.iter().flat_map(|it| &it.calls);
+    let call = calls.find(|it| Some(&it.id) == result.call_id.as_ref());
+    call.map_or("", |it| &it.name)
+}
+
+fn milliseconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64((time.as_secs_f64() * 1e6).round() / 1e3)
+}

@@ -1,0 +1,97 @@
+//! What stands between an agent and its model: layers, the first outermost.
+
+use std::{fmt, future::Future, pin::Pin, sync::Arc};
+
+use prowess::Call;
+use prowess_runtime::{Outcome, Tool};
+
+use crate::{
+    error::TurnError,
+    event::What,
+    model::{Model, Reply},
+    request::{Request, Turn},
+};
+
+/// A reply, or why there is none, once it is waited for.
+pub type Replied<'a> = Pin<Box<dyn Future<Output = Result<Reply, TurnError>> + Send + 'a>>;
+/// What came of a call, once it is waited for.
+pub type Called<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+
+/// A layer between an agent and its model, and between the model and its tools.
+///
+/// Each method does nothing unless it is written: what comes in goes on to the next layer. A layer may
+/// change what goes on or comes back, go on several times, or not at all. It keeps nothing of one
+/// session that another could see. Whatever it started ends when the future is dropped.
+pub trait Layer: Send + Sync + fmt::Debug {
+    /// What it is called, in one word.
+    fn name(&self) -> &str;
+
+    /// A request on its way to the model.
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+        next.reply(request)
+    }
+
+    /// A call on its way to a tool.
+    fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> Called<'a> {
+        let _ = turn;
+        next.call(call)
+    }
+
+    /// Something that happened on the way, in whichever layer.
+    fn note(&self, turn: &Turn, what: &What) {
+        let _ = (turn, what);
+    }
+}
+
+/// The layers that are still to come, and the model behind them.
+#[derive(Debug, Clone, Copy)]
+pub struct Next<'a> {
+    pub(crate) layers: &'a [Arc<dyn Layer>],
+    pub(crate) model: &'a dyn Model,
+}
+
+impl<'a> Next<'a> {
+    /// Goes on.
+    pub fn reply(self, request: Request) -> Replied<'a> {
+        match self.layers {
+            [first, rest @ ..] => first.model(request, Self { layers: rest, ..self }),
+            [] => Box::pin(request.ask(self.model)),
+        }
+    }
+
+    /// The model at the end.
+    pub fn model(&self) -> &'a dyn Model {
+        self.model
+    }
+}
+
+/// The layers that a call is still to pass, and the tool behind them.
+#[derive(Clone, Copy)]
+pub struct NextCall<'a> {
+    pub(crate) layers: &'a [Arc<dyn Layer>],
+    pub(crate) turn: &'a Turn,
+    pub(crate) tool: Option<&'a Arc<dyn Tool>>,
+    pub(crate) last: &'a (dyn Fn(Call) -> Called<'a> + Send + Sync),
+}
+
+impl<'a> NextCall<'a> {
+    /// Goes on.
+    pub fn call(self, call: Call) -> Called<'a> {
+        match self.layers {
+            [first, rest @ ..] => first.tool(self.turn, call, Self { layers: rest, ..self }),
+            [] => (self.last)(call),
+        }
+    }
+
+    /// The tool at the end; nothing if the model calls one that was not offered.
+    pub fn tool(&self) -> Option<&'a Arc<dyn Tool>> {
+        self.tool
+    }
+}
+
+impl fmt::Debug for NextCall<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { layers, tool, .. } = self;
+        f.debug_struct("NextCall").field("layers", layers).field("tool", tool).finish()
+    }
+}

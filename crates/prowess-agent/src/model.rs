@@ -1,0 +1,248 @@
+//! A model: what it is asked, what it replies, and how it can fail.
+
+use std::{fmt, future::Future, ops::AddAssign, pin::Pin, time::Duration};
+
+use prowess::Message;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+/// An adapter to a language model.
+///
+/// An implementer sends what it is asked as it is, and cuts and adds nothing. What the model says on
+/// the way is told as it comes; the reply has all of it. A reply that is dropped is cancelled: the
+/// connection is closed. A key never stands in an error, and not in what `Debug` shows.
+pub trait Model: Send + Sync + fmt::Debug {
+    /// What it is called, as its provider knows it.
+    fn name(&self) -> &str;
+
+    /// Whose it is, in one word: `openai`, `anthropic`, `gemini`, `scripted`.
+    fn provider(&self) -> &str;
+
+    /// Asks it.
+    fn reply<'a>(
+        &'a self,
+        ask: &'a Ask,
+        hear: &'a (dyn Fn(Delta<'_>) + Send + Sync),
+    ) -> Replying<'a>;
+}
+
+/// A reply, once it is waited for.
+pub type Replying<'a> = Pin<Box<dyn Future<Output = Result<Reply, ModelError>> + Send + 'a>>;
+
+/// What a model is asked.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Ask {
+    /// What was said so far, the system prompt first.
+    pub messages: Vec<Message>,
+    /// The tools that it can call.
+    pub tools: Vec<Offered>,
+    /// How many tokens it may reply with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output: Option<usize>,
+    /// How freely it replies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+}
+
+/// A tool that a model can call.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Offered {
+    /// What it is called by.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// The JSON schema of its input.
+    pub input_schema: Json,
+}
+
+/// What comes of a model while it replies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Delta<'a> {
+    /// More of its text.
+    Text(&'a str),
+    /// More of what it thinks before it speaks.
+    Thought(&'a str),
+    /// It begins to call this tool.
+    Call(&'a str),
+}
+
+/// What a model replied.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Reply {
+    /// What it said, with the tools that it calls. What its provider wants back with the next request,
+    /// such as signed thoughts, stands among the fields that nobody here knows.
+    pub message: Message,
+    /// Why it ended.
+    pub stop: Stop,
+    /// What it took.
+    pub spent: Spent,
+}
+
+/// Why a reply ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Stop {
+    /// The model has said what it has to say.
+    #[default]
+    Done,
+    /// It waits for the tools that it calls.
+    Calls,
+    /// It was cut off: there is more than it may reply with.
+    Length,
+    /// Its provider held it back.
+    Filtered,
+}
+
+/// The tokens of a reply, as its provider counts them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// What was read, also what was remembered of it.
+    pub input: u64,
+    /// What was said and thought.
+    pub output: u64,
+    /// How much of the input was remembered from earlier requests.
+    pub cached: u64,
+}
+
+impl AddAssign for Spent {
+    fn add_assign(&mut self, other: Self) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cached += other.cached;
+    }
+}
+
+/// A model gave no reply.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// It was asked too often.
+    #[error("`{model}` takes no more requests for now")]
+    RateLimited {
+        /// The model.
+        model: String,
+        /// How long its provider asks to wait.
+        wait: Option<Duration>,
+    },
+    /// It was told more than its window holds.
+    #[error("the prompt is too long for `{model}`: {message}")]
+    TooLong {
+        /// The model.
+        model: String,
+        /// What its provider says.
+        message: String,
+        /// How many tokens its window holds, if that was said.
+        window: Option<usize>,
+    },
+    /// Its provider will not answer this, whoever asks.
+    #[error("`{model}` refused: {message}")]
+    Refused {
+        /// The model.
+        model: String,
+        /// What its provider says.
+        message: String,
+    },
+    /// Whoever asks is not known, or may not ask, or has nothing left to pay with.
+    #[error("`{provider}` lets nobody in: {message}")]
+    Auth {
+        /// Whose model it is.
+        provider: String,
+        /// What it says.
+        message: String,
+    },
+    /// There is no such model, or no such address.
+    #[error("there is no model `{model}`: {message}")]
+    NotFound {
+        /// The model.
+        model: String,
+        /// What its provider says.
+        message: String,
+    },
+    /// What was sent is not what the provider takes.
+    #[error("`{provider}` does not take the request: {message}")]
+    Invalid {
+        /// Whose model it is.
+        provider: String,
+        /// What it says.
+        message: String,
+    },
+    /// Its provider has trouble of its own.
+    #[error("`{provider}` has trouble: {message}")]
+    Server {
+        /// Whose model it is.
+        provider: String,
+        /// What it says.
+        message: String,
+        /// How long it asks to wait.
+        wait: Option<Duration>,
+    },
+    /// It could not be reached, or the connection broke.
+    #[error("`{host}` cannot be reached: {message}")]
+    Network {
+        /// Who was to be reached.
+        host: String,
+        /// What went wrong.
+        message: String,
+    },
+    /// It took too long.
+    #[error("`{model}` said nothing for {} s", after.as_secs_f64())]
+    Timeout {
+        /// The model.
+        model: String,
+        /// How long was waited.
+        after: Duration,
+    },
+    /// What it replied cannot be read.
+    #[error("the reply of `{model}` cannot be read: {message}")]
+    Malformed {
+        /// The model.
+        model: String,
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+impl ModelError {
+    /// Whether the same request may come out well a little later.
+    pub fn is_passing(&self) -> bool {
+        matches!(
+            self,
+            Self::RateLimited { .. }
+                | Self::Server { .. }
+                | Self::Network { .. }
+                | Self::Timeout { .. }
+                | Self::Malformed { .. }
+        )
+    }
+
+    /// How long to wait before the next try, if the provider said so.
+    pub fn wait(&self) -> Option<Duration> {
+        match self {
+            Self::RateLimited { wait, .. } | Self::Server { wait, .. } => *wait,
+            _ => None,
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::RateLimited { .. } => "wait, or ask another model with `--model`".to_owned(),
+            Self::TooLong { .. } => "set `window.tokens` to what the model holds".to_owned(),
+            Self::Auth { provider, .. } => {
+                let key = match provider.as_str() {
+                    "anthropic" => "ANTHROPIC_API_KEY",
+                    "gemini" => "GEMINI_API_KEY",
+                    _ => "OPENAI_API_KEY",
+                };
+                format!("is `{key}` set, and right?")
+            }
+            Self::NotFound { .. } => {
+                "`--model` names the model, `--base-url` the address".to_owned()
+            }
+            Self::Network { host, .. } => format!("is `{host}` the right address, and up?"),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! A model that says what it was told to say, for tests and for trying things out.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use prowess::{Call, Message, Role};
+use serde_json::Value as Json;
+
+use crate::model::{Ask, Delta, Model, ModelError, Reply, Replying, Spent, Stop};
+
+/// A model that replies from a script, one line for each time it is asked.
+#[derive(Debug, Default)]
+pub struct Scripted {
+    lines: Mutex<VecDeque<Result<Reply, ModelError>>>,
+    asked: Mutex<Vec<Ask>>,
+}
+
+impl Scripted {
+    /// Begins with nothing to say.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Says this next.
+    #[must_use]
+    pub fn says(self, text: impl Into<String>) -> Self {
+        let message = Message::new(Role::Assistant, text);
+        self.replies(Reply { message, ..Reply::default() })
+    }
+
+    /// Calls this tool next.
+    #[must_use]
+    pub fn calls(self, tool: &str, input: Json) -> Self {
+        self.calls_all([(tool, input)])
+    }
+
+    /// Calls these tools next, all at once.
+    #[must_use]
+    pub fn calls_all<'t>(self, calls: impl IntoIterator<Item = (&'t str, Json)>) -> Self {
+        let calls = calls.into_iter().map(|(name, input)| Call {
+            name: name.to_owned(),
+            arguments: input.to_string(),
+            ..Call::default()
+        });
+        let message = Message { calls: calls.collect(), ..Message::new(Role::Assistant, "") };
+        self.replies(Reply { message, stop: Stop::Calls, ..Reply::default() })
+    }
+
+    /// Replies this next.
+    #[must_use]
+    pub fn replies(self, reply: Reply) -> Self {
+        lock(&self.lines).push_back(Ok(reply));
+        self
+    }
+
+    /// Fails like this next.
+    #[must_use]
+    pub fn fails(self, error: ModelError) -> Self {
+        lock(&self.lines).push_back(Err(error));
+        self
+    }
+
+    /// What it was asked, in order.
+    pub fn asked(&self) -> Vec<Ask> {
+        lock(&self.asked).clone()
+    }
+}
+
+impl Model for Scripted {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    fn provider(&self) -> &str {
+        "scripted"
+    }
+
+    fn reply<'a>(
+        &'a self,
+        ask: &'a Ask,
+        hear: &'a (dyn Fn(Delta<'_>) + Send + Sync),
+    ) -> Replying<'a> {
+        Box::pin(async move {
+            lock(&self.asked).push(ask.clone());
+            let line = lock(&self.lines).pop_front();
+            let mut reply = line.unwrap_or_else(|| {
+                let message = "the script is over".to_owned();
+                Err(ModelError::Refused { model: "scripted".to_owned(), message })
+            })?;
+            for word in reply.message.content.split_inclusive(' ') {
+                hear(Delta::Text(word));
+            }
+            reply.message.calls.iter().for_each(|it| hear(Delta::Call(&it.name)));
+            if reply.spent == Spent::default() {
+                let said: usize = ask.messages.iter().map(|it| it.content.len()).sum();
+                let (input, output) = (said / 4, reply.message.content.len() / 4 + 1);
+                reply.spent = Spent { input: input as u64, output: output as u64, cached: 0 };
+            }
+            Ok(reply)
+        })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,262 @@
+//! A request on its way to the model, and the turn that it belongs to.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Instant,
+};
+
+use prowess::{Fitted, Message, Offer, Prompt, Role, Summarise, Window, fit};
+use prowess_runtime::Tool;
+use serde_json::json;
+
+use crate::{
+    error::TurnError,
+    event::{Event, What, sources},
+    layer::Layer,
+    model::{Ask, Delta, Model, Offered, Reply, Spent},
+    session::Session,
+};
+
+/// A request on its way to the model. Layers add to it; what one adds is seen by those behind it.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The turn that it belongs to.
+    pub turn: Arc<Turn>,
+    /// All that the model could be told; its tools are filled in at the end.
+    pub prompt: Prompt,
+    /// The tools that the model can call. A name stays with the tool that had it first.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// What the model is told before the request of the person, and is no part of the conversation.
+    pub context: Vec<Context>,
+    /// Skills whose instructions stand in the history as the result of a call. Whoever takes the call
+    /// out of it tells them again.
+    pub told: Vec<Told>,
+    /// What is told of the prompt, where that was made to fit; else all of it.
+    pub fitted: Option<Fitted>,
+    /// How many tokens the model may reply with.
+    pub max_output: Option<usize>,
+    /// How freely it replies.
+    pub temperature: Option<f64>,
+}
+
+/// Something that a layer tells the model beside the conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Context {
+    /// Where it came from, such as `retrieval:notes.md`.
+    pub from: String,
+    /// What it says.
+    pub text: String,
+}
+
+/// A skill whose instructions stand in the history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// The call whose result they are.
+    pub call_id: String,
+    /// The skill.
+    pub offer: Offer,
+}
+
+/// From what a person asks to the answer.
+#[derive(Debug)]
+pub struct Turn {
+    /// What was said so far.
+    pub session: Session,
+    /// Which one of its session it is, from 1.
+    pub number: usize,
+    began: Instant,
+    steps: AtomicUsize,
+    spent: Mutex<Spent>,
+    active: Mutex<Vec<String>>,
+    offered: Mutex<Vec<Arc<dyn Tool>>>,
+    layers: Arc<[Arc<dyn Layer>]>,
+}
+
+/// The name under which a context speaks.
+pub(crate) const CONTEXT: &str = "context";
+
+tokio::task_local! {
+    static CURRENT: Arc<Turn>;
+}
+
+impl Turn {
+    pub(crate) fn new(session: Session, layers: Arc<[Arc<dyn Layer>]>) -> Self {
+        Self {
+            number: session.begin_turn(),
+            session,
+            began: Instant::now(),
+            steps: AtomicUsize::new(0),
+            spent: Mutex::default(),
+            active: Mutex::default(),
+            offered: Mutex::default(),
+            layers,
+        }
+    }
+
+    /// How often the model was asked.
+    pub fn steps(&self) -> usize {
+        self.steps.load(Ordering::Relaxed)
+    }
+
+    /// What all its replies took.
+    pub fn spent(&self) -> Spent {
+        *lock(&self.spent)
+    }
+
+    /// When it began.
+    pub fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// The layers, the outermost first.
+    pub fn layers(&self) -> &[Arc<dyn Layer>] {
+        &self.layers
+    }
+
+    /// Says that a skill is active from now on.
+    pub fn activate(&self, skill: &str) {
+        let mut active = lock(&self.active);
+        if !active.iter().any(|it| it == skill) {
+            active.push(skill.to_owned());
+        }
+    }
+
+    /// The skills that are active, in the order in which they came to be.
+    pub fn active(&self) -> Vec<String> {
+        lock(&self.active).clone()
+    }
+
+    /// The tool of this name, among those that the model was last offered.
+    pub fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        lock(&self.offered).iter().find(|it| it.name() == name).cloned()
+    }
+
+    pub(crate) fn offer(&self, tools: &[Arc<dyn Tool>]) {
+        *lock(&self.offered) = tools.to_vec();
+    }
+
+    /// Tells every layer what happened.
+    pub fn note(&self, what: What) {
+        self.layers.iter().for_each(|it| it.note(self, &what));
+    }
+
+    /// The turn whose call is being answered, for tools and approvers that know of none.
+    pub fn current() -> Option<Arc<Self>> {
+        CURRENT.try_with(Arc::clone).ok()
+    }
+
+    pub(crate) async fn within<T>(self: &Arc<Self>, future: impl Future<Output = T>) -> T {
+        CURRENT.scope(self.clone(), future).await
+    }
+
+    /// What happened, with when and where.
+    pub fn event<'a>(&'a self, what: &'a What) -> Event<'a> {
+        Event::now(self, what)
+    }
+}
+
+impl Request {
+    pub(crate) fn new(turn: Arc<Turn>, system: String) -> Self {
+        let history = turn.session.messages();
+        Self {
+            turn,
+            prompt: Prompt { system, history, ..Prompt::default() },
+            tools: Vec::new(),
+            context: Vec::new(),
+            told: Vec::new(),
+            fitted: None,
+            max_output: None,
+            temperature: None,
+        }
+    }
+
+    /// Adds a tool, unless another has its name.
+    pub fn offer(&mut self, tool: Arc<dyn Tool>) {
+        if self.tools.iter().all(|it| it.name() != tool.name()) {
+            self.tools.push(tool);
+        }
+    }
+
+    /// The tools as a model is told of them.
+    pub fn offered(&self) -> Vec<Offered> {
+        let offered = |it: &Arc<dyn Tool>| Offered {
+            name: it.name().to_owned(),
+            description: it.description().into_owned(),
+            input_schema: it.input_schema(),
+        };
+        self.tools.iter().map(offered).collect()
+    }
+
+    /// The prompt with all that belongs to it: the tools, and the context before the request.
+    pub fn filled(&self) -> Prompt {
+        let mut prompt = self.prompt.clone();
+        prompt.tools = self.offered().iter().map(|it| json!(it)).collect();
+        let at = prompt.history.iter().rposition(|it| it.role == Role::User);
+        let context = self.context.iter().map(|it| {
+            let mut message = Message::new(Role::User, &*it.text);
+            message.rest.insert("name".to_owned(), json!(CONTEXT));
+            message.rest.insert("from".to_owned(), json!(it.from));
+            message
+        });
+        let at = at.unwrap_or(prompt.history.len());
+        prompt.history.splice(at..at, context);
+        prompt
+    }
+
+    /// Asks the model for a reply to what is there.
+    pub(crate) async fn ask(self, model: &dyn Model) -> Result<Reply, TurnError> {
+        let turn = self.turn.clone();
+        let tools = self.offered();
+        turn.offer(&self.tools);
+        let (max_output, temperature) = (self.max_output, self.temperature);
+        let offers = self.prompt.skills.clone();
+        let catalog = self.prompt.catalog.clone();
+        let messages = match &self.fitted {
+            Some(fitted) => fitted.messages.clone(),
+            None => whole(self.filled())?,
+        };
+        let ask = Ask { messages, tools, max_output, temperature };
+        let step = turn.steps.fetch_add(1, Ordering::Relaxed) + 1;
+        turn.note(What::Asked {
+            step,
+            model: model.name().to_owned(),
+            provider: model.provider().to_owned(),
+            sources: sources(&ask.messages, &offers, &catalog),
+            ask: ask.clone(),
+        });
+        let start = Instant::now();
+        let hear = |delta: Delta<'_>| turn.note(What::heard(delta));
+        let reply = model.reply(&ask, &hear).await;
+        let took = start.elapsed();
+        match reply {
+            Ok(reply) => {
+                *lock(&turn.spent) += reply.spent;
+                turn.note(What::Replied { step, reply: reply.clone(), took });
+                Ok(reply)
+            }
+            Err(error) => {
+                turn.note(What::Failed { step, message: error.to_string(), took });
+                Err(error.into())
+            }
+        }
+    }
+}
+
+/// All of a prompt, however long it is.
+fn whole(prompt: Prompt) -> Result<Vec<Message>, TurnError> {
+    struct Nobody;
+    impl Summarise for Nobody {
+        fn summarise(&self, _: &[&Message], _: usize) -> String {
+            String::new()
+        }
+    }
+    let window = Window { tokens: usize::MAX / 200, ..Window::default() };
+    Ok(fit(&window, prompt, &Nobody)?.messages)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,82 @@
+//! A file to which lines are added, so that none is lost and none is half.
+
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+/// A file to which lines are added, by one process at a time. Its owner alone can read it.
+///
+/// A line that was added is on disk when that is said. One that could not be added leaves nothing
+/// behind; one that was being added when the machine went down is forgotten.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    path: PathBuf,
+    lines: Vec<String>,
+    length: u64,
+}
+
+/// The most that is read of a journal.
+const MAX: u64 = 1024 * 1024 * 1024;
+
+impl Journal {
+    /// Opens a journal, or begins one. An error of the kind `WouldBlock` says that another process
+    /// has it.
+    pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
+        let path = path.into();
+        let mut options = OpenOptions::new();
+        let mut file = options.read(true).append(true).create(true).mode(0o600).open(&path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        if file.metadata()?.len() > MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        let whole = bytes.iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
+        bytes.truncate(whole);
+        let text = String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData)?;
+        let length = text.len() as u64;
+        file.set_len(length)?;
+        let lines = text.lines().map(str::to_owned).collect();
+        Ok(Self { file, path, lines, length })
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The lines that stood there when it was opened; only the first who asks is told.
+    pub fn take_lines(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.lines)
+    }
+
+    /// Adds a line. A line break in it would make two of it and is refused.
+    pub fn append(&mut self, line: &str) -> io::Result<()> {
+        if line.contains('\n') {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let written = self.write(line);
+        if written.is_err() {
+            // Half a line would spoil the next one. If even that fails, opening mends it.
+            let _ = self.file.set_len(self.length);
+            let _ = self.file.seek(SeekFrom::End(0));
+        }
+        written
+    }
+
+    fn write(&mut self, line: &str) -> io::Result<()> {
+        let text = format!("{line}\n");
+        self.file.write_all(text.as_bytes())?;
+        self.file.sync_data()?;
+        self.length += text.len() as u64;
+        Ok(())
+    }
+}
