@@ -7,6 +7,7 @@
 mod outcome;
 mod limits;
 mod config;
+mod key_file;
 mod protected;
 mod root;
 mod roots;
@@ -54,7 +55,7 @@ pub use crate::{
     approver::{Agreed, Answering, Approver, Nobody, Question, Reply},
     config::{
         Address, Bytes, Config, ConfigError, Depth, DisclosureSettings, Fault, LimitSettings,
-        MatchingSettings, ModelSettings, Origin, Places, PolicySettings, Presets, RootPath,
+        MatchingSettings, ModelSettings, Origin, Places, PolicySettings, Presets, Price, RootPath,
         RuleSetting, SandboxSettings, Setting, Share, Shown, SkillSettings, SqlSettings,
         WindowSettings, bytes, duration,
     },
@@ -66,6 +67,7 @@ pub use crate::{
     executor::{Delivery, ExecuteError, Executor},
     gate::Gate,
     journal::Journal,
+    key_file::{KeyFileError, key_of_file},
     limits::Limits,
     manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
     migrate::{Lost, MigrateError, Migrated, migrate, plugins},
