@@ -575,6 +575,23 @@ mod one_connection_of_the_host_is_left_as_it_was {
             assert_eq!(rows(host.read("SELECT count(*) FROM t").await), json!([[5]]));
             assert_eq!(host.settings().await, before);
         }
+        let (postgres, mariadb) = (Stage::postgres().await, Stage::mariadb().await);
+        let mut other = PgConnection::connect(&postgres.address).await.unwrap();
+        sqlx::raw_sql("BEGIN; LOCK TABLE t").execute(&mut other).await.unwrap();
+        let mut another = MySqlConnection::connect(&mariadb.address).await.unwrap();
+        sqlx::raw_sql("LOCK TABLES t WRITE").execute(&mut another).await.unwrap();
+        for host in [
+            Host::Postgres(lone(PgConnection::connect(&postgres.address).await.unwrap())),
+            Host::MariaDb(lone(MySqlConnection::connect(&mariadb.address).await.unwrap())),
+        ] {
+            let before = host.settings().await;
+            for access in [Access::Read, Access::Write] {
+                let tool = brief(host.tool(access), 300);
+                let outcome = call(&tool, "SELECT id FROM t", &[]).await;
+                assert_eq!(outcome.status, Status::TimedOut, "{outcome:?}");
+                assert_eq!(host.settings().await, before);
+            }
+        }
     }
 
     #[tokio::test]

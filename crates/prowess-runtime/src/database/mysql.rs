@@ -76,7 +76,7 @@ impl Database for MySqlDatabase {
             let own = sqlx::query_scalar("SELECT CONNECTION_ID()");
             let own: u64 = own.fetch_one(&mut *connection).await.map_err(failed)?;
             let over = tokio::select! {
-                table = ask(&mut connection, &statement, users) => return table,
+                table = ask(&mut connection, &statement, users, Instant::now()) => return table,
                 over = over.wait() => over,
             };
             drop(connection);
@@ -92,12 +92,13 @@ impl Database for MySqlDatabase {
 
 /// Runs a statement on a connection that has to be afterwards what it was.
 async fn turn(connection: &mut MySqlConnection, statement: &Statement, users: Users) -> Turn {
+    let start = Instant::now();
     let before = match before(connection, &statement.bounds).await {
         Ok(before) => before,
         Err(error) => return Turn { table: Err(error), is_clear: true },
     };
     let table = match leaves_nothing(connection, statement).await {
-        Ok(()) => ask(connection, statement, users).await,
+        Ok(()) => ask(connection, statement, users, start).await,
         Err(error) => Err(error),
     };
     Turn { table, is_clear: clear(connection, before).await.is_ok() }
@@ -159,13 +160,13 @@ async fn ask(
     connection: &mut MySqlConnection,
     statement: &Statement,
     users: Users,
+    start: Instant,
 ) -> Result<Table, DatabaseError> {
     let Statement { sql, parameters, access, bounds } = statement;
     let failed = |error| failed(error, bounds);
     if users == Users::Ordinary {
         ordinary(connection, statement).await?;
     }
-    settle(connection, bounds).await.map_err(failed)?;
     let prepared = connection.prepare(AssertSqlSafe(sql.as_str()).into_sql_str());
     let prepared = prepared.await.map_err(failed)?;
     let wanted = match prepared.parameters() {
@@ -178,6 +179,9 @@ async fn ask(
     if *access == Access::Read && !is_query(connection, &prepared).await {
         return Err(DatabaseError::ReadOnly(NO_QUERY.to_owned()));
     }
+    // It may have waited for a table already.
+    let left = bounds.timeout.saturating_sub(start.elapsed());
+    settle(connection, &Bounds { timeout: left, ..*bounds }).await.map_err(failed)?;
     let begin = match access {
         Access::Read => "START TRANSACTION READ ONLY",
         Access::Write => "START TRANSACTION",
@@ -185,7 +189,6 @@ async fn ask(
     connection.execute(begin).await.map_err(failed)?;
     let mut collect = Collect::new(columns(prepared.columns()), *bounds);
     let query = parameters.iter().fold(prepared.query(), bind);
-    let start = Instant::now();
     rows(connection, query, &mut collect).await.map_err(failed)?;
     // Some functions end early and well when the server stops them.
     if start.elapsed() >= bounds.timeout {

@@ -2,6 +2,8 @@
 
 mod reader;
 
+use std::time::{Duration, Instant};
+
 use futures_util::TryStreamExt as _;
 use serde_json::Value;
 use sqlx::{
@@ -117,7 +119,7 @@ impl Database for PostgresDatabase {
             let own = sqlx::query_scalar("SELECT pg_backend_pid()");
             let own: i32 = own.fetch_one(&mut *connection).await.map_err(failed)?;
             let over = tokio::select! {
-                table = ask(&mut connection, &statement, users) => return table,
+                table = ask(&mut connection, &statement, users, Instant::now()) => return table,
                 over = over.wait() => over,
             };
             drop(connection);
@@ -133,22 +135,20 @@ impl Database for PostgresDatabase {
 
 /// Runs a statement on a connection that has to be afterwards what it was.
 async fn turn(connection: &mut PgConnection, statement: &Statement, users: Users) -> Turn {
-    let before = match before(connection, statement).await {
+    let start = Instant::now();
+    let before = match before(connection, &statement.bounds).await {
         Ok(before) => before,
         Err(error) => return Turn { table: Err(error), is_clear: true },
     };
     let table = match leaves_nothing(connection, statement).await {
-        Ok(()) => ask(connection, statement, users).await,
+        Ok(()) => ask(connection, statement, users, start).await,
         Err(error) => Err(error),
     };
     Turn { table, is_clear: clear(connection, &before).await.is_ok() }
 }
 
 /// Has the server end whatever takes too long, and returns what it was told about that before.
-async fn before(
-    connection: &mut PgConnection,
-    statement: &Statement,
-) -> Result<String, DatabaseError> {
+async fn before(connection: &mut PgConnection, bounds: &Bounds) -> Result<String, DatabaseError> {
     // As one message: only then both are the time of that message, unless a transaction is older.
     let is_open = sqlx::raw_sql("SELECT statement_timestamp() <> now()");
     match connection.fetch_one(is_open).await.and_then(|it| it.try_get(0)) {
@@ -157,12 +157,12 @@ async fn before(
         Err(sqlx::Error::Database(it)) if it.code().as_deref() == Some("25P02") => {
             return Err(DatabaseError::InTransaction);
         }
-        Err(error) => return Err(failed(error, &statement.bounds)),
+        Err(error) => return Err(failed(error, bounds)),
     }
     let before =
         "SELECT current_setting('statement_timeout'), set_config('statement_timeout', $1, false)";
-    let before = sqlx::query_scalar(before).bind(milliseconds(&statement.bounds));
-    before.fetch_one(connection).await.map_err(|it| failed(it, &statement.bounds))
+    let before = sqlx::query_scalar(before).bind(milliseconds(bounds.timeout));
+    before.fetch_one(connection).await.map_err(|it| failed(it, bounds))
 }
 
 /// Fails unless the server takes a statement for one about rows, and it names nothing that stays.
@@ -197,6 +197,7 @@ async fn ask(
     connection: &mut PgConnection,
     statement: &Statement,
     users: Users,
+    start: Instant,
 ) -> Result<Table, DatabaseError> {
     let failed = |error| failed(error, &statement.bounds);
     if statement.access == Access::Read
@@ -218,7 +219,9 @@ async fn ask(
         Access::Write => "BEGIN",
     };
     connection.execute(begin).await.map_err(failed)?;
-    let settings = sqlx::query(SETTINGS).bind(milliseconds(&statement.bounds));
+    // It may have waited for a table already.
+    let left = statement.bounds.timeout.saturating_sub(start.elapsed());
+    let settings = sqlx::query(SETTINGS).bind(milliseconds(left));
     settings.execute(&mut *connection).await.map_err(failed)?;
     let query = match beyond {
         Some(refused) => {
@@ -254,8 +257,9 @@ fn named<'n>(sql: &str, functions: &[&'n str]) -> Option<&'n str> {
     escaped.or_else(|| words.find_map(|word| functions.iter().copied().find(|it| is(word, it))))
 }
 
-fn milliseconds(bounds: &Bounds) -> String {
-    bounds.timeout.as_millis().max(1).to_string()
+/// A time as the server takes it, where 0 is none.
+fn milliseconds(time: Duration) -> String {
+    time.as_millis().max(1).to_string()
 }
 
 /// How a statement is run.
