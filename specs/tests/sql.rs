@@ -520,9 +520,17 @@ mod one_connection_of_the_host_is_left_as_it_was {
                 assert_eq!(failed.status, Status::Failed);
                 assert_eq!(host.settings().await, before);
             }
+            let all = "SELECT * FROM t ORDER BY id";
+            assert_eq!(rows(host.read(all).await), json!([[1, "new"], [2, "new"], [3, null]]));
             host.run("ALTER TABLE t ADD COLUMN more INT").await.unwrap();
-            let all = rows(host.read("SELECT * FROM t ORDER BY id").await);
+            let all = rows(host.read(all).await);
             assert_eq!(all, json!([[1, "new", null], [2, "new", null], [3, null, null]]));
+        }
+        // What the host has prepared is for the host alone.
+        let [_, postgres, _] = hosts().await;
+        postgres.run("PREPARE p AS SELECT pg_cancel_backend(0)").await.unwrap();
+        for sql in ["EXECUTE p", "EXPLAIN ANALYZE EXECUTE p"] {
+            assert_eq!(postgres.read(sql).await.status, Status::Refused);
         }
         // A superuser reads on it as well, and no more.
         let owner = PgConnection::connect(&Stage::postgres().await.owner).await.unwrap();

@@ -300,6 +300,10 @@ async fn plan(connection: &mut PgConnection, statement: &Statement) -> Result<Pl
             return Ok(Plan { prepared, sql, written: true });
         }
     }
+    // What somebody has prepared on the connection may call anything.
+    if *access == Access::Read && named(sql, &["execute"]).is_some() {
+        return Err(DatabaseError::ReadOnly(NO_QUERY.to_owned()));
+    }
     // What stands alone, such as `EXPLAIN` and `SHOW`, gives texts.
     match columns.iter().find(|it| !is_simple(it.type_info())) {
         None => Ok(Plan { prepared, sql: sql.to_owned(), written: false }),
