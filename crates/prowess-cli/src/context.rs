@@ -223,8 +223,8 @@ pub(crate) fn passed_over(config: &Config, printer: &mut Printer) {
         let path = path.display();
         printer.warning(&format!("`{path}` is not taken, because {why}; `--config` takes it"));
     }
-    for (key, origin) in &config.set_aside {
-        printer.warning(&format!("`{key}` is not taken ({origin}), because no file of a project can set it; the user's own file or one that `--config` names can"));
+    for (key, origin, why) in &config.set_aside {
+        printer.warning(&format!("`{key}` is not taken ({origin}), because {why}; the user's own file or one that `--config` names can"));
     }
 }
 

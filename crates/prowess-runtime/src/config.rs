@@ -58,8 +58,8 @@ pub struct Config {
     pub files: Vec<PathBuf>,
     /// Files that were found and not taken, each with the reason.
     pub passed_over: Vec<(PathBuf, &'static str)>,
-    /// Settings that do not hold, because the file of a project cannot set them.
-    pub set_aside: Vec<(&'static str, Origin)>,
+    /// Settings of a project's file that do not hold, each with the reason.
+    pub set_aside: Vec<(&'static str, Origin, &'static str)>,
 }
 
 /// A setting as it is shown.
