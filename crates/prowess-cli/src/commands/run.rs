@@ -37,6 +37,10 @@ pub(crate) struct Args {
     /// The name, `scope:name` or path of the skill
     name: String,
     /// What it is given; a value that is JSON is taken as JSON
+    ///
+    /// A script gets each as `PARAM_KEY`, in capitals and with `_` for whatever is no letter or digit
+    /// of ASCII, and all of them in the JSON file `PARAMS_FILE`. A key without any such letter or
+    /// digit is in the file alone.
     #[arg(value_name = "KEY=VALUE")]
     pairs: Vec<String>,
     /// More of that, as a JSON object or `@FILE`
