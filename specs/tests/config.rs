@@ -433,7 +433,17 @@ mod what_is_wrong_is_said_with_its_line {
             assert!(faults[0].starts_with("2: ") && faults[0].contains("names no program"));
             assert!(faults[0].contains("list each program"), "{faults:?}");
         }
-        assert!(load("[policy]\ncommands = [\"ls *\"]\n").is_ok());
+        for pattern in ["git * log", "git * *", "* *", ":*"] {
+            let faults = faults(format!("[policy]\ncommands = [\"{pattern}\"]\n"));
+            assert!(faults.len() == 1 && faults[0].contains(pattern.trim_end_matches(" *")));
+        }
+    }
+
+    #[test]
+    fn a_star_at_the_end_of_a_command_is_what_it_is_without() {
+        let toml = "[policy]\ncommands = [\"ls *\", \"git log:*\", \"git diff *\", \"cat\"]\n";
+        let policy = load(toml).unwrap().policy("/".as_ref());
+        assert_eq!(policy.commands, ["ls", "git log", "git diff", "cat"]);
     }
 }
 
