@@ -395,6 +395,8 @@ mod only_listed_commands_run {
             "grep --file=.git/config x.txt",
             "grep -r token .git",
             "find . -exec cat .git/config ';'",
+            "grep -f.git/config x.txt",
+            "git diff --no-index /dev/null .git/config",
         ] {
             let outcome = stage.call(line);
             assert_eq!(outcome.status, Status::Refused, "{line} {outcome:?}");

@@ -277,9 +277,10 @@ fn allowed(
     // What the policy spells out itself needs no caution.
     let rest = &words[entry.len()..];
     // What is only looked for is not read.
-    let reads = !program.is_git() && program.names().all(|it| it != "find");
+    let reads = program.names().all(|it| it != "find");
     if let Some(word) = rest.iter().find(|it| reads && git::is_inside(it, place.directory)) {
-        let message = format!("`{}` leads into `.git`, which only git reads", word.text);
+        let who = if program.is_git() { "git reads for itself alone" } else { "only git reads" };
+        let message = format!("`{}` leads into `.git`, which {who}", word.text);
         return Err(refused(&message, OUTSIDE));
     }
     for known in program.names() {
