@@ -113,13 +113,19 @@ impl Toolbox {
             Ok::<_, Box<Outcome>>((tool.act(&input)?, input))
         }));
         let (act, input) = asked.unwrap_or_else(|_| Err(broken(name)))?;
-        let active = self.manifests();
-        self.gate.pass(&Wish { tool: name, act: &act, active: &active }).await?;
+        let active = Active::current().or_else(|| self.active.clone());
+        let manifests = manifests(active.as_deref());
+        self.gate.pass(&Wish { tool: name, act: &act, active: &manifests }).await?;
         // Only closing would be an error, and nobody closes it.
         let _place = self.places.acquire().await;
         let mut task = JoinSet::new();
         let tool = tool.clone();
-        task.spawn(async move { tool.call(input).await });
+        task.spawn(async move {
+            match active {
+                Some(active) => active.within(async { tool.call(input).await }).await,
+                None => tool.call(input).await,
+            }
+        });
         match timeout(self.calls.timeout, task.join_next()).await {
             Ok(Some(Ok(outcome))) => Ok(bounded(outcome, self.calls.output)),
             Ok(_) => Err(broken(name)),
@@ -135,11 +141,6 @@ impl Toolbox {
         self.tools.iter().find(|it| it.name() == name)
     }
 
-    fn manifests(&self) -> Vec<Manifest> {
-        let skills = self.active.as_ref().map(|it| it.skills()).unwrap_or_default();
-        skills.into_iter().map(|it| it.manifest).collect()
-    }
-
     fn unknown(&self, name: &str) -> Box<Outcome> {
         let outcome = Outcome::bad(Status::NotFound, format!("there is no tool `{name}`"));
         Box::new(match nearest(name, self.tools.iter().map(|it| it.name())) {
@@ -150,6 +151,11 @@ impl Toolbox {
             }
         })
     }
+}
+
+fn manifests(active: Option<&Active>) -> Vec<Manifest> {
+    let skills = active.map(Active::skills).unwrap_or_default();
+    skills.into_iter().map(|it| it.manifest).collect()
 }
 
 /// An input by the names that the tool uses, if it is what its schema asks for. All that is wrong is
