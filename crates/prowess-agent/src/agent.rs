@@ -69,12 +69,14 @@ impl Agent {
         &self.model
     }
 
-    /// Asks for something. Dropping the future cancels it; what was said until then stays.
+    /// Asks for something. Dropping the future cancels it; what was said until then stays. Turns of
+    /// one session wait for each other.
     pub async fn ask(
         &self,
         session: &Session,
         prompt: impl Into<String>,
     ) -> Result<Answer, TurnError> {
+        let _turn = session.begin_turn().await;
         // Whoever says something new does not want what was left open.
         for (call, has_begun) in session.open_calls() {
             let text = if has_begun { UNKNOWN } else { UNDONE };
@@ -88,6 +90,7 @@ impl Agent {
     /// Goes on where a session was broken off; nothing if it had come to an end. What had begun
     /// is not done again: the model is told that it is not known how it ended.
     pub async fn resume(&self, session: &Session) -> Result<Option<Answer>, TurnError> {
+        let _turn = session.begin_turn().await;
         for (call, _) in session.open_calls().into_iter().filter(|it| it.1) {
             let message = Message { call_id: Some(call.id), ..Message::new(Role::Tool, UNKNOWN) };
             session.push(message)?;

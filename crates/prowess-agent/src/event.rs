@@ -60,7 +60,7 @@ pub enum What {
     Disclosed {
         /// The skill.
         skill: String,
-        /// How much of it.
+        /// How much of it: a level, or which of its files.
         level: String,
         /// By what it came to that: `matched`, `mentioned`, `use_skill`, `read_file`, `again`.
         by: String,

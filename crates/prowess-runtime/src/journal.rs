@@ -34,18 +34,29 @@ impl Journal {
             Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        if file.metadata()?.len() > MAX {
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        let whole = bytes.iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
-        bytes.truncate(whole);
-        let text = String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData)?;
+        let text = Self::whole_lines(&mut file)?;
         let length = text.len() as u64;
         file.set_len(length)?;
         let lines = text.lines().map(str::to_owned).collect();
         Ok(Self { file, path, lines, length })
+    }
+
+    /// Reads the lines of a journal, whoever has it, and leaves it as it is.
+    pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<String>> {
+        let mut file = File::open(path)?;
+        Ok(Self::whole_lines(&mut file)?.lines().map(str::to_owned).collect())
+    }
+
+    /// All that stands there, without a last line that is half.
+    fn whole_lines(file: &mut File) -> io::Result<String> {
+        if file.metadata()?.len() > MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let mut bytes = Vec::new();
+        file.take(MAX).read_to_end(&mut bytes)?;
+        let whole = bytes.iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
+        bytes.truncate(whole);
+        String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
     }
 
     /// Where it lies.
