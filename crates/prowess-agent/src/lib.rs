@@ -21,7 +21,7 @@ pub use crate::{
     layer::{Called, Layer, Next, NextCall, Replied},
     layers::{Calling, Showing, Skills},
     model::{Ask, Delta, Model, ModelError, Offered, Reply, Replying, Spent, Stop},
-    models::Scripted,
+    models::{Connection, ConnectionError, Key, Provider, Scripted, model},
     request::{Context, Request, Told, Turn},
     session::{Session, SessionError},
 };

@@ -8,10 +8,12 @@ mod trust;
 mod connect;
 mod unpack;
 mod fetch;
+mod wire;
 
 pub(crate) use self::fetch::{FetchError, Fetcher, Request, Response};
 pub use self::{
     hosts::{Hosts, HostsError},
     resolver::{Addresses, Resolver, SystemResolver},
     trust::CertificateError,
+    wire::{Incoming, Patience, Post, Wire, WireError},
 };

@@ -97,6 +97,9 @@ pub use crate::{
 };
 #[cfg(feature = "http")]
 pub use crate::{
-    http::{Addresses, CertificateError, Hosts, HostsError, Resolver, SystemResolver},
+    http::{
+        Addresses, CertificateError, Hosts, HostsError, Incoming, Patience, Post, Resolver,
+        SystemResolver, Wire, WireError,
+    },
     tools::HttpRequest,
 };
