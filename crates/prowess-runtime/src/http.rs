@@ -8,10 +8,12 @@ mod trust;
 mod connect;
 mod unpack;
 mod fetch;
+mod post;
 
 pub(crate) use self::fetch::{FetchError, Fetcher, Request, Response};
 pub use self::{
     hosts::{Hosts, HostsError},
+    post::post,
     resolver::{Addresses, Resolver, SystemResolver},
     trust::CertificateError,
 };

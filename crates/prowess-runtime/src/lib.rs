@@ -97,6 +97,6 @@ pub use crate::{
 };
 #[cfg(feature = "http")]
 pub use crate::{
-    http::{Addresses, CertificateError, Hosts, HostsError, Resolver, SystemResolver},
+    http::{Addresses, CertificateError, Hosts, HostsError, Resolver, SystemResolver, post},
     tools::HttpRequest,
 };
