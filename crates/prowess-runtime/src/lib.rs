@@ -99,7 +99,7 @@ pub use crate::{
 pub use crate::{
     http::{
         Addresses, CertificateError, Hosts, HostsError, Incoming, Patience, Post, Resolver,
-        SystemResolver, Wire, WireError,
+        SystemResolver, Wire, WireError, post,
     },
     tools::HttpRequest,
 };
