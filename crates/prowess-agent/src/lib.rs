@@ -8,20 +8,26 @@ mod event;
 mod session;
 mod request;
 mod error;
+mod mask;
 mod layer;
 mod layers;
 mod model;
 mod models;
 mod agent;
+mod trace;
+mod otlp;
 
 pub use crate::{
     agent::{Agent, Answer},
     error::TurnError,
     event::{Event, Score, Source, What},
     layer::{Called, Layer, Next, NextCall, Replied},
-    layers::Calling,
+    layers::{Calling, Showing, Skills, Spans, Trace},
+    mask::mask,
     model::{Ask, Delta, Model, ModelError, Offered, Reply, Replying, Spent, Stop},
-    models::Scripted,
+    models::{Connection, ConnectionError, Key, Provider, Scripted, model},
+    otlp::{Collector, Otlp, Sending},
     request::{Context, Request, Told, Turn},
     session::{Session, SessionError},
+    trace::{Summary, TotalOfTool, TraceError, Traced, UseOfSkill},
 };

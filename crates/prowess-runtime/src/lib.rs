@@ -92,13 +92,16 @@ pub use crate::{
 #[cfg(feature = "sql")]
 pub use crate::{
     database::{
-        Access, Asked, Bounds, Column, Database, DatabaseError, MySqlDatabase, PostgresDatabase,
-        SqliteDatabase, Statement, Table, Users, database,
+        Access, Asked, Bounds, Column, Connections, Database, DatabaseError, Lone, MySqlDatabase,
+        PostgresDatabase, SqliteDatabase, Statement, Table, Users, database,
     },
     tools::ExecuteSql,
 };
 #[cfg(feature = "http")]
 pub use crate::{
-    http::{Addresses, CertificateError, Hosts, HostsError, Resolver, SystemResolver},
+    http::{
+        Addresses, CertificateError, Hosts, HostsError, Incoming, Patience, Post, Resolver,
+        SystemResolver, Wire, WireError, post,
+    },
     tools::HttpRequest,
 };

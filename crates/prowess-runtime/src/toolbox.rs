@@ -61,9 +61,9 @@ impl Toolbox {
     /// Adds a tool. A name stays with the tool that had it first.
     #[must_use]
     pub fn with(mut self, tool: Arc<dyn Tool>) -> Self {
-        match self.find(tool.name()) {
-            Some(_) => self.left_out.push(tool.name().to_owned()),
-            None => self.tools.push(tool),
+        match self.tools.iter().any(|it| it.name() == tool.name()) {
+            true => self.left_out.push(tool.name().to_owned()),
+            false => self.tools.push(tool),
         }
         self
     }
@@ -106,6 +106,7 @@ impl Toolbox {
     }
 
     async fn answer(&self, tool: &Arc<dyn Tool>, input: Value) -> Result<Outcome, Box<Outcome>> {
+        // A policy knows it by the name that it has.
         let name = tool.name();
         // A tool that breaks down while it is asked is as broken as one that does so at work.
         let asked = catch_unwind(AssertUnwindSafe(|| {
@@ -113,15 +114,22 @@ impl Toolbox {
             Ok::<_, Box<Outcome>>((tool.act(&input)?, input))
         }));
         let (act, input) = asked.unwrap_or_else(|_| Err(broken(name)))?;
-        let active = self.manifests();
-        self.gate.pass(&Wish { tool: name, act: &act, active: &active }).await?;
+        let active = Active::current().or_else(|| self.active.clone());
+        let manifests = manifests(active.as_deref());
+        let wish = Wish { tool: name, act: &act, active: &manifests };
+        let difference = self.gate.pass(&wish).await?;
         // Only closing would be an error, and nobody closes it.
         let _place = self.places.acquire().await;
         let mut task = JoinSet::new();
-        let tool = tool.clone();
-        task.spawn(async move { tool.call(input).await });
+        let own = tool.clone();
+        task.spawn(async move {
+            match active {
+                Some(active) => active.within(async { own.call(input).await }).await,
+                None => own.call(input).await,
+            }
+        });
         match timeout(self.calls.timeout, task.join_next()).await {
-            Ok(Some(Ok(outcome))) => Ok(bounded(outcome, self.calls.output)),
+            Ok(Some(Ok(outcome))) => Ok(bounded(outcome.changed(difference), self.calls.output)),
             Ok(_) => Err(broken(name)),
             Err(_) => {
                 let message =
@@ -131,13 +139,13 @@ impl Toolbox {
         }
     }
 
-    fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.tools.iter().find(|it| it.name() == name)
-    }
-
-    fn manifests(&self) -> Vec<Manifest> {
-        let skills = self.active.as_ref().map(|it| it.skills()).unwrap_or_default();
-        skills.into_iter().map(|it| it.manifest).collect()
+    /// The tool of a name; where none has it to the letter, the only one that has it in another case.
+    pub fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        let alike = || {
+            let mut alike = self.tools.iter().filter(|it| it.name().eq_ignore_ascii_case(name));
+            alike.next().filter(|_| alike.next().is_none())
+        };
+        self.tools.iter().find(|it| it.name() == name).or_else(alike)
     }
 
     fn unknown(&self, name: &str) -> Box<Outcome> {
@@ -150,6 +158,11 @@ impl Toolbox {
             }
         })
     }
+}
+
+fn manifests(active: Option<&Active>) -> Vec<Manifest> {
+    let skills = active.map(Active::skills).unwrap_or_default();
+    skills.into_iter().map(|it| it.manifest).collect()
 }
 
 /// An input by the names that the tool uses, if it is what its schema asks for. All that is wrong is
