@@ -84,6 +84,10 @@ impl Model for Adapter {
             }
         })
     }
+
+    fn body(&self, ask: &Ask) -> Json {
+        self.protocol.body(&self.name, &self.by(), ask, self.stream)
+    }
 }
 
 impl Adapter {
@@ -107,8 +111,7 @@ impl Adapter {
         ask: &Ask,
         hear: &(dyn Fn(Delta<'_>) + Send + Sync),
     ) -> Result<Reply, ModelError> {
-        let body = self.protocol.body(&self.name, &self.by(), ask, self.stream);
-        let post = self.post(body.to_string().into_bytes(), self.stream);
+        let post = self.post(self.body(ask).to_string().into_bytes(), self.stream);
         let mut incoming = self.wire.post(post).await.map_err(|it| self.unreachable(it))?;
         if !(200..300).contains(&incoming.status) {
             return Err(self.refusal(&mut incoming).await);
