@@ -7,7 +7,7 @@ use prowess::{Profile, Strategy};
 use prowess_runtime::{Depth, Share};
 
 use crate::commands::{
-    catalog, check, config, create, disable, enable, find, list, migrate, new, prompt, read,
+    ask, catalog, check, config, create, disable, enable, find, list, migrate, new, prompt, read,
     remove, run, sandbox, show, tool, tools, undo,
 };
 
@@ -29,6 +29,7 @@ pub(crate) enum Command {
     Show(show::Args),
     Read(read::Args),
     Prompt(prompt::Args),
+    Ask(ask::Args),
     Catalog(catalog::Args),
     New(new::Args),
     Create(create::Args),
