@@ -1,7 +1,7 @@
 //! What was said in a conversation, kept so that nothing of it is lost or done twice.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -9,6 +9,8 @@ use std::{
 use prowess::{Call, Message, Role};
 use prowess_runtime::Journal;
 use serde::{Deserialize, Serialize};
+
+use crate::model::Spent;
 
 /// What was said in a conversation. Clones are the same conversation.
 ///
@@ -26,6 +28,7 @@ struct State {
     /// The calls that began and whose result is not known.
     begun: BTreeSet<String>,
     turns: usize,
+    spent: BTreeMap<String, Spent>,
     journal: Option<Journal>,
 }
 
@@ -140,6 +143,15 @@ impl Session {
     /// Has these messages stand for all that was said.
     pub fn compact(&self, messages: Vec<Message>) -> Result<(), SessionError> {
         self.record(Line::Compacted { messages })
+    }
+
+    /// What the replies of each model took since it was opened, by the model's name.
+    pub fn spent_on(&self) -> BTreeMap<String, Spent> {
+        self.state().spent.clone()
+    }
+
+    pub(crate) fn spend(&self, model: &str, spent: Spent) {
+        *self.state().spent.entry(model.to_owned()).or_default() += spent;
     }
 
     pub(crate) fn begin_turn(&self) -> usize {

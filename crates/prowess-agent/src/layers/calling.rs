@@ -57,8 +57,10 @@ impl Calling {
         self.call_all(&turn, &open).await?;
         for _ in 0..self.max_steps {
             let history = turn.session.messages();
+            // What was made to fit before tells nothing of what has been said since.
+            let fitted = request.fitted.clone().filter(|_| history == request.prompt.history);
             let prompt = Prompt { history, ..request.prompt.clone() };
-            let reply = next.reply(Request { prompt, ..request.clone() }).await?;
+            let reply = next.reply(Request { prompt, fitted, ..request.clone() }).await?;
             if reply.message.calls.is_empty() {
                 return Ok(reply);
             }
@@ -165,7 +167,7 @@ fn told(outcome: &Outcome, most: usize) -> String {
 }
 
 /// The beginning and the end of a text that is too long.
-fn shortened(text: String, most: usize) -> String {
+pub(super) fn shortened(text: String, most: usize) -> String {
     if text.len() <= most {
         return text;
     }
