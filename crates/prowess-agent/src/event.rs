@@ -83,6 +83,24 @@ pub enum What {
         /// What was done.
         steps: Json,
     },
+    /// A model was asked to summarise old messages.
+    Summarised {
+        /// The model.
+        model: String,
+        /// How many messages.
+        messages: usize,
+        /// What it made of them; nothing if it failed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        /// Why it failed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+        /// What it took.
+        spent: Spent,
+        /// How long it took.
+        #[serde(rename = "took_ms", serialize_with = "milliseconds")]
+        took: Duration,
+    },
     /// Old messages of the session were replaced by a summary.
     Compacted {
         /// How many messages there were.

@@ -1,6 +1,8 @@
 //! A request on its way to the model, and the turn that it belongs to.
 
 use std::{
+    collections::BTreeMap,
+    ptr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -69,7 +71,7 @@ pub struct Turn {
     pub number: usize,
     began: Instant,
     steps: AtomicUsize,
-    spent: Mutex<Spent>,
+    spent: Mutex<BTreeMap<String, Spent>>,
     active: Mutex<Vec<String>>,
     offered: Mutex<Vec<Arc<dyn Tool>>>,
     told: Mutex<Vec<Told>>,
@@ -111,7 +113,18 @@ impl Turn {
 
     /// What all its replies took.
     pub fn spent(&self) -> Spent {
-        *lock(&self.spent)
+        lock(&self.spent).values().copied().sum()
+    }
+
+    /// What the replies of each model took, by its name.
+    pub fn spent_on(&self) -> BTreeMap<String, Spent> {
+        lock(&self.spent).clone()
+    }
+
+    /// Counts what a reply of a model took, for this turn and for its session.
+    pub(crate) fn spend(&self, model: &str, spent: Spent) {
+        *lock(&self.spent).entry(model.to_owned()).or_default() += spent;
+        self.session.spend(model, spent);
     }
 
     /// When it began.
@@ -235,8 +248,9 @@ impl Request {
     pub fn filled(&self) -> Prompt {
         let mut prompt = self.prompt.clone();
         prompt.tools = self.offered().iter().map(|it| json!(it)).collect();
-        let request = prowess::request(&prompt.history).map(std::ptr::from_ref);
-        let at = request.and_then(|it| prompt.history.iter().position(|its| std::ptr::eq(its, it)));
+        // A summary may stand behind the request, and speaks as the user does.
+        let request = prowess::request(&prompt.history);
+        let at = request.and_then(|it| prompt.history.iter().position(|own| ptr::eq(own, it)));
         let context = self.context.iter().map(|it| {
             let mut message = Message::new(Role::User, &*it.text);
             message.rest.insert("name".to_owned(), json!(CONTEXT));
@@ -278,7 +292,7 @@ impl Request {
         let took = start.elapsed();
         match reply {
             Ok(reply) => {
-                *lock(&turn.spent) += reply.spent;
+                turn.spend(model.name(), reply.spent);
                 turn.note(What::Replied { step, reply: reply.clone(), took });
                 Ok(reply)
             }

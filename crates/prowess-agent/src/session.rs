@@ -2,7 +2,7 @@
 
 use std::{
     any::Any,
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -11,6 +11,8 @@ use prowess::{Call, Message, Role};
 use prowess_runtime::Journal;
 use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedMutexGuard;
+
+use crate::model::Spent;
 
 /// What was said in a conversation. Clones are the same conversation.
 ///
@@ -33,6 +35,7 @@ struct State {
     taken: Vec<(String, String)>,
     /// How often somebody asked for something.
     turns: usize,
+    spent: BTreeMap<String, Spent>,
     journal: Option<Journal>,
 }
 
@@ -175,6 +178,15 @@ impl Session {
     /// Waits until no other turn of the conversation is being taken, and holds off others.
     pub(crate) async fn begin_turn(&self) -> OwnedMutexGuard<()> {
         self.turn.clone().lock_owned().await
+    }
+
+    /// What the replies of each model took since it was opened, by the model's name.
+    pub fn spent_on(&self) -> BTreeMap<String, Spent> {
+        self.state().spent.clone()
+    }
+
+    pub(crate) fn spend(&self, model: &str, spent: Spent) {
+        *self.state().spent.entry(model.to_owned()).or_default() += spent;
     }
 
     fn record(&self, line: Line) -> Result<(), SessionError> {

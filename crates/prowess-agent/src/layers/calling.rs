@@ -79,9 +79,11 @@ impl Calling {
             {
                 last.content = format!("{}\n\n{LAST}", last.content);
             }
+            // What was made to fit before tells nothing of what has been said since.
+            let fitted = request.fitted.clone().filter(|_| history == request.prompt.history);
             let prompt = Prompt { history, ..request.prompt.clone() };
             let told = turn.told();
-            let asked = Request { prompt, told, fitted: None, ..request.clone() };
+            let asked = Request { prompt, told, fitted, ..request.clone() };
             let mut reply = next.reply(asked).await?;
             if reply.stop == Stop::Filtered {
                 reply.message.calls.clear();
@@ -251,7 +253,7 @@ fn told(outcome: &Outcome, most: usize) -> String {
 }
 
 /// The beginning and the end of a text that is too long.
-fn shortened(text: String, most: usize) -> String {
+pub(super) fn shortened(text: String, most: usize) -> String {
     if text.len() <= most {
         return text;
     }
