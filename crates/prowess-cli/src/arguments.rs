@@ -7,8 +7,8 @@ use prowess::{Profile, Strategy};
 use prowess_runtime::{Depth, Share};
 
 use crate::commands::{
-    ask, catalog, check, config, create, disable, enable, find, list, migrate, new, prompt, read,
-    remove, run, sandbox, show, tool, tools, undo,
+    ask, catalog, chat, check, config, create, disable, enable, find, list, migrate, new, prompt,
+    read, remove, run, sandbox, show, tool, tools, undo,
 };
 
 /// Skills for agents: find them, check them, read them
@@ -30,6 +30,7 @@ pub(crate) enum Command {
     Read(read::Args),
     Prompt(prompt::Args),
     Ask(ask::Args),
+    Chat(chat::Args),
     Catalog(catalog::Args),
     New(new::Args),
     Create(create::Args),

@@ -65,19 +65,31 @@ impl Naming {
         if key.is_some() && base_url.as_deref().is_some_and(is_overheard) {
             printer.warning("the key is sent without encryption, and whoever is on the way can read it: `https://` hides it");
         }
-        let name = self.name(provider, set);
-        let name = name.or_else(|| base_url.is_none().then(|| usual(provider).to_owned()));
-        let Some(name) = name else {
+        let Some(name) = self.name(provider, base_url.as_deref(), set) else {
             let hint = "`--model NAME` names it; a server lists those that it has under `/models`";
             return Err(Fault::unable("no model is named").hint(hint));
         };
-        let connection = Connection {
-            base_url,
-            key,
-            stream: !self.no_stream,
-            ..Connection::new(provider, name)
-        };
+        let connection = Connection { base_url, key, ..self.connection(provider, name) };
         model(connection).map_err(|it| Fault::unable(it.to_string()))
+    }
+
+    /// The same without its key, to see what it would be sent; nothing if none is meant.
+    pub(crate) fn shown(&self, config: &Config) -> Result<Option<Arc<dyn Model>>, Fault> {
+        let set = &config.model;
+        let provider = match self.speech(set)? {
+            None => return Ok(None),
+            Some(Speech::Scripted) => return self.scripted().map(Some),
+            Some(Speech::With(provider)) => provider,
+        };
+        let base_url = self.base_url(provider, set);
+        let name = self.name(provider, base_url.as_deref(), set);
+        let Some(name) = name else { return Ok(None) };
+        let connection = Connection { base_url, ..self.connection(provider, name) };
+        model(connection).map(Some).map_err(|it| Fault::unable(it.to_string()))
+    }
+
+    fn connection(&self, provider: Provider, name: String) -> Connection {
+        Connection { stream: !self.no_stream, ..Connection::new(provider, name) }
     }
 
     /// How the model is spoken to: as it was typed or set, else as its name or the keys suggest.
@@ -133,9 +145,16 @@ impl Naming {
         file.map(|it| key(it)).transpose()
     }
 
-    fn name(&self, provider: Provider, set: &ModelSettings) -> Option<String> {
+    /// What the model is called; where its provider is and nobody says so, what is usual there.
+    fn name(
+        &self,
+        provider: Provider,
+        base_url: Option<&str>,
+        set: &ModelSettings,
+    ) -> Option<String> {
         let set = set.name.value.as_ref().filter(|_| is_set_for(provider, set));
-        self.model.as_ref().or(set).cloned()
+        let named = self.model.as_ref().or(set).cloned();
+        named.or_else(|| base_url.is_none().then(|| usual(provider).to_owned()))
     }
 
     /// A model that says what stands in a file, one JSON object a line.

@@ -38,6 +38,14 @@ impl Signals {
         let interrupt = signal(SignalKind::interrupt())?;
         Ok(Self { interrupt, terminate: signal(SignalKind::terminate())? })
     }
+
+    /// Waits for any of them.
+    pub(crate) async fn any(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
 }
 
 /// What the work of an agent runs on.
@@ -75,11 +83,10 @@ pub(crate) async fn follow(
     Ok(turned)
 }
 
-/// Says what a turn came to, and how the session is gone on with where it came to nothing.
+/// Says what a turn came to; where it came to nothing, with the command that goes on.
 pub(crate) fn report(
     turned: &Turned,
-    kept: &Kept,
-    command: &str,
+    again: Option<&str>,
     viewer: &mut Viewer,
     printer: &mut Printer,
 ) -> Result<Status> {
@@ -106,8 +113,8 @@ pub(crate) fn report(
             Status::AtFault
         }
     };
-    if let Some(name) = &kept.name {
-        printer.note(&format!("what was said is kept: `{command} --resume {name}` goes on"));
+    if let Some(command) = again {
+        printer.note(&format!("what was said is kept: `{command}` goes on"));
     }
     Ok(status)
 }

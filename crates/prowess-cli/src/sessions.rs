@@ -5,13 +5,12 @@ use std::{
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     process,
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::{Context as _, Result};
 use prowess::nearest;
 use prowess_agent::Session;
-use prowess_runtime::Journal;
+use prowess_runtime::{Journal, timestamp};
 
 use crate::{fault::Fault, host};
 
@@ -33,6 +32,18 @@ pub(crate) struct Which {
 pub(crate) struct Kept {
     pub(crate) session: Session,
     pub(crate) name: Option<String>,
+    /// Its file, where it began here under a name that nobody chose.
+    fresh: Option<PathBuf>,
+}
+
+impl Kept {
+    /// Forgets that it began, because nothing was said.
+    pub(crate) fn discard(&self) {
+        if let Some(path) = &self.fresh {
+            // What stays behind is empty.
+            let _ = fs::remove_file(path);
+        }
+    }
 }
 
 /// The longest name.
@@ -94,12 +105,14 @@ impl Which {
 
 /// Begins a session under a name that says when; one that is not kept where there is no home.
 pub(crate) fn fresh() -> Result<Kept> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let name = format!("{}-{}", since.as_millis(), process::id());
-    match directory() {
-        Some(_) => opened(&path(&name)?, &name),
-        None => Ok(Kept { session: Session::new(name), name: None }),
+    let when: String = timestamp().chars().filter(char::is_ascii_alphanumeric).collect();
+    if directory().is_none() {
+        return Ok(Kept { session: Session::new(when), name: None, fresh: None });
     }
+    let mut names = (1_u64..).map(|number| format!("{when}-{}", number * u64::from(process::id())));
+    let name = names.find(|it| path(it).is_ok_and(|it| !it.exists())).unwrap_or_default();
+    let path = path(&name)?;
+    Ok(Kept { fresh: Some(path.clone()), ..opened(&path, &name)? })
 }
 
 fn opened(path: &Path, name: &str) -> Result<Kept> {
@@ -115,7 +128,7 @@ fn opened(path: &Path, name: &str) -> Result<Kept> {
     })?;
     let session = Session::open(name, journal)
         .with_context(|| format!("cannot take up the session `{name}`"))?;
-    Ok(Kept { session, name: Some(name.to_owned()) })
+    Ok(Kept { session, name: Some(name.to_owned()), fresh: None })
 }
 
 /// The file of a session.

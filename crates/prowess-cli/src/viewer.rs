@@ -125,6 +125,11 @@ impl Viewer {
         }
     }
 
+    /// How it shows things.
+    pub(crate) fn view(&self) -> View {
+        self.view
+    }
+
     /// Shows something that happened.
     pub(crate) fn show(&mut self, sight: Sight, printer: &mut Printer) -> Result<()> {
         let what = match sight {

@@ -75,7 +75,7 @@ pub use crate::{
     parameters::{Parameters, ParametersError},
     policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, Wish},
     provider::Provider,
-    records::{Note, Records},
+    records::{Note, Records, now as timestamp},
     registry::Registry,
     retriever::{Retrieved, Retriever},
     root::{Links, Listed, Page, Root, RootError},

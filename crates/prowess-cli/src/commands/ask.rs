@@ -89,7 +89,8 @@ pub(crate) fn run(
         View::Events => {}
         View::Document => printer.document(&conversation::document(&turned, &kept, &viewer))?,
         View::Stream | View::Whole => {
-            return conversation::report(&turned, &kept, "prowess ask", &mut viewer, printer);
+            let again = kept.name.as_ref().map(|it| format!("prowess ask --resume {it}"));
+            return conversation::report(&turned, again.as_deref(), &mut viewer, printer);
         }
     }
     Ok(conversation::ended(&turned))
@@ -150,7 +151,7 @@ fn dry_run(
     launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<Status> {
-    let model = args.working.naming.model(&context::config(global)?, printer).ok();
+    let model = args.working.naming.shown(&context::config(global)?)?;
     let unasked = Arc::new(Unasked::new(model));
     let view = View::Whole;
     let mut stack = args.working.stack(unasked.clone(), view, global, launcher, printer)?;

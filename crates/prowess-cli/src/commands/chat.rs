@@ -1,0 +1,403 @@
+use std::io::{self, BufRead as _, IsTerminal as _};
+
+use anyhow::{Context as _, Result};
+use prowess::{Library, Manifest, Role, nearest};
+use prowess_runtime::Launcher;
+use rustyline::{
+    CompletionType, Config, Context, Editor, Helper, completion::Completer, error::ReadlineError,
+    highlight::Highlighter, hint::Hinter, history::MemHistory, validate::Validator,
+};
+use tokio::runtime::Runtime;
+
+use crate::{
+    Status,
+    agent::{Stack, Working},
+    arguments::Global,
+    context,
+    conversation::{self, Signals, Turned, follow, report},
+    printer::Printer,
+    safe,
+    sessions::{self, Kept, Which},
+    viewer::{View, Viewer, score},
+};
+
+/// Talk with an agent
+///
+/// At a terminal lines can be edited, and Tab completes commands and the names of skills; in a pipe
+/// each line is one request. `/name` invokes a skill, `@name` mentions one, `/help` lists what else
+/// there is. Ctrl-C ends a step, and a second one the conversation, which `--resume` takes up again.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    working: Working,
+}
+
+/// What can be typed beside requests.
+const COMMANDS: [(&str, &str); 7] = [
+    ("skills", "the skills that there are; those in bold stand before the model"),
+    ("why", "why the skills of the last request were chosen"),
+    ("budget", "what the last request took of the window, and all of them together"),
+    ("trace", "what happened since the last request"),
+    ("clear", "begin anew; what was said is kept"),
+    ("help", "this list"),
+    ("quit", "leave; Ctrl-D does the same"),
+];
+
+pub(crate) fn run(
+    args: &Args,
+    global: &Global,
+    launcher: Launcher,
+    printer: &mut Printer,
+) -> Result<Status> {
+    let view = match (printer.json, args.working.naming.no_stream) {
+        (true, _) => View::Document,
+        (false, true) => View::Whole,
+        (false, false) => View::Stream,
+    };
+    let model = args.working.naming.model(&context::config(global)?, printer)?;
+    let stack = args.working.stack(model, view, global, launcher, printer)?;
+    let kept = args.which.open()?;
+    let runtime = conversation::runtime()?;
+    let signals = runtime.block_on(async { Signals::listen() })?;
+    let viewer = Viewer::new(view);
+    let mut lines = Lines::new(&stack.library, &kept)?;
+    let mut chat = Chat { stack, kept, runtime, signals, viewer, last: Status::Well };
+    let ended = chat.go_on(args, &mut lines, printer);
+    chat.stack.gate.records.faults().iter().for_each(|it| printer.warning(it));
+    chat.runtime.shutdown_background();
+    match chat.kept.name.as_ref().filter(|_| chat.kept.session.turns() > 0) {
+        Some(name) => printer.note(&format!("`prowess chat --resume {name}` goes on")),
+        None => chat.kept.discard(),
+    }
+    ended?;
+    Ok(if lines.is_terminal() { Status::Well } else { chat.last })
+}
+
+/// A conversation that goes on.
+struct Chat {
+    stack: Stack,
+    kept: Kept,
+    runtime: Runtime,
+    signals: Signals,
+    viewer: Viewer,
+    /// What the last request came to.
+    last: Status,
+}
+
+/// What somebody typed.
+enum Input {
+    Line(String),
+    Interrupt,
+    End,
+}
+
+impl Chat {
+    fn go_on(&mut self, args: &Args, lines: &mut Lines, printer: &mut Printer) -> Result<()> {
+        if lines.is_terminal() {
+            printer.note(&format!(
+                "talking with `{}`; `/help` says what else can be typed",
+                self.stack.agent.model().name()
+            ));
+        }
+        // One interruption ends a step, and the next one the conversation.
+        let mut has_enough = false;
+        if args.which.resumes() && !self.is_over() {
+            has_enough = self.turn(None, printer)?;
+        }
+        loop {
+            printer.flush()?;
+            match lines.next(&self.runtime, &mut self.signals)? {
+                Input::End => return Ok(()),
+                Input::Interrupt if has_enough || !lines.is_terminal() => return Ok(()),
+                Input::Interrupt => {
+                    printer.note("Ctrl-C once more, or Ctrl-D, leaves");
+                    has_enough = true;
+                }
+                Input::Line(line) => match line.trim() {
+                    "" => {}
+                    "/quit" | "/exit" => return Ok(()),
+                    text => has_enough = self.take(text, printer)?,
+                },
+            }
+        }
+    }
+
+    /// Does what was typed; whether that was interrupted.
+    fn take(&mut self, text: &str, printer: &mut Printer) -> Result<bool> {
+        let Some(name) = command(text) else { return self.turn(Some(text.to_owned()), printer) };
+        match name {
+            "help" => help(printer)?,
+            "skills" => self.skills(printer)?,
+            "why" => self.why(printer)?,
+            "budget" => self.budget(printer)?,
+            "trace" => {
+                for line in &self.viewer.story {
+                    printer.line(safe::line(line))?;
+                }
+            }
+            "clear" => {
+                self.kept = sessions::fresh()?;
+                self.viewer = Viewer::new(self.viewer.view());
+                printer.note("a new conversation begins");
+            }
+            _ if self.stack.library.get(name).is_some_and(|it| can_be_invoked(&it.manifest)) => {
+                return self.turn(Some(text.to_owned()), printer);
+            }
+            _ => {
+                printer.fault(&format!("there is neither a command nor a skill `/{name}`"));
+                let names = names(&self.stack.library);
+                let known = COMMANDS.iter().map(|it| it.0).chain(names.iter().map(String::as_str));
+                match nearest(name, known) {
+                    Some(near) => printer.hint(&format!("did you mean `/{near}`?")),
+                    None => printer.hint("`/help` lists the commands, `/skills` the skills"),
+                }
+                self.last = Status::AtFault;
+            }
+        }
+        Ok(false)
+    }
+
+    /// Takes a turn; whether it was interrupted.
+    fn turn(&mut self, prompt: Option<String>, printer: &mut Printer) -> Result<bool> {
+        let Self { stack, kept, runtime, signals, viewer, .. } = self;
+        let turn = async {
+            match prompt {
+                Some(prompt) => stack.agent.ask(&kept.session, prompt).await.map(Some),
+                None => stack.agent.resume(&kept.session).await,
+            }
+        };
+        let turned = runtime.block_on(follow(turn, &mut stack.sights, signals, viewer, printer))?;
+        if printer.json {
+            printer.json_line(&conversation::document(&turned, kept, viewer))?;
+            viewer.lines.clear();
+            self.last = conversation::ended(&turned);
+        } else {
+            self.last = report(&turned, None, viewer, printer)?;
+        }
+        Ok(matches!(turned, Turned::Interrupted | Turned::Terminated))
+    }
+
+    /// Whether the last answer was given.
+    fn is_over(&self) -> bool {
+        let messages = self.kept.session.messages();
+        messages.last().is_none_or(|it| it.role == Role::Assistant && it.calls.is_empty())
+    }
+
+    fn skills(&self, printer: &mut Printer) -> Result<()> {
+        let taken = self.kept.session.taken();
+        let shown = self.viewer.scores.iter().filter(|it| it.level.is_some()).map(|it| &*it.name);
+        let stands: Vec<&str> = shown.chain(taken.iter().map(|it| &*it.1)).collect();
+        let skills: Vec<&Manifest> = self
+            .stack
+            .library
+            .skills()
+            .map(|it| &it.manifest)
+            .filter(|it| it.is_active())
+            .collect();
+        let widest = skills.iter().map(|it| it.name.len()).max().unwrap_or(0);
+        for skill in skills {
+            let name = &*skill.name;
+            let pad = " ".repeat(widest - name.len());
+            let shown = safe::line(name);
+            let shown =
+                if stands.contains(&name) { printer.name(&shown) } else { shown.into_owned() };
+            let line = safe::line(&skill.description).into_owned();
+            let width = printer.width.unwrap_or(usize::MAX).saturating_sub(widest + 2).max(20);
+            printer.line(format_args!("{shown}{pad}  {}", safe::cut(&line, width)))?;
+        }
+        Ok(())
+    }
+
+    fn why(&self, printer: &mut Printer) -> Result<()> {
+        if self.viewer.scores.is_empty() {
+            return printer.line("no skill fits the last request");
+        }
+        for it in &self.viewer.scores {
+            let level = it.level.as_deref().unwrap_or("not shown");
+            let why =
+                if it.why.is_empty() { String::new() } else { format!(": {}", it.why.join(", ")) };
+            printer.line(safe::line(&format!("{}, {level}{why}", score(it))))?;
+        }
+        Ok(())
+    }
+
+    fn budget(&self, printer: &mut Printer) -> Result<()> {
+        let window = &self.stack.window;
+        let Some(ask) = &self.viewer.asked else {
+            return printer.line(format_args!(
+                "nothing was asked; the window holds {} tokens",
+                window.tokens
+            ));
+        };
+        let count = |text: &str| window.vocabulary.count(text);
+        let of = |is_system: bool| -> usize {
+            let own = ask.messages.iter().filter(|it| (it.role == Role::System) == is_system);
+            own.map(|it| count(&it.content)).sum()
+        };
+        let tools: usize =
+            ask.tools.iter().map(|it| count(&serde_json::json!(it).to_string())).sum();
+        let parts =
+            [("system and skills", of(true)), ("conversation", of(false)), ("tools", tools)];
+        let total: usize = parts.iter().map(|it| it.1).sum();
+        let parts = parts.into_iter().chain([("free", window.tokens.saturating_sub(total))]);
+        for (name, tokens) in parts {
+            let share = tokens as f64 / window.tokens.max(1) as f64 * 100.0;
+            printer.line(format_args!("{name:17}  {tokens:>8} tokens  {share:>5.1} %"))?;
+        }
+        let spent = self.viewer.spent;
+        printer.line(format_args!(
+            "so far {} tokens were read ({} remembered) and {} written",
+            spent.input, spent.cached, spent.output
+        ))?;
+        match self.viewer.cost {
+            Some(cost) => printer.line(format_args!("that costs {cost:.4}")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn help(printer: &mut Printer) -> Result<()> {
+    for (name, what) in COMMANDS {
+        printer.line(format_args!("{:10}  {what}", format!("/{name}")))?;
+    }
+    printer.line("/SKILL …    invoke a skill, with what it is given")?;
+    printer.line("@SKILL      mention a skill in a request")
+}
+
+/// The name of a command or skill that a line begins with; a path is none.
+fn command(text: &str) -> Option<&str> {
+    let name = text.strip_prefix('/')?.split(char::is_whitespace).next()?;
+    let is_fine = |c: char| c.is_alphanumeric() || "-_:.".contains(c);
+    (!name.is_empty() && name.chars().all(is_fine)).then_some(name)
+}
+
+fn can_be_invoked(manifest: &Manifest) -> bool {
+    manifest.is_active() && manifest.dialect().user_invocable != Some(false)
+}
+
+fn names(library: &Library) -> Vec<String> {
+    let skills = library.skills().map(|it| &it.manifest).filter(|it| can_be_invoked(it));
+    skills.map(|it| it.name.to_string()).collect()
+}
+
+/// Where lines come from.
+enum Lines {
+    Terminal(Box<Editor<Completing, MemHistory>>),
+    Pipe,
+}
+
+impl Lines {
+    fn new(library: &Library, kept: &Kept) -> Result<Self> {
+        if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+            return Ok(Self::Pipe);
+        }
+        let config = Config::builder().completion_type(CompletionType::List).build();
+        let mut editor =
+            Editor::with_history(config, MemHistory::new()).context("cannot read lines")?;
+        editor.set_helper(Some(Completing { skills: names(library) }));
+        for message in kept.session.messages().iter().filter(|it| it.role == Role::User) {
+            editor.add_history_entry(&*message.content)?;
+        }
+        Ok(Self::Terminal(Box::new(editor)))
+    }
+
+    fn is_terminal(&self) -> bool {
+        matches!(self, Self::Terminal(_))
+    }
+
+    fn next(&mut self, runtime: &Runtime, signals: &mut Signals) -> Result<Input> {
+        let editor = match self {
+            Self::Terminal(editor) => editor,
+            Self::Pipe => return runtime.block_on(piped(signals)),
+        };
+        match editor.readline("> ") {
+            Ok(line) => {
+                editor.add_history_entry(&*line)?;
+                Ok(Input::Line(line))
+            }
+            Err(ReadlineError::Interrupted) => Ok(Input::Interrupt),
+            Err(ReadlineError::Eof) => Ok(Input::End),
+            Err(error) => Err(error).context("cannot read what is typed"),
+        }
+    }
+}
+
+/// The next line of a pipe, unless somebody has enough before.
+async fn piped(signals: &mut Signals) -> Result<Input> {
+    let read = tokio::task::spawn_blocking(|| {
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_until(b'\n', &mut bytes).map(|_| bytes)
+    });
+    let bytes = tokio::select! {
+        bytes = read => bytes?.context("cannot read stdin")?,
+        () = signals.any() => return Ok(Input::Interrupt),
+    };
+    Ok(match bytes.is_empty() {
+        true => Input::End,
+        false => Input::Line(String::from_utf8_lossy(&bytes).into_owned()),
+    })
+}
+
+/// Completes commands and the names of skills.
+struct Completing {
+    skills: Vec<String>,
+}
+
+impl Completer for Completing {
+    type Candidate = String;
+
+    fn complete(
+        &self,
+        line: &str,
+        at: usize,
+        _: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<String>)> {
+        Ok(completed(&self.skills, &line[..at]))
+    }
+}
+
+/// Where the word begins that is being typed, and what it can become.
+fn completed(skills: &[String], line: &str) -> (usize, Vec<String>) {
+    let start = line.rfind(char::is_whitespace).map_or(0, |it| it + 1);
+    let word = &line[start..];
+    let skills = skills.iter().map(String::as_str);
+    let known: Vec<&str> = match word.chars().next() {
+        Some('/') if start == 0 => COMMANDS.iter().map(|it| it.0).chain(skills).collect(),
+        Some('@') => skills.collect(),
+        _ => return (start, Vec::new()),
+    };
+    let (sign, begun) = word.split_at(1);
+    let fits = known.into_iter().filter(|it| it.starts_with(begun));
+    (start, fits.map(|it| format!("{sign}{it}")).collect())
+}
+
+impl Hinter for Completing {
+    type Hint = String;
+}
+
+impl Highlighter for Completing {}
+impl Validator for Completing {}
+impl Helper for Completing {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_complete_at_the_start_and_skills_wherever_they_are_mentioned() {
+        let skills = ["create-pr".to_owned(), "clean".to_owned()];
+        assert_eq!(completed(&skills, "/cl"), (0, vec!["/clear".to_owned(), "/clean".to_owned()]));
+        assert_eq!(completed(&skills, "mit ä @cr"), (7, vec!["@create-pr".to_owned()]));
+        assert_eq!(completed(&skills, "a /c").1, Vec::<String>::new());
+        assert_eq!(completed(&skills, "").1, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_path_is_no_command() {
+        assert_eq!(command("/why not"), Some("why"));
+        assert_eq!(command("/etc/passwd is what?"), None);
+        assert_eq!([command("/ what"), command("why"), command("/")], [None; 3]);
+    }
+}
