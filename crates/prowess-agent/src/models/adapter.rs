@@ -87,12 +87,12 @@ impl Model for Adapter {
 }
 
 impl Adapter {
-    pub(super) fn post(&self, body: Vec<u8>, stream: bool) -> Post {
-        let (version, path) = self.protocol.path(&self.name, stream);
+    pub(super) fn post(&self, body: Vec<u8>) -> Post {
+        let (version, path) = self.protocol.path(&self.name, self.stream);
         let mut headers = vec![("content-type", "application/json".to_owned())];
         headers.extend(self.protocol.headers(&self.key));
         let accept =
-            if stream { "text/event-stream, application/json" } else { "application/json" };
+            if self.stream { "text/event-stream, application/json" } else { "application/json" };
         headers.push(("accept", accept.to_owned()));
         Post {
             url: url(&self.base, version, &path, self.provider == Provider::Anthropic),
@@ -108,7 +108,7 @@ impl Adapter {
         hear: &(dyn Fn(Delta<'_>) + Send + Sync),
     ) -> Result<Reply, ModelError> {
         let body = self.protocol.body(&self.name, &self.by(), ask, self.stream);
-        let post = self.post(body.to_string().into_bytes(), self.stream);
+        let post = self.post(body.to_string().into_bytes());
         let mut incoming = self.wire.post(post).await.map_err(|it| self.unreachable(it))?;
         if !(200..300).contains(&incoming.status) {
             return Err(self.refusal(&mut incoming).await);

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use prowess_runtime::{CertificateError, Patience, Wire, WireError};
+use prowess_runtime::{CertificateError, Patience, Post, Wire, WireError};
 
 use super::{
     adapter::{Adapter, Protocol},
@@ -96,7 +96,10 @@ pub fn model(connection: Connection) -> Result<Arc<dyn Model>, ConnectionError> 
     };
     let key = key.map(|it| it.0).unwrap_or_default();
     let adapter = Adapter { provider, name, base, key, stream, wire, protocol };
-    match adapter.post(Vec::new(), stream).check() {
+    let post = adapter.post(Vec::new());
+    // With a path behind it, half a base URL may look like a whole one.
+    let base = Post { url: adapter.base.clone(), headers: Vec::new(), ..post.clone() };
+    match base.check().and_then(|()| post.check()) {
         Ok(()) => Ok(Arc::new(adapter)),
         Err(WireError::Header { .. }) => Err(ConnectionError::Key),
         Err(source) => Err(ConnectionError::Url { source }),
