@@ -243,7 +243,7 @@ mod each_provider_is_asked_in_its_own_words {
         last["cache_control"] = kept.clone();
         let mut body = json!({
             "model": "test-model",
-            "max_tokens": 16384,
+            "max_tokens": 32000,
             "system": [{"type": "text", "text": "Be brief.", "cache_control": kept}],
             "tools": [{
                 "name": "weather", "description": "Tells the weather", "input_schema": schema(),
@@ -635,6 +635,54 @@ mod thoughts_go_back_to_whoever_had_them {
     }
 
     #[test]
+    fn thoughts_that_are_refused_are_left_out() {
+        for (provider, sign, message) in [
+            (
+                Provider::Responses,
+                "secret-",
+                "The encrypted content for item rs_1 could not be verified.",
+            ),
+            (
+                Provider::Anthropic,
+                "signed-",
+                "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation.",
+            ),
+            (Provider::Gemini, "c2lnbmVk", "Thought signature is not valid."),
+        ] {
+            let server = ModelServer::answering(move |request| match request.body.to_string() {
+                body if body.contains(sign) => {
+                    Answer::status(400).body(&json!({"error": {"message": message}}).to_string())
+                }
+                body if body.contains("21 °C") => Answer::text("ok"),
+                _ => calling(),
+            });
+            let model = server.model(provider);
+            for _ in 0..2 {
+                let first = reply(&*model, &question_with_tool());
+                let second = reply(&*model, &answered(question_with_tool(), first));
+                assert_eq!(second.message.content, "ok", "{provider:?}");
+            }
+            // The next thoughts are given back again: it may have been those.
+            assert_eq!(server.requests().len(), 6, "{provider:?}");
+        }
+    }
+
+    #[test]
+    fn anthropic_gets_thoughts_back_until_a_person_speaks_again() {
+        let server = ModelServer::start([calling(), Answer::text("4 and 21."), Answer::text("ok")]);
+        let model = server.anthropic();
+        let first = reply(&*model, &question_with_tool());
+        let mut ask = answered(question_with_tool(), first);
+        let second = reply(&*model, &ask);
+        assert!(server.last().to_string().contains("signed-1"));
+        ask.messages.push(second.message);
+        ask.messages.push(Message::new(Role::User, "And in Paris?"));
+        reply(&*model, &ask);
+        let body = server.last().to_string();
+        assert!(!body.contains("signed-1") && body.contains("21 °C"), "{body}");
+    }
+
+    #[test]
     fn what_was_changed_since_goes_without_thoughts() {
         for provider in [Provider::Responses, Provider::Anthropic] {
             let server = ModelServer::start([calling(), Answer::text("ok")]);
@@ -681,6 +729,20 @@ mod servers_of_chat_completions_differ {
         let error = error(&*server.openai(), &ask);
         assert!(matches!(error, ModelError::Invalid { .. }), "{error:?}");
         assert_eq!(server.requests().len(), 2);
+        // Some want thoughts back with every reply, also with those of somebody else.
+        let server = ModelServer::answering(|request| match &request.body["messages"][2] {
+            it if it["role"] == "assistant" && it.get("reasoning_content").is_none() => {
+                let message =
+                    "The `reasoning_content` in the thinking mode must be passed back to the API.";
+                Answer::status(400).body(&json!({"error": {"message": message}}).to_string())
+            }
+            _ => Answer::text("ok"),
+        });
+        let mut ask = question();
+        ask.messages.push(Message::new(Role::Assistant, "Warm."));
+        ask.messages.push(Message::new(Role::User, "How warm?"));
+        reply(&*server.openai(), &ask);
+        assert_eq!(server.last()["messages"][2]["reasoning_content"], "");
     }
 
     #[test]
