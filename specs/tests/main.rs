@@ -6,6 +6,7 @@
 
 mod world;
 mod server;
+mod model_server;
 mod databases;
 mod format;
 mod discovery;
@@ -29,6 +30,7 @@ mod tools;
 mod sql;
 mod files;
 mod http;
+mod models;
 mod sandbox;
 mod ledger;
 mod architecture;
