@@ -30,6 +30,8 @@ mod sql;
 mod files;
 mod http;
 mod sandbox;
+mod agent;
+mod sessions;
 mod ledger;
 mod architecture;
 

@@ -260,7 +260,10 @@ fn looked_up(
         };
         let stands = |call: &&&str| {
             let is_it = |it: &&Message| it.call_id.as_deref() == Some(**call);
-            history.iter().find(is_it).is_some_and(|it| it.content.contains(&*instructions))
+            history
+                .iter()
+                .find(is_it)
+                .is_some_and(|it| it.content.contains(instructions.trim_end()))
         };
         let chosen =
             Chosen { skill, priority: Priority::Active, level: Level::Full, arguments: None };
@@ -481,6 +484,7 @@ fn used(outcome: &Outcome) -> Option<UsedSkill> {
 
 /// Where the instructions of a skill stand in what the model was last told, if they do.
 fn place(turn: &Turn, shown: &Shown, name: &str, instructions: &str) -> Option<&'static str> {
+    let instructions = instructions.trim_end();
     let invoked = shown.invoked.as_ref().filter(|it| it.0 == name);
     let is_there = |it: &Message| {
         let text = it.content.as_str();
