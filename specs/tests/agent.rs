@@ -983,6 +983,20 @@ mod instructions_enter_the_conversation_once {
     }
 }
 
+mod examples_show_how_to_build_an_agent {
+    use crate::examples::{always_on, basic, custom_activation, explicit_only};
+
+    #[tokio::test]
+    async fn a_01_a_14_every_example_runs() {
+        let basic = basic::run().await.unwrap();
+        assert_eq!(basic, "The branch is reviewed, and I know how to test it.\n(2 steps)");
+        assert_eq!(custom_activation::run().await.unwrap(), "csv-files");
+        assert_eq!(always_on::run().await.unwrap(), "review-code, write-tests");
+        let wanted = "Open a pull request: []\nUse @create-pr for it: [create-pr]\n/debug the login page: [debug]";
+        assert_eq!(explicit_only::run().await.unwrap(), wanted);
+    }
+}
+
 mod whatever_comes_of_a_call_goes_back_to_the_model {
     use super::*;
 
