@@ -50,9 +50,9 @@ impl fmt::Display for UsedSkill {
         match self {
             Self::Found { name, folder, instructions, resources } => {
                 write!(f, "# Skill: {}\n\nFolder: {}\n\n", one_line(name), one_line(folder))?;
-                f.write_str(instructions)?;
+                writeln!(f, "{}", instructions.trim_end())?;
                 if !resources.is_empty() {
-                    f.write_str("\n\nFiles, as paths below the folder:\n")?;
+                    f.write_str("\nFiles, as paths below the folder:\n")?;
                 }
                 for path in resources.iter().take(MAX_FILES) {
                     writeln!(f, "- {}", one_line(path))?;

@@ -1,23 +1,27 @@
 //! Skills: the model is shown those that a request needs, and can take up others.
 
+mod look;
+mod take_up;
+
 use std::{
     collections::BTreeMap,
-    path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
 use prowess::{
-    Call, Cataloging, Choice, Chosen, Level, Library, Matching, Message, Offer, Priority, Role,
-    Strategy, Taken, Thresholds, Tier, UseSkill as Input, UsedSkill, Vocabulary, catalog, choose,
-    request, use_skill, why,
+    Call, Cataloging, Level, Library, Matching, Offer, Skill, Taken, Thresholds, Vocabulary,
+    catalog,
 };
-use prowess_runtime::{Active, Outcome, Provider, Tool, UseSkill};
-use serde_json::{Value as Json, json};
+use prowess_runtime::{Active, Provider, Tool, UseSkill};
 
+use self::{
+    look::{Looked, looked_up},
+    take_up::{note_resource, take_up},
+};
 use crate::{
-    event::{Score, What},
+    event::What,
     layer::{Called, Layer, Next, NextCall, Replied},
-    request::{Request, Told, Turn},
+    request::{Request, Turn},
 };
 
 /// Shows the model the skills that a request needs, and lets it take up others.
@@ -25,7 +29,7 @@ use crate::{
 /// What a person mentions (`@name`, or `/name` with arguments) or the request matches stands in the
 /// system prompt. What the model takes up is told as the result of its call, once: again only when
 /// it is no longer there, or was changed. A skill that stands in full before the model is active
-/// for the tools and the gate.
+/// for the tools and the gate. An agent has one such layer.
 #[derive(Debug)]
 pub struct Skills {
     provider: Option<Arc<dyn Provider>>,
@@ -216,186 +220,9 @@ impl Skills {
 impl Listed {
     fn new(library: Arc<Library>, how: Option<&Cataloging<'_>>) -> Self {
         let text = how.map(|it| catalog(&library, it).text).unwrap_or_default();
-        let may = |it: &prowess::Skill| it.manifest.is_active() && !it.manifest.hides_from_model();
+        let may = |it: &Skill| it.manifest.is_active() && !it.manifest.hides_from_model();
         let has_any = library.skills().any(may);
         Self { library, text: text.into(), has_any }
-    }
-}
-
-/// What was found for a history.
-#[derive(Default)]
-struct Looked {
-    query: Option<String>,
-    scores: Vec<Score>,
-    unknown: Vec<prowess::Unknown>,
-    /// Each with by what it came to be shown.
-    offers: Vec<(Offer, &'static str)>,
-    invoked: Option<(String, String)>,
-    told: Vec<Told>,
-    /// The skills that stand in full before the model, as the library knows them.
-    active: Vec<String>,
-    /// What could not be read.
-    failed: Vec<String>,
-}
-
-/// Chooses skills for a history. What was taken up and still stands there is not shown again; what
-/// no longer does, is.
-fn looked_up(
-    library: &Library,
-    history: &[Message],
-    how: &Showing,
-    taken: &[(String, String)],
-) -> Looked {
-    let explicit = || Matching { strategy: Strategy::Explicit, rule: None, ..how.matching.clone() };
-    let matching = if how.matched { how.matching.clone() } else { explicit() };
-    let mut choice = choose(library, history, &matching, how.thresholds);
-    let mut looked = Looked::default();
-    let mut again: Vec<&Path> = Vec::new();
-    for (name, calls) in by_skill(taken) {
-        let Some(skill) = library.get(name).filter(|it| it.manifest.is_active()) else { continue };
-        let Ok(UsedSkill::Found { instructions, .. }) =
-            use_skill(library, &Input { name: name.to_owned() })
-        else {
-            continue;
-        };
-        let stands = |call: &&&str| {
-            let is_it = |it: &&Message| it.call_id.as_deref() == Some(**call);
-            history.iter().find(is_it).is_some_and(|it| it.content.contains(&*instructions))
-        };
-        let chosen =
-            Chosen { skill, priority: Priority::Active, level: Level::Full, arguments: None };
-        let is_it = |it: &Chosen<'_>| it.skill.origin.path == skill.origin.path;
-        looked.active.push(name.to_owned());
-        match calls.iter().find(stands) {
-            Some(call) => {
-                // With other arguments it says something else.
-                choice.skills.retain(|it| !is_it(it) || it.arguments.is_some());
-                let call_id = (*call).to_owned();
-                looked.told.extend(Offer::new(&chosen).map(|offer| Told { call_id, offer }));
-            }
-            None => {
-                again.push(&skill.origin.path);
-                match choice.skills.iter_mut().find(|it| is_it(it)) {
-                    Some(known) => known.level = Level::Full,
-                    None => choice.skills.push(chosen),
-                }
-            }
-        }
-    }
-    choice.skills.sort_by_key(|it| it.priority);
-    looked.take(library, history, choice, &again);
-    looked
-}
-
-/// The calls that told each skill, those of the last one first.
-fn by_skill(taken: &[(String, String)]) -> BTreeMap<&str, Vec<&str>> {
-    let mut skills: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (call, skill) in taken.iter().rev() {
-        skills.entry(skill).or_default().push(call);
-    }
-    skills
-}
-
-impl Looked {
-    /// Reads what was chosen, with what speaks for it.
-    fn take(
-        &mut self,
-        library: &Library,
-        history: &[Message],
-        choice: Choice<'_>,
-        again: &[&Path],
-    ) {
-        let query = request(history).map(|it| it.content.clone());
-        for chosen in &choice.skills {
-            let (skill, path) = (chosen.skill, &*chosen.skill.origin.path);
-            let found = choice.considered.iter().find(|it| *it.skill.origin.path == *path);
-            let by = match found {
-                _ if again.contains(&path) => "again",
-                Some(found) if found.tier == Tier::Mentioned => "mentioned",
-                _ => "matched",
-            };
-            match Offer::new(chosen) {
-                Ok(offer) => {
-                    if chosen.level == Level::Full {
-                        self.active.push(library.address(skill));
-                    }
-                    if let (Some(_), Some((_, text))) = (&chosen.arguments, offer.contents.first())
-                    {
-                        self.invoked = Some((offer.name.clone(), text.clone()));
-                    }
-                    self.offers.push((offer, by));
-                }
-                Err(error) => {
-                    let name = &skill.manifest.name;
-                    self.failed.push(format!("skill `{name}` is left out: {error}"));
-                }
-            }
-        }
-        let level = |path: &Path| {
-            let chosen = choice.skills.iter().find(|it| *it.skill.origin.path == *path);
-            chosen.map(|it| it.level.as_str().to_owned())
-        };
-        self.scores = choice
-            .considered
-            .iter()
-            .map(|it| {
-                let level = level(&it.skill.origin.path);
-                // To say why means to read the skill, which is worth it for those that are shown.
-                let reasons = level.as_ref().zip(query.as_deref());
-                let reasons =
-                    reasons.map(|(_, query)| why(library, query, it.skill)).unwrap_or_default();
-                Score {
-                    name: it.skill.manifest.name.to_string(),
-                    confidence: it.confidence,
-                    level,
-                    why: reasons.into_iter().map(|it| it.word).collect(),
-                }
-            })
-            .collect();
-        (self.query, self.unknown) = (query, choice.unknown);
-    }
-
-    /// Says what was found, and makes it active.
-    fn tell(&self, turn: &Turn, active: &Active, kept: &Kept, how: &Showing) {
-        if let Some(query) = &self.query {
-            let strategy = match (&how.matching.rule, how.matched) {
-                (Some(_), true) => "rule",
-                (None, true) => how.matching.strategy.as_str(),
-                (_, false) => Strategy::Explicit.as_str(),
-            };
-            turn.note(What::Matched {
-                query: query.clone(),
-                strategy: strategy.to_owned(),
-                scores: self.scores.clone(),
-                unknown: self.unknown.iter().map(|it| it.name.clone()).collect(),
-            });
-        }
-        for unknown in &self.unknown {
-            let near = unknown.nearest.as_ref().map(|it| format!("; did you mean `{it}`?"));
-            let message =
-                format!("there is no skill `{}`{}", unknown.name, near.unwrap_or_default());
-            turn.note(What::Warned { message });
-        }
-        for message in &self.failed {
-            turn.note(What::Warned { message: message.clone() });
-        }
-        for (offer, by) in &self.offers {
-            let (level, text) = match offer.contents.first() {
-                Some((level, text)) => (*level, text.as_str()),
-                None => (Level::Metadata, ""),
-            };
-            kept.disclose(turn, &offer.name, level, by, text);
-            if offer.priority != Priority::Inactive {
-                turn.activate(&offer.name);
-            }
-        }
-        for told in &self.told {
-            turn.activate(&told.offer.name);
-            turn.tell(told.clone());
-        }
-        for address in &self.active {
-            active.activate(address);
-        }
     }
 }
 
@@ -426,74 +253,6 @@ impl State {
     }
 }
 
-/// Tells the instructions of a skill that the model takes up, unless they stand before it.
-async fn take_up(
-    turn: &Turn,
-    kept: &Kept,
-    shown: &Arc<Shown>,
-    call: &Call,
-    outcome: Outcome,
-) -> Outcome {
-    let Some(used) = used(&outcome) else { return outcome };
-    let UsedSkill::Found { name, instructions, .. } = &used else { return outcome };
-    let input = serde_json::from_str::<Input>(&call.arguments).map(|it| it.name);
-    let skill = shown.library.get(input.as_ref().unwrap_or(name));
-    let address = skill.map_or_else(|| name.clone(), |it| shown.library.address(it));
-    turn.activate(name);
-    let is_new = {
-        let mut state = kept.lock();
-        if state.taken.0 != turn.steps() {
-            state.taken = (turn.steps(), Taken::default());
-        }
-        state.taken.1.take(&address, instructions)
-    };
-    let said = |text: String| Outcome { output: Some(text.into()), ..outcome.clone() };
-    if let Some(place) = place(turn, shown, name, instructions) {
-        return said(format!("The skill `{name}` is taken up: its instructions stand {place}."));
-    }
-    if !is_new {
-        return said(format!("The skill `{name}` is taken up with another call of this reply."));
-    }
-    if let Err(error) = turn.session.take_up(&call.id, &address) {
-        turn.note(What::Warned { message: error.to_string() });
-    }
-    let library = shown.library.clone();
-    let offer = tokio::task::spawn_blocking(move || {
-        let skill = library.get(&address)?;
-        let (priority, level) = (Priority::Active, Level::Full);
-        Offer::new(&Chosen { skill, priority, level, arguments: None }).ok()
-    });
-    if let Ok(Some(offer)) = offer.await {
-        turn.tell(Told { call_id: call.id.clone(), offer });
-    }
-    let text = used.to_string();
-    kept.lock().levels.insert(name.clone(), Level::Full);
-    turn.note(disclosed(name, Level::Full.as_str(), "use_skill", &text));
-    said(text)
-}
-
-/// What `use_skill` gave, if it gave something.
-fn used(outcome: &Outcome) -> Option<UsedSkill> {
-    let mut output = outcome.output.clone().filter(|_| outcome.is_ok())?;
-    output.as_object_mut()?.insert("status".to_owned(), json!("found"));
-    serde_json::from_value(output).ok()
-}
-
-/// Where the instructions of a skill stand in what the model was last told, if they do.
-fn place(turn: &Turn, shown: &Shown, name: &str, instructions: &str) -> Option<&'static str> {
-    let invoked = shown.invoked.as_ref().filter(|it| it.0 == name);
-    let is_there = |it: &Message| {
-        let text = it.content.as_str();
-        text.contains(instructions) || invoked.is_some_and(|it| text.contains(&*it.1))
-    };
-    let asked = turn.asked();
-    let found = asked.messages.iter().find(|it| is_there(it)).filter(|_| !instructions.is_empty());
-    found.map(|it| match it.role {
-        Role::System => "in the system prompt",
-        _ => "above",
-    })
-}
-
 fn note_library(turn: &Turn, library: &Arc<Library>, kept: &Kept) {
     let before = kept.lock().library.replace(library.clone());
     if before.is_none_or(|it| !Arc::ptr_eq(&it, library)) {
@@ -508,15 +267,6 @@ fn note_library(turn: &Turn, library: &Arc<Library>, kept: &Kept) {
 
 /// How many findings of a library are told.
 const MAX_FINDINGS: usize = 100;
-
-/// Notes that a file of a skill was read.
-fn note_resource(turn: &Turn, outcome: &Outcome) {
-    let Some(output) = outcome.output.as_ref().filter(|_| outcome.is_ok()) else { return };
-    if let (Some(skill), Some(resource)) = (output["skill"].as_str(), output["resource"].as_str()) {
-        let text = output.get("content").and_then(Json::as_str).unwrap_or_default();
-        turn.note(disclosed(skill, resource, "read_file", text));
-    }
-}
 
 fn disclosed(skill: &str, level: &str, by: &str, text: &str) -> What {
     What::Disclosed {

@@ -1,6 +1,11 @@
 //! Asking a model over a wire, whoever's it is.
 
-use std::{error::Error, fmt, time::Duration};
+use std::{
+    error::Error,
+    fmt,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use prowess_runtime::{Incoming, Post, Wire, WireError};
 use serde_json::Value as Json;
@@ -22,6 +27,8 @@ pub(super) struct Adapter {
     pub(super) stream: bool,
     pub(super) wire: Wire,
     pub(super) protocol: Box<dyn Protocol>,
+    /// What its server has taught us so far.
+    pub(super) manners: Mutex<Manners>,
 }
 
 /// How a provider is spoken to. An implementer translates, and decides nothing.
@@ -34,15 +41,32 @@ pub(super) trait Protocol: Send + Sync {
     fn headers(&self, key: &str) -> Vec<(&'static str, String)>;
 
     /// What is sent. `by` names the model among those whose replies stand in the messages.
-    fn body(&self, model: &str, by: &str, ask: &Ask, stream: bool) -> Json;
+    fn body(&self, model: &str, by: &str, ask: &Ask, manners: Manners) -> Json;
 
     /// Takes one event of a stream, or the whole answer where there is no stream.
     fn take(&self, event: &Json, draft: &mut Draft<'_>) -> Result<Flow, Trouble>;
 
-    /// Changes how it asks after a request was not taken; whether there is another way.
-    fn relent(&self, _message: &str) -> bool {
-        false
+    /// How to ask after a request was not taken, with what was said; the same if there is no other way.
+    fn relent(&self, manners: Manners, _message: &str) -> Manners {
+        manners
     }
+}
+
+/// How a server wants to be asked, as far as it has said so by refusing something else.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Manners {
+    /// It takes no wish to stream.
+    pub(super) no_stream: bool,
+    /// It takes no wish to hear what a stream took.
+    pub(super) no_usage: bool,
+    /// Its limit of a reply goes by the other name.
+    pub(super) other_limit: bool,
+    /// It takes no wish for thoughts that can go back.
+    pub(super) no_thoughts: bool,
+    /// It wants thoughts back also where there were none.
+    pub(super) empty_thoughts: bool,
+    /// It does not know what goes back as its own. That is so for one request only.
+    pub(super) forgotten: bool,
 }
 
 /// Whether more of a reply is to come.
@@ -76,27 +100,39 @@ impl Model for Adapter {
         hear: &'a (dyn Fn(Delta<'_>) + Send + Sync),
     ) -> Replying<'a> {
         Box::pin(async move {
+            let mut manners = *self.manners();
             loop {
-                match self.ask(ask, hear).await {
-                    Err(ModelError::Invalid { message, .. }) if self.protocol.relent(&message) => {}
-                    reply => return reply,
+                let reply = self.ask(ask, manners, hear).await;
+                let Err(ModelError::Invalid { message, .. }) = &reply else { return reply };
+                let mut better = self.protocol.relent(manners, message);
+                better.forgotten |= better == manners && is_about_thoughts(message);
+                if better == manners {
+                    return reply;
                 }
+                *self.manners() = Manners { forgotten: false, ..better };
+                manners = better;
             }
         })
     }
 
     fn body(&self, ask: &Ask) -> Json {
-        self.protocol.body(&self.name, &self.by(), ask, self.stream)
+        self.written(ask, *self.manners())
     }
 }
 
 impl Adapter {
-    pub(super) fn post(&self, body: Vec<u8>, stream: bool) -> Post {
-        let (version, path) = self.protocol.path(&self.name, stream);
+    fn written(&self, ask: &Ask, mut manners: Manners) -> Json {
+        manners.no_stream |= !self.stream;
+        let by = if manners.forgotten { String::new() } else { self.by() };
+        self.protocol.body(&self.name, &by, ask, manners)
+    }
+
+    pub(super) fn post(&self, body: Vec<u8>) -> Post {
+        let (version, path) = self.protocol.path(&self.name, self.stream);
         let mut headers = vec![("content-type", "application/json".to_owned())];
         headers.extend(self.protocol.headers(&self.key));
         let accept =
-            if stream { "text/event-stream, application/json" } else { "application/json" };
+            if self.stream { "text/event-stream, application/json" } else { "application/json" };
         headers.push(("accept", accept.to_owned()));
         Post {
             url: url(&self.base, version, &path, self.provider == Provider::Anthropic),
@@ -109,9 +145,10 @@ impl Adapter {
     async fn ask(
         &self,
         ask: &Ask,
+        manners: Manners,
         hear: &(dyn Fn(Delta<'_>) + Send + Sync),
     ) -> Result<Reply, ModelError> {
-        let post = self.post(self.body(ask).to_string().into_bytes(), self.stream);
+        let post = self.post(self.written(ask, manners).to_string().into_bytes());
         let mut incoming = self.wire.post(post).await.map_err(|it| self.unreachable(it))?;
         if !(200..300).contains(&incoming.status) {
             return Err(self.refusal(&mut incoming).await);
@@ -236,6 +273,10 @@ impl Adapter {
         }
     }
 
+    fn manners(&self) -> MutexGuard<'_, Manners> {
+        self.manners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn host(&self) -> String {
         let rest = self.base.split_once("://").map_or(&*self.base, |it| it.1);
         rest.split(['/', '?', '#']).next().unwrap_or_default().to_owned()
@@ -248,6 +289,15 @@ impl fmt::Debug for Adapter {
         shown.field("provider", &self.provider).field("name", &self.name);
         shown.field("host", &self.host()).finish_non_exhaustive()
     }
+}
+
+/// Whether a request was refused because of what the model is said to have thought: signatures hold for
+/// what stood before them, and that may have been shortened since.
+fn is_about_thoughts(message: &str) -> bool {
+    let message = message.to_lowercase();
+    ["thinking", "thought", "signature", "encrypted", "reasoning"]
+        .iter()
+        .any(|it| message.contains(it))
 }
 
 /// The path behind a base URL. The version is added where there is no path at all, as most people

@@ -4,7 +4,7 @@ use prowess::{Message, Role};
 use serde_json::{Value as Json, json};
 
 use super::{
-    adapter::{Flow, Protocol},
+    adapter::{Flow, Manners, Protocol},
     draft::{Content, Draft, Piece, Said, What, arguments, contents, parts},
     openai::{apart, parameters},
     trouble::Trouble,
@@ -16,7 +16,7 @@ use crate::model::{Ask, Offered, Stop};
 pub(super) struct Anthropic;
 
 /// How many tokens a reply may have unless somebody says so: it has to be said.
-const MAX_OUTPUT: usize = 16_384;
+const MAX_OUTPUT: usize = 32_000;
 /// Begins a conversation that does not begin with a person.
 const BEGIN: &str = "(the conversation goes on)";
 
@@ -33,7 +33,7 @@ impl Protocol for Anthropic {
         headers
     }
 
-    fn body(&self, model: &str, by: &str, ask: &Ask, stream: bool) -> Json {
+    fn body(&self, model: &str, by: &str, ask: &Ask, manners: Manners) -> Json {
         let (system, messages) = apart(&ask.messages);
         let max_tokens = ask.max_output.unwrap_or(MAX_OUTPUT);
         let mut body = json!({"model": model, "max_tokens": max_tokens});
@@ -54,7 +54,7 @@ impl Protocol for Anthropic {
         if let Some(temperature) = ask.temperature {
             body["temperature"] = temperature.into();
         }
-        body["stream"] = stream.into();
+        body["stream"] = (!manners.no_stream).into();
         body
     }
 
@@ -95,11 +95,14 @@ fn remember(block: Option<&mut Json>) {
 }
 
 /// The turns of a conversation: roles alternate, the user begins, and results come before words.
+/// Thoughts go back until a person speaks again: they are signed together with all that stood before
+/// them, and the system prompt may be another by then.
 fn turns(messages: &[Message], by: &str) -> Vec<Json> {
+    let asked = messages.iter().rposition(|it| it.role == Role::User).unwrap_or_default();
     let mut turns: Vec<(&str, Vec<Json>)> = Vec::new();
-    for message in messages {
+    for (index, message) in messages.iter().enumerate() {
         let role = if message.role == Role::Assistant { "assistant" } else { "user" };
-        let blocks = blocks(message, by);
+        let blocks = blocks(message, if index < asked { "" } else { by });
         if blocks.is_empty() {
             continue;
         }

@@ -1,8 +1,11 @@
 //! From what a user names to a model that can be asked.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, Mutex},
+};
 
-use prowess_runtime::{CertificateError, Patience, Wire, WireError};
+use prowess_runtime::{CertificateError, Patience, Post, Wire, WireError};
 
 use super::{
     adapter::{Adapter, Protocol},
@@ -90,13 +93,17 @@ pub fn model(connection: Connection) -> Result<Arc<dyn Model>, ConnectionError> 
     };
     let protocol: Box<dyn Protocol> = match provider {
         Provider::OpenAi => Box::new(OpenAi::new(&base)),
-        Provider::Responses => Box::new(Responses::default()),
+        Provider::Responses => Box::new(Responses),
         Provider::Anthropic => Box::new(Anthropic),
         Provider::Gemini => Box::new(Gemini),
     };
     let key = key.map(|it| it.0).unwrap_or_default();
-    let adapter = Adapter { provider, name, base, key, stream, wire, protocol };
-    match adapter.post(Vec::new(), stream).check() {
+    let manners = Mutex::default();
+    let adapter = Adapter { provider, name, base, key, stream, wire, protocol, manners };
+    let post = adapter.post(Vec::new());
+    // With a path behind it, half a base URL may look like a whole one.
+    let base = Post { url: adapter.base.clone(), headers: Vec::new(), ..post.clone() };
+    match base.check().and_then(|()| post.check()) {
         Ok(()) => Ok(Arc::new(adapter)),
         Err(WireError::Header { .. }) => Err(ConnectionError::Key),
         Err(source) => Err(ConnectionError::Url { source }),

@@ -6,7 +6,7 @@ use prowess::{Message, Role};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    adapter::{Flow, Protocol},
+    adapter::{Flow, Manners, Protocol},
     draft::{Content, Draft, Part, Piece, Said, What, arguments, contents, parts},
     openai::apart,
     trouble::Trouble,
@@ -46,7 +46,7 @@ impl Protocol for Gemini {
         if key.is_empty() { Vec::new() } else { vec![("x-goog-api-key", key.to_owned())] }
     }
 
-    fn body(&self, model: &str, by: &str, ask: &Ask, _: bool) -> Json {
+    fn body(&self, model: &str, by: &str, ask: &Ask, _: Manners) -> Json {
         let (system, messages) = apart(&ask.messages);
         let mut body = json!({"contents": turns(messages, model, by)});
         if !system.is_empty() {

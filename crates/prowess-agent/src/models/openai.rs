@@ -1,42 +1,32 @@
 //! Chat completions, as OpenAI has them and most others speak them.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use prowess::{Call, Message, Role};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    adapter::{Flow, Protocol},
+    adapter::{Flow, Manners, Protocol},
     draft::Draft,
     trouble::Trouble,
 };
 use crate::model::{Ask, Offered, Spent, Stop};
 
-/// Chat completions. Servers differ in what they take, so it learns from what they refuse.
+/// Chat completions. Servers differ in what they take.
 #[derive(Debug)]
 pub(super) struct OpenAi {
-    /// Whether the limit of a reply is called by its newer name.
-    is_newer: AtomicBool,
-    limit_learned: AtomicBool,
-    /// Whether it is asked what a streamed reply took.
-    asks_usage: AtomicBool,
-    streams: AtomicBool,
+    /// Whether the limit of a reply goes by its newer name.
+    is_newer: bool,
 }
 
 /// What an assistant's message may hold that has to go back while its calls are answered.
-const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_details"];
+const THOUGHTS: [&str; 3] = [THOUGHT, "reasoning", "reasoning_details"];
+const THOUGHT: &str = "reasoning_content";
 /// Where the calls stand behind the text.
 const FIRST_CALL: u64 = 1;
 
 impl OpenAi {
     pub(super) fn new(base: &str) -> Self {
         let is_newer = ["api.openai.com", ".openai.azure.com"].iter().any(|it| base.contains(it));
-        Self {
-            is_newer: is_newer.into(),
-            limit_learned: false.into(),
-            asks_usage: true.into(),
-            streams: true.into(),
-        }
+        Self { is_newer }
     }
 }
 
@@ -49,22 +39,21 @@ impl Protocol for OpenAi {
         bearer(key)
     }
 
-    fn body(&self, model: &str, _: &str, ask: &Ask, stream: bool) -> Json {
-        let is_on = |it: &AtomicBool| it.load(Ordering::Relaxed);
-        let stream = stream && is_on(&self.streams);
-        let mut body = json!({"model": model, "messages": messages(&ask.messages)});
+    fn body(&self, model: &str, _: &str, ask: &Ask, manners: Manners) -> Json {
+        let messages: Vec<Json> = ask.messages.iter().map(|it| message(it, manners)).collect();
+        let mut body = json!({"model": model, "messages": messages});
         if !ask.tools.is_empty() {
             body["tools"] = ask.tools.iter().map(tool).collect();
         }
         if let Some(limit) = ask.max_output {
-            let newer = is_on(&self.is_newer);
-            body[if newer { "max_completion_tokens" } else { "max_tokens" }] = limit.into();
+            let is_newer = self.is_newer != manners.other_limit;
+            body[if is_newer { "max_completion_tokens" } else { "max_tokens" }] = limit.into();
         }
         if let Some(temperature) = ask.temperature {
             body["temperature"] = temperature.into();
         }
-        body["stream"] = stream.into();
-        if stream && is_on(&self.asks_usage) {
+        body["stream"] = (!manners.no_stream).into();
+        if !manners.no_stream && !manners.no_usage {
             body["stream_options"] = json!({"include_usage": true});
         }
         body
@@ -93,48 +82,42 @@ impl Protocol for OpenAi {
         Ok(if is_over { Flow::Nearly } else { Flow::More })
     }
 
-    fn relent(&self, message: &str) -> bool {
+    fn relent(&self, mut manners: Manners, message: &str) -> Manners {
+        let message = message.to_lowercase();
         let says = |it: &str| message.contains(it);
+        let is_unknown = UNKNOWN.iter().any(|it| says(it));
         if says("stream_options") {
-            return self.asks_usage.swap(false, Ordering::Relaxed);
+            manners.no_usage = true;
+        } else if says("max_tokens") || says("max_completion_tokens") {
+            manners.other_limit |= is_unknown;
+        } else if says("reasoning_content") {
+            manners.empty_thoughts = true;
+        } else if says("stream") {
+            manners.no_stream |= is_unknown;
         }
-        if says("max_tokens") || says("max_completion_tokens") {
-            let is_first = !self.limit_learned.swap(true, Ordering::Relaxed);
-            if is_first && is_unknown(message) {
-                self.is_newer.fetch_xor(true, Ordering::Relaxed);
-                return true;
-            }
-            return false;
-        }
-        says("stream") && is_unknown(message) && self.streams.swap(false, Ordering::Relaxed)
+        manners
     }
 }
 
-/// Whether a message is about something that is not known, rather than wrong.
-pub(super) fn is_unknown(message: &str) -> bool {
-    let message = message.to_lowercase();
-    let unknown = ["support", "unknown", "unrecognized", "permitted", "not allowed", "unexpected"];
-    unknown.iter().any(|it| message.contains(it))
-}
+/// What is said of a setting that is not known, rather than wrong.
+const UNKNOWN: &[&str] =
+    &["support", "unknown", "unrecognized", "permitted", "not allowed", "unexpected"];
 
 pub(super) fn bearer(key: &str) -> Vec<(&'static str, String)> {
     if key.is_empty() { Vec::new() } else { vec![("authorization", format!("Bearer {key}"))] }
 }
 
-/// The messages with nothing but what the interface knows. What is more, some servers refuse.
-fn messages(messages: &[Message]) -> Json {
-    let message = |message: &Message| {
-        let mut sent = json!(Message { rest: Map::new(), ..message.clone() });
-        if !message.calls.is_empty() {
-            for thought in THOUGHTS {
-                if let Some(value) = message.rest.get(thought) {
-                    sent[thought] = value.clone();
-                }
-            }
-        }
-        sent
-    };
-    messages.iter().map(message).collect()
+/// A message with nothing but what the interface knows: what is more, some servers refuse.
+fn message(message: &Message, manners: Manners) -> Json {
+    let mut sent = json!(Message { rest: Map::new(), ..message.clone() });
+    if !message.calls.is_empty() {
+        let thoughts = THOUGHTS.iter().filter_map(|it| Some((*it, message.rest.get(*it)?)));
+        thoughts.for_each(|(name, thought)| sent[name] = thought.clone());
+    }
+    if manners.empty_thoughts && message.role == Role::Assistant && sent.get(THOUGHT).is_none() {
+        sent[THOUGHT] = "".into();
+    }
+    sent
 }
 
 fn tool(tool: &Offered) -> Json {
@@ -199,7 +182,7 @@ fn take_part(part: &Json, draft: &mut Draft<'_>) {
 }
 
 fn take_thoughts(said: &Json, draft: &mut Draft<'_>) {
-    let names = ["reasoning_content", "reasoning"];
+    let names = [THOUGHT, "reasoning"];
     let thought = names.iter().find_map(|name| Some((*name, said[*name].as_str()?)));
     if let Some((name, text)) = thought.filter(|it| !it.1.is_empty()) {
         draft.think(text);

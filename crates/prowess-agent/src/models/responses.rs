@@ -1,12 +1,10 @@
 //! Responses, the newer interface of OpenAI.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use prowess::{Message, Role};
 use serde_json::{Value as Json, json};
 
 use super::{
-    adapter::{Flow, Protocol},
+    adapter::{Flow, Manners, Protocol},
     draft::{Content, Draft, Part, Piece, Said, What, contents, parts},
     openai::{apart, bearer, parameters},
     trouble::Trouble,
@@ -15,16 +13,7 @@ use crate::model::{Ask, Offered, Spent, Stop};
 
 /// Responses. Nothing is stored at the provider: what the model thought goes back encrypted.
 #[derive(Debug)]
-pub(super) struct Responses {
-    /// Whether it is asked for thoughts that can go back; models that do not think refuse that.
-    asks_thoughts: AtomicBool,
-}
-
-impl Default for Responses {
-    fn default() -> Self {
-        Self { asks_thoughts: true.into() }
-    }
-}
+pub(super) struct Responses;
 
 impl Protocol for Responses {
     fn path(&self, _: &str, _: bool) -> (&'static str, String) {
@@ -35,14 +24,15 @@ impl Protocol for Responses {
         bearer(key)
     }
 
-    fn body(&self, model: &str, by: &str, ask: &Ask, stream: bool) -> Json {
+    fn body(&self, model: &str, by: &str, ask: &Ask, manners: Manners) -> Json {
         let (system, messages) = apart(&ask.messages);
         let input: Vec<Json> = messages.iter().flat_map(|it| items(it, by)).collect();
-        let mut body = json!({"model": model, "input": input, "store": false, "stream": stream});
+        let mut body = json!({"model": model, "input": input, "store": false});
+        body["stream"] = (!manners.no_stream).into();
         if !system.is_empty() {
             body["instructions"] = system.into();
         }
-        if self.asks_thoughts.load(Ordering::Relaxed) {
+        if !manners.no_thoughts {
             body["include"] = json!(["reasoning.encrypted_content"]);
         }
         if !ask.tools.is_empty() {
@@ -83,10 +73,12 @@ impl Protocol for Responses {
         Ok(Flow::More)
     }
 
-    fn relent(&self, message: &str) -> bool {
+    fn relent(&self, mut manners: Manners, message: &str) -> Manners {
+        // A model that does not think has no thoughts to give.
         let message = message.to_lowercase();
-        let is_about = message.contains("encrypted") || message.contains("include");
-        is_about && self.asks_thoughts.swap(false, Ordering::Relaxed)
+        manners.no_thoughts |= message.contains("encrypted content is not supported")
+            || message.contains("reasoning.encrypted_content");
+        manners
     }
 }
 

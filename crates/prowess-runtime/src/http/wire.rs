@@ -1,6 +1,6 @@
 //! A wire to a server that somebody named: what is posted to it, and the answer as it comes.
 
-use std::{error::Error, fmt, io, net::SocketAddr, time::Duration};
+use std::{error::Error, fmt, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
@@ -14,7 +14,7 @@ use url::{Host, Position, Url};
 use super::{
     connect::Connection,
     fetch::{OURSELVES, host, server_name},
-    resolver::{Resolver as _, SystemResolver},
+    resolver::{Resolver, SystemResolver},
     trust::{CertificateError, Trust},
 };
 
@@ -23,9 +23,10 @@ use super::{
 ///
 /// No redirect is followed, no proxy is used (`HTTPS_PROXY` is not read), and nothing is kept from one
 /// post to the next. Dropping what it gives closes the connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Wire {
     patience: Patience,
+    resolver: Arc<dyn Resolver>,
     trust: Trust,
 }
 
@@ -155,7 +156,13 @@ impl Default for Patience {
 impl Wire {
     /// Waits as long as this.
     pub fn new(patience: Patience) -> Self {
-        Self { patience, trust: Trust::default() }
+        Self { patience, resolver: Arc::new(SystemResolver), trust: Trust::default() }
+    }
+
+    /// Looks names up in another way than the system does.
+    #[must_use]
+    pub fn with_resolver(self, resolver: Arc<dyn Resolver>) -> Self {
+        Self { resolver, ..self }
     }
 
     /// Trusts the authorities of these certificates (PEM) beside those of the system.
@@ -195,9 +202,21 @@ impl Wire {
             "https" => Some((self.trust.config(), server_name(url).map_err(|_| unusable())?)),
             _ => None,
         };
-        let addresses = addresses(url).await?;
+        let addresses = self.addresses(url).await?;
         let connection = Connection::new(&addresses, tls).await;
         connection.map_err(|source| WireError::Connect { host, source })
+    }
+
+    async fn addresses(&self, url: &Url) -> Result<Vec<SocketAddr>, WireError> {
+        let port = url.port_or_known_default().ok_or_else(unusable)?;
+        let name = match url.host().ok_or_else(unusable)? {
+            Host::Domain(name) => name,
+            Host::Ipv4(address) => return Ok(vec![(address, port).into()]),
+            Host::Ipv6(address) => return Ok(vec![(address, port).into()]),
+        };
+        let found = self.resolver.resolve(name).await;
+        let found = found.map_err(|source| WireError::Resolve { host: name.to_owned(), source })?;
+        Ok(found.into_iter().map(|it| SocketAddr::new(it, port)).collect())
     }
 }
 
@@ -315,16 +334,4 @@ fn sendable(post: Post, url: &Url) -> Result<hyper::Request<Full<Bytes>>, WireEr
         headers.insert(known, value);
     }
     Ok(request)
-}
-
-async fn addresses(url: &Url) -> Result<Vec<SocketAddr>, WireError> {
-    let port = url.port_or_known_default().ok_or_else(unusable)?;
-    let name = match url.host().ok_or_else(unusable)? {
-        Host::Domain(name) => name,
-        Host::Ipv4(address) => return Ok(vec![(address, port).into()]),
-        Host::Ipv6(address) => return Ok(vec![(address, port).into()]),
-    };
-    let found = SystemResolver.resolve(name).await;
-    let found = found.map_err(|source| WireError::Resolve { host: name.to_owned(), source })?;
-    Ok(found.into_iter().map(|it| SocketAddr::new(it, port)).collect())
 }
