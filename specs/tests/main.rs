@@ -7,6 +7,7 @@
 mod world;
 mod server;
 mod databases;
+mod browser;
 mod format;
 mod discovery;
 mod keeping;
@@ -30,6 +31,7 @@ mod sql;
 mod files;
 mod http;
 mod sandbox;
+mod trace;
 mod ledger;
 mod architecture;
 

@@ -57,9 +57,11 @@ function table(heads, rows) {
 
 // ---- Where things come from ----
 
+/** Hues that stand apart from each other and from those of the other parts. */
+const HUES = [145, 85, 8, 305, 165, 62, 348, 118, 22, 288];
 const hues = new Map();
 function hue(skill) {
-  if (!hues.has(skill)) hues.set(skill, (145 + hues.size * 67) % 360);
+  if (!hues.has(skill)) hues.set(skill, HUES[hues.size % HUES.length]);
   return hues.get(skill);
 }
 
@@ -73,6 +75,8 @@ function source(from) {
   if (["system", "catalog", "context", "history", "user", "assistant", "summary"].includes(kind)) return { class: kind, name: kind };
   return { class: "context", name: text(from) };
 }
+
+const skillName = (name) => h("span", { class: "skill", "--hue": hue(text(name)) }, h("span", { class: "dot" }), ` ${text(name)}`);
 
 function legend(names) {
   return h("ul", { class: "legend" }, names.map(([from, amount, share]) => {
@@ -196,8 +200,7 @@ function showTurn(turn, at) {
     of("matched").map(showMatch),
     of("disclosed").length > 0 && card("Skills shown to the model", "", table(
       [{ name: "Skill", class: "name" }, { name: "Level" }, { name: "By" }, { name: "Tokens", class: "number" }],
-      of("disclosed").map((it) => [h("span", { class: "skill", "--hue": hue(text(it.skill)) }, h("span", { class: "dot" }), " "), text(it.level), text(it.by), number(it.tokens)]
-        .map((cell, column) => (column ? cell : h("span", {}, cell, text(it.skill))))))),
+      of("disclosed").map((it) => [skillName(it.skill), text(it.level), text(it.by), number(it.tokens)]))),
     turn.steps.some((it) => it.asked) && card("Token budget by step", "", h("div", { class: "bars" }, turn.steps.filter((it) => it.asked).map((step) => [
       h("button", { type: "button", onclick: () => select(rows.findIndex((it) => it.step === step && it.kind === "step"), true) }, `Step ${step.asked.step ?? ""}`),
       budgetBar(step.budget), h("span", { class: "number" }, number(used(step.budget)))])),
@@ -216,7 +219,7 @@ function showMatch(event) {
     scores.length === 0 ? h("p", { class: "quiet" }, "No skill was considered.") : table(
       [{ name: "Skill", class: "name" }, { name: "Confidence" }, { name: "Shown" }, { name: "Why" }],
       scores.map((it) => [
-        h("span", { class: "skill", "--hue": hue(text(it.name)) }, h("span", { class: "dot" }), ` ${text(it.name)}`),
+        skillName(it.name),
         h("span", { class: "meter" }, h("span", { class: "track" }, h("i", { width: `${Math.min(Math.max(Number(it.confidence) || 0, 0), 1) * 100}%` })), (Number(it.confidence) || 0).toFixed(2)),
         it.level ? badge(text(it.level), "good") : h("span", { class: "quiet" }, "–"), list(it.why).map(text).join(" · ")])));
 }
@@ -228,7 +231,7 @@ function showFit(event, where) {
       done.map((it) => [text(it.step), number(it.before), number(it.after), text(it.what)])),
     done.length === 0 && h("p", { class: "quiet" }, "It fitted as it was."),
     skills.length > 0 && table([{ name: "Skill", class: "name" }, { name: "Priority" }, { name: "Level" }, { name: "Tokens", class: "number" }, { name: "" }],
-      skills.map((it) => [text(it.name), text(it.priority), text(it.level), number(it.tokens),
+      skills.map((it) => [skillName(it.name), text(it.priority), text(it.level), number(it.tokens),
         it.left_out || it.kept === false ? badge(it.left_out ? `left out: ${text(it.left_out)}` : "left out", "bad") : badge("kept", "good")])));
 }
 
@@ -261,11 +264,11 @@ function showStep(turn, step, known) {
   return [
     h("h2", {}, `Step ${asked.step ?? ""}`),
     facts([text(asked.model), text(asked.provider)], replied ? [duration(tookOf(replied)), ""] : ["no reply", "until the trace ends"],
-      ...spentFacts(reply?.spent), reply?.stop ? [text(reply.stop), "is how it ended"] : null, asked.temperature !== null && asked.temperature !== undefined ? [asked.temperature, "temperature"] : null),
+      ...spentFacts(reply?.spent), reply?.stop ? [text(reply.stop), "stop reason"] : null, asked.temperature !== null && asked.temperature !== undefined ? [asked.temperature, "temperature"] : null),
     replied?.event === "failed" && failure("The model did not reply", replied.message),
     budgetCard(step.budget, reply?.spent),
     step.fitted && showFit(step.fitted),
-    card("Prompt", `${count(messages.length, "message")}, exactly as it was sent`, legend(froms.map((it) => [it])), h("div", { class: "block" }),
+    card("Prompt", `${count(messages.length, "message")}, as it was sent, secrets masked`, legend(froms.map((it) => [it])), h("div", { class: "block" }),
       messages.map((id, at) => message(trace.said[id], at, !known.has(id)))),
     list(asked.tools).length > 0 && card("Tools", count(list(asked.tools).length, "tool"), list(asked.tools).map((id) => {
       const tool = trace.said[id] || {};
