@@ -56,7 +56,7 @@ pub use crate::{
     mask::mask,
     model::{Ask, Delta, Model, ModelError, Offered, Reply, Replying, Spent, Stop},
     models::{Connection, ConnectionError, Key, Provider, Scripted, model},
-    otlp::{Collector, Otlp, Sending},
+    otlp::{Collector, CollectorError, Otlp, Sending},
     request::{Context, Request, Told, Turn},
     session::{Session, SessionError},
     trace::{Summary, TotalOfTool, TraceError, Traced, UseOfSkill},
