@@ -19,7 +19,10 @@ pub use crate::{
     error::TurnError,
     event::{Event, Score, Source, What},
     layer::{Called, Layer, Next, NextCall, Replied},
-    layers::Calling,
+    layers::{
+        Approval, Boundary, Budget, Calling, Document, Documents, Fit, Folder, Guard, Logging,
+        Price, Retrieval, Retrieving, Retry, Spending, When, Witness,
+    },
     model::{Ask, Delta, Model, ModelError, Offered, Reply, Replying, Spent, Stop},
     models::Scripted,
     request::{Context, Request, Told, Turn},

@@ -127,7 +127,7 @@ impl Calling {
 }
 
 /// What a call gives its tool; nothing at all is an empty object.
-fn input(call: &Call) -> Result<Json, serde_json::Error> {
+pub(super) fn input(call: &Call) -> Result<Json, serde_json::Error> {
     match call.arguments.trim() {
         "" => Ok(json!({})),
         text => serde_json::from_str(text),
