@@ -57,10 +57,10 @@ impl Calling {
         self.call_all(&turn, &open).await?;
         for _ in 0..self.max_steps {
             let history = turn.session.messages();
-            // What was made to fit before tells nothing of what has been said since.
-            let fitted = request.fitted.clone().filter(|_| history == request.prompt.history);
             let prompt = Prompt { history, ..request.prompt.clone() };
-            let reply = next.reply(Request { prompt, fitted, ..request.clone() }).await?;
+            // What was made to fit before tells nothing of what has been said since.
+            let asked = Request { prompt, fitted: None, ..request.clone() };
+            let reply = next.reply(asked).await?;
             if reply.message.calls.is_empty() {
                 return Ok(reply);
             }

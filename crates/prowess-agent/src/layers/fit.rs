@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use prowess::{Fitted, Message, Offer, Priority, Role, Window, fit};
+use prowess::{Fitted, Message, Offer, Priority, Window, fit};
 use serde_json::{Value as Json, json};
 
 use super::summary::{Summaries, Summariser, Summarising, is_summary};
@@ -113,7 +113,11 @@ impl Fit {
             is_said = said.is_some();
             window.tokens = said.unwrap_or(less).min(less);
             attempt += 1;
-            request.prompt.history = turn.session.messages();
+            let said = turn.session.messages();
+            // Whoever stands behind may have gone on since.
+            if said.len() > request.prompt.history.len() {
+                request.prompt.history = said;
+            }
             // Where nothing can be left out, what the provider says is what there is to say.
             if fit(&window, request.filled(), &Summaries::default()).is_err() {
                 return Err(error.into());
@@ -157,7 +161,7 @@ impl Fit {
             }
         };
         request.prompt.history = said;
-        if let Some(messages) = compacted(&request.prompt.history, &fitted, &request.told)
+        if let Some(messages) = compacted(&request.prompt.history, &fitted)
             && turn.session.messages() == request.prompt.history
         {
             let (before, after) = (request.prompt.history.len(), messages.len());
@@ -183,10 +187,8 @@ fn tell_again(request: &mut Request, said: &[Message], fitted: &Fitted) -> bool 
     for Told { call_id, offer } in last(told) {
         let is_result = |it: &&Message| it.call_id.as_ref() == Some(call_id);
         let stands = fitted.messages.iter().find(is_result).map(|it| &it.content);
-        let is_whole = stands.is_some_and(|it| {
-            *it != moved(&offer.name)
-                && said.iter().any(|own| is_result(&own) && own.content == *it)
-        });
+        let is_whole =
+            stands.is_some_and(|it| said.iter().any(|own| is_result(&own) && own.content == *it));
         if is_whole {
             continue;
         }
@@ -211,31 +213,16 @@ fn tell_again(request: &mut Request, said: &[Message], fitted: &Fitted) -> bool 
 }
 
 /// What stands in the session in place of what was said, once something was summarised.
-///
-/// A call that took up a skill stays, so that it is known which ones were; its result says where the
-/// instructions are.
-fn compacted(said: &[Message], fitted: &Fitted, told: &[Told]) -> Option<Vec<Message>> {
+fn compacted(said: &[Message], fitted: &Fitted) -> Option<Vec<Message>> {
     let place = |it: &Message| it.rest.get(PLACE).and_then(Json::as_u64).map(|it| it as usize);
     let is_made = |it: &Message| place(it).is_none() && is_summary(it);
-    if !fitted.messages.iter().any(is_made) {
-        return None;
-    }
-    let kept: Vec<usize> = fitted.messages.iter().filter_map(place).collect();
-    let taken = last(told).filter_map(|it| taken_up(said, it));
-    let mut moved: Vec<_> = taken.filter(|it| !kept.contains(&it.0)).collect();
-    let mut messages = Vec::new();
-    for (at, message) in fitted.messages.iter().enumerate() {
-        if let Some(place) = place(message) {
-            messages.extend(said.get(place).cloned());
-        } else if is_made(message) {
-            messages.push(message.clone());
-            let next = fitted.messages[at..].iter().find_map(place).unwrap_or(usize::MAX);
-            for (_, pair) in moved.extract_if(.., |it| it.0 < next) {
-                messages.extend(pair);
-            }
-        }
-    }
-    Some(messages)
+    // What was shortened for this request stays whole in the session.
+    let stays = |it: &Message| match place(it) {
+        Some(place) => said.get(place).cloned(),
+        None => is_made(it).then(|| it.clone()),
+    };
+    let is_any = fitted.messages.iter().any(is_made);
+    is_any.then(|| fitted.messages.iter().filter_map(stays).collect())
 }
 
 /// Each skill as it was last told.
@@ -243,20 +230,6 @@ fn last(told: &[Told]) -> impl Iterator<Item = &Told> {
     let is_last =
         |at: usize, it: &Told| told[at + 1..].iter().all(|later| later.offer.name != it.offer.name);
     told.iter().enumerate().filter(move |(at, it)| is_last(*at, it)).map(|it| it.1)
-}
-
-/// Where a skill was taken up, and what is left of that.
-fn taken_up(said: &[Message], told: &Told) -> Option<(usize, [Message; 2])> {
-    let caller = |it: &Message| it.calls.iter().find(|it| it.id == told.call_id).cloned();
-    let (at, call) = said.iter().enumerate().find_map(|(at, it)| Some((at, caller(it)?)))?;
-    let caller = Message { calls: vec![call], ..Message::new(Role::Assistant, "") };
-    let result = Message::new(Role::Tool, moved(&told.offer.name));
-    Some((at, [caller, Message { call_id: Some(told.call_id.clone()), ..result }]))
-}
-
-/// The result of a call whose instructions stand elsewhere now.
-fn moved(skill: &str) -> String {
-    format!("The instructions of `{skill}` stand in the system prompt.")
 }
 
 /// What was done, as the `prompt` command tells it.
