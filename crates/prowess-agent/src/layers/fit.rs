@@ -139,7 +139,7 @@ impl Fit {
         for (place, message) in request.prompt.history.iter_mut().enumerate() {
             message.rest.insert(PLACE.to_owned(), json!(place));
         }
-        let mut summaries = Summaries::default();
+        let mut summaries = Summaries::new(window.vocabulary);
         let mut rounds = 0;
         let mut fitted = loop {
             summaries.begin();

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess::{Message, Role, Summarise};
+use prowess::{Extract, Message, Role, Summarise, Vocabulary};
 use serde_json::{Value as Json, json};
 use tokio::time::timeout;
 
@@ -14,7 +14,7 @@ use super::calling::shortened;
 use crate::{
     event::What,
     model::{Ask, Model, Spent},
-    request::Turn,
+    request::{CONTEXT, Turn},
 };
 
 /// How much of one message a model is given to summarise, in bytes.
@@ -37,9 +37,10 @@ pub(super) enum Summariser {
     Other(Arc<dyn Model>),
 }
 
-/// Summaries as far as there are any; what else is asked for is noted.
+/// Summaries by a model as far as there are any, else by extracts; what is missing is noted.
 #[derive(Debug, Default)]
 pub(super) struct Summaries {
+    vocabulary: Vocabulary,
     known: Vec<Summary>,
     asked: RefCell<Vec<Summary>>,
     used: Cell<bool>,
@@ -76,6 +77,10 @@ impl Summariser {
 }
 
 impl Summaries {
+    pub(super) fn new(vocabulary: Vocabulary) -> Self {
+        Self { vocabulary, ..Self::default() }
+    }
+
     /// Forgets what was asked for.
     pub(super) fn begin(&mut self) {
         self.asked.get_mut().clear();
@@ -106,16 +111,28 @@ impl Summaries {
 
 impl Summarise for Summaries {
     fn summarise(&self, messages: &[&Message], budget: usize) -> String {
+        // What was never said has no place in what is kept of the conversation.
+        let said: Vec<&Message> = messages.iter().copied().filter(|it| !is_context(it)).collect();
+        if said.is_empty() {
+            return "Nothing was said.".to_owned();
+        }
         let is_it =
-            |it: &&Summary| it.budget == budget && it.messages.iter().eq(messages.iter().copied());
-        if let Some(known) = self.known.iter().find(is_it) {
-            self.used.set(self.used.get() || !known.text.is_empty());
+            |it: &&Summary| it.budget == budget && it.messages.iter().eq(said.iter().copied());
+        let known = self.known.iter().find(is_it);
+        if let Some(known) = known.filter(|it| !it.text.is_empty()) {
+            self.used.set(true);
             return known.text.clone();
         }
-        let messages = messages.iter().map(|it| (*it).clone()).collect();
-        self.asked.borrow_mut().push(Summary { messages, budget, text: String::new() });
-        String::new()
+        if known.is_none() {
+            let messages = said.iter().map(|it| (*it).clone()).collect();
+            self.asked.borrow_mut().push(Summary { messages, budget, text: String::new() });
+        }
+        Extract { vocabulary: self.vocabulary }.summarise(&said, budget)
     }
+}
+
+fn is_context(message: &Message) -> bool {
+    message.role == Role::User && message.rest.get("name").is_some_and(|it| it == CONTEXT)
 }
 
 /// Whether a message is a summary of others.
