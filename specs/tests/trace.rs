@@ -128,7 +128,7 @@ fn toolbox() -> Arc<Toolbox> {
     let gate = Gate {
         policy: Policy::default(),
         approver: Arc::new(Nobody),
-        records: Arc::new(Records::in_memory()),
+        records: Records::in_memory(),
     };
     Arc::new(Toolbox::new(Arc::new(gate)).with(Arc::new(Look)))
 }
@@ -884,7 +884,7 @@ mod a_trace_is_shown_as_one_page {
         two_turns(&world).await;
         let mut page = page(&world);
         let brightness = "getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).slice(0, 3).map(Number).reduce((a, b) => a + b) / 3";
-        let mut bright = |page: &mut Page| page.eval(brightness).as_f64().unwrap() > 128.0;
+        let bright = |page: &mut Page| page.eval(brightness).as_f64().unwrap() > 128.0;
         assert!(bright(&mut page));
         page.look(1400, 900, "dark");
         assert!(!bright(&mut page));

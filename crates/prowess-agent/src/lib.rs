@@ -52,7 +52,11 @@ pub use crate::{
     error::TurnError,
     event::{Event, Score, Source, What},
     layer::{Called, Layer, Next, NextCall, Replied},
-    layers::{Calling, Showing, Skills, Spans, Trace},
+    layers::{
+        Approval, Boundary, Budget, Calling, Document, Documents, Fit, Folder, Guard, Logging,
+        Price, Retrieval, Retrieving, Retry, Showing, Skills, Spans, Spending, Trace, When,
+        Witness,
+    },
     mask::mask,
     model::{Ask, Delta, Model, ModelError, Offered, Reply, Replying, Spent, Stop},
     models::{Connection, ConnectionError, Key, Provider, Scripted, model},

@@ -10,6 +10,7 @@ mod config;
 mod protected;
 mod root;
 mod roots;
+mod texts;
 mod entry;
 mod definition;
 mod schema;
@@ -71,7 +72,7 @@ pub use crate::{
     migrate::{Lost, MigrateError, Migrated, migrate, plugins},
     outcome::{Captured, Level, Outcome, PlanStep, Status},
     parameters::{Parameters, ParametersError},
-    policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, Wish},
+    policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, Wish, fits},
     provider::Provider,
     records::{Note, Records},
     registry::Registry,
@@ -83,6 +84,7 @@ pub use crate::{
     script::{Script, ScriptError},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
     template::{Template, TemplateError, TemplateLimits, render as render_template},
+    texts::{Texts, texts},
     tool::{Act, Answer, Tool},
     toolbox::{Calls, Toolbox},
     tools::{ExecuteCommand, FileOperations, ReadFile, SkillTool, UseSkill, skill_tools},
