@@ -8,6 +8,7 @@ mod world;
 mod server;
 mod model_server;
 mod databases;
+mod browser;
 mod format;
 mod discovery;
 mod keeping;
@@ -34,6 +35,7 @@ mod models;
 mod sandbox;
 mod agent;
 mod sessions;
+mod trace;
 mod ledger;
 mod architecture;
 

@@ -37,6 +37,16 @@ pub struct Collector {
     pub timeout: Duration,
 }
 
+/// What the variables say is no collector.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{variable}` is not {wanted}")]
+pub struct CollectorError {
+    /// The variable.
+    pub variable: &'static str,
+    /// What it should be.
+    pub wanted: &'static str,
+}
+
 /// A subscriber that sends the spans of [`Spans`](crate::Spans) to a collector while the program goes on.
 ///
 /// A collector that is slow or not there holds nobody up: what there is no room for is left out.
@@ -75,6 +85,10 @@ struct Open {
     holders: usize,
 }
 
+const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+const TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
+const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
+const TIMEOUT: &str = "OTEL_EXPORTER_OTLP_TIMEOUT";
 /// How many spans wait to be sent at the most.
 const ROOM: usize = 4096;
 /// How many are sent at once.
@@ -87,6 +101,72 @@ const MAX_EVENTS: usize = 256;
 thread_local! {
     /// The spans that this thread is in, the innermost last.
     static ENTERED: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Collector {
+    /// The collector that the variables of OpenTelemetry name; none if they name none, or switch it off.
+    pub fn named(
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<Self>, CollectorError> {
+        let set = |name| variable(name).filter(|it| !it.trim().is_empty());
+        let is_off = set("OTEL_SDK_DISABLED").is_some_and(|it| it.eq_ignore_ascii_case("true"))
+            || set("OTEL_TRACES_EXPORTER").is_some_and(|it| it == "none");
+        let (name, url) = match (set(TRACES_ENDPOINT), set(ENDPOINT)) {
+            _ if is_off => return Ok(None),
+            (Some(url), _) => (TRACES_ENDPOINT, url),
+            (None, Some(url)) => (ENDPOINT, format!("{}/v1/traces", url.trim_end_matches('/'))),
+            (None, None) => return Ok(None),
+        };
+        if !["http://", "https://"].iter().any(|it| url.starts_with(it) && url.len() > it.len()) {
+            return Err(CollectorError {
+                variable: name,
+                wanted: "an address with `http` or `https`",
+            });
+        }
+        let headers = set("OTEL_EXPORTER_OTLP_TRACES_HEADERS").or_else(|| set(HEADERS));
+        let headers =
+            headers.iter().flat_map(|it| it.split(',')).filter(|it| !it.trim().is_empty());
+        let pair = |it: &str| {
+            let (name, value) = it.split_once('=')?;
+            Some((name.trim().to_lowercase(), decoded(value.trim())))
+        };
+        let headers: Option<Vec<_>> = headers.map(pair).collect();
+        let wanted = "a list of `name=value`";
+        let headers = headers.ok_or(CollectorError { variable: HEADERS, wanted })?;
+        let timeout = set("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT").or_else(|| set(TIMEOUT));
+        let timeout = match timeout.map(|it| it.trim().parse()) {
+            None => Duration::from_secs(10),
+            Some(Ok(milliseconds)) => Duration::from_millis(milliseconds),
+            Some(Err(_)) => {
+                return Err(CollectorError {
+                    variable: TIMEOUT,
+                    wanted: "a number of milliseconds",
+                });
+            }
+        };
+        let service = set("OTEL_SERVICE_NAME").unwrap_or_else(|| "prowess".to_owned());
+        Ok(Some(Self { url, headers, service, timeout }))
+    }
+}
+
+/// A text in which `%20` and the like stand for bytes.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((&first, behind)) = rest.split_first() {
+        let hex = behind.get(..2).filter(|_| first == b'%').and_then(|it| str::from_utf8(it).ok());
+        match hex.and_then(|it| u8::from_str_radix(it, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &behind[2..];
+            }
+            None => {
+                bytes.push(first);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 impl Otlp {

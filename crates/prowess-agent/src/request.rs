@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    ptr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -248,9 +247,8 @@ impl Request {
     pub fn filled(&self) -> Prompt {
         let mut prompt = self.prompt.clone();
         prompt.tools = self.offered().iter().map(|it| json!(it)).collect();
-        // A summary may stand behind the request, and speaks as the user does.
-        let request = prowess::request(&prompt.history);
-        let at = request.and_then(|it| prompt.history.iter().position(|own| ptr::eq(own, it)));
+        let request = prowess::request(&prompt.history).map(std::ptr::from_ref);
+        let at = request.and_then(|it| prompt.history.iter().position(|its| std::ptr::eq(its, it)));
         let context = self.context.iter().map(|it| {
             let mut message = Message::new(Role::User, &*it.text);
             message.rest.insert("name".to_owned(), json!(CONTEXT));

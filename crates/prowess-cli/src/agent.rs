@@ -9,7 +9,8 @@ use std::{
 use anyhow::{Context as _, Result};
 use prowess::{Cataloging, Library, Matching, Vocabulary, Window};
 use prowess_agent::{
-    Agent, Ask, Calling, Delta, Model, ModelError, Replying, Showing, Skills, Spans, Trace,
+    Agent, Ask, Boundary, Budget, Calling, Delta, Fit, Logging, Model, ModelError, Price, Replying,
+    Retry, Showing, Skills, Spans, Spending, Trace,
 };
 use prowess_runtime::{Config, Gate, Journal, Launcher, Provider, Share};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -18,6 +19,7 @@ use crate::{
     arguments::{Global, StrategyName, share},
     connection::Naming,
     context,
+    fault::Fault,
     host::Running,
     printer::Printer,
     toolbox,
@@ -33,6 +35,12 @@ pub(crate) struct Working {
     /// How often the model is asked at the most before there must be an answer
     #[arg(long, value_name = "N", default_value_t = 50)]
     steps: usize,
+    /// Take no further step once so many tokens were read and written for one request
+    #[arg(long, value_name = "TOKENS")]
+    max_tokens: Option<u64>,
+    /// Take no further step once one request has cost so much, by the prices that are set
+    #[arg(long, value_name = "COST")]
+    max_cost: Option<f64>,
     /// How many tokens the model can be told [default: 128000]
     #[arg(long, value_name = "TOKENS")]
     window: Option<usize>,
@@ -89,13 +97,23 @@ impl Working {
         let window = self.window(model.name(), &config);
         let provider: Arc<dyn Provider> = Arc::new(library.clone());
         let skills = Skills::new(Some(provider), self.showing(&config, &window));
+        let spending = self.spending(model.name(), &config)?;
         let calling = Calling { max_steps: self.steps, ..Calling::new(Arc::new(toolbox)) };
         let (lookout, shown, sights) = Lookout::new(view);
-        let mut agent = Agent::new(model).with_system(self.system()?).with(Spans::new("prowess"));
+        let mut agent = Agent::new(model).with_system(self.system()?);
         for trace in [self.traced()?, shown].into_iter().flatten() {
             agent = agent.with(trace);
         }
-        let agent = agent.with(lookout).with(skills).with(calling);
+        let agent = agent
+            .with(Spans::new("prowess"))
+            .with(Logging::default())
+            .with(lookout)
+            .with(Boundary::new())
+            .with(skills)
+            .with(calling)
+            .with(spending)
+            .with(Fit::new(window).with_summaries(None))
+            .with(Retry::default());
         Ok(Stack { agent, library, gate, sights, window })
     }
 
@@ -131,6 +149,26 @@ impl Working {
             catalog: usual.catalog.map(cataloging),
             ..usual
         }
+    }
+
+    /// How much an answer may take.
+    fn spending(&self, model: &str, config: &Config) -> Result<Spending, Fault> {
+        let prices = (config.model.input_price.value, config.model.output_price.value);
+        let price = match prices {
+            (Some(input), Some(output)) => {
+                Some(Price { input: input.get(), output: output.get(), cached: input.get() })
+            }
+            _ => None,
+        };
+        if price.is_none() && self.max_cost.is_some() {
+            let hint = "set `model.input_price` and `model.output_price`, of a million tokens each";
+            return Err(Fault::unable("nobody knows what the model costs").hint(hint));
+        }
+        Ok(Spending {
+            turn: Budget { total: self.max_tokens, cost: self.max_cost, ..Budget::default() },
+            prices: price.into_iter().map(|it| (model.to_owned(), it)).collect(),
+            ..Spending::default()
+        })
     }
 
     /// What writes the trace, if one is wanted.

@@ -1,19 +1,20 @@
-//! One turn of a conversation: what happens is shown, and whoever has enough of it can say so.
+//! A conversation with an agent: what happens is shown, and whoever has enough of it can say so.
 
 use anyhow::{Context as _, Result};
-use prowess_agent::{Answer, ModelError, Stop, TurnError};
+use prowess_agent::{Answer, ModelError, Sending, Stop, TurnError};
 use serde_json::{Value as Json, json};
 use tokio::{
     runtime::Runtime,
     signal::unix::{Signal, SignalKind, signal},
-    sync::mpsc::UnboundedReceiver,
 };
 
 use crate::{
     Status,
+    agent::Stack,
     printer::Printer,
     sessions::Kept,
-    viewer::{Sight, Viewer},
+    telemetry,
+    viewer::{View, Viewer},
 };
 
 /// How a turn ended.
@@ -28,59 +29,94 @@ pub(crate) enum Turned {
 
 /// Listens for those who have enough.
 #[derive(Debug)]
-pub(crate) struct Signals {
+struct Signals {
     interrupt: Signal,
     terminate: Signal,
 }
 
 impl Signals {
-    pub(crate) fn listen() -> Result<Self> {
+    fn listen() -> Result<Self> {
         let interrupt = signal(SignalKind::interrupt())?;
         Ok(Self { interrupt, terminate: signal(SignalKind::terminate())? })
     }
+}
 
-    /// Waits for any of them.
-    pub(crate) async fn any(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
+/// A conversation with an agent, from its first turn to its last.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    pub(crate) stack: Stack,
+    pub(crate) kept: Kept,
+    pub(crate) viewer: Viewer,
+    runtime: Runtime,
+    signals: Signals,
+    sending: Option<Sending>,
+}
+
+impl Conversation {
+    pub(crate) fn new(stack: Stack, kept: Kept, view: View, printer: &mut Printer) -> Result<Self> {
+        let sending = telemetry::start(printer);
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        let runtime = runtime.context("cannot wait for anything")?;
+        let signals = runtime.block_on(async { Signals::listen() })?;
+        Ok(Self { stack, kept, viewer: Viewer::new(view), runtime, signals, sending })
     }
-}
 
-/// What the work of an agent runs on.
-pub(crate) fn runtime() -> Result<Runtime> {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    runtime.context("cannot wait for anything")
-}
-
-/// Waits for a turn, and shows what happens. A turn that is interrupted is dropped, and takes all that
-/// it has started with it; what was said is kept.
-pub(crate) async fn follow(
-    turn: impl Future<Output = Result<Option<Answer>, TurnError>>,
-    sights: &mut UnboundedReceiver<Sight>,
-    signals: &mut Signals,
-    viewer: &mut Viewer,
-    printer: &mut Printer,
-) -> Result<Turned> {
-    let turned = {
-        let mut turn = Box::pin(turn);
-        loop {
-            tokio::select! {
-                biased;
-                _ = signals.interrupt.recv() => break Turned::Interrupted,
-                _ = signals.terminate.recv() => break Turned::Terminated,
-                Some(sight) = sights.recv() => viewer.show(sight, printer)?,
-                ended = &mut turn => break Turned::Ended(ended),
+    /// Asks for something, or goes on where the session was broken off, and shows what happens. A
+    /// turn that is interrupted takes all that it has started with it; what was said is kept.
+    pub(crate) fn turn(&mut self, prompt: Option<String>, printer: &mut Printer) -> Result<Turned> {
+        let Self { stack, kept, viewer, runtime, signals, .. } = self;
+        let Stack { agent, sights, .. } = stack;
+        let turn = async {
+            match prompt {
+                Some(prompt) => agent.ask(&kept.session, prompt).await.map(Some),
+                None => agent.resume(&kept.session).await,
             }
+        };
+        let turned = runtime.block_on(async {
+            let mut turn = Box::pin(turn);
+            loop {
+                tokio::select! {
+                    biased;
+                    _ = signals.interrupt.recv() => break anyhow::Ok(Turned::Interrupted),
+                    _ = signals.terminate.recv() => break Ok(Turned::Terminated),
+                    Some(sight) = sights.recv() => viewer.show(sight, printer)?,
+                    ended = &mut turn => break Ok(Turned::Ended(ended)),
+                }
+            }
+        })?;
+        while let Ok(sight) = sights.try_recv() {
+            viewer.show(sight, printer)?;
         }
-    };
-    while let Ok(sight) = sights.try_recv() {
-        viewer.show(sight, printer)?;
+        viewer.end(printer)?;
+        Ok(turned)
     }
-    viewer.end(printer)?;
-    Ok(turned)
+
+    /// Waits for something, unless somebody has enough before.
+    pub(crate) fn wait<T>(&mut self, future: impl Future<Output = T>) -> Option<T> {
+        let Self { runtime, signals, .. } = self;
+        runtime.block_on(async {
+            tokio::select! {
+                done = future => Some(done),
+                _ = signals.interrupt.recv() => None,
+                _ = signals.terminate.recv() => None,
+            }
+        })
+    }
+
+    /// Ends it: the last spans are sent, unless somebody has enough, and what could not be recorded
+    /// is said.
+    pub(crate) fn end(mut self, printer: &mut Printer) {
+        if let Some(sending) = self.sending.take()
+            && let Some(Ok(Err(error))) =
+                self.wait(async { tokio::task::spawn_blocking(|| sending.finish()).await })
+        {
+            printer.warning(&error);
+        }
+        self.stack.gate.records.faults().iter().for_each(|it| printer.warning(it));
+        // Whoever interrupts a question is not going to answer it.
+        self.runtime.shutdown_background();
+    }
 }
 
 /// Says what a turn came to; where it came to nothing, with the command that goes on.
@@ -120,7 +156,8 @@ pub(crate) fn report(
 }
 
 /// A turn as a document, with all that happened in it.
-pub(crate) fn document(turned: &Turned, kept: &Kept, viewer: &Viewer) -> Json {
+pub(crate) fn document(turned: &Turned, conversation: &Conversation) -> Json {
+    let Conversation { kept, viewer, .. } = conversation;
     let (answer, error) = match turned {
         Turned::Ended(Ok(answer)) => (answer.as_ref(), None),
         Turned::Ended(Err(error)) => (None, Some(reason(error))),

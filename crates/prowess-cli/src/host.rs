@@ -1,7 +1,8 @@
 //! What runs things, made from settings and what was typed.
 
-use std::{collections::BTreeMap, env, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, env, path::PathBuf, sync::Arc, time::Duration};
 
+use prowess_agent::Witness;
 use prowess_runtime::{
     Config, Executor, Gate, Launcher, Limits, Origin, Outcome, Records, Sandbox, Status, duration,
 };
@@ -61,7 +62,7 @@ impl Running {
 
     /// What decides whether something is run.
     pub(crate) fn gate(&self, config: &Config) -> Gate {
-        let approver = approver(self.yes);
+        let approver = Arc::new(Witness::new(approver(self.yes)));
         let records = state().map_or_else(Records::in_memory, Records::at);
         let cwd = env::current_dir().unwrap_or_default();
         Gate { policy: config.policy(&cwd), approver, records }

@@ -37,6 +37,11 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
+    /// A session that is in memory only.
+    fn unkept(session: Session) -> Self {
+        Self { session, name: None, fresh: None }
+    }
+
     /// Forgets that it began, because nothing was said.
     pub(crate) fn discard(&self) {
         if let Some(path) = &self.fresh {
@@ -78,9 +83,9 @@ impl Which {
 
 impl Which {
     /// What was said in the session that is meant, for whoever only looks.
-    pub(crate) fn replayed(&self) -> Result<Session> {
+    pub(crate) fn replayed(&self) -> Result<Kept> {
         let name = match (&self.session, self.resume.as_deref()) {
-            (None, None) => return Ok(Session::new("none")),
+            (None, None) => return Ok(Kept::unkept(Session::new("none"))),
             (None, Some("")) => last().ok_or_else(nothing)?,
             (Some(name), _) => name.clone(),
             (None, Some(name)) => name.to_owned(),
@@ -98,8 +103,8 @@ impl Which {
         // What was being written when the machine went down is forgotten.
         let whole = text.rfind('\n').map_or("", |at| &text[..at]);
         let lines: Vec<String> = whole.lines().map(str::to_owned).collect();
-        Session::replay(&name, &lines)
-            .with_context(|| format!("cannot take up the session `{name}`"))
+        let session = Session::replay(&name, &lines);
+        session.with_context(|| format!("cannot take up the session `{name}`")).map(Kept::unkept)
     }
 }
 
@@ -107,7 +112,7 @@ impl Which {
 pub(crate) fn fresh() -> Result<Kept> {
     let when: String = timestamp().chars().filter(char::is_ascii_alphanumeric).collect();
     if directory().is_none() {
-        return Ok(Kept { session: Session::new(when), name: None, fresh: None });
+        return Ok(Kept::unkept(Session::new(when)));
     }
     let mut names = (1_u64..).map(|number| format!("{when}-{}", number * u64::from(process::id())));
     let name = names.find(|it| path(it).is_ok_and(|it| !it.exists())).unwrap_or_default();

@@ -1,9 +1,7 @@
 //! What an agent does, shown while it does it.
 
-use std::sync::Arc;
-
 use anyhow::Result;
-use prowess_agent::{Ask, Layer, Score, Spent, Trace, Turn, What};
+use prowess_agent::{Layer, Score, Spent, Trace, Turn, What};
 use prowess_runtime::Outcome;
 use serde_json::{Value as Json, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -53,8 +51,8 @@ pub(crate) struct Viewer {
     pub(crate) story: Vec<String>,
     /// The skills that the last request was matched to.
     pub(crate) scores: Vec<Score>,
-    /// What the model was last asked.
-    pub(crate) asked: Option<Arc<Ask>>,
+    /// The window that was last filled, and what each part takes of it.
+    pub(crate) fitted: Option<(usize, Json)>,
     /// How often the model was asked in this turn.
     pub(crate) steps: usize,
     /// What all turns took.
@@ -118,7 +116,7 @@ impl Viewer {
             lines: Vec::new(),
             story: Vec::new(),
             scores: Vec::new(),
-            asked: None,
+            fitted: None,
             steps: 0,
             spent: Spent::default(),
             cost: None,
@@ -196,13 +194,9 @@ impl Viewer {
                 self.steps = 0;
             }
             What::Matched { scores, .. } => self.scores.clone_from(scores),
-            What::Asked { ask, step, .. } => {
-                self.steps = *step;
-                self.asked = Some(Arc::new(ask.clone()));
-                self.said = 0;
-            }
-            What::Replied { reply, .. } => self.spent += reply.spent,
-            What::Spending { cost, .. } => self.cost = *cost,
+            What::Fitted { window, tokens, .. } => self.fitted = Some((*window, tokens.clone())),
+            What::Asked { step, .. } => (self.steps, self.said) = (*step, 0),
+            What::Spending { spent, cost } => (self.spent, self.cost) = (*spent, *cost),
             _ => {}
         }
     }

@@ -11,6 +11,7 @@ mod key_file;
 mod protected;
 mod root;
 mod roots;
+mod texts;
 mod entry;
 mod definition;
 mod schema;
@@ -73,7 +74,7 @@ pub use crate::{
     migrate::{Lost, MigrateError, Migrated, migrate, plugins},
     outcome::{Captured, Level, Outcome, PlanStep, Status},
     parameters::{Parameters, ParametersError},
-    policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, Wish},
+    policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, Wish, fits},
     provider::Provider,
     records::{Note, Records, now as timestamp},
     registry::Registry,
@@ -85,6 +86,7 @@ pub use crate::{
     script::{Script, ScriptError},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
     template::{Template, TemplateError, TemplateLimits, render as render_template},
+    texts::{Texts, texts},
     tool::{Act, Answer, Tool},
     toolbox::{Calls, Toolbox},
     tools::{ExecuteCommand, FileOperations, ReadFile, SkillTool, UseSkill, skill_tools},

@@ -79,11 +79,10 @@ impl Calling {
             {
                 last.content = format!("{}\n\n{LAST}", last.content);
             }
-            // What was made to fit before tells nothing of what has been said since.
-            let fitted = request.fitted.clone().filter(|_| history == request.prompt.history);
             let prompt = Prompt { history, ..request.prompt.clone() };
             let told = turn.told();
-            let asked = Request { prompt, told, fitted, ..request.clone() };
+            // What was made to fit before tells nothing of what has been said since.
+            let asked = Request { prompt, told, fitted: None, ..request.clone() };
             let mut reply = next.reply(asked).await?;
             if reply.stop == Stop::Filtered {
                 reply.message.calls.clear();
@@ -191,7 +190,7 @@ fn only_looks(turn: &Turn, call: &Call) -> bool {
 }
 
 /// What a call gives its tool; nothing at all is an empty object.
-fn input(call: &Call) -> Result<Json, serde_json::Error> {
+pub(super) fn input(call: &Call) -> Result<Json, serde_json::Error> {
     match call.arguments.trim() {
         "" => Ok(json!({})),
         text => match serde_json::from_str(text)? {

@@ -34,11 +34,12 @@ pub struct Spans {
     open: Mutex<BTreeMap<usize, Open>>,
 }
 
+/// The spans of a turn; those within it are dropped first, and so end before it.
 #[derive(Debug)]
 struct Open {
-    turn: Span,
-    steps: BTreeMap<usize, Span>,
     calls: BTreeMap<String, Span>,
+    steps: BTreeMap<usize, Span>,
+    turn: Span,
 }
 
 /// An event of a turn.

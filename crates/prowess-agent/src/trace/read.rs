@@ -140,6 +140,8 @@ struct Reading {
     is_session: bool,
     /// How the next prompt was made to fit, by turn.
     fitted: BTreeMap<usize, Json>,
+    /// How many tokens the window of a session holds, where that was said.
+    windows: BTreeMap<String, u64>,
 }
 
 impl Reading {
@@ -187,10 +189,14 @@ impl Reading {
         turn.until = turn.until.max(at(&event));
         match kind {
             "began" => turn.prompt = text(&event, "prompt"),
-            "fitted" => drop(self.fitted.insert(number, event)),
+            "fitted" => {
+                let window = event["window"].as_u64().map(|it| (turn.session.clone(), it));
+                self.windows.extend(window);
+                self.fitted.insert(number, event);
+            }
             "asked" => {
                 let fitted = self.fitted.remove(&number);
-                let budget = budget(&event, fitted.as_ref(), &self.traced.said);
+                let budget = budget(&event, self.windows.get(&turn.session), &self.traced.said);
                 let at = at(&event);
                 turn.steps.push(Step { at, asked: event, budget, fitted, ..Step::default() });
             }
@@ -261,7 +267,7 @@ impl Reading {
 }
 
 /// What the parts of a prompt take.
-fn budget(asked: &Json, fitted: Option<&Json>, said: &BTreeMap<String, Json>) -> Budget {
+fn budget(asked: &Json, window: Option<&u64>, said: &BTreeMap<String, Json>) -> Budget {
     let count = |text: &str| Vocabulary::default().count(text);
     let resolved = |key: &str| {
         let ids = asked[key].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -301,7 +307,7 @@ fn budget(asked: &Json, fitted: Option<&Json>, said: &BTreeMap<String, Json>) ->
         _ => 2,
     };
     parts.sort_by_key(|it| rank(&it.0));
-    Budget { window: fitted.and_then(|it| it["window"].as_u64()), parts }
+    Budget { window: window.copied(), parts }
 }
 
 pub(super) fn at(event: &Json) -> u64 {

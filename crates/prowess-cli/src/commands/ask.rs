@@ -15,7 +15,7 @@ use crate::{
     agent::{Unasked, Working},
     arguments::Global,
     context,
-    conversation::{self, Signals, Turned, follow},
+    conversation::{self, Conversation, Turned},
     fault::Fault,
     printer::Printer,
     safe,
@@ -67,33 +67,25 @@ pub(crate) fn run(
         (false, false) => View::Stream,
     };
     let model = args.working.naming.model(&context::config(global)?, printer)?;
-    let mut stack = args.working.stack(model, view, global, launcher, printer)?;
-    let kept = args.which.open()?;
-    let runtime = conversation::runtime()?;
-    let mut viewer = Viewer::new(view);
-    let turned = runtime.block_on(async {
-        let mut signals = Signals::listen()?;
-        let turn = async {
-            match prompt {
-                Some(prompt) => stack.agent.ask(&kept.session, prompt).await.map(Some),
-                None => stack.agent.resume(&kept.session).await,
-            }
-        };
-        follow(turn, &mut stack.sights, &mut signals, &mut viewer, printer).await
-    });
-    // Whoever interrupts a question is not going to answer it.
-    runtime.shutdown_background();
-    stack.gate.records.faults().iter().for_each(|it| printer.warning(it));
-    let turned = turned?;
-    match view {
-        View::Events => {}
-        View::Document => printer.document(&conversation::document(&turned, &kept, &viewer))?,
-        View::Stream | View::Whole => {
-            let again = kept.name.as_ref().map(|it| format!("prowess ask --resume {it}"));
-            return conversation::report(&turned, again.as_deref(), &mut viewer, printer);
+    let stack = args.working.stack(model, view, global, launcher, printer)?;
+    let mut conversation = Conversation::new(stack, args.which.open()?, view, printer)?;
+    let turned = conversation.turn(prompt, printer)?;
+    let status = match view {
+        View::Events => conversation::ended(&turned),
+        View::Document => {
+            printer.document(&conversation::document(&turned, &conversation))?;
+            conversation::ended(&turned)
         }
-    }
-    Ok(conversation::ended(&turned))
+        View::Stream | View::Whole => {
+            let name = conversation.kept.name.as_ref();
+            let again = name.map(|it| format!("prowess ask --resume {it}"));
+            let viewer = &mut conversation.viewer;
+            conversation::report(&turned, again.as_deref(), viewer, printer)?
+        }
+    };
+    printer.flush()?;
+    conversation.end(printer);
+    Ok(status)
 }
 
 impl Args {
@@ -154,21 +146,10 @@ fn dry_run(
     let model = args.working.naming.shown(&context::config(global)?)?;
     let unasked = Arc::new(Unasked::new(model));
     let view = View::Whole;
-    let mut stack = args.working.stack(unasked.clone(), view, global, launcher, printer)?;
-    let session = args.which.replayed()?;
-    let runtime = conversation::runtime()?;
-    let mut viewer = Viewer::new(view);
-    let turned = runtime.block_on(async {
-        let mut signals = Signals::listen()?;
-        let turn = async {
-            match prompt {
-                Some(prompt) => stack.agent.ask(&session, prompt).await.map(Some),
-                None => stack.agent.resume(&session).await,
-            }
-        };
-        follow(turn, &mut stack.sights, &mut signals, &mut viewer, printer).await
-    })?;
-    runtime.shutdown_background();
+    let stack = args.working.stack(unasked.clone(), view, global, launcher, printer)?;
+    let mut conversation = Conversation::new(stack, args.which.replayed()?, view, printer)?;
+    let turned = conversation.turn(prompt, printer)?;
+    let Conversation { stack, viewer, .. } = &conversation;
     match (unasked.asked(), turned) {
         (Some(ask), _) => {
             let sent = Sent {

@@ -2,19 +2,19 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 
 use anyhow::{Context as _, Result};
 use prowess::{Library, Manifest, Role, nearest};
+use prowess_agent::Spent;
 use prowess_runtime::Launcher;
 use rustyline::{
     CompletionType, Config, Context, Editor, Helper, completion::Completer, error::ReadlineError,
     highlight::Highlighter, hint::Hinter, history::MemHistory, validate::Validator,
 };
-use tokio::runtime::Runtime;
 
 use crate::{
     Status,
-    agent::{Stack, Working},
+    agent::Working,
     arguments::Global,
     context,
-    conversation::{self, Signals, Turned, follow, report},
+    conversation::{self, Conversation, Turned, report},
     printer::Printer,
     safe,
     sessions::{self, Kept, Which},
@@ -59,29 +59,23 @@ pub(crate) fn run(
     let model = args.working.naming.model(&context::config(global)?, printer)?;
     let stack = args.working.stack(model, view, global, launcher, printer)?;
     let kept = args.which.open()?;
-    let runtime = conversation::runtime()?;
-    let signals = runtime.block_on(async { Signals::listen() })?;
-    let viewer = Viewer::new(view);
     let mut lines = Lines::new(&stack.library, &kept)?;
-    let mut chat = Chat { stack, kept, runtime, signals, viewer, last: Status::Well };
+    let conversation = Conversation::new(stack, kept, view, printer)?;
+    let mut chat = Chat { conversation, last: Status::Well };
     let ended = chat.go_on(args, &mut lines, printer);
-    chat.stack.gate.records.faults().iter().for_each(|it| printer.warning(it));
-    chat.runtime.shutdown_background();
-    match chat.kept.name.as_ref().filter(|_| chat.kept.session.turns() > 0) {
+    let kept = &chat.conversation.kept;
+    match kept.name.as_ref().filter(|_| kept.session.turns() > 0) {
         Some(name) => printer.note(&format!("`prowess chat --resume {name}` goes on")),
-        None => chat.kept.discard(),
+        None => kept.discard(),
     }
+    chat.conversation.end(printer);
     ended?;
     Ok(if lines.is_terminal() { Status::Well } else { chat.last })
 }
 
 /// A conversation that goes on.
 struct Chat {
-    stack: Stack,
-    kept: Kept,
-    runtime: Runtime,
-    signals: Signals,
-    viewer: Viewer,
+    conversation: Conversation,
     /// What the last request came to.
     last: Status,
 }
@@ -98,7 +92,7 @@ impl Chat {
         if lines.is_terminal() {
             printer.note(&format!(
                 "talking with `{}`; `/help` says what else can be typed",
-                self.stack.agent.model().name()
+                self.conversation.stack.agent.model().name()
             ));
         }
         // One interruption ends a step, and the next one the conversation.
@@ -108,7 +102,7 @@ impl Chat {
         }
         loop {
             printer.flush()?;
-            match lines.next(&self.runtime, &mut self.signals)? {
+            match lines.next(&mut self.conversation)? {
                 Input::End => return Ok(()),
                 Input::Interrupt if has_enough || !lines.is_terminal() => return Ok(()),
                 Input::Interrupt => {
@@ -133,21 +127,28 @@ impl Chat {
             "why" => self.why(printer)?,
             "budget" => self.budget(printer)?,
             "trace" => {
-                for line in &self.viewer.story {
+                for line in &self.conversation.viewer.story {
                     printer.line(safe::line(line))?;
                 }
             }
             "clear" => {
-                self.kept = sessions::fresh()?;
-                self.viewer = Viewer::new(self.viewer.view());
+                let view = self.conversation.viewer.view();
+                self.conversation.kept = sessions::fresh()?;
+                self.conversation.viewer = Viewer::new(view);
                 printer.note("a new conversation begins");
             }
-            _ if self.stack.library.get(name).is_some_and(|it| can_be_invoked(&it.manifest)) => {
+            _ if self
+                .conversation
+                .stack
+                .library
+                .get(name)
+                .is_some_and(|it| can_be_invoked(&it.manifest)) =>
+            {
                 return self.turn(Some(text.to_owned()), printer);
             }
             _ => {
                 printer.fault(&format!("there is neither a command nor a skill `/{name}`"));
-                let names = names(&self.stack.library);
+                let names = names(&self.conversation.stack.library);
                 let known = COMMANDS.iter().map(|it| it.0).chain(names.iter().map(String::as_str));
                 match nearest(name, known) {
                     Some(near) => printer.hint(&format!("did you mean `/{near}`?")),
@@ -161,33 +162,33 @@ impl Chat {
 
     /// Takes a turn; whether it was interrupted.
     fn turn(&mut self, prompt: Option<String>, printer: &mut Printer) -> Result<bool> {
-        let Self { stack, kept, runtime, signals, viewer, .. } = self;
-        let turn = async {
-            match prompt {
-                Some(prompt) => stack.agent.ask(&kept.session, prompt).await.map(Some),
-                None => stack.agent.resume(&kept.session).await,
-            }
-        };
-        let turned = runtime.block_on(follow(turn, &mut stack.sights, signals, viewer, printer))?;
+        let conversation = &mut self.conversation;
+        let turned = conversation.turn(prompt, printer)?;
         if printer.json {
-            printer.json_line(&conversation::document(&turned, kept, viewer))?;
-            viewer.lines.clear();
+            printer.json_line(&conversation::document(&turned, conversation))?;
+            conversation.viewer.lines.clear();
             self.last = conversation::ended(&turned);
         } else {
-            self.last = report(&turned, None, viewer, printer)?;
+            self.last = report(&turned, None, &mut conversation.viewer, printer)?;
         }
         Ok(matches!(turned, Turned::Interrupted | Turned::Terminated))
     }
 
     /// Whether the last answer was given.
     fn is_over(&self) -> bool {
-        let messages = self.kept.session.messages();
+        let messages = self.conversation.kept.session.messages();
         messages.last().is_none_or(|it| it.role == Role::Assistant && it.calls.is_empty())
     }
 
     fn skills(&self, printer: &mut Printer) -> Result<()> {
-        let taken = self.kept.session.taken();
-        let shown = self.viewer.scores.iter().filter(|it| it.level.is_some()).map(|it| &*it.name);
+        let taken = self.conversation.kept.session.taken();
+        let shown = self
+            .conversation
+            .viewer
+            .scores
+            .iter()
+            .filter(|it| it.level.is_some())
+            .map(|it| &*it.name);
         let stands: Vec<&str> = shown.chain(taken.iter().map(|it| &*it.1)).collect();
         let skills: Vec<&Manifest> = self
             .stack
@@ -211,10 +212,10 @@ impl Chat {
     }
 
     fn why(&self, printer: &mut Printer) -> Result<()> {
-        if self.viewer.scores.is_empty() {
+        if self.conversation.viewer.scores.is_empty() {
             return printer.line("no skill fits the last request");
         }
-        for it in &self.viewer.scores {
+        for it in &self.conversation.viewer.scores {
             let level = it.level.as_deref().unwrap_or("not shown");
             let why =
                 if it.why.is_empty() { String::new() } else { format!(": {}", it.why.join(", ")) };
@@ -224,37 +225,23 @@ impl Chat {
     }
 
     fn budget(&self, printer: &mut Printer) -> Result<()> {
-        let window = &self.stack.window;
-        let Some(ask) = &self.viewer.asked else {
-            return printer.line(format_args!(
-                "nothing was asked; the window holds {} tokens",
-                window.tokens
-            ));
+        let (viewer, window) = (&self.conversation.viewer, self.conversation.stack.window.tokens);
+        let Some((window, tokens)) = &viewer.fitted else {
+            return printer
+                .line(format_args!("nothing was asked; the window holds {window} tokens"));
         };
-        let count = |text: &str| window.vocabulary.count(text);
-        let of = |is_system: bool| -> usize {
-            let own = ask.messages.iter().filter(|it| (it.role == Role::System) == is_system);
-            own.map(|it| count(&it.content)).sum()
-        };
-        let tools: usize =
-            ask.tools.iter().map(|it| count(&serde_json::json!(it).to_string())).sum();
-        let parts =
-            [("system and skills", of(true)), ("conversation", of(false)), ("tools", tools)];
-        let total: usize = parts.iter().map(|it| it.1).sum();
-        let parts = parts.into_iter().chain([("free", window.tokens.saturating_sub(total))]);
-        for (name, tokens) in parts {
-            let share = tokens as f64 / window.tokens.max(1) as f64 * 100.0;
-            printer.line(format_args!("{name:17}  {tokens:>8} tokens  {share:>5.1} %"))?;
+        let part = |name: &str| tokens[name].as_u64().unwrap_or(0);
+        let free = (*window as u64).saturating_sub(part("total"));
+        let parts = ["system", "skills", "history", "tools"].map(|it| (it, part(it)));
+        for (name, tokens) in parts.into_iter().chain([("free", free)]) {
+            let share = tokens as f64 / (*window).max(1) as f64 * 100.0;
+            printer.line(format_args!("{name:7}  {tokens:>8} tokens  {share:>5.1} %"))?;
         }
-        let spent = self.viewer.spent;
+        let Spent { input, cached, output } = viewer.spent;
         printer.line(format_args!(
-            "so far {} tokens were read ({} remembered) and {} written",
-            spent.input, spent.cached, spent.output
+            "so far {input} tokens were read ({cached} remembered) and {output} written"
         ))?;
-        match self.viewer.cost {
-            Some(cost) => printer.line(format_args!("that costs {cost:.4}")),
-            None => Ok(()),
-        }
+        viewer.cost.map_or(Ok(()), |cost| printer.line(format_args!("that costs {cost:.4}")))
     }
 }
 
@@ -307,10 +294,10 @@ impl Lines {
         matches!(self, Self::Terminal(_))
     }
 
-    fn next(&mut self, runtime: &Runtime, signals: &mut Signals) -> Result<Input> {
+    fn next(&mut self, conversation: &mut Conversation) -> Result<Input> {
         let editor = match self {
             Self::Terminal(editor) => editor,
-            Self::Pipe => return runtime.block_on(piped(signals)),
+            Self::Pipe => return conversation.wait(piped()).unwrap_or(Ok(Input::Interrupt)),
         };
         match editor.readline("> ") {
             Ok(line) => {
@@ -324,16 +311,13 @@ impl Lines {
     }
 }
 
-/// The next line of a pipe, unless somebody has enough before.
-async fn piped(signals: &mut Signals) -> Result<Input> {
+/// The next line of a pipe.
+async fn piped() -> Result<Input> {
     let read = tokio::task::spawn_blocking(|| {
         let mut bytes = Vec::new();
         io::stdin().lock().read_until(b'\n', &mut bytes).map(|_| bytes)
     });
-    let bytes = tokio::select! {
-        bytes = read => bytes?.context("cannot read stdin")?,
-        () = signals.any() => return Ok(Input::Interrupt),
-    };
+    let bytes = read.await?.context("cannot read stdin")?;
     Ok(match bytes.is_empty() {
         true => Input::End,
         false => Input::Line(String::from_utf8_lossy(&bytes).into_owned()),
