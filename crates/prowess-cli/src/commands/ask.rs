@@ -20,7 +20,7 @@ use crate::{
     printer::Printer,
     safe,
     sessions::Which,
-    viewer::{View, Viewer, score},
+    viewer::{View, score},
 };
 
 /// Ask an agent: it takes up the skills that fit, calls tools, and answers

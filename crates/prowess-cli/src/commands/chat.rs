@@ -181,32 +181,20 @@ impl Chat {
     }
 
     fn skills(&self, printer: &mut Printer) -> Result<()> {
-        let taken = self.conversation.kept.session.taken();
-        let shown = self
-            .conversation
-            .viewer
-            .scores
-            .iter()
-            .filter(|it| it.level.is_some())
-            .map(|it| &*it.name);
-        let stands: Vec<&str> = shown.chain(taken.iter().map(|it| &*it.1)).collect();
-        let skills: Vec<&Manifest> = self
-            .stack
-            .library
-            .skills()
-            .map(|it| &it.manifest)
-            .filter(|it| it.is_active())
-            .collect();
+        let Conversation { stack, kept, viewer, .. } = &self.conversation;
+        let taken = kept.session.taken();
+        let shown = viewer.scores.iter().filter(|it| it.level.is_some()).map(|it| &*it.name);
+        let standing: Vec<&str> = shown.chain(taken.iter().map(|it| &*it.1)).collect();
+        let skills = stack.library.skills().map(|it| &it.manifest);
+        let skills: Vec<&Manifest> = skills.filter(|it| it.is_active()).collect();
         let widest = skills.iter().map(|it| it.name.len()).max().unwrap_or(0);
+        let room = printer.width.unwrap_or(usize::MAX).saturating_sub(widest + 2).max(20);
         for skill in skills {
-            let name = &*skill.name;
-            let pad = " ".repeat(widest - name.len());
-            let shown = safe::line(name);
-            let shown =
-                if stands.contains(&name) { printer.name(&shown) } else { shown.into_owned() };
-            let line = safe::line(&skill.description).into_owned();
-            let width = printer.width.unwrap_or(usize::MAX).saturating_sub(widest + 2).max(20);
-            printer.line(format_args!("{shown}{pad}  {}", safe::cut(&line, width)))?;
+            let padded = format!("{:widest$}", safe::line(&skill.name));
+            let is_standing = standing.contains(&&*skill.name);
+            let name = if is_standing { printer.name(&padded) } else { padded };
+            let description = safe::cut(&safe::line(&skill.description), room);
+            printer.line(format_args!("{name}  {description}"))?;
         }
         Ok(())
     }
