@@ -19,8 +19,12 @@ use crate::{
 
 /// How a turn ended.
 pub(crate) enum Turned {
-    /// With an answer, or without one; nothing if there was nothing to go on with.
-    Ended(Result<Option<Answer>, TurnError>),
+    /// With an answer.
+    Answered(Box<Answer>),
+    /// Before it began: there is nothing to go on with.
+    Over,
+    /// Without an answer.
+    Failed(TurnError),
     /// By a person who has enough of it.
     Interrupted,
     /// By whoever ends the program.
@@ -81,7 +85,11 @@ impl Conversation {
                     _ = signals.interrupt.recv() => break anyhow::Ok(Turned::Interrupted),
                     _ = signals.terminate.recv() => break Ok(Turned::Terminated),
                     Some(sight) = sights.recv() => viewer.show(sight, printer)?,
-                    ended = &mut turn => break Ok(Turned::Ended(ended)),
+                    ended = &mut turn => break Ok(match ended {
+                        Ok(Some(answer)) => Turned::Answered(Box::new(answer)),
+                        Ok(None) => Turned::Over,
+                        Err(error) => Turned::Failed(error),
+                    }),
                 }
             }
         })?;
@@ -127,15 +135,15 @@ pub(crate) fn report(
     printer: &mut Printer,
 ) -> Result<Status> {
     let status = match turned {
-        Turned::Ended(Ok(Some(answer))) => {
+        Turned::Answered(answer) => {
             viewer.answer(&answer.message.content, printer)?;
             return Ok(answered(answer, printer));
         }
-        Turned::Ended(Ok(None)) => {
+        Turned::Over => {
             printer.note("there is nothing to go on with: the last answer was given");
             return Ok(Status::Well);
         }
-        Turned::Ended(Err(error)) => {
+        Turned::Failed(error) => {
             printer.fault(&reason(error));
             error.hint().iter().for_each(|it| printer.hint(it));
             status(error)
@@ -159,8 +167,9 @@ pub(crate) fn report(
 pub(crate) fn document(turned: &Turned, conversation: &Conversation) -> Json {
     let Conversation { kept, viewer, .. } = conversation;
     let (answer, error) = match turned {
-        Turned::Ended(Ok(answer)) => (answer.as_ref(), None),
-        Turned::Ended(Err(error)) => (None, Some(reason(error))),
+        Turned::Answered(answer) => (Some(answer), None),
+        Turned::Over => (None, None),
+        Turned::Failed(error) => (None, Some(reason(error))),
         Turned::Interrupted => (None, Some("it was interrupted".to_owned())),
         Turned::Terminated => (None, Some("it was terminated".to_owned())),
     };
@@ -179,9 +188,9 @@ pub(crate) fn document(turned: &Turned, conversation: &Conversation) -> Json {
 /// What a turn came to, for whoever only wants to know that.
 pub(crate) fn ended(turned: &Turned) -> Status {
     match turned {
-        Turned::Ended(Ok(Some(answer))) if answer.stop == Stop::Filtered => Status::AtFault,
-        Turned::Ended(Ok(_)) => Status::Well,
-        Turned::Ended(Err(error)) => status(error),
+        Turned::Answered(answer) if answer.stop == Stop::Filtered => Status::AtFault,
+        Turned::Answered(_) | Turned::Over => Status::Well,
+        Turned::Failed(error) => status(error),
         Turned::Interrupted | Turned::Terminated => Status::AtFault,
     }
 }

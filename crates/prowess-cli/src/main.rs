@@ -16,7 +16,6 @@ mod safe;
 mod snippet;
 mod report;
 mod readable;
-#[expect(dead_code, reason = "`ask` and `chat` start it")]
 mod telemetry;
 mod commands;
 

@@ -165,7 +165,7 @@ fn dry_run(
             }
             Ok(Status::Well)
         }
-        (None, Turned::Ended(Err(error))) => Err(error.into()),
+        (None, Turned::Failed(error)) => Err(error.into()),
         (None, _) => {
             printer.note("nothing would be sent");
             Ok(Status::Well)
