@@ -36,6 +36,7 @@ mod sandbox;
 mod agent;
 mod sessions;
 mod trace;
+mod ask;
 mod ledger;
 mod architecture;
 

@@ -2,10 +2,12 @@
 
 use anyhow::{Context as _, Result};
 use prowess_agent::{Answer, ModelError, Sending, Stop, TurnError};
+use rustix::process::{getpid, kill_process};
 use serde_json::{Value as Json, json};
 use tokio::{
     runtime::Runtime,
     signal::unix::{Signal, SignalKind, signal},
+    task::JoinHandle,
 };
 
 use crate::{
@@ -108,6 +110,30 @@ impl Conversation {
                 done = future => Some(done),
                 _ = signals.interrupt.recv() => None,
                 _ = signals.terminate.recv() => None,
+            }
+        })
+    }
+
+    /// Whether somebody has interrupted since that was last asked.
+    pub(crate) fn was_interrupted(&mut self) -> bool {
+        let Self { runtime, signals, .. } = self;
+        runtime.block_on(async {
+            tokio::select! {
+                biased;
+                _ = signals.interrupt.recv() => true,
+                () = std::future::ready(()) => false,
+            }
+        })
+    }
+
+    /// Interrupts this process when somebody ends it, until the task is aborted: for what waits in a way
+    /// that only an interrupt gets through to.
+    pub(crate) fn interrupt_at_end(&self) -> JoinHandle<()> {
+        self.runtime.spawn(async {
+            if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+                terminate.recv().await;
+                // It fails for nobody's own process.
+                let _ = kill_process(getpid(), rustix::process::Signal::INT);
             }
         })
     }

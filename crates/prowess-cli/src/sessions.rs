@@ -42,9 +42,9 @@ impl Kept {
         Self { session, name: None, fresh: None }
     }
 
-    /// Forgets that it began, because nothing was said.
-    pub(crate) fn discard(&self) {
-        if let Some(path) = &self.fresh {
+    /// Forgets that it began if nothing was said.
+    pub(crate) fn discard_if_unused(&self) {
+        if let Some(path) = self.fresh.as_ref().filter(|_| self.session.turns() == 0) {
             // What stays behind is empty.
             let _ = fs::remove_file(path);
         }

@@ -59,14 +59,15 @@ pub(crate) fn run(
     let model = args.working.naming.model(&context::config(global)?, printer)?;
     let stack = args.working.stack(model, view, global, launcher, printer)?;
     let kept = args.which.open()?;
+    // The editor takes interrupts for itself, and who listens later hears them as well.
     let mut lines = Lines::new(&stack.library, &kept)?;
     let conversation = Conversation::new(stack, kept, view, printer)?;
     let mut chat = Chat { conversation, last: Status::Well };
     let ended = chat.go_on(args, &mut lines, printer);
     let kept = &chat.conversation.kept;
-    match kept.name.as_ref().filter(|_| kept.session.turns() > 0) {
-        Some(name) => printer.note(&format!("`prowess chat --resume {name}` goes on")),
-        None => kept.discard(),
+    kept.discard_if_unused();
+    if let Some(name) = kept.name.as_ref().filter(|_| kept.session.turns() > 0) {
+        printer.note(&format!("`prowess chat --resume {name}` goes on"));
     }
     chat.conversation.end(printer);
     ended?;
@@ -87,6 +88,17 @@ enum Input {
     End,
 }
 
+/// How it goes on after what somebody typed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum After {
+    /// With the next line.
+    Next,
+    /// With the next line, unless that is an interruption too.
+    Interrupted,
+    /// Not at all.
+    End,
+}
+
 impl Chat {
     fn go_on(&mut self, args: &Args, lines: &mut Lines, printer: &mut Printer) -> Result<()> {
         if lines.is_terminal() {
@@ -95,33 +107,35 @@ impl Chat {
                 self.conversation.stack.agent.model().name()
             ));
         }
-        // One interruption ends a step, and the next one the conversation.
-        let mut has_enough = false;
-        if args.which.resumes() && !self.is_over() {
-            has_enough = self.turn(None, printer)?;
-        }
-        loop {
+        let mut after = match args.which.resumes() && !self.is_over() {
+            true => self.turn(None, printer)?,
+            false => After::Next,
+        };
+        while after != After::End {
             printer.flush()?;
-            match lines.next(&mut self.conversation)? {
-                Input::End => return Ok(()),
-                Input::Interrupt if has_enough || !lines.is_terminal() => return Ok(()),
+            after = match lines.next(&mut self.conversation)? {
+                Input::End => After::End,
+                Input::Interrupt if after == After::Interrupted || !lines.is_terminal() => {
+                    After::End
+                }
                 Input::Interrupt => {
                     printer.note("Ctrl-C once more, or Ctrl-D, leaves");
-                    has_enough = true;
+                    After::Interrupted
                 }
-                Input::Line(line) => match line.trim() {
-                    "" => {}
-                    "/quit" | "/exit" => return Ok(()),
-                    text => has_enough = self.take(text, printer)?,
-                },
-            }
+                Input::Line(line) => self.take(line.trim(), printer)?,
+            };
         }
+        Ok(())
     }
 
-    /// Does what was typed; whether that was interrupted.
-    fn take(&mut self, text: &str, printer: &mut Printer) -> Result<bool> {
+    /// Does what was typed.
+    fn take(&mut self, text: &str, printer: &mut Printer) -> Result<After> {
+        if text.is_empty() {
+            return Ok(After::Next);
+        }
         let Some(name) = command(text) else { return self.turn(Some(text.to_owned()), printer) };
         match name {
+            "quit" | "exit" => return Ok(After::End),
             "help" => help(printer)?,
             "skills" => self.skills(printer)?,
             "why" => self.why(printer)?,
@@ -132,9 +146,9 @@ impl Chat {
                 }
             }
             "clear" => {
-                let view = self.conversation.viewer.view();
-                self.conversation.kept = sessions::fresh()?;
-                self.conversation.viewer = Viewer::new(view);
+                let Conversation { kept, viewer, .. } = &mut self.conversation;
+                kept.discard_if_unused();
+                (*kept, *viewer) = (sessions::fresh()?, Viewer::new(viewer.view()));
                 printer.note("a new conversation begins");
             }
             _ if self
@@ -157,11 +171,10 @@ impl Chat {
                 self.last = Status::AtFault;
             }
         }
-        Ok(false)
+        Ok(After::Next)
     }
 
-    /// Takes a turn; whether it was interrupted.
-    fn turn(&mut self, prompt: Option<String>, printer: &mut Printer) -> Result<bool> {
+    fn turn(&mut self, prompt: Option<String>, printer: &mut Printer) -> Result<After> {
         let conversation = &mut self.conversation;
         let turned = conversation.turn(prompt, printer)?;
         if printer.json {
@@ -171,7 +184,11 @@ impl Chat {
         } else {
             self.last = report(&turned, None, &mut conversation.viewer, printer)?;
         }
-        Ok(matches!(turned, Turned::Interrupted | Turned::Terminated))
+        Ok(match turned {
+            Turned::Terminated => After::End,
+            Turned::Interrupted => After::Interrupted,
+            _ => After::Next,
+        })
     }
 
     /// Whether the last answer was given.
@@ -287,12 +304,23 @@ impl Lines {
             Self::Terminal(editor) => editor,
             Self::Pipe => return conversation.wait(piped()).unwrap_or(Ok(Input::Interrupt)),
         };
-        match editor.readline("> ") {
+        // Whoever was quick with the second one means it.
+        if conversation.was_interrupted() {
+            return Ok(Input::Interrupt);
+        }
+        let ending = conversation.interrupt_at_end();
+        let read = editor.readline("> ");
+        let is_ending = ending.is_finished();
+        ending.abort();
+        // The editor has heard it, and nobody else is to.
+        conversation.was_interrupted();
+        match read {
+            _ if is_ending => Ok(Input::End),
             Ok(line) => {
                 editor.add_history_entry(&*line)?;
                 Ok(Input::Line(line))
             }
-            Err(ReadlineError::Interrupted) => Ok(Input::Interrupt),
+            Err(ReadlineError::Interrupted | ReadlineError::Signal(_)) => Ok(Input::Interrupt),
             Err(ReadlineError::Eof) => Ok(Input::End),
             Err(error) => Err(error).context("cannot read what is typed"),
         }
