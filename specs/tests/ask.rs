@@ -197,6 +197,24 @@ mod what_is_asked_is_answered {
     }
 
     #[test]
+    fn somebody_at_a_terminal_is_asked() {
+        for (typed, ran_it) in [("y\n", true), ("n\n", false)] {
+            let call = Answer::calls([("skill_probe", json!({"who": "Ada"}))]);
+            let server = ModelServer::start([call, Answer::text("Well.")]);
+            let world = script_skill("requires_approval: true\n");
+            let arguments = format!("ask Probe --dir skills --model m --base-url {}", server.url());
+            let ran = world.run_at_terminal(typed, &arguments);
+            assert_eq!(ran.code, Some(0), "{}", ran.stdout());
+            for part in ["echo \"hello $PARAM_WHO\"", "May prowess run the skill `probe`", "Well."]
+            {
+                assert!(ran.stdout().contains(part), "{part}: {}", ran.stdout());
+            }
+            let body = server.last();
+            assert_eq!(messages(&body).last().unwrap().1.contains("hello Ada"), ran_it);
+        }
+    }
+
+    #[test]
     fn what_is_asked_can_come_from_stdin_and_from_files() {
         let server = ModelServer::answering(|_| Answer::text("Read."));
         let url = server.url();
@@ -360,8 +378,9 @@ mod what_happens_can_be_seen {
 
     #[test]
     fn whoever_has_read_enough_ends_it() {
-        let server =
-            ModelServer::start([Answer::text(&"many words ".repeat(200_000)).in_pieces(1 << 16)]);
+        let pause = Duration::from_millis(20);
+        let words = Answer::text(&"many words ".repeat(200)).then_drip();
+        let server = ModelServer::start([words.in_pieces(1024).slowly(pause)]);
         let world = World::new();
         let script = format!(
             "OPENAI_API_KEY=x \"$0\" ask Speak --base-url {} --model m | head -c 5",
@@ -370,6 +389,7 @@ mod what_happens_can_be_seen {
         let ran = world.run_script(&script);
         assert_eq!(ran.stdout(), "many ");
         assert!(!ran.stderr.contains("error") && !ran.stderr.contains("panic"), "{}", ran.stderr);
+        assert!(server.was_hung_up());
     }
 }
 
@@ -787,9 +807,10 @@ mod a_conversation_goes_on_line_by_line {
         terminal.type_in("use @create-p\t to\r");
         terminal.hear("Right.");
         terminal.hear("> ");
-        terminal.type_in("/bud\t\r");
+        // What is typed ahead is not lost.
+        terminal.type_in("/bud\t\r/wh\t\r/quit\r");
         terminal.hear("tokens were read");
-        terminal.type_in("/quit\r");
+        terminal.hear("create-pr 100 %");
         assert_eq!(terminal.ended(), Some(0));
         let bodies: Vec<Json> = server.requests().into_iter().map(|it| it.body).collect();
         assert_eq!(

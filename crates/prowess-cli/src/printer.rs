@@ -244,7 +244,9 @@ impl Printer {
 /// Asks the person at the terminal, and returns the line that is typed. What comes from a skill must
 /// be made safe first.
 pub(crate) fn ask(question: &str) -> io::Result<String> {
-    io::stderr().write_all(question.as_bytes())?;
+    // What is shown for a while gives way.
+    let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
+    io::stderr().write_all(format!("{clear}{question}").as_bytes())?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
     Ok(answer)
