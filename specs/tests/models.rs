@@ -347,7 +347,7 @@ mod each_provider_is_asked_in_its_own_words {
         let texts = &anthropic["messages"][2]["content"];
         assert_eq!(texts.as_array().unwrap().len(), 3, "{texts}");
         assert_eq!(texts[2]["text"], "Answer in Celsius.");
-        assert_eq!(roles(&sent(Provider::Gemini)["contents"]), ["model", "user"]);
+        assert_eq!(roles(&sent(Provider::Gemini)["contents"]), ["user", "model", "user"]);
         let input = &sent(Provider::Responses)["input"];
         assert_eq!(roles(input), ["assistant", "user", "user", "user", "developer"]);
     }

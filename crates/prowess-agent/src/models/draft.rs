@@ -50,6 +50,8 @@ pub(super) enum Said<'m> {
     Opaque(&'m Json),
 }
 
+/// Begins a conversation that does not begin with a person, where it has to.
+pub(super) const BEGIN: &str = "(the conversation goes on)";
 /// The field of a message in which a provider's own stands.
 const KEPT: &str = "kept";
 
@@ -90,7 +92,9 @@ impl<'a> Draft<'a> {
 
     /// Begins a call at this place.
     pub(super) fn begin_call(&mut self, place: u64, id: &str, name: &str) -> &mut Piece {
-        (self.hear)(Delta::Call(name));
+        if !name.is_empty() {
+            (self.hear)(Delta::Call(name));
+        }
         let (id, name) = (id.to_owned(), name.to_owned());
         let what = What::Call(Call { id, name, ..Call::default() });
         let piece = self.pieces.entry(place).or_default();
@@ -111,7 +115,7 @@ impl<'a> Draft<'a> {
 
     /// The place behind all others.
     pub(super) fn next(&self) -> u64 {
-        self.pieces.last_key_value().map_or(0, |it| it.0 + 1)
+        self.pieces.last_key_value().map_or(0, |it| it.0.saturating_add(1))
     }
 
     /// Whether nothing was said and nothing called.
@@ -193,12 +197,17 @@ fn kept<'m>(message: &'m Message, by: &str) -> Option<Vec<Part<'m>>> {
         } else if rest.remove("call").is_some() {
             Said::Call(calls.next()?)
         } else {
-            rest.remove("opaque")?;
+            rest.remove("opaque").filter(Json::is_object)?;
             Said::Opaque(&part["opaque"])
         };
         parts.push(Part { what, rest });
     }
     (text.is_empty() && calls.next().is_none()).then_some(parts)
+}
+
+/// What is counted in tokens; never so much that adding it up could go wrong.
+pub(super) fn count(number: &Json) -> u64 {
+    number.as_u64().unwrap_or_default().min(1 << 40)
 }
 
 /// What a call is given, as an object; what is none stands in one.

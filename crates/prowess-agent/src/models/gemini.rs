@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     adapter::{Flow, Manners, Protocol},
-    draft::{Content, Draft, Part, Piece, Said, What, arguments, contents, parts},
+    draft::{BEGIN, Content, Draft, Part, Piece, Said, What, arguments, contents, count, parts},
     openai::apart,
     trouble::Trouble,
 };
@@ -127,7 +127,7 @@ fn turns(messages: &[Message], model: &str, by: &str) -> Vec<Json> {
                 ("user", vec![json!({"functionResponse": response})])
             }
             Role::System | Role::User => {
-                ("user", contents(message).into_iter().map(content).collect())
+                ("user", contents(message).into_iter().filter_map(content).collect())
             }
         };
         if parts.is_empty() {
@@ -138,15 +138,19 @@ fn turns(messages: &[Message], model: &str, by: &str) -> Vec<Json> {
             _ => turns.push((role, parts)),
         }
     }
+    if turns.first().is_none_or(|it| it.0 == "model") {
+        turns.insert(0, ("user", vec![json!({"text": BEGIN})]));
+    }
     turns.into_iter().map(|(role, parts)| json!({"role": role, "parts": parts})).collect()
 }
 
-fn content(content: Content<'_>) -> Json {
-    match content {
+fn content(content: Content<'_>) -> Option<Json> {
+    Some(match content {
+        Content::Text("") => return None,
         Content::Text(text) => json!({"text": text}),
         Content::Image(kind, data) => json!({"inlineData": {"mimeType": kind, "data": data}}),
         Content::Link(url) => json!({"fileData": {"fileUri": url}}),
-    }
+    })
 }
 
 /// What a model said, with its signatures.
@@ -218,7 +222,7 @@ fn take_part(part: &Json, draft: &mut Draft<'_>) {
 }
 
 fn spent(usage: &Json) -> Spent {
-    let count = |name: &str| usage[name].as_u64().unwrap_or_default();
+    let count = |name: &str| count(&usage[name]);
     Spent {
         input: count("promptTokenCount") + count("toolUsePromptTokenCount"),
         output: count("candidatesTokenCount") + count("thoughtsTokenCount"),

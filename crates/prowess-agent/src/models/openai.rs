@@ -5,16 +5,16 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     adapter::{Flow, Manners, Protocol},
-    draft::Draft,
+    draft::{Draft, count},
     trouble::Trouble,
 };
-use crate::model::{Ask, Offered, Spent, Stop};
+use crate::model::{Ask, Delta, Offered, Spent, Stop};
 
 /// Chat completions. Servers differ in what they take.
 #[derive(Debug)]
 pub(super) struct OpenAi {
     /// Whether the limit of a reply goes by its newer name.
-    is_newer: bool,
+    pub(super) is_newer: bool,
 }
 
 /// What an assistant's message may hold that has to go back while its calls are answered.
@@ -63,8 +63,8 @@ impl Protocol for OpenAi {
         if event.get("error").is_some_and(|it| !it.is_null()) || event["object"] == "error" {
             return Err(Trouble::said(event));
         }
-        if let Some(usage) = event["usage"].as_object() {
-            draft.spent = spent(usage);
+        if event["usage"].is_object() {
+            draft.spent = spent(&event["usage"]);
         }
         let choice = &event["choices"][0];
         let said = if choice["delta"].is_object() { &choice["delta"] } else { &choice["message"] };
@@ -140,14 +140,12 @@ pub(super) fn parameters(tool: &Offered) -> Json {
     schema.into()
 }
 
-fn spent(usage: &Map<String, Json>) -> Spent {
-    let count = |it: Option<&Json>| it.and_then(Json::as_u64);
-    let details = usage.get("prompt_tokens_details").and_then(|it| it.get("cached_tokens"));
-    let cached = count(details).or_else(|| count(usage.get("prompt_cache_hit_tokens")));
+fn spent(usage: &Json) -> Spent {
+    let cached = count(&usage["prompt_tokens_details"]["cached_tokens"]);
     Spent {
-        input: count(usage.get("prompt_tokens")).unwrap_or_default(),
-        output: count(usage.get("completion_tokens")).unwrap_or_default(),
-        cached: cached.unwrap_or_default(),
+        input: count(&usage["prompt_tokens"]),
+        output: count(&usage["completion_tokens"]),
+        cached: cached.max(count(&usage["prompt_cache_hit_tokens"])),
     }
 }
 
@@ -247,8 +245,9 @@ fn take_call(piece: &Json, draft: &mut Draft<'_>) {
             if call.id.is_empty() {
                 call.id = id;
             }
-            if call.name.is_empty() {
-                call.name = name;
+            if call.name.is_empty() && !name.is_empty() {
+                call.name.clone_from(&name);
+                (draft.hear)(Delta::Call(&name));
             }
         }
         None => drop(draft.begin_call(place, &id, &name)),

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 
 use super::{
     adapter::{Flow, Manners, Protocol},
-    draft::{Content, Draft, Part, Piece, Said, What, contents, parts},
+    draft::{Content, Draft, Part, Piece, Said, What, contents, count, parts},
     openai::{apart, bearer, parameters},
     trouble::Trouble,
 };
@@ -205,9 +205,9 @@ fn take_whole(response: &Json, draft: &mut Draft<'_>) -> Result<Flow, Trouble> {
     }
     let usage = &response["usage"];
     draft.spent = Spent {
-        input: usage["input_tokens"].as_u64().unwrap_or_default(),
-        output: usage["output_tokens"].as_u64().unwrap_or_default(),
-        cached: usage["input_tokens_details"]["cached_tokens"].as_u64().unwrap_or_default(),
+        input: count(&usage["input_tokens"]),
+        output: count(&usage["output_tokens"]),
+        cached: count(&usage["input_tokens_details"]["cached_tokens"]),
     };
     match response["status"].as_str() {
         Some("failed" | "cancelled") => return Err(Trouble::said(response)),
