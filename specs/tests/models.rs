@@ -612,11 +612,14 @@ mod thoughts_go_back_to_whoever_had_them {
                     message.call_id = Some(format!("functions.weather:{}", index - 3));
                 }
             }
-            for to in Provider::ALL.into_iter().filter(|it| *it != from) {
+            for to in Provider::ALL {
                 let server = ModelServer::start([Answer::text("ok")]);
-                reply(&*server.model(to), &ask);
+                let name = "another-model".to_owned();
+                let connection = Connection { name, ..server.connection(to) };
+                reply(&*model(connection).unwrap(), &ask);
                 let body = server.last().to_string();
-                let secrets = ["signed-", "secret-", "c2lnbmVk", "kept", "rs_1", "fc_1"];
+                let secrets =
+                    ["signed-", "secret-", "c2lnbmVk", "kept", "rs_1", "fc_1", "two cities"];
                 let found = secrets.iter().find(|it| body.contains(**it));
                 assert_eq!(found, None, "from {from:?} to {to:?}: {body}");
                 assert!(body.contains("Let me look. ") && body.contains("21 °C"), "{body}");
@@ -797,6 +800,22 @@ mod servers_of_chat_completions_differ {
         let (_, reply) =
             streamed("data: {\"choices\":[{\"delta\":{\"content\":\"hi\"}}]}\n\ndata: [DONE]\n\n");
         assert_eq!((&*reply.message.content, reply.stop), ("hi", Stop::Done));
+        // What goes back with the calls, in pieces, and with a call.
+        let (_, reply) = streamed(
+            "data: {\"choices\":[{\"delta\":{\"reasoning_details\":[{\"type\":\"reasoning.text\",\"index\":0,\"text\":\"a\"}]}}]}\n\n\
+             data: {\"choices\":[{\"delta\":{\"reasoning_details\":[{\"type\":\"reasoning.text\",\"index\":0,\"text\":\"b\",\"signature\":\"s\"}]}}]}\n\n\
+             data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"id\":\"c\",\"function\":{\"name\":\"weather\",\"arguments\":\"{}\"},\"extra_content\":{\"google\":{\"thought_signature\":\"t\"}}}]},\"finish_reason\":\"tool_calls\"}]}\n\n",
+        );
+        let server = ModelServer::start([Answer::text("ok")]);
+        let connection = Connection { name: "m".to_owned(), ..server.connection(Provider::OpenAi) };
+        super::reply(&*model(connection).unwrap(), &answered(question_with_tool(), reply));
+        let message = &server.last()["messages"][2];
+        assert_eq!(
+            message["reasoning_details"],
+            json!([{"type": "reasoning.text", "index": 0, "text": "ab", "signature": "s"}])
+        );
+        let extra = json!({"google": {"thought_signature": "t"}});
+        assert_eq!(message["tool_calls"][0]["extra_content"], extra);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::{
     error::Error,
     fmt,
     sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use prowess_runtime::{Incoming, Post, Wire, WireError};
@@ -82,7 +82,7 @@ pub(super) enum Flow {
 const MAX_REPLY: u64 = 64 * 1024 * 1024;
 /// The most bytes of an answer that is no reply.
 const MAX_TROUBLE: usize = 64 * 1024;
-/// How long is waited for what may follow.
+/// How long is waited for what may follow, and for what is said of a trouble.
 const LINGER: Duration = Duration::from_secs(2);
 
 impl Model for Adapter {
@@ -172,11 +172,15 @@ impl Adapter {
     ) -> Result<(), ModelError> {
         let mut events = Events::default();
         let mut flow = Flow::More;
+        let mut end = None;
         loop {
             let chunk = match flow {
                 Flow::More => incoming.chunk().await.map_err(|it| self.unreachable(it))?,
                 // What is missing now is not worth to lose the reply.
-                Flow::Nearly => incoming.chunk_within(LINGER).await.unwrap_or_default(),
+                Flow::Nearly => {
+                    let end = *end.get_or_insert_with(|| Instant::now() + LINGER);
+                    incoming.chunk_within(end - Instant::now()).await.unwrap_or_default()
+                }
                 Flow::Over => return Ok(()),
             };
             let Some(chunk) = chunk else { break };
@@ -231,8 +235,9 @@ impl Adapter {
         let status = incoming.status;
         let wait = wait(status, incoming.headers());
         let mut body = Vec::new();
+        let end = Instant::now() + LINGER;
         // What was said until it broke off is all there is to say.
-        while let Ok(Some(chunk)) = incoming.chunk().await {
+        while let Ok(Some(chunk)) = incoming.chunk_within(end - Instant::now()).await {
             body.extend(chunk);
             if body.len() > MAX_TROUBLE {
                 break;

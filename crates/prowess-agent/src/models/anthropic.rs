@@ -5,8 +5,8 @@ use serde_json::{Value as Json, json};
 
 use super::{
     adapter::{Flow, Manners, Protocol},
-    draft::{BEGIN, Content, Draft, Piece, Said, What, arguments, contents, count, parts},
-    openai::{apart, parameters},
+    draft::{Draft, Piece, What, count},
+    history::{BEGIN, Content, Said, apart, arguments, contents, parameters, parts},
     trouble::Trouble,
 };
 use crate::model::{Ask, Offered, Stop};

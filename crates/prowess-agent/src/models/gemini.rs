@@ -7,8 +7,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     adapter::{Flow, Manners, Protocol},
-    draft::{BEGIN, Content, Draft, Part, Piece, Said, What, arguments, contents, count, parts},
-    openai::apart,
+    draft::{Draft, Piece, What, count},
+    history::{BEGIN, Content, Part, Said, apart, arguments, contents, parts},
     trouble::Trouble,
 };
 use crate::model::{Ask, Offered, Spent, Stop};
@@ -24,19 +24,13 @@ const FOREIGN: &str = "skip_thought_signature_validator";
 
 impl Protocol for Gemini {
     fn path(&self, model: &str, stream: bool) -> (&'static str, String) {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-._/".contains(c);
-        let encoded: String = model
-            .chars()
-            .map(|c| {
-                let mut bytes = [0; 4];
-                let bytes = c.encode_utf8(&mut bytes).bytes();
-                if plain(c) {
-                    c.into()
-                } else {
-                    bytes.map(|it| format!("%{it:02X}")).collect::<String>()
-                }
-            })
-            .collect();
+        let encode = |byte: u8| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'/' => {
+                char::from(byte).to_string()
+            }
+            _ => format!("%{byte:02X}"),
+        };
+        let encoded: String = model.bytes().map(encode).collect();
         let place = if encoded.contains('/') { "" } else { "models/" };
         let verb = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
         ("/v1beta", format!("/{place}{encoded}:{verb}"))

@@ -5,8 +5,9 @@ use serde_json::{Value as Json, json};
 
 use super::{
     adapter::{Flow, Manners, Protocol},
-    draft::{Content, Draft, Part, Piece, Said, What, contents, count, parts},
-    openai::{apart, bearer, parameters},
+    draft::{Draft, Piece, What, count},
+    history::{Content, Part, Said, apart, contents, parameters, parts},
+    openai::bearer,
     trouble::Trouble,
 };
 use crate::model::{Ask, Offered, Spent, Stop};
