@@ -206,7 +206,7 @@ mod each_provider_is_asked_in_its_own_words {
         assert_eq!(first.message.calls[1].id, "call_1_1");
         let call = |index: usize, city| {
             json!({
-                "type": "function_call", "id": format!("fc_1_{index}"),
+                "type": "function_call",
                 "call_id": format!("call_1_{index}"), "name": "weather",
                 "arguments": json!({"city": city}).to_string(),
             })
@@ -218,7 +218,7 @@ mod each_provider_is_asked_in_its_own_words {
                 "summary": [{"type": "summary_text", "text": "two cities"}],
             },
             {
-                "type": "message", "role": "assistant", "id": "msg_1", "phase": "commentary",
+                "type": "message", "role": "assistant", "phase": "commentary",
                 "content": [{"type": "output_text", "text": "Let me look. ", "annotations": []}],
             },
             call(0, "Oslo"),
@@ -759,6 +759,20 @@ mod servers_of_chat_completions_differ {
         }
         });
         assert_eq!(reply(&*server.responses(), &question()).message.content, "ok");
+        // What it thought cannot go back without being encrypted: nobody has stored it.
+        let output = json!([
+            {"type": "reasoning", "id": "rs_9", "summary": []},
+            {"type": "message", "content": [{"type": "output_text", "text": "Hm."}]},
+        ]);
+        let whole = json!({"object": "response", "status": "completed", "output": output});
+        let whole = answer("200 OK", "content-type: application/json\r\n", &whole.to_string());
+        let server = ModelServer::start([Answer::bytes(whole), Answer::text("ok")]);
+        let (model, mut ask) = (server.responses(), question());
+        ask.messages.push(reply(&*model, &ask).message);
+        ask.messages.push(Message::new(Role::User, "And?"));
+        reply(&*model, &ask);
+        let body = server.last().to_string();
+        assert!(body.contains("Hm.") && !body.contains("rs_9"), "{body}");
     }
 
     #[test]
@@ -1039,13 +1053,13 @@ mod what_goes_wrong_has_a_kind {
         let error = error(&*model(connection).unwrap(), &question());
         assert!(matches!(error, ModelError::Timeout { .. }), "{error:?}");
         // Who speaks slowly is heard.
-        let patience = Patience { idle: Duration::from_millis(500), ..Patience::default() };
-        let slow = Answer::text("one two").in_pieces(200).slowly(Duration::from_millis(150));
+        let patience = Patience { idle: Duration::from_millis(1500), ..Patience::default() };
+        let slow = Answer::text("one two").in_pieces(100).slowly(Duration::from_millis(200));
         let server = ModelServer::start([slow]);
         let connection = Connection { patience, ..server.connection(Provider::OpenAi) };
         let start = Instant::now();
         assert_eq!(reply(&*model(connection).unwrap(), &question()).message.content, "one two");
-        assert!(start.elapsed() > Duration::from_millis(500));
+        assert!(start.elapsed() > patience.idle);
     }
 
     #[test]

@@ -82,7 +82,9 @@ pub(super) enum Flow {
 const MAX_REPLY: u64 = 64 * 1024 * 1024;
 /// The most bytes of an answer that is no reply.
 const MAX_TROUBLE: usize = 64 * 1024;
-/// How long is waited for what may follow, and for what is said of a trouble.
+/// How long is waited for all of that.
+const TROUBLE: Duration = Duration::from_secs(10);
+/// How long is waited for what may follow a reply.
 const LINGER: Duration = Duration::from_secs(2);
 
 impl Model for Adapter {
@@ -235,7 +237,7 @@ impl Adapter {
         let status = incoming.status;
         let wait = wait(status, incoming.headers());
         let mut body = Vec::new();
-        let end = Instant::now() + LINGER;
+        let end = Instant::now() + TROUBLE;
         // What was said until it broke off is all there is to say.
         while let Ok(Some(chunk)) = incoming.chunk_within(end - Instant::now()).await {
             body.extend(chunk);

@@ -12,7 +12,8 @@ use super::{
 };
 use crate::model::{Ask, Offered, Spent, Stop};
 
-/// Responses. Nothing is stored at the provider: what the model thought goes back encrypted.
+/// Responses. Nothing is stored at the provider: what the model thought goes back encrypted, and nothing
+/// else has an id, by which it would be looked for.
 #[derive(Debug)]
 pub(super) struct Responses;
 
@@ -159,7 +160,6 @@ fn end_item(place: u64, item: &Json, draft: &mut Draft<'_>) {
             if let (Some(call), Some(arguments)) = (draft.call(place), arguments) {
                 call.arguments = arguments.to_owned();
             }
-            keep(place, item, &["id"], draft);
         }
         Some("message") => {
             let had = match draft.pieces.get(&place) {
@@ -177,8 +177,12 @@ fn end_item(place: u64, item: &Json, draft: &mut Draft<'_>) {
             }
             // What was said already is not said again.
             draft.say(place, whole.get(had..).unwrap_or_default());
-            keep(place, item, &["id", "phase"], draft);
+            if let (true, Some(piece)) = (item["phase"].is_string(), draft.pieces.get_mut(&place)) {
+                piece.rest.insert("phase".to_owned(), item["phase"].clone());
+            }
         }
+        // Without its content it would be looked for where nothing is stored.
+        Some("reasoning") if !item["encrypted_content"].is_string() => {}
         Some(_) => {
             let mut item = item.clone();
             if let Some(item) = item.as_object_mut() {
@@ -187,14 +191,6 @@ fn end_item(place: u64, item: &Json, draft: &mut Draft<'_>) {
             draft.pieces.insert(place, Piece { what: What::Opaque(item), ..Piece::default() });
         }
         None => {}
-    }
-}
-
-fn keep(place: u64, item: &Json, fields: &[&str], draft: &mut Draft<'_>) {
-    let kept = fields.iter().filter_map(|name| Some(((*name).to_owned(), item.get(name)?.clone())));
-    let kept = kept.filter(|it| !it.1.is_null());
-    if let Some(piece) = draft.pieces.get_mut(&place) {
-        piece.rest = kept.collect();
     }
 }
 
