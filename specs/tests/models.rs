@@ -206,7 +206,7 @@ mod each_provider_is_asked_in_its_own_words {
         assert_eq!(first.message.calls[1].id, "call_1_1");
         let call = |index: usize, city| {
             json!({
-                "type": "function_call", "id": format!("fc_1_{index}"),
+                "type": "function_call",
                 "call_id": format!("call_1_{index}"), "name": "weather",
                 "arguments": json!({"city": city}).to_string(),
             })
@@ -218,7 +218,7 @@ mod each_provider_is_asked_in_its_own_words {
                 "summary": [{"type": "summary_text", "text": "two cities"}],
             },
             {
-                "type": "message", "role": "assistant", "id": "msg_1", "phase": "commentary",
+                "type": "message", "role": "assistant", "phase": "commentary",
                 "content": [{"type": "output_text", "text": "Let me look. ", "annotations": []}],
             },
             call(0, "Oslo"),
@@ -347,7 +347,7 @@ mod each_provider_is_asked_in_its_own_words {
         let texts = &anthropic["messages"][2]["content"];
         assert_eq!(texts.as_array().unwrap().len(), 3, "{texts}");
         assert_eq!(texts[2]["text"], "Answer in Celsius.");
-        assert_eq!(roles(&sent(Provider::Gemini)["contents"]), ["model", "user"]);
+        assert_eq!(roles(&sent(Provider::Gemini)["contents"]), ["user", "model", "user"]);
         let input = &sent(Provider::Responses)["input"];
         assert_eq!(roles(input), ["assistant", "user", "user", "user", "developer"]);
     }
@@ -612,11 +612,14 @@ mod thoughts_go_back_to_whoever_had_them {
                     message.call_id = Some(format!("functions.weather:{}", index - 3));
                 }
             }
-            for to in Provider::ALL.into_iter().filter(|it| *it != from) {
+            for to in Provider::ALL {
                 let server = ModelServer::start([Answer::text("ok")]);
-                reply(&*server.model(to), &ask);
+                let name = "another-model".to_owned();
+                let connection = Connection { name, ..server.connection(to) };
+                reply(&*model(connection).unwrap(), &ask);
                 let body = server.last().to_string();
-                let secrets = ["signed-", "secret-", "c2lnbmVk", "kept", "rs_1", "fc_1"];
+                let secrets =
+                    ["signed-", "secret-", "c2lnbmVk", "kept", "rs_1", "fc_1", "two cities"];
                 let found = secrets.iter().find(|it| body.contains(**it));
                 assert_eq!(found, None, "from {from:?} to {to:?}: {body}");
                 assert!(body.contains("Let me look. ") && body.contains("21 °C"), "{body}");
@@ -756,6 +759,20 @@ mod servers_of_chat_completions_differ {
         }
         });
         assert_eq!(reply(&*server.responses(), &question()).message.content, "ok");
+        // What it thought cannot go back without being encrypted: nobody has stored it.
+        let output = json!([
+            {"type": "reasoning", "id": "rs_9", "summary": []},
+            {"type": "message", "content": [{"type": "output_text", "text": "Hm."}]},
+        ]);
+        let whole = json!({"object": "response", "status": "completed", "output": output});
+        let whole = answer("200 OK", "content-type: application/json\r\n", &whole.to_string());
+        let server = ModelServer::start([Answer::bytes(whole), Answer::text("ok")]);
+        let (model, mut ask) = (server.responses(), question());
+        ask.messages.push(reply(&*model, &ask).message);
+        ask.messages.push(Message::new(Role::User, "And?"));
+        reply(&*model, &ask);
+        let body = server.last().to_string();
+        assert!(body.contains("Hm.") && !body.contains("rs_9"), "{body}");
     }
 
     #[test]
@@ -797,6 +814,22 @@ mod servers_of_chat_completions_differ {
         let (_, reply) =
             streamed("data: {\"choices\":[{\"delta\":{\"content\":\"hi\"}}]}\n\ndata: [DONE]\n\n");
         assert_eq!((&*reply.message.content, reply.stop), ("hi", Stop::Done));
+        // What goes back with the calls, in pieces, and with a call.
+        let (_, reply) = streamed(
+            "data: {\"choices\":[{\"delta\":{\"reasoning_details\":[{\"type\":\"reasoning.text\",\"index\":0,\"text\":\"a\"}]}}]}\n\n\
+             data: {\"choices\":[{\"delta\":{\"reasoning_details\":[{\"type\":\"reasoning.text\",\"index\":0,\"text\":\"b\",\"signature\":\"s\"}]}}]}\n\n\
+             data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"id\":\"c\",\"function\":{\"name\":\"weather\",\"arguments\":\"{}\"},\"extra_content\":{\"google\":{\"thought_signature\":\"t\"}}}]},\"finish_reason\":\"tool_calls\"}]}\n\n",
+        );
+        let server = ModelServer::start([Answer::text("ok")]);
+        let connection = Connection { name: "m".to_owned(), ..server.connection(Provider::OpenAi) };
+        super::reply(&*model(connection).unwrap(), &answered(question_with_tool(), reply));
+        let message = &server.last()["messages"][2];
+        assert_eq!(
+            message["reasoning_details"],
+            json!([{"type": "reasoning.text", "index": 0, "text": "ab", "signature": "s"}])
+        );
+        let extra = json!({"google": {"thought_signature": "t"}});
+        assert_eq!(message["tool_calls"][0]["extra_content"], extra);
     }
 
     #[test]
@@ -1020,13 +1053,13 @@ mod what_goes_wrong_has_a_kind {
         let error = error(&*model(connection).unwrap(), &question());
         assert!(matches!(error, ModelError::Timeout { .. }), "{error:?}");
         // Who speaks slowly is heard.
-        let patience = Patience { idle: Duration::from_millis(500), ..Patience::default() };
-        let slow = Answer::text("one two").in_pieces(200).slowly(Duration::from_millis(150));
+        let patience = Patience { idle: Duration::from_millis(1500), ..Patience::default() };
+        let slow = Answer::text("one two").in_pieces(100).slowly(Duration::from_millis(200));
         let server = ModelServer::start([slow]);
         let connection = Connection { patience, ..server.connection(Provider::OpenAi) };
         let start = Instant::now();
         assert_eq!(reply(&*model(connection).unwrap(), &question()).message.content, "one two");
-        assert!(start.elapsed() > Duration::from_millis(500));
+        assert!(start.elapsed() > patience.idle);
     }
 
     #[test]

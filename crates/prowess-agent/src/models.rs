@@ -2,6 +2,7 @@
 
 mod sse;
 mod draft;
+mod history;
 mod trouble;
 mod adapter;
 mod openai;

@@ -4,7 +4,7 @@ use std::{
     error::Error,
     fmt,
     sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use prowess_runtime::{Incoming, Post, Wire, WireError};
@@ -82,7 +82,9 @@ pub(super) enum Flow {
 const MAX_REPLY: u64 = 64 * 1024 * 1024;
 /// The most bytes of an answer that is no reply.
 const MAX_TROUBLE: usize = 64 * 1024;
-/// How long is waited for what may follow.
+/// How long is waited for all of that.
+const TROUBLE: Duration = Duration::from_secs(10);
+/// How long is waited for what may follow a reply.
 const LINGER: Duration = Duration::from_secs(2);
 
 impl Model for Adapter {
@@ -179,11 +181,15 @@ impl Adapter {
     ) -> Result<(), ModelError> {
         let mut events = Events::default();
         let mut flow = Flow::More;
+        let mut end = None;
         loop {
             let chunk = match flow {
                 Flow::More => incoming.chunk().await.map_err(|it| self.unreachable(it))?,
                 // What is missing now is not worth to lose the reply.
-                Flow::Nearly => incoming.chunk_within(LINGER).await.unwrap_or_default(),
+                Flow::Nearly => {
+                    let end = *end.get_or_insert_with(|| Instant::now() + LINGER);
+                    incoming.chunk_within(end - Instant::now()).await.unwrap_or_default()
+                }
                 Flow::Over => return Ok(()),
             };
             let Some(chunk) = chunk else { break };
@@ -235,10 +241,12 @@ impl Adapter {
     }
 
     async fn refusal(&self, incoming: &mut Incoming) -> ModelError {
-        let (status, wait) = (incoming.status, wait(incoming.headers()));
+        let status = incoming.status;
+        let wait = wait(status, incoming.headers());
         let mut body = Vec::new();
+        let end = Instant::now() + TROUBLE;
         // What was said until it broke off is all there is to say.
-        while let Ok(Some(chunk)) = incoming.chunk().await {
+        while let Ok(Some(chunk)) = incoming.chunk_within(end - Instant::now()).await {
             body.extend(chunk);
             if body.len() > MAX_TROUBLE {
                 break;
@@ -323,6 +331,110 @@ fn url(base: &str, version: &str, path: &str, always: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::{
+        anthropic::Anthropic, gemini::Gemini, openai::OpenAi, responses::Responses,
+    };
+
+    /// What each provider may send, in the order of a stream.
+    const SAMPLES: &[(&dyn Protocol, &[&str])] = &[
+        (
+            &OpenAi { is_newer: true },
+            &[
+                r#"{"choices": [{"delta": {"content": [{"type": "thinking", "thinking": [{"text": "a"}]}, {"text": "b"}], "reasoning": "c", "reasoning_details": [{"type": "x", "index": 0, "text": "d"}, {"type": "x", "index": 0, "text": "e"}]}}]}"#,
+                r#"{"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "i", "extra_content": {}, "function": {"name": "n", "arguments": "{"}}, {"function": {"arguments": "}"}}]}}]}"#,
+                r#"{"choices": [{"delta": {"refusal": "no"}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 1, "prompt_tokens_details": {"cached_tokens": 1}}}"#,
+                r#"{"error": {"message": "m", "code": 400, "details": [{"reason": "r", "retryDelay": "1s"}]}}"#,
+            ],
+        ),
+        (
+            &Responses,
+            &[
+                r#"{"type": "response.output_item.added", "output_index": 0, "item": {"type": "function_call", "call_id": "c", "name": "n", "arguments": ""}}"#,
+                r#"{"type": "response.function_call_arguments.delta", "output_index": 0, "delta": "{}"}"#,
+                r#"{"type": "response.output_item.done", "output_index": 0, "item": {"type": "function_call", "id": "i", "arguments": "{}"}}"#,
+                r#"{"type": "response.output_text.delta", "output_index": 1, "delta": "ä"}"#,
+                r#"{"type": "response.output_item.done", "output_index": 1, "item": {"type": "message", "phase": "p", "content": [{"text": "äb"}, {"refusal": "no"}]}}"#,
+                r#"{"type": "response.output_item.done", "output_index": 2, "item": {"type": "reasoning", "status": "s"}}"#,
+                r#"{"type": "response.incomplete", "response": {"status": "incomplete", "incomplete_details": {"reason": "r"}, "output": [{"type": "x"}], "usage": {"input_tokens": 1}}}"#,
+            ],
+        ),
+        (
+            &Anthropic,
+            &[
+                r#"{"type": "message_start", "message": {"usage": {"input_tokens": 1, "cache_read_input_tokens": 2}}}"#,
+                r#"{"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": ""}}"#,
+                r#"{"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "a"}}"#,
+                r#"{"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "b"}}"#,
+                r#"{"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "i", "name": "n", "input": {}}}"#,
+                r#"{"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{}"}}"#,
+                r#"{"type": "content_block_delta", "index": 2, "delta": {"type": "text_delta", "text": "t"}}"#,
+                r#"{"type": "message_delta", "delta": {"stop_reason": "refusal", "stop_details": {"explanation": "e"}}, "usage": {"output_tokens": 1}}"#,
+            ],
+        ),
+        (
+            &Gemini,
+            &[
+                r#"{"candidates": [{"content": {"parts": [{"text": "a", "thought": true}, {"text": "b", "thoughtSignature": "s"}, {"functionCall": {"id": "i", "name": "n", "args": {}}}, {"other": 1}]}}]}"#,
+                r#"{"candidates": [{"finishReason": "STOP", "finishMessage": "m"}], "usageMetadata": {"promptTokenCount": 1}}"#,
+                r#"{"promptFeedback": {"blockReason": "r"}}"#,
+            ],
+        ),
+    ];
+
+    /// The paths of all values in one.
+    fn paths(json: &Json, path: &str, paths: &mut Vec<String>) {
+        paths.push(path.to_owned());
+        let names: Vec<String> = match json {
+            Json::Object(fields) => fields.keys().cloned().collect(),
+            Json::Array(items) => (0..items.len()).map(|it| it.to_string()).collect(),
+            _ => Vec::new(),
+        };
+        for name in names {
+            let path = format!("{path}/{name}");
+            self::paths(&json.pointer(&format!("/{name}")).cloned().unwrap(), &path, paths);
+        }
+    }
+
+    #[test]
+    fn no_provider_can_say_anything_that_breaks_us() {
+        let odd = [
+            Json::Null,
+            true.into(),
+            u64::MAX.into(),
+            (-1).into(),
+            "ß".into(),
+            serde_json::json!([]),
+            serde_json::json!({}),
+            serde_json::json!([[1]]),
+        ];
+        let mut replies = 0;
+        for (protocol, events) in SAMPLES {
+            let events: Vec<Json> =
+                events.iter().map(|it| serde_json::from_str(it).unwrap()).collect();
+            for (at, event) in events.iter().enumerate() {
+                let mut all = Vec::new();
+                paths(event, "", &mut all);
+                for (path, odd) in all.iter().flat_map(|path| odd.iter().map(move |it| (path, it)))
+                {
+                    let mut events = events.clone();
+                    *events[at].pointer_mut(path).unwrap() = odd.clone();
+                    let mut draft = Draft::new(&|_| {});
+                    for event in events.iter().chain(&events) {
+                        let _ =
+                            protocol.take(event, &mut draft).map_err(|it| it.error("p", "m", "k"));
+                    }
+                    let reply = draft.reply("by");
+                    replies += 1;
+                    // What came of it can be told to everybody.
+                    let ask = Ask { messages: vec![reply.message], ..Ask::default() };
+                    for (protocol, _) in SAMPLES {
+                        protocol.body("m", "by", &ask, Manners::default());
+                    }
+                }
+            }
+        }
+        assert!(replies > 1000, "{replies}");
+    }
 
     #[test]
     fn a_base_url_is_taken_as_people_write_it() {

@@ -5,8 +5,8 @@ use serde_json::{Value as Json, json};
 
 use super::{
     adapter::{Flow, Manners, Protocol},
-    draft::{Content, Draft, Piece, Said, What, arguments, contents, parts},
-    openai::{apart, parameters},
+    draft::{Draft, Piece, What, count},
+    history::{BEGIN, Content, Said, apart, arguments, contents, parameters, parts},
     trouble::Trouble,
 };
 use crate::model::{Ask, Offered, Stop};
@@ -17,8 +17,6 @@ pub(super) struct Anthropic;
 
 /// How many tokens a reply may have unless somebody says so: it has to be said.
 const MAX_OUTPUT: usize = 32_000;
-/// Begins a conversation that does not begin with a person.
-const BEGIN: &str = "(the conversation goes on)";
 
 impl Protocol for Anthropic {
     fn path(&self, _: &str, _: bool) -> (&'static str, String) {
@@ -181,13 +179,14 @@ fn take_block(place: u64, block: &Json, draft: &mut Draft<'_>) {
                 draft.add_arguments(place, &block["input"].to_string());
             }
         }
-        kind => {
+        kind if block.is_object() => {
             if kind == "thinking" {
                 draft.think(text("thinking"));
             }
             let what = What::Opaque(block.clone());
             draft.pieces.insert(place, Piece { what, ..Piece::default() });
         }
+        _ => {}
     }
 }
 
@@ -229,14 +228,13 @@ fn take_stop(said: &Json, draft: &mut Draft<'_>) -> Flow {
 
 /// What it took: the numbers are totals, and the input is told without what was remembered of it.
 fn take_usage(usage: &Json, draft: &mut Draft<'_>) {
-    let count = |name: &str| usage[name].as_u64();
-    if let Some(output) = count("output_tokens") {
-        draft.spent.output = output;
+    if usage["output_tokens"].is_u64() {
+        draft.spent.output = count(&usage["output_tokens"]);
     }
-    if let Some(input) = count("input_tokens") {
-        let read = count("cache_read_input_tokens").unwrap_or_default();
-        let written = count("cache_creation_input_tokens").unwrap_or_default();
-        draft.spent.input = input + read + written;
+    if usage["input_tokens"].is_u64() {
+        let read = count(&usage["cache_read_input_tokens"]);
+        let written = count(&usage["cache_creation_input_tokens"]);
+        draft.spent.input = count(&usage["input_tokens"]) + read + written;
         draft.spent.cached = read;
     }
 }

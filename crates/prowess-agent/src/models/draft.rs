@@ -1,4 +1,4 @@
-//! A reply while it is coming in, and what of it goes back with the next request.
+//! A reply while it is coming in.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,6 @@ pub(super) struct Draft<'a> {
     pub(super) stop: Option<Stop>,
     /// What was said about the end.
     pub(super) why: String,
-    /// Fields of the message that its provider may want back.
-    pub(super) kept: BTreeMap<&'static str, Json>,
 }
 
 /// A piece of a reply.
@@ -36,22 +34,8 @@ pub(super) enum What {
     Opaque(Json),
 }
 
-/// A part of a message that goes back to the provider that made it.
-#[derive(Debug)]
-pub(super) struct Part<'m> {
-    pub(super) what: Said<'m>,
-    pub(super) rest: Map<String, Json>,
-}
-
-#[derive(Debug)]
-pub(super) enum Said<'m> {
-    Text(&'m str),
-    Call(&'m Call),
-    Opaque(&'m Json),
-}
-
 /// The field of a message in which a provider's own stands.
-const KEPT: &str = "kept";
+pub(super) const KEPT: &str = "kept";
 
 impl Default for What {
     fn default() -> Self {
@@ -67,7 +51,6 @@ impl<'a> Draft<'a> {
             spent: Spent::default(),
             stop: None,
             why: String::new(),
-            kept: BTreeMap::new(),
         }
     }
 
@@ -90,7 +73,9 @@ impl<'a> Draft<'a> {
 
     /// Begins a call at this place.
     pub(super) fn begin_call(&mut self, place: u64, id: &str, name: &str) -> &mut Piece {
-        (self.hear)(Delta::Call(name));
+        if !name.is_empty() {
+            (self.hear)(Delta::Call(name));
+        }
         let (id, name) = (id.to_owned(), name.to_owned());
         let what = What::Call(Call { id, name, ..Call::default() });
         let piece = self.pieces.entry(place).or_default();
@@ -111,7 +96,7 @@ impl<'a> Draft<'a> {
 
     /// The place behind all others.
     pub(super) fn next(&self) -> u64 {
-        self.pieces.last_key_value().map_or(0, |it| it.0 + 1)
+        self.pieces.last_key_value().map_or(0, |it| it.0.saturating_add(1))
     }
 
     /// Whether nothing was said and nothing called.
@@ -126,7 +111,6 @@ impl<'a> Draft<'a> {
     /// The whole reply. What only this model understands is kept in its message.
     pub(super) fn reply(self, by: &str) -> Reply {
         let mut message = Message::new(Role::Assistant, "");
-        message.rest.extend(self.kept.into_iter().map(|(name, kept)| (name.to_owned(), kept)));
         let mut parts = Vec::new();
         for Piece { what, mut rest } in self.pieces.into_values() {
             match what {
@@ -166,77 +150,7 @@ impl Piece {
     }
 }
 
-/// The parts of a message: as they came, if this model made it and nobody has changed it since;
-/// else its text and its calls.
-pub(super) fn parts<'m>(message: &'m Message, by: &str) -> Vec<Part<'m>> {
-    kept(message, by).unwrap_or_else(|| {
-        let text = (!message.content.is_empty()).then_some(Said::Text(&message.content));
-        let said = text.into_iter().chain(message.calls.iter().map(Said::Call));
-        said.map(|what| Part { what, rest: Map::new() }).collect()
-    })
-}
-
-fn kept<'m>(message: &'m Message, by: &str) -> Option<Vec<Part<'m>>> {
-    let kept = message.rest.get(KEPT)?;
-    if kept["by"] != by {
-        return None;
-    }
-    let (mut text, mut calls) = (&*message.content, message.calls.iter());
-    let mut parts = Vec::new();
-    for part in kept["parts"].as_array()? {
-        let mut rest = part.as_object()?.clone();
-        let what = if let Some(length) = rest.remove("text") {
-            let length = usize::try_from(length.as_u64()?).ok()?;
-            let (own, others) = text.split_at_checked(length)?;
-            text = others;
-            Said::Text(own)
-        } else if rest.remove("call").is_some() {
-            Said::Call(calls.next()?)
-        } else {
-            rest.remove("opaque")?;
-            Said::Opaque(&part["opaque"])
-        };
-        parts.push(Part { what, rest });
-    }
-    (text.is_empty() && calls.next().is_none()).then_some(parts)
-}
-
-/// What a call is given, as an object; what is none stands in one.
-pub(super) fn arguments(call: &Call) -> Json {
-    match call.arguments.trim() {
-        "" => json!({}),
-        text => match serde_json::from_str(text) {
-            Ok(Json::Object(object)) => object.into(),
-            _ => json!({"arguments": text}),
-        },
-    }
-}
-
-/// What a user's message is made of, where it is more than text.
-pub(super) enum Content<'m> {
-    Text(&'m str),
-    /// An image: its type and its bytes in base64.
-    Image(&'m str, &'m str),
-    /// An image that lies elsewhere.
-    Link(&'m str),
-}
-
-/// The contents of a message; what no provider takes alike is told by its name.
-pub(super) fn contents(message: &Message) -> Vec<Content<'_>> {
-    let images = message.parts.iter().any(|it| it["type"] == "image_url");
-    if !images {
-        return vec![Content::Text(&message.content)];
-    }
-    message.parts.iter().filter_map(content).collect()
-}
-
-fn content(part: &Json) -> Option<Content<'_>> {
-    if let Some(text) = part["text"].as_str() {
-        return Some(Content::Text(text));
-    }
-    let image = &part["image_url"];
-    let url = image["url"].as_str().or(image.as_str())?;
-    let Some(data) = url.strip_prefix("data:") else { return Some(Content::Link(url)) };
-    let (kind, data) = data.split_once(";base64,")?;
-    Some(Content::Image(kind, data))
+/// What is counted in tokens; never so much that adding it up could go wrong.
+pub(super) fn count(number: &Json) -> u64 {
+    number.as_u64().unwrap_or_default().min(1 << 40)
 }

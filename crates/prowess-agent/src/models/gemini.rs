@@ -7,8 +7,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     adapter::{Flow, Manners, Protocol},
-    draft::{Content, Draft, Part, Piece, Said, What, arguments, contents, parts},
-    openai::apart,
+    draft::{Draft, Piece, What, count},
+    history::{BEGIN, Content, Part, Said, apart, arguments, contents, parts},
     trouble::Trouble,
 };
 use crate::model::{Ask, Offered, Spent, Stop};
@@ -24,19 +24,13 @@ const FOREIGN: &str = "skip_thought_signature_validator";
 
 impl Protocol for Gemini {
     fn path(&self, model: &str, stream: bool) -> (&'static str, String) {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-._/".contains(c);
-        let encoded: String = model
-            .chars()
-            .map(|c| {
-                let mut bytes = [0; 4];
-                let bytes = c.encode_utf8(&mut bytes).bytes();
-                if plain(c) {
-                    c.into()
-                } else {
-                    bytes.map(|it| format!("%{it:02X}")).collect::<String>()
-                }
-            })
-            .collect();
+        let encode = |byte: u8| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'/' => {
+                char::from(byte).to_string()
+            }
+            _ => format!("%{byte:02X}"),
+        };
+        let encoded: String = model.bytes().map(encode).collect();
         let place = if encoded.contains('/') { "" } else { "models/" };
         let verb = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
         ("/v1beta", format!("/{place}{encoded}:{verb}"))
@@ -127,7 +121,7 @@ fn turns(messages: &[Message], model: &str, by: &str) -> Vec<Json> {
                 ("user", vec![json!({"functionResponse": response})])
             }
             Role::System | Role::User => {
-                ("user", contents(message).into_iter().map(content).collect())
+                ("user", contents(message).into_iter().filter_map(content).collect())
             }
         };
         if parts.is_empty() {
@@ -138,15 +132,19 @@ fn turns(messages: &[Message], model: &str, by: &str) -> Vec<Json> {
             _ => turns.push((role, parts)),
         }
     }
+    if turns.first().is_none_or(|it| it.0 == "model") {
+        turns.insert(0, ("user", vec![json!({"text": BEGIN})]));
+    }
     turns.into_iter().map(|(role, parts)| json!({"role": role, "parts": parts})).collect()
 }
 
-fn content(content: Content<'_>) -> Json {
-    match content {
+fn content(content: Content<'_>) -> Option<Json> {
+    Some(match content {
+        Content::Text("") => return None,
         Content::Text(text) => json!({"text": text}),
         Content::Image(kind, data) => json!({"inlineData": {"mimeType": kind, "data": data}}),
         Content::Link(url) => json!({"fileData": {"fileUri": url}}),
-    }
+    })
 }
 
 /// What a model said, with its signatures.
@@ -218,7 +216,7 @@ fn take_part(part: &Json, draft: &mut Draft<'_>) {
 }
 
 fn spent(usage: &Json) -> Spent {
-    let count = |name: &str| usage[name].as_u64().unwrap_or_default();
+    let count = |name: &str| count(&usage[name]);
     Spent {
         input: count("promptTokenCount") + count("toolUsePromptTokenCount"),
         output: count("candidatesTokenCount") + count("thoughtsTokenCount"),

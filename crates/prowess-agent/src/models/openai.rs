@@ -5,23 +5,27 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     adapter::{Flow, Manners, Protocol},
-    draft::Draft,
+    draft::{Draft, Piece, What, count},
+    history::{Part, Said, parameters, parts},
     trouble::Trouble,
 };
-use crate::model::{Ask, Offered, Spent, Stop};
+use crate::model::{Ask, Delta, Offered, Spent, Stop};
 
 /// Chat completions. Servers differ in what they take.
 #[derive(Debug)]
 pub(super) struct OpenAi {
     /// Whether the limit of a reply goes by its newer name.
-    is_newer: bool,
+    pub(super) is_newer: bool,
 }
 
-/// What an assistant's message may hold that has to go back while its calls are answered.
-const THOUGHTS: [&str; 3] = [THOUGHT, "reasoning", "reasoning_details"];
+/// The field that most have for what the model thinks.
 const THOUGHT: &str = "reasoning_content";
-/// Where the calls stand behind the text.
-const FIRST_CALL: u64 = 1;
+/// The field of a call in which Gemini puts its signature.
+const EXTRA: &str = "extra_content";
+/// Where thoughts, text and calls stand in a draft.
+const THOUGHTS: u64 = 0;
+const TEXT: u64 = 1;
+const FIRST_CALL: u64 = 2;
 
 impl OpenAi {
     pub(super) fn new(base: &str) -> Self {
@@ -39,8 +43,8 @@ impl Protocol for OpenAi {
         bearer(key)
     }
 
-    fn body(&self, model: &str, _: &str, ask: &Ask, manners: Manners) -> Json {
-        let messages: Vec<Json> = ask.messages.iter().map(|it| message(it, manners)).collect();
+    fn body(&self, model: &str, by: &str, ask: &Ask, manners: Manners) -> Json {
+        let messages: Vec<Json> = ask.messages.iter().map(|it| message(it, by, manners)).collect();
         let mut body = json!({"model": model, "messages": messages});
         if !ask.tools.is_empty() {
             body["tools"] = ask.tools.iter().map(tool).collect();
@@ -63,8 +67,8 @@ impl Protocol for OpenAi {
         if event.get("error").is_some_and(|it| !it.is_null()) || event["object"] == "error" {
             return Err(Trouble::said(event));
         }
-        if let Some(usage) = event["usage"].as_object() {
-            draft.spent = spent(usage);
+        if event["usage"].is_object() {
+            draft.spent = spent(&event["usage"]);
         }
         let choice = &event["choices"][0];
         let said = if choice["delta"].is_object() { &choice["delta"] } else { &choice["message"] };
@@ -107,13 +111,23 @@ pub(super) fn bearer(key: &str) -> Vec<(&'static str, String)> {
     if key.is_empty() { Vec::new() } else { vec![("authorization", format!("Bearer {key}"))] }
 }
 
-/// A message with nothing but what the interface knows: what is more, some servers refuse.
-fn message(message: &Message, manners: Manners) -> Json {
+/// A message with nothing but what the interface knows: what is more, some servers refuse. Thoughts go
+/// back with calls alone.
+fn message(message: &Message, by: &str, manners: Manners) -> Json {
     let mut sent = json!(Message { rest: Map::new(), ..message.clone() });
-    if !message.calls.is_empty() {
-        let thoughts = THOUGHTS.iter().filter_map(|it| Some((*it, message.rest.get(*it)?)));
-        thoughts.for_each(|(name, thought)| sent[name] = thought.clone());
+    let mut calls = sent.get_mut("tool_calls").and_then(Json::as_array_mut).into_iter().flatten();
+    let mut thoughts = Map::new();
+    for Part { what, rest } in parts(message, by) {
+        match what {
+            Said::Opaque(Json::Object(it)) if !message.calls.is_empty() => thoughts = it.clone(),
+            Said::Call(_) => {
+                let call = calls.next().and_then(Json::as_object_mut);
+                call.into_iter().for_each(|it| it.extend(rest.clone()));
+            }
+            Said::Opaque(_) | Said::Text(_) => {}
+        }
     }
+    thoughts.into_iter().for_each(|(name, thought)| sent[name] = thought);
     if manners.empty_thoughts && message.role == Role::Assistant && sent.get(THOUGHT).is_none() {
         sent[THOUGHT] = "".into();
     }
@@ -128,38 +142,24 @@ fn tool(tool: &Offered) -> Json {
     }})
 }
 
-/// The schema of a tool's input, which is always an object.
-pub(super) fn parameters(tool: &Offered) -> Json {
-    let mut schema = match &tool.input_schema {
-        Json::Object(schema) => schema.clone(),
-        _ => Map::new(),
-    };
-    schema.remove("$schema");
-    schema.entry("type").or_insert_with(|| "object".into());
-    schema.entry("properties").or_insert_with(|| json!({}));
-    schema.into()
-}
-
-fn spent(usage: &Map<String, Json>) -> Spent {
-    let count = |it: Option<&Json>| it.and_then(Json::as_u64);
-    let details = usage.get("prompt_tokens_details").and_then(|it| it.get("cached_tokens"));
-    let cached = count(details).or_else(|| count(usage.get("prompt_cache_hit_tokens")));
+fn spent(usage: &Json) -> Spent {
+    let cached = count(&usage["prompt_tokens_details"]["cached_tokens"]);
     Spent {
-        input: count(usage.get("prompt_tokens")).unwrap_or_default(),
-        output: count(usage.get("completion_tokens")).unwrap_or_default(),
-        cached: cached.unwrap_or_default(),
+        input: count(&usage["prompt_tokens"]),
+        output: count(&usage["completion_tokens"]),
+        cached: cached.max(count(&usage["prompt_cache_hit_tokens"])),
     }
 }
 
 fn take_said(said: &Json, draft: &mut Draft<'_>) {
     take_thoughts(said, draft);
     match &said["content"] {
-        Json::String(text) => draft.say(0, text),
+        Json::String(text) => draft.say(TEXT, text),
         Json::Array(parts) => parts.iter().for_each(|it| take_part(it, draft)),
         _ => {}
     }
     if let Some(refusal) = said["refusal"].as_str().filter(|it| !it.is_empty()) {
-        draft.say(0, refusal);
+        draft.say(TEXT, refusal);
         draft.stop = Some(Stop::Filtered);
     }
     for call in said["tool_calls"].as_array().into_iter().flatten() {
@@ -177,25 +177,31 @@ fn take_part(part: &Json, draft: &mut Draft<'_>) {
             let thoughts = part["thinking"].as_array().into_iter().flatten();
             thoughts.filter_map(|it| it["text"].as_str()).for_each(|it| draft.think(it));
         }
-        _ => draft.say(0, part["text"].as_str().unwrap_or_default()),
+        _ => draft.say(TEXT, part["text"].as_str().unwrap_or_default()),
     }
 }
 
+/// Takes what the model thinks, and keeps it under the names that it came by.
 fn take_thoughts(said: &Json, draft: &mut Draft<'_>) {
-    let names = [THOUGHT, "reasoning"];
-    let thought = names.iter().find_map(|name| Some((*name, said[*name].as_str()?)));
+    let thought = [THOUGHT, "reasoning"].into_iter().find_map(|it| Some((it, said[it].as_str()?)));
     if let Some((name, text)) = thought.filter(|it| !it.1.is_empty()) {
         draft.think(text);
-        let kept = draft.kept.entry(name).or_insert_with(|| "".into());
-        if let Json::String(kept) = kept {
+        if let Some(Json::String(kept)) = kept(draft, name, || "".into()) {
             kept.push_str(text);
         }
     }
     for detail in said["reasoning_details"].as_array().into_iter().flatten() {
-        let kept = draft.kept.entry("reasoning_details").or_insert_with(|| json!([]));
-        if let Json::Array(kept) = kept {
+        if let Some(Json::Array(kept)) = kept(draft, "reasoning_details", || json!([])) {
             add_detail(kept, detail);
         }
+    }
+}
+
+fn kept<'d>(draft: &'d mut Draft<'_>, name: &str, empty: fn() -> Json) -> Option<&'d mut Json> {
+    let none = || Piece { what: What::Opaque(json!({})), ..Piece::default() };
+    match &mut draft.pieces.entry(THOUGHTS).or_insert_with(none).what {
+        What::Opaque(Json::Object(kept)) => Some(kept.entry(name).or_insert_with(empty)),
+        _ => None,
     }
 }
 
@@ -247,16 +253,17 @@ fn take_call(piece: &Json, draft: &mut Draft<'_>) {
             if call.id.is_empty() {
                 call.id = id;
             }
-            if call.name.is_empty() {
-                call.name = name;
+            if call.name.is_empty() && !name.is_empty() {
+                call.name.clone_from(&name);
+                (draft.hear)(Delta::Call(&name));
             }
         }
         None => drop(draft.begin_call(place, &id, &name)),
     }
     draft.add_arguments(place, &arguments);
     // Whoever answers in the name of another may want something back with the call.
-    if let (Some(extra), Some(call)) = (piece.get("extra_content"), draft.call(place)) {
-        call.rest.insert("extra_content".to_owned(), extra.clone());
+    if let (Some(extra), Some(call)) = (piece.get(EXTRA), draft.pieces.get_mut(&place)) {
+        call.rest.insert(EXTRA.to_owned(), extra.clone());
     }
 }
 
@@ -273,18 +280,9 @@ fn is_another(call: &Call, id: &str, name: &str) -> bool {
     }
 }
 
-/// The text of the first system messages, and the messages behind them.
-pub(super) fn apart(messages: &[Message]) -> (String, &[Message]) {
-    let count = messages.iter().take_while(|it| it.role == Role::System).count();
-    let (system, rest) = messages.split_at(count);
-    let system: Vec<&str> = system.iter().map(|it| &*it.content).collect();
-    (system.join("\n\n"), rest)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::draft::What;
 
     fn calls(pieces: &[Json]) -> Vec<(String, String, String)> {
         let mut draft = Draft::new(&|_| {});

@@ -5,13 +5,15 @@ use serde_json::{Value as Json, json};
 
 use super::{
     adapter::{Flow, Manners, Protocol},
-    draft::{Content, Draft, Part, Piece, Said, What, contents, parts},
-    openai::{apart, bearer, parameters},
+    draft::{Draft, Piece, What, count},
+    history::{Content, Part, Said, apart, contents, parameters, parts},
+    openai::bearer,
     trouble::Trouble,
 };
 use crate::model::{Ask, Offered, Spent, Stop};
 
-/// Responses. Nothing is stored at the provider: what the model thought goes back encrypted.
+/// Responses. Nothing is stored at the provider: what the model thought goes back encrypted, and nothing
+/// else has an id, by which it would be looked for.
 #[derive(Debug)]
 pub(super) struct Responses;
 
@@ -158,7 +160,6 @@ fn end_item(place: u64, item: &Json, draft: &mut Draft<'_>) {
             if let (Some(call), Some(arguments)) = (draft.call(place), arguments) {
                 call.arguments = arguments.to_owned();
             }
-            keep(place, item, &["id"], draft);
         }
         Some("message") => {
             let had = match draft.pieces.get(&place) {
@@ -176,8 +177,12 @@ fn end_item(place: u64, item: &Json, draft: &mut Draft<'_>) {
             }
             // What was said already is not said again.
             draft.say(place, whole.get(had..).unwrap_or_default());
-            keep(place, item, &["id", "phase"], draft);
+            if let (true, Some(piece)) = (item["phase"].is_string(), draft.pieces.get_mut(&place)) {
+                piece.rest.insert("phase".to_owned(), item["phase"].clone());
+            }
         }
+        // Without its content it would be looked for where nothing is stored.
+        Some("reasoning") if !item["encrypted_content"].is_string() => {}
         Some(_) => {
             let mut item = item.clone();
             if let Some(item) = item.as_object_mut() {
@@ -189,14 +194,6 @@ fn end_item(place: u64, item: &Json, draft: &mut Draft<'_>) {
     }
 }
 
-fn keep(place: u64, item: &Json, fields: &[&str], draft: &mut Draft<'_>) {
-    let kept = fields.iter().filter_map(|name| Some(((*name).to_owned(), item.get(name)?.clone())));
-    let kept = kept.filter(|it| !it.1.is_null());
-    if let Some(piece) = draft.pieces.get_mut(&place) {
-        piece.rest = kept.collect();
-    }
-}
-
 fn take_whole(response: &Json, draft: &mut Draft<'_>) -> Result<Flow, Trouble> {
     for (place, item) in (0..).zip(response["output"].as_array().into_iter().flatten()) {
         if !draft.pieces.contains_key(&place) {
@@ -205,9 +202,9 @@ fn take_whole(response: &Json, draft: &mut Draft<'_>) -> Result<Flow, Trouble> {
     }
     let usage = &response["usage"];
     draft.spent = Spent {
-        input: usage["input_tokens"].as_u64().unwrap_or_default(),
-        output: usage["output_tokens"].as_u64().unwrap_or_default(),
-        cached: usage["input_tokens_details"]["cached_tokens"].as_u64().unwrap_or_default(),
+        input: count(&usage["input_tokens"]),
+        output: count(&usage["output_tokens"]),
+        cached: count(&usage["input_tokens_details"]["cached_tokens"]),
     };
     match response["status"].as_str() {
         Some("failed" | "cancelled") => return Err(Trouble::said(response)),

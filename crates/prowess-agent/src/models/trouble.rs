@@ -143,8 +143,12 @@ pub(super) fn presentable(text: &str, key: &str) -> String {
     text
 }
 
-/// How long an answer asks to wait, by its headers.
-pub(super) fn wait<'h>(headers: impl Iterator<Item = (&'h str, &'h str)>) -> Option<Duration> {
+/// How long an answer asks to wait, by its headers. When limits begin anew stands in every answer, and
+/// matters only where one is used up.
+pub(super) fn wait<'h>(
+    status: u16,
+    headers: impl Iterator<Item = (&'h str, &'h str)>,
+) -> Option<Duration> {
     let headers: Vec<(&str, &str)> = headers.collect();
     let header = |name: &str| headers.iter().find(|it| it.0 == name).map(|it| it.1.trim());
     let milliseconds = header("retry-after-ms").and_then(|it| it.parse::<f64>().ok());
@@ -154,6 +158,9 @@ pub(super) fn wait<'h>(headers: impl Iterator<Item = (&'h str, &'h str)>) -> Opt
     if let Some(wait) = header("retry-after").and_then(|it| duration(it).or_else(|| until_date(it)))
     {
         return Some(wait);
+    }
+    if status != 429 {
+        return None;
     }
     // Of several limits the one that is used up says when; if none says that it is, the first to come.
     let resets = headers.iter().filter_map(|(name, value)| {
@@ -367,6 +374,7 @@ mod tests {
     fn of_several_limits_the_one_that_is_used_up_says_how_long() {
         let two = |requests, tokens| {
             wait(
+                429,
                 [
                     ("x-ratelimit-remaining-requests", requests),
                     ("x-ratelimit-reset-requests", "8h0m0s"),
@@ -380,10 +388,12 @@ mod tests {
         assert_eq!(two("5", "0"), Some(Duration::from_secs(1)));
         assert_eq!(two("5", "100"), Some(Duration::from_secs(1)));
         let headers = [("retry-after", "7"), ("retry-after-ms", "250")];
-        assert_eq!(wait(headers.into_iter()), Some(Duration::from_millis(250)));
+        assert_eq!(wait(500, headers.into_iter()), Some(Duration::from_millis(250)));
         let date = (now() + Duration::from_secs(100)).as_millis().to_string();
-        let left = wait([("x-ratelimit-reset", &*date)].into_iter()).unwrap();
+        let reset = || [("x-ratelimit-reset", &*date)].into_iter();
+        let left = wait(429, reset()).unwrap();
         assert!(left.as_secs() >= 98 && left.as_secs() <= 100, "{left:?}");
+        assert_eq!(wait(500, reset()), None);
     }
 
     #[test]

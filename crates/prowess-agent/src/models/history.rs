@@ -1,0 +1,120 @@
+//! What was said so far, as it goes back to a provider.
+
+use prowess::{Call, Message, Role};
+use serde_json::{Map, Value as Json, json};
+
+use super::draft::KEPT;
+use crate::model::Offered;
+
+/// A part of a message that goes back to the provider that made it.
+#[derive(Debug)]
+pub(super) struct Part<'m> {
+    pub(super) what: Said<'m>,
+    pub(super) rest: Map<String, Json>,
+}
+
+#[derive(Debug)]
+pub(super) enum Said<'m> {
+    Text(&'m str),
+    Call(&'m Call),
+    Opaque(&'m Json),
+}
+
+/// What a message of a person is made of, where it is more than text.
+#[derive(Debug)]
+pub(super) enum Content<'m> {
+    Text(&'m str),
+    /// An image: its type and its bytes in base64.
+    Image(&'m str, &'m str),
+    /// An image that lies elsewhere.
+    Link(&'m str),
+}
+
+/// Begins a conversation that does not begin with a person, where it has to.
+pub(super) const BEGIN: &str = "(the conversation goes on)";
+
+/// The text of the first system messages, and the messages behind them.
+pub(super) fn apart(messages: &[Message]) -> (String, &[Message]) {
+    let count = messages.iter().take_while(|it| it.role == Role::System).count();
+    let (system, rest) = messages.split_at(count);
+    let system: Vec<&str> = system.iter().map(|it| &*it.content).collect();
+    (system.join("\n\n"), rest)
+}
+
+/// The parts of a message: as they came, if this model made it and nobody has changed it since;
+/// else its text and its calls.
+pub(super) fn parts<'m>(message: &'m Message, by: &str) -> Vec<Part<'m>> {
+    kept(message, by).unwrap_or_else(|| {
+        let text = (!message.content.is_empty()).then_some(Said::Text(&message.content));
+        let said = text.into_iter().chain(message.calls.iter().map(Said::Call));
+        said.map(|what| Part { what, rest: Map::new() }).collect()
+    })
+}
+
+fn kept<'m>(message: &'m Message, by: &str) -> Option<Vec<Part<'m>>> {
+    let kept = message.rest.get(KEPT)?;
+    if kept["by"] != by {
+        return None;
+    }
+    let (mut text, mut calls) = (&*message.content, message.calls.iter());
+    let mut parts = Vec::new();
+    for part in kept["parts"].as_array()? {
+        let mut rest = part.as_object()?.clone();
+        let what = if let Some(length) = rest.remove("text") {
+            let length = usize::try_from(length.as_u64()?).ok()?;
+            let (own, others) = text.split_at_checked(length)?;
+            text = others;
+            Said::Text(own)
+        } else if rest.remove("call").is_some() {
+            Said::Call(calls.next()?)
+        } else {
+            rest.remove("opaque").filter(Json::is_object)?;
+            Said::Opaque(&part["opaque"])
+        };
+        parts.push(Part { what, rest });
+    }
+    (text.is_empty() && calls.next().is_none()).then_some(parts)
+}
+
+/// What a call is given, as an object; what is none stands in one.
+pub(super) fn arguments(call: &Call) -> Json {
+    match call.arguments.trim() {
+        "" => json!({}),
+        text => match serde_json::from_str(text) {
+            Ok(Json::Object(object)) => object.into(),
+            _ => json!({"arguments": text}),
+        },
+    }
+}
+
+/// The contents of a message; what no provider takes alike is told by its name.
+pub(super) fn contents(message: &Message) -> Vec<Content<'_>> {
+    let images = message.parts.iter().any(|it| it["type"] == "image_url");
+    if !images {
+        return vec![Content::Text(&message.content)];
+    }
+    message.parts.iter().filter_map(content).collect()
+}
+
+fn content(part: &Json) -> Option<Content<'_>> {
+    if let Some(text) = part["text"].as_str() {
+        return Some(Content::Text(text));
+    }
+    let image = &part["image_url"];
+    let url = image["url"].as_str().or(image.as_str())?;
+    let Some(data) = url.strip_prefix("data:") else { return Some(Content::Link(url)) };
+    let (kind, data) = data.split_once(";base64,")?;
+    Some(Content::Image(kind, data))
+}
+
+/// The schema of a tool's input, which is always an object.
+pub(super) fn parameters(tool: &Offered) -> Json {
+    let mut schema = match &tool.input_schema {
+        Json::Object(schema) => schema.clone(),
+        _ => Map::new(),
+    };
+    schema.retain(|name, _| name != "$schema");
+    schema.entry("type").or_insert_with(|| "object".into());
+    schema.entry("properties").or_insert_with(|| json!({}));
+    schema.into()
+}
