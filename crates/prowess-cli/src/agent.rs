@@ -28,6 +28,7 @@ use crate::{
 
 /// How an agent works, as it is typed.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "How it works")]
 pub(crate) struct Working {
     /// What the model is told first: a text, or `@FILE`
     #[arg(long, value_name = "TEXT")]
@@ -58,7 +59,7 @@ pub(crate) struct Working {
     pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) naming: Naming,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "What scripts may do")]
     running: Running,
 }
 
