@@ -9,16 +9,19 @@ use std::{
 };
 
 use prowess_runtime::{
-    Access, Bounds, Database, ExecuteSql, MySqlDatabase, Outcome, PostgresDatabase, SqliteDatabase,
-    Status, Tool as _, Users, database,
+    Access, Bounds, Connections, Database, ExecuteSql, Lone, MySqlDatabase, Outcome,
+    PostgresDatabase, SqliteDatabase, Status, Tool as _, Users, database,
 };
 use serde_json::{Value as Json, json};
 use sqlx::{
     AssertSqlSafe, Connection as _, Executor as _, MySqlConnection, MySqlPool, PgConnection,
-    PgPool, SqliteConnection, mysql::MySqlPoolOptions, postgres::PgPoolOptions,
+    PgPool, SqliteConnection,
+    mysql::MySqlPoolOptions,
+    postgres::{PgListener, PgPoolOptions},
     sqlite::SqlitePoolOptions,
 };
 use tempfile::TempDir;
+use tokio::sync::Mutex;
 
 use crate::databases::{MARIADB, POSTGRES};
 
@@ -170,9 +173,9 @@ mod a_statement_is_run_as_the_database_takes_it {
         mysql.execute(sql).await.unwrap();
         let users = Users::Ordinary;
         let databases: [Arc<dyn Database>; 3] = [
-            Arc::new(SqliteDatabase { pool: memory.clone() }),
-            Arc::new(PostgresDatabase { pool: postgres.clone(), users }),
-            Arc::new(MySqlDatabase { pool: mysql.clone(), users }),
+            Arc::new(SqliteDatabase { connections: Connections::Pool(memory.clone()) }),
+            Arc::new(PostgresDatabase { connections: Connections::Pool(postgres.clone()), users }),
+            Arc::new(MySqlDatabase { connections: Connections::Pool(mysql.clone()), users }),
         ];
         let tools = databases.map(|it| tool(it, Access::Read));
         for rows in 1..=2 {
@@ -380,6 +383,330 @@ mod a_statement_is_run_as_the_database_takes_it {
     }
 }
 
+mod one_connection_of_the_host_is_left_as_it_was {
+    use super::*;
+
+    /// One connection of a host, to a database with the table of a stage.
+    enum Host {
+        Sqlite(Lone<SqliteConnection>),
+        Postgres(Lone<PgConnection>),
+        MariaDb(Lone<MySqlConnection>),
+    }
+
+    async fn hosts() -> [Host; 3] {
+        let mut memory = SqliteConnection::connect("sqlite::memory:").await.unwrap();
+        sqlx::raw_sql(TABLE).execute(&mut memory).await.unwrap();
+        let (postgres, mariadb) = (Stage::postgres().await, Stage::mariadb().await);
+        [
+            Host::Sqlite(lone(memory)),
+            Host::Postgres(lone(PgConnection::connect(&postgres.address).await.unwrap())),
+            Host::MariaDb(lone(MySqlConnection::connect(&mariadb.address).await.unwrap())),
+        ]
+    }
+
+    fn lone<C>(connection: C) -> Lone<C> {
+        Arc::new(Mutex::new(Some(connection)))
+    }
+
+    impl Host {
+        fn tool(&self, access: Access) -> ExecuteSql {
+            let users = Users::Ordinary;
+            let database: Arc<dyn Database> = match self {
+                Self::Sqlite(lone) => {
+                    Arc::new(SqliteDatabase { connections: Connections::Lone(lone.clone()) })
+                }
+                Self::Postgres(lone) => Arc::new(PostgresDatabase {
+                    connections: Connections::Lone(lone.clone()),
+                    users,
+                }),
+                Self::MariaDb(lone) => {
+                    Arc::new(MySqlDatabase { connections: Connections::Lone(lone.clone()), users })
+                }
+            };
+            tool(database, access)
+        }
+
+        async fn read(&self, sql: &str) -> Outcome {
+            call(&self.tool(Access::Read), sql, &[]).await
+        }
+
+        async fn write(&self, sql: &str) -> Outcome {
+            call(&self.tool(Access::Write), sql, &[]).await
+        }
+
+        /// Has the host itself run something.
+        async fn run(&self, sql: &'static str) -> sqlx::Result<()> {
+            let sql = sqlx::raw_sql(sql);
+            match self {
+                Self::Sqlite(lone) => {
+                    sql.execute(lone.lock().await.as_mut().unwrap()).await.map(drop)
+                }
+                Self::Postgres(lone) => {
+                    sql.execute(lone.lock().await.as_mut().unwrap()).await.map(drop)
+                }
+                Self::MariaDb(lone) => {
+                    sql.execute(lone.lock().await.as_mut().unwrap()).await.map(drop)
+                }
+            }
+        }
+
+        /// What is set on the connection, as one text.
+        async fn settings(&self) -> String {
+            match self {
+                Self::Sqlite(lone) => {
+                    let sql = "SELECT CAST(query_only AS TEXT) FROM pragma_query_only";
+                    let mut place = lone.lock().await;
+                    sqlx::query_scalar(sql).fetch_one(place.as_mut().unwrap()).await.unwrap()
+                }
+                Self::Postgres(lone) => {
+                    let sql = "SELECT string_agg(name || '=' || setting, ',' ORDER BY name) \
+                               || (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' \
+                                   AND pid = pg_backend_pid()) FROM pg_settings";
+                    let mut place = lone.lock().await;
+                    sqlx::query_scalar(sql).fetch_one(place.as_mut().unwrap()).await.unwrap()
+                }
+                Self::MariaDb(lone) => {
+                    let sql = "SELECT GROUP_CONCAT(variable_name, '=', variable_value ORDER BY 1) \
+                               FROM information_schema.session_variables WHERE variable_name NOT IN \
+                               ('TIMESTAMP', 'LAST_GTID', 'RAND_SEED1', 'RAND_SEED2', 'PSEUDO_THREAD_ID')";
+                    let mut place = lone.lock().await;
+                    let connection = place.as_mut().unwrap();
+                    sqlx::query_scalar(sql).fetch_one(connection).await.unwrap()
+                }
+            }
+        }
+
+        fn endless(&self) -> &'static str {
+            match self {
+                Self::Sqlite(_) => {
+                    "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r"
+                }
+                Self::Postgres(_) => "SELECT pg_sleep(3600)",
+                Self::MariaDb(_) => {
+                    "SELECT COUNT(*) FROM seq_1_to_1000000000 a, seq_1_to_1000000000 b"
+                }
+            }
+        }
+    }
+
+    fn rows(outcome: Outcome) -> Json {
+        assert!(outcome.is_ok(), "{outcome:?}");
+        outcome.output.unwrap()["rows"].take()
+    }
+
+    #[tokio::test]
+    async fn q_24_one_connection_that_the_host_has_is_asked() {
+        for host in hosts().await {
+            host.run("CREATE TEMPORARY TABLE own (a INT)").await.unwrap();
+            if let Host::MariaDb(_) = host {
+                host.run("SET SESSION max_statement_time = 77, sql_select_limit = 88")
+                    .await
+                    .unwrap();
+            }
+            if let Host::Postgres(_) = host {
+                host.run("SET statement_timeout = '77s'; SELECT pg_advisory_lock(1)")
+                    .await
+                    .unwrap();
+            }
+            let before = host.settings().await;
+            for count in 1..=2 {
+                host.run("INSERT INTO own VALUES (1)").await.unwrap();
+                assert_eq!(rows(host.read("SELECT count(*) FROM own").await), json!([[count]]));
+                assert_eq!(host.read("DELETE FROM t").await.status, Status::Refused);
+                assert_eq!(host.read("SELECT nothing FROM t").await.status, Status::Failed);
+                let changed = host.write("UPDATE t SET name = 'new' WHERE id < 3").await;
+                assert_eq!(changed.output.unwrap()["rows_affected"], 2);
+                let failed = host.write("INSERT INTO t VALUES (9, 'nine'), (1, 'again')").await;
+                assert_eq!(failed.status, Status::Failed);
+                assert_eq!(host.settings().await, before);
+            }
+            let all = "SELECT * FROM t ORDER BY id";
+            assert_eq!(rows(host.read(all).await), json!([[1, "new"], [2, "new"], [3, null]]));
+            host.run("ALTER TABLE t ADD COLUMN more INT").await.unwrap();
+            let all = rows(host.read(all).await);
+            assert_eq!(all, json!([[1, "new", null], [2, "new", null], [3, null, null]]));
+        }
+        // What the host has prepared is for the host alone.
+        let [_, postgres, _] = hosts().await;
+        postgres.run("PREPARE p AS SELECT pg_cancel_backend(0)").await.unwrap();
+        for sql in ["EXECUTE p", "EXPLAIN ANALYZE EXECUTE p"] {
+            assert_eq!(postgres.read(sql).await.status, Status::Refused);
+        }
+        // A superuser reads on it as well, and no more.
+        let owner = PgConnection::connect(&Stage::postgres().await.owner).await.unwrap();
+        let owner = Host::Postgres(lone(owner));
+        for (sql, answer) in [("SELECT 1", json!([[1]])), ("SELECT 'a', 'b'", json!([["a", "b"]]))]
+        {
+            assert_eq!(rows(owner.read(sql).await), answer);
+            assert_eq!(owner.read("SELECT pg_reload_conf()").await.status, Status::Refused);
+        }
+        owner.run("CREATE TABLE after (a INT)").await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn statements_take_turns_and_waiting_is_part_of_their_time() {
+        for host in hosts().await {
+            let mut tasks = tokio::task::JoinSet::new();
+            for _ in 0..20 {
+                let tool = host.tool(Access::Read);
+                tasks.spawn(async move { call(&tool, "SELECT count(*) FROM t", &[]).await });
+            }
+            for outcome in tasks.join_all().await {
+                assert_eq!(rows(outcome), json!([[3]]));
+            }
+            let asked = brief(host.tool(Access::Read), 300);
+            let first = brief(host.tool(Access::Read), 1000);
+            let (first, second) = tokio::join!(call(&first, host.endless(), &[]), async {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                call(&asked, "SELECT 1", &[]).await
+            });
+            assert_eq!(statuses(&first), (Status::TimedOut, "it was stopped after 1000 ms"));
+            assert_eq!(statuses(&second), (Status::TimedOut, "it was stopped after 300 ms"));
+            assert_eq!(rows(host.read("SELECT 1").await), json!([[1]]));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_statement_that_is_stopped_leaves_nothing_running_or_open() {
+        for host in hosts().await {
+            let before = host.settings().await;
+            let stopped = call(&brief(host.tool(Access::Read), 200), host.endless(), &[]).await;
+            assert_eq!(stopped.status, Status::TimedOut);
+            host.run("INSERT INTO t VALUES (4, 'four')").await.unwrap();
+            let tool = brief(host.tool(Access::Write), 1000);
+            let dropped = call(&tool, host.endless(), &[]);
+            assert!(tokio::time::timeout(Duration::from_millis(200), dropped).await.is_err());
+            // Whoever comes next waits until it is over, which is soon.
+            let start = Instant::now();
+            host.run("INSERT INTO t VALUES (5, 'five')").await.unwrap();
+            assert!(start.elapsed() < Duration::from_millis(2500), "{:?}", start.elapsed());
+            assert_eq!(rows(host.read("SELECT count(*) FROM t").await), json!([[5]]));
+            assert_eq!(host.settings().await, before);
+        }
+        let (postgres, mariadb) = (Stage::postgres().await, Stage::mariadb().await);
+        let mut other = PgConnection::connect(&postgres.address).await.unwrap();
+        sqlx::raw_sql("BEGIN; LOCK TABLE t").execute(&mut other).await.unwrap();
+        let mut another = MySqlConnection::connect(&mariadb.address).await.unwrap();
+        sqlx::raw_sql("LOCK TABLES t WRITE").execute(&mut another).await.unwrap();
+        for host in [
+            Host::Postgres(lone(PgConnection::connect(&postgres.address).await.unwrap())),
+            Host::MariaDb(lone(MySqlConnection::connect(&mariadb.address).await.unwrap())),
+        ] {
+            let before = host.settings().await;
+            for access in [Access::Read, Access::Write] {
+                let tool = brief(host.tool(access), 300);
+                let outcome = call(&tool, "SELECT id FROM t", &[]).await;
+                assert_eq!(outcome.status, Status::TimedOut, "{outcome:?}");
+                assert_eq!(host.settings().await, before);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_transaction_of_the_host_is_not_touched() {
+        for host in hosts().await {
+            host.run("BEGIN").await.unwrap();
+            host.run("INSERT INTO t VALUES (4, 'four')").await.unwrap();
+            for outcome in [host.read("SELECT 1").await, host.write("DELETE FROM t").await] {
+                assert_eq!(
+                    statuses(&outcome),
+                    (Status::Refused, "the connection is in a transaction already")
+                );
+            }
+            if let Host::Postgres(_) = host {
+                host.run("SAVEPOINT a").await.unwrap();
+                host.run("SELECT 1/0").await.unwrap_err();
+                assert_eq!(host.read("SELECT 1").await.status, Status::Refused);
+                host.run("ROLLBACK TO a").await.unwrap();
+            }
+            host.run("INSERT INTO t VALUES (5, 'five')").await.unwrap();
+            host.run("ROLLBACK").await.unwrap();
+            assert_eq!(rows(host.read("SELECT count(*) FROM t").await), json!([[3]]));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_would_stay_on_it_is_refused() {
+        for host in hosts().await {
+            let before = host.settings().await;
+            let statements: &[&str] = match host {
+                Host::Sqlite(_) => &["PRAGMA foreign_keys = 0", "ATTACH ':memory:' AS x", "BEGIN"],
+                Host::Postgres(_) => &[
+                    "SELECT pg_advisory_lock(42)",
+                    "SELECT pg_catalog.pg_try_advisory_lock_shared(42)",
+                    "SELECT query_to_xml('SELECT pg_advisory' || '_lock(42)', true, true, '')",
+                    "SELECT set_config('work_mem', '1MB', false)",
+                    "SET work_mem = '1MB'",
+                    "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
+                    "RESET ALL",
+                    "DISCARD ALL",
+                    "LISTEN x",
+                    "BEGIN",
+                    "COMMIT",
+                    "CREATE TABLE x (a INT)",
+                ],
+                Host::MariaDb(_) => &[
+                    "SELECT GET_LOCK('x', 0)",
+                    "SELECT @kept := 7",
+                    "SELECT id INTO @kept FROM t LIMIT 1",
+                    "SET @kept = 7",
+                    "SET SESSION TRANSACTION READ ONLY",
+                    "SET autocommit = 0",
+                    "USE information_schema",
+                    "BEGIN",
+                    "COMMIT",
+                    "LOCK TABLES t READ",
+                    "CREATE TABLE x (a INT)",
+                ],
+            };
+            for sql in statements {
+                for outcome in [host.read(sql).await, host.write(sql).await] {
+                    assert!(
+                        matches!(outcome.status, Status::Refused | Status::Failed),
+                        "{sql}: {outcome:?}"
+                    );
+                    assert_eq!(host.settings().await, before, "{sql}");
+                    host.run("UPDATE t SET name = 'x'").await.unwrap();
+                }
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_cannot_be_cleared_is_given_up() {
+        let [_, postgres, mariadb] = hosts().await;
+        let (Host::Postgres(pg), Host::MariaDb(my)) = (&postgres, &mariadb) else { unreachable!() };
+        let id = sqlx::query_scalar("SELECT pg_backend_pid()");
+        let id: i32 = id.fetch_one(pg.lock().await.as_mut().unwrap()).await.unwrap();
+        let server = format!("postgres://postgres@127.0.0.1:{}/postgres", POSTGRES.port);
+        let mut owner = PgConnection::connect(&server).await.unwrap();
+        let (outcome, ()) = tokio::join!(postgres.read("SELECT pg_sleep(60)"), async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            let kill = sqlx::query("SELECT pg_terminate_backend($1)").bind(id);
+            kill.execute(&mut owner).await.unwrap();
+        });
+        assert_eq!(outcome.status, Status::Failed);
+
+        let id = sqlx::query_scalar("SELECT CONNECTION_ID()");
+        let id: u64 = id.fetch_one(my.lock().await.as_mut().unwrap()).await.unwrap();
+        let server = format!("mysql://root@127.0.0.1:{}/mysql", MARIADB.port);
+        let mut owner = MySqlConnection::connect(&server).await.unwrap();
+        let (outcome, ()) = tokio::join!(mariadb.read(mariadb.endless()), async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            let kill = sqlx::raw_sql(AssertSqlSafe(format!("KILL {id}")));
+            kill.execute(&mut owner).await.unwrap();
+        });
+        assert_eq!(outcome.status, Status::Failed);
+
+        for host in [&postgres, &mariadb] {
+            let message =
+                "the connection was given up, because a statement on it could not be cleared away";
+            assert_eq!(statuses(&host.read("SELECT 1").await), (Status::Failed, message));
+        }
+        assert!(pg.lock().await.is_none() && my.lock().await.is_none());
+    }
+}
+
 mod a_statement_that_only_reads_is_held_to_it_by_the_database {
     use super::*;
 
@@ -537,6 +864,8 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
                     'DELETE FROM t RETURNING id'";
         let mut connection = PgConnection::connect(&postgres.address).await.unwrap();
         connection.execute(made).await.unwrap();
+        let own = sqlx::query_scalar("SELECT pg_backend_pid()");
+        let own: i32 = own.fetch_one(&mut connection).await.unwrap();
         for sql in [
             "SELECT nextval('s')",
             "SELECT setval('s', 100)",
@@ -549,6 +878,17 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
             "SELECT lo_from_bytea(4242, 'x'), lo_export(4242, '/tmp/prowess-exported')",
             "SELECT * FROM dblink('', 'DELETE FROM t') AS x(a int)",
             "SELECT pg_reload_conf()",
+            // Every user may do this to sessions of its own, and no transaction takes it back.
+            &format!("SELECT pg_terminate_backend({own})"),
+            &format!("SELECT PG_Catalog.\"pg_cancel_backend\"/**/({own})"),
+            &format!(r#"SELECT U&"pg\005fterminate_backend"({own})"#),
+            &format!(
+                "SELECT query_to_xml('SELECT pg_term' || 'inate_backend({own})', true, true, '')"
+            ),
+            &format!(
+                "SELECT * FROM ts_stat('SELECT to_tsvector(pg_term' || 'inate_backend({own})::text)')"
+            ),
+            "SELECT pg_logical_emit_message(false, 'a', 'b')",
         ] {
             let outcome = postgres.read(sql).await;
             assert!(
@@ -556,7 +896,15 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
                 "{sql}: {outcome:?}"
             );
         }
+        connection.execute("SELECT 1").await.unwrap();
+        // A name that only has one of these in it is another name.
+        assert_eq!(postgres.rows("SELECT 1 AS accounts_status").await, json!([[1]]));
         // What a transaction lets happen goes with it.
+        let mut listener = PgListener::connect(&postgres.address).await.unwrap();
+        listener.listen("news").await.unwrap();
+        assert!(postgres.read("SELECT pg_notify('news', 'x')").await.is_ok());
+        let told = tokio::time::timeout(Duration::from_millis(300), listener.recv()).await;
+        assert!(told.is_err(), "{told:?}");
         assert!(postgres.read("SELECT lo_from_bytea(4242, 'x')").await.is_ok());
         let rows = postgres.rows("SELECT last_value, is_called FROM s").await;
         assert_eq!(rows, json!([[1, false]]));
@@ -873,7 +1221,10 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
         let postgres = Stage::postgres().await;
         let pool = PgPoolOptions::new().max_connections(1);
         let pool = pool.connect(&postgres.address).await.unwrap();
-        let database = PostgresDatabase { pool: pool.clone(), users: Users::Ordinary };
+        let database = PostgresDatabase {
+            connections: Connections::Pool(pool.clone()),
+            users: Users::Ordinary,
+        };
         let asked = tool(Arc::new(database), Access::Read);
         let sql = "SELECT pg_advisory_lock(42), set_config('work_mem', '1MB', false)";
         assert!(call(&asked, sql, &[]).await.is_ok());
@@ -890,7 +1241,8 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
         let mariadb = Stage::mariadb().await;
         let pool = MySqlPoolOptions::new().max_connections(1);
         let pool = pool.connect(&mariadb.address).await.unwrap();
-        let database = MySqlDatabase { pool: pool.clone(), users: Users::Ordinary };
+        let database =
+            MySqlDatabase { connections: Connections::Pool(pool.clone()), users: Users::Ordinary };
         let asked = tool(Arc::new(database), Access::Read);
         let sql = "SELECT GET_LOCK(DATABASE(), 0), @kept := 7";
         assert!(call(&asked, sql, &[]).await.is_ok());
@@ -987,7 +1339,10 @@ mod a_statement_is_bounded {
         // A database in memory has one connection, which has to come back.
         let pool = SqlitePoolOptions::new().max_connections(1);
         let pool = pool.connect("sqlite::memory:").await.unwrap();
-        let tool = tool(Arc::new(SqliteDatabase { pool: pool.clone() }), Access::Read);
+        let tool = tool(
+            Arc::new(SqliteDatabase { connections: Connections::Pool(pool.clone()) }),
+            Access::Read,
+        );
         let asked = call(&tool, endless(&Stage::sqlite().await)[0], &[]);
         assert!(tokio::time::timeout(Duration::from_millis(200), asked).await.is_err());
         let start = Instant::now();

@@ -5,6 +5,7 @@
 //! itself refuse it.
 
 mod apart;
+mod lone;
 mod collect;
 mod hold;
 mod sqlite;
@@ -22,7 +23,12 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqlitePoolOptions},
 };
 
-pub use self::{mysql::MySqlDatabase, postgres::PostgresDatabase, sqlite::SqliteDatabase};
+pub use self::{
+    lone::{Connections, Lone},
+    mysql::MySqlDatabase,
+    postgres::PostgresDatabase,
+    sqlite::SqliteDatabase,
+};
 
 /// What a statement comes to, once it is waited for.
 pub type Asked<'a> = Pin<Box<dyn Future<Output = Result<Table, DatabaseError>> + Send + 'a>>;
@@ -144,6 +150,15 @@ pub enum DatabaseError {
     /// The database refused it.
     #[error("the database refused it: {0}")]
     Refused(String),
+    /// It could leave something behind on a connection of the host.
+    #[error("it could leave something behind on the connection: {0}")]
+    Leaving(String),
+    /// The host has a transaction open on its connection.
+    #[error("the connection is in a transaction already")]
+    InTransaction,
+    /// There is no connection any more.
+    #[error("the connection was given up, because a statement on it could not be cleared away")]
+    Lost,
     /// There are more or fewer parameters than placeholders.
     #[error("it takes {wanted} parameters and was given {given}")]
     Parameters {
@@ -169,8 +184,17 @@ impl DatabaseError {
     }
 }
 
+/// Whether two letters are one to a server. To some a letter is the same with and without an accent,
+/// so one that is Latin and not ASCII may be any letter.
+fn is_same((one, other): (char, char)) -> bool {
+    one.eq_ignore_ascii_case(&other) || matches!(one, 'À'..='ɏ' | 'Ḁ'..='ỿ')
+}
+
 /// What is said of a statement that the database itself takes for something else than a query.
 const NO_QUERY: &str = "the database says that it is no query";
+
+/// What is said of a statement that changes something else than rows.
+const NO_ROWS: &str = "only rows are read and written on it";
 
 /// The longest statement, in bytes.
 const LONGEST: usize = 100_000;
@@ -199,19 +223,18 @@ pub fn database(
             let options = options.create_if_missing(false).read_only(access == Access::Read);
             // A row is a copy of all its values; few of them wait at once.
             let options = options.row_buffer_size(1);
-            Arc::new(SqliteDatabase {
-                pool: lazy(SqlitePoolOptions::new()).connect_lazy_with(options),
-            })
+            let pool = lazy(SqlitePoolOptions::new()).connect_lazy_with(options);
+            Arc::new(SqliteDatabase { connections: Connections::Pool(pool) })
         }
         "postgres" | "postgresql" => {
             let options = PgConnectOptions::from_str(address).map_err(wrong)?;
             let pool = lazy(PgPoolOptions::new()).connect_lazy_with(options);
-            Arc::new(PostgresDatabase { pool, users })
+            Arc::new(PostgresDatabase { connections: Connections::Pool(pool), users })
         }
         "mysql" | "mariadb" => {
             let options = MySqlConnectOptions::from_str(address).map_err(wrong)?;
             let pool = lazy(MySqlPoolOptions::new()).connect_lazy_with(options);
-            Arc::new(MySqlDatabase { pool, users })
+            Arc::new(MySqlDatabase { connections: Connections::Pool(pool), users })
         }
         _ => {
             let known = "it does not begin with `sqlite:`, `postgres:` or `mysql:`";

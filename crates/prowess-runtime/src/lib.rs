@@ -90,8 +90,8 @@ pub use crate::{
 #[cfg(feature = "sql")]
 pub use crate::{
     database::{
-        Access, Asked, Bounds, Column, Database, DatabaseError, MySqlDatabase, PostgresDatabase,
-        SqliteDatabase, Statement, Table, Users, database,
+        Access, Asked, Bounds, Column, Connections, Database, DatabaseError, Lone, MySqlDatabase,
+        PostgresDatabase, SqliteDatabase, Statement, Table, Users, database,
     },
     tools::ExecuteSql,
 };

@@ -35,8 +35,10 @@ where
     let deadline = Instant::now() + limit;
     // Dropped with this future, which the task learns.
     let (_here, gone) = oneshot::channel();
-    let task = tokio::spawn(work(statement, Over { limit, deadline: deadline + GRACE, gone }));
+    let task = tokio::spawn(work(statement, Over { limit, deadline, gone }));
     match timeout_at(deadline + 2 * GRACE, task).await {
+        // Its own time was shorter if it had to wait.
+        Ok(Ok(Err(DatabaseError::TimedOut(_)))) => Err(DatabaseError::TimedOut(limit)),
         Ok(Ok(table)) => table,
         Ok(Err(_)) => Err(DatabaseError::Failed("the database driver gave up".to_owned())),
         Err(_) => Err(DatabaseError::TimedOut(limit)),
@@ -52,11 +54,25 @@ pub(super) struct Over {
 
 impl Over {
     /// Waits until the time is over or nobody waits any more.
-    pub(super) async fn wait(self) -> DatabaseError {
+    pub(super) async fn wait(&mut self) -> DatabaseError {
         tokio::select! {
-            _ = self.gone => {}
-            () = sleep_until(self.deadline) => {}
+            _ = &mut self.gone => {}
+            () = sleep_until(self.deadline + GRACE) => {}
         }
         DatabaseError::TimedOut(self.limit)
+    }
+
+    /// Waits for `work` until the time is over, also when nobody else does any more.
+    pub(super) async fn bound<T>(&self, work: impl Future<Output = T>) -> Result<T, DatabaseError> {
+        let end = self.deadline + GRACE;
+        timeout_at(end, work).await.map_err(|_| DatabaseError::TimedOut(self.limit))
+    }
+
+    /// How much of the time is left.
+    pub(super) fn left(&self) -> Result<Duration, DatabaseError> {
+        match self.deadline.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => Err(DatabaseError::TimedOut(self.limit)),
+            left => Ok(left),
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-use libsqlite3_sys::{self as ffi, sqlite3_limit, sqlite3_set_authorizer};
+use libsqlite3_sys::{self as ffi, sqlite3_get_autocommit, sqlite3_limit, sqlite3_set_authorizer};
 use sqlx::sqlite::LockedSqliteHandle;
 
 use super::{Access, Bounds};
@@ -109,6 +109,12 @@ pub(super) fn release(handle: &mut LockedSqliteHandle<'_>, held: Held) {
     }
     // SAFETY: the handle is open and locked for us.
     unsafe { sqlite3_set_authorizer(database, None, std::ptr::null_mut()) };
+}
+
+/// Whether a transaction is open on a connection.
+pub(super) fn is_in_transaction(handle: &mut LockedSqliteHandle<'_>) -> bool {
+    // SAFETY: the handle is open and locked for us.
+    unsafe { sqlite3_get_autocommit(handle.as_raw_handle().as_ptr()) == 0 }
 }
 
 extern "C" fn reads(

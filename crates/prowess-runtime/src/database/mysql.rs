@@ -16,14 +16,18 @@ use futures_util::TryStreamExt as _;
 use serde_json::Value;
 use sqlx::{
     AssertSqlSafe, Column as _, Connection as _, Either, Executor as _, MySql, MySqlConnection,
-    MySqlPool, Row as _, SqlSafeStr as _, Statement as _, Type, TypeInfo as _, ValueRef as _,
+    Row as _, SqlSafeStr as _, Statement as _, Type, TypeInfo as _, ValueRef as _,
     mysql::{MySqlArguments, MySqlColumn, MySqlDatabaseError, MySqlRow, MySqlStatement},
     query::Query,
 };
 
 use super::{
-    Access, Asked, Bounds, Column, Database, DatabaseError, NO_QUERY, Statement, Table, Users,
-    apart::apart, collect::Collect,
+    Access, Asked, Bounds, Column, Connections, Database, DatabaseError, NO_QUERY, NO_ROWS,
+    Statement, Table, Users,
+    apart::apart,
+    collect::Collect,
+    is_same,
+    lone::{Turn, take},
 };
 
 /// What a user may hold of the whole server that no transaction holds back.
@@ -33,17 +37,17 @@ const BEYOND: &[&str] = &["ALL PRIVILEGES", "FILE", "SHUTDOWN", "SUPER"];
 /// others waiting.
 const REACHING: &[&str] = &["load_file", "get_lock"];
 
-/// Has every transaction of the session read alone, also one that a statement would begin itself.
-const READ_ONLY: &str = "SET SESSION TRANSACTION READ ONLY";
+/// What has an effect that stays with the session: locks, and variables that a query sets.
+const KEEPING: &[&str] = &["get_lock", "release_lock", "release_all_locks", ":="];
 
 /// A MySQL or MariaDB database.
 ///
-/// A connection on which a statement ran is closed, not given back: locks, variables and whatever
-/// else a session keeps end with it.
+/// Tables that the host has locked on a connection of its own are free after a statement, because
+/// the server lets them go when a transaction begins.
 #[derive(Debug, Clone)]
 pub struct MySqlDatabase {
     /// Where connections come from.
-    pub pool: MySqlPool,
+    pub connections: Connections<MySql>,
     /// Who may ask. With [`Users::Ordinary`], somebody like `root` may too where it only reads from
     /// MariaDB, and names no function that reaches beyond the database.
     pub users: Users,
@@ -55,15 +59,24 @@ impl Database for MySqlDatabase {
     }
 
     fn ask(&self, statement: Statement) -> Asked<'_> {
-        let Self { pool, users } = self.clone();
-        Box::pin(apart(statement, move |statement, over| async move {
+        let Self { connections, users } = self.clone();
+        Box::pin(apart(statement, move |mut statement, mut over| async move {
+            let pool = match connections {
+                Connections::Pool(pool) => pool,
+                Connections::Lone(lone) => {
+                    let (mut place, mut connection) = take(lone, &mut statement, &mut over).await?;
+                    let turn = over.bound(turn(&mut connection, &statement, users)).await?;
+                    *place = turn.is_clear.then_some(connection);
+                    return turn.table;
+                }
+            };
             let failed = |error| failed(error, &statement.bounds);
             let mut connection = pool.acquire().await.map_err(failed)?;
             connection.close_on_drop();
             let own = sqlx::query_scalar("SELECT CONNECTION_ID()");
             let own: u64 = own.fetch_one(&mut *connection).await.map_err(failed)?;
             let over = tokio::select! {
-                table = ask(&mut connection, &statement, users) => return table,
+                table = ask(&mut connection, &statement, users, Instant::now()) => return table,
                 over = over.wait() => over,
             };
             drop(connection);
@@ -77,18 +90,82 @@ impl Database for MySqlDatabase {
     }
 }
 
+/// Runs a statement on a connection that has to be afterwards what it was.
+async fn turn(connection: &mut MySqlConnection, statement: &Statement, users: Users) -> Turn {
+    let start = Instant::now();
+    let before = match before(connection, &statement.bounds).await {
+        Ok(before) => before,
+        Err(error) => return Turn { table: Err(error), is_clear: true },
+    };
+    let table = match leaves_nothing(connection, statement).await {
+        Ok(()) => ask(connection, statement, users, start).await,
+        Err(error) => Err(error),
+    };
+    Turn { table, is_clear: clear(connection, before).await.is_ok() }
+}
+
+/// Has the server end whatever takes too long, and returns what brings back its settings.
+async fn before(
+    connection: &mut MySqlConnection,
+    bounds: &Bounds,
+) -> Result<String, DatabaseError> {
+    let failed = |error| failed(error, bounds);
+    // Nobody says so of a transaction that is open, which is what the server is asked here. It holds
+    // for the next transaction only, and is forgotten with it.
+    connection.execute("SET TRANSACTION READ ONLY").await.map_err(|error| {
+        match number(&error) {
+            1568 => DatabaseError::InTransaction,
+            _ => failed(error),
+        }
+    })?;
+    connection.execute("ROLLBACK").await.map_err(failed)?;
+    let time = time_setting(is_mariadb(connection).await.map_err(failed)?);
+    let settings = [time, "lock_wait_timeout", "sql_select_limit"];
+    let settings = settings.map(|it| format!("'{it} = ', @@SESSION.{it}")).join(", ', ', ");
+    let before = AssertSqlSafe(format!("SELECT CONCAT('SET SESSION ', {settings})"));
+    let before = sqlx::query_scalar(before).fetch_one(&mut *connection).await.map_err(failed)?;
+    settle(connection, bounds).await.map_err(failed)?;
+    Ok(before)
+}
+
+/// Fails unless the server takes a statement for one about rows, and it names nothing that stays.
+async fn leaves_nothing(
+    connection: &mut MySqlConnection,
+    statement: &Statement,
+) -> Result<(), DatabaseError> {
+    // A query that writes can put its rows into variables too.
+    let variables = if statement.access == Access::Write { "@" } else { ":=" };
+    if let Some(name) = KEEPING.iter().chain([&variables]).find(|it| names(&statement.sql, it)) {
+        return Err(DatabaseError::Leaving(format!("`{name}` may not stand in it")));
+    }
+    if statement.access == Access::Read {
+        return Ok(());
+    }
+    let sql = AssertSqlSafe(statement.sql.as_str()).into_sql_str();
+    let prepared = connection.prepare(sql).await.map_err(|it| failed(it, &statement.bounds))?;
+    match is_explained(connection, &prepared).await {
+        true => Ok(()),
+        false => Err(DatabaseError::Leaving(NO_ROWS.to_owned())),
+    }
+}
+
+/// Ends what is left of a statement.
+async fn clear(connection: &mut MySqlConnection, before: String) -> Result<(), sqlx::Error> {
+    connection.execute("ROLLBACK").await?;
+    connection.execute(sqlx::raw_sql(AssertSqlSafe(before))).await?;
+    connection.clear_cached_statements().await
+}
+
 async fn ask(
     connection: &mut MySqlConnection,
     statement: &Statement,
     users: Users,
+    start: Instant,
 ) -> Result<Table, DatabaseError> {
     let Statement { sql, parameters, access, bounds } = statement;
     let failed = |error| failed(error, bounds);
     if users == Users::Ordinary {
         ordinary(connection, statement).await?;
-    }
-    if *access == Access::Read {
-        connection.execute(READ_ONLY).await.map_err(failed)?;
     }
     let prepared = connection.prepare(AssertSqlSafe(sql.as_str()).into_sql_str());
     let prepared = prepared.await.map_err(failed)?;
@@ -102,11 +179,16 @@ async fn ask(
     if *access == Access::Read && !is_query(connection, &prepared).await {
         return Err(DatabaseError::ReadOnly(NO_QUERY.to_owned()));
     }
-    settle(connection, bounds).await.map_err(failed)?;
-    connection.execute("START TRANSACTION").await.map_err(failed)?;
+    // It may have waited for a table already.
+    let left = bounds.timeout.saturating_sub(start.elapsed());
+    settle(connection, &Bounds { timeout: left, ..*bounds }).await.map_err(failed)?;
+    let begin = match access {
+        Access::Read => "START TRANSACTION READ ONLY",
+        Access::Write => "START TRANSACTION",
+    };
+    connection.execute(begin).await.map_err(failed)?;
     let mut collect = Collect::new(columns(prepared.columns()), *bounds);
     let query = parameters.iter().fold(prepared.query(), bind);
-    let start = Instant::now();
     rows(connection, query, &mut collect).await.map_err(failed)?;
     // Some functions end early and well when the server stops them.
     if start.elapsed() >= bounds.timeout {
@@ -142,7 +224,9 @@ async fn ordinary(
     if statement.access == Access::Write || !is_mariadb(connection).await.map_err(failed)? {
         return Err(refused(may));
     }
-    let loaded = sqlx::query_scalar("SELECT CAST(name AS CHAR) FROM mysql.func");
+    // With a limit of its own, so that none of the session leaves any out.
+    let loaded = "SELECT CAST(name AS CHAR) FROM mysql.func LIMIT 18446744073709551615";
+    let loaded = sqlx::query_scalar(loaded);
     let Ok(loaded) = loaded.fetch_all(connection).await as Result<Vec<String>, _> else {
         return Err(refused(may));
     };
@@ -155,15 +239,12 @@ async fn ordinary(
     }
 }
 
-/// Whether the name of a function stands anywhere in a statement. To some servers a letter is the
-/// same with and without an accent, so one that is Latin and not ASCII may be any letter.
+/// Whether the name of a function stands anywhere in a statement.
 fn names(sql: &str, function: &str) -> bool {
     let function: Vec<char> = function.chars().collect();
     let sql: Vec<char> = sql.chars().collect();
-    let same = |(one, other): (&char, &char)| {
-        one.eq_ignore_ascii_case(other) || matches!(one, 'À'..='ɏ' | 'Ḁ'..='ỿ')
-    };
-    sql.windows(function.len().max(1)).any(|it| it.iter().zip(&function).all(same))
+    let same = |it: &[char]| it.iter().copied().zip(function.iter().copied()).all(is_same);
+    sql.windows(function.len().max(1)).any(same)
 }
 
 async fn is_mariadb(connection: &mut MySqlConnection) -> Result<bool, sqlx::Error> {
@@ -175,25 +256,41 @@ async fn is_mariadb(connection: &mut MySqlConnection) -> Result<bool, sqlx::Erro
 /// writes rows; this stops what ends the transaction first, such as `OPTIMIZE TABLE`, because the
 /// server cannot explain it; and what writes to a file or variable, because it has no columns.
 async fn is_query(connection: &mut MySqlConnection, prepared: &MySqlStatement) -> bool {
-    let sql = prepared.sql();
-    // With a format, `ANALYZE TABLE` cannot be read on as something that is analyzed.
-    let explained = AssertSqlSafe(format!("EXPLAIN FORMAT=JSON {}", sql.as_str())).into_sql_str();
     // The first word of these decides what they are, and they only tell.
-    let tells = sql.as_str().split_whitespace().next().is_some_and(|first| {
+    let tells = prepared.sql().as_str().split_whitespace().next().is_some_and(|first| {
         ["SHOW", "DESCRIBE", "DESC", "EXPLAIN"].iter().any(|it| it.eq_ignore_ascii_case(first))
     });
-    !prepared.columns().is_empty() && (tells || connection.prepare(explained).await.is_ok())
+    !prepared.columns().is_empty() && (tells || is_explained(connection, prepared).await)
+}
+
+/// Whether a statement is about rows, so that the server can explain it.
+async fn is_explained(connection: &mut MySqlConnection, prepared: &MySqlStatement) -> bool {
+    // With a format, `ANALYZE TABLE` cannot be read on as something that is analyzed.
+    let explained = format!("EXPLAIN FORMAT=JSON {}", prepared.sql().as_str());
+    connection.prepare(AssertSqlSafe(explained).into_sql_str()).await.is_ok()
 }
 
 /// Has the server stop a statement in time, and send no more rows than are taken.
 async fn settle(connection: &mut MySqlConnection, bounds: &Bounds) -> Result<(), sqlx::Error> {
-    let time = match is_mariadb(connection).await? {
-        true => format!("max_statement_time = {:.3}", bounds.timeout.as_secs_f64().max(0.001)),
-        false => format!("max_execution_time = {}", bounds.timeout.as_millis().max(1)),
+    let is_mariadb = is_mariadb(connection).await?;
+    let seconds = bounds.timeout.as_secs_f64();
+    let time = match is_mariadb {
+        true => format!("{:.3}", seconds.max(0.001)),
+        false => bounds.timeout.as_millis().max(1).to_string(),
     };
-    let settings = format!("SET SESSION {time}, sql_select_limit = {}", bounds.rows_asked());
+    let settings = format!(
+        "SET SESSION {} = {time}, lock_wait_timeout = {}, sql_select_limit = {}",
+        time_setting(is_mariadb),
+        seconds.ceil().max(1.0),
+        bounds.rows_asked()
+    );
     connection.execute(sqlx::raw_sql(AssertSqlSafe(settings))).await?;
     Ok(())
+}
+
+/// What the server calls the time that a statement may take.
+fn time_setting(is_mariadb: bool) -> &'static str {
+    if is_mariadb { "max_statement_time" } else { "max_execution_time" }
 }
 
 fn bind<'q>(
@@ -319,11 +416,12 @@ fn micros(bytes: [u8; 4]) -> String {
 }
 
 fn failed(error: sqlx::Error, bounds: &Bounds) -> DatabaseError {
+    let number = number(&error);
     let sqlx::Error::Database(error) = &error else {
         return DatabaseError::unreachable(&error);
     };
     let message = error.message().to_owned();
-    match error.try_downcast_ref::<MySqlDatabaseError>().map_or(0, MySqlDatabaseError::number) {
+    match number {
         1792 => DatabaseError::ReadOnly(message),
         // Rights that are missing.
         1044 | 1142 | 1143 | 1227 | 1290 | 1370 => DatabaseError::Refused(message),
@@ -331,4 +429,11 @@ fn failed(error: sqlx::Error, bounds: &Bounds) -> DatabaseError {
         1969 | 3024 => DatabaseError::TimedOut(bounds.timeout),
         _ => DatabaseError::Failed(message),
     }
+}
+
+/// The number of a fault, 0 where the server did not tell it.
+fn number(error: &sqlx::Error) -> u16 {
+    let error = error.as_database_error();
+    let error = error.and_then(|it| it.try_downcast_ref::<MySqlDatabaseError>());
+    error.map_or(0, MySqlDatabaseError::number)
 }

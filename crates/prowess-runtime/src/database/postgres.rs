@@ -2,12 +2,13 @@
 
 mod reader;
 
+use std::time::{Duration, Instant};
+
 use futures_util::TryStreamExt as _;
 use serde_json::Value;
 use sqlx::{
     AssertSqlSafe, Column as _, Connection as _, Either, Encode, Executor as _, PgConnection,
-    PgPool, Postgres, Row as _, SqlSafeStr as _, Statement as _, Type, TypeInfo as _,
-    ValueRef as _,
+    Postgres, Row as _, SqlSafeStr as _, Statement as _, Type, TypeInfo as _, ValueRef as _,
     encode::IsNull,
     error::BoxDynError,
     postgres::{
@@ -18,8 +19,12 @@ use sqlx::{
 };
 
 use super::{
-    Access, Asked, Bounds, Column, Database, DatabaseError, LARGEST, NO_QUERY, Statement, Table,
-    Users, apart::apart, collect::Collect,
+    Access, Asked, Bounds, Column, Connections, Database, DatabaseError, LARGEST, NO_QUERY,
+    NO_ROWS, Statement, Table, Users,
+    apart::apart,
+    collect::Collect,
+    is_same,
+    lone::{Turn, take},
 };
 
 /// Who asks, whether that is a superuser, and what else no transaction holds back: files and
@@ -33,8 +38,43 @@ const WHO: &str = "\
             AND pg_has_role(me.oid, it.oid, 'MEMBER')) END \
     FROM pg_roles me WHERE me.rolname = session_user";
 
-/// Has every transaction of the session read alone, also one that a statement would begin itself.
-const READ_ONLY: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY";
+/// Functions that every user may call and no transaction holds back, because they reach other
+/// sessions or write past it; and those that run a text, in which such a name can be put together.
+const REACHING: &[&str] = &[
+    "pg_cancel_backend",
+    "pg_terminate_backend",
+    "pg_logical_emit_message",
+    "dblink",
+    "dblink_connect",
+    "dblink_connect_u",
+    "dblink_exec",
+    "dblink_open",
+    "dblink_send_query",
+    "query_to_xml",
+    "query_to_xml_and_xmlschema",
+    "query_to_xmlschema",
+    "ts_rewrite",
+    "ts_stat",
+    "crosstab",
+    "crosstab2",
+    "crosstab3",
+    "crosstab4",
+    "crosstab_hash",
+    "connectby",
+    "xpath_table",
+];
+
+/// Functions whose effect stays with the session.
+const KEEPING: &[&str] = &[
+    "set_config",
+    "pg_advisory_lock",
+    "pg_advisory_lock_shared",
+    "pg_advisory_unlock",
+    "pg_advisory_unlock_all",
+    "pg_advisory_unlock_shared",
+    "pg_try_advisory_lock",
+    "pg_try_advisory_lock_shared",
+];
 
 /// How long a statement may take and how values are written. Being a query, it is also what a
 /// transaction cannot be let write after.
@@ -44,12 +84,13 @@ const SETTINGS: &str = "\
 
 /// A PostgreSQL database.
 ///
-/// A connection on which a statement ran is closed, not given back: locks, settings and whatever
-/// else a session keeps end with it.
+/// A statement that only reads may not name functions that reach beyond its transaction, not even in
+/// a text. Functions and views that somebody has written into the database do what they were written
+/// for.
 #[derive(Debug, Clone)]
 pub struct PostgresDatabase {
     /// Where connections come from.
-    pub pool: PgPool,
+    pub connections: Connections<Postgres>,
     /// Who may ask. With [`Users::Ordinary`], a superuser may too where it only reads, and has no
     /// more rights than `pg_read_all_data` then.
     pub users: Users,
@@ -61,15 +102,24 @@ impl Database for PostgresDatabase {
     }
 
     fn ask(&self, statement: Statement) -> Asked<'_> {
-        let Self { pool, users } = self.clone();
-        Box::pin(apart(statement, move |statement, over| async move {
+        let Self { connections, users } = self.clone();
+        Box::pin(apart(statement, move |mut statement, mut over| async move {
+            let pool = match connections {
+                Connections::Pool(pool) => pool,
+                Connections::Lone(lone) => {
+                    let (mut place, mut connection) = take(lone, &mut statement, &mut over).await?;
+                    let turn = over.bound(turn(&mut connection, &statement, users)).await?;
+                    *place = turn.is_clear.then_some(connection);
+                    return turn.table;
+                }
+            };
             let failed = |error| failed(error, &statement.bounds);
             let mut connection = pool.acquire().await.map_err(failed)?;
             connection.close_on_drop();
             let own = sqlx::query_scalar("SELECT pg_backend_pid()");
             let own: i32 = own.fetch_one(&mut *connection).await.map_err(failed)?;
             let over = tokio::select! {
-                table = ask(&mut connection, &statement, users) => return table,
+                table = ask(&mut connection, &statement, users, Instant::now()) => return table,
                 over = over.wait() => over,
             };
             drop(connection);
@@ -83,12 +133,78 @@ impl Database for PostgresDatabase {
     }
 }
 
+/// Runs a statement on a connection that has to be afterwards what it was.
+async fn turn(connection: &mut PgConnection, statement: &Statement, users: Users) -> Turn {
+    let start = Instant::now();
+    let before = match before(connection, &statement.bounds).await {
+        Ok(before) => before,
+        Err(error) => return Turn { table: Err(error), is_clear: true },
+    };
+    let table = match leaves_nothing(connection, statement).await {
+        Ok(()) => ask(connection, statement, users, start).await,
+        Err(error) => Err(error),
+    };
+    Turn { table, is_clear: clear(connection, &before).await.is_ok() }
+}
+
+/// Has the server end whatever takes too long, and returns what it was told about that before.
+async fn before(connection: &mut PgConnection, bounds: &Bounds) -> Result<String, DatabaseError> {
+    // As one message: only then both are the time of that message, unless a transaction is older.
+    let is_open = sqlx::raw_sql("SELECT statement_timestamp() <> now()");
+    match connection.fetch_one(is_open).await.and_then(|it| it.try_get(0)) {
+        Ok(false) => {}
+        Ok(true) => return Err(DatabaseError::InTransaction),
+        Err(sqlx::Error::Database(it)) if it.code().as_deref() == Some("25P02") => {
+            return Err(DatabaseError::InTransaction);
+        }
+        Err(error) => return Err(failed(error, bounds)),
+    }
+    let before =
+        "SELECT current_setting('statement_timeout'), set_config('statement_timeout', $1, false)";
+    let before = sqlx::query_scalar(before).bind(milliseconds(bounds.timeout));
+    before.fetch_one(connection).await.map_err(|it| failed(it, bounds))
+}
+
+/// Fails unless the server takes a statement for one about rows, and it names nothing that stays.
+async fn leaves_nothing(
+    connection: &mut PgConnection,
+    statement: &Statement,
+) -> Result<(), DatabaseError> {
+    if let Some(name) = named(&statement.sql, &[KEEPING, REACHING].concat()) {
+        return Err(DatabaseError::Leaving(format!("`{name}` may not stand in it")));
+    }
+    if statement.access == Access::Read {
+        return Ok(());
+    }
+    prepare(connection, &statement.sql).await.map_err(|it| failed(it, &statement.bounds))?;
+    let explained = format!("EXPLAIN (COSTS FALSE) {}", statement.sql);
+    match prepare(connection, &explained).await {
+        Ok(_) => Ok(()),
+        Err(_) => Err(DatabaseError::Leaving(NO_ROWS.to_owned())),
+    }
+}
+
+/// Ends what is left of a statement.
+async fn clear(connection: &mut PgConnection, before: &str) -> Result<(), sqlx::Error> {
+    connection.execute("ROLLBACK").await?;
+    let restore = sqlx::query("SELECT set_config('statement_timeout', $1, false)").bind(before);
+    connection.execute(restore).await?;
+    // What was prepared is wrong once the host has changed a table.
+    connection.clear_cached_statements().await
+}
+
 async fn ask(
     connection: &mut PgConnection,
     statement: &Statement,
     users: Users,
+    start: Instant,
 ) -> Result<Table, DatabaseError> {
     let failed = |error| failed(error, &statement.bounds);
+    if statement.access == Access::Read
+        && let Some(name) = named(&statement.sql, REACHING)
+    {
+        return Err(DatabaseError::ReadOnly(format!("`{name}` may not stand in it")));
+    }
     let who = sqlx::query_as(WHO).fetch_one(&mut *connection).await.map_err(failed)?;
     let (user, superuser, may): (String, bool, Option<String>) = who;
     let beyond = may.filter(|_| users == Users::Ordinary);
@@ -96,21 +212,26 @@ async fn ask(
         Some(refused) if !superuser || statement.access == Access::Write => return Err(refused),
         beyond => beyond,
     };
-    if statement.access == Access::Read {
-        connection.execute(READ_ONLY).await.map_err(failed)?;
-    }
     let plan = plan(connection, statement).await?;
-    let begin = if beyond.is_some() { "BEGIN READ WRITE" } else { "BEGIN" };
+    let begin = match statement.access {
+        Access::Read if beyond.is_none() => "BEGIN READ ONLY",
+        Access::Read => "BEGIN READ WRITE",
+        Access::Write => "BEGIN",
+    };
     connection.execute(begin).await.map_err(failed)?;
-    let timeout = statement.bounds.timeout.as_millis().max(1).to_string();
-    sqlx::query(SETTINGS).bind(timeout).execute(&mut *connection).await.map_err(failed)?;
+    // It may have waited for a table already.
+    let left = statement.bounds.timeout.saturating_sub(start.elapsed());
+    let settings = sqlx::query(SETTINGS).bind(milliseconds(left));
+    settings.execute(&mut *connection).await.map_err(failed)?;
     let query = match beyond {
         Some(refused) => {
             reader::make(connection, &plan).await.map_err(|error| match error {
                 sqlx::Error::Database(_) => refused,
                 _ => failed(error),
             })?;
-            sqlx::query(reader::ASK).bind(&plan.sql).bind(texts(&statement.parameters, &plan))
+            let texts = texts(&statement.parameters, &plan);
+            // The next function is another one.
+            sqlx::query(reader::ASK).persistent(false).bind(&plan.sql).bind(texts)
         }
         None => {
             let sent = sent(connection, &statement.parameters, &plan).await.map_err(failed)?;
@@ -123,6 +244,22 @@ async fn ask(
         connection.execute("COMMIT").await.map_err(failed)?;
     }
     Ok(table)
+}
+
+/// The first of some functions whose name stands in a statement, be it in a text. A call has to spell
+/// the name, or to write it as what stands for letters.
+fn named<'n>(sql: &str, functions: &[&'n str]) -> Option<&'n str> {
+    let is = |word: &str, name: &str| {
+        word.chars().count() == name.len() && word.chars().zip(name.chars()).all(is_same)
+    };
+    let mut words = sql.split(|it: char| !it.is_alphanumeric() && it != '_');
+    let escaped = sql.to_ascii_lowercase().contains("u&\"").then_some("U&");
+    escaped.or_else(|| words.find_map(|word| functions.iter().copied().find(|it| is(word, it))))
+}
+
+/// A time as the server takes it, where 0 is none.
+fn milliseconds(time: Duration) -> String {
+    time.as_millis().max(1).to_string()
 }
 
 /// How a statement is run.
@@ -162,6 +299,10 @@ async fn plan(connection: &mut PgConnection, statement: &Statement) -> Result<Pl
         if prepare(connection, &sql).await.is_ok() {
             return Ok(Plan { prepared, sql, written: true });
         }
+    }
+    // What somebody has prepared on the connection may call anything.
+    if *access == Access::Read && named(sql, &["execute"]).is_some() {
+        return Err(DatabaseError::ReadOnly(NO_QUERY.to_owned()));
     }
     // What stands alone, such as `EXPLAIN` and `SHOW`, gives texts.
     match columns.iter().find(|it| !is_simple(it.type_info())) {

@@ -14,16 +14,17 @@ use futures_util::TryStreamExt as _;
 use serde_json::Value;
 use sqlx::{
     AssertSqlSafe, Column as _, Connection as _, Either, Executor as _, Row as _, SqlSafeStr as _,
-    SqliteConnection, SqlitePool, Statement as _, TypeInfo as _, ValueRef as _,
+    Sqlite, SqliteConnection, Statement as _, TypeInfo as _, ValueRef as _,
     query::Query,
     sqlite::{SqliteArguments, SqliteColumn, SqliteRow},
 };
 
 use super::{
-    Access, Asked, Column, Database, DatabaseError, NO_QUERY, Statement, Table,
-    apart::apart,
+    Access, Asked, Column, Connections, Database, DatabaseError, NO_QUERY, Statement, Table,
+    apart::{Over, apart},
     collect::Collect,
-    hold::{hold, release},
+    hold::{hold, is_in_transaction, release},
+    lone::take,
 };
 
 /// How many instructions SQLite runs before it asks whether to go on.
@@ -37,7 +38,7 @@ const STEP: i32 = 1000;
 #[derive(Debug, Clone)]
 pub struct SqliteDatabase {
     /// Where connections come from.
-    pub pool: SqlitePool,
+    pub connections: Connections<Sqlite>,
 }
 
 impl Database for SqliteDatabase {
@@ -46,20 +47,39 @@ impl Database for SqliteDatabase {
     }
 
     fn ask(&self, statement: Statement) -> Asked<'_> {
-        let pool = self.pool.clone();
-        Box::pin(apart(statement, move |statement, over| async move {
-            let mut connection = pool.acquire().await.map_err(|it| failed(it, &statement))?;
-            let stop = Arc::new(AtomicBool::new(false));
-            let mut answer = pin!(ask(&mut connection, &statement, stop.clone()));
-            tokio::select! {
-                table = &mut answer => table,
-                _ = over.wait() => {
-                    // The connection may hold a database in memory, so it is not thrown away.
-                    stop.store(true, Ordering::Relaxed);
-                    answer.await
+        let connections = self.connections.clone();
+        Box::pin(apart(statement, move |mut statement, mut over| async move {
+            match connections {
+                Connections::Pool(pool) => {
+                    let connection = pool.acquire().await;
+                    let mut connection = connection.map_err(|it| failed(it, &statement))?;
+                    stoppable(&mut connection, &statement, over).await
+                }
+                Connections::Lone(lone) => {
+                    let (mut place, mut connection) = take(lone, &mut statement, &mut over).await?;
+                    let table = stoppable(&mut connection, &statement, over).await;
+                    *place = Some(connection);
+                    table
                 }
             }
         }))
+    }
+}
+
+async fn stoppable(
+    connection: &mut SqliteConnection,
+    statement: &Statement,
+    mut over: Over,
+) -> Result<Table, DatabaseError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut answer = pin!(ask(connection, statement, stop.clone()));
+    tokio::select! {
+        table = &mut answer => table,
+        _ = over.wait() => {
+            // The connection may hold a database in memory, so it is not thrown away.
+            stop.store(true, Ordering::Relaxed);
+            answer.await
+        }
     }
 }
 
@@ -69,6 +89,9 @@ async fn ask(
     stop: Arc<AtomicBool>,
 ) -> Result<Table, DatabaseError> {
     let failed = |error| failed(error, statement);
+    if is_in_transaction(&mut connection.lock_handle().await.map_err(failed)?) {
+        return Err(DatabaseError::InTransaction);
+    }
     if statement.access == Access::Read {
         let before: bool = sqlx::query_scalar("PRAGMA query_only")
             .fetch_one(&mut *connection)

@@ -110,7 +110,10 @@ impl ExecuteSql {
                 "let an ordinary user ask who may read what is needed; `privileged = true` under \
                  `[sql]` of the user's own file takes this one as it is",
             ),
-            DatabaseError::Refused(_) => (Status::Refused, ""),
+            DatabaseError::InTransaction => {
+                (Status::Refused, "the host has to end the transaction first")
+            }
+            DatabaseError::Refused(_) | DatabaseError::Leaving(_) => (Status::Refused, ""),
             DatabaseError::Parameters { .. } => (Status::Invalid, ""),
             DatabaseError::TimedOut(_) => (Status::TimedOut, ""),
             _ => (Status::Failed, ""),
