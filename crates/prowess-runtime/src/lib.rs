@@ -10,6 +10,7 @@ mod config;
 mod protected;
 mod root;
 mod roots;
+mod skill_folder;
 mod entry;
 mod definition;
 mod schema;
@@ -81,6 +82,7 @@ pub use crate::{
     sandbox::{Check, Chunk, Job, Launcher, Report, Sandbox, SandboxError, Work},
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
+    skill_folder::{FolderError, SkillFolder},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
     template::{Template, TemplateError, TemplateLimits, render as render_template},
     tool::{Act, Answer, Tool},

@@ -119,7 +119,7 @@ impl Manager {
         };
         let name = skill.manifest.name.to_string();
         let respond = |outcome| ExecutionResponse { skill: Some(name), confidence: None, outcome };
-        let entry = match Entry::of(skill) {
+        let entry = match Entry::of(skill).and_then(Entry::with_files) {
             Ok(entry) => entry,
             Err(error) => return respond(Outcome::from(&error)),
         };

@@ -121,7 +121,7 @@ impl Toolbox {
         let _place = self.places.acquire().await;
         let mut task = JoinSet::new();
         let own = tool.clone();
-        task.spawn(async move { own.call(input).await });
+        task.spawn(async move { own.perform(act, input).await });
         match timeout(self.calls.timeout, task.join_next()).await {
             Ok(Some(Ok(outcome))) => Ok(bounded(outcome.changed(difference), self.calls.output)),
             Ok(_) => Err(broken(name)),

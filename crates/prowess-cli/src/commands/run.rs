@@ -133,7 +133,10 @@ impl Task {
             Some(path) => {
                 What::Script(Script::of(skill, path).map_err(|it| no_script(skill, path, &it))?)
             }
-            None => What::Skill(Entry::of(skill).map_err(|it| Box::new(Outcome::from(&it)))?),
+            None => {
+                let entry = Entry::of(skill).and_then(Entry::with_files);
+                What::Skill(entry.map_err(|it| Box::new(Outcome::from(&it)))?)
+            }
         };
         let schema = match &what {
             What::Skill(entry) => entry.parameters.as_ref(),
