@@ -684,6 +684,7 @@ mod whatever_a_script_does_is_an_outcome {
         assert_eq!(fs::read_to_string(&there).unwrap(), "mine");
 
         let text = "echo ran > ok; echo x > \"$(printf 'a\\377b')\"; mkdir -p .git .claude; \
+                    echo x > \"$(printf 'c\\033[31m')\"; \
                     echo x > prowess.toml; echo x > .git/config; echo x > .claude/any";
         let world = script(world, "two", text).file("file", "");
         let ran = run(&world, &["two", "--output", "two"]);
@@ -693,6 +694,8 @@ mod whatever_a_script_does_is_an_outcome {
             let told = format!("not handed over: {name}: it is protected");
             assert!(ran.stderr.contains(&told), "{}", ran.stderr);
         }
+        assert!(ran.stderr.contains("its name has control characters"), "{}", ran.stderr);
+        ran.assert_safe();
         let ran = run(&world, &["two", "--output", "file"]);
         assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{}", ran.stderr);
         let told = world.path("file").display().to_string();

@@ -13,6 +13,7 @@ mod roots;
 mod skill_folder;
 mod entry;
 mod definition;
+mod strict_json;
 mod schema;
 mod parameters;
 mod script;
@@ -84,6 +85,7 @@ pub use crate::{
     script::{Script, ScriptError},
     skill_folder::{FolderError, SkillFolder},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
+    strict_json::strict_json,
     template::{Template, TemplateError, TemplateLimits, render as render_template},
     tool::{Act, Answer, Tool},
     toolbox::{Calls, Toolbox},

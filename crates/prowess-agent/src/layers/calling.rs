@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Instant};
 
 use futures_util::future::join_all;
 use prowess::{Call, Message, Prompt, Role};
-use prowess_runtime::{Outcome, Status, Tool, Toolbox};
+use prowess_runtime::{Outcome, Status, Tool, Toolbox, strict_json};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -107,7 +107,7 @@ impl Calling {
         let input = match input(&call) {
             Ok(input) => input,
             Err(error) => {
-                let message = format!("the input is not JSON: {error}");
+                let message = format!("the input cannot be taken as JSON: {error}");
                 return Outcome::bad(Status::Invalid, message).hint("call it again with JSON");
             }
         };
@@ -128,7 +128,7 @@ impl Calling {
 fn input(call: &Call) -> Result<Json, serde_json::Error> {
     match call.arguments.trim() {
         "" => Ok(json!({})),
-        text => serde_json::from_str(text),
+        text => strict_json(text),
     }
 }
 
