@@ -566,7 +566,7 @@ mod a_person_can_call_any_tool {
         ];
         for input in inputs {
             let ran = world.run(["tool", "read_file", input]);
-            assert_eq!((ran.code, &*ran.stdout()), (Some(1), ""), "{input}");
+            assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{input}");
             assert!(ran.stderr.contains("stands there twice"), "{}", ran.stderr);
         }
         let ran = world.run(["run", "debug", "--params", r#"{"a": {"b": 1, "b": 2}}"#]);

@@ -87,7 +87,7 @@ impl Script {
                 }
             }
             None => {
-                files.push(SkillFile { path: path.clone(), kind: FileKind::Plain(MODE), bytes })
+                files.push(SkillFile { path: path.clone(), kind: FileKind::Plain(MODE), bytes });
             }
         }
         let folder = folder.map(|it| it.with(files.clone()));

@@ -220,7 +220,7 @@ impl Seen {
     fn is_missed(&self, path: &Path, after: &Self) -> bool {
         let Some((top, home)) = self.home(path) else { return true };
         let is_moved = after.homes.get(home).is_some_and(|it| it != top);
-        !is_moved && place(top).or(top.parent()).is_some_and(|it| is_directory(it))
+        !is_moved && place(top).or(top.parent()).is_some_and(is_directory)
     }
 
     /// What is protected by its name and has this path, or is it.
