@@ -82,7 +82,7 @@ pub(super) fn is_inside(word: &Argument, directory: &Path) -> bool {
     // Behind a short option a path may stand without a space.
     let attached = path.strip_prefix('-').and_then(|it| it.get(1..));
     let paths = [Some(path), attached].into_iter().flatten();
-    paths.flat_map(|it| fs::canonicalize(directory.join(it))).any(|it| has_git(&it))
+    paths.filter_map(|it| fs::canonicalize(directory.join(it)).ok()).any(|it| has_git(&it))
 }
 
 /// Whether a path leads through `.git`.
