@@ -37,8 +37,8 @@ const BEYOND: &[&str] = &["ALL PRIVILEGES", "FILE", "SHUTDOWN", "SUPER"];
 /// others waiting.
 const REACHING: &[&str] = &["load_file", "get_lock"];
 
-/// What has an effect that stays with the session: locks, and variables that a query sets.
-const KEEPING: &[&str] = &["get_lock", "release_lock", "release_all_locks", ":="];
+/// Functions whose effect stays with the session.
+const KEEPING: &[&str] = &["get_lock", "release_lock", "release_all_locks"];
 
 /// A MySQL or MariaDB database.
 ///
@@ -110,8 +110,7 @@ async fn before(
     bounds: &Bounds,
 ) -> Result<String, DatabaseError> {
     let failed = |error| failed(error, bounds);
-    // Nobody says so of a transaction that is open, which is what the server is asked here. It holds
-    // for the next transaction only, and is forgotten with it.
+    // The server takes this outside of a transaction alone, and forgets it with the next one.
     connection.execute("SET TRANSACTION READ ONLY").await.map_err(|error| {
         match number(&error) {
             1568 => DatabaseError::InTransaction,
@@ -133,7 +132,7 @@ async fn leaves_nothing(
     connection: &mut MySqlConnection,
     statement: &Statement,
 ) -> Result<(), DatabaseError> {
-    // A query that writes can put its rows into variables too.
+    // What sets a variable: an assignment, and where writing is allowed also `INTO`.
     let variables = if statement.access == Access::Write { "@" } else { ":=" };
     if let Some(name) = KEEPING.iter().chain([&variables]).find(|it| names(&statement.sql, it)) {
         return Err(DatabaseError::Leaving(format!("`{name}` may not stand in it")));

@@ -247,7 +247,7 @@ async fn ask(
 }
 
 /// The first of some functions whose name stands in a statement, be it in a text. A call has to spell
-/// the name, or to write it as what stands for letters.
+/// the name; one with escaped letters may be any.
 fn named<'n>(sql: &str, functions: &[&'n str]) -> Option<&'n str> {
     let is = |word: &str, name: &str| {
         word.chars().count() == name.len() && word.chars().zip(name.chars()).all(is_same)
