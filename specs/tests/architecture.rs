@@ -76,6 +76,21 @@ fn the_library_prints_nothing_and_asks_neither_environment_nor_processes() {
 }
 
 #[test]
+fn the_agent_prints_nothing_and_asks_neither_disk_nor_environment_nor_processes() {
+    for (path, code) in code_of("prowess-agent") {
+        for word in [
+            "fs", "File", "process", "Command", "env", "print", "println", "eprint", "eprintln",
+            "dbg",
+        ] {
+            let mut lines = lines_with(&code, word);
+            // What the build knows is no environment.
+            lines.retain(|it| !it.contains("env!("));
+            assert!(lines.is_empty(), "{} names `{word}`: {lines:#?}", path.display());
+        }
+    }
+}
+
+#[test]
 fn every_rule_has_a_code_of_its_own() {
     let codes: BTreeSet<&str> = prowess::RULES.iter().map(|it| it.code).collect();
     assert_eq!(codes.len(), prowess::RULES.len());
@@ -142,7 +157,14 @@ fn lock() -> BTreeMap<String, BTreeSet<String>> {
 
 /// The files of the library below `src`, each with its code.
 fn library_code() -> Vec<(PathBuf, String)> {
-    let source = root().join("crates/prowess/src");
+    let files = code_of("prowess");
+    assert!(files.iter().any(|it| it.0 == Path::new("source/folder.rs")));
+    files
+}
+
+/// The files of a crate below `src`, each with its code.
+fn code_of(crate_name: &str) -> Vec<(PathBuf, String)> {
+    let source = root().join("crates").join(crate_name).join("src");
     let mut folders = vec![source.clone()];
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
@@ -156,7 +178,7 @@ fn library_code() -> Vec<(PathBuf, String)> {
             }
         }
     }
-    assert!(files.iter().any(|it| it.0 == Path::new("source/folder.rs")));
+    assert!(files.iter().any(|it| it.0 == Path::new("lib.rs")));
     files
 }
 

@@ -6,7 +6,9 @@
 
 mod world;
 mod server;
+mod model_server;
 mod databases;
+mod browser;
 mod format;
 mod discovery;
 mod keeping;
@@ -29,7 +31,11 @@ mod tools;
 mod sql;
 mod files;
 mod http;
+mod models;
 mod sandbox;
+mod agent;
+mod sessions;
+mod trace;
 mod ledger;
 mod architecture;
 
@@ -37,3 +43,13 @@ mod architecture;
 #[expect(dead_code, clippy::print_stdout, reason = "cargo runs it, the tests call a part of it")]
 #[path = "../../crates/prowess/build.rs"]
 mod build;
+
+/// The worked examples: each is a program, and has a `run` that says what it comes to.
+#[expect(dead_code, unreachable_pub, reason = "the tests call a part of each program")]
+#[path = "../../examples"]
+mod examples {
+    pub(crate) mod always_on;
+    pub(crate) mod basic;
+    pub(crate) mod custom_activation;
+    pub(crate) mod explicit_only;
+}

@@ -99,6 +99,8 @@ impl Server {
                     break;
                 }
                 *own.connections.lock().unwrap() += 1;
+                // What is written in small pieces is to come in small pieces.
+                let _ = stream.set_nodelay(true);
                 let (state, answer, tls) = (own.clone(), answer.clone(), tls.clone());
                 thread::spawn(move || {
                     let mut socket = stream.try_clone().unwrap();

@@ -69,12 +69,14 @@ impl Agent {
         &self.model
     }
 
-    /// Asks for something. Dropping the future cancels it; what was said until then stays.
+    /// Asks for something. Dropping the future cancels it; what was said until then stays. Turns of
+    /// one session wait for each other.
     pub async fn ask(
         &self,
         session: &Session,
         prompt: impl Into<String>,
     ) -> Result<Answer, TurnError> {
+        let _turn = session.begin_turn().await;
         // Whoever says something new does not want what was left open.
         for (call, has_begun) in session.open_calls() {
             let text = if has_begun { UNKNOWN } else { UNDONE };
@@ -88,6 +90,7 @@ impl Agent {
     /// Goes on where a session was broken off; nothing if it had come to an end. What had begun
     /// is not done again: the model is told that it is not known how it ended.
     pub async fn resume(&self, session: &Session) -> Result<Option<Answer>, TurnError> {
+        let _turn = session.begin_turn().await;
         for (call, _) in session.open_calls().into_iter().filter(|it| it.1) {
             let message = Message { call_id: Some(call.id), ..Message::new(Role::Tool, UNKNOWN) };
             session.push(message)?;
@@ -107,20 +110,17 @@ impl Agent {
     async fn go_on(&self, session: &Session, prompt: String) -> Result<Answer, TurnError> {
         let turn = Arc::new(Turn::new(session.clone(), self.layers.clone()));
         turn.note(What::Began { prompt });
+        let mut ending = Ending { turn: turn.clone(), answer: None, error: None };
         let request = Request::new(turn.clone(), self.system.clone());
         let next = Next { layers: &self.layers, model: &*self.model };
         let answer = match next.reply(request).await {
             Ok(reply) => self.answer(&turn, reply),
             Err(error) => Err(error),
         };
-        let (spent, took) = (turn.spent(), turn.began().elapsed());
-        turn.note(match &answer {
-            Ok(answer) => {
-                let answer = Some(answer.message.content.clone());
-                What::Ended { answer, error: None, spent, took }
-            }
-            Err(error) => What::Ended { answer: None, error: Some(error.to_string()), spent, took },
-        });
+        match &answer {
+            Ok(answer) => ending.answer = Some(answer.message.content.clone()),
+            Err(error) => ending.error = Some(error.to_string()),
+        }
         answer
     }
 
@@ -132,5 +132,23 @@ impl Agent {
             spent: turn.spent(),
             steps: turn.steps(),
         })
+    }
+}
+
+/// Notes that a turn has ended when it is dropped, however that comes about.
+struct Ending {
+    turn: Arc<Turn>,
+    answer: Option<String>,
+    error: Option<String>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let (spent, took) = (self.turn.spent(), self.turn.began().elapsed());
+        let (answer, mut error) = (self.answer.take(), self.error.take());
+        if answer.is_none() && error.is_none() {
+            error = Some("cancelled".to_owned());
+        }
+        self.turn.note(What::Ended { answer, error, spent, took });
     }
 }

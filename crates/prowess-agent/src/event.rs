@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use crate::{
     model::{Ask, Delta, Reply, Spent},
-    request::Turn,
+    request::{CONTEXT, Turn},
 };
 
 /// Something that happened, with when and where.
@@ -60,7 +60,7 @@ pub enum What {
     Disclosed {
         /// The skill.
         skill: String,
-        /// How much of it.
+        /// How much of it: a level, or which of its files.
         level: String,
         /// By what it came to that: `matched`, `mentioned`, `use_skill`, `read_file`, `again`.
         by: String,
@@ -82,6 +82,24 @@ pub enum What {
         skills: Json,
         /// What was done.
         steps: Json,
+    },
+    /// A model was asked to summarise old messages.
+    Summarised {
+        /// The model.
+        model: String,
+        /// How many messages.
+        messages: usize,
+        /// What it made of them; nothing if it failed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        /// Why it failed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+        /// What it took.
+        spent: Spent,
+        /// How long it took.
+        #[serde(rename = "took_ms", serialize_with = "milliseconds")]
+        took: Duration,
     },
     /// Old messages of the session were replaced by a summary.
     Compacted {
@@ -245,7 +263,8 @@ pub struct Source {
     pub start: usize,
     /// Where it ends.
     pub end: usize,
-    /// Where it came from: `system`, `catalog`, `skill:<name>`, `summary`, `user`, `assistant`, `tool:<name>`.
+    /// Where it came from: `system`, `catalog`, `skill:<name>`, `summary`, `user`, `assistant`,
+    /// `tool:<name>`, or what a layer calls it, such as `retrieval:notes.md`.
     pub from: String,
 }
 
@@ -287,6 +306,10 @@ pub(crate) fn sources(messages: &[Message], offers: &[Offer], catalog: &str) -> 
             let from = match (message.role, message.rest.get("name").and_then(Json::as_str)) {
                 (Role::Tool, _) => format!("tool:{}", called(messages, message)),
                 (Role::User, Some("summary")) => "summary".to_owned(),
+                (Role::User, Some(CONTEXT)) => match message.rest.get("from") {
+                    Some(Json::String(from)) => from.clone(),
+                    _ => CONTEXT.to_owned(),
+                },
                 (role, _) => role.as_str().to_owned(),
             };
             sources.push(part(0, message.content.len(), from));

@@ -1,5 +1,33 @@
 //! The layers that ship, each of use without the others.
 
+mod boundary;
+mod trace;
+mod spans;
+mod logging;
+mod skills;
+mod retrieval;
+mod folder;
+mod guard;
+mod approval;
 mod calling;
+mod spending;
+mod summary;
+mod fit;
+mod retry;
 
-pub use self::calling::Calling;
+pub use self::{
+    approval::{Approval, Witness},
+    boundary::Boundary,
+    calling::Calling,
+    fit::Fit,
+    folder::Folder,
+    guard::{Guard, When},
+    logging::Logging,
+    retrieval::{Document, Documents, Retrieval, Retrieving},
+    retry::Retry,
+    skills::{Showing, Skills},
+    spans::Spans,
+    spending::{Budget, Price, Spending},
+    trace::Trace,
+};
+pub(crate) use self::{spans::TARGET as SPANS_TARGET, trace::VERSION as TRACE_VERSION};

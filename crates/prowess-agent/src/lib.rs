@@ -1,27 +1,67 @@
 //! An agent: it is asked for something, takes up the skills for it, calls tools, and answers.
 //!
 //! The modules stand in the order a request passes through them. Everything on the way is a
-//! [`Layer`], and each is of use without the others. Nothing here starts a process or opens a file.
+//! [`Layer`], and each is of use without the others. Nothing here starts a process, opens a file,
+//! prints, or reads the environment.
+//!
+//! Layers may stand in any order, the first outermost. This one is usual:
+//!
+//! 1. what looks on (trace, spans, logging): it is told of everything wherever it stands, and
+//!    outermost it also sees calls as they were made;
+//! 2. the error boundary, which catches what goes wrong behind it;
+//! 3. what adds to a request, once a turn: [`Skills`], servers, retrieval;
+//! 4. what says no to calls: guardrails, approval;
+//! 5. [`Calling`], behind which everything is passed once a step;
+//! 6. limits of spending, so that no further step is taken;
+//! 7. fitting into the window, so that it counts what all the others added;
+//! 8. retries, next to the model, so that the same request is sent again.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use prowess::{Library, Options};
+//! use prowess_agent::{Agent, Scripted, Session, Showing, Skills};
+//!
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! let options = Options { sources: vec![prowess::bundled()], ..Options::default() };
+//! let library = Arc::new(Library::load(&options)?);
+//! let agent = Agent::new(Arc::new(Scripted::new().says("Here you are.")))
+//!     .with(Skills::new(Some(Arc::new(library)), Showing::default()));
+//! let answer = agent.ask(&Session::new("first"), "Open a pull request").await?;
+//! assert_eq!(answer.message.content, "Here you are.");
+//! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![warn(missing_docs)]
 
 mod event;
 mod session;
 mod request;
 mod error;
+mod mask;
 mod layer;
 mod layers;
 mod model;
 mod models;
 mod agent;
+mod trace;
+mod otlp;
 
 pub use crate::{
     agent::{Agent, Answer},
     error::TurnError,
     event::{Event, Score, Source, What},
     layer::{Called, Layer, Next, NextCall, Replied},
-    layers::Calling,
+    layers::{
+        Approval, Boundary, Budget, Calling, Document, Documents, Fit, Folder, Guard, Logging,
+        Price, Retrieval, Retrieving, Retry, Showing, Skills, Spans, Spending, Trace, When,
+        Witness,
+    },
+    mask::mask,
     model::{Ask, Delta, Model, ModelError, Offered, Reply, Replying, Spent, Stop},
-    models::Scripted,
+    models::{Connection, ConnectionError, Key, Provider, Scripted, model},
+    otlp::{Collector, CollectorError, Otlp, Sending},
     request::{Context, Request, Told, Turn},
     session::{Session, SessionError},
+    trace::{Summary, TotalOfTool, TraceError, Traced, UseOfSkill},
 };

@@ -1,6 +1,6 @@
 //! A model: what it is asked, what it replies, and how it can fail.
 
-use std::{fmt, future::Future, ops::AddAssign, pin::Pin, time::Duration};
+use std::{fmt, future::Future, iter::Sum, ops::AddAssign, pin::Pin, time::Duration};
 
 use prowess::Message;
 use serde::{Deserialize, Serialize};
@@ -108,9 +108,19 @@ pub struct Spent {
 
 impl AddAssign for Spent {
     fn add_assign(&mut self, other: Self) {
-        self.input += other.input;
-        self.output += other.output;
-        self.cached += other.cached;
+        // Whatever a provider claims, it is no reason to break down.
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cached = self.cached.saturating_add(other.cached);
+    }
+}
+
+impl Sum for Spent {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |mut sum, it| {
+            sum += it;
+            sum
+        })
     }
 }
 

@@ -1,5 +1,17 @@
 //! The models that ship, one file each.
 
+mod sse;
+mod draft;
+mod trouble;
+mod adapter;
+mod openai;
+mod responses;
+mod anthropic;
+mod gemini;
+mod connection;
 mod scripted;
 
-pub use self::scripted::Scripted;
+pub use self::{
+    connection::{Connection, ConnectionError, Key, Provider, model},
+    scripted::Scripted,
+};

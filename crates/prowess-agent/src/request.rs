@@ -1,6 +1,7 @@
 //! A request on its way to the model, and the turn that it belongs to.
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -69,11 +70,17 @@ pub struct Turn {
     pub number: usize,
     began: Instant,
     steps: AtomicUsize,
-    spent: Mutex<Spent>,
+    spent: Mutex<BTreeMap<String, Spent>>,
     active: Mutex<Vec<String>>,
     offered: Mutex<Vec<Arc<dyn Tool>>>,
+    told: Mutex<Vec<Told>>,
+    asked: Mutex<Arc<Ask>>,
     layers: Arc<[Arc<dyn Layer>]>,
 }
+
+/// The tools that were last offered, each as it was described first.
+#[derive(Default)]
+struct Described(Mutex<Vec<(Arc<dyn Tool>, Offered)>>);
 
 /// The name under which a context speaks.
 pub(crate) const CONTEXT: &str = "context";
@@ -85,13 +92,15 @@ tokio::task_local! {
 impl Turn {
     pub(crate) fn new(session: Session, layers: Arc<[Arc<dyn Layer>]>) -> Self {
         Self {
-            number: session.begin_turn(),
+            number: session.turns(),
             session,
             began: Instant::now(),
             steps: AtomicUsize::new(0),
             spent: Mutex::default(),
             active: Mutex::default(),
             offered: Mutex::default(),
+            told: Mutex::default(),
+            asked: Mutex::default(),
             layers,
         }
     }
@@ -103,7 +112,18 @@ impl Turn {
 
     /// What all its replies took.
     pub fn spent(&self) -> Spent {
-        *lock(&self.spent)
+        lock(&self.spent).values().copied().sum()
+    }
+
+    /// What the replies of each model took, by its name.
+    pub fn spent_on(&self) -> BTreeMap<String, Spent> {
+        lock(&self.spent).clone()
+    }
+
+    /// Counts what a reply of a model took, for this turn and for its session.
+    pub(crate) fn spend(&self, model: &str, spent: Spent) {
+        *lock(&self.spent).entry(model.to_owned()).or_default() += spent;
+        self.session.spend(model, spent);
     }
 
     /// When it began.
@@ -134,6 +154,28 @@ impl Turn {
         lock(&self.offered).iter().find(|it| it.name() == name).cloned()
     }
 
+    /// The names of the tools that the model was last offered.
+    pub fn tools(&self) -> Vec<String> {
+        lock(&self.offered).iter().map(|it| it.name().to_owned()).collect()
+    }
+
+    /// What the model was last asked; nothing at all before the first time.
+    pub fn asked(&self) -> Arc<Ask> {
+        lock(&self.asked).clone()
+    }
+
+    /// Says that the instructions of a skill stand in the history; a skill stands there once.
+    pub fn tell(&self, told: Told) {
+        let mut all = lock(&self.told);
+        all.retain(|it| it.offer.name != told.offer.name);
+        all.push(told);
+    }
+
+    /// The skills whose instructions stand in the history.
+    pub fn told(&self) -> Vec<Told> {
+        lock(&self.told).clone()
+    }
+
     pub(crate) fn offer(&self, tools: &[Arc<dyn Tool>]) {
         *lock(&self.offered) = tools.to_vec();
     }
@@ -143,7 +185,7 @@ impl Turn {
         self.layers.iter().for_each(|it| it.note(self, &what));
     }
 
-    /// The turn whose call is being answered, for tools and approvers that know of none.
+    /// The turn whose call is being answered, for approvers that know of none.
     pub fn current() -> Option<Arc<Self>> {
         CURRENT.try_with(Arc::clone).ok()
     }
@@ -180,21 +222,33 @@ impl Request {
         }
     }
 
-    /// The tools as a model is told of them.
+    /// The tools as a model is told of them. A tool is described in the same words throughout a
+    /// session, so that a provider can remember what stands before the conversation.
     pub fn offered(&self) -> Vec<Offered> {
-        let offered = |it: &Arc<dyn Tool>| Offered {
-            name: it.name().to_owned(),
-            description: it.description().into_owned(),
-            input_schema: it.input_schema(),
-        };
-        self.tools.iter().map(offered).collect()
+        let described = self.turn.session.keep(Described::default);
+        let mut described = lock(&described.0);
+        let described: &mut Vec<(Arc<dyn Tool>, Offered)> = &mut described;
+        let known = std::mem::take(described);
+        for tool in &self.tools {
+            let offered = match known.iter().find(|it| Arc::ptr_eq(&it.0, tool)) {
+                Some((_, offered)) => offered.clone(),
+                None => Offered {
+                    name: tool.name().to_owned(),
+                    description: tool.description().into_owned(),
+                    input_schema: tool.input_schema(),
+                },
+            };
+            described.push((tool.clone(), offered));
+        }
+        described.iter().map(|it| it.1.clone()).collect()
     }
 
     /// The prompt with all that belongs to it: the tools, and the context before the request.
     pub fn filled(&self) -> Prompt {
         let mut prompt = self.prompt.clone();
         prompt.tools = self.offered().iter().map(|it| json!(it)).collect();
-        let at = prompt.history.iter().rposition(|it| it.role == Role::User);
+        let request = prowess::request(&prompt.history).map(std::ptr::from_ref);
+        let at = request.and_then(|it| prompt.history.iter().position(|its| std::ptr::eq(its, it)));
         let context = self.context.iter().map(|it| {
             let mut message = Message::new(Role::User, &*it.text);
             message.rest.insert("name".to_owned(), json!(CONTEXT));
@@ -214,18 +268,21 @@ impl Request {
         let (max_output, temperature) = (self.max_output, self.temperature);
         let offers = self.prompt.skills.clone();
         let catalog = self.prompt.catalog.clone();
-        let messages = match &self.fitted {
+        let mut messages = match &self.fitted {
             Some(fitted) => fitted.messages.clone(),
             None => whole(self.filled())?,
         };
-        let ask = Ask { messages, tools, max_output, temperature };
+        // A model may have nothing to say, but most providers take no message that says nothing.
+        messages.retain(|it| it.role != Role::Assistant || !is_empty(it));
+        let ask = Arc::new(Ask { messages, tools, max_output, temperature });
+        *lock(&turn.asked) = ask.clone();
         let step = turn.steps.fetch_add(1, Ordering::Relaxed) + 1;
         turn.note(What::Asked {
             step,
             model: model.name().to_owned(),
             provider: model.provider().to_owned(),
             sources: sources(&ask.messages, &offers, &catalog),
-            ask: ask.clone(),
+            ask: Ask::clone(&ask),
         });
         let start = Instant::now();
         let hear = |delta: Delta<'_>| turn.note(What::heard(delta));
@@ -233,7 +290,7 @@ impl Request {
         let took = start.elapsed();
         match reply {
             Ok(reply) => {
-                *lock(&turn.spent) += reply.spent;
+                turn.spend(model.name(), reply.spent);
                 turn.note(What::Replied { step, reply: reply.clone(), took });
                 Ok(reply)
             }
@@ -255,6 +312,11 @@ fn whole(prompt: Prompt) -> Result<Vec<Message>, TurnError> {
     }
     let window = Window { tokens: usize::MAX / 200, ..Window::default() };
     Ok(fit(&window, prompt, &Nobody)?.messages)
+}
+
+/// Whether a message says nothing at all.
+pub(crate) fn is_empty(message: &Message) -> bool {
+    message.content.trim().is_empty() && message.calls.is_empty() && message.parts.is_empty()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,7 +1,8 @@
 //! What was said in a conversation, kept so that nothing of it is lost or done twice.
 
 use std::{
-    collections::BTreeSet,
+    any::Any,
+    collections::{BTreeMap, BTreeSet},
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -9,6 +10,9 @@ use std::{
 use prowess::{Call, Message, Role};
 use prowess_runtime::Journal;
 use serde::{Deserialize, Serialize};
+use tokio::sync::OwnedMutexGuard;
+
+use crate::model::Spent;
 
 /// What was said in a conversation. Clones are the same conversation.
 ///
@@ -18,6 +22,8 @@ use serde::{Deserialize, Serialize};
 pub struct Session {
     id: Arc<str>,
     state: Arc<Mutex<State>>,
+    kept: Arc<Mutex<Vec<Arc<dyn Any + Send + Sync>>>>,
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Debug, Default)]
@@ -25,7 +31,11 @@ struct State {
     messages: Vec<Message>,
     /// The calls that began and whose result is not known.
     begun: BTreeSet<String>,
+    /// The skills that the model took up, each with the call that told it the instructions.
+    taken: Vec<(String, String)>,
+    /// How often somebody asked for something.
     turns: usize,
+    spent: BTreeMap<String, Spent>,
     journal: Option<Journal>,
 }
 
@@ -39,8 +49,13 @@ enum Line {
     Message { message: Message },
     /// A call begins.
     Begun { call: String },
+    /// A call told the instructions of a skill.
+    Taken { call: String, skill: String },
     /// Older messages were replaced: these are all that there are.
     Compacted { messages: Vec<Message> },
+    /// Something that a later program writes and an older one can do without.
+    #[serde(other)]
+    Unknown,
 }
 
 /// The version of the journal that is written.
@@ -72,34 +87,25 @@ pub enum SessionError {
 impl Session {
     /// Begins a conversation that is kept in memory.
     pub fn new(id: impl Into<Arc<str>>) -> Self {
-        Self { id: id.into(), state: Arc::default() }
+        Self { id: id.into(), ..Self::default() }
     }
 
     /// Takes up the conversation of a journal, or begins one in it.
     pub fn open(id: &str, mut journal: Journal) -> Result<Self, SessionError> {
-        let lines = journal.take_lines();
-        let session = Self::new(id);
-        let mut own_id = None;
-        let mut state = State::default();
-        for (number, text) in lines.iter().enumerate() {
-            let failed = |source| SessionError::Line { line: number + 1, source };
-            match serde_json::from_str(text).map_err(failed)? {
-                Line::Session { version, .. } if version > VERSION => {
-                    return Err(SessionError::Version { version });
-                }
-                Line::Session { id, .. } => own_id = Some(id),
-                line => state.take(line),
-            }
+        let (own_id, state) = State::read(&journal.take_lines())?;
+        let session = Self::new(own_id.as_deref().unwrap_or(id));
+        *session.state() = State { journal: Some(journal), ..state };
+        if own_id.is_none() {
+            session.record(Line::Session { version: VERSION, id: id.to_owned() })?;
         }
-        state.turns = state.messages.iter().filter(|it| it.role == Role::User).count();
-        state.journal = Some(journal);
-        let session = match own_id {
-            Some(id) => Self { id: id.into(), ..session },
-            None => {
-                state.write(&Line::Session { version: VERSION, id: id.to_owned() })?;
-                session
-            }
-        };
+        Ok(session)
+    }
+
+    /// Takes up the conversation that the lines of a journal tell, and leaves the journal as it is:
+    /// what is said from now on is kept in memory.
+    pub fn replay(id: &str, lines: &[String]) -> Result<Self, SessionError> {
+        let (own_id, state) = State::read(lines)?;
+        let session = Self::new(own_id.as_deref().unwrap_or(id));
         *session.state() = state;
         Ok(session)
     }
@@ -137,15 +143,50 @@ impl Session {
         self.record(Line::Begun { call: call.id.clone() })
     }
 
+    /// Notes that a call told the model the instructions of a skill.
+    pub fn take_up(&self, call: &str, skill: &str) -> Result<(), SessionError> {
+        self.record(Line::Taken { call: call.to_owned(), skill: skill.to_owned() })
+    }
+
+    /// The skills that the model took up, each behind the call that told it the instructions, the
+    /// oldest first; also when the call is no longer among the messages.
+    pub fn taken(&self) -> Vec<(String, String)> {
+        self.state().taken.clone()
+    }
+
     /// Has these messages stand for all that was said.
     pub fn compact(&self, messages: Vec<Message>) -> Result<(), SessionError> {
         self.record(Line::Compacted { messages })
     }
 
-    pub(crate) fn begin_turn(&self) -> usize {
-        let mut state = self.state();
-        state.turns += 1;
-        state.turns
+    /// What a layer keeps for this conversation, in memory; the first who asks for it makes it.
+    pub fn keep<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Arc<T> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = kept.iter().find_map(|it| it.clone().downcast().ok());
+        known.unwrap_or_else(|| {
+            let made = Arc::new(make());
+            kept.push(made.clone());
+            made
+        })
+    }
+
+    /// How often somebody asked for something.
+    pub fn turns(&self) -> usize {
+        self.state().turns
+    }
+
+    /// Waits until no other turn of the conversation is being taken, and holds off others.
+    pub(crate) async fn begin_turn(&self) -> OwnedMutexGuard<()> {
+        self.turn.clone().lock_owned().await
+    }
+
+    /// What the replies of each model took since it was opened, by the model's name.
+    pub fn spent_on(&self) -> BTreeMap<String, Spent> {
+        self.state().spent.clone()
+    }
+
+    pub(crate) fn spend(&self, model: &str, spent: Spent) {
+        *self.state().spent.entry(model.to_owned()).or_default() += spent;
     }
 
     fn record(&self, line: Line) -> Result<(), SessionError> {
@@ -161,6 +202,22 @@ impl Session {
 }
 
 impl State {
+    /// What lines tell, and how the session is called in them.
+    fn read(lines: &[String]) -> Result<(Option<String>, Self), SessionError> {
+        let (mut own_id, mut state) = (None, Self::default());
+        for (number, text) in lines.iter().enumerate() {
+            let failed = |source| SessionError::Line { line: number + 1, source };
+            match serde_json::from_str(text).map_err(failed)? {
+                Line::Session { version, .. } if version > VERSION => {
+                    return Err(SessionError::Version { version });
+                }
+                Line::Session { id, .. } => own_id = Some(id),
+                line => state.take(line),
+            }
+        }
+        Ok((own_id, state))
+    }
+
     fn write(&mut self, line: &Line) -> Result<(), SessionError> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
         let text = serde_json::to_string(line).map_err(io::Error::other);
@@ -169,8 +226,9 @@ impl State {
 
     fn take(&mut self, line: Line) {
         match line {
-            Line::Session { .. } => {}
+            Line::Session { .. } | Line::Unknown => {}
             Line::Message { message } => {
+                self.turns += usize::from(message.role == Role::User);
                 if let Some(id) = &message.call_id {
                     self.begun.remove(id);
                 }
@@ -178,6 +236,7 @@ impl State {
                 self.messages.insert(at, message);
             }
             Line::Begun { call } => drop(self.begun.insert(call)),
+            Line::Taken { call, skill } => self.taken.push((call, skill)),
             Line::Compacted { messages } => self.messages = messages,
         }
     }

@@ -8,7 +8,7 @@ use prowess_runtime::{Depth, Share};
 
 use crate::commands::{
     catalog, check, config, create, disable, enable, find, list, migrate, new, prompt, read,
-    remove, run, sandbox, show, tool, tools, undo,
+    remove, run, sandbox, show, tool, tools, trace, undo,
 };
 
 /// Skills for agents: find them, check them, read them
@@ -41,6 +41,7 @@ pub(crate) enum Command {
     Run(run::Args),
     Tool(tool::Args),
     Tools(tools::Args),
+    Trace(trace::Args),
     Sandbox(sandbox::Args),
 }
 

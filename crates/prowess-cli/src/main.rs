@@ -11,6 +11,8 @@ mod safe;
 mod snippet;
 mod report;
 mod readable;
+#[expect(dead_code, reason = "`ask` and `chat` start it")]
+mod telemetry;
 mod commands;
 
 use std::{io, process::ExitCode};

@@ -18,6 +18,10 @@ pub struct Active {
     taken: Mutex<Vec<Taken>>,
 }
 
+tokio::task_local! {
+    static CURRENT: Arc<Active>;
+}
+
 #[derive(Debug)]
 struct Taken {
     name: Box<str>,
@@ -28,6 +32,17 @@ impl Active {
     /// Begins with no skill.
     pub fn new(provider: Arc<dyn Provider>) -> Self {
         Self { provider, taken: Mutex::default() }
+    }
+
+    /// Has the tools and the gate go by these skills while a future is waited for, and not by those
+    /// that they were made with: so many conversations can share one toolbox.
+    pub async fn within<T>(self: Arc<Self>, future: impl Future<Output = T>) -> T {
+        CURRENT.scope(self, future).await
+    }
+
+    /// The skills that are gone by here, if somebody said so.
+    pub(crate) fn current() -> Option<Arc<Self>> {
+        CURRENT.try_with(Arc::clone).ok()
     }
 
     /// The library of the moment.

@@ -17,6 +17,7 @@ pub struct Journal {
     path: PathBuf,
     lines: Vec<String>,
     length: u64,
+    syncs: bool,
 }
 
 /// The most that is read of a journal.
@@ -34,18 +35,35 @@ impl Journal {
             Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
             Err(TryLockError::Error(error)) => return Err(error),
         }
+        let text = Self::whole_lines(&mut file)?;
+        let length = text.len() as u64;
+        file.set_len(length)?;
+        let lines = text.lines().map(str::to_owned).collect();
+        Ok(Self { file, path, lines, length, syncs: true })
+    }
+
+    /// Waits for the disk no more: a line that was added outlives the program, but not the machine.
+    #[must_use]
+    pub fn unsynced(self) -> Self {
+        Self { syncs: false, ..self }
+    }
+
+    /// Reads the lines of a journal, whoever has it, and leaves it as it is.
+    pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<String>> {
+        let mut file = File::open(path)?;
+        Ok(Self::whole_lines(&mut file)?.lines().map(str::to_owned).collect())
+    }
+
+    /// All that stands there, without a last line that is half.
+    fn whole_lines(file: &mut File) -> io::Result<String> {
         if file.metadata()?.len() > MAX {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
+        file.take(MAX).read_to_end(&mut bytes)?;
         let whole = bytes.iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
         bytes.truncate(whole);
-        let text = String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData)?;
-        let length = text.len() as u64;
-        file.set_len(length)?;
-        let lines = text.lines().map(str::to_owned).collect();
-        Ok(Self { file, path, lines, length })
+        String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
     }
 
     /// Where it lies.
@@ -75,7 +93,9 @@ impl Journal {
     fn write(&mut self, line: &str) -> io::Result<()> {
         let text = format!("{line}\n");
         self.file.write_all(text.as_bytes())?;
-        self.file.sync_data()?;
+        if self.syncs {
+            self.file.sync_data()?;
+        }
         self.length += text.len() as u64;
         Ok(())
     }

@@ -10,6 +10,7 @@ mod config;
 mod protected;
 mod root;
 mod roots;
+mod texts;
 mod skill_folder;
 mod entry;
 mod definition;
@@ -73,7 +74,7 @@ pub use crate::{
     migrate::{Lost, MigrateError, Migrated, migrate, plugins},
     outcome::{Captured, Level, Outcome, PlanStep, Status},
     parameters::{Parameters, ParametersError},
-    policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, Wish},
+    policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, Wish, fits},
     provider::Provider,
     records::{Note, Records},
     registry::Registry,
@@ -87,6 +88,7 @@ pub use crate::{
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
     strict_json::strict_json,
     template::{Template, TemplateError, TemplateLimits, render as render_template},
+    texts::{Texts, texts},
     tool::{Act, Answer, Tool},
     toolbox::{Calls, Toolbox},
     tools::{ExecuteCommand, FileOperations, ReadFile, SkillTool, UseSkill, skill_tools},
@@ -101,6 +103,9 @@ pub use crate::{
 };
 #[cfg(feature = "http")]
 pub use crate::{
-    http::{Addresses, CertificateError, Hosts, HostsError, Resolver, SystemResolver},
+    http::{
+        Addresses, CertificateError, Hosts, HostsError, Incoming, Patience, Post, Resolver,
+        SystemResolver, Wire, WireError, post,
+    },
     tools::HttpRequest,
 };

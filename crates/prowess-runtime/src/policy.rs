@@ -12,7 +12,8 @@ use prowess::Manifest;
 
 use crate::{commands::Plan, tool::Act};
 
-use self::{glob::fits, grant::Grant};
+pub use self::glob::fits;
+use self::grant::Grant;
 
 /// What may be done.
 #[derive(Debug, Clone, PartialEq, Eq)]

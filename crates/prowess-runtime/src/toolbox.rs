@@ -114,14 +114,20 @@ impl Toolbox {
             Ok::<_, Box<Outcome>>((tool.act(&input)?, input))
         }));
         let (act, input) = asked.unwrap_or_else(|_| Err(broken(name)))?;
-        let active = self.manifests();
-        let wish = Wish { tool: name, act: &act, active: &active };
+        let active = Active::current().or_else(|| self.active.clone());
+        let manifests = manifests(active.as_deref());
+        let wish = Wish { tool: name, act: &act, active: &manifests };
         let difference = self.gate.pass(&wish).await?;
         // Only closing would be an error, and nobody closes it.
         let _place = self.places.acquire().await;
         let mut task = JoinSet::new();
         let own = tool.clone();
-        task.spawn(async move { own.perform(act, input).await });
+        task.spawn(async move {
+            match active {
+                Some(active) => active.within(async { own.perform(act, input).await }).await,
+                None => own.perform(act, input).await,
+            }
+        });
         match timeout(self.calls.timeout, task.join_next()).await {
             Ok(Some(Ok(outcome))) => Ok(bounded(outcome.changed(difference), self.calls.output)),
             Ok(_) => Err(broken(name)),
@@ -142,11 +148,6 @@ impl Toolbox {
         self.tools.iter().find(|it| it.name() == name).or_else(alike)
     }
 
-    fn manifests(&self) -> Vec<Manifest> {
-        let skills = self.active.as_ref().map(|it| it.skills()).unwrap_or_default();
-        skills.into_iter().map(|it| it.manifest).collect()
-    }
-
     fn unknown(&self, name: &str) -> Box<Outcome> {
         let outcome = Outcome::bad(Status::NotFound, format!("there is no tool `{name}`"));
         Box::new(match nearest(name, self.tools.iter().map(|it| it.name())) {
@@ -157,6 +158,11 @@ impl Toolbox {
             }
         })
     }
+}
+
+fn manifests(active: Option<&Active>) -> Vec<Manifest> {
+    let skills = active.map(Active::skills).unwrap_or_default();
+    skills.into_iter().map(|it| it.manifest).collect()
 }
 
 /// An input by the names that the tool uses, if it is what its schema asks for. All that is wrong is

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// How many files of a skill are named.
-const MAX_FILES: usize = 50;
+pub(crate) const MAX_FILES: usize = 50;
 /// How many arguments can have a name.
 const MAX_NAMES: usize = 64;
 /// From how many bytes on nothing more is filled in, so that a few words cannot become gigabytes.

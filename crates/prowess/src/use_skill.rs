@@ -1,11 +1,14 @@
 //! `use_skill`: what a model says to take up a skill, and what it gets.
 
+use std::fmt;
+
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    invoke::{folder, told},
+    invoke::{MAX_FILES, folder, told},
     library::Library,
+    shorten::one_line,
     skill::Skill,
     source::ReadError,
 };
@@ -39,6 +42,29 @@ pub enum UsedSkill {
         /// What to tell the model
         message: String,
     },
+}
+
+impl fmt::Display for UsedSkill {
+    /// As a model reads it: the instructions as they are, with nothing escaped.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Found { name, folder, instructions, resources } => {
+                write!(f, "# Skill: {}\n\nFolder: {}\n\n", one_line(name), one_line(folder))?;
+                writeln!(f, "{}", instructions.trim_end())?;
+                if !resources.is_empty() {
+                    f.write_str("\nFiles, as paths below the folder:\n")?;
+                }
+                for path in resources.iter().take(MAX_FILES) {
+                    writeln!(f, "- {}", one_line(path))?;
+                }
+                match resources.len().saturating_sub(MAX_FILES) {
+                    0 => Ok(()),
+                    more => writeln!(f, "- … and {more} more"),
+                }
+            }
+            Self::NotFound { message } => f.write_str(message),
+        }
+    }
 }
 
 impl UseSkill {

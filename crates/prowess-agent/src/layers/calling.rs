@@ -1,9 +1,14 @@
 //! Tool calling: what the model calls is called, until it has nothing left to call.
 
-use std::{collections::BTreeSet, sync::Arc, time::Instant};
+use std::{
+    collections::BTreeSet,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Instant,
+};
 
 use futures_util::future::join_all;
-use prowess::{Call, Message, Prompt, Role};
+use prowess::{Call, Message, Prompt, Role, nearest};
 use prowess_runtime::{Outcome, Status, Tool, Toolbox, strict_json};
 use serde_json::{Value as Json, json};
 
@@ -11,13 +16,16 @@ use crate::{
     error::TurnError,
     event::What,
     layer::{Called, Layer, Next, NextCall, Replied},
-    model::Reply,
-    request::{Request, Turn},
+    model::{Reply, Stop},
+    request::{Request, Turn, is_empty},
     session::SessionError,
 };
 
 /// Offers the tools of a toolbox, and calls what the model calls. Whatever comes of a call, the model
 /// hears of it.
+///
+/// With the last step the model is told that there is no further one, so that it answers with what it
+/// has. A tool that was not offered is not called, even if the toolbox has it.
 #[derive(Debug)]
 pub struct Calling {
     /// The tools, and the gate before them. Tools that other layers offer pass the same gate.
@@ -26,12 +34,22 @@ pub struct Calling {
     pub max_steps: usize,
     /// How many bytes of a result the model is told.
     pub max_result: usize,
+    /// The tools whose results are told whole: a rule that is left out of instructions is broken.
+    pub whole: Vec<String>,
 }
+
+/// What stands behind the last result when no further call is made.
+const LAST: &str = "[No further call will be made. Answer now with what is known, and say what is \
+                    left undone.]";
+/// What is told of a call that was never made, and whose tool is not there yet.
+const UNMADE: &str = "This call was not made: the agent was interrupted. Call it again if it is \
+                      still needed.";
 
 impl Calling {
     /// Takes 50 steps at the most, and 32 KiB of a result.
     pub fn new(toolbox: Arc<Toolbox>) -> Self {
-        Self { toolbox, max_steps: 50, max_result: 32 * 1024 }
+        let whole = vec!["use_skill".to_owned()];
+        Self { toolbox, max_steps: 50, max_result: 32 * 1024, whole }
     }
 }
 
@@ -52,35 +70,72 @@ impl Calling {
             request.offer(tool.clone());
         }
         turn.offer(&request.tools);
-        // A session that was broken off may have calls that were never made.
-        let open: Vec<Call> = turn.session.open_calls().into_iter().map(|it| it.0).collect();
-        self.call_all(&turn, &open).await?;
-        for _ in 0..self.max_steps {
-            let history = turn.session.messages();
+        self.catch_up(&turn).await?;
+        let mut was_empty = false;
+        for step in 1..=self.max_steps {
+            let mut history = turn.session.messages();
+            if let Some(last) = history.last_mut().filter(|_| step == self.max_steps)
+                && last.role == Role::Tool
+            {
+                last.content = format!("{}\n\n{LAST}", last.content);
+            }
             let prompt = Prompt { history, ..request.prompt.clone() };
-            let reply = next.reply(Request { prompt, ..request.clone() }).await?;
+            let told = turn.told();
+            // What was made to fit before tells nothing of what has been said since.
+            let asked = Request { prompt, told, fitted: None, ..request.clone() };
+            let mut reply = next.reply(asked).await?;
+            if reply.stop == Stop::Filtered {
+                reply.message.calls.clear();
+            }
+            // Some models say nothing now and then, and something when they are asked again.
+            if is_empty(&reply.message) && reply.stop == Stop::Done && !was_empty {
+                was_empty = true;
+                turn.note(What::Warned { message: "the model said nothing".to_owned() });
+                continue;
+            }
             if reply.message.calls.is_empty() {
                 return Ok(reply);
+            }
+            if step == self.max_steps {
+                break;
             }
             let message = numbered(reply.message, &turn);
             let calls = message.calls.clone();
             turn.session.push(message)?;
-            self.call_all(&turn, &calls).await?;
+            self.call_all(&turn, &calls, reply.stop).await?;
         }
         Err(TurnError::Steps { steps: self.max_steps })
     }
 
+    /// Makes the calls that a session was broken off before.
+    async fn catch_up(&self, turn: &Arc<Turn>) -> Result<(), SessionError> {
+        let open = turn.session.open_calls().into_iter().map(|it| it.0);
+        let (known, other): (Vec<Call>, Vec<Call>) =
+            open.partition(|it| turn.tool(&it.name).is_some());
+        // The layers behind may have offered it, and have not been asked yet.
+        for call in other {
+            turn.session
+                .push(Message { call_id: Some(call.id), ..Message::new(Role::Tool, UNMADE) })?;
+        }
+        self.call_all(turn, &known, Stop::Calls).await
+    }
+
     /// Makes these calls, in their order; those that only look, side by side.
-    async fn call_all(&self, turn: &Arc<Turn>, calls: &[Call]) -> Result<(), SessionError> {
-        let looks = |call: &Call| self.only_looks(turn, call);
+    async fn call_all(
+        &self,
+        turn: &Arc<Turn>,
+        calls: &[Call],
+        stop: Stop,
+    ) -> Result<(), SessionError> {
+        let looks = |call: &Call| only_looks(turn, call);
         for group in calls.chunk_by(|a, b| looks(a) && looks(b)) {
-            let made = join_all(group.iter().map(|it| self.call(turn, it))).await;
+            let made = join_all(group.iter().map(|it| self.call(turn, it, stop))).await;
             made.into_iter().collect::<Result<(), _>>()?;
         }
         Ok(())
     }
 
-    async fn call(&self, turn: &Arc<Turn>, call: &Call) -> Result<(), SessionError> {
+    async fn call(&self, turn: &Arc<Turn>, call: &Call, stop: Stop) -> Result<(), SessionError> {
         let start = Instant::now();
         turn.session.begin(call)?;
         turn.note(What::Called {
@@ -89,59 +144,94 @@ impl Calling {
             input: call.arguments.clone(),
         });
         let tool = turn.tool(&call.name);
-        let last = |call: Call| -> Called<'_> { Box::pin(self.answer(tool.as_ref(), call)) };
+        let last =
+            |call: Call| -> Called<'_> { Box::pin(self.answer(turn, tool.as_ref(), call, stop)) };
         let next = NextCall { layers: turn.layers(), turn, tool: tool.as_ref(), last: &last };
         let outcome = turn.within(next.call(call.clone())).await;
-        let content = told(&outcome, self.max_result);
+        let most = if self.whole.contains(&call.name) { usize::MAX } else { self.max_result };
+        let result = Message::new(Role::Tool, told(&outcome, most));
+        turn.session.push(Message { call_id: Some(call.id.clone()), ..result })?;
         turn.note(What::Returned {
             id: call.id.clone(),
             tool: call.name.clone(),
             outcome,
             took: start.elapsed(),
         });
-        let result = Message::new(Role::Tool, content);
-        turn.session.push(Message { call_id: Some(call.id.clone()), ..result })
+        Ok(())
     }
 
-    async fn answer(&self, tool: Option<&Arc<dyn Tool>>, call: Call) -> Outcome {
-        let input = match input(&call) {
-            Ok(input) => input,
+    async fn answer(
+        &self,
+        turn: &Turn,
+        tool: Option<&Arc<dyn Tool>>,
+        call: Call,
+        stop: Stop,
+    ) -> Outcome {
+        let Some(tool) = tool else { return unknown(&call.name, &turn.tools()) };
+        match input(&call) {
+            // What was cut off before its input began has none.
+            Ok(_) if stop == Stop::Length && call.arguments.trim().is_empty() => cut_off(),
+            Ok(input) => self.toolbox.call_tool(tool, input).await,
+            Err(_) if stop == Stop::Length => cut_off(),
             Err(error) => {
-                let message = format!("the input cannot be taken as JSON: {error}");
-                return Outcome::bad(Status::Invalid, message).hint("call it again with JSON");
+                let message = format!("the input is not JSON: {error}");
+                Outcome::bad(Status::Invalid, message).hint("call it again with JSON")
             }
-        };
-        match tool {
-            Some(tool) => self.toolbox.call_tool(tool, input).await,
-            None => self.toolbox.call(&call.name, input).await,
         }
-    }
-
-    /// Whether a call changes nothing, wherever.
-    fn only_looks(&self, turn: &Turn, call: &Call) -> bool {
-        let act = turn.tool(&call.name).zip(input(call).ok()).map(|(it, input)| it.act(&input));
-        act.is_some_and(|it| it.is_ok_and(|act| act.only_looks()))
     }
 }
 
+/// Whether a call changes nothing, wherever.
+fn only_looks(turn: &Turn, call: &Call) -> bool {
+    let Some((tool, input)) = turn.tool(&call.name).zip(input(call).ok()) else { return false };
+    // A tool that breaks down when it is asked does so again when it is called, and is told of then.
+    let act = catch_unwind(AssertUnwindSafe(|| tool.act(&input)));
+    act.is_ok_and(|it| it.is_ok_and(|act| act.only_looks()))
+}
+
 /// What a call gives its tool; nothing at all is an empty object.
-fn input(call: &Call) -> Result<Json, serde_json::Error> {
+pub(super) fn input(call: &Call) -> Result<Json, serde_json::Error> {
     match call.arguments.trim() {
         "" => Ok(json!({})),
-        text => strict_json(text),
+        text => match strict_json(text)? {
+            // Some models put it into quotes once more.
+            Json::String(inside) => match strict_json(&inside) {
+                Err(error) if !error.is_data() => Ok(json!(inside)),
+                input => input,
+            },
+            input => Ok(input),
+        },
+    }
+}
+
+fn cut_off() -> Outcome {
+    let outcome = Outcome::bad(Status::Invalid, "the reply was cut off before the input ended");
+    outcome.hint("call it again with a shorter input")
+}
+
+fn unknown(name: &str, offered: &[String]) -> Outcome {
+    let outcome = Outcome::bad(Status::NotFound, format!("there is no tool `{name}`"));
+    let names = || offered.iter().map(String::as_str);
+    match nearest(name, names()) {
+        Some(near) => outcome.hint(format!("did you mean `{near}`?")),
+        None if offered.is_empty() => outcome.hint("there are no tools"),
+        None => {
+            outcome.hint(format!("there are {}", names().take(20).collect::<Vec<_>>().join(", ")))
+        }
     }
 }
 
 /// A message whose calls can be told from each other, and from all that came before.
 fn numbered(mut message: Message, turn: &Turn) -> Message {
     let said = turn.session.messages();
-    let mut taken: BTreeSet<&str> =
-        said.iter().flat_map(|it| &it.calls).map(|it| &*it.id).collect();
-    for (number, call) in message.calls.iter_mut().enumerate() {
-        if call.id.is_empty() || taken.contains(&*call.id) {
-            call.id = format!("call_{}_{}_{}", turn.number, turn.steps(), number + 1);
+    let calls = said.iter().flat_map(|it| &it.calls);
+    let mut taken: BTreeSet<String> = calls.map(|it| it.id.clone()).collect();
+    for call in &mut message.calls {
+        if call.id.is_empty() || taken.contains(&call.id) {
+            let ids = (taken.len() + 1..).map(|number| format!("call_{number}"));
+            call.id = ids.into_iter().find(|it| !taken.contains(it)).unwrap_or_default();
         }
-        taken.insert(&call.id);
+        taken.insert(call.id.clone());
     }
     message
 }
@@ -165,7 +255,7 @@ fn told(outcome: &Outcome, most: usize) -> String {
 }
 
 /// The beginning and the end of a text that is too long.
-fn shortened(text: String, most: usize) -> String {
+pub(super) fn shortened(text: String, most: usize) -> String {
     if text.len() <= most {
         return text;
     }
@@ -173,4 +263,21 @@ fn shortened(text: String, most: usize) -> String {
     let tail = text.ceil_char_boundary(text.len() - most / 3);
     let left_out = tail - head;
     format!("{}\n[… {left_out} bytes left out …]\n{}", &text[..head], &text[tail..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_stands_twice_is_refused_also_in_quotes() {
+        let read =
+            |arguments: &str| input(&Call { arguments: arguments.to_owned(), ..Call::default() });
+        assert_eq!(read("").expect("nothing is an object"), json!({}));
+        assert_eq!(read(r#""{\"a\": 1}""#).expect("it is JSON"), json!({"a": 1}));
+        assert_eq!(read("\"words\"").expect("it is JSON"), json!("words"));
+        for twice in [r#"{"a": 1, "a": 2}"#, r#""{\"a\": 1, \"a\": 2}""#] {
+            assert!(read(twice).is_err_and(|it| it.to_string().contains("`a` stands there twice")));
+        }
+    }
 }

@@ -149,15 +149,9 @@ fn matching(args: &Args, config: &Config) -> Matching {
 /// The skills that were chosen, read; what cannot be read is said and left out.
 fn offers(choice: &Choice<'_>, printer: &mut Printer) -> Vec<Offer> {
     context::unknown(&choice.unknown, printer);
-    let mut offers = Vec::new();
-    for chosen in &choice.skills {
-        match Offer::new(chosen) {
-            Ok(offer) => offers.push(offer),
-            Err(error) => {
-                let name = &chosen.skill.manifest.name;
-                printer.note(&format!("skill `{name}` is left out: {error}"));
-            }
-        }
+    let (offers, failed) = choice.offers();
+    for (name, error) in failed {
+        printer.note(&format!("skill `{name}` is left out: {error}"));
     }
     offers
 }

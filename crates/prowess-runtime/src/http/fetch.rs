@@ -104,7 +104,7 @@ pub(crate) enum FetchError {
 /// How many redirects are followed.
 const MAX_REDIRECTS: usize = 5;
 /// What we say who we are.
-const OURSELVES: &str = concat!("prowess/", env!("CARGO_PKG_VERSION"));
+pub(super) const OURSELVES: &str = concat!("prowess/", env!("CARGO_PKG_VERSION"));
 /// How many addresses of a host are looked at.
 const MAX_ADDRESSES: usize = 32;
 /// What is still sent when a redirect leads to another origin: nothing that could be a secret.
@@ -304,14 +304,14 @@ fn location(url: &Url, response: &hyper::Response<Incoming>) -> Result<Option<Ur
 }
 
 /// The name or address that a certificate has to be for.
-fn server_name(url: &Url) -> Result<ServerName<'static>, FetchError> {
+pub(super) fn server_name(url: &Url) -> Result<ServerName<'static>, FetchError> {
     let name = host(url);
     let name = name.trim_matches(['[', ']']);
     let name = name.strip_suffix('.').unwrap_or(name).to_owned();
     ServerName::try_from(name).map_err(|_| FetchError::Url)
 }
 
-fn host(url: &Url) -> String {
+pub(super) fn host(url: &Url) -> String {
     url.host_str().unwrap_or_default().to_owned()
 }
 

@@ -1,7 +1,7 @@
 //! Patterns with `*` and `?`.
 
 /// Whether a text fits a pattern, in which `*` stands for anything and `?` for one character.
-pub(super) fn fits(pattern: &str, text: &str) -> bool {
+pub fn fits(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
     let (mut at, mut read) = (0, 0);

@@ -111,7 +111,7 @@ impl Tool for ReadFile {
 
     fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
         let input: Input = input(given)?;
-        match self.0.find(&input.path)? {
+        match self.0.find(&self.0.active(), &input.path)? {
             Some(_) => Ok(Act::Tell),
             None => Ok(Act::Read(self.0.roots.existing(&input.path)?.absolute())),
         }
@@ -119,9 +119,10 @@ impl Tool for ReadFile {
 
     fn call<'a>(&'a self, given: Value) -> Answer<'a> {
         let reader = self.0.clone();
+        let active = reader.active();
         Box::pin(blocking(move || {
             let input: Input = input(&given)?;
-            match reader.find(&input.path)? {
+            match reader.find(&active, &input.path)? {
                 Some(found) => reader.tell(&found, &input),
                 None => read(&reader.roots, &input.path, input.offset, input.limit),
             }
@@ -130,10 +131,14 @@ impl Tool for ReadFile {
 }
 
 impl Reader {
+    fn active(&self) -> Arc<Active> {
+        Active::current().unwrap_or_else(|| self.active.clone())
+    }
+
     /// The resource that a path means. Nothing if no active skill has one; an outcome if several
     /// have.
-    fn find(&self, path: &str) -> Result<Option<Found>, Box<Outcome>> {
-        let skills = self.active.skills();
+    fn find(&self, active: &Active, path: &str) -> Result<Option<Found>, Box<Outcome>> {
+        let skills = active.skills();
         let mut found = MEANINGS
             .iter()
             .map(|it| all(&skills, path, *it))

@@ -43,7 +43,7 @@ impl Tool for UseSkill {
     }
 
     fn call<'a>(&'a self, given: Value) -> Answer<'a> {
-        let active = self.active.clone();
+        let active = Active::current().unwrap_or_else(|| self.active.clone());
         Box::pin(blocking(move || take_up(&active, &input(&given)?)))
     }
 }

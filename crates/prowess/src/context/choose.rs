@@ -1,11 +1,15 @@
 //! Which skills a conversation needs, and how much each of them matters to it.
 
-use super::message::{Message, Role};
+use super::{
+    fit::Offer,
+    message::{Message, Role},
+};
 use crate::{
     disclose::{Level, Thresholds},
     library::Library,
-    matching::{Matching, Strategy, Unknown, activate, invoked, mentioned},
+    matching::{Match, Matching, Strategy, Unknown, activate, invoked, mentioned},
     skill::Skill,
+    source::ReadError,
     use_skill::UseSkill,
 };
 
@@ -28,6 +32,8 @@ pub enum Priority {
 pub struct Choice<'lib> {
     /// The most important first.
     pub skills: Vec<Chosen<'lib>>,
+    /// The best of all that were considered for the request, with their scores.
+    pub considered: Vec<Match<'lib>>,
     /// What the request mentions and is not there.
     pub unknown: Vec<Unknown>,
 }
@@ -84,6 +90,7 @@ pub fn choose<'lib>(
     for found in activation.active {
         choice.add(found.skill, Priority::Relevant, thresholds.level(found.confidence));
     }
+    choice.considered = activation.considered;
     choice.unknown = activation.unknown;
     // Whoever takes all skills has matched none to what was asked before.
     let takes_all = how.strategy == Strategy::Always && how.rule.is_none();
@@ -110,6 +117,18 @@ pub fn choose<'lib>(
 }
 
 impl<'lib> Choice<'lib> {
+    /// Reads the skills that were chosen; those that cannot be read come apart, each with why.
+    pub fn offers(&self) -> (Vec<Offer>, Vec<(&'lib str, ReadError)>) {
+        let (mut offers, mut failed) = (Vec::new(), Vec::new());
+        for chosen in &self.skills {
+            match Offer::new(chosen) {
+                Ok(offer) => offers.push(offer),
+                Err(error) => failed.push((&*chosen.skill.manifest.name, error)),
+            }
+        }
+        (offers, failed)
+    }
+
     /// Adds a skill, or raises the one that is there.
     fn add(&mut self, skill: &'lib Skill, priority: Priority, level: Level) {
         match self.skills.iter_mut().find(|it| it.skill.origin.path == skill.origin.path) {

@@ -1,0 +1,154 @@
+//! Approval: somebody is asked before a tool is called.
+
+use std::{fmt, sync::Arc};
+
+use prowess::Call;
+use prowess_runtime::{
+    Act, Answering, Approver, Outcome, Question, Reply as Approved, Status, Tool,
+};
+
+use super::calling::input;
+use crate::{
+    event::What,
+    layer::{Called, Layer, NextCall},
+    request::Turn,
+};
+
+/// Asks somebody before a call: unless told otherwise, before every one that does more than look.
+///
+/// This is beside the gate of a toolbox, which asks by its policy and remembers what was approved.
+/// Here a yes counts for one call. A no is an outcome that the model hears of. A call whose tool
+/// or input is wrong is not asked about: nothing would come of it.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use prowess_agent::{Agent, Approval, Scripted};
+/// use prowess_runtime::Nobody;
+///
+/// let approval = Approval::new(Arc::new(Nobody)).before(|call, _| call.name.starts_with("send_"));
+/// let agent = Agent::new(Arc::new(Scripted::new())).with(approval);
+/// ```
+#[derive(Clone)]
+pub struct Approval {
+    approver: Arc<dyn Approver>,
+    before: Arc<Before>,
+}
+
+/// Whether somebody is asked before a call.
+type Before = dyn Fn(&Call, &Act) -> bool + Send + Sync;
+
+/// An approver whose every answer appears among what happens, wherever it is asked.
+///
+/// It is for the gate of a toolbox, which knows of no turn. Layers that ask say so themselves.
+#[derive(Debug, Clone)]
+pub struct Witness {
+    approver: Arc<dyn Approver>,
+}
+
+impl Approval {
+    /// Asks before every call that does more than look.
+    pub fn new(approver: Arc<dyn Approver>) -> Self {
+        Self { approver, before: Arc::new(|_, act| !act.only_looks()) }
+    }
+
+    /// Asks before these calls instead.
+    #[must_use]
+    pub fn before(self, before: impl Fn(&Call, &Act) -> bool + Send + Sync + 'static) -> Self {
+        Self { before: Arc::new(before), ..self }
+    }
+}
+
+impl Layer for Approval {
+    fn name(&self) -> &str {
+        "approval"
+    }
+
+    fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> Called<'a> {
+        Box::pin(async move {
+            let act = next.tool().and_then(|tool| act(tool, &call));
+            if act.is_none_or(|act| !(self.before)(&call, &act)) {
+                return next.call(call).await;
+            }
+            let why = "it does more than look".to_owned();
+            match ask(turn, &*self.approver, question(&call, why)).await {
+                Ok(()) => next.call(call).await,
+                Err(refused) => *refused,
+            }
+        })
+    }
+}
+
+impl fmt::Debug for Approval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Approval").field("approver", &self.approver).finish_non_exhaustive()
+    }
+}
+
+impl Witness {
+    /// Watches an approver.
+    pub fn new(approver: Arc<dyn Approver>) -> Self {
+        Self { approver }
+    }
+}
+
+impl Approver for Witness {
+    fn who(&self) -> &str {
+        self.approver.who()
+    }
+
+    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
+        Box::pin(async move {
+            let reply = self.approver.ask(question).await;
+            if let Some(turn) = Turn::current() {
+                turn.note(noted(question, reply, self.who()));
+            }
+            reply
+        })
+    }
+}
+
+/// What a call would do; nothing if it would do nothing.
+fn act(tool: &Arc<dyn Tool>, call: &Call) -> Option<Act> {
+    tool.act(&input(call).ok()?).ok()
+}
+
+/// The question whether a tool may be called.
+pub(super) fn question(call: &Call, why: String) -> Question {
+    let what = format!("call `{}`", call.name);
+    Question { what, why, content: Some(call.arguments.clone()), difference: None }
+}
+
+/// Asks, and says that it did; a no is an outcome.
+pub(super) async fn ask(
+    turn: &Turn,
+    approver: &dyn Approver,
+    question: Question,
+) -> Result<(), Box<Outcome>> {
+    let reply = approver.ask(&question).await;
+    turn.note(noted(&question, reply, approver.who()));
+    if reply != Approved::No {
+        return Ok(());
+    }
+    let Question { what, why, .. } = question;
+    let message = match approver.who() {
+        "nobody" => format!("nobody is there to approve: {what} ({why})"),
+        who => format!("not approved by {who}: {what} ({why})"),
+    };
+    Err(Box::new(
+        Outcome::bad(Status::Refused, message).hint("do without it, or say what you need"),
+    ))
+}
+
+fn noted(question: &Question, reply: Approved, by: &str) -> What {
+    let reply = match reply {
+        Approved::No => "no",
+        Approved::Once => "once",
+        Approved::Always => "always",
+    };
+    What::Approval {
+        what: question.what.clone(),
+        why: question.why.clone(),
+        reply: reply.to_owned(),
+        by: by.to_owned(),
+    }
+}

@@ -1,0 +1,268 @@
+//! Fitting: what is told stays within the window, and the session stays small with it.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use prowess::{Fitted, Message, Offer, Priority, Window, fit};
+use serde_json::{Value as Json, json};
+
+use super::summary::{Summaries, Summariser, Summarising, is_summary};
+use crate::{
+    error::TurnError,
+    event::What,
+    layer::{Layer, Next, Replied},
+    model::{Model, ModelError, Reply},
+    request::{Request, Told},
+};
+
+/// Makes every request fit into a window, by [`prowess::fit`]: over 80 % of it old messages are
+/// summarised, over 90 % inactive skills go, over 95 % only the last words and the best skill stay.
+///
+/// What was summarised is replaced in the session too, so that nothing is summarised twice. Skills
+/// whose instructions went with it are told again in the system prompt. A model that says it was told
+/// too much is told less, three times at the most.
+///
+/// Behind [`Calling`](crate::Calling) it looks at every step, before it at the first one, and at any
+/// that the model finds too long.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use prowess::Window;
+/// use prowess_agent::{Agent, Fit, Scripted};
+///
+/// let window = Window { tokens: 32_000, ..Window::default() };
+/// // The agent's own model summarises.
+/// let fit = Fit::new(window).with_summaries(None);
+/// let agent = Agent::new(Arc::new(Scripted::new())).with(fit);
+/// ```
+#[derive(Debug)]
+pub struct Fit {
+    /// How much the model can be told.
+    pub window: Window,
+    /// How long a model may take for a summary; an extract takes its place then.
+    pub patience: Duration,
+    summariser: Summariser,
+    /// What the model turned out to hold, where that is less than the window.
+    learned: AtomicUsize,
+}
+
+/// How often less is told.
+const RETRIES: usize = 3;
+/// How often a model is asked for summaries that the last ones brought up.
+const ROUNDS: usize = 3;
+/// A model is asked when what is new is at least so much of the window; for less, an extract will do.
+const WORTH: usize = 20;
+/// The field by which a message of the session is known while it is made to fit.
+const PLACE: &str = "prowess_place";
+
+impl Fit {
+    /// Fits into a window, and summarises by extracts.
+    pub fn new(window: Window) -> Self {
+        Self {
+            window,
+            patience: Duration::from_secs(60),
+            summariser: Summariser::Nobody,
+            learned: AtomicUsize::new(usize::MAX),
+        }
+    }
+
+    /// Has a model summarise: this one, or the agent's own. What it takes is counted.
+    #[must_use]
+    pub fn with_summaries(self, model: Option<Arc<dyn Model>>) -> Self {
+        Self { summariser: model.map_or(Summariser::Own, Summariser::Other), ..self }
+    }
+}
+
+impl Layer for Fit {
+    fn name(&self) -> &str {
+        "fit"
+    }
+
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+        Box::pin(self.reply(request, next))
+    }
+}
+
+impl Fit {
+    async fn reply(&self, mut request: Request, next: Next<'_>) -> Result<Reply, TurnError> {
+        let turn = request.turn.clone();
+        let most = self.learned.load(Ordering::Relaxed).min(self.window.tokens);
+        let mut window = Window { tokens: most, ..self.window };
+        let mut is_said = false;
+        let mut attempt = 1;
+        loop {
+            request = self.fitted(request, &window, next.model()).await?;
+            let told = request.fitted.as_ref().map_or(0, |it| it.tokens.total());
+            let error = match next.reply(request.clone()).await {
+                Err(TurnError::Model(error)) if attempt <= RETRIES => error,
+                reply => {
+                    if is_said && reply.is_ok() {
+                        self.learned.fetch_min(window.tokens, Ordering::Relaxed);
+                    }
+                    return reply;
+                }
+            };
+            let ModelError::TooLong { window: said, .. } = error else { return Err(error.into()) };
+            // Providers count otherwise than we do: what they took for too much is too much.
+            let less = told / 4 * 3;
+            is_said = said.is_some();
+            window.tokens = said.unwrap_or(less).min(less);
+            attempt += 1;
+            let said = turn.session.messages();
+            // Whoever stands behind may have gone on since.
+            if said.len() > request.prompt.history.len() {
+                request.prompt.history = said;
+            }
+            // Where nothing can be left out, what the provider says is what there is to say.
+            if fit(&window, request.filled(), &Summaries::default()).is_err() {
+                return Err(error.into());
+            }
+            let (message, wait) = (error.to_string(), Duration::ZERO);
+            turn.note(What::Retried { attempt, message, wait });
+        }
+    }
+
+    /// A request with what is told of it; what was summarised is in the session from now on.
+    async fn fitted(
+        &self,
+        mut request: Request,
+        window: &Window,
+        own: &dyn Model,
+    ) -> Result<Request, TurnError> {
+        let turn = request.turn.clone();
+        let said = request.prompt.history.clone();
+        for (place, message) in request.prompt.history.iter_mut().enumerate() {
+            message.rest.insert(PLACE.to_owned(), json!(place));
+        }
+        let mut summaries = Summaries::new(window.vocabulary);
+        let mut rounds = 0;
+        let mut fitted = loop {
+            summaries.begin();
+            let fitted = fit(window, request.filled(), &summaries)?;
+            if tell_again(&mut request, &said, &fitted) {
+                continue;
+            }
+            let Some(model) = self.summariser.model(own).filter(|_| rounds < ROUNDS) else {
+                break fitted;
+            };
+            rounds += 1;
+            let (patience, tokens) = (self.patience, window.tokens);
+            let how = Summarising { turn: &turn, model, patience, window: tokens };
+            let fresh = |messages: &[Message]| -> usize {
+                messages.iter().filter(|it| !is_summary(it)).map(|it| window.count(it)).sum()
+            };
+            if !summaries.learn(how, |it| fresh(it) >= window.tokens / WORTH).await {
+                break fitted;
+            }
+        };
+        request.prompt.history = said;
+        if let Some(messages) = compacted(&request.prompt.history, &fitted)
+            && turn.session.messages() == request.prompt.history
+        {
+            let (before, after) = (request.prompt.history.len(), messages.len());
+            turn.session.compact(messages.clone())?;
+            let by = if summaries.used() { "model" } else { "extract" }.to_owned();
+            turn.note(What::Compacted { before, after, by });
+            request.prompt.history = messages;
+        }
+        for message in &mut fitted.messages {
+            message.rest.shift_remove(PLACE);
+        }
+        turn.note(noted(window, &fitted));
+        request.fitted = Some(fitted);
+        Ok(request)
+    }
+}
+
+/// Offers the skills anew whose instructions no longer stand whole in what is told, and says whether
+/// there were any.
+fn tell_again(request: &mut Request, said: &[Message], fitted: &Fitted) -> bool {
+    let mut any = false;
+    let (told, offers) = (&request.told, &mut request.prompt.skills);
+    for Told { call_id, offer } in last(told) {
+        let is_result = |it: &&Message| it.call_id.as_ref() == Some(call_id);
+        let stands = fitted.messages.iter().find(is_result).map(|it| &it.content);
+        let is_whole =
+            stands.is_some_and(|it| said.iter().any(|own| is_result(&own) && own.content == *it));
+        if is_whole {
+            continue;
+        }
+        let mut again = Offer { priority: Priority::Active, ..offer.clone() };
+        // It may be shown for another reason, and as much of it.
+        match offers.iter_mut().find(|it| it.name == offer.name) {
+            Some(known) => {
+                let level = |it: &Offer| it.contents.first().map(|it| it.0);
+                if level(known) >= level(&again) {
+                    again.contents.clone_from(&known.contents);
+                }
+                any |= *known != again;
+                *known = again;
+            }
+            None => {
+                any = true;
+                offers.push(again);
+            }
+        }
+    }
+    any
+}
+
+/// What stands in the session in place of what was said, once something was summarised.
+fn compacted(said: &[Message], fitted: &Fitted) -> Option<Vec<Message>> {
+    let place = |it: &Message| it.rest.get(PLACE).and_then(Json::as_u64).map(|it| it as usize);
+    let is_made = |it: &Message| place(it).is_none() && is_summary(it);
+    // What was shortened for this request stays whole in the session.
+    let stays = |it: &Message| match place(it) {
+        Some(place) => said.get(place).cloned(),
+        None => is_made(it).then(|| it.clone()),
+    };
+    let is_any = fitted.messages.iter().any(is_made);
+    is_any.then(|| fitted.messages.iter().filter_map(stays).collect())
+}
+
+/// Each skill as it was last told.
+fn last(told: &[Told]) -> impl Iterator<Item = &Told> {
+    let is_last =
+        |at: usize, it: &Told| told[at + 1..].iter().all(|later| later.offer.name != it.offer.name);
+    told.iter().enumerate().filter(move |(at, it)| is_last(*at, it)).map(|it| it.1)
+}
+
+/// What was done, as the `prompt` command tells it.
+fn noted(window: &Window, fitted: &Fitted) -> What {
+    let tokens = fitted.tokens;
+    let skill = |it: &prowess::Placed| {
+        json!({
+            "name": it.name,
+            "priority": it.priority.as_str(),
+            "level": it.level.as_str(),
+            "tokens": it.tokens,
+            "kept": it.left_out.is_none(),
+            "left_out_by": it.left_out.map(|it| it.as_str()),
+        })
+    };
+    let step = |it: &prowess::Change| {
+        json!({
+            "step": it.step.as_str(),
+            "before": it.before,
+            "after": it.after,
+            "what": it.what,
+        })
+    };
+    What::Fitted {
+        window: window.tokens,
+        tokens: json!({
+            "system": tokens.system,
+            "history": tokens.history,
+            "skills": tokens.skills,
+            "tools": tokens.tools,
+            "total": tokens.total(),
+        }),
+        skills: fitted.skills.iter().map(skill).collect(),
+        steps: fitted.steps.iter().map(step).collect(),
+    }
+}

@@ -1,0 +1,159 @@
+//! Documents of a folder, found by the same index that finds skills.
+
+use std::{path::Path, sync::Arc};
+
+use prowess::{Library, Memory, Options, Scope, matches};
+use prowess_runtime::{Root, RootError, Texts, texts};
+use serde_json::json;
+
+use super::retrieval::{Document, Documents, Retrieving};
+
+/// The Markdown and text files of a folder, part by part: each heading begins one.
+///
+/// They are read once, when it is opened. Parts are found as skills are, by the words that they have in
+/// common with a request, whatever their form; those that hardly fit are not given.
+#[derive(Debug)]
+pub struct Folder {
+    parts: Vec<Part>,
+    library: Option<Library>,
+    left_out: Vec<String>,
+    /// From which confidence on a part is given.
+    pub threshold: f64,
+}
+
+/// A part of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Part {
+    path: String,
+    heading: String,
+    text: String,
+}
+
+/// The longest part, in bytes.
+const LONGEST: usize = 4000;
+/// What the name of a part begins with: nothing that anybody asks for.
+const NAME: &str = "zq";
+
+impl Folder {
+    /// Reads a folder.
+    pub fn open(path: &Path) -> Result<Self, RootError> {
+        let Texts { files, left_out } = texts(&Root::open(path)?);
+        let parts: Vec<Part> = files.iter().flat_map(|(path, text)| split(path, text)).collect();
+        let library = library(&parts);
+        // The index is made by the first request; whoever asks need not wait for it.
+        library.iter().for_each(|it| drop(matches(it, "index", 1)));
+        Ok(Self { parts, library, left_out, threshold: 0.2 })
+    }
+
+    /// What was not read, each with why.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
+    fn find(&self, request: &str, limit: usize) -> Vec<Document> {
+        let Some(library) = &self.library else { return Vec::new() };
+        let found = matches(library, request, limit);
+        let found = found.iter().filter(|it| it.confidence >= self.threshold);
+        let document = |it: &prowess::Match<'_>| {
+            let number: usize = it.skill.manifest.name.strip_prefix(NAME)?.parse().ok()?;
+            let Part { path, heading, text } = self.parts.get(number)?.clone();
+            Some(Document { path, heading, text, confidence: it.confidence })
+        };
+        found.filter_map(document).collect()
+    }
+}
+
+impl Documents for Folder {
+    fn retrieve<'a>(&'a self, request: &'a str, limit: usize) -> Retrieving<'a> {
+        Box::pin(async move { Ok(self.find(request, limit)) })
+    }
+}
+
+/// The parts as skills, so that they are found like those.
+fn library(parts: &[Part]) -> Option<Library> {
+    let skills = parts.iter().enumerate().map(|(number, part)| {
+        let name = format!("{NAME}{number}");
+        let description = json!(format!("{} {}", part.path, part.heading));
+        let text = format!("---\nname: {name}\ndescription: {description}\n---\n{}\n", part.text);
+        (format!("{name}/SKILL.md"), text.into_bytes())
+    });
+    let source = Memory::new(Scope::Project, "documents", skills);
+    let options = Options { sources: vec![Arc::new(source)], ..Options::default() };
+    Library::load(&options).ok()
+}
+
+/// The parts of a text: each heading begins one, and what is too long becomes several.
+fn split(path: &str, text: &str) -> Vec<Part> {
+    let mut sections = Vec::new();
+    let (mut above, mut start, mut at, mut is_code) = ("", 0, 0, false);
+    for line in text.split_inclusive('\n') {
+        is_code ^= line.trim_start().starts_with("```");
+        let end = at + line.len();
+        if let Some(heading) = heading(line).filter(|_| !is_code) {
+            sections.push((above, &text[start..at]));
+            (above, start) = (heading, end);
+        }
+        at = end;
+    }
+    sections.push((above, &text[start..]));
+    let part = |heading: &str, text: &str| Part {
+        path: path.to_owned(),
+        heading: heading.to_owned(),
+        text: text.trim().to_owned(),
+    };
+    let parts = sections
+        .into_iter()
+        .flat_map(|(heading, text)| pieces(text).map(move |it| part(heading, it)));
+    parts.filter(|it| !it.text.is_empty()).collect()
+}
+
+/// What a line says as a heading, if it is one.
+fn heading(line: &str) -> Option<&str> {
+    let text = line.trim_start_matches('#');
+    let is_heading = (1..=6).contains(&(line.len() - text.len())) && text.starts_with(' ');
+    is_heading.then(|| text.trim().trim_end_matches('#').trim())
+}
+
+/// A text in pieces that are not too long, cut where a paragraph, a line or a word ends.
+fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        let most = text.floor_char_boundary(LONGEST);
+        let end = match text.len() == most {
+            true => most,
+            false => {
+                ["\n\n", "\n", " "].iter().find_map(|it| text[..most].rfind(it)).unwrap_or(most)
+            }
+        };
+        let (piece, rest) = text.split_at(end.max(1).min(text.len()));
+        text = rest;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(text: &str) -> Vec<(String, String)> {
+        split("a.md", text).into_iter().map(|it| (it.heading, it.text)).collect()
+    }
+
+    #[test]
+    fn headings_begin_parts_but_not_in_code() {
+        let text = "before\n# One #\nfirst\n```sh\n# no heading\n```\n\n## Two\n#tag\n### Empty\n";
+        let wanted = [("", "before"), ("One", "first\n```sh\n# no heading\n```"), ("Two", "#tag")];
+        assert_eq!(parts(text), wanted.map(|it| (it.0.to_owned(), it.1.to_owned())));
+        assert_eq!(parts(""), []);
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut_and_nothing_is_lost() {
+        for text in ["word ".repeat(3000), "ä".repeat(9000), "\n".repeat(9000) + "x"] {
+            let parts = parts(&text);
+            assert!(parts.iter().all(|it| it.1.len() <= LONGEST));
+            let letters = |it: &str| it.chars().filter(|it| it.is_alphanumeric()).count();
+            let found: usize = parts.iter().map(|it| letters(&it.1)).sum();
+            assert_eq!(found, letters(&text));
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The guard: rules about what is asked, called and replied, while a skill is active or always.
+
+use std::{fmt, sync::Arc};
+
+use prowess::{Call, Role};
+use prowess_runtime::{Approver, Outcome, Question, Status, fits};
+
+use super::approval::{ask, question};
+use crate::{
+    error::TurnError,
+    event::What,
+    layer::{Called, Layer, Next, NextCall, Replied},
+    model::Reply,
+    request::{Request, Turn},
+};
+
+/// Holds rules against what is asked, what is called and what is replied.
+///
+/// A denial counts before any question. A call that is denied or not approved is an outcome that the
+/// model hears of. A request or reply is a [`TurnError::Refused`] and leaves the conversation; what
+/// was heard of a reply while it came had been heard. Behind [`Calling`](crate::Calling) every reply
+/// is looked at, before it only the last one of a turn.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use prowess_agent::{Agent, Guard, Scripted, When};
+/// use prowess_runtime::Nobody;
+///
+/// let guard = Guard::new(Arc::new(Nobody))
+///     .asks(When::calls("execute_*").while_active("deploy-*"))
+///     .denies(When::calls("http_request").while_active("untrusted"))
+///     .denies(When::replies(|text| text.contains("PRIVATE KEY").then(|| "holds a key".into())));
+/// let agent = Agent::new(Arc::new(Scripted::new())).with(guard);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Guard {
+    approver: Arc<dyn Approver>,
+    asks: Vec<When>,
+    denies: Vec<When>,
+}
+
+/// What a rule of a [`Guard`] is about.
+#[derive(Debug, Clone)]
+pub struct When {
+    about: About,
+    skill: Option<String>,
+}
+
+#[derive(Clone)]
+enum About {
+    Calls(String),
+    Requests(Scan),
+    Replies(Scan),
+}
+
+/// Looks at a text, and says what is wrong with it, if anything is.
+type Scan = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// What is held against the rules.
+#[derive(Clone, Copy)]
+enum Seen<'a> {
+    Call(&'a Call),
+    Request(&'a str),
+    Reply(&'a str),
+}
+
+impl Guard {
+    /// Begins with no rule.
+    pub fn new(approver: Arc<dyn Approver>) -> Self {
+        Self { approver, asks: Vec::new(), denies: Vec::new() }
+    }
+
+    /// Asks first.
+    #[must_use]
+    pub fn asks(mut self, when: When) -> Self {
+        self.asks.push(when);
+        self
+    }
+
+    /// Says no.
+    #[must_use]
+    pub fn denies(mut self, when: When) -> Self {
+        self.denies.push(when);
+        self
+    }
+}
+
+impl When {
+    /// A tool is called whose name fits, with `*` and `?`.
+    pub fn calls(tool: impl Into<String>) -> Self {
+        Self { about: About::Calls(tool.into()), skill: None }
+    }
+
+    /// Something is found in what a person asks, in words that follow “it”.
+    pub fn requests(scan: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self { about: About::Requests(Arc::new(scan)), skill: None }
+    }
+
+    /// Something is found in what the model replies, in words that follow “it”.
+    pub fn replies(scan: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self { about: About::Replies(Arc::new(scan)), skill: None }
+    }
+
+    /// The same, but only while a skill is active whose name fits, with `*` and `?`.
+    #[must_use]
+    pub fn while_active(self, skill: impl Into<String>) -> Self {
+        Self { skill: Some(skill.into()), ..self }
+    }
+
+    /// Why this is the case, if it is.
+    fn why(&self, turn: &Turn, seen: Seen<'_>) -> Option<String> {
+        let because = match &self.skill {
+            Some(pattern) => {
+                let skill = turn.active().into_iter().find(|it| fits(pattern, it))?;
+                format!("while `{skill}` is active")
+            }
+            None => "a rule says so".to_owned(),
+        };
+        let found = match (&self.about, seen) {
+            (About::Calls(tool), Seen::Call(call)) => {
+                return fits(tool, &call.name).then_some(because);
+            }
+            (About::Requests(scan), Seen::Request(text)) => scan(text)?,
+            (About::Replies(scan), Seen::Reply(text)) => scan(text)?,
+            _ => return None,
+        };
+        Some(format!("it {found}, {because}"))
+    }
+}
+
+impl Layer for Guard {
+    fn name(&self) -> &str {
+        "guard"
+    }
+
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+        Box::pin(self.reply(request, next))
+    }
+
+    fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> Called<'a> {
+        Box::pin(async move {
+            match self.judge(turn, Seen::Call(&call)).await {
+                Ok(()) => next.call(call).await,
+                Err(refused) => *refused,
+            }
+        })
+    }
+}
+
+impl Guard {
+    async fn reply(&self, request: Request, next: Next<'_>) -> Result<Reply, TurnError> {
+        let turn = request.turn.clone();
+        let asked = prowess::request(&request.prompt.history).map(|it| it.content.clone());
+        // Later steps are about the same request.
+        if let Some(asked) = asked.filter(|_| turn.steps() == 0)
+            && let Err(refused) = self.judge(&turn, Seen::Request(&asked)).await
+        {
+            let mut messages = turn.session.messages();
+            if messages.pop_if(|it| it.role == Role::User).is_some() {
+                turn.session.compact(messages)?;
+            }
+            return Err(refusal(*refused));
+        }
+        let reply = next.reply(request).await?;
+        match self.judge(&turn, Seen::Reply(&reply.message.content)).await {
+            Ok(()) => Ok(reply),
+            Err(refused) => Err(refusal(*refused)),
+        }
+    }
+
+    async fn judge(&self, turn: &Turn, seen: Seen<'_>) -> Result<(), Box<Outcome>> {
+        if let Some(why) = self.denies.iter().find_map(|it| it.why(turn, seen)) {
+            let message = format!("may not {} ({why})", seen.question(String::new()).what);
+            turn.note(What::Warned { message: message.clone() });
+            return Err(Box::new(Outcome::bad(Status::Refused, message)));
+        }
+        match self.asks.iter().find_map(|it| it.why(turn, seen)) {
+            Some(why) => ask(turn, &*self.approver, seen.question(why)).await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl Seen<'_> {
+    fn question(self, why: String) -> Question {
+        let (what, text) = match self {
+            Self::Call(call) => return question(call, why),
+            Self::Request(text) => ("tell the model what was asked", text),
+            Self::Reply(text) => ("take what the model replied", text),
+        };
+        Question { what: what.to_owned(), why, content: Some(text.to_owned()), difference: None }
+    }
+}
+
+impl fmt::Debug for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Calls(tool) => f.debug_tuple("Calls").field(tool).finish(),
+            Self::Requests(_) => f.write_str("Requests"),
+            Self::Replies(_) => f.write_str("Replies"),
+        }
+    }
+}
+
+fn refusal(outcome: Outcome) -> TurnError {
+    TurnError::Refused { message: outcome.message.unwrap_or_default() }
+}

@@ -1,0 +1,147 @@
+//! Retrying: what may pass by itself is tried again, a little later.
+
+use std::{
+    collections::hash_map::RandomState,
+    hash::{BuildHasher as _, Hasher as _},
+    time::Duration,
+};
+
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    error::TurnError,
+    event::What,
+    layer::{Layer, Next, Replied},
+    model::{ModelError, Reply},
+    request::Request,
+};
+
+/// Asks the model again when it failed for a reason that may pass: too many requests, trouble of its
+/// provider, a broken connection, silence, a reply that cannot be read.
+///
+/// The waits double, each cut short at random so that many who failed together do not come back
+/// together. Where the provider says how long to wait, that is waited for; where it says longer than
+/// `max_wait`, nothing is, because any earlier try would be in vain.
+///
+/// What the model had said before it failed was heard already, and is no part of the reply: whoever
+/// shows it drops it at [`What::Retried`]. Tools that were called are not called again, because
+/// their results are in the session.
+///
+/// ```
+/// # use std::{sync::Arc, time::Duration};
+/// use prowess_agent::{Agent, Retry, Scripted};
+///
+/// let retry = Retry { attempts: 3, max_wait: Duration::from_secs(10), ..Retry::default() };
+/// let agent = Agent::new(Arc::new(Scripted::new())).with(retry);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// How often the model is asked at the most, the first time included.
+    pub attempts: usize,
+    /// The longest that is waited after the first failure; it doubles with each.
+    pub first_wait: Duration,
+    /// The longest that is ever waited at once.
+    pub max_wait: Duration,
+    /// How long all of it may take; no wait goes beyond it.
+    pub max_time: Duration,
+}
+
+impl Default for Retry {
+    /// Tries 5 times, waits half a second at first and a minute at the most, and gives up after five
+    /// minutes.
+    fn default() -> Self {
+        Self {
+            attempts: 5,
+            first_wait: Duration::from_millis(500),
+            max_wait: Duration::from_secs(60),
+            max_time: Duration::from_secs(300),
+        }
+    }
+}
+
+impl Layer for Retry {
+    fn name(&self) -> &str {
+        "retry"
+    }
+
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+        Box::pin(self.reply(request, next))
+    }
+}
+
+impl Retry {
+    async fn reply(&self, request: Request, next: Next<'_>) -> Result<Reply, TurnError> {
+        let start = Instant::now();
+        let mut attempt = 1;
+        loop {
+            let error = match next.reply(request.clone()).await {
+                Err(TurnError::Model(error)) if error.is_passing() => error,
+                reply => return reply,
+            };
+            let left = self.max_time.saturating_sub(start.elapsed());
+            let wait = self.wait(attempt, &error).filter(|it| *it <= left);
+            let Some(wait) = wait.filter(|_| attempt < self.attempts) else {
+                return Err(error.into());
+            };
+            attempt += 1;
+            request.turn.note(What::Retried { attempt, message: error.to_string(), wait });
+            sleep(wait).await;
+        }
+    }
+
+    /// How long to wait after a failure; nothing if that is longer than anybody waits.
+    fn wait(&self, attempt: usize, error: &ModelError) -> Option<Duration> {
+        let longest = match error.wait() {
+            Some(wait) if wait > self.max_wait => return None,
+            // A little more than asked for, so that those who wait do not all come at once.
+            Some(wait) => return Some(wait.saturating_add(random(self.first_wait / 4))),
+            None => {
+                let doublings = u32::try_from(attempt - 1).unwrap_or(u32::MAX);
+                let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
+                self.first_wait.saturating_mul(factor).min(self.max_wait)
+            }
+        };
+        Some(random(longest))
+    }
+}
+
+/// A time between nothing and this.
+fn random(longest: Duration) -> Duration {
+    // Every state hashes otherwise, and by chance: that is all the chance that is needed here.
+    let number = RandomState::new().build_hasher().finish();
+    let seconds = longest.as_secs_f64() * (number as f64 / u64::MAX as f64);
+    Duration::try_from_secs_f64(seconds).unwrap_or(longest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limited(wait: Option<Duration>) -> ModelError {
+        ModelError::RateLimited { model: "m".to_owned(), wait }
+    }
+
+    #[test]
+    fn waits_double_up_to_the_longest_and_are_never_the_same() {
+        let retry = Retry::default();
+        for (attempt, longest) in [(1, 500), (2, 1000), (3, 2000), (8, 60_000), (1000, 60_000)] {
+            let waits: Vec<_> =
+                (0..50).filter_map(|_| retry.wait(attempt, &limited(None))).collect();
+            assert!(waits.iter().all(|it| *it <= Duration::from_millis(longest)), "{waits:?}");
+            assert!(waits.iter().any(|it| *it > Duration::from_millis(longest / 4)), "{waits:?}");
+            assert!(waits.iter().any(|it| *it != waits[0]), "{waits:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_provider_asks_for_is_waited_and_what_is_absurd_is_not() {
+        let retry = Retry::default();
+        let wait = |seconds| retry.wait(1, &limited(Some(Duration::from_secs(seconds))));
+        let waited = wait(7).map(|it| it.as_secs_f64());
+        assert!(waited.is_some_and(|it| (7.0..7.2).contains(&it)), "{waited:?}");
+        assert_eq!(wait(1_000_000_000), None);
+        assert_eq!(retry.wait(1, &limited(Some(Duration::MAX))), None);
+        let patient = Retry { max_wait: Duration::MAX, ..retry };
+        assert_eq!(patient.wait(1, &limited(Some(Duration::MAX))), Some(Duration::MAX));
+    }
+}

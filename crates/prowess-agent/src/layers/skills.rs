@@ -1,0 +1,282 @@
+//! Skills: the model is shown those that a request needs, and can take up others.
+
+mod look;
+mod take_up;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+use prowess::{
+    Call, Cataloging, Level, Library, Matching, Offer, Skill, Taken, Thresholds, Vocabulary,
+    catalog,
+};
+use prowess_runtime::{Active, Provider, Tool, UseSkill};
+
+use self::{
+    look::{Looked, looked_up},
+    take_up::{note_resource, take_up},
+};
+use crate::{
+    event::What,
+    layer::{Called, Layer, Next, NextCall, Replied},
+    request::{Request, Turn},
+};
+
+/// Shows the model the skills that a request needs, and lets it take up others.
+///
+/// What a person mentions (`@name`, or `/name` with arguments) or the request matches stands in the
+/// system prompt. What the model takes up is told as the result of its call, once: again only when
+/// it is no longer there, or was changed. A skill that stands in full before the model is active
+/// for the tools and the gate. An agent has one such layer.
+#[derive(Debug)]
+pub struct Skills {
+    provider: Option<Arc<dyn Provider>>,
+    how: Showing,
+    tool: Option<Arc<dyn Tool>>,
+    /// The list of the last library.
+    listed: Mutex<Option<Listed>>,
+}
+
+/// How skills are shown. The ways can be combined as one likes.
+#[derive(Debug, Clone)]
+pub struct Showing {
+    /// How skills are chosen for a request.
+    pub matching: Matching,
+    /// How much is shown of what was chosen.
+    pub thresholds: Thresholds,
+    /// Whether what matches the request stands in the system prompt; if not, only what a person
+    /// mentions does.
+    pub matched: bool,
+    /// How the list of all skills is written that stands in the system prompt, if one does.
+    pub catalog: Option<Cataloging<'static>>,
+    /// Whether the model can take up skills by calling `use_skill`.
+    pub use_skill: bool,
+}
+
+impl Default for Showing {
+    /// All ways at once, with a list of 12,800 tokens at the most.
+    fn default() -> Self {
+        let search = "a request that needs one shows it";
+        Self {
+            matching: Matching::default(),
+            thresholds: Thresholds::default(),
+            matched: true,
+            catalog: Some(Cataloging { budget: Some(12_800), search, ..Cataloging::default() }),
+            use_skill: true,
+        }
+    }
+}
+
+impl Skills {
+    /// Takes the skills of a provider. Without one there are none, which is said once a session.
+    pub fn new(provider: Option<Arc<dyn Provider>>, how: Showing) -> Self {
+        let tool = provider.clone().map(|it| -> Arc<dyn Tool> {
+            Arc::new(UseSkill { active: Arc::new(Active::new(it)) })
+        });
+        Self { provider, how, tool, listed: Mutex::default() }
+    }
+}
+
+impl Layer for Skills {
+    fn name(&self) -> &str {
+        "skills"
+    }
+
+    fn model<'a>(&'a self, mut request: Request, next: Next<'a>) -> Replied<'a> {
+        Box::pin(async move {
+            self.show(&mut request).await;
+            next.reply(request).await
+        })
+    }
+
+    fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> Called<'a> {
+        let kept = turn.session.keep(Kept::default);
+        let Some(shown) = kept.lock().of(turn) else { return next.call(call) };
+        Box::pin(async move {
+            let outcome = shown.active.clone().within(next.call(call.clone())).await;
+            match call.name.as_str() {
+                "use_skill" => take_up(turn, &kept, &shown, &call, outcome).await,
+                "read_file" => {
+                    note_resource(turn, &outcome);
+                    outcome
+                }
+                _ => outcome,
+            }
+        })
+    }
+}
+
+/// What is kept for a session.
+#[derive(Default)]
+struct Kept(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    has_warned: bool,
+    /// The library that was last looked at.
+    library: Option<Arc<Library>>,
+    /// How much of each skill the model was shown.
+    levels: BTreeMap<String, Level>,
+    /// What is shown in the turn that is being taken.
+    shown: Option<(Weak<Turn>, Arc<Shown>)>,
+    /// What was taken up since the model was last asked, and how often it had been by then.
+    taken: (usize, Taken),
+}
+
+/// The skills of a turn; they stay the same from its first step to its last.
+#[derive(Debug)]
+struct Shown {
+    library: Arc<Library>,
+    active: Arc<Active>,
+    catalog: Arc<str>,
+    offers: Vec<Offer>,
+    /// The skill that was invoked with arguments, and what it says with them.
+    invoked: Option<(String, String)>,
+    has_tool: bool,
+}
+
+/// The list of a library, which does not change.
+#[derive(Debug, Clone)]
+struct Listed {
+    library: Arc<Library>,
+    text: Arc<str>,
+    /// Whether there is a skill that a model may take up.
+    has_any: bool,
+}
+
+impl Skills {
+    /// Adds what there is to show to a request.
+    async fn show(&self, request: &mut Request) {
+        let turn = request.turn.clone();
+        let kept = turn.session.keep(Kept::default);
+        let Some(provider) = &self.provider else {
+            if !std::mem::replace(&mut kept.lock().has_warned, true) {
+                let message = "there is no library, so there are no skills".to_owned();
+                turn.note(What::Warned { message });
+            }
+            return;
+        };
+        let known = kept.lock().of(&turn);
+        let shown = match known {
+            Some(shown) => shown,
+            None => {
+                let shown = self.look(provider, request, &kept).await;
+                kept.lock().shown = Some((Arc::downgrade(&turn), shown.clone()));
+                shown
+            }
+        };
+        request.prompt.catalog.push_str(&shown.catalog);
+        request.prompt.skills.extend(shown.offers.iter().cloned());
+        request.told = turn.told();
+        if let Some(tool) = self.tool.as_ref().filter(|_| shown.has_tool) {
+            request.offer(tool.clone());
+        }
+    }
+
+    /// Chooses what is shown in a turn, and says so.
+    async fn look(
+        &self,
+        provider: &Arc<dyn Provider>,
+        request: &Request,
+        kept: &Kept,
+    ) -> Arc<Shown> {
+        let turn = &request.turn;
+        let library = provider.library();
+        note_library(turn, &library, kept);
+        let (how, history) = (self.how.clone(), request.prompt.history.clone());
+        let known = lock(&self.listed).clone().filter(|it| Arc::ptr_eq(&it.library, &library));
+        let (own, taken) = (library.clone(), turn.session.taken());
+        // Matching reads every skill the first time, and those that it shows each time.
+        let work = move || {
+            let listed = known.unwrap_or_else(|| Listed::new(own.clone(), how.catalog.as_ref()));
+            (listed, looked_up(&own, &history, &how, &taken))
+        };
+        let (listed, looked) = match tokio::task::spawn_blocking(work).await {
+            Ok(found) => found,
+            Err(error) => {
+                turn.note(What::Warned { message: format!("no skill is shown: {error}") });
+                (
+                    Listed { library: library.clone(), text: "".into(), has_any: false },
+                    Looked::default(),
+                )
+            }
+        };
+        *lock(&self.listed) = Some(listed.clone());
+        let active = Arc::new(Active::new(Arc::new(library.clone())));
+        looked.tell(turn, &active, kept, &self.how);
+        Arc::new(Shown {
+            has_tool: self.how.use_skill && listed.has_any,
+            catalog: listed.text,
+            invoked: looked.invoked,
+            offers: looked.offers.into_iter().map(|it| it.0).collect(),
+            library,
+            active,
+        })
+    }
+}
+
+impl Listed {
+    fn new(library: Arc<Library>, how: Option<&Cataloging<'_>>) -> Self {
+        let text = how.map(|it| catalog(&library, it).text).unwrap_or_default();
+        let may = |it: &Skill| it.manifest.is_active() && !it.manifest.hides_from_model();
+        let has_any = library.skills().any(may);
+        Self { library, text: text.into(), has_any }
+    }
+}
+
+impl Kept {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.0)
+    }
+
+    /// Notes that the model is shown a skill, if it is more than before.
+    fn disclose(&self, turn: &Turn, skill: &str, level: Level, by: &str, text: &str) {
+        let is_more = {
+            let levels = &mut self.lock().levels;
+            let before = levels.get(skill).copied();
+            levels.insert(skill.to_owned(), before.map_or(level, |it| it.max(level)));
+            before.is_none_or(|it| it < level)
+        };
+        if is_more || by == "again" {
+            turn.note(disclosed(skill, level.as_str(), by, text));
+        }
+    }
+}
+
+impl State {
+    /// What is shown in a turn, once that is known.
+    fn of(&self, turn: &Turn) -> Option<Arc<Shown>> {
+        let own = self.shown.as_ref().filter(|it| std::ptr::eq(it.0.as_ptr(), turn));
+        own.map(|it| it.1.clone())
+    }
+}
+
+fn note_library(turn: &Turn, library: &Arc<Library>, kept: &Kept) {
+    let before = kept.lock().library.replace(library.clone());
+    if before.is_none_or(|it| !Arc::ptr_eq(&it, library)) {
+        let findings = library.findings().iter();
+        let findings = findings.map(|it| format!("{}: {}", it.path.display(), it.message));
+        turn.note(What::Discovered {
+            skills: library.skills().count(),
+            findings: findings.take(MAX_FINDINGS).collect(),
+        });
+    }
+}
+
+/// How many findings of a library are told.
+const MAX_FINDINGS: usize = 100;
+
+fn disclosed(skill: &str, level: &str, by: &str, text: &str) -> What {
+    What::Disclosed {
+        skill: skill.to_owned(),
+        level: level.to_owned(),
+        by: by.to_owned(),
+        tokens: Vocabulary::Estimate.count(text),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,201 @@
+//! Which skills a turn shows, and why.
+
+use std::{collections::BTreeMap, path::Path};
+
+use prowess::{
+    Choice, Chosen, Level, Library, Matching, Message, Offer, Priority, Skill, Strategy, Tier,
+    Unknown, UseSkill, UsedSkill, choose, request, use_skill, why,
+};
+use prowess_runtime::Active;
+
+use super::{Kept, Showing};
+use crate::{
+    event::{Score, What},
+    request::{Told, Turn},
+};
+
+/// What was found for a history.
+#[derive(Default)]
+pub(super) struct Looked {
+    query: Option<String>,
+    scores: Vec<Score>,
+    unknown: Vec<Unknown>,
+    /// Each with by what it came to be shown.
+    pub(super) offers: Vec<(Offer, &'static str)>,
+    pub(super) invoked: Option<(String, String)>,
+    told: Vec<Told>,
+    /// The skills that stand in full before the model, as the library knows them.
+    active: Vec<String>,
+    /// What could not be read.
+    failed: Vec<String>,
+}
+
+/// Chooses skills for a history. What was taken up and still stands there is not shown again; what
+/// no longer does, is.
+pub(super) fn looked_up(
+    library: &Library,
+    history: &[Message],
+    how: &Showing,
+    taken: &[(String, String)],
+) -> Looked {
+    let explicit = || Matching { strategy: Strategy::Explicit, rule: None, ..how.matching.clone() };
+    let matching = if how.matched { how.matching.clone() } else { explicit() };
+    let mut choice = choose(library, history, &matching, how.thresholds);
+    let mut looked = Looked::default();
+    let mut again: Vec<&Path> = Vec::new();
+    for (name, calls) in by_skill(taken) {
+        let Some((skill, call)) = standing(library, history, name, &calls) else { continue };
+        let (priority, level) = (Priority::Active, Level::Full);
+        let chosen = Chosen { skill, priority, level, arguments: None };
+        let is_it = |it: &Chosen<'_>| it.skill.origin.path == skill.origin.path;
+        looked.active.push(name.to_owned());
+        match call {
+            Some(call) => {
+                // With other arguments it says something else.
+                choice.skills.retain(|it| !is_it(it) || it.arguments.is_some());
+                let call_id = call.to_owned();
+                looked.told.extend(Offer::new(&chosen).map(|offer| Told { call_id, offer }));
+            }
+            None => {
+                again.push(&skill.origin.path);
+                match choice.skills.iter_mut().find(|it| is_it(it)) {
+                    Some(known) => known.level = Level::Full,
+                    None => choice.skills.push(chosen),
+                }
+            }
+        }
+    }
+    choice.skills.sort_by_key(|it| it.priority);
+    looked.take(library, history, choice, &again);
+    looked
+}
+
+/// The calls that told each skill, those of the last one first.
+fn by_skill(taken: &[(String, String)]) -> BTreeMap<&str, Vec<&str>> {
+    let mut skills: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (call, skill) in taken.iter().rev() {
+        skills.entry(skill).or_default().push(call);
+    }
+    skills
+}
+
+/// A skill that was taken up, if it is still there, and the call in whose result its instructions
+/// stand as they are now.
+fn standing<'lib, 'c>(
+    library: &'lib Library,
+    history: &[Message],
+    name: &str,
+    calls: &[&'c str],
+) -> Option<(&'lib Skill, Option<&'c str>)> {
+    let skill = library.get(name).filter(|it| it.manifest.is_active())?;
+    let used = use_skill(library, &UseSkill { name: name.to_owned() });
+    let Ok(UsedSkill::Found { instructions, .. }) = used else { return None };
+    let stands = |call: &&&str| {
+        let mut results = history.iter().filter(|it| it.call_id.as_deref() == Some(**call));
+        results.any(|it| it.content.contains(instructions.trim_end()))
+    };
+    Some((skill, calls.iter().find(stands).copied()))
+}
+
+impl Looked {
+    /// Reads what was chosen, with what speaks for it.
+    fn take(
+        &mut self,
+        library: &Library,
+        history: &[Message],
+        choice: Choice<'_>,
+        again: &[&Path],
+    ) {
+        let query = request(history).map(|it| it.content.clone());
+        for chosen in &choice.skills {
+            let (skill, path) = (chosen.skill, &*chosen.skill.origin.path);
+            let found = choice.considered.iter().find(|it| *it.skill.origin.path == *path);
+            let by = match found {
+                _ if again.contains(&path) => "again",
+                Some(found) if found.tier == Tier::Mentioned => "mentioned",
+                _ => "matched",
+            };
+            match Offer::new(chosen) {
+                Ok(offer) => {
+                    if chosen.level == Level::Full {
+                        self.active.push(library.address(skill));
+                    }
+                    if let (Some(_), Some((_, text))) = (&chosen.arguments, offer.contents.first())
+                    {
+                        self.invoked = Some((offer.name.clone(), text.clone()));
+                    }
+                    self.offers.push((offer, by));
+                }
+                Err(error) => {
+                    let name = &skill.manifest.name;
+                    self.failed.push(format!("skill `{name}` is left out: {error}"));
+                }
+            }
+        }
+        let level = |path: &Path| {
+            let chosen = choice.skills.iter().find(|it| *it.skill.origin.path == *path);
+            chosen.map(|it| it.level.as_str().to_owned())
+        };
+        self.scores = choice
+            .considered
+            .iter()
+            .map(|it| {
+                let level = level(&it.skill.origin.path);
+                // To say why means to read the skill, which is worth it for those that are shown.
+                let reasons = level.as_ref().zip(query.as_deref());
+                let reasons =
+                    reasons.map(|(_, query)| why(library, query, it.skill)).unwrap_or_default();
+                Score {
+                    name: it.skill.manifest.name.to_string(),
+                    confidence: it.confidence,
+                    level,
+                    why: reasons.into_iter().map(|it| it.word).collect(),
+                }
+            })
+            .collect();
+        (self.query, self.unknown) = (query, choice.unknown);
+    }
+
+    /// Says what was found, and makes it active.
+    pub(super) fn tell(&self, turn: &Turn, active: &Active, kept: &Kept, how: &Showing) {
+        if let Some(query) = &self.query {
+            let strategy = match (&how.matching.rule, how.matched) {
+                (Some(_), true) => "rule",
+                (None, true) => how.matching.strategy.as_str(),
+                (_, false) => Strategy::Explicit.as_str(),
+            };
+            turn.note(What::Matched {
+                query: query.clone(),
+                strategy: strategy.to_owned(),
+                scores: self.scores.clone(),
+                unknown: self.unknown.iter().map(|it| it.name.clone()).collect(),
+            });
+        }
+        for unknown in &self.unknown {
+            let near = unknown.nearest.as_ref().map(|it| format!("; did you mean `{it}`?"));
+            let message =
+                format!("there is no skill `{}`{}", unknown.name, near.unwrap_or_default());
+            turn.note(What::Warned { message });
+        }
+        for message in &self.failed {
+            turn.note(What::Warned { message: message.clone() });
+        }
+        for (offer, by) in &self.offers {
+            let (level, text) = match offer.contents.first() {
+                Some((level, text)) => (*level, text.as_str()),
+                None => (Level::Metadata, ""),
+            };
+            kept.disclose(turn, &offer.name, level, by, text);
+            if offer.priority != Priority::Inactive {
+                turn.activate(&offer.name);
+            }
+        }
+        for told in &self.told {
+            turn.activate(&told.offer.name);
+            turn.tell(told.clone());
+        }
+        for address in &self.active {
+            active.activate(address);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What the model takes up by itself: skills, and their files.
+
+use std::sync::Arc;
+
+use prowess::{Call, Chosen, Level, Message, Offer, Priority, Role, Taken, UseSkill, UsedSkill};
+use prowess_runtime::Outcome;
+use serde_json::{Value as Json, json};
+
+use super::{Kept, Shown, disclosed};
+use crate::{
+    event::What,
+    request::{Told, Turn},
+};
+
+/// Tells the instructions of a skill that the model takes up, unless they stand before it.
+pub(super) async fn take_up(
+    turn: &Turn,
+    kept: &Kept,
+    shown: &Arc<Shown>,
+    call: &Call,
+    outcome: Outcome,
+) -> Outcome {
+    let Some(used) = used(&outcome) else { return outcome };
+    let UsedSkill::Found { name, instructions, .. } = &used else { return outcome };
+    let input = serde_json::from_str::<UseSkill>(&call.arguments).map(|it| it.name);
+    let skill = shown.library.get(input.as_ref().unwrap_or(name));
+    let address = skill.map_or_else(|| name.clone(), |it| shown.library.address(it));
+    turn.activate(name);
+    let is_new = {
+        let mut state = kept.lock();
+        if state.taken.0 != turn.steps() {
+            state.taken = (turn.steps(), Taken::default());
+        }
+        state.taken.1.take(&address, instructions)
+    };
+    let said = |text: String| Outcome { output: Some(text.into()), ..outcome.clone() };
+    if let Some(place) = place(turn, shown, name, instructions) {
+        return said(format!("The skill `{name}` is taken up: its instructions stand {place}."));
+    }
+    if !is_new {
+        return said(format!("The skill `{name}` is taken up with another call of this reply."));
+    }
+    if let Err(error) = turn.session.take_up(&call.id, &address) {
+        turn.note(What::Warned { message: error.to_string() });
+    }
+    let library = shown.library.clone();
+    let offer = tokio::task::spawn_blocking(move || {
+        let skill = library.get(&address)?;
+        let (priority, level) = (Priority::Active, Level::Full);
+        Offer::new(&Chosen { skill, priority, level, arguments: None }).ok()
+    });
+    if let Ok(Some(offer)) = offer.await {
+        turn.tell(Told { call_id: call.id.clone(), offer });
+    }
+    let text = used.to_string();
+    kept.lock().levels.insert(name.clone(), Level::Full);
+    turn.note(disclosed(name, Level::Full.as_str(), "use_skill", &text));
+    said(text)
+}
+
+/// What `use_skill` gave, if it gave something.
+fn used(outcome: &Outcome) -> Option<UsedSkill> {
+    let mut output = outcome.output.clone().filter(|_| outcome.is_ok())?;
+    output.as_object_mut()?.insert("status".to_owned(), json!("found"));
+    serde_json::from_value(output).ok()
+}
+
+/// Where the instructions of a skill stand in what the model was last told, if they do.
+fn place(turn: &Turn, shown: &Shown, name: &str, instructions: &str) -> Option<&'static str> {
+    let invoked = shown.invoked.as_ref().filter(|it| it.0 == name);
+    let heading = format!("# Skill: {name}\n");
+    let is_there = |it: &Message| {
+        let text = it.content.as_str();
+        let has_heading = match it.role {
+            Role::System => text.contains(&heading),
+            _ => text.starts_with(&heading),
+        };
+        let has_all = |instructions: &str| text.contains(instructions.trim_end());
+        has_heading && (has_all(instructions) || invoked.is_some_and(|it| has_all(&it.1)))
+    };
+    let asked = turn.asked();
+    asked.messages.iter().find(|it| is_there(it)).map(|it| match it.role {
+        Role::System => "in the system prompt",
+        _ => "above",
+    })
+}
+
+/// Notes that a file of a skill was read.
+pub(super) fn note_resource(turn: &Turn, outcome: &Outcome) {
+    let Some(output) = outcome.output.as_ref().filter(|_| outcome.is_ok()) else { return };
+    if let (Some(skill), Some(resource)) = (output["skill"].as_str(), output["resource"].as_str()) {
+        let text = output.get("content").and_then(Json::as_str).unwrap_or_default();
+        turn.note(disclosed(skill, resource, "read_file", text));
+    }
+}

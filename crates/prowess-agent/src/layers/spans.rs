@@ -1,0 +1,337 @@
+//! Spans of the `tracing` crate: a turn, in it the steps, and the calls of tools.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use prowess::Call;
+use prowess_runtime::Status;
+use serde_json::json;
+use tracing::{Instrument as _, Span, field::Empty};
+
+use crate::{
+    event::What,
+    layer::{Called, Layer, Next, NextCall, Replied},
+    mask::mask,
+    model::{Spent, Stop},
+    request::{Request, Turn},
+};
+
+/// The target of all spans and events.
+pub(crate) const TARGET: &str = "prowess::spans";
+
+/// Tells what happens as spans and events of the `tracing` crate, for any subscriber.
+///
+/// A turn is a span `invoke_agent` within the caller's; each step is a span `chat` in it, and each call a
+/// span `execute_tool`. Their fields have the names that the GenAI conventions of OpenTelemetry give
+/// them; `otel.name`, `otel.kind` and `otel.status_code` are what `tracing-opentelemetry` goes by.
+/// Whatever else happens is an event of the turn. What people, models and tools say is not told.
+#[derive(Debug)]
+pub struct Spans {
+    agent: String,
+    /// The turns that go on, by where they lie.
+    open: Mutex<BTreeMap<usize, Open>>,
+}
+
+/// The spans of a turn; those within it are dropped first, and so end before it.
+#[derive(Debug)]
+struct Open {
+    calls: BTreeMap<String, Span>,
+    steps: BTreeMap<usize, Span>,
+    turn: Span,
+}
+
+/// An event of a turn.
+macro_rules! tell {
+    ($open:expr, $name:literal $(, $($field:tt)*)?) => {
+        tracing::info!(target: TARGET, parent: &$open.turn, { $($($field)*)? }, $name)
+    };
+}
+
+impl Spans {
+    /// Begins with nothing to tell, for an agent of this name.
+    pub fn new(agent: impl Into<String>) -> Self {
+        Self { agent: agent.into(), open: Mutex::default() }
+    }
+
+    fn open(&self) -> MutexGuard<'_, BTreeMap<usize, Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self, turn: &Turn) -> Open {
+        let turn = tracing::info_span!(
+            target: TARGET,
+            "invoke_agent",
+            otel.name = format!("invoke_agent {}", self.agent),
+            otel.kind = "internal",
+            otel.status_code = Empty,
+            otel.status_description = Empty,
+            error.type = Empty,
+            gen_ai.operation.name = "invoke_agent",
+            gen_ai.agent.name = self.agent,
+            gen_ai.conversation.id = turn.session.id(),
+            gen_ai.provider.name = Empty,
+            gen_ai.request.model = Empty,
+            gen_ai.usage.input_tokens = Empty,
+            gen_ai.usage.output_tokens = Empty,
+            gen_ai.usage.cache_read.input_tokens = Empty,
+            prowess.turn = turn.number,
+            prowess.steps = Empty,
+        );
+        Open { turn, steps: BTreeMap::new(), calls: BTreeMap::new() }
+    }
+}
+
+impl Layer for Spans {
+    fn name(&self) -> &str {
+        "spans"
+    }
+
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+        let span = self.open().get(&place(&request.turn)).map(|it| it.turn.clone());
+        match span {
+            Some(span) => Box::pin(next.reply(request).instrument(span)),
+            None => next.reply(request),
+        }
+    }
+
+    fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> Called<'a> {
+        let span = self.open().get(&place(turn)).and_then(|it| it.calls.get(&call.id).cloned());
+        match span {
+            Some(span) => Box::pin(next.call(call).instrument(span)),
+            None => next.call(call),
+        }
+    }
+
+    fn note(&self, turn: &Turn, what: &What) {
+        match what {
+            What::Began { .. } => drop(self.open().insert(place(turn), self.begin(turn))),
+            What::Ended { error, spent, .. } => {
+                let Some(open) = self.open().remove(&place(turn)) else { return };
+                record_spent(&open.turn, *spent);
+                open.turn.record("prowess.steps", turn.steps());
+                if let Some(error) = error {
+                    record_error(&open.turn, "_OTHER", error);
+                }
+            }
+            what => {
+                if let Some(open) = self.open().get_mut(&place(turn)) {
+                    open.happened(turn, what);
+                }
+            }
+        }
+    }
+}
+
+impl Open {
+    fn happened(&mut self, turn: &Turn, what: &What) {
+        match what {
+            What::Asked { step, model, provider, ask, .. } => {
+                let provider = provider_name(provider);
+                self.turn.record("gen_ai.provider.name", provider);
+                self.turn.record("gen_ai.request.model", model);
+                let span = tracing::info_span!(
+                    target: TARGET,
+                    parent: &self.turn,
+                    "chat",
+                    otel.name = format!("chat {model}"),
+                    otel.kind = "client",
+                    otel.status_code = Empty,
+                    otel.status_description = Empty,
+                    error.type = Empty,
+                    gen_ai.operation.name = "chat",
+                    gen_ai.provider.name = provider,
+                    gen_ai.request.model = model,
+                    gen_ai.request.max_tokens = ask.max_output,
+                    gen_ai.request.temperature = ask.temperature,
+                    gen_ai.conversation.id = turn.session.id(),
+                    gen_ai.response.finish_reasons = Empty,
+                    gen_ai.usage.input_tokens = Empty,
+                    gen_ai.usage.output_tokens = Empty,
+                    gen_ai.usage.cache_read.input_tokens = Empty,
+                    prowess.step = step,
+                    prowess.messages = ask.messages.len(),
+                    prowess.tools = ask.tools.len(),
+                );
+                self.steps.insert(*step, span);
+            }
+            What::Replied { step, reply, .. } => {
+                let Some(span) = self.steps.remove(step) else { return };
+                record_spent(&span, reply.spent);
+                span.record("gen_ai.response.finish_reasons", finish_reason(reply.stop));
+            }
+            What::Failed { step, message, .. } => {
+                let Some(span) = self.steps.remove(step) else { return };
+                record_error(&span, "_OTHER", message);
+            }
+            What::Called { id, tool, .. } => {
+                let span = tracing::info_span!(
+                    target: TARGET,
+                    parent: &self.turn,
+                    "execute_tool",
+                    otel.name = format!("execute_tool {tool}"),
+                    otel.kind = "internal",
+                    otel.status_code = Empty,
+                    otel.status_description = Empty,
+                    error.type = Empty,
+                    gen_ai.operation.name = "execute_tool",
+                    gen_ai.tool.name = tool,
+                    gen_ai.tool.call.id = id,
+                    gen_ai.tool.type = "function",
+                    prowess.step = turn.steps(),
+                    prowess.status = Empty,
+                );
+                self.calls.insert(id.clone(), span);
+            }
+            What::Returned { id, outcome, .. } => {
+                let Some(span) = self.calls.remove(id) else { return };
+                let status = json!(outcome.status);
+                let status = status.as_str().unwrap_or_default();
+                span.record("prowess.status", status);
+                if outcome.status != Status::Ok {
+                    record_error(&span, status, outcome.message.as_deref().unwrap_or_default());
+                }
+            }
+            what => self.tell(what),
+        }
+    }
+
+    /// Tells what is no span of its own.
+    fn tell(&self, what: &What) {
+        match what {
+            What::Discovered { skills, findings } => {
+                tell!(
+                    self,
+                    "discovered",
+                    prowess.skills = skills,
+                    prowess.findings = findings.len()
+                );
+            }
+            What::Matched { strategy, scores, unknown, .. } => {
+                let scores = json!(scores).to_string();
+                let unknown = unknown.join(", ");
+                tell!(
+                    self,
+                    "matched",
+                    prowess.strategy = strategy,
+                    prowess.scores = scores,
+                    prowess.unknown = unknown
+                );
+            }
+            What::Disclosed { skill, level, by, tokens } => {
+                tell!(
+                    self,
+                    "disclosed",
+                    prowess.skill = skill,
+                    prowess.level = level,
+                    prowess.by = by,
+                    prowess.tokens = tokens
+                );
+            }
+            What::Retrieved { documents } => {
+                tell!(self, "retrieved", prowess.documents = documents.join(", "));
+            }
+            What::Fitted { window, tokens, steps, .. } => {
+                tell!(
+                    self,
+                    "fitted",
+                    prowess.window = window,
+                    prowess.tokens = tokens.to_string(),
+                    prowess.steps = steps.to_string()
+                );
+            }
+            What::Compacted { before, after, by } => {
+                tell!(
+                    self,
+                    "compacted",
+                    prowess.before = before,
+                    prowess.after = after,
+                    prowess.by = by
+                );
+            }
+            What::Retried { attempt, message, wait } => {
+                let (wait_ms, message) = (wait.as_secs_f64() * 1e3, &*mask(message));
+                tell!(
+                    self,
+                    "retried",
+                    prowess.attempt = attempt,
+                    prowess.message = message,
+                    prowess.wait_ms = wait_ms
+                );
+            }
+            What::Approval { what, why, reply, by } => {
+                let what = &*mask(what);
+                tell!(
+                    self,
+                    "approval",
+                    prowess.what = what,
+                    prowess.why = why,
+                    prowess.reply = reply,
+                    prowess.by = by
+                );
+            }
+            What::Server { server, skill, state, message } => {
+                let message = &*mask(message);
+                tell!(
+                    self,
+                    "server",
+                    prowess.server = server,
+                    prowess.skill = skill,
+                    prowess.state = state,
+                    prowess.message = message
+                );
+            }
+            What::Spending { spent, cost } => {
+                tell!(
+                    self,
+                    "spending",
+                    prowess.input = spent.input,
+                    prowess.output = spent.output,
+                    prowess.cost = cost
+                );
+            }
+            What::Warned { message } => {
+                let message = &*mask(message);
+                tracing::warn!(target: TARGET, parent: &self.turn, { prowess.message = message }, "warned");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What tells a turn from others while it lasts.
+fn place(turn: &Turn) -> usize {
+    std::ptr::from_ref(turn).addr()
+}
+
+fn record_spent(span: &Span, spent: Spent) {
+    span.record("gen_ai.usage.input_tokens", spent.input);
+    span.record("gen_ai.usage.output_tokens", spent.output);
+    span.record("gen_ai.usage.cache_read.input_tokens", spent.cached);
+}
+
+fn record_error(span: &Span, kind: &str, message: &str) {
+    span.record("error.type", kind);
+    span.record("otel.status_code", "error");
+    span.record("otel.status_description", &*mask(message));
+}
+
+/// A provider as the conventions call it.
+fn provider_name(provider: &str) -> &str {
+    match provider {
+        "gemini" => "gcp.gemini",
+        "responses" => "openai",
+        other => other,
+    }
+}
+
+/// Why a reply ended, as the conventions call it.
+fn finish_reason(stop: Stop) -> &'static str {
+    match stop {
+        Stop::Done => "stop",
+        Stop::Calls => "tool_calls",
+        Stop::Length => "length",
+        Stop::Filtered => "content_filter",
+    }
+}

@@ -1,0 +1,134 @@
+//! Spending: how many tokens, steps and how much money may go into an answer.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    error::TurnError,
+    event::What,
+    layer::{Layer, Next, Replied},
+    model::{Reply, Spent},
+    request::{Request, Turn},
+};
+
+/// Stops before the next request once a limit is reached, and says after each one what was spent.
+///
+/// A request that is under way is not stopped: the last one may go beyond a limit. Behind
+/// [`Calling`](crate::Calling) it looks before every step, before it only once a turn. What models
+/// took for summaries counts too. A session counts from when it was opened.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use prowess_agent::{Agent, Budget, Price, Scripted, Spending};
+///
+/// let spending = Spending {
+///     steps: Some(20),
+///     session: Budget { cost: Some(1.50), ..Budget::default() },
+///     prices: [("scripted".to_owned(), Price { input: 3.0, output: 15.0, cached: 0.3 })].into(),
+///     ..Spending::default()
+/// };
+/// let agent = Agent::new(Arc::new(Scripted::new())).with(spending);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Spending {
+    /// How often the model may be asked in one turn.
+    pub steps: Option<usize>,
+    /// What one turn may take.
+    pub turn: Budget,
+    /// What all turns of a session may take.
+    pub session: Budget,
+    /// What models cost, by their names. One that is not here costs nothing, which is said.
+    pub prices: BTreeMap<String, Price>,
+}
+
+/// How much may be spent; what is not given has no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Budget {
+    /// Tokens that models read.
+    pub input: Option<u64>,
+    /// Tokens that models write.
+    pub output: Option<u64>,
+    /// Money, in whatever the prices are in.
+    pub cost: Option<f64>,
+}
+
+/// What a million tokens cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Price {
+    /// Of what is read.
+    pub input: f64,
+    /// Of what is written.
+    pub output: f64,
+    /// Of what is read and was remembered.
+    pub cached: f64,
+}
+
+impl Price {
+    /// What so many tokens cost.
+    pub fn cost(&self, spent: Spent) -> f64 {
+        let fresh = spent.input.saturating_sub(spent.cached);
+        let millions = |tokens: u64, price: f64| tokens as f64 * price / 1e6;
+        millions(fresh, self.input)
+            + millions(spent.cached.min(spent.input), self.cached)
+            + millions(spent.output, self.output)
+    }
+}
+
+impl Layer for Spending {
+    fn name(&self) -> &str {
+        "spending"
+    }
+
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+        Box::pin(self.reply(request, next))
+    }
+}
+
+impl Spending {
+    async fn reply(&self, request: Request, next: Next<'_>) -> Result<Reply, TurnError> {
+        let turn = request.turn.clone();
+        self.check(&turn)?;
+        let model = next.model().name();
+        let is_limited = self.turn.cost.is_some() || self.session.cost.is_some();
+        if is_limited && turn.steps() == 0 && !self.prices.contains_key(model) {
+            let message = format!("no price of `{model}` is known, so its cost has no limit");
+            turn.note(What::Warned { message });
+        }
+        let reply = next.reply(request).await;
+        let spent = turn.session.spent_on();
+        let cost = (!self.prices.is_empty()).then(|| self.cost(&spent));
+        turn.note(What::Spending { spent: spent.into_values().sum(), cost });
+        reply
+    }
+
+    /// Says which limit is reached, if one is.
+    fn check(&self, turn: &Turn) -> Result<(), TurnError> {
+        let own = turn.spent_on();
+        let all = turn.session.spent_on();
+        let steps = self.steps.filter(|it| turn.steps() >= *it).map(|it| format!("{it} steps"));
+        let of_turn = steps.or_else(|| self.turn.reached(&own, self.cost(&own)));
+        let of_session = || self.session.reached(&all, self.cost(&all));
+        let what = match of_turn {
+            Some(limit) => Some(format!("the turn's limit of {limit}")),
+            None => of_session().map(|limit| format!("the session's limit of {limit}")),
+        };
+        what.map_or(Ok(()), |what| Err(TurnError::Spent { what }))
+    }
+
+    fn cost(&self, spent: &BTreeMap<String, Spent>) -> f64 {
+        let costs = spent.iter().filter_map(|(model, it)| Some(self.prices.get(model)?.cost(*it)));
+        costs.sum()
+    }
+}
+
+impl Budget {
+    /// The limit that is reached, if one is.
+    fn reached(&self, spent: &BTreeMap<String, Spent>, cost: f64) -> Option<String> {
+        let spent: Spent = spent.values().copied().sum();
+        let limits = [
+            self.input.filter(|it| spent.input >= *it).map(|it| format!("{it} tokens read")),
+            self.output.filter(|it| spent.output >= *it).map(|it| format!("{it} tokens written")),
+            self.cost.filter(|it| cost >= *it).map(|it| format!("a cost of {it}")),
+        ];
+        limits.into_iter().flatten().next()
+    }
+}

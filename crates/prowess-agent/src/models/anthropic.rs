@@ -1,0 +1,242 @@
+//! Messages, the interface of Anthropic.
+
+use prowess::{Message, Role};
+use serde_json::{Value as Json, json};
+
+use super::{
+    adapter::{Flow, Manners, Protocol},
+    draft::{Content, Draft, Piece, Said, What, arguments, contents, parts},
+    openai::{apart, parameters},
+    trouble::Trouble,
+};
+use crate::model::{Ask, Offered, Stop};
+
+/// Messages: the system prompt stands apart, roles alternate, and results are said by the user.
+#[derive(Debug)]
+pub(super) struct Anthropic;
+
+/// How many tokens a reply may have unless somebody says so: it has to be said.
+const MAX_OUTPUT: usize = 32_000;
+/// Begins a conversation that does not begin with a person.
+const BEGIN: &str = "(the conversation goes on)";
+
+impl Protocol for Anthropic {
+    fn path(&self, _: &str, _: bool) -> (&'static str, String) {
+        ("/v1", "/messages".to_owned())
+    }
+
+    fn headers(&self, key: &str) -> Vec<(&'static str, String)> {
+        let mut headers = vec![("anthropic-version", "2023-06-01".to_owned())];
+        if !key.is_empty() {
+            headers.push(("x-api-key", key.to_owned()));
+        }
+        headers
+    }
+
+    fn body(&self, model: &str, by: &str, ask: &Ask, manners: Manners) -> Json {
+        let (system, messages) = apart(&ask.messages);
+        let max_tokens = ask.max_output.unwrap_or(MAX_OUTPUT);
+        let mut body = json!({"model": model, "max_tokens": max_tokens});
+        if !system.trim().is_empty() {
+            body["system"] = json!([{"type": "text", "text": system}]);
+            remember(body["system"].get_mut(0));
+        }
+        if !ask.tools.is_empty() {
+            let tool = |it: &Offered| json!({"name": it.name, "description": it.description, "input_schema": parameters(it)});
+            body["tools"] = ask.tools.iter().map(tool).collect();
+            remember(body["tools"].as_array_mut().and_then(|it| it.last_mut()));
+        }
+        let mut turns = turns(messages, by);
+        // What was said so far is read again with every step.
+        let last = turns.last_mut().and_then(|it| it["content"].as_array_mut()?.last_mut());
+        remember(last.filter(|it| matches!(it["type"].as_str(), Some("text" | "tool_result"))));
+        body["messages"] = turns.into();
+        if let Some(temperature) = ask.temperature {
+            body["temperature"] = temperature.into();
+        }
+        body["stream"] = (!manners.no_stream).into();
+        body
+    }
+
+    fn take(&self, event: &Json, draft: &mut Draft<'_>) -> Result<Flow, Trouble> {
+        let place = event["index"].as_u64().unwrap_or_default();
+        match event["type"].as_str() {
+            Some("error") => return Err(Trouble::said(event)),
+            Some("message_start") => take_usage(&event["message"]["usage"], draft),
+            Some("content_block_start") => take_block(place, &event["content_block"], draft),
+            Some("content_block_delta") => take_delta(place, &event["delta"], draft),
+            Some("message_delta") => {
+                take_usage(&event["usage"], draft);
+                return Ok(take_stop(&event["delta"], draft));
+            }
+            Some("message_stop") => {
+                draft.stop.get_or_insert_default();
+                return Ok(Flow::Over);
+            }
+            Some("message") => {
+                take_usage(&event["usage"], draft);
+                for (place, block) in (0..).zip(event["content"].as_array().into_iter().flatten()) {
+                    take_block(place, block, draft);
+                }
+                return Ok(take_stop(event, draft));
+            }
+            // More kinds of events may be added at any time.
+            _ => {}
+        }
+        Ok(Flow::More)
+    }
+}
+
+/// Asks to keep what stands up to here for the next request.
+fn remember(block: Option<&mut Json>) {
+    if let Some(block) = block {
+        block["cache_control"] = json!({"type": "ephemeral"});
+    }
+}
+
+/// The turns of a conversation: roles alternate, the user begins, and results come before words.
+/// Thoughts go back until a person speaks again: they are signed together with all that stood before
+/// them, and the system prompt may be another by then.
+fn turns(messages: &[Message], by: &str) -> Vec<Json> {
+    let asked = messages.iter().rposition(|it| it.role == Role::User).unwrap_or_default();
+    let mut turns: Vec<(&str, Vec<Json>)> = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
+        let role = if message.role == Role::Assistant { "assistant" } else { "user" };
+        let blocks = blocks(message, if index < asked { "" } else { by });
+        if blocks.is_empty() {
+            continue;
+        }
+        match turns.last_mut() {
+            Some(last) if last.0 == role => last.1.extend(blocks),
+            _ => turns.push((role, blocks)),
+        }
+    }
+    if turns.first().is_none_or(|it| it.0 == "assistant") {
+        turns.insert(0, ("user", vec![json!({"type": "text", "text": BEGIN})]));
+    }
+    let turn = |(role, mut blocks): (&str, Vec<Json>)| {
+        if role == "user" {
+            blocks.sort_by_key(|it| it["type"] != "tool_result");
+        }
+        json!({"role": role, "content": blocks})
+    };
+    turns.into_iter().map(turn).collect()
+}
+
+fn blocks(message: &Message, by: &str) -> Vec<Json> {
+    let text = |text: &str| {
+        // An empty block is refused.
+        (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
+    };
+    match message.role {
+        Role::Assistant => {
+            let block = |part: Said<'_>| match part {
+                Said::Text(it) => text(it),
+                Said::Opaque(block) => Some(block.clone()),
+                Said::Call(call) => Some(json!({
+                    "type": "tool_use",
+                    "id": id(&call.id),
+                    "name": call.name,
+                    "input": arguments(call),
+                })),
+            };
+            parts(message, by).into_iter().filter_map(|it| block(it.what)).collect()
+        }
+        Role::Tool => {
+            let call_id = id(message.call_id.as_deref().unwrap_or_default());
+            let mut result = json!({"type": "tool_result", "tool_use_id": call_id});
+            if !message.content.is_empty() {
+                result["content"] = message.content.as_str().into();
+            }
+            vec![result]
+        }
+        Role::System | Role::User => {
+            let block = |content| match content {
+                Content::Text(it) => text(it),
+                Content::Image(kind, data) => Some(json!({"type": "image", "source": {
+                    "type": "base64", "media_type": kind, "data": data,
+                }})),
+                Content::Link(url) => {
+                    Some(json!({"type": "image", "source": {"type": "url", "url": url}}))
+                }
+            };
+            contents(message).into_iter().filter_map(block).collect()
+        }
+    }
+}
+
+/// An id with nothing in it but what is taken; others have dots and colons in theirs.
+fn id(id: &str) -> String {
+    let taken = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    id.chars().map(taken).collect()
+}
+
+fn take_block(place: u64, block: &Json, draft: &mut Draft<'_>) {
+    let text = |name: &str| block[name].as_str().unwrap_or_default();
+    match text("type") {
+        "text" => draft.say(place, text("text")),
+        "tool_use" => {
+            draft.begin_call(place, text("id"), text("name"));
+            if block["input"].as_object().is_some_and(|it| !it.is_empty()) {
+                draft.add_arguments(place, &block["input"].to_string());
+            }
+        }
+        kind => {
+            if kind == "thinking" {
+                draft.think(text("thinking"));
+            }
+            let what = What::Opaque(block.clone());
+            draft.pieces.insert(place, Piece { what, ..Piece::default() });
+        }
+    }
+}
+
+fn take_delta(place: u64, delta: &Json, draft: &mut Draft<'_>) {
+    let text = |name: &str| delta[name].as_str().unwrap_or_default();
+    match text("type") {
+        "text_delta" => draft.say(place, text("text")),
+        "input_json_delta" => draft.add_arguments(place, text("partial_json")),
+        "thinking_delta" => {
+            draft.think(text("thinking"));
+            add(place, "thinking", text("thinking"), draft);
+        }
+        "signature_delta" => add(place, "signature", text("signature"), draft),
+        _ => {}
+    }
+}
+
+/// Adds to a field of a block that we do not look into.
+fn add(place: u64, field: &str, text: &str, draft: &mut Draft<'_>) {
+    if let Some(Piece { what: What::Opaque(block), .. }) = draft.pieces.get_mut(&place) {
+        let had = block[field].as_str().unwrap_or_default();
+        block[field] = format!("{had}{text}").into();
+    }
+}
+
+fn take_stop(said: &Json, draft: &mut Draft<'_>) -> Flow {
+    let Some(reason) = said["stop_reason"].as_str() else { return Flow::More };
+    draft.stop = Some(match reason {
+        "tool_use" => Stop::Calls,
+        "max_tokens" | "model_context_window_exceeded" => Stop::Length,
+        "refusal" => Stop::Filtered,
+        _ => Stop::Done,
+    });
+    let details = &said["stop_details"];
+    let why = details["explanation"].as_str().or(details["category"].as_str());
+    draft.why = why.unwrap_or_default().to_owned();
+    Flow::Nearly
+}
+
+/// What it took: the numbers are totals, and the input is told without what was remembered of it.
+fn take_usage(usage: &Json, draft: &mut Draft<'_>) {
+    let count = |name: &str| usage[name].as_u64();
+    if let Some(output) = count("output_tokens") {
+        draft.spent.output = output;
+    }
+    if let Some(input) = count("input_tokens") {
+        let read = count("cache_read_input_tokens").unwrap_or_default();
+        let written = count("cache_creation_input_tokens").unwrap_or_default();
+        draft.spent.input = input + read + written;
+        draft.spent.cached = read;
+    }
+}

@@ -1,0 +1,168 @@
+//! From what a user names to a model that can be asked.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex},
+};
+
+use prowess_runtime::{CertificateError, Patience, Post, Wire, WireError};
+
+use super::{
+    adapter::{Adapter, Protocol},
+    anthropic::Anthropic,
+    gemini::Gemini,
+    openai::OpenAi,
+    responses::Responses,
+};
+use crate::model::Model;
+
+/// How a model is reached.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    /// How it is spoken to.
+    pub provider: Provider,
+    /// What it is called, as its provider knows it.
+    pub name: String,
+    /// Where it is, if not where its provider has it: `http://localhost:11434` or
+    /// `https://openrouter.ai/api/v1`.
+    pub base_url: Option<String>,
+    /// What lets one in. A server of one's own may want none.
+    pub key: Option<Key>,
+    /// How long is waited. Without a stream nothing is heard until the end, so only the total counts.
+    pub patience: Patience,
+    /// Whether it is heard while it replies.
+    pub stream: bool,
+    /// Authorities (PEM) that are trusted beside those of the system.
+    pub certificates: Option<Vec<u8>>,
+}
+
+/// How models are spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Provider {
+    /// Chat completions: OpenAI, Ollama, vLLM, llama.cpp, OpenRouter and many more.
+    OpenAi,
+    /// Responses, the newer interface of OpenAI.
+    Responses,
+    /// Messages, the interface of Anthropic.
+    Anthropic,
+    /// The interface of Gemini.
+    Gemini,
+}
+
+/// What lets one in. It is sent, and never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key(String);
+
+/// A model cannot be asked like this.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectionError {
+    /// It has no name.
+    #[error("no model is named")]
+    Name,
+    /// The address is none.
+    #[error("the base URL cannot be used: {source}")]
+    Url {
+        /// Why.
+        source: WireError,
+    },
+    /// The key cannot be sent.
+    #[error("the key has characters that no key has")]
+    Key,
+    /// The certificates are none.
+    #[error(transparent)]
+    Certificates(#[from] CertificateError),
+}
+
+/// Makes a model that can be asked. Nothing is sent until it is.
+pub fn model(connection: Connection) -> Result<Arc<dyn Model>, ConnectionError> {
+    let Connection { provider, name, base_url, key, mut patience, stream, certificates } =
+        connection;
+    let name = name.trim().to_owned();
+    if name.is_empty() {
+        return Err(ConnectionError::Name);
+    }
+    if !stream {
+        patience.idle = patience.total;
+    }
+    let base = base_url.unwrap_or_else(|| provider.base_url().to_owned());
+    let wire = Wire::new(patience);
+    let wire = match certificates {
+        Some(pem) => wire.with_certificates(&pem)?,
+        None => wire,
+    };
+    let protocol: Box<dyn Protocol> = match provider {
+        Provider::OpenAi => Box::new(OpenAi::new(&base)),
+        Provider::Responses => Box::new(Responses),
+        Provider::Anthropic => Box::new(Anthropic),
+        Provider::Gemini => Box::new(Gemini),
+    };
+    let key = key.map(|it| it.0).unwrap_or_default();
+    let manners = Mutex::default();
+    let adapter = Adapter { provider, name, base, key, stream, wire, protocol, manners };
+    let post = adapter.post(Vec::new());
+    // With a path behind it, half a base URL may look like a whole one.
+    let base = Post { url: adapter.base.clone(), headers: Vec::new(), ..post.clone() };
+    match base.check().and_then(|()| post.check()) {
+        Ok(()) => Ok(Arc::new(adapter)),
+        Err(WireError::Header { .. }) => Err(ConnectionError::Key),
+        Err(source) => Err(ConnectionError::Url { source }),
+    }
+}
+
+impl Connection {
+    /// A model at its provider's own place, without a key.
+    pub fn new(provider: Provider, name: impl Into<String>) -> Self {
+        Self {
+            provider,
+            name: name.into(),
+            base_url: None,
+            key: None,
+            patience: Patience::default(),
+            stream: true,
+            certificates: None,
+        }
+    }
+}
+
+impl Provider {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::OpenAi, Self::Responses, Self::Anthropic, Self::Gemini];
+
+    /// The provider of a word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Responses => "responses",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    /// Where it is unless somebody says otherwise.
+    pub fn base_url(self) -> &'static str {
+        match self {
+            Self::OpenAi | Self::Responses => "https://api.openai.com/v1",
+            Self::Anthropic => "https://api.anthropic.com/v1",
+            Self::Gemini => "https://generativelanguage.googleapis.com/v1beta",
+        }
+    }
+}
+
+impl Key {
+    /// Takes a key, without the white space around it.
+    pub fn new(text: &str) -> Self {
+        Self(text.trim().to_owned())
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(…)")
+    }
+}

@@ -1,0 +1,356 @@
+//! The interface of Gemini.
+
+use std::{cell::Cell, collections::BTreeMap};
+
+use prowess::{Message, Role};
+use serde_json::{Map, Value as Json, json};
+
+use super::{
+    adapter::{Flow, Manners, Protocol},
+    draft::{Content, Draft, Part, Piece, Said, What, arguments, contents, parts},
+    openai::apart,
+    trouble::Trouble,
+};
+use crate::model::{Ask, Offered, Spent, Stop};
+
+/// Contents and parts: the model's role is `model`, results are told by the name of their tool.
+#[derive(Debug)]
+pub(super) struct Gemini;
+
+/// The signature of a part that wants to go back with it.
+const SIGNATURE: &str = "thoughtSignature";
+/// What stands in its place where another model made the call: the documented way to say so.
+const FOREIGN: &str = "skip_thought_signature_validator";
+
+impl Protocol for Gemini {
+    fn path(&self, model: &str, stream: bool) -> (&'static str, String) {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-._/".contains(c);
+        let encoded: String = model
+            .chars()
+            .map(|c| {
+                let mut bytes = [0; 4];
+                let bytes = c.encode_utf8(&mut bytes).bytes();
+                if plain(c) {
+                    c.into()
+                } else {
+                    bytes.map(|it| format!("%{it:02X}")).collect::<String>()
+                }
+            })
+            .collect();
+        let place = if encoded.contains('/') { "" } else { "models/" };
+        let verb = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
+        ("/v1beta", format!("/{place}{encoded}:{verb}"))
+    }
+
+    fn headers(&self, key: &str) -> Vec<(&'static str, String)> {
+        if key.is_empty() { Vec::new() } else { vec![("x-goog-api-key", key.to_owned())] }
+    }
+
+    fn body(&self, model: &str, by: &str, ask: &Ask, _: Manners) -> Json {
+        let (system, messages) = apart(&ask.messages);
+        let mut body = json!({"contents": turns(messages, model, by)});
+        if !system.is_empty() {
+            body["systemInstruction"] = json!({"parts": [{"text": system}]});
+        }
+        if !ask.tools.is_empty() {
+            let tools: Vec<Json> = ask.tools.iter().map(tool).collect();
+            body["tools"] = json!([{"functionDeclarations": tools}]);
+        }
+        if let Some(limit) = ask.max_output {
+            body["generationConfig"]["maxOutputTokens"] = limit.into();
+        }
+        if let Some(temperature) = ask.temperature {
+            body["generationConfig"]["temperature"] = temperature.into();
+        }
+        body
+    }
+
+    fn take(&self, event: &Json, draft: &mut Draft<'_>) -> Result<Flow, Trouble> {
+        if event["error"].is_object() || event.is_array() {
+            return Err(Trouble::said(event));
+        }
+        if event["usageMetadata"].is_object() {
+            draft.spent = spent(&event["usageMetadata"]);
+        }
+        let feedback = &event["promptFeedback"];
+        if let Some(reason) = feedback["blockReason"].as_str() {
+            draft.stop = Some(Stop::Filtered);
+            let message = feedback["blockReasonMessage"].as_str();
+            draft.why = message.unwrap_or(&format!("the prompt was blocked: {reason}")).to_owned();
+            return Ok(Flow::Over);
+        }
+        let candidate = &event["candidates"][0];
+        for part in candidate["content"]["parts"].as_array().into_iter().flatten() {
+            take_part(part, draft);
+        }
+        let Some(reason) = candidate["finishReason"].as_str() else { return Ok(Flow::More) };
+        let said = candidate["finishMessage"].as_str().unwrap_or(reason);
+        match reason {
+            "STOP" | "FINISH_REASON_UNSPECIFIED" => draft.stop = Some(Stop::Done),
+            "MAX_TOKENS" => draft.stop = Some(Stop::Length),
+            "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => {
+                // It may do better when it is asked again.
+                let message = format!("the model made a call that is none: {said}");
+                return Err(Trouble::said(&json!({"message": message})));
+            }
+            _ => {
+                draft.stop = Some(Stop::Filtered);
+                draft.why = format!("the reply was blocked: {said}");
+            }
+        }
+        Ok(Flow::Nearly)
+    }
+}
+
+fn turns(messages: &[Message], model: &str, by: &str) -> Vec<Json> {
+    // Results are told by the name of the tool, and by an id if the call came with one.
+    let mut calls: BTreeMap<&str, (&str, Option<Json>)> = BTreeMap::new();
+    let mut turns: Vec<(&str, Vec<Json>)> = Vec::new();
+    for message in messages {
+        let (role, parts) = match message.role {
+            Role::Assistant => {
+                let parts = parts(message, by);
+                for part in &parts {
+                    if let Said::Call(call) = part.what {
+                        calls.insert(&call.id, (&call.name, part.rest.get("id").cloned()));
+                    }
+                }
+                ("model", said(parts, model))
+            }
+            Role::Tool => {
+                let id = message.call_id.as_deref().unwrap_or_default();
+                let (name, id) = calls.get(id).cloned().unwrap_or((id, None));
+                let mut response = json!({"name": name, "response": {"output": message.content}});
+                if let Some(id) = id {
+                    response["id"] = id;
+                }
+                ("user", vec![json!({"functionResponse": response})])
+            }
+            Role::System | Role::User => {
+                ("user", contents(message).into_iter().map(content).collect())
+            }
+        };
+        if parts.is_empty() {
+            continue;
+        }
+        match turns.last_mut() {
+            Some(last) if last.0 == role => last.1.extend(parts),
+            _ => turns.push((role, parts)),
+        }
+    }
+    turns.into_iter().map(|(role, parts)| json!({"role": role, "parts": parts})).collect()
+}
+
+fn content(content: Content<'_>) -> Json {
+    match content {
+        Content::Text(text) => json!({"text": text}),
+        Content::Image(kind, data) => json!({"inlineData": {"mimeType": kind, "data": data}}),
+        Content::Link(url) => json!({"fileData": {"fileUri": url}}),
+    }
+}
+
+/// What a model said, with its signatures.
+fn said(parts: Vec<Part<'_>>, model: &str) -> Vec<Json> {
+    let is_own = parts.iter().any(|it| it.rest.contains_key(SIGNATURE));
+    let mut sent = Vec::new();
+    let mut is_first_call = true;
+    for part in parts {
+        let mut rest = part.rest;
+        let id = rest.remove("id");
+        let mut json = match part.what {
+            Said::Text("") if rest.is_empty() => continue,
+            Said::Text(text) => json!({"text": text}),
+            Said::Opaque(part) => part.clone(),
+            Said::Call(call) => {
+                let mut made = json!({"name": call.name, "args": arguments(call)});
+                if let Some(id) = id {
+                    made["id"] = id;
+                }
+                // The first call of a step has to be signed, from the third generation on.
+                if std::mem::take(&mut is_first_call) && !is_own && wants_signatures(model) {
+                    rest.insert(SIGNATURE.to_owned(), FOREIGN.into());
+                }
+                json!({"functionCall": made})
+            }
+        };
+        rest.into_iter().for_each(|(name, value)| json[name] = value);
+        sent.push(json);
+    }
+    sent
+}
+
+fn wants_signatures(model: &str) -> bool {
+    !["gemini-1", "gemini-2", "gemma"].iter().any(|it| model.contains(it))
+}
+
+fn take_part(part: &Json, draft: &mut Draft<'_>) {
+    let mut rest = Map::new();
+    if let Some(signature) = part.get(SIGNATURE) {
+        rest.insert(SIGNATURE.to_owned(), signature.clone());
+    }
+    if let Some(call) = part["functionCall"].as_object() {
+        let text = |name| call.get(name).and_then(Json::as_str).unwrap_or_default();
+        let place = draft.next();
+        let piece = draft.begin_call(place, text("id"), text("name"));
+        if !text("id").is_empty() {
+            rest.insert("id".to_owned(), text("id").into());
+        }
+        piece.rest = rest;
+        let arguments = call.get("args").map_or_else(|| "{}".to_owned(), Json::to_string);
+        draft.add_arguments(place, &arguments);
+    } else if let Some(text) = part["text"].as_str() {
+        if part["thought"] == true {
+            return draft.think(text);
+        }
+        // A signature belongs to its own part, and to no text around it.
+        let last = draft.pieces.last_key_value().filter(|(_, piece)| {
+            matches!(piece.what, What::Text(_)) && piece.rest.is_empty() && rest.is_empty()
+        });
+        let place = last.map_or_else(|| draft.next(), |it| *it.0);
+        draft.say(place, text);
+        if let Some(piece) = draft.pieces.get_mut(&place) {
+            piece.rest = rest;
+        }
+    } else if part.as_object().is_some_and(|it| !it.is_empty()) {
+        let what = What::Opaque(part.clone());
+        draft.pieces.insert(draft.next(), Piece { what, ..Piece::default() });
+    }
+}
+
+fn spent(usage: &Json) -> Spent {
+    let count = |name: &str| usage[name].as_u64().unwrap_or_default();
+    Spent {
+        input: count("promptTokenCount") + count("toolUsePromptTokenCount"),
+        output: count("candidatesTokenCount") + count("thoughtsTokenCount"),
+        cached: count("cachedContentTokenCount"),
+    }
+}
+
+fn tool(tool: &Offered) -> Json {
+    let mut told = json!({"name": tool.name, "description": tool.description});
+    let schema = subset(&tool.input_schema, &tool.input_schema, 0, &Cell::new(MAX_SCHEMAS));
+    // An object without properties is refused where a tool takes nothing.
+    if schema["properties"].as_object().is_some_and(|it| !it.is_empty()) {
+        told["parameters"] = schema;
+    }
+    told
+}
+
+/// What is taken over from a schema as it is.
+const TAKEN: &[&str] = &[
+    "description",
+    "minItems",
+    "maxItems",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minimum",
+    "maximum",
+];
+/// The formats that are known.
+const FORMATS: &[&str] = &["date-time", "float", "double", "int32", "int64"];
+/// How deep a schema is followed, and how many are made of one: one that refers to itself has no end.
+const MAX_DEPTH: usize = 16;
+const MAX_SCHEMAS: usize = 2000;
+
+/// As much of a JSON schema as can be said in the subset of OpenAPI that is taken. It asks for less,
+/// never for something else: the whole of it is checked when the tool is called.
+fn subset(schema: &Json, root: &Json, depth: usize, left: &Cell<usize>) -> Json {
+    let schema = resolve(schema, root);
+    let mut made = Map::new();
+    left.set(left.get().saturating_sub(1));
+    if depth > MAX_DEPTH || left.get() == 0 {
+        return json!({"type": "object"});
+    }
+    let inner = |it: &Json| subset(it, root, depth + 1, left);
+    for name in TAKEN {
+        if let Some(value) = schema.get(name) {
+            made.insert((*name).to_owned(), value.clone());
+        }
+    }
+    let kind = kind(schema, &mut made);
+    let choices = ["anyOf", "oneOf"].iter().find_map(|it| schema.get(it)?.as_array());
+    if let Some(choices) = choices {
+        let (none, some): (Vec<&Json>, Vec<&Json>) =
+            choices.iter().partition(|it| it["type"] == "null");
+        if !none.is_empty() {
+            made.insert("nullable".to_owned(), true.into());
+        }
+        match &some[..] {
+            [one] => add(&mut made, inner(one)),
+            _ => {
+                let some: Vec<Json> = some.into_iter().map(inner).collect();
+                made.insert("anyOf".to_owned(), some.into());
+            }
+        }
+        return made.into();
+    }
+    for all in schema["allOf"].as_array().into_iter().flatten() {
+        add(&mut made, inner(all));
+    }
+    let constant = schema.get("const").map(std::slice::from_ref);
+    let values = schema["enum"].as_array().map(Vec::as_slice).or(constant).unwrap_or_default();
+    let values: Vec<&Json> = values.iter().filter(|it| !it.is_null()).collect();
+    if !values.is_empty() && values.iter().all(|it| it.is_string()) {
+        made.insert("type".to_owned(), "string".into());
+        made.insert("enum".to_owned(), json!(values));
+    }
+    if schema["format"].as_str().is_some_and(|it| FORMATS.contains(&it)) {
+        made.insert("format".to_owned(), schema["format"].clone());
+    }
+    if kind == Some("array") {
+        let items = schema.get("items").map_or_else(|| json!({"type": "string"}), inner);
+        made.insert("items".to_owned(), items);
+    }
+    if let Some(properties) = schema["properties"].as_object().filter(|it| !it.is_empty()) {
+        let required: Vec<&Json> = schema["required"].as_array().into_iter().flatten().collect();
+        let required: Vec<&Json> = required
+            .into_iter()
+            .filter(|it| it.as_str().is_some_and(|it| properties.contains_key(it)))
+            .collect();
+        if !required.is_empty() {
+            made.insert("required".to_owned(), json!(required));
+        }
+        let properties: Map<String, Json> =
+            properties.iter().map(|(name, it)| (name.clone(), inner(it))).collect();
+        made.insert("properties".to_owned(), properties.into());
+        made.entry("type").or_insert_with(|| "object".into());
+    }
+    made.into()
+}
+
+/// Adds what is not there yet.
+fn add(made: &mut Map<String, Json>, more: Json) {
+    for (name, value) in more.as_object().into_iter().flatten() {
+        made.entry(name).or_insert_with(|| value.clone());
+    }
+}
+
+/// Puts down the type of a schema; one of several, with null apart.
+fn kind<'s>(schema: &'s Json, made: &mut Map<String, Json>) -> Option<&'s str> {
+    let kind = match &schema["type"] {
+        Json::String(kind) => Some(kind.as_str()),
+        Json::Array(kinds) => {
+            if kinds.iter().any(|it| it == "null") {
+                made.insert("nullable".to_owned(), true.into());
+            }
+            kinds.iter().filter_map(Json::as_str).find(|it| *it != "null")
+        }
+        _ => None,
+    };
+    if let Some(kind) = kind {
+        made.insert("type".to_owned(), kind.into());
+    }
+    kind
+}
+
+/// What a schema refers to.
+fn resolve<'s>(schema: &'s Json, root: &'s Json) -> &'s Json {
+    let mut schema = schema;
+    for _ in 0..MAX_DEPTH {
+        let Some(path) = schema["$ref"].as_str().and_then(|it| it.strip_prefix('#')) else { break };
+        let Some(there) = root.pointer(path) else { break };
+        schema = there;
+    }
+    schema
+}

@@ -1,0 +1,357 @@
+//! Chat completions, as OpenAI has them and most others speak them.
+
+use prowess::{Call, Message, Role};
+use serde_json::{Map, Value as Json, json};
+
+use super::{
+    adapter::{Flow, Manners, Protocol},
+    draft::Draft,
+    trouble::Trouble,
+};
+use crate::model::{Ask, Offered, Spent, Stop};
+
+/// Chat completions. Servers differ in what they take.
+#[derive(Debug)]
+pub(super) struct OpenAi {
+    /// Whether the limit of a reply goes by its newer name.
+    is_newer: bool,
+}
+
+/// What an assistant's message may hold that has to go back while its calls are answered.
+const THOUGHTS: [&str; 3] = [THOUGHT, "reasoning", "reasoning_details"];
+const THOUGHT: &str = "reasoning_content";
+/// Where the calls stand behind the text.
+const FIRST_CALL: u64 = 1;
+
+impl OpenAi {
+    pub(super) fn new(base: &str) -> Self {
+        let is_newer = ["api.openai.com", ".openai.azure.com"].iter().any(|it| base.contains(it));
+        Self { is_newer }
+    }
+}
+
+impl Protocol for OpenAi {
+    fn path(&self, _: &str, _: bool) -> (&'static str, String) {
+        ("/v1", "/chat/completions".to_owned())
+    }
+
+    fn headers(&self, key: &str) -> Vec<(&'static str, String)> {
+        bearer(key)
+    }
+
+    fn body(&self, model: &str, _: &str, ask: &Ask, manners: Manners) -> Json {
+        let messages: Vec<Json> = ask.messages.iter().map(|it| message(it, manners)).collect();
+        let mut body = json!({"model": model, "messages": messages});
+        if !ask.tools.is_empty() {
+            body["tools"] = ask.tools.iter().map(tool).collect();
+        }
+        if let Some(limit) = ask.max_output {
+            let is_newer = self.is_newer != manners.other_limit;
+            body[if is_newer { "max_completion_tokens" } else { "max_tokens" }] = limit.into();
+        }
+        if let Some(temperature) = ask.temperature {
+            body["temperature"] = temperature.into();
+        }
+        body["stream"] = (!manners.no_stream).into();
+        if !manners.no_stream && !manners.no_usage {
+            body["stream_options"] = json!({"include_usage": true});
+        }
+        body
+    }
+
+    fn take(&self, event: &Json, draft: &mut Draft<'_>) -> Result<Flow, Trouble> {
+        if event.get("error").is_some_and(|it| !it.is_null()) || event["object"] == "error" {
+            return Err(Trouble::said(event));
+        }
+        if let Some(usage) = event["usage"].as_object() {
+            draft.spent = spent(usage);
+        }
+        let choice = &event["choices"][0];
+        let said = if choice["delta"].is_object() { &choice["delta"] } else { &choice["message"] };
+        take_said(said, draft);
+        let reason = choice["finish_reason"].as_str().filter(|it| !it.is_empty());
+        if let Some(reason) = reason {
+            draft.stop = Some(match reason {
+                "length" | "max_tokens" | "model_length" => Stop::Length,
+                "content_filter" => Stop::Filtered,
+                // A refusal that was said ends as any other text does.
+                _ => draft.stop.unwrap_or_default(),
+            });
+        }
+        let is_over = reason.is_some() || draft.stop.is_some() && event["choices"] == json!([]);
+        Ok(if is_over { Flow::Nearly } else { Flow::More })
+    }
+
+    fn relent(&self, mut manners: Manners, message: &str) -> Manners {
+        let message = message.to_lowercase();
+        let says = |it: &str| message.contains(it);
+        let is_unknown = UNKNOWN.iter().any(|it| says(it));
+        if says("stream_options") {
+            manners.no_usage = true;
+        } else if says("max_tokens") || says("max_completion_tokens") {
+            manners.other_limit |= is_unknown;
+        } else if says("reasoning_content") {
+            manners.empty_thoughts = true;
+        } else if says("stream") {
+            manners.no_stream |= is_unknown;
+        }
+        manners
+    }
+}
+
+/// What is said of a setting that is not known, rather than wrong.
+const UNKNOWN: &[&str] =
+    &["support", "unknown", "unrecognized", "permitted", "not allowed", "unexpected"];
+
+pub(super) fn bearer(key: &str) -> Vec<(&'static str, String)> {
+    if key.is_empty() { Vec::new() } else { vec![("authorization", format!("Bearer {key}"))] }
+}
+
+/// A message with nothing but what the interface knows: what is more, some servers refuse.
+fn message(message: &Message, manners: Manners) -> Json {
+    let mut sent = json!(Message { rest: Map::new(), ..message.clone() });
+    if !message.calls.is_empty() {
+        let thoughts = THOUGHTS.iter().filter_map(|it| Some((*it, message.rest.get(*it)?)));
+        thoughts.for_each(|(name, thought)| sent[name] = thought.clone());
+    }
+    if manners.empty_thoughts && message.role == Role::Assistant && sent.get(THOUGHT).is_none() {
+        sent[THOUGHT] = "".into();
+    }
+    sent
+}
+
+fn tool(tool: &Offered) -> Json {
+    json!({"type": "function", "function": {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": parameters(tool),
+    }})
+}
+
+/// The schema of a tool's input, which is always an object.
+pub(super) fn parameters(tool: &Offered) -> Json {
+    let mut schema = match &tool.input_schema {
+        Json::Object(schema) => schema.clone(),
+        _ => Map::new(),
+    };
+    schema.remove("$schema");
+    schema.entry("type").or_insert_with(|| "object".into());
+    schema.entry("properties").or_insert_with(|| json!({}));
+    schema.into()
+}
+
+fn spent(usage: &Map<String, Json>) -> Spent {
+    let count = |it: Option<&Json>| it.and_then(Json::as_u64);
+    let details = usage.get("prompt_tokens_details").and_then(|it| it.get("cached_tokens"));
+    let cached = count(details).or_else(|| count(usage.get("prompt_cache_hit_tokens")));
+    Spent {
+        input: count(usage.get("prompt_tokens")).unwrap_or_default(),
+        output: count(usage.get("completion_tokens")).unwrap_or_default(),
+        cached: cached.unwrap_or_default(),
+    }
+}
+
+fn take_said(said: &Json, draft: &mut Draft<'_>) {
+    take_thoughts(said, draft);
+    match &said["content"] {
+        Json::String(text) => draft.say(0, text),
+        Json::Array(parts) => parts.iter().for_each(|it| take_part(it, draft)),
+        _ => {}
+    }
+    if let Some(refusal) = said["refusal"].as_str().filter(|it| !it.is_empty()) {
+        draft.say(0, refusal);
+        draft.stop = Some(Stop::Filtered);
+    }
+    for call in said["tool_calls"].as_array().into_iter().flatten() {
+        take_call(call, draft);
+    }
+    if said["function_call"].is_object() {
+        take_call(&json!({"index": 0, "function": said["function_call"]}), draft);
+    }
+}
+
+/// Some send what they think and what they say as parts of one content.
+fn take_part(part: &Json, draft: &mut Draft<'_>) {
+    match part["type"].as_str() {
+        Some("thinking") => {
+            let thoughts = part["thinking"].as_array().into_iter().flatten();
+            thoughts.filter_map(|it| it["text"].as_str()).for_each(|it| draft.think(it));
+        }
+        _ => draft.say(0, part["text"].as_str().unwrap_or_default()),
+    }
+}
+
+fn take_thoughts(said: &Json, draft: &mut Draft<'_>) {
+    let names = [THOUGHT, "reasoning"];
+    let thought = names.iter().find_map(|name| Some((*name, said[*name].as_str()?)));
+    if let Some((name, text)) = thought.filter(|it| !it.1.is_empty()) {
+        draft.think(text);
+        let kept = draft.kept.entry(name).or_insert_with(|| "".into());
+        if let Json::String(kept) = kept {
+            kept.push_str(text);
+        }
+    }
+    for detail in said["reasoning_details"].as_array().into_iter().flatten() {
+        let kept = draft.kept.entry("reasoning_details").or_insert_with(|| json!([]));
+        if let Json::Array(kept) = kept {
+            add_detail(kept, detail);
+        }
+    }
+}
+
+/// Adds a piece of a detail to the piece before it, if they are of one.
+fn add_detail(kept: &mut Vec<Json>, detail: &Json) {
+    let is_more = |it: &&mut Json| {
+        it["type"] == detail["type"] && it["index"] == detail["index"] && !detail["index"].is_null()
+    };
+    let Some(last) = kept.last_mut().filter(is_more).and_then(Json::as_object_mut) else {
+        return kept.push(detail.clone());
+    };
+    for (name, value) in detail.as_object().into_iter().flatten() {
+        match (last.get_mut(name), value) {
+            (Some(Json::String(had)), Json::String(more))
+                if ["text", "summary", "data"].contains(&&**name) =>
+            {
+                had.push_str(more);
+            }
+            (_, Json::Null) => {}
+            _ => drop(last.insert(name.clone(), value.clone())),
+        }
+    }
+}
+
+/// Takes a piece of a call, or a whole one: by its index, by its id, or because it goes on.
+fn take_call(piece: &Json, draft: &mut Draft<'_>) {
+    let text = |it: &Json| it.as_str().unwrap_or_default().to_owned();
+    let (id, name) = (text(&piece["id"]), text(&piece["function"]["name"]));
+    let arguments = match &piece["function"]["arguments"] {
+        Json::Null => String::new(),
+        Json::String(text) => text.clone(),
+        whole => whole.to_string(),
+    };
+    let last = draft.pieces.keys().next_back().copied().filter(|it| *it >= FIRST_CALL);
+    let place = match piece["index"].as_u64() {
+        Some(index) => Some(index.saturating_add(FIRST_CALL)),
+        None => last.filter(|_| id.is_empty() && name.is_empty()),
+    };
+    let place = place.and_then(|it| {
+        let begun = match draft.call(it) {
+            Some(call) => !is_another(call, &id, &name),
+            None => true,
+        };
+        begun.then_some(it)
+    });
+    let place = place.unwrap_or_else(|| draft.next().max(FIRST_CALL));
+    match draft.call(place) {
+        Some(call) => {
+            if call.id.is_empty() {
+                call.id = id;
+            }
+            if call.name.is_empty() {
+                call.name = name;
+            }
+        }
+        None => drop(draft.begin_call(place, &id, &name)),
+    }
+    draft.add_arguments(place, &arguments);
+    // Whoever answers in the name of another may want something back with the call.
+    if let (Some(extra), Some(call)) = (piece.get("extra_content"), draft.call(place)) {
+        call.rest.insert("extra_content".to_owned(), extra.clone());
+    }
+}
+
+/// Whether a piece begins another call, although it has the index of this one: some servers number
+/// every whole call with 0.
+fn is_another(call: &Call, id: &str, name: &str) -> bool {
+    if name.is_empty() {
+        return false;
+    }
+    let is_whole = || serde_json::from_str::<serde::de::IgnoredAny>(&call.arguments).is_ok();
+    match (id.is_empty(), call.id.is_empty()) {
+        (false, false) => id != call.id,
+        _ => is_whole(),
+    }
+}
+
+/// The text of the first system messages, and the messages behind them.
+pub(super) fn apart(messages: &[Message]) -> (String, &[Message]) {
+    let count = messages.iter().take_while(|it| it.role == Role::System).count();
+    let (system, rest) = messages.split_at(count);
+    let system: Vec<&str> = system.iter().map(|it| &*it.content).collect();
+    (system.join("\n\n"), rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::draft::What;
+
+    fn calls(pieces: &[Json]) -> Vec<(String, String, String)> {
+        let mut draft = Draft::new(&|_| {});
+        pieces.iter().for_each(|it| take_call(it, &mut draft));
+        let call = |what| match what {
+            What::Call(Call { id, name, arguments, .. }) => (id, name, arguments),
+            other => panic!("{other:?} is no call"),
+        };
+        draft.pieces.into_values().map(|it| call(it.what)).collect()
+    }
+
+    fn piece(index: Option<u64>, id: &str, name: &str, arguments: Json) -> Json {
+        let mut piece = json!({"function": {"arguments": arguments}});
+        if let Some(index) = index {
+            piece["index"] = index.into();
+        }
+        if !id.is_empty() {
+            piece["id"] = id.into();
+        }
+        if !name.is_empty() {
+            piece["function"]["name"] = name.into();
+        }
+        piece
+    }
+
+    #[test]
+    fn calls_are_put_together_however_a_server_sends_them() {
+        let owned = |id: &str, name: &str, arguments: &str| {
+            (id.to_owned(), name.to_owned(), arguments.to_owned())
+        };
+        let two = [owned("a", "f", "{\"x\":1}"), owned("b", "g", "{}")];
+        // In pieces, one after the other and mixed.
+        let by_index = [
+            piece(Some(0), "a", "f", json!("")),
+            piece(Some(1), "b", "g", json!("{")),
+            piece(Some(0), "", "", json!("{\"x\"")),
+            piece(Some(0), "", "", json!(":1}")),
+            piece(Some(1), "", "", json!("}")),
+        ];
+        assert_eq!(calls(&by_index), two);
+        // Whole, all of them at index 0.
+        let whole =
+            [piece(Some(0), "a", "f", json!("{\"x\":1}")), piece(Some(0), "b", "g", json!({}))];
+        assert_eq!(calls(&whole), two);
+        // Whole, without an index.
+        let bare = [piece(None, "a", "f", json!({"x": 1})), piece(None, "b", "g", json!("{}"))];
+        assert_eq!(calls(&bare), two);
+        // In pieces, without an index.
+        let on = [
+            piece(None, "a", "f", json!("{\"x\"")),
+            piece(None, "", "", json!(":1}")),
+            piece(None, "b", "g", json!("{}")),
+        ];
+        assert_eq!(calls(&on), two);
+        // Id and name with every piece.
+        let again = [
+            piece(Some(0), "a", "f", json!("{\"x\"")),
+            piece(Some(0), "a", "f", json!(":1}")),
+            piece(Some(1), "b", "g", json!("{}")),
+        ];
+        assert_eq!(calls(&again), two);
+        // No ids at all.
+        let nameless = [
+            piece(Some(0), "", "f", json!("{\"x\"")),
+            piece(Some(0), "", "f", json!(":1}")),
+            piece(Some(0), "", "g", json!("{}")),
+        ];
+        assert_eq!(calls(&nameless), [owned("", "f", "{\"x\":1}"), owned("", "g", "{}")]);
+    }
+}

@@ -1,0 +1,222 @@
+//! Responses, the newer interface of OpenAI.
+
+use prowess::{Message, Role};
+use serde_json::{Value as Json, json};
+
+use super::{
+    adapter::{Flow, Manners, Protocol},
+    draft::{Content, Draft, Part, Piece, Said, What, contents, parts},
+    openai::{apart, bearer, parameters},
+    trouble::Trouble,
+};
+use crate::model::{Ask, Offered, Spent, Stop};
+
+/// Responses. Nothing is stored at the provider: what the model thought goes back encrypted.
+#[derive(Debug)]
+pub(super) struct Responses;
+
+impl Protocol for Responses {
+    fn path(&self, _: &str, _: bool) -> (&'static str, String) {
+        ("/v1", "/responses".to_owned())
+    }
+
+    fn headers(&self, key: &str) -> Vec<(&'static str, String)> {
+        bearer(key)
+    }
+
+    fn body(&self, model: &str, by: &str, ask: &Ask, manners: Manners) -> Json {
+        let (system, messages) = apart(&ask.messages);
+        let input: Vec<Json> = messages.iter().flat_map(|it| items(it, by)).collect();
+        let mut body = json!({"model": model, "input": input, "store": false});
+        body["stream"] = (!manners.no_stream).into();
+        if !system.is_empty() {
+            body["instructions"] = system.into();
+        }
+        if !manners.no_thoughts {
+            body["include"] = json!(["reasoning.encrypted_content"]);
+        }
+        if !ask.tools.is_empty() {
+            body["tools"] = ask.tools.iter().map(tool).collect();
+        }
+        if let Some(limit) = ask.max_output {
+            body["max_output_tokens"] = limit.into();
+        }
+        if let Some(temperature) = ask.temperature {
+            body["temperature"] = temperature.into();
+        }
+        body
+    }
+
+    fn take(&self, event: &Json, draft: &mut Draft<'_>) -> Result<Flow, Trouble> {
+        let place = event["output_index"].as_u64().unwrap_or_default();
+        let text = |name: &str| event[name].as_str().unwrap_or_default();
+        match text("type") {
+            "error" => return Err(Trouble::said(event)),
+            "response.output_item.added" => begin_item(place, &event["item"], draft),
+            "response.output_item.done" => end_item(place, &event["item"], draft),
+            "response.output_text.delta" => draft.say(place, text("delta")),
+            "response.refusal.delta" => {
+                draft.say(place, text("delta"));
+                draft.stop = Some(Stop::Filtered);
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                draft.think(text("delta"));
+            }
+            "response.function_call_arguments.delta" => draft.add_arguments(place, text("delta")),
+            "response.completed" | "response.incomplete" | "response.failed" => {
+                return take_whole(&event["response"], draft);
+            }
+            _ if event["object"] == "response" => return take_whole(event, draft),
+            _ if event["error"].is_object() => return Err(Trouble::said(event)),
+            _ => {}
+        }
+        Ok(Flow::More)
+    }
+
+    fn relent(&self, mut manners: Manners, message: &str) -> Manners {
+        // A model that does not think has no thoughts to give.
+        let message = message.to_lowercase();
+        manners.no_thoughts |= message.contains("encrypted content is not supported")
+            || message.contains("reasoning.encrypted_content");
+        manners
+    }
+}
+
+/// What a message is sent as.
+fn items(message: &Message, by: &str) -> Vec<Json> {
+    match message.role {
+        Role::Assistant => parts(message, by).into_iter().filter_map(item).collect(),
+        Role::Tool => vec![json!({
+            "type": "function_call_output",
+            "call_id": message.call_id,
+            "output": message.content,
+        })],
+        Role::System => {
+            vec![json!({"type": "message", "role": "developer", "content": message.content})]
+        }
+        Role::User => {
+            let content = |it| match it {
+                Content::Text(text) => json!({"type": "input_text", "text": text}),
+                Content::Image(kind, data) => {
+                    json!({"type": "input_image", "image_url": format!("data:{kind};base64,{data}")})
+                }
+                Content::Link(url) => json!({"type": "input_image", "image_url": url}),
+            };
+            let content: Vec<Json> = contents(message).into_iter().map(content).collect();
+            vec![json!({"type": "message", "role": "user", "content": content})]
+        }
+    }
+}
+
+fn item(part: Part<'_>) -> Option<Json> {
+    let mut item = match part.what {
+        Said::Opaque(item) => item.clone(),
+        Said::Text("") => return None,
+        Said::Text(text) => json!({
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": text, "annotations": []}],
+        }),
+        Said::Call(call) => json!({
+            "type": "function_call",
+            "call_id": call.id,
+            "name": call.name,
+            "arguments": call.arguments,
+        }),
+    };
+    part.rest.into_iter().for_each(|(name, value)| item[name] = value);
+    Some(item)
+}
+
+fn tool(tool: &Offered) -> Json {
+    // A schema is strict unless that is denied, and ours need not be.
+    json!({
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": parameters(tool),
+        "strict": false,
+    })
+}
+
+fn begin_item(place: u64, item: &Json, draft: &mut Draft<'_>) {
+    let text = |name: &str| item[name].as_str().unwrap_or_default();
+    if text("type") == "function_call" {
+        draft.begin_call(place, text("call_id"), text("name"));
+        draft.add_arguments(place, text("arguments"));
+    }
+}
+
+/// Takes an item as a whole: what came of it before were its pieces.
+fn end_item(place: u64, item: &Json, draft: &mut Draft<'_>) {
+    match item["type"].as_str() {
+        Some("function_call") => {
+            if draft.call(place).is_none() {
+                begin_item(place, item, draft);
+            }
+            let arguments = item["arguments"].as_str();
+            if let (Some(call), Some(arguments)) = (draft.call(place), arguments) {
+                call.arguments = arguments.to_owned();
+            }
+            keep(place, item, &["id"], draft);
+        }
+        Some("message") => {
+            let had = match draft.pieces.get(&place) {
+                Some(Piece { what: What::Text(text), .. }) => text.len(),
+                _ => 0,
+            };
+            let content = item["content"].as_array().into_iter().flatten();
+            let mut whole = String::new();
+            for part in content {
+                if let Some(refusal) = part["refusal"].as_str() {
+                    whole.push_str(refusal);
+                    draft.stop = Some(Stop::Filtered);
+                }
+                whole.push_str(part["text"].as_str().unwrap_or_default());
+            }
+            // What was said already is not said again.
+            draft.say(place, whole.get(had..).unwrap_or_default());
+            keep(place, item, &["id", "phase"], draft);
+        }
+        Some(_) => {
+            let mut item = item.clone();
+            if let Some(item) = item.as_object_mut() {
+                item.remove("status");
+            }
+            draft.pieces.insert(place, Piece { what: What::Opaque(item), ..Piece::default() });
+        }
+        None => {}
+    }
+}
+
+fn keep(place: u64, item: &Json, fields: &[&str], draft: &mut Draft<'_>) {
+    let kept = fields.iter().filter_map(|name| Some(((*name).to_owned(), item.get(name)?.clone())));
+    let kept = kept.filter(|it| !it.1.is_null());
+    if let Some(piece) = draft.pieces.get_mut(&place) {
+        piece.rest = kept.collect();
+    }
+}
+
+fn take_whole(response: &Json, draft: &mut Draft<'_>) -> Result<Flow, Trouble> {
+    for (place, item) in (0..).zip(response["output"].as_array().into_iter().flatten()) {
+        if !draft.pieces.contains_key(&place) {
+            end_item(place, item, draft);
+        }
+    }
+    let usage = &response["usage"];
+    draft.spent = Spent {
+        input: usage["input_tokens"].as_u64().unwrap_or_default(),
+        output: usage["output_tokens"].as_u64().unwrap_or_default(),
+        cached: usage["input_tokens_details"]["cached_tokens"].as_u64().unwrap_or_default(),
+    };
+    match response["status"].as_str() {
+        Some("failed" | "cancelled") => return Err(Trouble::said(response)),
+        Some("incomplete") => {
+            let reason = &response["incomplete_details"]["reason"];
+            let is_filtered = reason == "content_filter";
+            draft.stop = Some(if is_filtered { Stop::Filtered } else { Stop::Length });
+        }
+        _ => drop(draft.stop.get_or_insert_default()),
+    }
+    Ok(Flow::Over)
+}

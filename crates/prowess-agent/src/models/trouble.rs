@@ -1,0 +1,395 @@
+//! What providers say when they do not reply, and what it means.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::Value as Json;
+
+use crate::model::ModelError;
+
+/// What a provider says instead of a reply.
+#[derive(Debug, Default)]
+pub(super) struct Trouble {
+    /// The status of its answer; 0 if it came in the middle of one.
+    pub(super) status: u16,
+    pub(super) message: String,
+    /// Its words for it, in lower case: types, codes, reasons.
+    words: Vec<String>,
+    /// How many tokens the window holds.
+    window: Option<usize>,
+    wait: Option<Duration>,
+}
+
+/// The most bytes of what a provider says.
+const MAX_MESSAGE: usize = 2048;
+
+/// Words for a prompt that is too long.
+const LONG: &[&str] =
+    &["context_length_exceeded", "exceed_context_size_error", "request_too_large"];
+/// What is said of it by those that have no word for it.
+const LONG_SAID: &[&str] = &[
+    "maximum context length",
+    "context length",
+    "context window",
+    "context size",
+    "context limit",
+    "prompt is too long",
+    "input is too long",
+    "maximum prompt length",
+    "maximum number of tokens allowed",
+    "request too large",
+];
+/// Words for whoever may not ask, or has nothing left to pay with.
+const UNKNOWN: &[&str] = &[
+    "authentication_error",
+    "permission_error",
+    "permission_denied",
+    "unauthenticated",
+    "invalid_api_key",
+    "api_key_invalid",
+    "insufficient_quota",
+    "billing_error",
+    "billing_hard_limit_reached",
+];
+const UNKNOWN_SAID: &[&str] = &["credit balance is too low", "api key not valid"];
+/// Words for what a provider will not answer.
+const REFUSED: &[&str] = &[
+    "content_filter",
+    "content_policy_violation",
+    "invalid_prompt",
+    "responsibleaipolicyviolation",
+];
+const REFUSED_SAID: &[&str] = &["flagged by", "requires moderation", "content management policy"];
+const MISSING: &[&str] = &["model_not_found", "not_found_error", "not_found"];
+const LIMITED: &[&str] =
+    &["rate_limit_error", "rate_limit_exceeded", "resource_exhausted", "too_many_requests"];
+const INVALID: &[&str] =
+    &["invalid_request_error", "invalid_argument", "failed_precondition", "badrequesterror"];
+
+impl Trouble {
+    /// Reads an answer that is no reply.
+    pub(super) fn read(status: u16, body: &[u8], wait: Option<Duration>) -> Self {
+        let mut trouble = match serde_json::from_slice(body) {
+            Ok(json) => Self::said(&json),
+            Err(_) => {
+                let message = String::from_utf8_lossy(body).trim().to_owned();
+                Self { message, ..Self::default() }
+            }
+        };
+        if trouble.message.is_empty() {
+            trouble.message = format!("status {status}");
+        }
+        trouble.wait = wait.or(trouble.wait);
+        Self { status, ..trouble }
+    }
+
+    /// Reads what was said in the middle of a reply.
+    pub(super) fn said(json: &Json) -> Self {
+        // Gemini puts it into a list; most put it into a field, some with nothing but a text in it.
+        let json = json.get(0).unwrap_or(json);
+        let error = json.get("error").filter(|it| !it.is_null()).unwrap_or(json);
+        let text = |it: &Json| it.as_str().map(str::to_owned);
+        let message = [error, &error["message"], &error["detail"], &error["msg"]];
+        let message = message.into_iter().find_map(text).unwrap_or_else(|| error.to_string());
+        let details = error["details"].as_array().map_or(&[][..], Vec::as_slice);
+        let reasons = details.iter().map(|it| &it["reason"]);
+        let words = [&error["type"], &error["code"], &error["status"]].into_iter().chain(reasons);
+        let words = words.filter_map(|it| it.as_str()).map(str::to_lowercase).collect();
+        let number = |it: &Json| it.as_u64().and_then(|it| usize::try_from(it).ok());
+        let retry = details.iter().find_map(|it| it["retryDelay"].as_str());
+        let wait = retry.and_then(duration).or_else(|| said_wait(&message));
+        let status = number(&error["code"]).and_then(|it| u16::try_from(it).ok()).unwrap_or(0);
+        Self { status, window: number(&error["n_ctx"]), wait, words, message }
+    }
+
+    /// What it means to whoever asked.
+    pub(super) fn error(self, provider: &str, model: &str, key: &str) -> ModelError {
+        let (status, wait) = (self.status, self.wait);
+        let lower = self.message.to_lowercase();
+        let has = |words: &[&str]| self.words.iter().any(|it| words.contains(&&**it));
+        let says = |texts: &[&str]| texts.iter().any(|it| lower.contains(it));
+        let message = presentable(&self.message, key);
+        let (provider, model) = (provider.to_owned(), model.to_owned());
+        let is_long = has(LONG) || status == 413 || says(LONG_SAID);
+        if is_long && !matches!(status, 401..=404) {
+            return ModelError::TooLong { model, message, window: self.window.or(window(&lower)) };
+        }
+        if has(REFUSED) || says(REFUSED_SAID) {
+            return ModelError::Refused { model, message };
+        }
+        if has(UNKNOWN) || says(UNKNOWN_SAID) || matches!(status, 401..=403) {
+            return ModelError::Auth { provider, message };
+        }
+        if has(MISSING) || matches!(status, 300..=399 | 404 | 405) {
+            return ModelError::NotFound { model, message };
+        }
+        if has(LIMITED) || status == 429 {
+            return ModelError::RateLimited { model, wait };
+        }
+        // What goes wrong in the middle of a reply was not wrong with the request.
+        if matches!(status, 400..=499) && status != 408 || status == 0 && has(INVALID) {
+            return ModelError::Invalid { provider, message };
+        }
+        ModelError::Server { provider, message, wait }
+    }
+}
+
+/// A text that can be shown: not too long, and without the key, whoever put it there.
+pub(super) fn presentable(text: &str, key: &str) -> String {
+    let mut text = if key.is_empty() { text.to_owned() } else { text.replace(key, "[key]") };
+    if text.len() > MAX_MESSAGE {
+        text.truncate(text.floor_char_boundary(MAX_MESSAGE));
+        text.push('…');
+    }
+    text
+}
+
+/// How long an answer asks to wait, by its headers.
+pub(super) fn wait<'h>(headers: impl Iterator<Item = (&'h str, &'h str)>) -> Option<Duration> {
+    let headers: Vec<(&str, &str)> = headers.collect();
+    let header = |name: &str| headers.iter().find(|it| it.0 == name).map(|it| it.1.trim());
+    let milliseconds = header("retry-after-ms").and_then(|it| it.parse::<f64>().ok());
+    if let Some(wait) = milliseconds.and_then(|it| Duration::try_from_secs_f64(it / 1000.0).ok()) {
+        return Some(wait);
+    }
+    if let Some(wait) = header("retry-after").and_then(|it| duration(it).or_else(|| until_date(it)))
+    {
+        return Some(wait);
+    }
+    // Of several limits the one that is used up says when; if none says that it is, the first to come.
+    let resets = headers.iter().filter_map(|(name, value)| {
+        let limit = name.strip_prefix("x-ratelimit-reset")?;
+        let is_spent = header(&format!("x-ratelimit-remaining{limit}")) == Some("0");
+        Some((is_spent, reset(value.trim())?))
+    });
+    let resets: Vec<(bool, Duration)> = resets.collect();
+    let spent = resets.iter().filter(|it| it.0).map(|it| it.1).max();
+    spent.or_else(|| resets.iter().map(|it| it.1).min())
+}
+
+/// A time from now: `20`, `1.5`, `20ms`, `6m0s`.
+fn duration(text: &str) -> Option<Duration> {
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let mut total = Duration::ZERO;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, behind) = rest.split_at(digits);
+        let unit = behind.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(behind.len());
+        let (unit, behind) = behind.split_at(unit);
+        let seconds = match unit {
+            "ms" => 0.001,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            "d" => 86_400.0,
+            _ => return None,
+        };
+        let part = Duration::try_from_secs_f64(number.parse::<f64>().ok()? * seconds).ok()?;
+        total = total.checked_add(part)?;
+        rest = behind;
+    }
+    (!text.is_empty()).then_some(total)
+}
+
+/// What is said in words: `Please try again in 1.2s.`
+fn said_wait(message: &str) -> Option<Duration> {
+    let (_, behind) = message.split_once("try again in ")?;
+    let word = behind.split_whitespace().next()?;
+    duration(word.trim_end_matches(['.', ',']))
+}
+
+/// When a limit begins anew: a time from now, or one since 1970 in seconds or milliseconds.
+fn reset(text: &str) -> Option<Duration> {
+    let given = duration(text)?;
+    let seconds = given.as_secs();
+    // Nobody asks to wait for thirty years, so that is a date.
+    let date = match seconds {
+        0..1_000_000_000 => return Some(given),
+        1_000_000_000..100_000_000_000 => given,
+        _ => given / 1000,
+    };
+    date.checked_sub(now())
+}
+
+/// The time until a date of HTTP, such as `Sun, 06 Nov 1994 08:49:37 GMT`; nothing is left of one that
+/// is over.
+fn until_date(text: &str) -> Option<Duration> {
+    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    let mut words = text.split_once(", ")?.1.split(' ');
+    let day: u64 = words.next()?.parse().ok()?;
+    let month = words.next().filter(|it| it.len() == 3)?;
+    let month = (MONTHS.find(month)? / 3) as u64;
+    let year: u64 = words.next()?.parse().ok().filter(|it| (1970..10_000).contains(it))?;
+    let mut seconds = 0;
+    for part in words.next()?.splitn(3, ':') {
+        seconds = seconds * 60 + part.parse::<u64>().ok().filter(|it| *it <= 60)?;
+    }
+    // Years begin in March, so that the day that some have comes last.
+    let (year, month) = if month < 2 { (year - 1, month + 10) } else { (year, month - 2) };
+    let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day;
+    let days = days.checked_sub(719_469)?;
+    let date = Duration::from_secs(days * 86_400 + seconds);
+    Some(date.saturating_sub(now()))
+}
+
+fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// How many tokens may be told, if a message says so. What the reply was to have is not for the prompt.
+fn window(message: &str) -> Option<usize> {
+    if let Some((_, sum)) = message.split_once("context limit: ") {
+        let [_, reply, most] = numbers(sum)[..] else { return numbers(sum).get(2).copied() };
+        return most.checked_sub(reply);
+    }
+    const BEFORE: &[&str] = &[
+        "maximum context length is",
+        "maximum context length of",
+        "maximum prompt length is",
+        "maximum number of tokens allowed",
+        "context window of",
+        "context size",
+        "limit",
+    ];
+    const BEHIND: &[&str] = &["maximum context length", "maximum"];
+    let before = BEFORE.iter().filter_map(|it| message.split_once(it));
+    let first = before.filter_map(|(_, rest)| {
+        let rest: &str = &rest[..rest.floor_char_boundary(24)];
+        numbers(rest).first().copied()
+    });
+    let behind = BEHIND.iter().filter_map(|it| message.split_once(it));
+    let last = behind.filter_map(|(text, _)| {
+        let text = text.trim_end();
+        let start = text.rfind(|c: char| !c.is_ascii_digit()).map_or(0, |it| it + 1);
+        // `start` stands behind a character of one byte or more.
+        text.get(start..).and_then(|it| it.parse().ok())
+    });
+    let window: usize = first.chain(last).find(|it| *it > 0)?;
+    let reply =
+        message.split_once(" in the completion").and_then(|it| numbers(it.0).last().copied());
+    Some(reply.and_then(|it| window.checked_sub(it)).filter(|it| *it > 0).unwrap_or(window))
+}
+
+fn numbers(text: &str) -> Vec<usize> {
+    let digits = text.split(|c: char| !c.is_ascii_digit());
+    digits.filter_map(|it| it.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_is_what_the_prompt_may_have() {
+        for (message, tokens) in [
+            (
+                "this model's maximum context length is 8192 tokens. however, you requested 9000 tokens (5000 in the messages, 4000 in the completion).",
+                Some(4192),
+            ),
+            (
+                "this model's maximum context length is 128000 tokens. however, your messages resulted in 130000 tokens.",
+                Some(128_000),
+            ),
+            (
+                "this endpoint's maximum context length is 131072 tokens. however, you requested about 200000 tokens",
+                Some(131_072),
+            ),
+            ("prompt is too long: 208310 tokens > 200000 maximum", Some(200_000)),
+            (
+                "input length and `max_tokens` exceed context limit: 178959 + 64000 > 200000, decrease input length",
+                Some(136_000),
+            ),
+            (
+                "the input token count (2551556) exceeds the maximum number of tokens allowed (1048576).",
+                Some(1_048_576),
+            ),
+            (
+                "prompt contains 65673 tokens, too large for model with 32768 maximum context length",
+                Some(32_768),
+            ),
+            (
+                "this model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+                Some(131_072),
+            ),
+            (
+                "request too large for gpt-4o on tokens per min (tpm): limit 30000, requested 40000.",
+                Some(30_000),
+            ),
+            (
+                "request (9000 tokens) exceeds the available context size (8192 tokens), try increasing it",
+                Some(8192),
+            ),
+            ("your input exceeds the context window of this model. please adjust your input", None),
+            ("é maximum", None),
+            ("context limit: 1", None),
+        ] {
+            assert_eq!(window(message), tokens, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_wait_is_read_in_every_form() {
+        let seconds = |it| Some(Duration::from_secs_f64(it));
+        for (text, wait) in [
+            ("20", seconds(20.0)),
+            ("1.5", seconds(1.5)),
+            ("20ms", seconds(0.02)),
+            ("6m0s", seconds(360.0)),
+            ("1h2m3.5s", seconds(3723.5)),
+            ("34.074824224s", seconds(34.074_824_224)),
+            ("", None),
+            ("-1", None),
+            ("NaN", None),
+            ("inf", None),
+            ("1e400", None),
+            ("s", None),
+            ("5 minutes", None),
+            ("9999999999999999999999999999h", None),
+        ] {
+            assert_eq!(duration(text), wait, "{text}");
+        }
+        assert_eq!(said_wait("Limit 3, Used 3. Please try again in 6ms."), seconds(0.006));
+        assert_eq!(until_date("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO));
+        let far = until_date("Fri, 31 Dec 9999 23:59:59 GMT").unwrap() + now();
+        assert_eq!(far.as_secs(), 253_402_300_799);
+        let leap = until_date("Tue, 29 Feb 2400 00:00:00 GMT").unwrap() + now();
+        assert_eq!(leap.as_secs(), 13_574_563_200);
+        for bad in
+            ["", "tomorrow", "Sun, 06 Nov", "Sun, 06 Foo 1994 08:49:37 GMT", "x, 1 Jan 0 0:0:0"]
+        {
+            assert_eq!(until_date(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn of_several_limits_the_one_that_is_used_up_says_how_long() {
+        let two = |requests, tokens| {
+            wait(
+                [
+                    ("x-ratelimit-remaining-requests", requests),
+                    ("x-ratelimit-reset-requests", "8h0m0s"),
+                    ("x-ratelimit-remaining-tokens", tokens),
+                    ("x-ratelimit-reset-tokens", "1s"),
+                ]
+                .into_iter(),
+            )
+        };
+        assert_eq!(two("0", "100"), Some(Duration::from_secs(8 * 3600)));
+        assert_eq!(two("5", "0"), Some(Duration::from_secs(1)));
+        assert_eq!(two("5", "100"), Some(Duration::from_secs(1)));
+        let headers = [("retry-after", "7"), ("retry-after-ms", "250")];
+        assert_eq!(wait(headers.into_iter()), Some(Duration::from_millis(250)));
+        let date = (now() + Duration::from_secs(100)).as_millis().to_string();
+        let left = wait([("x-ratelimit-reset", &*date)].into_iter()).unwrap();
+        assert!(left.as_secs() >= 98 && left.as_secs() <= 100, "{left:?}");
+    }
+
+    #[test]
+    fn what_is_shown_is_short_and_holds_no_key() {
+        let text = format!("{}sk-secret and sk-secret{}", "ä".repeat(1020), "x".repeat(5000));
+        let shown = presentable(&text, "sk-secret");
+        assert!(shown.len() <= MAX_MESSAGE + 3 && !shown.contains("sk-"), "{shown}");
+    }
+}

@@ -1,0 +1,443 @@
+"use strict";
+// Everything here came from outside. It is shown with `textContent` and `append` alone, never as markup.
+
+const { summary, trace, cut } = JSON.parse(document.getElementById("trace").textContent);
+const byId = (id) => document.getElementById(id);
+const [timeline, detail, search, found] = ["timeline", "detail", "search", "found"].map(byId);
+
+// ---- Making elements ----
+
+/** Makes an element; properties that begin with `--` are variables of its style. */
+function h(tag, properties, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties || {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name === "class") element.className = value;
+    else if (name.startsWith("--")) element.style.setProperty(name, value);
+    else if (name === "width" || name === "left") element.style[name] = value;
+    else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat(Infinity).filter((it) => it !== null && it !== undefined && it !== false && it !== ""));
+  return element;
+}
+
+const list = (value) => (Array.isArray(value) ? value : []);
+const text = (value) => (value === undefined || value === null ? "" : typeof value === "string" ? value : JSON.stringify(value, null, 2));
+const oneLine = (value, most = 160) => { const it = text(value).slice(0, most * 4).replace(/\s+/g, " ").trim(); return it.length > most ? it.slice(0, most) + "…" : it; };
+const number = (value) => Number(value || 0).toLocaleString("en-US");
+const count = (many, what) => `${number(many)} ${what}${many === 1 ? "" : "s"}`;
+const percent = (part, all) => { const it = (part * 100) / Math.max(all, 1); return it > 0 && it < 0.1 ? "< 0.1 %" : `${it.toFixed(it < 10 ? 1 : 0)} %`; };
+const money = (value) => `$${Number(value).toFixed(value < 0.1 ? 4 : 2)}`;
+
+function duration(ms) {
+  if (!Number.isFinite(ms)) return "";
+  if (ms < 1) return `${Math.round(ms * 1000)} µs`;
+  if (ms < 1000) return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
+  if (ms < 60000) return `${(ms / 1000).toFixed(ms < 10000 ? 2 : 1)} s`;
+  return `${Math.floor(ms / 60000)} min ${Math.round((ms % 60000) / 1000)} s`;
+}
+
+/** A text that may be JSON, made readable. */
+function readable(value) {
+  if (typeof value !== "string") return text(value);
+  try { const json = JSON.parse(value); return typeof json === "object" && json ? JSON.stringify(json, null, 2) : value; } catch { return value; }
+}
+
+const block = (name, value) => h("div", { class: "block" }, h("span", {}, name), h("pre", { tabindex: "0" }, readable(value)));
+const card = (title, aside, ...children) => h("section", { class: "card" }, h("h3", {}, title, aside && h("small", {}, aside)), ...children);
+const badge = (word, kind = "") => h("span", { class: `badge ${kind}` }, word);
+
+function table(heads, rows) {
+  const cell = (tag, value, head) => h(tag, { class: head.class }, value);
+  return h("div", { class: "scroll" }, h("table", {},
+    h("thead", {}, h("tr", {}, heads.map((it) => cell("th", it.name, it)))),
+    h("tbody", {}, rows.map((row) => h("tr", {}, row.map((it, at) => cell("td", it, heads[at])))))));
+}
+
+// ---- Where things come from ----
+
+/** Hues that stand apart from each other and from those of the other parts. */
+const HUES = [145, 85, 8, 305, 165, 62, 348, 118, 22, 288];
+const hues = new Map();
+function hue(skill) {
+  if (!hues.has(skill)) hues.set(skill, HUES[hues.size % HUES.length]);
+  return hues.get(skill);
+}
+
+/** The class, name and colour of where a part came from. */
+function source(from) {
+  const [kind, ...rest] = text(from).split(":");
+  const name = rest.join(":");
+  if (kind === "skill") return { class: "skill", name: `skill ${name}`, hue: hue(name) };
+  if (kind === "tool") return { class: "tool", name: name ? `result of ${name}` : "result" };
+  if (kind === "tools") return { class: "tools-part", name: "tools" };
+  if (["system", "catalog", "context", "history", "user", "assistant", "summary"].includes(kind)) return { class: kind, name: kind };
+  return { class: "context", name: text(from) };
+}
+
+const skillName = (name) => h("span", { class: "skill", "--hue": hue(text(name)) }, h("span", { class: "dot" }), ` ${text(name)}`);
+
+function legend(names) {
+  return h("ul", { class: "legend" }, names.map(([from, amount, share]) => {
+    const it = from === "rest" ? { class: "rest", name: "rest of the window" } : source(from);
+    return h("li", { class: it.class, "--hue": it.hue }, h("span", { class: "dot" }), it.name, amount !== undefined && h("b", {}, number(amount)), share && h("span", {}, share));
+  }));
+}
+
+// ---- The budget ----
+
+const used = (budget) => list(budget.parts).reduce((sum, it) => sum + it[1], 0);
+const fullest = Math.max(1, ...trace.turns.flatMap((turn) => turn.steps.map((step) => used(step.budget))));
+
+/** One bar, as long as the window; where none is known, as the fullest prompt of the trace. */
+function budgetBar(budget) {
+  const all = Math.max(budget.window || fullest, used(budget), 1);
+  const said = list(budget.parts).map(([from, tokens]) => `${source(from).name} ${number(tokens)}`).join(", ");
+  return h("div", { class: "budget", role: "img", "aria-label": `Token budget: ${said || "empty"}${budget.window ? ` of ${number(budget.window)}` : ""}` },
+    list(budget.parts).map(([from, tokens]) => {
+      const it = source(from);
+      return h("i", { class: it.class, "--hue": it.hue, width: `${(tokens * 100) / all}%`, title: `${it.name}: ${number(tokens)}` });
+    }));
+}
+
+function budgetCard(budget, spent) {
+  const total = used(budget);
+  const names = list(budget.parts).map(([from, tokens]) => [from, tokens, percent(tokens, budget.window || total)]);
+  if (budget.window) names.push(["rest", Math.max(budget.window - total, 0), percent(Math.max(budget.window - total, 0), budget.window)]);
+  const aside = `${number(total)} tokens by estimate${budget.window ? ` of ${number(budget.window)}` : ""}${spent ? `, ${number(spent.input)} as the provider counts` : ""}`;
+  return card("Token budget", aside, budgetBar(budget), legend(names));
+}
+
+// ---- The rows of the timeline ----
+
+const rows = [];
+const tookOf = (event) => (event ? Number(event.took_ms) : NaN);
+const turnTook = (turn) => { const it = tookOf(turn.ended); return Number.isFinite(it) ? it : turn.until - turn.at; };
+const longest = Math.max(1, ...trace.turns.map(turnTook));
+
+function addRow(row) {
+  row.at = rows.length;
+  row.element = h("div", {
+    class: `row ${row.kind}${row.failed ? " failed" : ""}`, role: "treeitem", id: `row-${row.at}`, tabindex: "-1",
+    "aria-level": row.level, "aria-selected": "false", "--indent": row.level - 1, onclick: () => select(row.at, true),
+  },
+    h("span", { class: "label" }, row.label, row.aside && h("span", { class: "aside" }, ` ${row.aside}`)),
+    h("span", { class: "track", "aria-hidden": "true" }, row.bar && h("i", { left: `${row.bar[0]}%`, width: `${row.bar[1]}%` })),
+    h("span", { class: "time" }, duration(row.took)),
+    row.budget && budgetBar(row.budget));
+  rows.push(row);
+  timeline.append(row.element);
+  return row;
+}
+
+function bar(turn, at, took) {
+  const all = Math.max(turnTook(turn), turn.until - turn.at, 1);
+  const left = Math.min(Math.max(((at - turn.at) * 100) / all, 0), 99);
+  return [left, Math.min(((Number.isFinite(took) ? took : turn.until - at) * 100) / all, 100 - left)];
+}
+
+const isBad = (call) => Boolean(call.returned) && call.returned.outcome?.status !== "ok";
+
+for (const [number, turn] of trace.turns.entries()) {
+  const error = turn.ended?.error;
+  const parent = addRow({
+    kind: "turn", level: 1, turn, failed: Boolean(error), label: oneLine(turn.prompt) || `Turn ${turn.turn}`,
+    took: turnTook(turn), bar: [0, (turnTook(turn) * 100) / longest], show: () => showTurn(turn, number),
+    words: () => [turn.prompt, turn.session, turn.ended, turn.events],
+  });
+  let before = new Set();
+  for (const step of turn.steps) {
+    const reply = step.replied?.reply;
+    const calls = step.calls.map((it) => it.tool);
+    const own = list(step.asked?.messages).filter((it) => !before.has(it));
+    const known = before;
+    before = new Set([...before, ...list(step.asked?.messages)]);
+    const failed = step.replied?.event === "failed";
+    const row = addRow({
+      kind: "step", level: 2, parent, turn, step, failed, took: tookOf(step.replied), bar: bar(turn, step.at, tookOf(step.replied)),
+      label: step.asked ? `Step ${step.asked.step ?? ""}` : "Before the first step",
+      aside: failed ? oneLine(step.replied.message) : calls.length ? `→ ${calls.join(", ")}` : oneLine(reply?.message?.content),
+      budget: step.asked ? step.budget : null, show: () => showStep(turn, step, known),
+      words: () => [own.map((it) => trace.said[it]), list(step.asked?.tools).map((it) => trace.said[it]?.name), step.asked?.model, step.replied, step.fitted],
+    });
+    for (const call of step.calls) {
+      addRow({
+        kind: "call", level: 3, parent: row, turn, step, call, failed: isBad(call), took: tookOf(call.returned),
+        bar: bar(turn, call.at, tookOf(call.returned)), label: call.tool, aside: oneLine(call.input, 80),
+        show: () => showCall(turn, step, call), words: () => [call.tool, call.id, call.input, call.returned],
+      });
+    }
+  }
+}
+if (trace.other.length) {
+  addRow({
+    kind: "turn", level: 1, label: "Other events", aside: `${trace.other.length} that this version does not know`, took: NaN,
+    show: () => [h("h2", {}, "Other events"), trace.other.map((it) => card(text(it.event) || "event", "", block("as it stands in the trace", it)))],
+    words: () => trace.other,
+  });
+}
+
+// ---- The details ----
+
+const facts = (...pairs) => h("p", { class: "facts" }, pairs.filter(Boolean).map(([value, name]) => h("span", {}, h("b", {}, value), ` ${name}`)));
+const failure = (title, message) => h("section", { class: "card bad", role: "alert" }, h("h3", {}, title), h("div", { class: "prose" }, text(message)));
+const spentFacts = (spent) => spent ? [[number(spent.input), "tokens in"], spent.cached ? [number(spent.cached), "of them cached"] : null, [number(spent.output), "out"]] : [];
+
+function showTurn(turn, at) {
+  const of = (kind) => turn.events.filter((it) => it.event === kind);
+  const ended = turn.ended;
+  const spending = of("spending").at(-1);
+  return [
+    h("h2", {}, `Turn ${turn.turn || at + 1}`),
+    facts([duration(turnTook(turn)), ended ? "" : "until the trace ends"], [turn.steps.filter((it) => it.asked).length, "steps"],
+      [turn.steps.reduce((sum, it) => sum + it.calls.length, 0), "calls"], ...spentFacts(ended?.spent),
+      spending && Number.isFinite(spending.cost) ? [money(spending.cost), "spent in the session"] : null,
+      turn.session ? [turn.session, "session"] : null, turn.at ? [new Date(turn.at).toLocaleString(), ""] : null),
+    ended?.error && failure("It has no answer", ended.error),
+    card("Request", "", h("div", { class: "prose" }, turn.prompt || "–")),
+    ended?.answer && card("Answer", "", h("div", { class: "prose" }, ended.answer)),
+    of("matched").map(showMatch),
+    of("disclosed").length > 0 && card("Skills shown to the model", "", table(
+      [{ name: "Skill", class: "name" }, { name: "Level" }, { name: "By" }, { name: "Tokens", class: "number" }],
+      of("disclosed").map((it) => [skillName(it.skill), text(it.level), text(it.by), number(it.tokens)]))),
+    turn.steps.some((it) => it.asked) && card("Token budget by step", "", h("div", { class: "bars" }, turn.steps.filter((it) => it.asked).map((step) => [
+      h("button", { type: "button", onclick: () => select(rows.findIndex((it) => it.step === step && it.kind === "step"), true) }, `Step ${step.asked.step ?? ""}`),
+      budgetBar(step.budget), h("span", { class: "number" }, number(used(step.budget)))])),
+      legend([...new Set(turn.steps.flatMap((it) => list(it.budget.parts).map((part) => part[0])))].map((it) => [it]))),
+    turn.steps.filter((it) => it.fitted && list(it.fitted.steps).length).map((it) => showFit(it.fitted, `step ${it.asked?.step ?? ""}`)),
+    of("approval").length > 0 && card("Approvals", "", table([{ name: "To" }, { name: "Why" }, { name: "Answer" }, { name: "By" }],
+      of("approval").map((it) => [text(it.what), text(it.why), badge(text(it.reply), it.reply === "no" ? "bad" : "good"), text(it.by)]))),
+    happened(turn),
+  ];
+}
+
+function showMatch(event) {
+  const scores = list(event.scores);
+  return card("Matching", `by ${text(event.strategy)}`,
+    list(event.unknown).length > 0 && h("p", {}, badge("not found", "warn"), ` ${list(event.unknown).join(", ")}`),
+    scores.length === 0 ? h("p", { class: "quiet" }, "No skill was considered.") : table(
+      [{ name: "Skill", class: "name" }, { name: "Confidence" }, { name: "Shown" }, { name: "Why" }],
+      scores.map((it) => [
+        skillName(it.name),
+        h("span", { class: "meter" }, h("span", { class: "track" }, h("i", { width: `${Math.min(Math.max(Number(it.confidence) || 0, 0), 1) * 100}%` })), (Number(it.confidence) || 0).toFixed(2)),
+        it.level ? badge(text(it.level), "good") : h("span", { class: "quiet" }, "–"), list(it.why).map(text).join(" · ")])));
+}
+
+function showFit(event, where) {
+  const done = list(event.steps), skills = list(event.skills);
+  return card("Fitting into the window", where || `${number(event.window)} tokens`,
+    done.length > 0 && table([{ name: "Step", class: "name" }, { name: "Before", class: "number" }, { name: "After", class: "number" }, { name: "What" }],
+      done.map((it) => [text(it.step), number(it.before), number(it.after), text(it.what)])),
+    done.length === 0 && h("p", { class: "quiet" }, "It fitted as it was."),
+    skills.length > 0 && table([{ name: "Skill", class: "name" }, { name: "Priority" }, { name: "Level" }, { name: "Tokens", class: "number" }, { name: "" }],
+      skills.map((it) => [skillName(it.name), text(it.priority), text(it.level), number(it.tokens),
+        it.left_out || it.kept === false ? badge(it.left_out ? `left out: ${text(it.left_out)}` : "left out", "bad") : badge("kept", "good")])));
+}
+
+/** What happened beside asking and calling, in order. */
+function happened(turn) {
+  const words = {
+    discovered: (it) => [`${count(it.skills, "skill")} discovered`, list(it.findings).length > 0 && h("div", { class: "quiet" }, list(it.findings).join("; "))],
+    matched: (it) => `${list(it.scores).filter((score) => score.level).length} of ${count(list(it.scores).length, "skill")} matched`,
+    disclosed: (it) => `${text(it.skill)} shown as ${text(it.level)}, by ${text(it.by)}`,
+    retrieved: (it) => `retrieved ${list(it.documents).join(", ") || "nothing"}`,
+    compacted: (it) => `${number(it.before)} messages became ${number(it.after)}, summarised by ${text(it.by)}`,
+    retried: (it) => [badge(`try ${text(it.attempt)}`, "warn"), ` after ${duration(it.wait_ms)}: ${text(it.message)}`],
+    approval: (it) => [badge(text(it.reply), it.reply === "no" ? "bad" : "good"), ` to ${text(it.what)}, said by ${text(it.by)}`],
+    server: (it) => [badge(text(it.state), ["failed", "refused"].includes(it.state) ? "bad" : "good"), ` server ${text(it.server)} of ${text(it.skill)}: ${text(it.message)}`],
+    spending: (it) => `${number(it.spent?.input)} tokens in and ${number(it.spent?.output)} out so far${Number.isFinite(it.cost) ? `, ${money(it.cost)}` : ""}`,
+    warned: (it) => [badge("warning", "warn"), ` ${text(it.message)}`],
+  };
+  if (!turn.events.length) return null;
+  return card("What else happened", "", h("ol", { class: "events" }, turn.events.map((it) => h("li", {},
+    h("span", { class: "at" }, it.at ? duration(Math.max(it.at - turn.at, 0)) : ""),
+    h("span", { class: "what" }, (words[it.event] || ((other) => `${text(other.event)} ${oneLine(other)}`))(it))))));
+}
+
+function showStep(turn, step, known) {
+  const { asked, replied } = step;
+  const reply = replied?.reply;
+  if (!asked) return [h("h2", {}, "Before the first step"), h("p", { class: "quiet" }, "Calls of an earlier turn that had not been made.")];
+  const messages = list(asked.messages);
+  const froms = [...new Set(messages.flatMap((it) => list(trace.said[it]?.parts).map((part) => text(part.from))))];
+  return [
+    h("h2", {}, `Step ${asked.step ?? ""}`),
+    facts([text(asked.model), text(asked.provider)], replied ? [duration(tookOf(replied)), ""] : ["no reply", "until the trace ends"],
+      ...spentFacts(reply?.spent), reply?.stop ? [text(reply.stop), "stop reason"] : null, asked.temperature !== null && asked.temperature !== undefined ? [asked.temperature, "temperature"] : null),
+    replied?.event === "failed" && failure("The model did not reply", replied.message),
+    budgetCard(step.budget, reply?.spent),
+    step.fitted && showFit(step.fitted),
+    card("Prompt", `${count(messages.length, "message")}, as it was sent, secrets masked`, legend(froms.map((it) => [it])), h("div", { class: "block" }),
+      messages.map((id, at) => message(trace.said[id], at, !known.has(id)))),
+    list(asked.tools).length > 0 && card("Tools", count(list(asked.tools).length, "tool"), list(asked.tools).map((id) => {
+      const tool = trace.said[id] || {};
+      return h("details", { class: "message" }, h("summary", {}, h("span", { class: "role" }, text(tool.name) || "missing"), h("span", { class: "preview" }, oneLine(tool.description))),
+        h("div", { class: "body" }, h("p", {}, text(tool.description)), block("input", tool.input_schema)));
+    })),
+    reply && card("Reply", "", reply.message?.content && h("div", { class: "prose" }, text(reply.message.content)),
+      list(reply.message?.tool_calls).map((it) => block(`calls ${text(it.function?.name)}`, it.function?.arguments))),
+  ];
+}
+
+function message(said, at, isNew) {
+  if (!said) return h("p", { class: "quiet" }, `Message ${at + 1} is missing in the trace.`);
+  const parts = list(said.parts);
+  const preview = oneLine(parts.map((it) => it.text).join(" ")) || list(said.calls).map((it) => `calls ${text(it.function?.name)}`).join(", ");
+  return h("details", { class: "message", open: isNew },
+    h("summary", {}, h("span", { class: "role" }, text(said.role)), isNew && badge("new", "new"), h("span", { class: "preview" }, preview), h("span", { class: "number" }, `#${at + 1}`)),
+    h("div", { class: "body" },
+      parts.filter((it) => it.text).map((it) => { const from = source(it.from); return h("div", { class: `part ${from.class}`, "--hue": from.hue, "data-from": text(it.from) }, h("span", { class: "from" }, from.name), h("pre", { tabindex: "0" }, text(it.text))); }),
+      list(said.calls).map((it) => block(`calls ${text(it.function?.name)}`, it.function?.arguments)),
+      said.attached && block("attached", said.attached), said.rest && block("other fields", said.rest)));
+}
+
+function showCall(turn, step, call) {
+  const outcome = call.returned?.outcome || {};
+  const bad = isBad(call);
+  const { status, message: what, hint, output, stdout, stderr, ...rest } = outcome;
+  const during = turn.events.filter((it) => it.event === "approval" && it.at >= call.at && (!call.returned || it.at <= call.returned.at));
+  return [
+    h("h2", {}, call.tool, " ", call.returned ? badge(text(status), bad ? "bad" : "good") : badge("no result", "warn")),
+    facts([duration(tookOf(call.returned)) || "–", ""], step.asked ? [`step ${step.asked.step ?? ""}`, ""] : null, [call.id, "call"]),
+    (what || hint) && h("section", { class: `card ${bad ? "bad" : ""}` }, h("h3", {}, "What went wrong"), what && h("p", {}, text(what)), hint && h("p", { class: "quiet" }, text(hint))),
+    during.length > 0 && card("Approval", "", during.map((it) => h("p", {}, badge(text(it.reply), it.reply === "no" ? "bad" : "good"), ` to ${text(it.what)} (${text(it.why)}), said by ${text(it.by)}`))),
+    card("Input", "", h("div", { class: "block" }, h("pre", { tabindex: "0" }, readable(call.input)))),
+    call.returned && card("Outcome", "", output !== undefined && block("output", output), stdout !== undefined && block("stdout", stdout), stderr && block("stderr", stderr),
+      Object.keys(rest).length > 0 && block("besides", rest)),
+  ];
+}
+
+// ---- Selecting and searching ----
+
+let selected = -1;
+let query = "";
+const isShown = (row) => !row.element.classList.contains("away");
+
+function select(at, takesFocus) {
+  const row = rows[at];
+  if (!row) return;
+  if (rows[selected]) { rows[selected].element.setAttribute("aria-selected", "false"); rows[selected].element.tabIndex = -1; }
+  selected = at;
+  row.element.setAttribute("aria-selected", "true");
+  row.element.tabIndex = 0;
+  if (takesFocus) row.element.focus({ preventScroll: true });
+  row.element.scrollIntoView({ block: "nearest" });
+  detail.replaceChildren(...[row.show()].flat(Infinity).filter(Boolean));
+  detail.scrollTop = 0;
+  history.replaceState(null, "", `#${at + 1}`);
+  highlight();
+}
+
+function move(by, from = selected) {
+  for (let at = from + by; at >= 0 && at < rows.length; at += by) if (isShown(rows[at])) return select(at, true);
+}
+
+const hay = (row) => (row.hay ??= JSON.stringify(row.words()).toLowerCase());
+
+/** The query as it stands within JSON, so that what has to be escaped there is found as well. */
+const needle = () => JSON.stringify(query).slice(1, -1).toLowerCase();
+
+function seek() {
+  query = search.value.trim();
+  for (const row of rows) {
+    row.hit = query !== "" && hay(row).includes(needle());
+    row.element.classList.toggle("away", query !== "" && !row.hit);
+  }
+  // What a hit is part of stays in sight.
+  for (const row of rows) if (row.hit) for (let it = row.parent; it; it = it.parent) it.element.classList.remove("away");
+  const hits = rows.filter((it) => it.hit);
+  found.textContent = query === "" ? "" : hits.length ? `${count(hits.length, "hit")}` : "Nothing found";
+  if (hits.length && !rows[selected]?.hit) select(hits[0].at, false);
+  else highlight();
+}
+
+/** Marks what was searched for in the details, and opens what hides it. */
+function highlight() {
+  for (const mark of detail.querySelectorAll("mark")) { const parent = mark.parentNode; mark.replaceWith(mark.textContent); parent.normalize(); }
+  if (query === "") return;
+  const walker = document.createTreeWalker(detail, NodeFilter.SHOW_TEXT);
+  const nodes = [];
+  while (walker.nextNode()) nodes.push(walker.currentNode);
+  const lower = query.toLowerCase();
+  let marks = 0;
+  for (const node of nodes) {
+    let rest = node;
+    for (let at; marks < 2000 && (at = rest.data.toLowerCase().indexOf(lower)) >= 0; marks++) {
+      const hit = rest.splitText(at);
+      rest = hit.splitText(Math.min(query.length, hit.length));
+      const mark = h("mark", {});
+      hit.replaceWith(mark);
+      mark.append(hit);
+      mark.closest("details")?.setAttribute("open", "");
+    }
+  }
+  detail.querySelector("mark")?.scrollIntoView({ block: "nearest" });
+}
+
+// ---- Keys ----
+
+function toggleTheme() {
+  const root = document.documentElement;
+  const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = isDark ? "light" : "dark";
+}
+
+function endSearch() {
+  search.value = "";
+  seek();
+  rows[selected]?.element.focus();
+}
+
+const hit = (by) => { for (let at = selected + by; at >= 0 && at < rows.length; at += by) if (rows[at].hit) return select(at, true); };
+
+const KEYS = {
+  "j": () => move(1), "k": () => move(-1), "ArrowDown": () => move(1), "ArrowUp": () => move(-1),
+  "Home": () => move(1, -1), "End": () => move(-1, rows.length),
+  "ArrowRight": () => detail.focus(), "Enter": () => detail.focus(), "ArrowLeft": () => rows[selected]?.parent && select(rows[selected].parent.at, true),
+  "n": () => hit(1), "N": () => hit(-1), "/": () => { search.focus(); search.select(); }, "t": toggleTheme,
+  "?": () => byId("keys").showModal(), "Escape": endSearch,
+};
+/** These keep their meaning in what scrolls or can be pressed. */
+const NATIVE = ["ArrowDown", "ArrowUp", "ArrowRight", "Home", "End", "Enter"];
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || byId("keys").open) return;
+  const target = event.target;
+  if (target === search) {
+    if (event.key === "Escape") { event.preventDefault(); endSearch(); }
+    else if (event.key === "Enter" || event.key === "ArrowDown") { event.preventDefault(); rows[selected]?.element.focus(); }
+    return;
+  }
+  const key = KEYS[event.key];
+  const isInside = detail.contains(target) || target instanceof HTMLButtonElement;
+  if (!key || (isInside && NATIVE.includes(event.key))) return;
+  event.preventDefault();
+  if (event.key === "ArrowLeft" && detail.contains(target)) rows[selected]?.element.focus();
+  else key();
+});
+search.addEventListener("input", seek);
+byId("theme").addEventListener("click", toggleTheme);
+byId("help").addEventListener("click", () => byId("keys").showModal());
+
+// ---- The head of the page ----
+
+const prompt = trace.turns.find((it) => it.prompt)?.prompt;
+byId("title").textContent = oneLine(prompt, 120) || "Trace";
+document.title = `Trace: ${oneLine(prompt, 60) || summary.sessions.join(", ")}`;
+const totals = [
+  [summary.turns, summary.turns === 1 ? "turn" : "turns"], [summary.steps, summary.steps === 1 ? "step" : "steps"], [summary.calls, summary.calls === 1 ? "call" : "calls"],
+  [duration(summary.took_ms), ""], [number(summary.tokens.input), "tokens in"], [number(summary.tokens.output), "out"],
+  summary.tokens.cached ? [number(summary.tokens.cached), "cached"] : null, Number.isFinite(summary.cost) ? [money(summary.cost), "cost"] : null,
+  summary.models.length ? [summary.models.join(", "), ""] : null, summary.errors ? [summary.errors, summary.errors === 1 ? "error" : "errors", "bad"] : null,
+];
+byId("totals").append(...totals.filter(Boolean).map(([value, name, kind]) => h("div", { class: kind }, h("dt", {}, name), h("dd", {}, text(value)))));
+const notices = [
+  trace.is_torn && "The last line of the trace is not whole and was left out.",
+  trace.unreadable.length && `Lines that cannot be read were left out: ${trace.unreadable.join(", ")}.`,
+  trace.left_out && `There are ${number(trace.left_out)} more events than this page shows.`,
+  cut < 256 * 1024 && `The trace is large: of each text over ${number(cut)} bytes the middle is left out.`,
+];
+byId("notices").append(...notices.filter(Boolean).map((it) => h("p", {}, it)));
+if (!rows.length) detail.append(h("p", { class: "quiet" }, "Nothing has happened in this trace yet."));
+select(Math.min(Math.max((parseInt(location.hash.slice(1), 10) || 1) - 1, 0), rows.length - 1), true);

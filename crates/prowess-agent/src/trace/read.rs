@@ -1,0 +1,323 @@
+//! From the lines of a trace to turns, steps and calls.
+
+use std::collections::BTreeMap;
+
+use prowess::Vocabulary;
+use serde::Serialize;
+use serde_json::{Map, Value as Json, json};
+
+use crate::layers::TRACE_VERSION;
+
+/// A trace that was read: what happened, by turns.
+#[derive(Debug, Default, Serialize)]
+pub struct Traced {
+    pub(super) turns: Vec<Turn>,
+    /// The messages and tools that the model was told, by digest.
+    pub(super) said: BTreeMap<String, Json>,
+    /// Events that nobody here knows.
+    pub(super) other: Vec<Json>,
+    /// The lines that cannot be read, from 1.
+    pub(super) unreadable: Vec<usize>,
+    /// Whether the last line is not whole, as after a crash.
+    pub(super) is_torn: bool,
+    /// How many events there are beyond those that are taken.
+    pub(super) left_out: usize,
+}
+
+/// From what a person asked to the answer.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Turn {
+    pub(super) session: String,
+    pub(super) turn: u64,
+    pub(super) at: u64,
+    /// When something of it happened last.
+    pub(super) until: u64,
+    pub(super) prompt: String,
+    /// The event of its end; none while it goes on, or went on when the trace stopped.
+    pub(super) ended: Option<Json>,
+    pub(super) steps: Vec<Step>,
+    /// All that happened beside asking and calling.
+    pub(super) events: Vec<Json>,
+}
+
+/// The model was asked once.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Step {
+    pub(super) at: u64,
+    pub(super) asked: Json,
+    pub(super) budget: Budget,
+    /// How the prompt was made to fit.
+    pub(super) fitted: Option<Json>,
+    /// The event of the reply, or why there is none.
+    pub(super) replied: Option<Json>,
+    pub(super) calls: Vec<Call>,
+}
+
+/// The tokens of a prompt by where they came from, by estimate.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Budget {
+    pub(super) window: Option<u64>,
+    /// `system`, `catalog`, `skill:<name>`, `context`, `history`, `tools`, in this order.
+    pub(super) parts: Vec<(String, usize)>,
+}
+
+/// A tool was called.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Call {
+    pub(super) at: u64,
+    pub(super) id: String,
+    pub(super) tool: String,
+    pub(super) input: Json,
+    /// The event of its result.
+    pub(super) returned: Option<Json>,
+}
+
+/// A file is no trace.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// There is nothing in it.
+    #[error("it is empty")]
+    Empty,
+    /// No line of it is an event.
+    #[error("it is no trace: no line of it is an event")]
+    Foreign,
+    /// It is what a conversation is kept in.
+    #[error("it is a session, not a trace")]
+    Session,
+    /// It was written by a later version.
+    #[error("the trace is of version {version}, and only {TRACE_VERSION} is known")]
+    Version {
+        /// Its version.
+        version: u64,
+    },
+}
+
+/// The most events that are taken.
+const MAX_EVENTS: usize = 200_000;
+/// The most lines that are listed as unreadable.
+const MAX_UNREADABLE: usize = 100;
+/// What happens beside asking and calling.
+const BESIDE: &[&str] = &[
+    "discovered",
+    "matched",
+    "disclosed",
+    "retrieved",
+    "compacted",
+    "retried",
+    "approval",
+    "server",
+    "spending",
+    "warned",
+];
+
+impl Traced {
+    /// Reads the lines of a trace. Lines that cannot be read are counted and left out.
+    pub fn read(bytes: &[u8]) -> Result<Self, TraceError> {
+        if bytes.trim_ascii().is_empty() {
+            return Err(TraceError::Empty);
+        }
+        let mut reading = Reading::default();
+        let mut lines = bytes.split(|it| *it == b'\n').enumerate().peekable();
+        while let Some((at, line)) = lines.next() {
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            match serde_json::from_slice::<Json>(line) {
+                Ok(Json::Object(event)) => reading.take(event)?,
+                _ if lines.peek().is_none() => reading.traced.is_torn = true,
+                _ => reading.unreadable(at + 1),
+            }
+        }
+        reading.finish()
+    }
+}
+
+#[derive(Default)]
+struct Reading {
+    traced: Traced,
+    events: usize,
+    is_session: bool,
+    /// How the next prompt was made to fit, by turn.
+    fitted: BTreeMap<usize, Json>,
+    /// How many tokens the window of a session holds, where that was said.
+    windows: BTreeMap<String, u64>,
+}
+
+impl Reading {
+    fn take(&mut self, mut event: Map<String, Json>) -> Result<(), TraceError> {
+        let Some(kind) = event.get("event").and_then(Json::as_str).map(str::to_owned) else {
+            self.is_session |= event.get("type").is_some_and(|it| it == "session");
+            return Ok(());
+        };
+        self.events += 1;
+        if self.events > MAX_EVENTS {
+            self.traced.left_out += 1;
+            return Ok(());
+        }
+        match kind.as_str() {
+            "trace" => {
+                let version = event.get("version").and_then(Json::as_u64).unwrap_or_default();
+                if version > u64::from(TRACE_VERSION) {
+                    return Err(TraceError::Version { version });
+                }
+            }
+            "said" => {
+                let id = event.get("id").and_then(Json::as_str).map(str::to_owned);
+                let said = ["message", "tool"].iter().find_map(|it| event.remove(*it));
+                if let Some((id, said)) = id.zip(said) {
+                    self.traced.said.insert(id, said);
+                }
+            }
+            kind => self.happened(kind, Json::Object(event)),
+        }
+        Ok(())
+    }
+
+    /// Puts an event where it belongs.
+    fn happened(&mut self, kind: &str, event: Json) {
+        let is_known = BESIDE.contains(&kind);
+        let has_place = matches!(
+            kind,
+            "began" | "fitted" | "asked" | "replied" | "failed" | "called" | "returned" | "ended"
+        );
+        if !is_known && !has_place {
+            return self.traced.other.push(event);
+        }
+        let number = self.turn(kind, &event);
+        let turn = &mut self.traced.turns[number];
+        turn.until = turn.until.max(at(&event));
+        match kind {
+            "began" => turn.prompt = text(&event, "prompt"),
+            "fitted" => {
+                let window = event["window"].as_u64().map(|it| (turn.session.clone(), it));
+                self.windows.extend(window);
+                self.fitted.insert(number, event);
+            }
+            "asked" => {
+                let fitted = self.fitted.remove(&number);
+                let budget = budget(&event, self.windows.get(&turn.session), &self.traced.said);
+                let at = at(&event);
+                turn.steps.push(Step { at, asked: event, budget, fitted, ..Step::default() });
+            }
+            "replied" | "failed" => {
+                let own = turn.steps.iter_mut().rev().find(|it| it.asked["step"] == event["step"]);
+                match own {
+                    Some(step) => step.replied = Some(event),
+                    None => turn.events.push(event),
+                }
+            }
+            "called" => {
+                let call = Call {
+                    at: at(&event),
+                    id: text(&event, "id"),
+                    tool: text(&event, "tool"),
+                    input: event["input"].clone(),
+                    returned: None,
+                };
+                match turn.steps.last_mut() {
+                    Some(step) => step.calls.push(call),
+                    // A session that was broken off goes on with calls before the model is asked.
+                    None => {
+                        turn.steps.push(Step { at: call.at, calls: vec![call], ..Step::default() });
+                    }
+                }
+            }
+            "returned" => {
+                let mut calls = turn.steps.iter_mut().rev().flat_map(|it| &mut it.calls);
+                let own = calls.find(|it| event["id"] == *it.id && it.returned.is_none());
+                match own {
+                    Some(call) => call.returned = Some(event),
+                    None => turn.events.push(event),
+                }
+            }
+            "ended" => turn.ended = Some(event),
+            _ => turn.events.push(event),
+        }
+    }
+
+    /// The turn that an event belongs to, by its place.
+    fn turn(&mut self, kind: &str, event: &Json) -> usize {
+        let (session, turn) = (text(event, "session"), event["turn"].as_u64().unwrap_or_default());
+        let turns = &mut self.traced.turns;
+        let known = turns.iter().rposition(|it| it.session == session && it.turn == turn);
+        match known {
+            Some(known) if kind != "began" => known,
+            _ => {
+                let at = at(event);
+                turns.push(Turn { session, turn, at, until: at, ..Turn::default() });
+                turns.len() - 1
+            }
+        }
+    }
+
+    fn unreadable(&mut self, line: usize) {
+        if self.traced.unreadable.len() < MAX_UNREADABLE {
+            self.traced.unreadable.push(line);
+        }
+    }
+
+    fn finish(self) -> Result<Traced, TraceError> {
+        match (self.events, self.is_session) {
+            (0, true) => Err(TraceError::Session),
+            (0, false) => Err(TraceError::Foreign),
+            _ => Ok(self.traced),
+        }
+    }
+}
+
+/// What the parts of a prompt take.
+fn budget(asked: &Json, window: Option<&u64>, said: &BTreeMap<String, Json>) -> Budget {
+    let count = |text: &str| Vocabulary::default().count(text);
+    let resolved = |key: &str| {
+        let ids = asked[key].as_array().map(Vec::as_slice).unwrap_or_default();
+        ids.iter().filter_map(|it| said.get(it.as_str()?)).collect::<Vec<_>>()
+    };
+    let mut parts: Vec<(String, usize)> = Vec::new();
+    let mut add = |name: &str, tokens: usize| match parts.iter_mut().find(|it| it.0 == name) {
+        Some(part) => part.1 += tokens,
+        None => parts.push((name.to_owned(), tokens)),
+    };
+    for message in resolved("messages") {
+        for part in message["parts"].as_array().into_iter().flatten() {
+            let from = part["from"].as_str().unwrap_or_default();
+            let name = match from.split_once(':') {
+                Some(("skill", _)) => from,
+                Some(("tool", _)) => "history",
+                Some(_) => "context",
+                None if ["system", "catalog"].contains(&from) => from,
+                None => "history",
+            };
+            add(name, count(part["text"].as_str().unwrap_or_default()));
+        }
+        if let Some(calls) = message.get("calls") {
+            add("history", count(&calls.to_string()));
+        }
+    }
+    let tools: usize = resolved("tools").iter().map(|it| count(&it.to_string())).sum();
+    if tools > 0 {
+        add("tools", tools);
+    }
+    let rank = |name: &str| match name {
+        "system" => 0,
+        "catalog" => 1,
+        "context" => 3,
+        "history" => 4,
+        "tools" => 5,
+        _ => 2,
+    };
+    parts.sort_by_key(|it| rank(&it.0));
+    Budget { window: window.copied(), parts }
+}
+
+pub(super) fn at(event: &Json) -> u64 {
+    event["at"].as_u64().unwrap_or_default()
+}
+
+/// A field as text; whatever else it is, as JSON.
+pub(super) fn text(event: &Json, key: &str) -> String {
+    match event.get(key).unwrap_or(&json!("")) {
+        Json::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,166 @@
+//! A trace in numbers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use super::read::{Traced, text};
+use crate::model::Spent;
+
+/// A trace in numbers.
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub struct Summary {
+    /// How often somebody asked.
+    pub turns: usize,
+    /// How often a model was asked.
+    pub steps: usize,
+    /// How often a tool was called.
+    pub calls: usize,
+    /// How many turns, replies and calls went wrong.
+    pub errors: usize,
+    /// The conversations.
+    pub sessions: Vec<String>,
+    /// The models.
+    pub models: Vec<String>,
+    /// When it began, in milliseconds since 1970.
+    pub began: u64,
+    /// How long the turns took, together.
+    pub took_ms: f64,
+    /// How long of that the models took.
+    pub models_ms: f64,
+    /// How long the tools took; those side by side count each.
+    pub tools_ms: f64,
+    /// The tokens of all replies.
+    pub tokens: Spent,
+    /// What that costs, where prices were known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// The tools that were called.
+    pub tools: Vec<TotalOfTool>,
+    /// The skills that were shown to the model.
+    pub skills: Vec<UseOfSkill>,
+    /// How often somebody was asked whether something may be done.
+    pub approvals: usize,
+    /// What was warned of.
+    pub warnings: Vec<String>,
+    /// How many events nobody here knows.
+    pub other: usize,
+    /// The lines that cannot be read, from 1.
+    pub unreadable: Vec<usize>,
+    /// Whether the last line is not whole.
+    pub torn: bool,
+    /// How many events there are beyond those that were taken.
+    pub left_out: usize,
+}
+
+/// The calls of a tool.
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub struct TotalOfTool {
+    /// The tool.
+    pub name: String,
+    /// How often it was called.
+    pub calls: usize,
+    /// How often that went wrong.
+    pub failed: usize,
+    /// How long they took.
+    pub took_ms: f64,
+}
+
+/// A skill that was shown to a model.
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub struct UseOfSkill {
+    /// The skill.
+    pub name: String,
+    /// How much of it, in the order in which it was.
+    pub levels: Vec<String>,
+    /// By what it came to that.
+    pub by: Vec<String>,
+}
+
+impl Traced {
+    /// Sums it up.
+    pub fn summary(&self) -> Summary {
+        let mut summary = Summary {
+            turns: self.turns.len(),
+            began: self.turns.iter().map(|it| it.at).min().unwrap_or_default(),
+            other: self.other.len(),
+            unreadable: self.unreadable.clone(),
+            torn: self.is_torn,
+            left_out: self.left_out,
+            ..Summary::default()
+        };
+        let mut costs: BTreeMap<&str, f64> = BTreeMap::new();
+        let mut models = BTreeSet::new();
+        let mut tools: BTreeMap<&str, TotalOfTool> = BTreeMap::new();
+        let mut skills: Vec<UseOfSkill> = Vec::new();
+        for turn in &self.turns {
+            if !summary.sessions.contains(&turn.session) {
+                summary.sessions.push(turn.session.clone());
+            }
+            let ended = turn.ended.as_ref();
+            let passed = (turn.until.saturating_sub(turn.at)) as f64;
+            summary.took_ms += ended.and_then(|it| it["took_ms"].as_f64()).unwrap_or(passed);
+            summary.errors += usize::from(ended.is_some_and(|it| it["error"].is_string()));
+            for step in turn.steps.iter().filter(|it| it.asked.is_object()) {
+                summary.steps += 1;
+                models.insert(text(&step.asked, "model"));
+                let Some(replied) = &step.replied else { continue };
+                summary.models_ms += replied["took_ms"].as_f64().unwrap_or_default();
+                summary.errors += usize::from(replied["event"] == "failed");
+                summary.tokens += spent(&replied["reply"]["spent"]);
+            }
+            for call in turn.steps.iter().flat_map(|it| &it.calls) {
+                summary.calls += 1;
+                let total = tools.entry(&call.tool).or_default();
+                total.calls += 1;
+                let Some(returned) = &call.returned else { continue };
+                let has_failed = returned["outcome"]["status"] != "ok";
+                let took_ms = returned["took_ms"].as_f64().unwrap_or_default();
+                total.failed += usize::from(has_failed);
+                total.took_ms += took_ms;
+                summary.errors += usize::from(has_failed);
+                summary.tools_ms += took_ms;
+            }
+            for event in &turn.events {
+                match event["event"].as_str().unwrap_or_default() {
+                    "approval" => summary.approvals += 1,
+                    "warned" => summary.warnings.push(text(event, "message")),
+                    "spending" => {
+                        costs.extend(event["cost"].as_f64().map(|it| (&*turn.session, it)));
+                    }
+                    "disclosed" => shown(&mut skills, event),
+                    _ => {}
+                }
+            }
+        }
+        summary.models = models.into_iter().collect();
+        summary.cost = (!costs.is_empty()).then(|| costs.values().sum());
+        summary.skills = skills;
+        let named =
+            |(name, total): (&str, TotalOfTool)| TotalOfTool { name: name.to_owned(), ..total };
+        summary.tools = tools.into_iter().map(named).collect();
+        summary
+    }
+}
+
+fn shown(skills: &mut Vec<UseOfSkill>, event: &Json) {
+    let name = text(event, "skill");
+    let at = skills.iter().position(|it| it.name == name).unwrap_or_else(|| {
+        skills.push(UseOfSkill { name, ..UseOfSkill::default() });
+        skills.len() - 1
+    });
+    let skill = &mut skills[at];
+    for (list, word) in
+        [(&mut skill.levels, text(event, "level")), (&mut skill.by, text(event, "by"))]
+    {
+        if !list.contains(&word) {
+            list.push(word);
+        }
+    }
+}
+
+fn spent(json: &Json) -> Spent {
+    let number = |key: &str| json[key].as_u64().unwrap_or_default();
+    Spent { input: number("input"), output: number("output"), cached: number("cached") }
+}

@@ -1,0 +1,77 @@
+use std::{
+    fs::{self, File},
+    io::{Read as _, Write as _},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, Result, bail};
+use prowess_agent::{TraceError, Traced};
+use tempfile::NamedTempFile;
+
+use crate::{Status, printer::Printer};
+
+/// Show a trace as a page, or in numbers with `--json`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The trace, as it was written while an agent was at work
+    file: PathBuf,
+    /// Where the page goes [default: stdout; at a terminal, the name of the trace with `.html`]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// The largest trace that is read.
+const MAX: u64 = 1024 * 1024 * 1024;
+
+pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<Status> {
+    let path = args.file.display();
+    let bytes = read(&args.file).with_context(|| format!("cannot read `{path}`"))?;
+    let traced = match Traced::read(&bytes) {
+        Ok(traced) => traced,
+        Err(error) => {
+            printer.fault(&format!("cannot show `{path}`: {error}"));
+            if error == TraceError::Session {
+                printer.hint("a trace is written beside the session, to a file of its own");
+            }
+            return Ok(Status::AtFault);
+        }
+    };
+    drop(bytes);
+    if printer.json {
+        printer.document(&traced.summary())?;
+        return Ok(Status::Well);
+    }
+    let page = traced.page();
+    let beside = || args.file.with_added_extension("html");
+    match args.output.clone().or_else(|| printer.is_terminal.then(beside)) {
+        Some(output) => {
+            let shown = output.display();
+            write(&output, &args.file, &page).with_context(|| format!("cannot write `{shown}`"))?;
+            printer.note(&format!("the page is `{shown}`"));
+        }
+        None => printer.raw(page.as_bytes())?,
+    }
+    Ok(Status::Well)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    let file = File::open(path)?;
+    let mut bytes = Vec::new();
+    file.take(MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX {
+        bail!("it is larger than 1 GiB");
+    }
+    Ok(bytes)
+}
+
+/// Writes the page whole or not at all, for its owner alone, as the trace is.
+fn write(output: &Path, trace: &Path, page: &str) -> Result<()> {
+    if fs::canonicalize(output).is_ok_and(|it| fs::canonicalize(trace).is_ok_and(|own| own == it)) {
+        bail!("it is the trace itself");
+    }
+    let folder = output.parent().filter(|it| !it.as_os_str().is_empty());
+    let mut draft = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+    draft.write_all(page.as_bytes())?;
+    draft.persist(output)?;
+    Ok(())
+}

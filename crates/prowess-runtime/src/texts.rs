@@ -1,0 +1,100 @@
+//! The texts of a directory, read for whoever looks something up in them.
+
+use std::{
+    ffi::OsStr,
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::FileType;
+
+use crate::root::{Links, Listed, Root, RootError};
+
+/// The texts of a directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Texts {
+    /// Each file with its path inside the directory, sorted by it.
+    pub files: Vec<(String, String)>,
+    /// What was not read, each with why.
+    pub left_out: Vec<String>,
+}
+
+/// The names of texts end so.
+const ENDINGS: &[&str] = &["md", "markdown", "txt", "rst", "adoc"];
+/// The largest file, and all of them together, in bytes.
+const FILE: u64 = 1024 * 1024;
+const ALL: usize = 64 * 1024 * 1024;
+/// How deep, and how many entries of a directory are looked at.
+const DEPTH: usize = 8;
+const ENTRIES: usize = 10_000;
+/// How many directories are looked at.
+const DIRECTORIES: usize = 10_000;
+
+/// Reads the Markdown and text files below a directory. No link is followed, what is hidden is passed
+/// over, and what is too large or no text is left out.
+pub fn texts(root: &Root) -> Texts {
+    let mut texts = Texts::default();
+    let mut directories = vec![PathBuf::new()];
+    let (mut looked, mut room) = (0, ALL);
+    while let Some(directory) = directories.pop() {
+        looked += 1;
+        if looked > DIRECTORIES {
+            texts.left_out.push(format!("there are more than {DIRECTORIES} directories"));
+            break;
+        }
+        let page = match root.page(&directory, Links::Never, 0, ENTRIES) {
+            Ok(page) => page,
+            Err(error) => {
+                texts.leave_out(&directory, &error.to_string());
+                continue;
+            }
+        };
+        if page.total > ENTRIES {
+            texts.leave_out(&directory, &format!("of {} entries, {ENTRIES} are read", page.total));
+        }
+        for Listed { name, kind, .. } in page.entries {
+            let path = directory.join(&name);
+            let is_passed_over =
+                name.as_encoded_bytes().starts_with(b".") || name == "node_modules";
+            match kind {
+                _ if is_passed_over => {}
+                FileType::Directory if path.components().count() < DEPTH => directories.push(path),
+                FileType::Directory => texts.leave_out(&path, "it lies too deep"),
+                FileType::RegularFile if is_text(&path) => match read(root, &path) {
+                    Ok(text) if text.len() <= room => {
+                        room -= text.len();
+                        texts.files.push((path.to_string_lossy().into_owned(), text));
+                    }
+                    Ok(_) => texts.leave_out(&path, "there is enough already"),
+                    Err(why) => texts.leave_out(&path, &why),
+                },
+                _ => {}
+            }
+        }
+    }
+    texts.files.sort();
+    texts.left_out.sort();
+    texts
+}
+
+impl Texts {
+    fn leave_out(&mut self, path: &Path, why: &str) {
+        self.left_out.push(format!("`{}`: {why}", path.display()));
+    }
+}
+
+fn is_text(path: &Path) -> bool {
+    let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    ENDINGS.iter().any(|it| it.eq_ignore_ascii_case(ending))
+}
+
+fn read(root: &Root, path: &Path) -> Result<String, String> {
+    let file = root.file(path, Links::Never).map_err(|it: RootError| it.to_string())?;
+    let mut bytes = Vec::new();
+    file.take(FILE + 1).read_to_end(&mut bytes).map_err(|it| it.to_string())?;
+    match String::from_utf8(bytes) {
+        Ok(text) if text.len() as u64 > FILE => Err(format!("it has more than {FILE} bytes")),
+        Ok(text) if !text.contains('\0') => Ok(text),
+        _ => Err("it is no text".to_owned()),
+    }
+}

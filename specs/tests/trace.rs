@@ -1,0 +1,1130 @@
+//! Traces: written by layers, exported as spans, shown as a page in a real browser.
+
+use std::{
+    borrow::Cow,
+    fs, io,
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use prowess::{Level, Offer, Priority};
+use prowess_agent::{
+    Agent, Calling, Collector, Layer, Model, ModelError, Next, Otlp, Replied, Reply, Request,
+    Score, Scripted, Sending, Session, Spans, Spent, Trace, Turn, What,
+};
+use prowess_runtime::{
+    Act, Answer, Gate, Journal, Nobody, Outcome, Policy, Records, Status, Tool, Toolbox,
+};
+use serde_json::{Value as Json, json};
+
+use crate::{
+    browser::Page,
+    server::{Server, answer},
+    world::World,
+};
+
+/// A tool that gives back what it is given, or fails when it is told to.
+#[derive(Debug)]
+struct Look;
+
+impl Tool for Look {
+    fn name(&self) -> &str {
+        "look"
+    }
+
+    fn description(&self) -> Cow<'_, str> {
+        "Looks at something".into()
+    }
+
+    fn input_schema(&self) -> Json {
+        json!({"type": "object", "properties": {"at": {"type": "string"}, "fail": {"type": "boolean"}}})
+    }
+
+    fn act(&self, _: &Json) -> Result<Act, Box<Outcome>> {
+        Ok(Act::Tell)
+    }
+
+    fn call<'a>(&'a self, input: Json) -> Answer<'a> {
+        Box::pin(async move {
+            match input["fail"] == true {
+                true => Outcome::bad(Status::Failed, "cannot see with Bearer s3cr3ttoken"),
+                false => {
+                    Outcome::ok(format!("seen: {}", input["at"].as_str().unwrap_or("nothing")))
+                }
+            }
+        })
+    }
+}
+
+/// A layer that shows two skills, and tells what others would on the way.
+#[derive(Debug)]
+struct Shows;
+
+impl Layer for Shows {
+    fn name(&self) -> &str {
+        "shows"
+    }
+
+    fn model<'a>(&'a self, mut request: Request, next: Next<'a>) -> Replied<'a> {
+        let turn = request.turn.clone();
+        let score = |name: &str, confidence, level: Option<&str>, why: &str| Score {
+            name: name.to_owned(),
+            confidence,
+            level: level.map(str::to_owned),
+            why: vec![why.to_owned()],
+        };
+        if turn.steps() == 0 {
+            turn.note(What::Discovered { skills: 3, findings: vec!["a finding".to_owned()] });
+            turn.note(What::Matched {
+                query: "look".to_owned(),
+                strategy: "semantic".to_owned(),
+                scores: vec![
+                    score("lookout", 0.91, Some("full"), "look in name"),
+                    score("binoculars", 0.4, Some("brief"), "far in body"),
+                    score("telescope", 0.1, None, "stars in tags"),
+                ],
+                unknown: vec!["lokout".to_owned()],
+            });
+            for (skill, level, tokens) in [("lookout", "full", 120), ("binoculars", "brief", 14)] {
+                let (skill, level) = (skill.to_owned(), level.to_owned());
+                turn.note(What::Disclosed { skill, level, by: "matched".to_owned(), tokens });
+            }
+            turn.note(What::Approval {
+                what: "look out of the window".to_owned(),
+                why: "it is far".to_owned(),
+                reply: "once".to_owned(),
+                by: "person".to_owned(),
+            });
+        }
+        turn.note(What::Fitted {
+            window: 2000,
+            tokens: json!({"system": 10}),
+            skills: json!([{"name": "telescope", "priority": "inactive", "level": "brief", "tokens": 7, "left_out": "evict"}]),
+            steps: json!([{"step": "evict", "before": 1900, "after": 1700, "what": "telescope is left out"}]),
+        });
+        let spent = Spent { input: 100, output: 20, cached: 0 };
+        turn.note(What::Spending { spent, cost: Some(0.25) });
+        request.prompt.catalog = "Skills: lookout, binoculars, telescope.".to_owned();
+        let offer = |name: &str, text: &str| Offer {
+            name: name.to_owned(),
+            description: "helps to look".to_owned(),
+            priority: Priority::Active,
+            contents: vec![(Level::Full, text.to_owned())],
+        };
+        request.prompt.skills = vec![
+            offer("lookout", "Climb the mast first."),
+            offer("binoculars", "Clean the lenses."),
+        ];
+        next.reply(request)
+    }
+}
+
+fn toolbox() -> Arc<Toolbox> {
+    let gate = Gate {
+        policy: Policy::default(),
+        approver: Arc::new(Nobody),
+        records: Records::in_memory(),
+    };
+    Arc::new(Toolbox::new(Arc::new(gate)).with(Arc::new(Look)))
+}
+
+/// An agent that can look, with these layers outside of it.
+fn agent(model: Scripted, layers: Vec<Arc<dyn Layer>>) -> Agent {
+    let agent = Agent::new(Arc::new(model)).with_system("You look at things.");
+    let agent = layers.into_iter().fold(agent, Agent::with_shared);
+    agent.with(Calling { max_steps: 60, ..Calling::new(toolbox()) }).with(Shows)
+}
+
+/// A model that looks once and then says what it has seen.
+fn looker() -> Scripted {
+    Scripted::new().calls("look", json!({"at": "the sea"})).says("I have seen the sea.")
+}
+
+/// A trace in memory, and its lines.
+fn memory() -> (Arc<Trace>, Arc<Mutex<Vec<String>>>) {
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let own = lines.clone();
+    let trace = Trace::new(move |line| {
+        own.lock().unwrap().push(line.to_owned());
+        Ok(())
+    });
+    (Arc::new(trace), lines)
+}
+
+fn events(lines: &Mutex<Vec<String>>) -> Vec<Json> {
+    lines.lock().unwrap().iter().map(|it| serde_json::from_str(it).unwrap()).collect()
+}
+
+fn kinds(events: &[Json]) -> Vec<&str> {
+    events.iter().map(|it| it["event"].as_str().unwrap()).collect()
+}
+
+/// A model that never replies.
+#[derive(Debug)]
+struct Silent;
+
+impl Model for Silent {
+    fn name(&self) -> &str {
+        "silent"
+    }
+
+    fn provider(&self) -> &str {
+        "gemini"
+    }
+
+    fn reply<'a>(
+        &'a self,
+        _: &'a prowess_agent::Ask,
+        _: &'a (dyn Fn(prowess_agent::Delta<'_>) + Send + Sync),
+    ) -> prowess_agent::Replying<'a> {
+        Box::pin(std::future::pending())
+    }
+}
+
+mod everything_that_happens_is_written_down {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_26_every_event_is_a_line_of_json() {
+        let world = World::new();
+        let journal = Journal::open(world.path("trace.jsonl")).unwrap();
+        let agent = agent(looker(), vec![Arc::new(Trace::journal(journal))]);
+        agent.ask(&Session::new("s1"), "look at the sea").await.unwrap();
+        let text = fs::read_to_string(world.path("trace.jsonl")).unwrap();
+        assert!(text.ends_with('\n'));
+        let lines: Vec<Json> = text.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+        let kinds: Vec<&str> = kinds(&lines).into_iter().filter(|it| *it != "said").collect();
+        let expected = [
+            "trace",
+            "began",
+            "discovered",
+            "matched",
+            "disclosed",
+            "disclosed",
+            "approval",
+            "fitted",
+            "spending",
+            "asked",
+            "replied",
+            "called",
+            "returned",
+            "fitted",
+            "spending",
+            "asked",
+            "replied",
+            "ended",
+        ];
+        assert_eq!(kinds, expected);
+        for event in lines.iter().filter(|it| it["event"] != "said" && it["event"] != "trace") {
+            assert!(event["at"].as_u64().unwrap() > 1_700_000_000_000, "{event}");
+            assert_eq!((&event["session"], &event["turn"]), (&json!("s1"), &json!(1)), "{event}");
+        }
+        let find = |kind| lines.iter().find(|it| it["event"] == kind).unwrap();
+        assert_eq!(find("began")["prompt"], "look at the sea");
+        assert_eq!(find("returned")["outcome"]["output"], "seen: the sea");
+        assert_eq!(find("ended")["answer"], "I have seen the sea.");
+        assert_eq!(find("asked")["model"], "scripted");
+    }
+
+    #[tokio::test]
+    async fn m_32_a_04_discovery_activation_and_disclosure_are_in_the_trace() {
+        let (trace, lines) = memory();
+        let agent = agent(looker(), vec![trace]);
+        agent.ask(&Session::new("s"), "look").await.unwrap();
+        let events = events(&lines);
+        let find = |kind| events.iter().find(|it| it["event"] == kind).unwrap();
+        assert_eq!(find("discovered")["skills"], 3);
+        let first = json!({"name": "lookout", "confidence": 0.91, "level": "full", "why": ["look in name"]});
+        assert_eq!(find("matched")["scores"][0], first);
+        assert_eq!(find("matched")["scores"][2].get("level"), None);
+        let disclosed = find("disclosed");
+        let fields = ["skill", "level", "by"].map(|it| disclosed[it].as_str().unwrap());
+        assert_eq!(fields, ["lookout", "full", "matched"]);
+    }
+
+    #[tokio::test]
+    async fn what_is_said_again_is_written_once() {
+        let (trace, lines) = memory();
+        let filling = "x".repeat(2000);
+        let model = (0..50).fold(Scripted::new(), |model, number| {
+            model.calls("look", json!({"at": format!("place-{number} {filling}")}))
+        });
+        let agent = agent(model.says("done"), vec![trace]);
+        agent.ask(&Session::new("s"), "the only request").await.unwrap();
+        let events = events(&lines);
+        let asked: Vec<&Json> = events.iter().filter(|it| it["event"] == "asked").collect();
+        assert_eq!(asked.len(), 51);
+        let said: Vec<&Json> = events.iter().filter(|it| it["event"] == "said").collect();
+        let about = |word: &str| said.iter().filter(|it| it.to_string().contains(word)).count();
+        // The call, and its result.
+        assert_eq!([about("place-0 "), about("the only request"), about("Looks at")], [2, 1, 1]);
+        let size: usize = lines.lock().unwrap().iter().map(String::len).sum();
+        let resolve = |ids: &Json| -> Vec<&Json> {
+            let ids = ids.as_array().unwrap().iter();
+            ids.map(|id| *said.iter().find(|it| it["id"] == *id).unwrap()).collect()
+        };
+        let prompts: usize = asked
+            .iter()
+            .flat_map(|it| resolve(&it["messages"]))
+            .map(|it| it.to_string().len())
+            .sum();
+        assert!(size * 10 < prompts, "{size} bytes for prompts of {prompts}");
+        let last = resolve(&asked[50]["messages"]);
+        assert_eq!(last.len(), 102);
+        let text = |message: &Json| -> String {
+            let parts = message["message"]["parts"].as_array().unwrap();
+            parts.iter().map(|it| it["text"].as_str().unwrap()).collect()
+        };
+        assert!(text(last[0]).starts_with("You look at things.\n"));
+        assert_eq!(text(last[1]), "the only request");
+        assert_eq!(text(last[101]), format!("seen: place-49 {filling}"));
+        assert_eq!(last[101]["message"]["parts"][0]["from"], "tool:look");
+    }
+
+    #[tokio::test]
+    async fn no_secret_is_written() {
+        let (trace, lines) = memory();
+        let at = "https://api.test/v1?key=qwertz&page=2 with sk-ant-api03-Abcdef123456 and \
+                  Authorization: Basic dXNlcjpwYXNz\nnext line";
+        let model = Scripted::new()
+            .calls(
+                "look",
+                json!({"at": at, "headers": {"x-api-key": "hunter", "accept": "text/plain"}}),
+            )
+            .calls("look", json!({"at": "postgres://me:geheim@db/x"}))
+            .says("your token is ghp_0123456789abcdefghij");
+        let agent = agent(model, vec![trace]);
+        agent.ask(&Session::new("s"), "use Bearer abcdef123456 please").await.unwrap();
+        let all = lines.lock().unwrap().join("\n");
+        for secret in [
+            "qwertz",
+            "Abcdef123456",
+            "dXNlcjpwYXNz",
+            "hunter",
+            "geheim",
+            "0123456789abcdefghij",
+            "abcdef123456",
+        ] {
+            assert!(!all.contains(secret), "{secret} in {all}");
+        }
+        for kept in ["page=2", "next line", "text/plain", "postgres://me:", "please"] {
+            assert!(all.contains(kept), "no {kept} in {all}");
+        }
+    }
+
+    /// Counts the warnings.
+    #[derive(Debug, Default)]
+    struct Warnings(AtomicUsize);
+
+    impl Layer for Warnings {
+        fn name(&self) -> &str {
+            "warnings"
+        }
+
+        fn note(&self, _: &Turn, what: &What) {
+            if let What::Warned { message } = what {
+                assert_eq!(message, "the trace cannot be written: storage full");
+                self.0.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_trace_that_cannot_be_written_spoils_nothing() {
+        let tries = Arc::new(AtomicUsize::new(0));
+        let own = tries.clone();
+        let trace = Trace::new(move |_| {
+            own.fetch_add(1, Ordering::SeqCst);
+            Err(io::Error::other("storage full"))
+        });
+        let warnings = Arc::new(Warnings::default());
+        let agent = agent(looker(), vec![Arc::new(trace), warnings.clone()]);
+        let answer = agent.ask(&Session::new("s"), "look").await.unwrap();
+        assert_eq!(answer.message.content, "I have seen the sea.");
+        assert!(tries.load(Ordering::SeqCst) > 5);
+        assert_eq!(warnings.0.load(Ordering::SeqCst), 1);
+    }
+
+    #[tokio::test]
+    async fn a_turn_that_is_cancelled_has_an_end() {
+        let (trace, lines) = memory();
+        let agent = Agent::new(Arc::new(Silent)).with_shared(trace);
+        let session = Session::new("s");
+        let waited = tokio::time::timeout(Duration::from_millis(20), agent.ask(&session, "hello"));
+        assert!(waited.await.is_err());
+        let events = events(&lines);
+        assert_eq!(kinds(&events), ["trace", "began", "said", "asked", "ended"]);
+        assert_eq!(events[4]["error"], "cancelled");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn sessions_side_by_side_write_whole_lines() {
+        let world = World::new();
+        let journal = Journal::open(world.path("trace.jsonl")).unwrap();
+        let trace: Arc<dyn Layer> = Arc::new(Trace::journal(journal));
+        let mut asking = tokio::task::JoinSet::new();
+        for number in 0..20 {
+            let agent = agent(looker(), vec![trace.clone()]);
+            asking.spawn(async move {
+                agent.ask(&Session::new(format!("s{number}")), "look").await.map(|it| it.steps)
+            });
+        }
+        while let Some(answer) = asking.join_next().await {
+            assert_eq!(answer.unwrap().unwrap(), 2);
+        }
+        let text = fs::read_to_string(world.path("trace.jsonl")).unwrap();
+        let lines: Vec<Json> = text.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+        assert_eq!(kinds(&lines).iter().filter(|it| **it == "trace").count(), 1);
+        for number in 0..20 {
+            let own: Vec<Json> =
+                lines.iter().filter(|it| it["session"] == format!("s{number}")).cloned().collect();
+            let kinds = kinds(&own);
+            assert_eq!((kinds[0], kinds[kinds.len() - 1], kinds.len()), ("began", "ended", 17));
+        }
+    }
+}
+
+mod what_happens_is_told_as_spans {
+    use super::*;
+
+    fn collector(url: String) -> Collector {
+        let headers = vec![("x-team".to_owned(), "sea".to_owned())];
+        Collector { url, headers, service: "specs".to_owned(), timeout: Duration::from_millis(500) }
+    }
+
+    /// Runs something while its spans are sent.
+    fn sending<T>(url: String, run: impl Future<Output = T>) -> (T, Sending) {
+        let (otlp, sending) = Otlp::start(collector(url));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        (tracing::subscriber::with_default(otlp, || runtime.block_on(run)), sending)
+    }
+
+    /// The spans that a collector got of what was run.
+    fn spans<T>(run: impl Future<Output = T>) -> (T, Vec<Json>) {
+        let server = Server::saying(answer("200 OK", "", "{}"));
+        let (result, sending) = sending(server.url("/v1/traces"), run);
+        sending.finish().unwrap();
+        let mut spans = Vec::new();
+        for asked in server.asked() {
+            assert_eq!(asked.line, "POST /v1/traces");
+            assert_eq!(asked.header("content-type").unwrap().trim(), "application/json");
+            assert_eq!(asked.header("x-team").unwrap().trim(), "sea");
+            let body: Json = serde_json::from_str(&asked.body).unwrap();
+            let resource = &body["resourceSpans"][0];
+            assert_eq!(attribute(&resource["resource"], "service.name")["stringValue"], "specs");
+            spans.extend(resource["scopeSpans"][0]["spans"].as_array().unwrap().clone());
+        }
+        (result, spans)
+    }
+
+    fn attribute<'a>(of: &'a Json, key: &str) -> &'a Json {
+        let all = of["attributes"].as_array().unwrap();
+        all.iter().find(|it| it["key"] == key).map_or(&Json::Null, |it| &it["value"])
+    }
+
+    fn named<'a>(spans: &'a [Json], name: &str) -> Vec<&'a Json> {
+        spans.iter().filter(|it| it["name"] == name).collect()
+    }
+
+    #[test]
+    fn a_26_turn_steps_and_calls_are_spans_within_each_other() {
+        let spans_layer = Arc::new(Spans::new("sailor"));
+        let agent = agent(looker(), vec![spans_layer]);
+        let (_, spans) = spans(async { agent.ask(&Session::new("s1"), "look").await.unwrap() });
+        assert_eq!(spans.len(), 4, "{spans:#?}");
+        let turn = named(&spans, "invoke_agent sailor")[0];
+        let steps = named(&spans, "chat scripted");
+        let call = named(&spans, "execute_tool look")[0];
+        assert_eq!(steps.len(), 2);
+        assert_eq!(turn.get("parentSpanId"), None);
+        for span in steps.iter().chain([&call]) {
+            assert_eq!(span["parentSpanId"], turn["spanId"]);
+            assert_eq!(span["traceId"], turn["traceId"]);
+        }
+        for span in &spans {
+            assert_eq!(span["traceId"].as_str().unwrap().len(), 32);
+            assert_eq!(span["spanId"].as_str().unwrap().len(), 16);
+            let time = |key: &str| span[key].as_str().unwrap().parse::<u128>().unwrap();
+            let (start, end) = (time("startTimeUnixNano"), time("endTimeUnixNano"));
+            let outer = |key: &str| turn[key].as_str().unwrap().parse::<u128>().unwrap();
+            assert!(
+                outer("startTimeUnixNano") <= start
+                    && start <= end
+                    && end <= outer("endTimeUnixNano")
+            );
+            assert_eq!(span["status"], json!({}));
+        }
+        let mut ids: Vec<&str> = spans.iter().map(|it| it["spanId"].as_str().unwrap()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), 4);
+        assert_eq!([&turn["kind"], &steps[0]["kind"], &call["kind"]], [1, 3, 1]);
+        for (span, key, value) in [
+            (turn, "gen_ai.operation.name", json!({"stringValue": "invoke_agent"})),
+            (turn, "gen_ai.agent.name", json!({"stringValue": "sailor"})),
+            (turn, "gen_ai.conversation.id", json!({"stringValue": "s1"})),
+            (steps[0], "gen_ai.operation.name", json!({"stringValue": "chat"})),
+            (steps[0], "gen_ai.provider.name", json!({"stringValue": "scripted"})),
+            (steps[0], "gen_ai.request.model", json!({"stringValue": "scripted"})),
+            (
+                steps[0],
+                "gen_ai.response.finish_reasons",
+                json!({"arrayValue": {"values": [{"stringValue": "tool_calls"}]}}),
+            ),
+            (
+                steps[1],
+                "gen_ai.response.finish_reasons",
+                json!({"arrayValue": {"values": [{"stringValue": "stop"}]}}),
+            ),
+            (steps[1], "gen_ai.usage.output_tokens", json!({"intValue": "6"})),
+            (call, "gen_ai.operation.name", json!({"stringValue": "execute_tool"})),
+            (call, "gen_ai.tool.name", json!({"stringValue": "look"})),
+            (call, "gen_ai.tool.type", json!({"stringValue": "function"})),
+            (call, "prowess.status", json!({"stringValue": "ok"})),
+        ] {
+            assert_eq!(*attribute(span, key), value, "{key} of {span:#}");
+        }
+        assert!(attribute(call, "gen_ai.tool.call.id")["stringValue"].as_str().unwrap().len() > 3);
+        let told: Vec<&str> = turn["events"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["name"].as_str().unwrap())
+            .collect();
+        let expected = [
+            "discovered",
+            "matched",
+            "disclosed",
+            "disclosed",
+            "approval",
+            "fitted",
+            "spending",
+            "fitted",
+            "spending",
+        ];
+        assert_eq!(told, expected);
+        let disclosed = &turn["events"][2];
+        assert_eq!(attribute(disclosed, "prowess.skill")["stringValue"], "lookout");
+        assert_eq!(attribute(disclosed, "prowess.tokens")["intValue"], "120");
+        assert_eq!(attribute(&turn["events"][6], "prowess.cost")["doubleValue"], 0.25);
+    }
+
+    #[test]
+    fn what_goes_wrong_is_seen_in_its_span() {
+        let failing =
+            Scripted::new().calls("look", json!({"fail": true})).fails(ModelError::Server {
+                provider: "scripted".to_owned(),
+                message: "Bearer s3cr3ttoken overloaded".to_owned(),
+                wait: None,
+            });
+        let agent = agent(failing, vec![Arc::new(Spans::new("sailor"))]);
+        let (answer, spans) = spans(async { agent.ask(&Session::new("s"), "look").await });
+        answer.unwrap_err();
+        let steps = named(&spans, "chat scripted");
+        let call = named(&spans, "execute_tool look")[0];
+        let turn = named(&spans, "invoke_agent sailor")[0];
+        assert_eq!(steps[0]["status"], json!({}));
+        for (span, kind, words) in [
+            (call, "failed", "cannot see"),
+            (steps[1], "_OTHER", "overloaded"),
+            (turn, "_OTHER", "overloaded"),
+        ] {
+            assert_eq!(span["status"]["code"], 2);
+            assert!(span["status"]["message"].as_str().unwrap().contains(words), "{span:#}");
+            assert_eq!(attribute(span, "error.type")["stringValue"], kind);
+        }
+        assert!(!json!(spans).to_string().contains("s3cr3ttoken"));
+    }
+
+    #[test]
+    fn what_was_said_is_not_sent() {
+        let model =
+            Scripted::new().calls("look", json!({"at": "xyzzy-input"})).says("xyzzy-answer");
+        let agent = agent(model, vec![Arc::new(Spans::new("sailor"))]);
+        let (_, spans) =
+            spans(async { agent.ask(&Session::new("s"), "xyzzy-request").await.unwrap() });
+        assert_eq!(spans.len(), 4);
+        assert!(!json!(spans).to_string().contains("xyzzy"));
+    }
+
+    #[test]
+    fn a_turn_that_is_cancelled_ends_its_spans() {
+        let agent = Agent::new(Arc::new(Silent)).with(Spans::new("sailor"));
+        let (_, spans) = spans(async {
+            let session = Session::new("s");
+            let asking = agent.ask(&session, "hello");
+            tokio::time::timeout(Duration::from_millis(20), asking).await.unwrap_err()
+        });
+        let names: Vec<&str> = spans.iter().map(|it| it["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["chat silent", "invoke_agent sailor"]);
+        assert_eq!(attribute(&spans[0], "gen_ai.provider.name")["stringValue"], "gcp.gemini");
+        assert_eq!(spans[1]["status"], json!({"code": 2, "message": "cancelled"}));
+    }
+
+    #[test]
+    fn a_collector_that_does_not_answer_holds_nobody_up() {
+        let nobody = Server::saying("").url("/v1/traces");
+        let broken = Server::saying(answer("503 Busy", "", ""));
+        let hanging = Server::new(|_, _| {
+            std::thread::sleep(Duration::from_secs(5));
+            Ok(())
+        });
+        for (url, why) in [
+            (nobody, ""),
+            (broken.url("/"), "the collector answers 503"),
+            (hanging.url("/"), "the collector does not answer"),
+            ("ftp://example.com".to_owned(), "only `http` and `https`"),
+        ] {
+            let agent = agent(looker(), vec![Arc::new(Spans::new("sailor"))]);
+            let start = Instant::now();
+            let (answer, sending) =
+                sending(url, async { agent.ask(&Session::new("s"), "look").await.unwrap() });
+            assert!(start.elapsed() < Duration::from_millis(450), "{:?}", start.elapsed());
+            assert_eq!(answer.message.content, "I have seen the sea.");
+            let error = sending.finish().unwrap_err();
+            assert!(error.starts_with("4 spans were not sent: ") && error.contains(why), "{error}");
+            assert!(start.elapsed() < Duration::from_secs(4));
+        }
+    }
+
+    #[test]
+    fn the_usual_variables_name_the_collector() {
+        let named = |set: &[(&str, &str)]| {
+            let variable = |name: &str| Some(set.iter().find(|it| it.0 == name)?.1.to_owned());
+            Collector::named(variable)
+        };
+        let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318/");
+        let collector = named(&[endpoint]).unwrap().unwrap();
+        assert_eq!(collector.url, "http://localhost:4318/v1/traces");
+        assert_eq!((&*collector.service, collector.timeout), ("prowess", Duration::from_secs(10)));
+        let collector = named(&[
+            endpoint,
+            ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://c.test/traces"),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "X-Key=a%20b%3D, other=c"),
+            ("OTEL_EXPORTER_OTLP_TIMEOUT", "250"),
+            ("OTEL_SERVICE_NAME", "fleet"),
+        ]);
+        let collector = collector.unwrap().unwrap();
+        assert_eq!(collector.url, "https://c.test/traces");
+        let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(collector.headers, [header("x-key", "a b="), header("other", "c")]);
+        assert_eq!((&*collector.service, collector.timeout), ("fleet", Duration::from_millis(250)));
+        for set in [
+            &[][..],
+            &[("OTEL_EXPORTER_OTLP_ENDPOINT", " ")],
+            &[endpoint, ("OTEL_SDK_DISABLED", "true")],
+            &[endpoint, ("OTEL_TRACES_EXPORTER", "none")],
+        ] {
+            assert!(named(set).unwrap().is_none(), "{set:?}");
+        }
+        for (set, error) in [
+            (
+                ("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4317"),
+                "`OTEL_EXPORTER_OTLP_ENDPOINT` is not an address with `http` or `https`",
+            ),
+            (
+                ("OTEL_EXPORTER_OTLP_HEADERS", "novalue"),
+                "`OTEL_EXPORTER_OTLP_HEADERS` is not a list of `name=value`",
+            ),
+            (
+                ("OTEL_EXPORTER_OTLP_TIMEOUT", "10s"),
+                "`OTEL_EXPORTER_OTLP_TIMEOUT` is not a number of milliseconds",
+            ),
+        ] {
+            let set = if set.0 == endpoint.0 { vec![set] } else { vec![endpoint, set] };
+            assert_eq!(named(&set).unwrap_err().to_string(), error);
+        }
+    }
+}
+
+/// Writes the trace of two turns, the second of which fails, to `trace.jsonl`.
+async fn two_turns(world: &World) {
+    let journal = Journal::open(world.path("trace.jsonl")).unwrap();
+    let model = Scripted::new()
+        .calls_all([("look", json!({"at": "the sea"})), ("look", json!({"fail": true}))])
+        .replies(Reply {
+            message: prowess::Message::new(prowess::Role::Assistant, "I have seen the sea."),
+            spent: Spent { input: 300, output: 12, cached: 200 },
+            ..Reply::default()
+        })
+        .fails(ModelError::Timeout { model: "scripted".to_owned(), after: Duration::from_secs(3) });
+    let agent = agent(model, vec![Arc::new(Trace::journal(journal))]);
+    let session = Session::new("voyage");
+    agent.ask(&session, "look at the sea").await.unwrap();
+    agent.ask(&session, "and at the sky").await.unwrap_err();
+}
+
+/// Makes a page of `trace.jsonl` and opens it.
+fn page(world: &World) -> Page {
+    let ran = world.run(["trace", "trace.jsonl", "-o", "page.html"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    Page::open(&world.path("page.html"))
+}
+
+const LABELS: &str = "[...document.querySelectorAll('.row')].filter((it) => it.offsetParent).map((it) => it.querySelector('.label').textContent)";
+const SELECTED: &str = "document.querySelector('[aria-selected=true] .label').textContent";
+const DETAIL: &str = "document.getElementById('detail').textContent";
+
+mod a_trace_is_shown_as_one_page {
+    use super::*;
+
+    #[tokio::test]
+    async fn m_32_the_page_has_a_timeline_of_turns_steps_and_calls() {
+        let world = World::new();
+        two_turns(&world).await;
+        let mut page = page(&world);
+        let labels = page.eval(LABELS);
+        let expected = [
+            "look at the sea",
+            "Step 1 → look, look",
+            "look {\"at\":\"the sea\"}",
+            "look {\"fail\":true}",
+            "Step 2 I have seen the sea.",
+            "and at the sky",
+            "Step 1 `scripted` said nothing for 3 s",
+        ];
+        assert_eq!(labels, json!(expected));
+        let levels =
+            "[...document.querySelectorAll('[role=treeitem]')].map((it) => it.ariaLevel).join('')";
+        assert_eq!(page.text(levels), "1233212");
+        assert!(page.is("[...document.querySelectorAll('.row')].every((it) => it.querySelector('.track i').offsetWidth > 0 && /[0-9] (µs|ms|s)$/.test(it.querySelector('.time').textContent))"));
+        let failed = "[...document.querySelectorAll('.row')].map((it) => it.classList.contains('failed') ? 'x' : '-').join('')";
+        assert_eq!(page.text(failed), "---x-xx");
+        assert_eq!(page.text("document.title"), "Trace: look at the sea");
+        let totals = page.text("document.getElementById('totals').innerText").replace('\n', " ");
+        for total in ["2 turns", "3 steps", "2 calls", "200 cached", "$0.25 cost", "3 errors"] {
+            assert!(totals.contains(total), "no {total} in {totals}");
+        }
+        let detail = page.text(DETAIL);
+        for shown in [
+            "Turn 1",
+            "I have seen the sea.",
+            "3 skills discovered",
+            "a finding",
+            "lookout",
+            "0.91",
+            "look in name",
+            "telescope",
+            "lokout",
+            "shown as full, by matched",
+            "evict",
+            "telescope is left out",
+            "look out of the window",
+            "it is far",
+            "person",
+            "voyage",
+        ] {
+            assert!(detail.contains(shown), "no {shown} in {detail}");
+        }
+        page.press("End");
+        assert!(page.text(DETAIL).contains("The model did not reply"));
+    }
+
+    #[tokio::test]
+    async fn the_exact_prompt_of_a_step_shows_what_came_from_which_skill() {
+        let world = World::new();
+        two_turns(&world).await;
+        let mut page = page(&world);
+        page.press("j");
+        assert_eq!(page.text("document.querySelector('#detail h2').textContent"), "Step 1");
+        let froms = "[...document.querySelectorAll('.part')].map((it) => it.dataset.from)";
+        assert_eq!(
+            page.eval(froms),
+            json!(["system", "catalog", "skill:lookout", "skill:binoculars", "user"])
+        );
+        let text = "[...document.querySelectorAll('.part pre')].slice(0, -1).map((it) => it.textContent).join('')";
+        let model = looker();
+        let spy = Arc::new(model);
+        let agent = Agent::new(spy.clone()).with_system("You look at things.");
+        let agent = agent.with(Calling::new(toolbox())).with(Shows);
+        agent.ask(&Session::new("s"), "look at the sea").await.unwrap();
+        assert_eq!(page.text(text), spy.asked()[0].messages[0].content);
+        let color = |from: &str| {
+            format!(
+                "getComputedStyle(document.querySelector('[data-from=\"{from}\"]')).borderLeftColor"
+            )
+        };
+        let colors = ["system", "catalog", "skill:lookout", "skill:binoculars", "user"]
+            .map(|it| page.text(&color(it)));
+        for (at, one) in colors.iter().enumerate() {
+            assert!(one.starts_with("rgb") && !colors[at + 1..].contains(one), "{colors:?}");
+        }
+        for _ in 0..3 {
+            page.press("j");
+        }
+        assert_eq!(page.text(SELECTED), "Step 2 I have seen the sea.");
+        let open = "[...document.querySelectorAll('.message')].filter((it) => it.querySelector('.part, .block')).map((it) => `${it.querySelector('.role').textContent} ${it.open}`)";
+        let shown = page.eval(open);
+        let messages = ["system false", "user false", "assistant true", "tool true", "tool true"];
+        assert_eq!(shown.as_array().unwrap()[..5], json!(messages).as_array().unwrap()[..]);
+    }
+
+    #[tokio::test]
+    async fn every_step_has_its_token_budget_as_a_stacked_bar() {
+        let world = World::new();
+        two_turns(&world).await;
+        let mut page = page(&world);
+        assert_eq!(page.eval("document.querySelectorAll('.row.step .budget').length"), 3);
+        assert_eq!(page.eval("document.querySelectorAll('#detail .bars .budget').length"), 2);
+        page.press("j");
+        let parts = "[...document.querySelectorAll('#detail .budget i')].map((it) => it.title.split(':')[0])";
+        let names = ["system", "catalog", "skill lookout", "skill binoculars", "history", "tools"];
+        assert_eq!(page.eval(parts), json!(names));
+        let legend = page.text("document.querySelector('#detail .legend').textContent");
+        assert!(legend.contains("rest of the window"), "{legend}");
+        let shares = "(() => { const bar = document.querySelector('#detail .budget'); const tokens = [...bar.children].map((it) => Number(it.title.split(': ')[1])); return [...bar.children].every((it, at) => Math.abs(it.getBoundingClientRect().width - Math.max(2, tokens[at] * bar.clientWidth / 2000)) < 2.5) && tokens.every((it) => it > 0); })()";
+        assert!(page.is(shares));
+    }
+
+    #[tokio::test]
+    async fn everything_is_searched() {
+        let world = World::new();
+        two_turns(&world).await;
+        let mut page = page(&world);
+        let found = "document.getElementById('found').textContent";
+        let marks = "[...new Set([...document.querySelectorAll('#detail mark')].map((it) => it.textContent))]";
+        for (query, hits, labels, marked) in [
+            ("MAST first", "2 hits", 4, "mast first"),
+            ("lokout", "2 hits", 2, "lokout"),
+            ("\"the sea\"", "2 hits", 3, "\"the sea\""),
+            ("said nothing", "2 hits", 2, "said nothing"),
+        ] {
+            page.press("/");
+            page.type_text(query);
+            assert_eq!(page.text(found), hits, "{query}: {}", page.eval(LABELS));
+            assert_eq!(page.eval(LABELS).as_array().unwrap().len(), labels, "{query}");
+            assert_eq!(page.eval(marks), json!([marked]), "{query}");
+            page.press("Escape");
+        }
+        page.press("/");
+        page.type_text("no such words");
+        assert_eq!(page.text(found), "Nothing found");
+        assert_eq!(page.eval(LABELS), json!([]));
+        page.press("Escape");
+        assert_eq!(page.eval(LABELS).as_array().unwrap().len(), 7);
+        assert_eq!(page.eval("document.querySelectorAll('mark').length"), 0);
+    }
+
+    #[tokio::test]
+    async fn the_page_is_used_by_keyboard_alone() {
+        let world = World::new();
+        two_turns(&world).await;
+        let mut page = page(&world);
+        let focus = "document.activeElement.id";
+        assert_eq!(page.text(SELECTED), "look at the sea");
+        for (key, label) in [
+            ("j", "Step 1 → look, look"),
+            ("ArrowDown", "look {\"at\":\"the sea\"}"),
+            ("k", "Step 1 → look, look"),
+            ("End", "Step 1 `scripted` said nothing for 3 s"),
+            ("j", "Step 1 `scripted` said nothing for 3 s"),
+            ("ArrowUp", "and at the sky"),
+            ("Home", "look at the sea"),
+            ("ArrowUp", "look at the sea"),
+        ] {
+            page.press(key);
+            assert_eq!(page.text(SELECTED), label, "after {key}");
+            assert!(
+                page.is(
+                    "document.activeElement === document.querySelector('[aria-selected=true]')"
+                )
+            );
+            assert_eq!(
+                page.eval(
+                    "document.querySelectorAll('[aria-selected=true], .row[tabindex=\"0\"]').length"
+                ),
+                1
+            );
+        }
+        let outlined = "getComputedStyle(document.activeElement).outlineStyle";
+        assert_eq!(page.text(outlined), "solid");
+        page.press("ArrowDown");
+        page.press("ArrowDown");
+        page.press("ArrowLeft");
+        assert_eq!(page.text(SELECTED), "Step 1 → look, look");
+        page.press("Enter");
+        assert_eq!(
+            (page.text(focus), page.text(outlined)),
+            ("detail".to_owned(), "solid".to_owned())
+        );
+        page.press("ArrowDown");
+        assert_eq!(page.text(SELECTED), "Step 1 → look, look");
+        page.press("Tab");
+        assert!(page.is("document.getElementById('detail').contains(document.activeElement) && document.activeElement.id !== 'detail'"));
+        page.press("ArrowLeft");
+        assert!(page.is("document.activeElement.matches('[role=treeitem]')"));
+        page.press("/");
+        assert_eq!(page.text(focus), "search");
+        page.type_text("sky");
+        page.press("j");
+        assert_eq!(page.text("document.getElementById('search').value"), "skyj");
+        page.press("Escape");
+        assert_eq!(page.text("document.getElementById('search').value"), "");
+        assert!(page.is("document.activeElement.matches('[role=treeitem]')"));
+        page.press("?");
+        assert!(page.is("document.getElementById('keys').open"));
+        page.press("Escape");
+        assert!(!page.is("document.getElementById('keys').open"));
+        let named = "[...document.querySelectorAll('button, input')].every((it) => it.textContent.trim() || it.ariaLabel || it.labels?.[0]?.textContent.trim())";
+        assert!(page.is(named));
+        assert_eq!(
+            page.text("document.querySelector('[role=tree]').ariaLabel"),
+            "Turns, steps and calls"
+        );
+    }
+
+    #[tokio::test]
+    async fn the_page_is_light_or_dark_as_the_system_or_the_reader_wants_it_and_narrow() {
+        let world = World::new();
+        two_turns(&world).await;
+        let mut page = page(&world);
+        let brightness = "getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).slice(0, 3).map(Number).reduce((a, b) => a + b) / 3";
+        let bright = |page: &mut Page| page.eval(brightness).as_f64().unwrap() > 128.0;
+        assert!(bright(&mut page));
+        page.look(1400, 900, "dark");
+        assert!(!bright(&mut page));
+        page.press("t");
+        assert!(bright(&mut page));
+        page.eval("document.getElementById('theme').click()");
+        assert!(!bright(&mut page));
+        let contrast = "(() => { const light = (c) => { const [r, g, b] = c.match(/[0-9.]+/g).map((it) => { const v = it / 255; return v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; }); return .2126 * r + .7152 * g + .0722 * b; }; const [a, b] = [getComputedStyle(document.querySelector('.time')).color, getComputedStyle(document.querySelector('nav')).backgroundColor].map(light); return (Math.max(a, b) + .05) / (Math.min(a, b) + .05); })()";
+        assert!(page.eval(contrast).as_f64().unwrap() > 4.5);
+        page.press("t");
+        assert!(page.eval(contrast).as_f64().unwrap() > 4.5);
+        for at in 0..7 {
+            page.look(400, 800, "light");
+            let wide = "[...document.querySelectorAll('body *')].filter((it) => it.getBoundingClientRect().right > 401 && !it.closest('.scroll')).map((it) => it.className)";
+            assert_eq!(page.eval(wide), json!([]), "row {at}");
+            assert!(page.is("document.documentElement.scrollWidth <= 400"));
+            page.press("j");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_page_needs_nothing_else_and_lets_nothing_else_in() {
+        let world = World::new();
+        two_turns(&world).await;
+        let mut page = page(&world);
+        assert_eq!(page.eval("performance.getEntriesByType('resource').length"), 0);
+        let policy = page.text("document.querySelector('meta[http-equiv]').content");
+        assert!(policy.starts_with("default-src 'none'; script-src 'sha256-"), "{policy}");
+        assert!(!policy.contains("unsafe"), "{policy}");
+        page.eval("(() => { const it = document.createElement('script'); it.textContent = 'window.strange = 1'; document.body.append(it); document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.strange = 2\">'); })()");
+        let after = "new Promise((done) => setTimeout(() => done(typeof window.strange), 200))";
+        assert_eq!(page.text(after), "undefined");
+        assert!(page.is("fetch('https://example.com').then(() => false, () => true)"));
+    }
+
+    #[tokio::test]
+    async fn nothing_in_a_trace_is_run() {
+        let attack = "</script><script>document.title='pwned'</script><!--<script>\u{2028}\
+                      <img src=x onerror=\"document.title='pwned'\"><svg onload=document.title='pwned'>\
+                      {data}{script}${document.title='pwned'}javascript:alert(1)\"'`&lt;b&gt;";
+        let world = World::new();
+        let journal = Journal::open(world.path("trace.jsonl")).unwrap();
+        let trace = Arc::new(Trace::journal(journal));
+        let model = Scripted::new()
+            .calls("look", json!({"at": attack}))
+            .calls(attack, json!({}))
+            .says(attack);
+        let agent = agent(model, vec![trace]).with_system(attack);
+        agent.ask(&Session::new(attack), attack).await.unwrap();
+        let mut text = fs::read_to_string(world.path("trace.jsonl")).unwrap();
+        let at = |event: Json| format!("{event}\n");
+        for kind in
+            ["matched", "disclosed", "fitted", "approval", "server", "warned", "retried", attack]
+        {
+            let score = json!({"name": attack, "confidence": attack, "level": attack, "why": [attack, {"a": attack}]});
+            text += &at(json!({
+                "at": 1, "session": attack, "turn": 1, "event": kind, "skill": attack, "level": attack, "by": attack,
+                "tokens": attack, "scores": [score], "unknown": [attack], "strategy": attack, "what": attack, "why": attack,
+                "reply": attack, "message": attack, "server": attack, "state": attack, "window": attack,
+                "steps": [{"step": attack, "before": attack, "what": attack}], "skills": [{"name": attack, "left_out": attack}],
+            }));
+        }
+        world.write("trace.jsonl", &text);
+        let mut page = page(&world);
+        let rows = page.eval("document.querySelectorAll('.row').length").as_u64().unwrap();
+        assert!(rows >= 6);
+        for row in 0..rows {
+            assert_eq!(page.eval("document.scripts.length"), 2, "row {row}");
+            assert_eq!(page.eval("document.querySelectorAll('img, iframe, object, embed, b').length - document.querySelectorAll('.facts b, .legend b').length"), 0);
+            assert!(page.is("document.querySelectorAll('svg').length === 1"));
+            assert!(
+                page.text(DETAIL).contains("<script>document.title='pwned'</script>"),
+                "row {row}"
+            );
+            assert!(page.text("document.title").starts_with("Trace: </script><script>"));
+            page.press("j");
+        }
+    }
+}
+
+mod the_command_makes_a_page_or_a_summary_of_any_file {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[tokio::test]
+    async fn the_page_goes_where_it_should() {
+        let world = World::new();
+        two_turns(&world).await;
+        let trace = fs::read(world.path("trace.jsonl")).unwrap();
+        let piped = world.run(["trace", "trace.jsonl"]);
+        assert!(piped.stdout().starts_with("<!doctype html>"), "{}", piped.stderr);
+        assert_eq!((piped.code, &*piped.stderr), (Some(0), ""));
+        let ran = world.run(["trace", "trace.jsonl", "-o", "out.html"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), ""));
+        assert_eq!(fs::read(world.path("out.html")).unwrap(), piped.out);
+        assert_eq!(mode(&world.path("out.html")), 0o600);
+        assert_eq!(mode(&world.path("trace.jsonl")), 0o600);
+        let ran = world.run_at_terminal("", "trace trace.jsonl");
+        assert!(ran.stdout().contains("the page is `trace.jsonl.html`"), "{}", ran.stdout());
+        assert_eq!(fs::read(world.path("trace.jsonl.html")).unwrap(), piped.out);
+        for output in ["trace.jsonl", "./skills/../trace.jsonl", "no/such/folder.html", "skills"] {
+            let ran = world.run(["trace", "trace.jsonl", "-o", output]);
+            assert_eq!(ran.code, Some(2), "{output}: {}", ran.stderr);
+        }
+        assert_eq!(fs::read(world.path("trace.jsonl")).unwrap(), trace);
+    }
+
+    #[tokio::test]
+    async fn the_summary_has_the_numbers() {
+        let world = World::new();
+        two_turns(&world).await;
+        let json = world.run(["trace", "trace.jsonl", "--json"]).json();
+        for (key, value) in [
+            ("turns", json!(2)),
+            ("steps", json!(3)),
+            ("calls", json!(2)),
+            ("errors", json!(3)),
+            ("sessions", json!(["voyage"])),
+            ("models", json!(["scripted"])),
+            ("cost", json!(0.25)),
+            ("approvals", json!(2)),
+            ("torn", json!(false)),
+        ] {
+            assert_eq!(json[key], value, "{key} of {json:#}");
+        }
+        assert_eq!(json["tokens"]["cached"], 200);
+        assert!(json["tokens"]["input"].as_u64().unwrap() > 300);
+        let tool = &json["tools"][0];
+        assert_eq!(
+            (&tool["name"], &tool["calls"], &tool["failed"]),
+            (&json!("look"), &json!(2), &json!(1))
+        );
+        assert_eq!(
+            json["skills"][0],
+            json!({"name": "lookout", "levels": ["full"], "by": ["matched"]})
+        );
+        for key in ["began", "took_ms", "models_ms", "tools_ms"] {
+            assert!(json[key].as_f64().unwrap() > 0.0, "{key}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_trace_is_refused_with_a_reason() {
+        let world = World::new()
+            .file("empty", "")
+            .file("blank", "\n \n")
+            .file("words", "hello\nworld\n")
+            .file("bytes", [0xff, 0xfe, 0, 1, b'\n', 0xff])
+            .file("list", "[1,2]\n{\"a\":1}\n")
+            .file(
+                "session",
+                "{\"type\":\"session\",\"version\":1,\"id\":\"s\"}\n{\"type\":\"message\"}\n",
+            )
+            .file("later", "{\"event\":\"trace\",\"version\":99}\n{\"event\":\"began\"}\n");
+        for (file, why) in [
+            ("empty", "it is empty"),
+            ("blank", "it is empty"),
+            ("words", "it is no trace"),
+            ("bytes", "it is no trace"),
+            ("list", "it is no trace"),
+            ("session", "it is a session, not a trace"),
+            ("later", "the trace is of version 99"),
+        ] {
+            for arguments in [&["trace", file][..], &["trace", file, "--json"]] {
+                let ran = world.run(arguments);
+                assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{file}");
+                assert!(
+                    ran.stderr.contains(&format!("cannot show `{file}`: {why}")),
+                    "{}",
+                    ran.stderr
+                );
+            }
+        }
+        for file in ["missing", "skills"] {
+            let ran = world.run(["trace", file]);
+            assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
+            assert!(ran.stderr.contains(&format!("cannot read `{file}`")), "{}", ran.stderr);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_broken_or_unknown_costs_nothing_else() {
+        let world = World::new();
+        two_turns(&world).await;
+        let mut text = fs::read_to_string(world.path("trace.jsonl")).unwrap();
+        text.insert_str(0, "not json\n");
+        text += "{\"event\":\"teleported\",\"to\":\"mars\"}\n";
+        text += "{\"event\":\"asked\",\"messages\":[\"gone\",7,null],\"tools\":{},\"turn\":\"x\",\"at\":-1}\n";
+        text += "{\"event\":\"returned\",\"outcome\":[],\"took_ms\":\"long\",\"session\":5}\n";
+        text += "{\"event\":\"said\",\"id\":[]}\n{\"event\":\"matched\",\"scores\":\"all\"}\n{\"event\":\"ended\",\"spent\":1}\n";
+        text += "{\"event\":\"called\",\"id\":nu";
+        world.write("trace.jsonl", &text);
+        let json = world.run(["trace", "trace.jsonl", "--json"]).json();
+        assert_eq!(
+            (&json["torn"], &json["unreadable"], &json["other"]),
+            (&json!(true), &json!([1]), &json!(1))
+        );
+        assert_eq!(json["steps"], 4);
+        let mut page = page(&world);
+        let notices = page.text("document.getElementById('notices').textContent");
+        assert!(
+            notices.contains("last line") && notices.contains("were left out: 1."),
+            "{notices}"
+        );
+        let rows = page.eval(LABELS);
+        let rows = rows.as_array().unwrap();
+        assert!(rows.len() > 8 && rows[0] == "look at the sea", "{rows:?}");
+        for _ in rows {
+            assert!(!page.text(DETAIL).is_empty());
+            page.press("j");
+        }
+        assert!(page.text(DETAIL).contains("teleported") && page.text(DETAIL).contains("mars"));
+    }
+
+    #[tokio::test]
+    async fn a_huge_trace_makes_a_page_of_bounded_size() {
+        let world = World::new();
+        two_turns(&world).await;
+        let mut text = fs::read_to_string(world.path("trace.jsonl")).unwrap();
+        let filling = "<wörds> ".repeat(12_000);
+        let mut number = 0;
+        while text.len() < 100_000_000 {
+            number += 1;
+            let message = json!({"role": "user", "parts": [{"from": "user", "text": format!("{number} {filling}")}]});
+            text += &format!(
+                "{}\n",
+                json!({"event": "said", "id": format!("{number}"), "message": message})
+            );
+        }
+        world.write("trace.jsonl", &text);
+        let ran = world.run(["trace", "trace.jsonl"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.out.len() < 50_000_000, "{}", ran.out.len());
+        world.write("page.html", &ran.out);
+        let mut page = Page::open(&world.path("page.html"));
+        let notices = page.text("document.getElementById('notices').textContent");
+        assert!(notices.contains("The trace is large"), "{notices}");
+        assert_eq!(page.eval(LABELS)[0], "look at the sea");
+    }
+}
