@@ -96,8 +96,9 @@ fn unfit(name: &str) -> Option<&'static str> {
     is_own.then_some("every script has its own")
 }
 
-/// Where decisions are recorded; nothing where there is no home.
-fn state() -> Option<PathBuf> {
+/// Where decisions are recorded, and what commands may not leave behind is moved; nothing where
+/// there is no home.
+pub(crate) fn state() -> Option<PathBuf> {
     let xdg = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
     let home = || env::home_dir().filter(|it| it.is_absolute());
     let state = xdg.or_else(|| Some(home()?.join(".local/state")))?;

@@ -11,8 +11,10 @@ mod protected;
 mod root;
 mod roots;
 mod texts;
+mod skill_folder;
 mod entry;
 mod definition;
+mod strict_json;
 mod schema;
 mod parameters;
 mod script;
@@ -82,7 +84,9 @@ pub use crate::{
     sandbox::{Check, Chunk, Job, Launcher, Report, Sandbox, SandboxError, Work},
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
+    skill_folder::{FolderError, SkillFolder},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
+    strict_json::strict_json,
     template::{Template, TemplateError, TemplateLimits, render as render_template},
     texts::{Texts, texts},
     tool::{Act, Answer, Tool},

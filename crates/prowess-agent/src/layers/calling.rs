@@ -9,7 +9,7 @@ use std::{
 
 use futures_util::future::join_all;
 use prowess::{Call, Message, Prompt, Role, nearest};
-use prowess_runtime::{Outcome, Status, Tool, Toolbox};
+use prowess_runtime::{Outcome, Status, Tool, Toolbox, strict_json};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -193,9 +193,12 @@ fn only_looks(turn: &Turn, call: &Call) -> bool {
 pub(super) fn input(call: &Call) -> Result<Json, serde_json::Error> {
     match call.arguments.trim() {
         "" => Ok(json!({})),
-        text => match serde_json::from_str(text)? {
+        text => match strict_json(text)? {
             // Some models put it into quotes once more.
-            Json::String(inside) => Ok(serde_json::from_str(&inside).unwrap_or(json!(inside))),
+            Json::String(inside) => match strict_json(&inside) {
+                Err(error) if !error.is_data() => Ok(json!(inside)),
+                input => input,
+            },
             input => Ok(input),
         },
     }
@@ -260,4 +263,21 @@ pub(super) fn shortened(text: String, most: usize) -> String {
     let tail = text.ceil_char_boundary(text.len() - most / 3);
     let left_out = tail - head;
     format!("{}\n[… {left_out} bytes left out …]\n{}", &text[..head], &text[tail..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_stands_twice_is_refused_also_in_quotes() {
+        let read =
+            |arguments: &str| input(&Call { arguments: arguments.to_owned(), ..Call::default() });
+        assert_eq!(read("").expect("nothing is an object"), json!({}));
+        assert_eq!(read(r#""{\"a\": 1}""#).expect("it is JSON"), json!({"a": 1}));
+        assert_eq!(read("\"words\"").expect("it is JSON"), json!("words"));
+        for twice in [r#"{"a": 1, "a": 2}"#, r#""{\"a\": 1, \"a\": 2}""#] {
+            assert!(read(twice).is_err_and(|it| it.to_string().contains("`a` stands there twice")));
+        }
+    }
 }

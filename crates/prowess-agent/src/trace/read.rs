@@ -219,7 +219,7 @@ impl Reading {
                     Some(step) => step.calls.push(call),
                     // A session that was broken off goes on with calls before the model is asked.
                     None => {
-                        turn.steps.push(Step { at: call.at, calls: vec![call], ..Step::default() })
+                        turn.steps.push(Step { at: call.at, calls: vec![call], ..Step::default() });
                     }
                 }
             }
