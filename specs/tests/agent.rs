@@ -909,6 +909,45 @@ mod instructions_enter_the_conversation_once {
     }
 
     #[tokio::test]
+    async fn layers_behind_know_which_instructions_stand_in_the_history() {
+        for is_first in [true, false] {
+            let take = || json!({"name": "deploy"});
+            let script = Scripted::new()
+                .calls("use_skill", take())
+                .calls("use_skill", take())
+                .says("a")
+                .says("b");
+            let (agent, model) = agent(script);
+            let told = Arc::new(Mutex::new(Vec::new()));
+            let seen = told.clone();
+            let look = doing(move |request, next| {
+                seen.lock().unwrap().push(request.told.clone());
+                next.reply(request)
+            });
+            let skills = skills(two_skills(), on_demand());
+            let agent = match is_first {
+                true => agent.with(skills).with(calling([])),
+                false => agent.with(calling([])).with(skills),
+            };
+            let agent = agent.with(look);
+            let session = Session::new("s");
+            ask(&agent, &session, "go").await;
+            ask(&agent, &session, "go on").await;
+            let told = told.lock().unwrap();
+            let counts: Vec<usize> = told.iter().map(Vec::len).collect();
+            assert_eq!(counts, [0, 1, 1, 1], "{is_first}");
+            assert!(told[1..].iter().all(|it| *it == told[1]), "{is_first}");
+            let asked = model.asked();
+            let mut messages = asked[3].messages.iter();
+            let result = messages.find(|it| it.call_id.as_ref() == Some(&told[3][0].call_id));
+            assert!(result.unwrap().content.contains("# Deploying"), "{is_first}");
+            let offer = &told[3][0].offer;
+            assert_eq!((&*offer.name, offer.contents[0].0), ("deploy", prowess::Level::Full));
+            assert!(offer.contents[0].1.contains("# Deploying"));
+        }
+    }
+
+    #[tokio::test]
     async fn long_instructions_are_told_whole() {
         let body: String = (0..20_000).map(|it| format!("rule {it}\n")).collect();
         let text = format!("---\nname: long\ndescription: x\n---\n\n{body}");
