@@ -1,7 +1,6 @@
 //! Tool calling: what the model calls is called, until it has nothing left to call.
 
 use std::{
-    collections::BTreeSet,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::Instant,
@@ -71,6 +70,8 @@ impl Calling {
         }
         turn.offer(&request.tools);
         self.catch_up(&turn).await?;
+        // Every step has a longer one.
+        request.prompt.history.clear();
         let mut was_empty = false;
         for step in 1..=self.max_steps {
             let mut history = turn.session.messages();
@@ -219,15 +220,14 @@ fn unknown(name: &str, offered: &[String]) -> Outcome {
 
 /// A message whose calls can be told from each other, and from all that came before.
 fn numbered(mut message: Message, turn: &Turn) -> Message {
-    let said = turn.session.messages();
-    let calls = said.iter().flat_map(|it| &it.calls);
-    let mut taken: BTreeSet<String> = calls.map(|it| it.id.clone()).collect();
+    let mut taken: Vec<String> = Vec::new();
     for call in &mut message.calls {
-        if call.id.is_empty() || taken.contains(&call.id) {
-            let ids = (taken.len() + 1..).map(|number| format!("call_{number}"));
-            call.id = ids.into_iter().find(|it| !taken.contains(it)).unwrap_or_default();
+        let is_new = |id: &String| !taken.contains(id) && !turn.session.has_call(id);
+        if call.id.is_empty() || !is_new(&call.id) {
+            let mut ids = (1..).map(|it| format!("call_{}_{}_{it}", turn.number, turn.steps()));
+            call.id = ids.find(is_new).unwrap_or_default();
         }
-        taken.insert(call.id.clone());
+        taken.push(call.id.clone());
     }
     message
 }
