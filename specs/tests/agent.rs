@@ -12,7 +12,8 @@ use std::{
 
 use futures_util::FutureExt as _;
 use prowess::{
-    Activate, Call, Library, Match, Matching, Memory, Message, Options, Role, Scope, Strategy, Tier,
+    Activate, Call, Cataloging, Library, Match, Matching, Memory, Message, Options, Role, Scope,
+    Strategy, Tier,
 };
 use prowess_agent::{
     Agent, Answer, Ask, Called, Calling, Layer, Next, NextCall, Replied, Reply, Request, Scripted,
@@ -669,6 +670,37 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
             );
             assert_eq!(headings(&asked[1]), ["deploy"], "{ways}");
         }
+    }
+
+    #[tokio::test]
+    async fn what_the_list_has_no_room_for_can_be_looked_for() {
+        let text =
+            |n: usize| format!("---\nname: skill-{n}\ndescription: Does {n}\n---\n\nBody {n}.\n");
+        let mut files: Vec<(String, String)> =
+            (0..200).map(|n| (format!("skill-{n}/SKILL.md"), text(n))).collect();
+        let last = "---\nname: zebra\ndescription: Paints stripes on horses\n---\n\nUse lime.\n";
+        files.push(("zebra/SKILL.md".to_owned(), last.to_owned()));
+        let library = library(files.iter().map(|it| (&*it.0, &*it.1)));
+        let catalog = Showing::default().catalog.map(|it| Cataloging { budget: Some(200), ..it });
+        let script = Scripted::new()
+            .calls("find_skills", json!({"query": "paint stripes"}))
+            .calls("use_skill", json!({"name": "zebra"}))
+            .says("done");
+        let (agent, model) = agent(script);
+        let how = Showing { catalog, ..on_demand() };
+        let agent = agent.with(skills(library, how)).with(calling([]));
+        ask(&agent, &Session::new("s"), "go").await;
+        let asked = model.asked();
+        assert_eq!(tools(&asked[0]), ["use_skill", "find_skills"]);
+        assert!(!system(&asked[0]).contains("zebra"), "{}", system(&asked[0]));
+        assert!(
+            system(&asked[0])
+                .contains("more skills are not listed; search for them with `find_skills`")
+        );
+        let found = result(&asked[1]);
+        assert_eq!(found[0], json!({"name": "zebra", "description": "Paints stripes on horses"}));
+        assert!(found.as_array().unwrap().len() <= 10);
+        assert!(results(&asked[2])[1].contains("Use lime."));
     }
 
     #[tokio::test]

@@ -85,7 +85,9 @@ pub use crate::{
     template::{Template, TemplateError, TemplateLimits, render as render_template},
     tool::{Act, Answer, Tool},
     toolbox::{Calls, Toolbox},
-    tools::{ExecuteCommand, FileOperations, ReadFile, SkillTool, UseSkill, skill_tools},
+    tools::{
+        ExecuteCommand, FileOperations, FindSkills, ReadFile, SkillTool, UseSkill, skill_tools,
+    },
 };
 #[cfg(feature = "sql")]
 pub use crate::{
