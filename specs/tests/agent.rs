@@ -1196,7 +1196,7 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
         let asked = model.asked();
         assert_eq!(results(&asked[1]), ["1"]);
         let last = results(&asked[2])[1];
-        assert!(last.starts_with("1\n\n[No further call will be made."), "{last}");
+        assert!(last.starts_with("1\n\n[That was the last call of this turn."), "{last}");
         assert_eq!(tools(&asked[2]), ["one"]);
         let error = agent.ask(&session, "go on").await.unwrap_err();
         assert!(matches!(error, TurnError::Steps { steps: 3 }), "{error}");
@@ -1204,7 +1204,7 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
         assert_eq!(one.calls(), 4);
         assert!(session.open_calls().is_empty());
         assert_eq!(ask(&agent, &session, "so?").await.message.content, "after all");
-        assert!(!results(model.asked().last().unwrap()).join("").contains("No further"));
+        assert!(!results(model.asked().last().unwrap()).join("").contains("the last call"));
     }
 
     #[tokio::test]

@@ -38,8 +38,8 @@ pub struct Calling {
 }
 
 /// What stands behind the last result when no further call is made.
-const LAST: &str = "[No further call will be made. Answer now with what is known, and say what is \
-                    left undone.]";
+const LAST: &str = "[That was the last call of this turn. Answer now with what is known, and say \
+                    what is left undone.]";
 /// What is told of a call that was never made, and whose tool is not there yet.
 const UNMADE: &str = "This call was not made: the agent was interrupted. Call it again if it is \
                       still needed.";
@@ -117,7 +117,8 @@ impl Calling {
             turn.session
                 .push(Message { call_id: Some(call.id), ..Message::new(Role::Tool, UNMADE) })?;
         }
-        self.call_all(turn, &known, Stop::Calls).await
+        // Whether they had been cut off is not known any more.
+        self.call_all(turn, &known, Stop::Length).await
     }
 
     /// Makes these calls, in their order; those that only look, side by side.
@@ -127,9 +128,9 @@ impl Calling {
         calls: &[Call],
         stop: Stop,
     ) -> Result<(), SessionError> {
-        let looks = |call: &Call| only_looks(turn, call);
-        for group in calls.chunk_by(|a, b| looks(a) && looks(b)) {
-            let made = join_all(group.iter().map(|it| self.call(turn, it, stop))).await;
+        let look = async || calls.iter().map(|it| (it, only_looks(turn, it))).collect::<Vec<_>>();
+        for group in turn.within(look()).await.chunk_by(|a, b| a.1 && b.1) {
+            let made = join_all(group.iter().map(|it| self.call(turn, it.0, stop))).await;
             made.into_iter().collect::<Result<(), _>>()?;
         }
         Ok(())

@@ -97,7 +97,7 @@ impl Layer for Skills {
         let kept = turn.session.keep(Kept::default);
         let Some(shown) = kept.lock().of(turn) else { return next.call(call) };
         Box::pin(async move {
-            let outcome = shown.active.clone().within(next.call(call.clone())).await;
+            let outcome = next.call(call.clone()).await;
             match call.name.as_str() {
                 "use_skill" => take_up(turn, &kept, &shown, &call, outcome).await,
                 "read_file" => {
@@ -131,7 +131,6 @@ struct State {
 #[derive(Debug)]
 struct Shown {
     library: Arc<Library>,
-    active: Arc<Active>,
     catalog: Arc<str>,
     offers: Vec<Offer>,
     /// The skill that was invoked with arguments, and what it says with them.
@@ -204,15 +203,13 @@ impl Skills {
             }
         };
         *lock(&self.listed) = Some(listed.clone());
-        let active = Arc::new(Active::new(Arc::new(library.clone())));
-        looked.tell(turn, &active, kept, &self.how);
+        looked.tell(turn, &library, kept, &self.how);
         Arc::new(Shown {
             tools: if self.how.use_skill { listed.tools } else { 0 },
             catalog: listed.text,
             invoked: looked.invoked,
             offers: looked.offers.into_iter().map(|it| it.0).collect(),
             library,
-            active,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Which skills a turn shows, and why.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use prowess::{
     Choice, Chosen, Level, Library, Matching, Message, Offer, Priority, Skill, Strategy, Tier,
@@ -142,7 +142,7 @@ impl Looked {
     }
 
     /// Says what was found, and makes it active.
-    pub(super) fn tell(&self, turn: &Turn, active: &Active, kept: &Kept, how: &Showing) {
+    pub(super) fn tell(&self, turn: &Turn, library: &Arc<Library>, kept: &Kept, how: &Showing) {
         if let Some(query) = &self.query {
             let strategy = match (&how.matching.rule, how.matched) {
                 (Some(_), true) => "rule",
@@ -179,8 +179,10 @@ impl Looked {
             turn.activate(&told.offer.name);
             turn.tell(told.clone());
         }
+        let active = Active::new(Arc::new(library.clone()));
         for address in &self.active {
             active.activate(address);
         }
+        turn.go_by(Arc::new(active));
     }
 }
