@@ -91,7 +91,9 @@ pub use crate::{
     texts::{Texts, texts},
     tool::{Act, Answer, Tool},
     toolbox::{Calls, Toolbox},
-    tools::{ExecuteCommand, FileOperations, ReadFile, SkillTool, UseSkill, skill_tools},
+    tools::{
+        ExecuteCommand, FileOperations, FindSkills, ReadFile, SkillTool, UseSkill, skill_tools,
+    },
 };
 #[cfg(feature = "sql")]
 pub use crate::{
