@@ -30,6 +30,7 @@ mod sql;
 mod files;
 mod http;
 mod sandbox;
+mod middleware;
 mod ledger;
 mod architecture;
 

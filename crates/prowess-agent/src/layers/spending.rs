@@ -1,6 +1,6 @@
 //! Spending: how many tokens, steps and how much money may go into an answer.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     error::TurnError,
@@ -12,9 +12,9 @@ use crate::{
 
 /// Stops before the next request once a limit is reached, and says after each one what was spent.
 ///
-/// A request that is under way is not stopped: the last one may go beyond a limit. Behind
-/// [`Calling`](crate::Calling) it looks before every step, before it only once a turn. What models
-/// took for summaries counts too. A session counts from when it was opened.
+/// A request that is under way is not stopped: the last one may go beyond a limit. Wherever it stands,
+/// it looks before every request. What models took for summaries counts too. A session counts
+/// from when it was opened.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -79,7 +79,21 @@ impl Layer for Spending {
     }
 
     fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
-        Box::pin(self.reply(request, next))
+        Box::pin(next.reply_with(request, Arc::new(Last(self.clone()))))
+    }
+}
+
+/// The layer right before the model.
+#[derive(Debug)]
+struct Last(Spending);
+
+impl Layer for Last {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+        Box::pin(self.0.reply(request, next))
     }
 }
 
