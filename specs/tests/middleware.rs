@@ -281,7 +281,7 @@ fn talk(role: Role, number: usize) -> Message {
 fn talked(count: usize) -> Session {
     let session = Session::new("talk");
     for number in 0..count {
-        let role = if (count - number) % 2 == 0 { Role::User } else { Role::Assistant };
+        let role = if (count - number).is_multiple_of(2) { Role::User } else { Role::Assistant };
         session.push(talk(role, number)).unwrap();
     }
     session
