@@ -734,6 +734,20 @@ mod a_model_summarises_and_is_not_relied_on {
     }
 
     #[tokio::test]
+    async fn a_model_summarises_no_more_than_is_told() {
+        let session = talked(39);
+        let model = summarising(|_| Some(Ok(says("The port is 8443."))));
+        let (agent, watch) = watched(&model);
+        asked(&agent.with(fitting(window(650))), &session, "And now?").await;
+        let steps = watch.last("fitted")["steps"].clone();
+        assert_eq!((&steps[0]["step"], &steps[1]["step"]), (&json!("compress"), &json!("evict")));
+        assert_eq!(steps[2]["step"], "squeeze");
+        assert_eq!(watch.all("summarised").len(), 1);
+        let summary = summary(&session).content;
+        assert!(summary.contains("35 earlier") && summary.contains("8443"), "{summary}");
+    }
+
+    #[tokio::test]
     async fn little_that_is_new_is_not_worth_a_model() {
         let session = Session::new("little");
         for number in 0..3 {

@@ -42,7 +42,8 @@ pub(super) enum Summariser {
 pub(super) struct Summaries {
     vocabulary: Vocabulary,
     known: Vec<Summary>,
-    asked: RefCell<Vec<Summary>>,
+    /// What was asked for last, in order, and whether it was known.
+    asked: RefCell<Vec<(Summary, bool)>>,
     used: Cell<bool>,
 }
 
@@ -98,14 +99,24 @@ impl Summaries {
         how: Summarising<'_>,
         worth: impl Fn(&[Message]) -> bool,
     ) -> bool {
-        let mut asked = std::mem::take(self.asked.get_mut());
-        asked.retain(|it| worth(&it.messages));
-        let any = !asked.is_empty();
-        for summary in asked {
-            let text = summarise(how, &summary.messages, summary.budget).await;
-            self.known.push(Summary { text, ..summary });
+        let asked = std::mem::take(self.asked.get_mut());
+        let mut any = false;
+        for (at, (summary, is_known)) in asked.iter().enumerate() {
+            // What was summarised again, with more of the conversation, is not told.
+            let is_told = asked[at + 1..].iter().all(|it| !it.0.covers(summary));
+            if is_told && !is_known && worth(&summary.messages) {
+                any = true;
+                let text = summarise(how, &summary.messages, summary.budget).await;
+                self.known.push(Summary { text, ..summary.clone() });
+            }
         }
         any
+    }
+}
+
+impl Summary {
+    fn covers(&self, other: &Self) -> bool {
+        other.messages.first().is_some_and(|it| self.messages.contains(it))
     }
 }
 
@@ -119,13 +130,12 @@ impl Summarise for Summaries {
         let is_it =
             |it: &&Summary| it.budget == budget && it.messages.iter().eq(said.iter().copied());
         let known = self.known.iter().find(is_it);
+        let messages = said.iter().map(|it| (*it).clone()).collect();
+        let asked = Summary { messages, budget, text: String::new() };
+        self.asked.borrow_mut().push((asked, known.is_some()));
         if let Some(known) = known.filter(|it| !it.text.is_empty()) {
             self.used.set(true);
             return known.text.clone();
-        }
-        if known.is_none() {
-            let messages = said.iter().map(|it| (*it).clone()).collect();
-            self.asked.borrow_mut().push(Summary { messages, budget, text: String::new() });
         }
         Extract { vocabulary: self.vocabulary }.summarise(&said, budget)
     }
