@@ -480,7 +480,7 @@ mod what_is_told_fits_into_the_window {
             let call = Call { id: "c1".into(), name: "use_skill".into(), ..Call::default() };
             let caller = Message { calls: vec![call], ..Message::new(Role::Assistant, "") };
             session.push(caller).unwrap();
-            let result = Message::new(Role::Tool, format!("BREW {}", "slowly ".repeat(100)));
+            let result = Message::new(Role::Tool, "BREW slowly, or it must fail.");
             session.push(Message { call_id: Some("c1".into()), ..result }).unwrap();
             for number in 0..21 {
                 let role = if number % 2 == 0 { Role::Assistant } else { Role::User };

@@ -147,7 +147,8 @@ impl Fit {
         for (place, message) in request.prompt.history.iter_mut().enumerate() {
             message.rest.insert(PLACE.to_owned(), json!(place));
         }
-        let mut summaries = Summaries::new(window.vocabulary);
+        let told = last(&request.told).map(|it| it.call_id.clone()).collect();
+        let mut summaries = Summaries::new(window.vocabulary, told);
         let mut rounds = 0;
         let mut fitted = loop {
             summaries.begin();

@@ -41,6 +41,8 @@ pub(super) enum Summariser {
 #[derive(Debug, Default)]
 pub(super) struct Summaries {
     vocabulary: Vocabulary,
+    /// The calls whose results are told elsewhere.
+    told: Vec<String>,
     known: Vec<Summary>,
     /// What was asked for last, in order, and whether it was known.
     asked: RefCell<Vec<(Summary, bool)>>,
@@ -78,8 +80,9 @@ impl Summariser {
 }
 
 impl Summaries {
-    pub(super) fn new(vocabulary: Vocabulary) -> Self {
-        Self { vocabulary, ..Self::default() }
+    /// Begins with none. What these calls gave is told elsewhere, and left out.
+    pub(super) fn new(vocabulary: Vocabulary, told: Vec<String>) -> Self {
+        Self { vocabulary, told, ..Self::default() }
     }
 
     /// Forgets what was asked for.
@@ -122,10 +125,12 @@ impl Summary {
 
 impl Summarise for Summaries {
     fn summarise(&self, messages: &[&Message], budget: usize) -> String {
-        // What was never said has no place in what is kept of the conversation.
-        let said: Vec<&Message> = messages.iter().copied().filter(|it| !is_context(it)).collect();
+        // What was never said has no place in what is kept, and what is told elsewhere needs none.
+        let is_told = |it: &Message| it.call_id.as_ref().is_some_and(|it| self.told.contains(it));
+        let said = messages.iter().copied().filter(|it| !is_context(it) && !is_told(it));
+        let said: Vec<&Message> = said.collect();
         if said.is_empty() {
-            return "Nothing was said.".to_owned();
+            return "(What was looked up is left out.)".to_owned();
         }
         let is_it =
             |it: &&Summary| it.budget == budget && it.messages.iter().eq(said.iter().copied());
