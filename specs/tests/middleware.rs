@@ -1134,6 +1134,13 @@ mod a_guard_holds_rules {
         asked(&agent, &session, "Hello").await;
         assert_eq!(model.asked().len(), 1);
         assert_eq!(model.last(), [Message::new(Role::User, "Hello")]);
+        for (skill, is_held) in [("paying", true), ("other", false)] {
+            let when = When::requests(scan).while_active("pay*");
+            let guard = Guard::new(Arc::new(Nobody)).asks(when);
+            let agent = Agent::new(model.clone()).with(guard).with(active(skill));
+            let answer = agent.ask(&Session::new("guard"), "Pay with 4111").await;
+            assert_eq!(answer.is_err(), is_held, "{answer:?}");
+        }
     }
 
     #[tokio::test]
@@ -1340,8 +1347,10 @@ mod documents_are_looked_up {
 }
 
 mod what_happens_is_logged {
+    use std::sync::LazyLock;
+
     use tracing::{
-        Event, Metadata, Subscriber,
+        Dispatch, Event, Metadata, Subscriber,
         field::{Field, Visit},
         span,
     };
@@ -1384,7 +1393,12 @@ mod what_happens_is_logged {
         }
     }
 
+    /// While there is only one subscriber, `tracing` takes what no other thread wants for what nobody
+    /// wants. With this one there are two.
+    static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Lines::default()));
+
     async fn lines(logging: Logging) -> Vec<String> {
+        LazyLock::force(&SECOND);
         let lines = Lines::default();
         let guard = tracing::subscriber::set_default(lines.clone());
         let tool = Sample::new("work", || Outcome::ok("SECRET-OUT\nput"));

@@ -11,7 +11,10 @@ use std::{
 use prowess::{Fitted, Message, Offer, Priority, Window, fit};
 use serde_json::{Value as Json, json};
 
-use super::summary::{Summaries, Summariser, Summarising, is_summary};
+use super::{
+    last::Last,
+    summary::{Summaries, Summariser, Summarising, is_summary},
+};
 use crate::{
     error::TurnError,
     event::What,
@@ -83,21 +86,13 @@ impl Layer for Fit {
     }
 
     fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
-        Box::pin(next.reply_with(request, Arc::new(Last(self.clone()))))
+        self.go_on(request, next)
     }
 }
 
-/// The layer right before the model.
-#[derive(Debug)]
-struct Last(Fit);
-
-impl Layer for Last {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
-        Box::pin(self.0.reply(request, next))
+impl Last for Fit {
+    fn at_last<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+        Box::pin(self.reply(request, next))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Spending: how many tokens, steps and how much money may go into an answer.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
+use super::last::Last;
 use crate::{
     error::TurnError,
     event::What,
@@ -79,21 +80,13 @@ impl Layer for Spending {
     }
 
     fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
-        Box::pin(next.reply_with(request, Arc::new(Last(self.clone()))))
+        self.go_on(request, next)
     }
 }
 
-/// The layer right before the model.
-#[derive(Debug)]
-struct Last(Spending);
-
-impl Layer for Last {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
-        Box::pin(self.0.reply(request, next))
+impl Last for Spending {
+    fn at_last<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+        Box::pin(self.reply(request, next))
     }
 }
 
