@@ -614,6 +614,7 @@ mod what_happens_is_told_as_spans {
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(collector.headers, [header("x-key", "a b="), header("other", "c")]);
         assert_eq!((&*collector.service, collector.timeout), ("fleet", Duration::from_millis(250)));
+        assert!(!format!("{collector:?}").contains("a b"), "{collector:?}");
         for set in [
             &[][..],
             &[("OTEL_EXPORTER_OTLP_ENDPOINT", " ")],

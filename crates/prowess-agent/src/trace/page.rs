@@ -18,7 +18,7 @@ const CUTS: [usize; 4] = [256 * 1024, 32 * 1024, 4 * 1024, 512];
 
 #[derive(Serialize)]
 struct Data<'a> {
-    summary: Summary,
+    summary: &'a Summary,
     trace: &'a Json,
     /// How long a text is before its middle is left out.
     cut: usize,
@@ -33,11 +33,9 @@ impl Traced {
         let summary = self.summary();
         let mut json = serde_json::to_value(self).unwrap_or_default();
         let mut data = String::new();
-        let mut summary = Some(summary);
         for cut in CUTS {
             shorten(&mut json, cut);
-            let own = summary.take().unwrap_or_else(|| self.summary());
-            data = embedded(&Data { summary: own, trace: &json, cut });
+            data = embedded(&Data { summary: &summary, trace: &json, cut });
             if data.len() <= MAX_DATA {
                 break;
             }

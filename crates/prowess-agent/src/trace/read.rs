@@ -97,6 +97,8 @@ pub enum TraceError {
 const MAX_EVENTS: usize = 200_000;
 /// The most lines that are listed as unreadable.
 const MAX_UNREADABLE: usize = 100;
+/// How far back what an event belongs to is looked for.
+const RECENT: usize = 256;
 /// How many bytes of a text are counted.
 const MAX_COUNTED: usize = 256 * 1024;
 /// What happens beside asking and calling.
@@ -140,6 +142,8 @@ struct Reading {
     traced: Traced,
     events: usize,
     is_session: bool,
+    /// Where the turns are, by session and number.
+    places: BTreeMap<(String, u64), usize>,
     /// How the next prompt was made to fit, by turn.
     fitted: BTreeMap<usize, Json>,
     /// What the model was told last, by turn.
@@ -209,7 +213,8 @@ impl Reading {
                 turn.steps.push(Step { at, asked: event, budget, fitted, ..Step::default() });
             }
             "replied" | "failed" => {
-                let own = turn.steps.iter_mut().rev().find(|it| it.asked["step"] == event["step"]);
+                let mut recent = turn.steps.iter_mut().rev().take(RECENT);
+                let own = recent.find(|it| it.asked["step"] == event["step"]);
                 match own {
                     Some(step) => step.replied = Some(event),
                     None => turn.events.push(event),
@@ -233,7 +238,8 @@ impl Reading {
                 }
             }
             "returned" => {
-                let mut calls = turn.steps.iter_mut().rev().flat_map(|it| &mut it.calls);
+                let recent = turn.steps.iter_mut().rev().take(RECENT);
+                let mut calls = recent.flat_map(|it| it.calls.iter_mut().rev().take(RECENT));
                 let own = calls.find(|it| event["id"] == *it.id && it.returned.is_none());
                 match own {
                     Some(call) => call.returned = Some(event),
@@ -248,14 +254,13 @@ impl Reading {
     /// The turn that an event belongs to, by its place.
     fn turn(&mut self, kind: &str, event: &Json) -> usize {
         let (session, turn) = (text(event, "session"), event["turn"].as_u64().unwrap_or_default());
-        let turns = &mut self.traced.turns;
-        let known = turns.iter().rposition(|it| it.session == session && it.turn == turn);
-        match known {
-            Some(known) if kind != "began" => known,
+        match self.places.get(&(session.clone(), turn)) {
+            Some(known) if kind != "began" => *known,
             _ => {
-                let at = at(event);
-                turns.push(Turn { session, turn, at, until: at, ..Turn::default() });
-                turns.len() - 1
+                let (at, place) = (at(event), self.traced.turns.len());
+                self.places.insert((session.clone(), turn), place);
+                self.traced.turns.push(Turn { session, turn, at, until: at, ..Turn::default() });
+                place
             }
         }
     }
