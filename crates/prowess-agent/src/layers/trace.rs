@@ -59,7 +59,10 @@ impl Trace {
 
     /// Adds every line to a journal, without waiting for the disk.
     pub fn journal(journal: Journal) -> Self {
-        let journal = Mutex::new(journal.unsynced());
+        let mut journal = journal.unsynced();
+        // Nobody will ask for what an earlier run has written.
+        drop(journal.take_lines());
+        let journal = Mutex::new(journal);
         Self::new(move |line| journal.lock().unwrap_or_else(PoisonError::into_inner).append(line))
     }
 
