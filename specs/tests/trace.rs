@@ -394,7 +394,7 @@ mod what_happens_is_told_as_spans {
 
     fn collector(url: String) -> Collector {
         let headers = vec![("x-team".to_owned(), "sea".to_owned())];
-        Collector { url, headers, service: "specs".to_owned(), timeout: Duration::from_millis(500) }
+        Collector { url, headers, service: "specs".to_owned(), timeout: Duration::from_secs(2) }
     }
 
     /// Runs something while its spans are sent.
@@ -571,7 +571,7 @@ mod what_happens_is_told_as_spans {
         let nobody = Server::saying("").url("/v1/traces");
         let broken = Server::saying(answer("503 Busy", "", ""));
         let hanging = Server::new(|_, _| {
-            std::thread::sleep(Duration::from_secs(5));
+            std::thread::sleep(Duration::from_secs(10));
             Ok(())
         });
         for (url, why) in [
@@ -584,11 +584,11 @@ mod what_happens_is_told_as_spans {
             let start = Instant::now();
             let (answer, sending) =
                 sending(url, async { agent.ask(&Session::new("s"), "look").await.unwrap() });
-            assert!(start.elapsed() < Duration::from_millis(450), "{:?}", start.elapsed());
+            assert!(start.elapsed() < Duration::from_millis(1500), "{:?}", start.elapsed());
             assert_eq!(answer.message.content, "I have seen the sea.");
             let error = sending.finish().unwrap_err();
             assert!(error.starts_with("4 spans were not sent: ") && error.contains(why), "{error}");
-            assert!(start.elapsed() < Duration::from_secs(4));
+            assert!(start.elapsed() < Duration::from_secs(8));
         }
     }
 
