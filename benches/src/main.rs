@@ -2,7 +2,8 @@
 //!
 //! Each command prints tables in Markdown: `load` (in the modules up to it), `tokens`, and, on
 //! requests whose right skills are known, `find`, `latency` and `prompt`; `reliability` breaks things
-//! on purpose, and fails when something is lost.
+//! on purpose, and fails when something is lost; `soak` has an agent take many turns, and fails when
+//! memory grows with them.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
 mod random;
@@ -23,6 +24,7 @@ mod prompt;
 mod sandbox;
 mod store;
 mod races;
+mod agent;
 
 use std::{env, path::Path};
 
@@ -40,7 +42,8 @@ const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--dis
                      prowess-benches sandbox [--rounds N] [--program PATH]\n       \
                      prowess-benches reliability sandbox [--runs N] [--program PATH]\n       \
                      prowess-benches reliability store [--cycles N] [--program PATH]\n       \
-                     prowess-benches reliability races [--swaps N]";
+                     prowess-benches reliability races [--swaps N]\n       \
+                     prowess-benches soak [--sessions N] [--turns N] [--window N]";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -71,6 +74,9 @@ fn main() -> Result<()> {
         }
         ["reliability", "races", ref words @ ..] => {
             races::races(&Options::new(words, &["--swaps"])?)
+        }
+        ["soak", ref words @ ..] => {
+            agent::soak(&Options::new(words, &["--sessions", "--turns", "--window"])?)
         }
         ["reliability-store-writer", path, seed, from] => store::writer(path, seed, from),
         ["reliability-store-saver", path, own] => store::saver(path, own),

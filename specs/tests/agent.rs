@@ -12,7 +12,8 @@ use std::{
 
 use futures_util::FutureExt as _;
 use prowess::{
-    Activate, Call, Library, Match, Matching, Memory, Message, Options, Role, Scope, Strategy, Tier,
+    Activate, Call, Cataloging, Library, Match, Matching, Memory, Message, Options, Role, Scope,
+    Strategy, Tier,
 };
 use prowess_agent::{
     Agent, Answer, Ask, Called, Calling, Layer, Next, NextCall, Replied, Reply, Request, Scripted,
@@ -672,6 +673,37 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
     }
 
     #[tokio::test]
+    async fn what_the_list_has_no_room_for_can_be_looked_for() {
+        let text =
+            |n: usize| format!("---\nname: skill-{n}\ndescription: Does {n}\n---\n\nBody {n}.\n");
+        let mut files: Vec<(String, String)> =
+            (0..200).map(|n| (format!("skill-{n}/SKILL.md"), text(n))).collect();
+        let last = "---\nname: zebra\ndescription: Paints stripes on horses\n---\n\nUse lime.\n";
+        files.push(("zebra/SKILL.md".to_owned(), last.to_owned()));
+        let library = library(files.iter().map(|it| (&*it.0, &*it.1)));
+        let catalog = Showing::default().catalog.map(|it| Cataloging { budget: Some(200), ..it });
+        let script = Scripted::new()
+            .calls("find_skills", json!({"query": "paint stripes"}))
+            .calls("use_skill", json!({"name": "zebra"}))
+            .says("done");
+        let (agent, model) = agent(script);
+        let how = Showing { catalog, ..on_demand() };
+        let agent = agent.with(skills(library, how)).with(calling([]));
+        ask(&agent, &Session::new("s"), "go").await;
+        let asked = model.asked();
+        assert_eq!(tools(&asked[0]), ["use_skill", "find_skills"]);
+        assert!(!system(&asked[0]).contains("zebra"), "{}", system(&asked[0]));
+        assert!(
+            system(&asked[0])
+                .contains("more skills are not listed; search for them with `find_skills`")
+        );
+        let found = result(&asked[1]);
+        assert_eq!(found[0], json!({"name": "zebra", "description": "Paints stripes on horses"}));
+        assert!(found.as_array().unwrap().len() <= 10);
+        assert!(results(&asked[2])[1].contains("Use lime."));
+    }
+
+    #[tokio::test]
     async fn without_a_library_it_is_said_once_and_the_agent_goes_on() {
         let (agent, model) = agent(Scripted::new().says("a").says("b").says("c"));
         let watch = Arc::new(Watch::default());
@@ -909,6 +941,45 @@ mod instructions_enter_the_conversation_once {
     }
 
     #[tokio::test]
+    async fn layers_behind_know_which_instructions_stand_in_the_history() {
+        for is_first in [true, false] {
+            let take = || json!({"name": "deploy"});
+            let script = Scripted::new()
+                .calls("use_skill", take())
+                .calls("use_skill", take())
+                .says("a")
+                .says("b");
+            let (agent, model) = agent(script);
+            let told = Arc::new(Mutex::new(Vec::new()));
+            let seen = told.clone();
+            let look = doing(move |request, next| {
+                seen.lock().unwrap().push(request.told.clone());
+                next.reply(request)
+            });
+            let skills = skills(two_skills(), on_demand());
+            let agent = match is_first {
+                true => agent.with(skills).with(calling([])),
+                false => agent.with(calling([])).with(skills),
+            };
+            let agent = agent.with(look);
+            let session = Session::new("s");
+            ask(&agent, &session, "go").await;
+            ask(&agent, &session, "go on").await;
+            let told = told.lock().unwrap();
+            let counts: Vec<usize> = told.iter().map(Vec::len).collect();
+            assert_eq!(counts, [0, 1, 1, 1], "{is_first}");
+            assert!(told[1..].iter().all(|it| *it == told[1]), "{is_first}");
+            let asked = model.asked();
+            let mut messages = asked[3].messages.iter();
+            let result = messages.find(|it| it.call_id.as_ref() == Some(&told[3][0].call_id));
+            assert!(result.unwrap().content.contains("# Deploying"), "{is_first}");
+            let offer = &told[3][0].offer;
+            assert_eq!((&*offer.name, offer.contents[0].0), ("deploy", prowess::Level::Full));
+            assert!(offer.contents[0].1.contains("# Deploying"));
+        }
+    }
+
+    #[tokio::test]
     async fn long_instructions_are_told_whole() {
         let body: String = (0..20_000).map(|it| format!("rule {it}\n")).collect();
         let text = format!("---\nname: long\ndescription: x\n---\n\n{body}");
@@ -1125,7 +1196,7 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
         let asked = model.asked();
         assert_eq!(results(&asked[1]), ["1"]);
         let last = results(&asked[2])[1];
-        assert!(last.starts_with("1\n\n[No further call will be made."), "{last}");
+        assert!(last.starts_with("1\n\n[That was the last call of this turn."), "{last}");
         assert_eq!(tools(&asked[2]), ["one"]);
         let error = agent.ask(&session, "go on").await.unwrap_err();
         assert!(matches!(error, TurnError::Steps { steps: 3 }), "{error}");
@@ -1133,7 +1204,7 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
         assert_eq!(one.calls(), 4);
         assert!(session.open_calls().is_empty());
         assert_eq!(ask(&agent, &session, "so?").await.message.content, "after all");
-        assert!(!results(model.asked().last().unwrap()).join("").contains("No further"));
+        assert!(!results(model.asked().last().unwrap()).join("").contains("the last call"));
     }
 
     #[tokio::test]

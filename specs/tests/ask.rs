@@ -124,7 +124,8 @@ mod what_is_asked_is_answered {
         assert_eq!(messages(&request.body).last(), Some(&("user", "How is it?")));
         assert_eq!(request.body["model"], "test-model");
         assert!(request.body["tools"].to_string().contains("\"use_skill\""));
-        let quiet = ask(&world, &server, &["How is it?", "-q"]);
+        let quiet = ask(&world, &server, &["How is it?", "-q", "--system", "Speak as a pirate."]);
+        assert!(messages(&server.last())[0].1.starts_with("Speak as a pirate."));
         assert_eq!((quiet.stdout(), &*quiet.stderr), ("It is ä well.\n", ""));
         let verbose = ask(&world, &server, &["How is it?", "-v"]);
         assert_eq!(verbose.stdout(), "It is ä well.\n");
@@ -236,11 +237,13 @@ mod what_is_asked_is_answered {
             assert!(asked.contains(part), "{asked}");
         }
         let before = server.requests().len();
-        for arguments in [&[" "][..], &[], &["-", "--file", "-"], &["x", "--file", "big"]] {
+        for arguments in [&[" "][..], &[], &["-", "--file", "-"]] {
             let ran = reading("", arguments);
             assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{arguments:?}: {}", ran.stderr);
         }
-        assert_eq!(reading("", &["x", "--file", "nowhere"]).code, Some(2));
+        for file in ["nowhere", "big", "skills"] {
+            assert_eq!(reading("", &["x", "--file", file]).code, Some(2), "{file}");
+        }
         assert_eq!(server.requests().len(), before);
     }
 

@@ -5,7 +5,7 @@ use std::{
     fs::{self, File},
     io::{BufRead as _, BufReader, Write as _},
     path::Path,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
     sync::{LazyLock, Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
@@ -22,6 +22,8 @@ struct Browser {
     to: File,
     from: BufReader<File>,
     last: u64,
+    /// It ends when the pipe that it reads from is closed, which nobody does but the system.
+    _process: Child,
 }
 
 /// A page that is open. No other is while this one is.
@@ -35,7 +37,6 @@ impl Browser {
         let installed = Path::new("/usr/bin/chromium").exists();
         assert!(installed, "`chromium` is missing; `scripts/test` installs it and runs the tests");
         let folder = tempfile::tempdir().unwrap().keep();
-        // It ends when the pipe that it reads from is closed, which nobody does but the system.
         let script = r#"
             trap 'rm -rf "$0"' EXIT
             mkfifo "$0/to" "$0/from"
@@ -44,7 +45,7 @@ impl Browser {
                 --hide-scrollbars --user-data-dir="$0/profile" --remote-debugging-pipe \
                 about:blank 3< "$0/to" 4> "$0/from"
         "#;
-        Command::new("sh")
+        let process = Command::new("sh")
             .args(["-c", script])
             .arg(&folder)
             .env("HOME", &folder)
@@ -60,7 +61,7 @@ impl Browser {
         }
         let to = fs::OpenOptions::new().write(true).open(folder.join("to")).unwrap();
         let from = BufReader::new(File::open(folder.join("from")).unwrap());
-        Self { to, from, last: 0 }
+        Self { to, from, last: 0, _process: process }
     }
 
     /// Says something to the browser, or to one of its pages, and returns the answer.

@@ -101,6 +101,9 @@ mod data_goes_to_stdout_and_all_else_to_stderr {
             (world.run(["list", "--dir", "skills"]), world.run(["list", "--dir", "skills", "-q"]));
         assert_eq!(quiet.stdout(), loud.stdout());
         assert_eq!((loud.stderr.is_empty(), &*quiet.stderr), (false, ""));
+        let ran = world.run(["tool", "-q", "execute_command", r#"{"command": "cat missing"}"#]);
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.stderr.contains("missing: No such file"), "{}", ran.stderr);
     }
 
     #[test]

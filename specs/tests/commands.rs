@@ -3,9 +3,10 @@
 use std::{
     fs,
     os::unix::fs::{PermissionsExt as _, symlink},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::Arc,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -596,15 +597,18 @@ mod what_runs_is_held {
                 "cp evil .mcp.json",
                 "mkdir .claude && cp evil .claude/settings.json",
                 "mkdir -p sub/.claude; cp evil sub/prowess.toml",
+                "mkdir -p sub/.git; cp evil sub/.git/config",
+                "mkdir -p sub/deep/.claude; cp evil sub/deep/.claude/settings.json",
+                "mkdir -p sub/deep; ln -s ../../evil sub/deep/.git",
                 "mkdir .prowess",
                 "mkdir -p .github/workflows && cp evil .github/workflows/ci.yml",
                 "cp evil .envrc",
             ] {
                 fs::write(root.join("plant"), line).unwrap();
                 let outcome = stage.call("sh plant");
+                assert_eq!(outcome.status, Status::Failed, "{most}: {line}");
                 let said = outcome.denied.join("\n") + &outcome.stderr.unwrap().text;
-                let is_sub = line.contains("sub");
-                assert!(is_sub || !said.is_empty(), "{most}: {line}");
+                assert!(!said.is_empty(), "{most}: {line}");
                 let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
                 assert_eq!(read(".git/config"), "[core]\n", "{most}: {line}");
                 assert_eq!(read(".git/hooks/pre-commit"), "old", "{most}: {line}");
@@ -616,6 +620,11 @@ mod what_runs_is_held {
                     ".prowess",
                     ".github/workflows",
                     ".envrc",
+                    "sub/.claude",
+                    "sub/prowess.toml",
+                    "sub/.git/config",
+                    "sub/deep/.claude",
+                    "sub/deep/.git",
                 ] {
                     assert!(!root.join(name).exists(), "{most}: {line} left {name}");
                 }
@@ -631,6 +640,93 @@ mod what_runs_is_held {
             );
             assert_eq!(stage.call("true").denied, Vec::<String>::new());
         }
+    }
+
+    #[test]
+    fn what_only_reads_is_given_nothing_to_write() {
+        for most in [Level::Strong, Level::Landlock] {
+            let stage = Stage { most, ..Stage::new().listing(&["sleep", "sort -o"]) };
+            let root = stage.root();
+            // A person works meanwhile.
+            let outcome = during(|| write_own(&root), || stage.call("sleep 1"));
+            assert_eq!(
+                (outcome.status, outcome.denied),
+                (Status::Ok, Vec::new()),
+                "{most}: what a person wrote is nobody else's"
+            );
+            for name in OWN {
+                assert_eq!(fs::read_to_string(root.join(name)).unwrap(), "mine", "{most}: {name}");
+            }
+            assert_eq!(stage.call("sort -o sorted .mcp.json").status, Status::Ok);
+            assert!(root.join("sorted").exists(), "what the policy spells out may write");
+        }
+    }
+
+    #[test]
+    fn what_a_person_wrote_meanwhile_is_moved_and_never_lost() {
+        for most in [Level::Strong, Level::Landlock] {
+            let stage = Stage { most, ..Stage::new().listing(&["sh", "mv"]) };
+            let root = stage.root();
+            fs::write(root.join("waits"), "sleep 1").unwrap();
+            let outcome = during(|| write_own(&root), || stage.call("sh waits"));
+            assert_eq!(outcome.status, Status::Failed, "{most}");
+            for name in OWN {
+                assert!(!root.join(name).exists(), "{most}: {name}");
+            }
+            let said = outcome.denied.join("\n");
+            for name in [".mcp.json", ".vscode/tasks.json", "config", "prowess.toml"] {
+                assert_eq!(kept(&stage, name), Some("mine".to_owned()), "{most}: {name} {said}");
+            }
+            assert!(said.contains(&stage.trash().display().to_string()), "{said}");
+            fs::create_dir(root.join("real")).unwrap();
+            fs::write(root.join("real/data"), "real").unwrap();
+            assert_eq!(stage.call("mv real .vscode").status, Status::Failed);
+            assert_eq!(kept(&stage, ".vscode/data").as_deref(), Some("real"), "{most}");
+            assert!(!root.join(".vscode").exists());
+        }
+    }
+
+    #[test]
+    fn what_is_protected_goes_with_the_directory_that_it_lies_in() {
+        for most in [Level::Strong, Level::Landlock] {
+            let stage = Stage { most, ..Stage::new().listing(&["mv", "rm"]) };
+            let root = stage.root();
+            fs::create_dir_all(root.join("pack/.github/workflows")).unwrap();
+            fs::write(root.join("pack/.github/workflows/ci.yml"), "ci").unwrap();
+            for line in ["mv pack other", "rm -r other"] {
+                let outcome = stage.call(line);
+                assert_eq!((outcome.status, outcome.denied), (Status::Ok, Vec::new()), "{most}");
+            }
+            assert!(!root.join("pack").exists() && !root.join("other").exists());
+        }
+    }
+
+    /// What a person may write at any time.
+    const OWN: [&str; 5] =
+        [".mcp.json", ".vscode/tasks.json", ".git/config", ".git/hooks/pre-commit", "prowess.toml"];
+
+    fn write_own(root: &Path) {
+        for name in OWN {
+            fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+            fs::write(root.join(name), "mine").unwrap();
+        }
+    }
+
+    /// Does something while a call goes on.
+    fn during(something: impl FnOnce() + Send, call: impl FnOnce() -> Outcome) -> Outcome {
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(500));
+                something();
+            });
+            call()
+        })
+    }
+
+    /// What lies in the trash under a name.
+    fn kept(stage: &Stage, name: &str) -> Option<String> {
+        let moved = fs::read_dir(stage.trash()).ok()?.flatten();
+        moved.into_iter().find_map(|it| fs::read_to_string(it.path().join(name)).ok())
     }
 
     #[test]
@@ -785,6 +881,11 @@ impl Stage {
         let launcher = Launcher::program(env!("CARGO_BIN_EXE_prowess"));
         let sandbox = Sandbox::new(launcher, Level::Landlock).at_most(self.most);
         ExecuteCommand::new(self.policy(), sandbox, self.limits, self.root())
+            .with_trash(self.trash())
+    }
+
+    fn trash(&self) -> PathBuf {
+        self.folder.path().join("trash")
     }
 
     fn call(&self, line: &str) -> Outcome {

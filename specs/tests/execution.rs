@@ -3,18 +3,22 @@
 use std::{
     fs,
     io::{BufRead as _, BufReader, Read as _},
-    os::unix::process::CommandExt as _,
+    os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
     path::Path,
     process::{Child, Command, Stdio},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
 
 use prowess::{Keeper, Library};
 use prowess_runtime::{
-    Agreed, Approver, Entry, Executor, Gate, Intent, Launcher, Level, Limits, Manager, Nobody,
-    Outcome, Policy, Provider, Records, Sandbox, Status, ToolCall, ToolResult,
+    Act, Agreed, Approver, Entry, ExecutionRequest, Executor, Gate, Intent, Launcher, Level,
+    Limits, Manager, Nobody, Outcome, Policy, Provider, Records, Sandbox, Script, Status, ToolCall,
+    ToolResult, Toolbox, Wish, skill_tools,
 };
 use serde_json::{Map, Value as Json, json};
 
@@ -680,6 +684,7 @@ mod whatever_a_script_does_is_an_outcome {
         assert_eq!(fs::read_to_string(&there).unwrap(), "mine");
 
         let text = "echo ran > ok; echo x > \"$(printf 'a\\377b')\"; mkdir -p .git .claude; \
+                    echo x > \"$(printf 'c\\033[31m')\"; \
                     echo x > prowess.toml; echo x > .git/config; echo x > .claude/any";
         let world = script(world, "two", text).file("file", "");
         let ran = run(&world, &["two", "--output", "two"]);
@@ -689,6 +694,8 @@ mod whatever_a_script_does_is_an_outcome {
             let told = format!("not handed over: {name}: it is protected");
             assert!(ran.stderr.contains(&told), "{}", ran.stderr);
         }
+        assert!(ran.stderr.contains("its name has control characters"), "{}", ran.stderr);
+        ran.assert_safe();
         let ran = run(&world, &["two", "--output", "file"]);
         assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{}", ran.stderr);
         let told = world.path("file").display().to_string();
@@ -805,6 +812,122 @@ mod a_script_among_the_files_of_a_skill_can_be_run {
             executor.attempt_script(&script, &arguments, Default::default(), Default::default());
         let outcome = wait_for(ran).unwrap();
         assert_eq!(outcome.stdout.unwrap().text, "<a>\n");
+    }
+}
+
+mod a_script_runs_among_the_files_that_were_approved {
+    use super::*;
+
+    const GOOD: &str = "echo good";
+
+    /// A skill that runs a file beside it, approved with the good one.
+    fn approved() -> (World, Arc<Gate>) {
+        let text = "---\nname: one\ndescription: a\ntype: script\nrequires_approval: true\n---\n\n\
+                    ```sh\nsh \"$SKILL_DIR/helper.sh\"\n```\n";
+        let world = World::new().document("one", text).file("skills/one/helper.sh", GOOD);
+        let gate = |approver: Arc<dyn Approver>| Gate {
+            policy: Policy::default(),
+            approver,
+            records: Records::at(world.path("state")),
+        };
+        let library = Arc::new(world.load());
+        let yes = gate(Arc::new(Agreed));
+        for entry in [entry(&library), script(&library).entry] {
+            wait_for(pass(&yes, &entry)).unwrap();
+        }
+        let gate = Arc::new(gate(Arc::new(Nobody)));
+        (world, gate)
+    }
+
+    fn entry(library: &Library) -> Entry {
+        Entry::of(library.get("one").unwrap()).unwrap().with_files().unwrap()
+    }
+
+    fn script(library: &Library) -> Script {
+        Script::of(library.get("one").unwrap(), "helper.sh").unwrap()
+    }
+
+    async fn pass(gate: &Gate, entry: &Entry) -> Result<(), Box<Outcome>> {
+        let act = Act::Execute(Box::new(entry.clone()));
+        let wish = Wish { tool: "skill_one", act: &act, active: &[] };
+        gate.pass(&wish).await.map(drop)
+    }
+
+    #[test]
+    fn a_file_that_is_exchanged_again_and_again_is_never_run_unapproved() {
+        let (world, gate) = approved();
+        let library = Arc::new(world.load());
+        let executor = executor(env!("CARGO_BIN_EXE_prowess"));
+        let toolbox = skill_tools(&library, &[], &executor)
+            .into_iter()
+            .fold(Toolbox::new(gate.clone()), |toolbox, tool| toolbox.with(tool));
+        let manager = Manager::new(Arc::new(library.clone()), executor.clone(), gate.clone());
+        let helper = world.path("skills/one/helper.sh");
+        let is_over = AtomicBool::new(false);
+        let exchange = || {
+            let (beside, mut count) = (world.path("next.sh"), 0);
+            while !is_over.load(Ordering::Relaxed) {
+                // Good for about as long as bad, in steps that fit no rhythm of the runs.
+                for (text, pause) in [("echo evil", 137), (GOOD, 211)] {
+                    fs::write(&beside, text).unwrap();
+                    fs::rename(&beside, &helper).unwrap();
+                    thread::sleep(Duration::from_micros(pause + count % 500));
+                }
+                count += 7;
+            }
+        };
+        let mut printed = Vec::new();
+        thread::scope(|scope| {
+            scope.spawn(exchange);
+            for number in 0..150 {
+                let outcome = match number % 3 {
+                    0 => wait_for(toolbox.call("skill_one", json!({}))),
+                    1 => {
+                        let parameters = Map::new();
+                        let request = ExecutionRequest { skill: "one".to_owned(), parameters };
+                        wait_for(manager.execute(request)).outcome
+                    }
+                    _ => wait_for(async {
+                        let Ok(script) = Script::of(library.get("one").unwrap(), "helper.sh")
+                        else {
+                            return Outcome::new(Status::Refused);
+                        };
+                        match pass(&gate, &script.entry).await {
+                            Ok(()) => {
+                                let (parameters, delivery) = Default::default();
+                                let ran =
+                                    executor.attempt_script(&script, &[], parameters, delivery);
+                                ran.await.unwrap()
+                            }
+                            Err(refused) => *refused,
+                        }
+                    }),
+                };
+                printed.extend(outcome.stdout.map(|it| it.text));
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        assert!(!printed.is_empty(), "nothing ran");
+        assert!(printed.iter().all(|it| it == "good\n"), "{printed:?}");
+    }
+
+    #[test]
+    fn the_copy_is_like_the_folder() {
+        let world = super::script(
+            World::new(),
+            "one",
+            "cd \"$SKILL_DIR\" && ls -F . deep && \"./run\" && cat deep/link && echo x > data",
+        );
+        let world = world.file("skills/one/run", "#!/bin/sh\necho ran\n");
+        let world = world.file("skills/one/data", "data\n").file("skills/one/deep/x", "");
+        let world = world.link("skills/one/deep/link", "../data");
+        let run = world.path("skills/one/run");
+        fs::set_permissions(run, fs::Permissions::from_mode(0o755)).unwrap();
+        let (code, outcome) = outcome(&world, &["one"]);
+        let listed = ".:\nSKILL.md\ndata\ndeep/\nrun*\n\ndeep:\nlink@\nx\nran\ndata\n";
+        assert_eq!((code, &outcome["stdout"]), (Some(1), &json!(listed)), "{outcome:#}");
+        assert!(outcome["stderr"].as_str().unwrap().contains("ead-only"), "{outcome:#}");
+        assert_eq!(fs::read_to_string(world.path("skills/one/data")).unwrap(), "data\n");
     }
 }
 

@@ -34,6 +34,7 @@ mod http;
 mod models;
 mod sandbox;
 mod agent;
+mod middleware;
 mod sessions;
 mod trace;
 mod ask;

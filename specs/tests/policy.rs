@@ -349,7 +349,7 @@ mod an_approval_holds_for_exactly_what_was_approved {
         let other = stage.root().join("other");
         fs::create_dir(&other).unwrap();
         fs::copy(stage.folder("deploy").join("SKILL.md"), other.join("SKILL.md")).unwrap();
-        let elsewhere = Act::Execute(Box::new(Entry { folder: Some(other), ..*entry }));
+        let elsewhere = Act::Execute(Box::new(Entry { folder: Some(other.into()), ..*entry }));
         stage.gate(Policy::default(), Nobody).refusal("skill_deploy", &elsewhere);
     }
 
@@ -713,7 +713,7 @@ impl Stage {
         let folder = self.folder(name);
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("SKILL.md"), entry.render()).unwrap();
-        Act::Execute(Box::new(Entry { folder: Some(folder), ..entry }))
+        Act::Execute(Box::new(Entry { folder: Some(folder.into()), ..entry }))
     }
 
     fn command(&self, line: &str) -> Act {

@@ -282,6 +282,9 @@ const CALLS: &[(&str, u32, u32)] = &[
     ("clone", 56, 220),
     ("unshare", 272, 97),
     ("socket", 41, 198),
+    ("setxattr", 188, 5),
+    ("getxattr", 191, 8),
+    ("listxattr", 194, 11),
 ];
 
 fn block_on<F: Future>(future: F) -> F::Output {
@@ -355,6 +358,23 @@ mod a_script_reaches_only_the_files_that_it_is_given {
                 r#"perl -e 'utime(1, 1, "$ENV{W}/folder") || exit 1'"#,
             ],
         );
+    }
+
+    #[test]
+    fn attributes_of_files_outside_are_not_told() {
+        let world = elsewhere().file("file", "x");
+        let list = call("listxattr", r#""$ENV{W}/file", "x" x 100, 0"#);
+        let get = call("getxattr", r#""$ENV{W}/file", "user.secret", "x" x 100, 100"#);
+        let path = world.path("file");
+        let set = call("setxattr", r#"$ENV{P}, "user.secret", "x", 1, 0"#);
+        let set = Command::new("sh").args(["-c", &set]).env("P", path).status().unwrap();
+        let mut attempts = vec![&*list];
+        attempts.extend(set.success().then_some(&*get));
+        assert_eq!(OPEN.succeed(&world, &[], &attempts), attempts);
+        for stage in stages() {
+            let nothing: [&str; 0] = [];
+            assert_eq!(stage.succeed(&world, &[], &attempts), nothing, "{stage:?}");
+        }
     }
 
     #[test]
@@ -765,6 +785,9 @@ mod a_script_reaches_nobody {
                 format!("renice -n 19 -p {pid}"),
                 format!("renice -n 19 -u {}", if stage.nobody { NOBODY } else { 0 }),
                 format!("prlimit --pid {pid} --nofile=1:1"),
+                // Whoever holds the script may be the first of its own namespace.
+                "prlimit --pid 1 --nofile=1:1".to_owned(),
+                "prlimit --pid $(perl -e 'print getppid') --nofile=1:1".to_owned(),
                 format!("taskset -p 1 {pid}"),
                 call_number(&format!("16, {pid}, 0, 0"), 101, 117),
                 call_number(&format!("{pid}, 0, 0, 0, 0, 0"), 310, 270),
@@ -1253,6 +1276,26 @@ mod a_run_takes_no_more_than_its_limits {
         }
     }
 
+    #[test]
+    fn what_waits_in_sockets_is_memory() {
+        let pairs = "for (1 .. 115) { socketpair($a[$_], $b[$_], AF_UNIX, SOCK_STREAM, 0) or last; \
+                     $a[$_]->blocking(0); 1 while syswrite($a[$_], \"x\" x 65536) } sleep 20";
+        let script = format!(
+            "for i in $(seq 20); do perl -MSocket -MIO::Handle -e '{pairs}' & done; wait; echo all"
+        );
+        let larger = "perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_STREAM, 0) or exit 2; \
+                      exit !setsockopt(A, SOL_SOCKET, SO_SNDBUF, 16 << 20)'";
+        assert_eq!(OPEN.run(larger).status, Status::Ok);
+        for stage in stages() {
+            let limits =
+                Limits { memory: 512 * MIB, timeout: Duration::from_secs(15), ..Limits::default() };
+            let outcome = stage.run_job(Job { limits, ..stage.job(&script) });
+            let said = outcome.message.as_deref();
+            assert_eq!(said, Some("it took more than 512 MiB of memory"), "{stage:?} {outcome:?}");
+            assert_eq!(stage.run(larger).exit_code, Some(1), "{stage:?}");
+        }
+    }
+
     /// A word of Perl by which a process lets nobody of its user look into it.
     fn hide() -> String {
         format!("syscall({}, 4, 0)", number("prctl"))
@@ -1721,6 +1764,9 @@ mod real_scripts_run_unmodified {
             assert_eq!(stage.run(connect).denied, ["connect (/run/docker.sock)"], "{stage:?}");
             let guess = stage.run("echo x > /usr/evil").denied;
             assert!(guess.len() == 1 && guess[0].starts_with("probably: "), "{stage:?} {guess:?}");
+            let shared = stage.run("echo x > /dev/shm/x");
+            let is_hinted = shared.hint.is_some_and(|it| it.contains("shared memory"));
+            assert_eq!(is_hinted, stage.level == Level::Landlock, "{stage:?}");
             let nothing = stage.run("ls -l / > /dev/null 2>&1; id > /dev/null; echo x > y; cat y");
             assert_eq!(nothing.denied, [] as [&str; 0], "{stage:?}");
         }

@@ -386,11 +386,11 @@ mod trouble_with_a_journal_is_told {
                 let session = open(&path);
                 let agent = stepwise(&path);
                 let error = loop {
-                    session.push(Message::new(Role::User, "x".repeat(97))).unwrap();
-                    if let Err(error) = agent.ask(&session, "go").await {
+                    let asked = agent.ask(&session, "x".repeat(97)).await.map(drop);
+                    let compact = || session.compact(vec![]).map_err(TurnError::from);
+                    if let Err(error) = asked.and_then(|()| compact()) {
                         break error;
                     }
-                    session.compact(vec![]).unwrap();
                 };
                 assert!(matches!(error, TurnError::Session(SessionError::Write(_))), "{error:?}");
                 println!("[{} {}]", error, session.messages().len());

@@ -374,9 +374,13 @@ mod a_statement_is_run_as_the_database_takes_it {
             };
             assert_eq!(statuses(&outcome), (Status::Failed, wanted));
             let long = format!("SELECT '{}'", "x".repeat(100_000));
-            for sql in ["", " -- nothing", "SELECT 1\0", "SELECT 1\0; DROP TABLE t", "\0", &long] {
+            for sql in [" -- nothing", "SELECT 1\0", "SELECT 1\0; DROP TABLE t", "\0", &long] {
                 let outcome = stage.read(sql).await;
                 assert!(matches!(outcome.status, Status::Failed | Status::Refused), "{outcome:?}");
+            }
+            for sql in ["", " ;\n"] {
+                let outcome = stage.read(sql).await;
+                assert_eq!(statuses(&outcome), (Status::Invalid, "there is no statement"));
             }
             stage.assert_unchanged().await;
         }
@@ -1405,6 +1409,24 @@ mod a_statement_is_bounded {
         }
         let rows = sqlite.rows("SELECT printf('%.*c', 500000000, 'x')").await;
         assert!(rows[0][0].as_str().is_none_or(|it| it.len() <= 65536));
+    }
+
+    #[tokio::test]
+    async fn sorting_does_not_fill_the_disk() {
+        let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) \
+                   SELECT hex(randomblob(2000)) || i AS x FROM n ORDER BY x";
+        let tool = Stage::sqlite().await;
+        let tool = tool.tool(Access::Read);
+        let start = Instant::now();
+        let outcome = call(&tool, sql, &[]).await;
+        let message = outcome.message.unwrap_or_default();
+        assert_eq!(outcome.status, Status::Failed, "{message}");
+        assert!(message.contains("256 MiB of temporary files"), "{message}");
+        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+        assert!(call(&tool, "SELECT 1", &[]).await.is_ok());
+        let sorted = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) \
+                      SELECT hex(randomblob(2000)) || i AS x FROM n ORDER BY x";
+        assert!(call(&tool, sorted, &[]).await.is_ok());
     }
 
     #[tokio::test]

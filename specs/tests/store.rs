@@ -89,7 +89,10 @@ mod an_entry_is_saved_under_its_name {
         );
         assert_eq!(store(&world).get("deploy").unwrap(), saved);
         let folder = saved.folder.clone();
-        assert_eq!(folder, Some(fs::canonicalize(world.path("skills/deploy")).unwrap()));
+        assert_eq!(
+            folder.as_deref(),
+            fs::canonicalize(world.path("skills/deploy")).ok().as_deref()
+        );
         assert_eq!(Entry { folder: None, ..saved }, wanted);
         assert_eq!(tree(&world.path("skills")).len(), 1);
     }

@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    process::Command,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -535,6 +536,17 @@ mod a_person_can_call_any_tool {
         let ran = world.run(["tool", "read_file", "@missing.json"]);
         assert_eq!(ran.code, Some(2));
         assert!(ran.stderr.contains("cannot open `missing.json`"), "{}", ran.stderr);
+        let made = Command::new("mkfifo").arg(world.path("pipe")).status().unwrap();
+        assert!(made.success());
+        for arguments in [
+            vec!["tool", "read_file", "@pipe"],
+            vec!["run", "debug", "--params", "@pipe"],
+            vec!["run", "debug", "--params", "@/dev/zero"],
+        ] {
+            let ran = world.run(arguments);
+            assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+            assert!(ran.stderr.contains("not an ordinary file"), "{}", ran.stderr);
+        }
         let huge = format!("{input}{}", " ".repeat(8 << 20));
         let ran = world.run_reading(&huge, &["tool", "read_file", "-", "--json"]);
         assert_eq!((ran.code, &ran.json()["outcome"]["status"]), (Some(2), &json!("invalid")));
@@ -542,6 +554,32 @@ mod a_person_can_call_any_tool {
         assert_eq!(message, "`standard input` has more than 8388608 bytes");
         let ran = world.run(["tool", "read_file", "--json"]);
         assert_eq!((ran.code, &ran.json()["outcome"]["status"]), (Some(1), &json!("invalid")));
+    }
+
+    #[test]
+    fn a_name_that_stands_twice_is_refused() {
+        let world = World::new().file("a.txt", "a").file("b.txt", "b");
+        let inputs = [
+            r#"{"path": "a.txt", "path": "b.txt"}"#,
+            r#"{"path": "a.txt", "p\u0061th": "b.txt"}"#,
+            r#"{"path": "a.txt", "x": [{"y": 1, "y": 2}]}"#,
+        ];
+        for input in inputs {
+            let ran = world.run(["tool", "read_file", input]);
+            assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{input}");
+            assert!(ran.stderr.contains("stands there twice"), "{}", ran.stderr);
+        }
+        let ran = world.run(["run", "debug", "--params", r#"{"a": {"b": 1, "b": 2}}"#]);
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.stderr.contains("`b` stands there twice"), "{}", ran.stderr);
+        let ran = world.run(["run", "debug", r#"a={"b": 1, "b": 2}"#]);
+        assert!(ran.stderr.contains("`b` stands there twice"), "{}", ran.stderr);
+        let ran = world.run(["run", "debug", "--params", r#"{"a": "\ud800"}"#]);
+        assert!(
+            !ran.stderr.contains("number") && ran.stderr.contains("hex escape"),
+            "{}",
+            ran.stderr
+        );
     }
 
     #[test]
@@ -556,6 +594,11 @@ mod a_person_can_call_any_tool {
         assert!(ran.stdout().contains("\na.txt  file  "), "{}", ran.stdout());
         for (arguments, status, message) in [
             (["tool", "raed_file", "{}"], "not_found", "there is no tool `raed_file`"),
+            (
+                ["tool", "file_operations", r#"{"operation": "delete", "path": "a.txt"}"#],
+                "invalid",
+                r#"`operation` is not one of "read", "write", "list""#,
+            ),
             (["tool", "read_file", "{\"path\": \"../x\"}"], "refused", "`../x`"),
             (["tool", "read_file", "{\"path\": \"missing\"}"], "not_found", "`missing`"),
         ] {

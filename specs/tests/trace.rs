@@ -264,17 +264,17 @@ mod everything_that_happens_is_written_down {
         // The call, and its result.
         assert_eq!([about("place-0 "), about("the only request"), about("Looks at")], [2, 1, 1]);
         let size: usize = lines.lock().unwrap().iter().map(String::len).sum();
-        let resolve = |ids: &Json| -> Vec<&Json> {
-            let ids = ids.as_array().unwrap().iter();
-            ids.map(|id| *said.iter().find(|it| it["id"] == *id).unwrap()).collect()
-        };
-        let prompts: usize = asked
-            .iter()
-            .flat_map(|it| resolve(&it["messages"]))
-            .map(|it| it.to_string().len())
-            .sum();
-        assert!(size * 10 < prompts, "{size} bytes for prompts of {prompts}");
-        let last = resolve(&asked[50]["messages"]);
+        let resolve = |id: &Json| *said.iter().find(|it| it["id"] == *id).unwrap();
+        let mut last: Vec<&Json> = Vec::new();
+        let mut prompts = 0;
+        for step in asked {
+            last.truncate(step["same"].as_u64().unwrap() as usize);
+            last.extend(step["messages"].as_array().unwrap().iter().map(resolve));
+            prompts += last.iter().map(|it| it.to_string().len()).sum::<usize>();
+        }
+        assert!(size * 9 < prompts, "{size} bytes for prompts of {prompts}");
+        let longest = lines.lock().unwrap().iter().map(String::len).max().unwrap();
+        assert!(longest < 3000, "{longest}");
         assert_eq!(last.len(), 102);
         let text = |message: &Json| -> String {
             let parts = message["message"]["parts"].as_array().unwrap();
@@ -394,7 +394,7 @@ mod what_happens_is_told_as_spans {
 
     fn collector(url: String) -> Collector {
         let headers = vec![("x-team".to_owned(), "sea".to_owned())];
-        Collector { url, headers, service: "specs".to_owned(), timeout: Duration::from_millis(500) }
+        Collector { url, headers, service: "specs".to_owned(), timeout: Duration::from_secs(2) }
     }
 
     /// Runs something while its spans are sent.
@@ -571,7 +571,7 @@ mod what_happens_is_told_as_spans {
         let nobody = Server::saying("").url("/v1/traces");
         let broken = Server::saying(answer("503 Busy", "", ""));
         let hanging = Server::new(|_, _| {
-            std::thread::sleep(Duration::from_secs(5));
+            std::thread::sleep(Duration::from_secs(10));
             Ok(())
         });
         for (url, why) in [
@@ -584,11 +584,11 @@ mod what_happens_is_told_as_spans {
             let start = Instant::now();
             let (answer, sending) =
                 sending(url, async { agent.ask(&Session::new("s"), "look").await.unwrap() });
-            assert!(start.elapsed() < Duration::from_millis(450), "{:?}", start.elapsed());
+            assert!(start.elapsed() < Duration::from_millis(1500), "{:?}", start.elapsed());
             assert_eq!(answer.message.content, "I have seen the sea.");
             let error = sending.finish().unwrap_err();
             assert!(error.starts_with("4 spans were not sent: ") && error.contains(why), "{error}");
-            assert!(start.elapsed() < Duration::from_secs(4));
+            assert!(start.elapsed() < Duration::from_secs(8));
         }
     }
 
@@ -614,6 +614,7 @@ mod what_happens_is_told_as_spans {
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(collector.headers, [header("x-key", "a b="), header("other", "c")]);
         assert_eq!((&*collector.service, collector.timeout), ("fleet", Duration::from_millis(250)));
+        assert!(!format!("{collector:?}").contains("a b"), "{collector:?}");
         for set in [
             &[][..],
             &[("OTEL_EXPORTER_OTLP_ENDPOINT", " ")],
@@ -697,7 +698,7 @@ mod a_trace_is_shown_as_one_page {
         assert_eq!(page.text(failed), "---x-xx");
         assert_eq!(page.text("document.title"), "Trace: look at the sea");
         let totals = page.text("document.getElementById('totals').innerText").replace('\n', " ");
-        for total in ["2 turns", "3 steps", "2 calls", "200 cached", "$0.25 cost", "3 errors"] {
+        for total in ["turns 2", "steps 3", "calls 2", "cached 200", "cost $0.25", "errors 3"] {
             assert!(totals.contains(total), "no {total} in {totals}");
         }
         let detail = page.text(DETAIL);
@@ -773,7 +774,7 @@ mod a_trace_is_shown_as_one_page {
         assert_eq!(page.eval("document.querySelectorAll('#detail .bars .budget').length"), 2);
         page.press("j");
         let parts = "[...document.querySelectorAll('#detail .budget i')].map((it) => it.title.split(':')[0])";
-        let names = ["system", "catalog", "skill lookout", "skill binoculars", "history", "tools"];
+        let names = ["system", "catalog", "skill binoculars", "skill lookout", "history", "tools"];
         assert_eq!(page.eval(parts), json!(names));
         let legend = page.text("document.querySelector('#detail .legend').textContent");
         assert!(legend.contains("rest of the window"), "{legend}");
@@ -789,9 +790,9 @@ mod a_trace_is_shown_as_one_page {
         let found = "document.getElementById('found').textContent";
         let marks = "[...new Set([...document.querySelectorAll('#detail mark')].map((it) => it.textContent))]";
         for (query, hits, labels, marked) in [
-            ("MAST first", "2 hits", 4, "mast first"),
+            ("MAST first", "1 hit", 2, "mast first"),
             ("lokout", "2 hits", 2, "lokout"),
-            ("\"the sea\"", "2 hits", 3, "\"the sea\""),
+            ("\"the sea\"", "3 hits", 4, "\"the sea\""),
             ("said nothing", "2 hits", 2, "said nothing"),
         ] {
             page.press("/");

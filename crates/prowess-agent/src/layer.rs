@@ -59,6 +59,17 @@ impl<'a> Next<'a> {
         }
     }
 
+    /// Goes on, with one more layer behind all others, right before the model. Whoever must have the
+    /// last word has it so, wherever it stands.
+    pub async fn reply_with(
+        self,
+        request: Request,
+        last: Arc<dyn Layer>,
+    ) -> Result<Reply, TurnError> {
+        let layers: Vec<Arc<dyn Layer>> = self.layers.iter().cloned().chain([last]).collect();
+        Next { layers: &layers, ..self }.reply(request).await
+    }
+
     /// The model at the end.
     pub fn model(&self) -> &'a dyn Model {
         self.model

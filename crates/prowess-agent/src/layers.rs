@@ -10,6 +10,7 @@ mod folder;
 mod guard;
 mod approval;
 mod calling;
+mod last;
 mod spending;
 mod summary;
 mod fit;

@@ -22,10 +22,10 @@ use tracing::{
     span::{Attributes, Id, Record},
 };
 
-use crate::layers::SPANS_TARGET;
+use crate::{layers::SPANS_TARGET, mask::mask};
 
 /// Where spans are sent.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Collector {
     /// Its address, with the path: `http://localhost:4318/v1/traces`.
     pub url: String,
@@ -146,6 +146,19 @@ impl Collector {
         };
         let service = set("OTEL_SERVICE_NAME").unwrap_or_else(|| "prowess".to_owned());
         Ok(Some(Self { url, headers, service, timeout }))
+    }
+}
+
+/// Shows no key.
+impl fmt::Debug for Collector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<&String> = self.headers.iter().map(|it| &it.0).collect();
+        f.debug_struct("Collector")
+            .field("url", &mask(&self.url))
+            .field("headers", &headers)
+            .field("service", &self.service)
+            .field("timeout", &self.timeout)
+            .finish()
     }
 }
 

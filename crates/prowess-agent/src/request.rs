@@ -10,7 +10,7 @@ use std::{
 };
 
 use prowess::{Fitted, Message, Offer, Prompt, Role, Summarise, Window, fit};
-use prowess_runtime::Tool;
+use prowess_runtime::{Active, Tool};
 use serde_json::json;
 
 use crate::{
@@ -75,6 +75,7 @@ pub struct Turn {
     offered: Mutex<Vec<Arc<dyn Tool>>>,
     told: Mutex<Vec<Told>>,
     asked: Mutex<Arc<Ask>>,
+    skills: Mutex<Option<Arc<Active>>>,
     layers: Arc<[Arc<dyn Layer>]>,
 }
 
@@ -101,6 +102,7 @@ impl Turn {
             offered: Mutex::default(),
             told: Mutex::default(),
             asked: Mutex::default(),
+            skills: Mutex::default(),
             layers,
         }
     }
@@ -190,8 +192,18 @@ impl Turn {
         CURRENT.try_with(Arc::clone).ok()
     }
 
+    /// Has tools and the gate go by these skills in this turn.
+    pub(crate) fn go_by(&self, active: Arc<Active>) {
+        *lock(&self.skills) = Some(active);
+    }
+
     pub(crate) async fn within<T>(self: &Arc<Self>, future: impl Future<Output = T>) -> T {
-        CURRENT.scope(self.clone(), future).await
+        let active = lock(&self.skills).clone();
+        let future = CURRENT.scope(self.clone(), future);
+        match active {
+            Some(active) => active.within(future).await,
+            None => future.await,
+        }
     }
 
     /// What happened, with when and where.

@@ -31,7 +31,7 @@ struct State {
     messages: Vec<Message>,
     /// The calls that began and whose result is not known.
     begun: BTreeSet<String>,
-    /// The skills that the model took up, each with the call that told it the instructions.
+    /// The skills that the model took up, each behind the call that told the instructions last.
     taken: Vec<(String, String)>,
     /// How often somebody asked for something.
     turns: usize,
@@ -133,6 +133,11 @@ impl Session {
         open.map(|it| (it.clone(), state.begun.contains(&it.id))).collect()
     }
 
+    /// Whether there is a call of this id.
+    pub(crate) fn has_call(&self, id: &str) -> bool {
+        self.state().messages.iter().flat_map(|it| &it.calls).any(|it| it.id == id)
+    }
+
     /// Adds what was said.
     pub fn push(&self, message: Message) -> Result<(), SessionError> {
         self.record(Line::Message { message })
@@ -148,8 +153,8 @@ impl Session {
         self.record(Line::Taken { call: call.to_owned(), skill: skill.to_owned() })
     }
 
-    /// The skills that the model took up, each behind the call that told it the instructions, the
-    /// oldest first; also when the call is no longer among the messages.
+    /// The skills that the model took up, each behind the call that told the instructions last; also
+    /// when the call is no longer among the messages.
     pub fn taken(&self) -> Vec<(String, String)> {
         self.state().taken.clone()
     }
@@ -236,7 +241,10 @@ impl State {
                 self.messages.insert(at, message);
             }
             Line::Begun { call } => drop(self.begun.insert(call)),
-            Line::Taken { call, skill } => self.taken.push((call, skill)),
+            Line::Taken { call, skill } => {
+                self.taken.retain(|it| it.1 != skill);
+                self.taken.push((call, skill));
+            }
             Line::Compacted { messages } => self.messages = messages,
         }
     }

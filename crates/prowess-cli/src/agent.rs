@@ -1,7 +1,6 @@
 //! The agent that settings and what was typed stand for: all its layers, in their order.
 
 use std::{
-    fs,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -20,6 +19,7 @@ use crate::{
     connection::Naming,
     context,
     fault::Fault,
+    given,
     host::Running,
     printer::Printer,
     toolbox,
@@ -100,8 +100,9 @@ impl Working {
         let skills = Skills::new(Some(provider), self.showing(&config, &window));
         let spending = self.spending(model.name(), &config)?;
         let calling = Calling { max_steps: self.steps, ..Calling::new(Arc::new(toolbox)) };
+        let system = self.system.as_deref().map_or_else(|| Ok(SYSTEM.to_owned()), given::text)?;
         let (lookout, shown, sights) = Lookout::new(view);
-        let mut agent = Agent::new(model).with_system(self.system()?);
+        let mut agent = Agent::new(model).with_system(system);
         for trace in [self.traced()?, shown].into_iter().flatten() {
             agent = agent.with(trace);
         }
@@ -116,16 +117,6 @@ impl Working {
             .with(Fit::new(window).with_summaries(None))
             .with(Retry::default());
         Ok(Stack { agent, library, gate, sights, window })
-    }
-
-    fn system(&self) -> Result<String> {
-        match self.system.as_deref().map(|it| (it, it.strip_prefix('@'))) {
-            None => Ok(SYSTEM.to_owned()),
-            Some((_, Some(file))) => {
-                fs::read_to_string(file).with_context(|| format!("cannot read `{file}`"))
-            }
-            Some((text, None)) => Ok(text.to_owned()),
-        }
     }
 
     fn window(&self, model: &str, config: &Config) -> Window {

@@ -97,7 +97,8 @@ fn unfit(name: &str) -> Option<&'static str> {
     is_own.then_some("every script has its own")
 }
 
-/// Where decisions and sessions are kept; nothing where there is no home.
+/// Where decisions are recorded, sessions are kept, and what commands may not leave behind is moved;
+/// nothing where there is no home.
 pub(crate) fn state() -> Option<PathBuf> {
     let xdg = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
     let home = || env::home_dir().filter(|it| it.is_absolute());

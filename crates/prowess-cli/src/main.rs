@@ -2,6 +2,7 @@
 
 mod arguments;
 mod context;
+mod given;
 mod fault;
 mod connection;
 mod sessions;

@@ -10,7 +10,12 @@ use prowess_runtime::{
     Toolbox, UseSkill, Users, database, skill_tools,
 };
 
-use crate::{arguments::Global, context, host::Running, printer::Printer};
+use crate::{
+    arguments::Global,
+    context,
+    host::{Running, state},
+    printer::Printer,
+};
 
 /// How long a call may take to notice that its time is over.
 const GRACE: Duration = Duration::from_secs(10);
@@ -35,10 +40,14 @@ pub(crate) fn toolbox(
     let executor = running
         .executor(&config, launcher)
         .map_err(|outcome| anyhow::Error::msg(outcome.message.unwrap_or_default()))?;
+    let commands = ExecuteCommand::new(policy.clone(), sandbox, limits, directory);
     let mut tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(ReadFile::new(active.clone(), roots.clone())),
         Arc::new(FileOperations::new(roots)),
-        Arc::new(ExecuteCommand::new(policy.clone(), sandbox, limits, directory)),
+        Arc::new(match state() {
+            Some(state) => commands.with_trash(state.join("trash")),
+            None => commands,
+        }),
         Arc::new(HttpRequest::new(
             Hosts::new(&policy.hosts).context("`policy.hosts` cannot be used")?,
             limits,

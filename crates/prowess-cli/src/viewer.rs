@@ -314,8 +314,15 @@ fn story(what: &What) -> Option<String> {
 }
 
 /// A skill that was considered, with how sure that is.
-pub(crate) fn score(score: &Score) -> String {
+fn score(score: &Score) -> String {
     format!("{} {:.0} %", score.name, score.confidence * 100.0)
+}
+
+/// The same with how much of it is shown, and what speaks for it.
+pub(crate) fn judged(it: &Score) -> String {
+    let level = it.level.as_deref().unwrap_or("not shown");
+    let why = if it.why.is_empty() { String::new() } else { format!(": {}", it.why.join(", ")) };
+    format!("{}, {level}{why}", score(it))
 }
 
 fn ended(outcome: &Outcome) -> String {

@@ -9,6 +9,7 @@ mod git;
 mod guard;
 mod kept;
 mod program;
+mod reader;
 mod scripts;
 mod wrapper;
 
@@ -108,6 +109,12 @@ impl Plan {
     /// Whether git is among them, so that it needs what it keeps.
     pub(crate) fn has_git(&self) -> bool {
         self.parts.iter().any(|it| it.program.is_git())
+    }
+
+    /// Whether any of its programs writes; one that does not need not be able to.
+    pub(crate) fn writes(&self) -> bool {
+        let is_own = self.own_programs().next().is_some();
+        is_own || !self.parts().all(reader::only_reads)
     }
 
     /// What an approval of it is bound to: every word, where it runs, and the very programs.

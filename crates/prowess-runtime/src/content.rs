@@ -47,7 +47,9 @@ impl Part {
     /// Reads at most `limit` bytes from `offset` on. Text ends with a whole line where it can, else
     /// with a whole character.
     pub(crate) fn read(file: &mut (impl Read + Seek), offset: u64, limit: u64) -> io::Result<Self> {
-        file.seek(SeekFrom::Start(offset))?;
+        // The system takes no offset that no file could have.
+        let end = file.seek(SeekFrom::End(0))?;
+        file.seek(SeekFrom::Start(offset.min(end)))?;
         let mut bytes = Vec::new();
         file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
         let more = bytes.len() as u64 > limit;

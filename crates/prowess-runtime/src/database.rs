@@ -8,6 +8,7 @@ mod apart;
 mod lone;
 mod collect;
 mod hold;
+mod temporary;
 mod sqlite;
 mod postgres;
 mod mysql;

@@ -1,7 +1,5 @@
 //! A skill in full, as it is saved, approved and executed.
 
-use std::path::PathBuf;
-
 use prowess::{
     Definition, DefinitionError, Manifest, ReadError, Skill, Type, definition, parameters, render,
     render_definition,
@@ -9,7 +7,10 @@ use prowess::{
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::outcome::{Outcome, Status};
+use crate::{
+    outcome::{Outcome, Status},
+    skill_folder::{FolderError, SkillFolder},
+};
 
 /// A skill in full: what it is called, what it executes, and what it takes.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +22,7 @@ pub struct Entry {
     /// The JSON schema of what it takes.
     pub parameters: Option<Value>,
     /// Its folder from the root of the disk; nothing for one that is not on disk.
-    pub folder: Option<PathBuf>,
+    pub folder: Option<SkillFolder>,
 }
 
 /// A skill is not what its type says.
@@ -44,6 +45,14 @@ pub enum EntryError {
         /// What is missing.
         source: DefinitionError,
     },
+    /// The files beside it could not be read.
+    #[error("cannot read the files of skill `{skill}`")]
+    Files {
+        /// The skill.
+        skill: String,
+        /// Why.
+        source: FolderError,
+    },
 }
 
 impl Entry {
@@ -53,7 +62,17 @@ impl Entry {
         let body =
             skill.instructions().map_err(|source| EntryError::Read { skill: name(), source })?;
         let entry = Self::new(skill.manifest.clone(), &body)?;
-        Ok(Self { folder: skill.absolute_folder(), ..entry })
+        Ok(Self { folder: skill.absolute_folder().map(SkillFolder::from), ..entry })
+    }
+
+    /// The same, with the files of its folder as they are now if it runs among them: what is
+    /// approved of it is then what runs.
+    pub fn with_files(self) -> Result<Self, EntryError> {
+        let Definition::Script { .. } = self.definition else { return Ok(self) };
+        let skill = self.manifest.name.to_string();
+        let folder = self.folder.as_ref().map(SkillFolder::read).transpose();
+        let folder = folder.map_err(|source| EntryError::Files { skill, source })?;
+        Ok(Self { folder, ..self })
     }
 
     /// Makes an entry of a manifest and the body under it.

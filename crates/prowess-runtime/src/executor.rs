@@ -26,13 +26,15 @@ use crate::{
     root::RootError,
     sandbox::{Chunk, Job, Sandbox, SandboxError, Work},
     script::Script,
+    skill_folder::{FolderError, SkillFolder},
     template::{Template, TemplateError},
 };
 
 /// Executes skills.
 ///
-/// Making one cannot fail and touches nothing. A script reads the system and its skill, writes its
-/// work directory alone, and is gone with all it has started when its execution is dropped.
+/// Making one cannot fail and touches nothing. A script reads the system and a copy of its skill,
+/// writes its work directory alone, and is gone with all it has started when its execution is
+/// dropped.
 #[derive(Debug, Clone)]
 pub struct Executor {
     sandbox: Sandbox,
@@ -63,6 +65,9 @@ pub enum ExecuteError {
     /// Nothing can be put where its files are to go.
     #[error("its files cannot be handed over")]
     Handover(#[from] RootError),
+    /// The files beside it cannot be read.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
     /// There is no room for its files.
     #[error("cannot make a directory for the run")]
     Work(#[from] io::Error),
@@ -140,12 +145,9 @@ impl Executor {
                 let parameters = self.check(entry, parameters).await?;
                 let work = Work::new()?;
                 let path = work.give("script.sh", script.as_bytes())?;
-                let run = Run {
-                    skill,
-                    argv: vec!["sh".into(), path.into()],
-                    folder: entry.folder.clone(),
-                    work,
-                };
+                let files = entry.folder.as_ref().map(SkillFolder::files).transpose()?;
+                let folder = files.map(|it| work.give_folder(SKILL, &it)).transpose()?;
+                let run = Run { skill, argv: vec!["sh".into(), path.into()], folder, work };
                 self.run(run, &parameters, delivery).await
             }
         }
@@ -161,11 +163,7 @@ impl Executor {
         script.shell_text().map_or(Ok(()), safe)?;
         let parameters = parameters.checked(None)?;
         let work = Work::new()?;
-        for file in &script.files {
-            let path = format!("skill/{}", file.path);
-            work.give(&path, &file.bytes)?;
-        }
-        let folder = work.given("skill");
+        let folder = work.give_folder(SKILL, &script.files)?;
         let path = folder.join(&script.path).into();
         let argv =
             script.interpreter.iter().cloned().chain([path]).chain(arguments.iter().cloned());
@@ -191,7 +189,7 @@ impl Executor {
             argv,
             env: self.environment.clone().into_iter().chain(variables).chain(own).collect(),
             directory: None,
-            reads: self.reads.iter().cloned().chain(folder).collect(),
+            reads: self.reads.clone(),
             writes: Vec::new(),
             hidden: Vec::new(),
             work,
@@ -240,11 +238,14 @@ impl Executor {
     }
 }
 
+/// What the copy of a skill's folder is called.
+const SKILL: &str = "skill";
+
 /// A script that is about to run.
 struct Run<'r> {
     skill: &'r str,
     argv: Vec<OsString>,
-    /// What it finds as `SKILL_DIR`.
+    /// What it finds as `SKILL_DIR`: a copy of what was approved.
     folder: Option<PathBuf>,
     work: Work,
 }
@@ -299,6 +300,12 @@ impl From<SandboxError> for Early {
 
 impl From<RootError> for Early {
     fn from(error: RootError) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+impl From<FolderError> for Early {
+    fn from(error: FolderError) -> Self {
         Self::Error(error.into())
     }
 }

@@ -7,9 +7,11 @@ use prowess::render_definition;
 use crate::{
     approver::{Approver, Question, Reply},
     commands::{self, Plan},
+    entry::Entry,
     outcome::{Level, Outcome, Status},
     policy::{Ground, Policy, Ruling, Wish},
     records::{Approval, Key, Kind, Note, Records, now},
+    skill_folder::SkillFolder,
     subject::Subject,
     tool::Act,
 };
@@ -87,11 +89,10 @@ impl Gate {
     ) -> Result<Option<String>, Box<Outcome>> {
         let question = question(wish, &subject, ground, old.as_ref());
         let who = self.approver.who().to_owned();
+        let before = on_disk(wish);
         let reply = self.approver.ask(&question).await;
         // Somebody may have taken time to answer.
-        if let Act::Execute(entry) = wish.act
-            && Subject::of(entry).ok().as_ref() != Some(&subject)
-        {
+        if on_disk(wish) != before {
             let message = format!("it changed while it was asked whether to {}", question.what);
             let refusal = Refusal { message, hint: "look at it, and try again".to_owned() };
             return Err(self.refuse(wish, Some(&subject), "policy", refusal));
@@ -183,6 +184,13 @@ fn skill_subject(wish: &Wish<'_>) -> Option<Subject> {
         Act::Execute(entry) => Subject::of(entry).ok(),
         _ => None,
     }
+}
+
+/// The same of what lies on disk now, whatever was read before.
+fn on_disk(wish: &Wish<'_>) -> Option<Subject> {
+    let Act::Execute(entry) = wish.act else { return None };
+    let folder = entry.folder.as_ref().map(SkillFolder::unread);
+    Subject::of(&Entry { folder, ..*entry.clone() }).ok()
 }
 
 impl Key {

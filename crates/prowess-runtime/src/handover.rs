@@ -84,6 +84,9 @@ impl Handover {
 fn unfit(path: &Path, kind: FileType) -> Option<&'static str> {
     match kind {
         FileType::Symlink => Some("it is a link"),
+        _ if path.to_string_lossy().contains(char::is_control) => {
+            Some("its name has control characters, which would act on a terminal")
+        }
         FileType::RegularFile if is_protected(path) || is_of_git(path) => {
             Some("it is protected: it could say what an agent may do")
         }

@@ -12,8 +12,10 @@ mod protected;
 mod root;
 mod roots;
 mod texts;
+mod skill_folder;
 mod entry;
 mod definition;
+mod strict_json;
 mod schema;
 mod parameters;
 mod script;
@@ -84,12 +86,16 @@ pub use crate::{
     sandbox::{Check, Chunk, Job, Launcher, Report, Sandbox, SandboxError, Work},
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
+    skill_folder::{FolderError, SkillFolder},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
+    strict_json::strict_json,
     template::{Template, TemplateError, TemplateLimits, render as render_template},
     texts::{Texts, texts},
     tool::{Act, Answer, Tool},
     toolbox::{Calls, Toolbox},
-    tools::{ExecuteCommand, FileOperations, ReadFile, SkillTool, UseSkill, skill_tools},
+    tools::{
+        ExecuteCommand, FileOperations, FindSkills, ReadFile, SkillTool, UseSkill, skill_tools,
+    },
 };
 #[cfg(feature = "sql")]
 pub use crate::{

@@ -16,6 +16,7 @@ use crate::{
     outcome::{Outcome, Status},
     policy::Wish,
     provider::Provider,
+    strict_json::strict_json,
     tool::Act,
 };
 
@@ -119,7 +120,7 @@ impl Manager {
         };
         let name = skill.manifest.name.to_string();
         let respond = |outcome| ExecutionResponse { skill: Some(name), confidence: None, outcome };
-        let entry = match Entry::of(skill) {
+        let entry = match Entry::of(skill).and_then(Entry::with_files) {
             Ok(entry) => entry,
             Err(error) => return respond(Outcome::from(&error)),
         };
@@ -255,7 +256,8 @@ fn arguments(arguments: &Value) -> Map<String, Value> {
         Value::Null => Map::new(),
         Value::String(text) if text.trim().is_empty() => Map::new(),
         // Some models send the text of an object.
-        Value::String(text) => serde_json::from_str(text)
+        Value::String(text) => strict_json(text)
+            .and_then(serde_json::from_value)
             .unwrap_or_else(|_| Map::from_iter([("input".to_owned(), arguments.clone())])),
         other => Map::from_iter([("input".to_owned(), other.clone())]),
     }

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 use crate::{
     outcome::{Outcome, Status},
     schema::{Mismatch, Schema, SchemaError, property},
+    strict_json::strict_json,
 };
 
 /// The longest value of an environment variable, with its name; the system takes no longer one.
@@ -69,10 +70,11 @@ impl Parameters {
             return Err(mismatch(pair, "is not KEY=VALUE"));
         };
         let property = schema.and_then(|it| property(it, name));
-        let value = match serde_json::from_str(text) {
+        let value = match strict_json(text) {
             Ok(Value::Null) if property.is_some_and(is_nullable) => Value::Null,
             Ok(value) if !property.is_some_and(is_text) && is_exact(text, &value) => value,
             Err(error) if is_deep(&error) => return Err(mismatch(name, TOO_DEEP)),
+            Err(error) if error.is_data() => return Err(mismatch(name, &in_it(&error))),
             Ok(_) | Err(_) => Value::from(text),
         };
         self.insert(name.to_owned(), value, text.trim())?;
@@ -90,9 +92,9 @@ impl Parameters {
         };
         let Members(members) = serde_json::from_str(json).map_err(bad)?;
         for (name, text) in members {
-            let value: Value = serde_json::from_str(text.get()).map_err(|error| {
-                let why = if is_deep(&error) { TOO_DEEP } else { "has a number out of range" };
-                mismatch(&name, why)
+            let value = strict_json(text.get()).map_err(|error| match is_deep(&error) {
+                true => mismatch(&name, TOO_DEEP),
+                false => mismatch(&name, &in_it(&error)),
             })?;
             if !is_exact(text.get(), &value) {
                 return Err(mismatch(
@@ -262,6 +264,12 @@ fn kind(value: &Value) -> &'static str {
 /// Whether a text was given up because of its depth, which its reader tells in words alone.
 fn is_deep(error: &serde_json::Error) -> bool {
     error.to_string().starts_with("recursion limit exceeded")
+}
+
+/// What is wrong in a parameter, without the line, which is none of the text that was given.
+fn in_it(error: &serde_json::Error) -> String {
+    let error = error.to_string();
+    format!("cannot be taken: {}", error.split(" at line ").next().unwrap_or(&error))
 }
 
 /// Whether a schema says that a value is a string, whatever else it says.

@@ -33,11 +33,17 @@ pub(crate) const PROTECTED: &[&str] = &[
 
 /// Whether a path is one of them or lies in one, in any case a file system may ignore.
 pub(crate) fn is_protected(path: &Path) -> bool {
-    let names: Vec<_> = path.iter().collect();
-    let is_in = |own: &str| {
-        let own: Vec<&str> = own.split('/').collect();
-        let mut places = names.windows(own.len());
-        places.any(|it| it.iter().zip(&own).all(|(name, own)| name.eq_ignore_ascii_case(own)))
-    };
-    PROTECTED.iter().any(|it| is_in(it))
+    path.ancestors().any(|it| place(it).is_some())
+}
+
+/// The directory in which a path is one of them.
+pub(crate) fn place(path: &Path) -> Option<&Path> {
+    PROTECTED.iter().find_map(|own| {
+        let mut place = path;
+        for name in own.rsplit('/') {
+            place.file_name().filter(|it| it.eq_ignore_ascii_case(name))?;
+            place = place.parent()?;
+        }
+        Some(place)
+    })
 }

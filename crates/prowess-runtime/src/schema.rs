@@ -288,12 +288,25 @@ fn mismatch(error: ValidationError<'_>) -> Vec<Mismatch> {
         | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
             each(unexpected, "is not known")
         }
+        ValidationErrorKind::OneOfNotValid { context } if let Some(values) = consts(context) => {
+            let message = shortened(&format!("is not one of {}", values.join(", ")));
+            vec![Mismatch { parameter: shortened(&path), message }]
+        }
         _ => {
             let message = error.masked_with("it").to_string();
             let message = message.strip_prefix("it ").unwrap_or(&message);
             vec![Mismatch { parameter: shortened(&path), message: shortened(message) }]
         }
     }
+}
+
+/// The values that could stand there, where each choice is a single one.
+fn consts(choices: &[Vec<ValidationError<'_>>]) -> Option<Vec<String>> {
+    let value = |error: &ValidationError<'_>| match error.kind() {
+        ValidationErrorKind::Constant { expected_value } => Some(expected_value.to_string()),
+        _ => None,
+    };
+    choices.iter().map(|it| it.iter().find_map(value)).collect()
 }
 
 /// Where an error is: `items[0].name`.

@@ -1,14 +1,13 @@
 //! A script among the files of a skill: which bytes run, and by what.
 
-use std::{ffi::OsString, io::Read as _, path::PathBuf};
+use std::{ffi::OsString, sync::Arc};
 
 use prowess::{Definition, Manifest, ReadError, Skill, Type};
-use rustix::fs::FileType;
 
 use crate::{
     entry::Entry,
     outcome::{Outcome, Status},
-    root::{Links, Root, RootError},
+    skill_folder::{FileKind, FolderError, SkillFile, SkillFolder},
 };
 
 /// A script of a skill, with all that it may look for beside it, as it was when it was read.
@@ -22,15 +21,7 @@ pub struct Script {
     pub path: String,
     /// The program that reads it, with the arguments before its path.
     pub interpreter: Vec<OsString>,
-    pub(crate) files: Vec<Beside>,
-}
-
-/// A file of the skill.
-#[derive(Debug, Clone)]
-pub(crate) struct Beside {
-    /// Its path within the skill's folder.
-    pub(crate) path: String,
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) files: Arc<Vec<SkillFile>>,
 }
 
 /// A skill has no such script.
@@ -42,10 +33,7 @@ pub enum ScriptError {
     Read(#[from] ReadError),
     /// The folder of the skill could not be read.
     #[error(transparent)]
-    Folder(#[from] RootError),
-    /// The folder of the skill holds too much.
-    #[error("the folder of the skill has more than {MAX_FILES} files or {MAX_BYTES} bytes")]
-    TooLarge,
+    Folder(#[from] FolderError),
     /// It is not text.
     #[error("`{path}` is not text, so it is not run")]
     Binary {
@@ -60,10 +48,8 @@ pub enum ScriptError {
     },
 }
 
-/// How much of a skill is taken along.
-const MAX_FILES: usize = 10_000;
-const MAX_BYTES: u64 = 64 * 1024 * 1024;
-const MAX_DEPTH: usize = 32;
+/// The mode of a file that has none.
+const MODE: u32 = 0o100_755;
 
 /// What runs a script without a first line that says so, by its ending.
 const ENDINGS: &[(&str, &str)] = &[
@@ -85,15 +71,26 @@ impl Script {
         let Ok(text) = String::from_utf8(bytes) else { return Err(ScriptError::Binary { path }) };
         let interpreter = interpreter(&path, &text);
         let Some(interpreter) = interpreter else { return Err(ScriptError::Interpreter { path }) };
-        let folder = skill.absolute_folder();
+        let folder = skill.absolute_folder().map(SkillFolder::from);
         let mut files = match &folder {
-            Some(folder) => beside(&Root::open(folder)?)?,
+            Some(folder) => folder.files()?.to_vec(),
             None => kept(skill)?,
         };
         // What was read is what runs, whatever lies there by now.
-        files.retain(|it| it.path != path);
         let bytes = text.clone().into_bytes();
-        files.push(Beside { path: path.clone(), bytes });
+        match files.iter_mut().find(|it| it.path == path) {
+            Some(file) => {
+                file.bytes = bytes;
+                // A link led there.
+                if file.kind == FileKind::Link {
+                    file.kind = FileKind::Plain(MODE);
+                }
+            }
+            None => {
+                files.push(SkillFile { path: path.clone(), kind: FileKind::Plain(MODE), bytes });
+            }
+        }
+        let folder = folder.map(|it| it.with(files.clone()));
         let name = skill.manifest.name.to_string();
         let manifest = Manifest {
             name: format!("{name}/{path}").into(),
@@ -102,7 +99,7 @@ impl Script {
         };
         let definition = Definition::Script { script: text };
         let entry = Entry { manifest, definition, parameters: None, folder };
-        Ok(Self { skill: name, entry, path, interpreter, files })
+        Ok(Self { skill: name, entry, path, interpreter, files: Arc::new(files) })
     }
 
     /// Its text, if a shell reads it.
@@ -117,38 +114,10 @@ impl Script {
     }
 }
 
-/// All files of a folder. A link is left out: it may lead anywhere.
-fn beside(root: &Root) -> Result<Vec<Beside>, ScriptError> {
-    let mut files = Vec::new();
-    let mut folders = vec![(PathBuf::new(), 0)];
-    let (mut seen, mut room) = (0, MAX_BYTES);
-    while let Some((folder, depth)) = folders.pop() {
-        for listed in root.list(&folder, Links::Never)? {
-            seen += 1;
-            if seen > MAX_FILES || depth > MAX_DEPTH {
-                return Err(ScriptError::TooLarge);
-            }
-            let path = folder.join(&listed.name);
-            match (listed.kind, path.to_str()) {
-                (FileType::Directory, _) => folders.push((path, depth + 1)),
-                (FileType::RegularFile, Some(name)) => {
-                    let failed = |source| RootError::Io { path: path.clone(), source };
-                    let file = root.file(&path, Links::Never)?;
-                    let mut bytes = Vec::new();
-                    let read = file.take(room + 1).read_to_end(&mut bytes).map_err(failed)?;
-                    room = room.checked_sub(read as u64).ok_or(ScriptError::TooLarge)?;
-                    files.push(Beside { path: name.to_owned(), bytes });
-                }
-                _ => {}
-            }
-        }
-    }
-    Ok(files)
-}
-
 /// All files of a skill that does not lie on disk.
-fn kept(skill: &Skill) -> Result<Vec<Beside>, ScriptError> {
-    let file = |path: &str| Ok(Beside { path: path.to_owned(), bytes: skill.read(path)? });
+fn kept(skill: &Skill) -> Result<Vec<SkillFile>, ScriptError> {
+    let kind = FileKind::Plain(MODE);
+    let file = |path: &str| Ok(SkillFile { path: path.to_owned(), kind, bytes: skill.read(path)? });
     skill.resources().iter().map(|it| file(&it.path)).collect()
 }
 

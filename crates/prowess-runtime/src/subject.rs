@@ -3,9 +3,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
-    io::Read as _,
-    os::unix::fs::PermissionsExt as _,
-    path::Path,
 };
 
 use rustix::fs::FileType;
@@ -15,7 +12,7 @@ use similar::TextDiff;
 
 use crate::{
     entry::Entry,
-    root::{Links, Root, RootError},
+    skill_folder::{FileKind, FolderError, SkillFile},
 };
 
 /// What was approved, or would be.
@@ -37,29 +34,8 @@ pub(crate) struct Part {
     text: Option<String>,
 }
 
-/// A skill cannot be told from others.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum SubjectError {
-    /// One of its files cannot be read.
-    #[error("a file of the skill cannot be read")]
-    Read(#[from] RootError),
-    /// One of its files cannot be read.
-    #[error("a file of the skill cannot be read")]
-    Io(#[from] std::io::Error),
-    /// It has more files, folders in folders, or bytes than are looked at.
-    #[error("the skill has too many files to be approved")]
-    TooLarge,
-    /// A file has a name that cannot be shown to anybody.
-    #[error("the skill has a file whose name is no text")]
-    Name,
-}
-
 /// What stands for the skill as it was loaded, beside the files of its folder.
 const LOADED: &str = "";
-/// How much of a skill is looked at: more cannot be approved.
-const FILES: usize = 10_000;
-const DEPTH: usize = 32;
-const BYTES: u64 = 256 * 1024 * 1024;
 /// How much text is kept to show what has changed.
 const TEXT: usize = 16 * 1024;
 const TEXTS: usize = 64 * 1024;
@@ -69,7 +45,8 @@ const LINE: usize = 200;
 
 impl Subject {
     /// Looks at a skill: what it executes, and every file of its folder with path, kind and mode.
-    pub(crate) fn of(entry: &Entry) -> Result<Self, SubjectError> {
+    /// What was read of the folder counts, else what lies there now.
+    pub(crate) fn of(entry: &Entry) -> Result<Self, FolderError> {
         let mut subject = Self::default();
         let mut room = TEXTS;
         // What is executed is what was loaded, whatever the file says by now.
@@ -77,7 +54,7 @@ impl Subject {
         match &entry.folder {
             Some(folder) => {
                 subject.add(LOADED, loaded.as_bytes(), "", &mut 0);
-                subject.add_folder(&Root::open(folder)?, &mut room)?;
+                folder.files()?.iter().for_each(|it| subject.add_file(it, &mut room));
             }
             None => subject.add("SKILL.md", loaded.as_bytes(), "", &mut room),
         }
@@ -118,40 +95,14 @@ impl Subject {
         shown
     }
 
-    fn add_folder(&mut self, root: &Root, room: &mut usize) -> Result<(), SubjectError> {
-        let mut folders = vec![(String::new(), 0)];
-        let (mut bytes, mut files) = (0, 0);
-        while let Some((folder, depth)) = folders.pop() {
-            for listed in root.list(Path::new(&folder), Links::Never)? {
-                files += 1;
-                if files > FILES || depth > DEPTH {
-                    return Err(SubjectError::TooLarge);
-                }
-                let name = listed.name.to_str().ok_or(SubjectError::Name)?;
-                let path = if folder.is_empty() { name.into() } else { format!("{folder}/{name}") };
-                let below = Path::new(&path);
-                match listed.kind {
-                    FileType::Directory => folders.push((path, depth + 1)),
-                    FileType::RegularFile => {
-                        let file = root.file(below, Links::Never)?;
-                        let mode = format!("{:o}", file.metadata()?.permissions().mode());
-                        let mut text = Vec::new();
-                        bytes += file.take(BYTES - bytes + 1).read_to_end(&mut text)? as u64;
-                        if bytes > BYTES {
-                            return Err(SubjectError::TooLarge);
-                        }
-                        self.add(&path, &text, &mode, room);
-                    }
-                    // A link counts by where it leads; a pipe or device by being one.
-                    kind => {
-                        let target = rustix::fs::readlinkat(root.as_fd(), below, Vec::new());
-                        let target = target.map(|it| it.into_bytes()).unwrap_or_default();
-                        self.add(&path, &target, &format!("{kind:?}"), room);
-                    }
-                }
-            }
-        }
-        Ok(())
+    fn add_file(&mut self, file: &SkillFile, room: &mut usize) {
+        let mode = match file.kind {
+            FileKind::Plain(mode) => format!("{mode:o}"),
+            // A link counts by where it leads; a pipe or device by being one.
+            FileKind::Link => format!("{:?}", FileType::Symlink),
+            FileKind::Other(kind) => format!("{kind:?}"),
+        };
+        self.add(&file.path, &file.bytes, &mode, room);
     }
 
     fn add(&mut self, path: &str, bytes: &[u8], mode: &str, room: &mut usize) {

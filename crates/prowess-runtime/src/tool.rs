@@ -33,6 +33,12 @@ pub trait Tool: Send + Sync + fmt::Debug {
 
     /// Does it.
     fn call<'a>(&'a self, input: Value) -> Answer<'a>;
+
+    /// Does what was let pass, where [`act`](Self::act) has taken along what may have changed since.
+    fn perform<'a>(&'a self, act: Act, input: Value) -> Answer<'a> {
+        drop(act);
+        self.call(input)
+    }
 }
 
 /// What a call would do to the world.

@@ -124,8 +124,8 @@ impl Toolbox {
         let own = tool.clone();
         task.spawn(async move {
             match active {
-                Some(active) => active.within(async { own.call(input).await }).await,
-                None => own.call(input).await,
+                Some(active) => active.within(async { own.perform(act, input).await }).await,
+                None => own.perform(act, input).await,
             }
         });
         match timeout(self.calls.timeout, task.join_next()).await {

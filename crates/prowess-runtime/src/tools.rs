@@ -1,6 +1,7 @@
 //! The tools that come with the runtime, one a file.
 
 mod use_skill;
+mod find_skills;
 mod skill;
 mod read_file;
 mod file_operations;
@@ -23,6 +24,7 @@ pub use self::http_request::HttpRequest;
 pub use self::{
     execute_command::ExecuteCommand,
     file_operations::FileOperations,
+    find_skills::FindSkills,
     read_file::ReadFile,
     skill::{SkillTool, skill_tools},
     use_skill::UseSkill,

@@ -1,7 +1,6 @@
 //! Tool calling: what the model calls is called, until it has nothing left to call.
 
 use std::{
-    collections::BTreeSet,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::Instant,
@@ -9,7 +8,7 @@ use std::{
 
 use futures_util::future::join_all;
 use prowess::{Call, Message, Prompt, Role, nearest};
-use prowess_runtime::{Outcome, Status, Tool, Toolbox};
+use prowess_runtime::{Outcome, Status, Tool, Toolbox, strict_json};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -39,8 +38,8 @@ pub struct Calling {
 }
 
 /// What stands behind the last result when no further call is made.
-const LAST: &str = "[No further call will be made. Answer now with what is known, and say what is \
-                    left undone.]";
+const LAST: &str = "[That was the last call of this turn. Answer now with what is known, and say \
+                    what is left undone.]";
 /// What is told of a call that was never made, and whose tool is not there yet.
 const UNMADE: &str = "This call was not made: the agent was interrupted. Call it again if it is \
                       still needed.";
@@ -71,6 +70,8 @@ impl Calling {
         }
         turn.offer(&request.tools);
         self.catch_up(&turn).await?;
+        // Every step has a longer one.
+        request.prompt.history.clear();
         let mut was_empty = false;
         for step in 1..=self.max_steps {
             let mut history = turn.session.messages();
@@ -117,7 +118,8 @@ impl Calling {
             turn.session
                 .push(Message { call_id: Some(call.id), ..Message::new(Role::Tool, UNMADE) })?;
         }
-        self.call_all(turn, &known, Stop::Calls).await
+        // Whether they had been cut off is not known any more.
+        self.call_all(turn, &known, Stop::Length).await
     }
 
     /// Makes these calls, in their order; those that only look, side by side.
@@ -127,9 +129,9 @@ impl Calling {
         calls: &[Call],
         stop: Stop,
     ) -> Result<(), SessionError> {
-        let looks = |call: &Call| only_looks(turn, call);
-        for group in calls.chunk_by(|a, b| looks(a) && looks(b)) {
-            let made = join_all(group.iter().map(|it| self.call(turn, it, stop))).await;
+        let look = async || calls.iter().map(|it| (it, only_looks(turn, it))).collect::<Vec<_>>();
+        for group in turn.within(look()).await.chunk_by(|a, b| a.1 && b.1) {
+            let made = join_all(group.iter().map(|it| self.call(turn, it.0, stop))).await;
             made.into_iter().collect::<Result<(), _>>()?;
         }
         Ok(())
@@ -193,9 +195,12 @@ fn only_looks(turn: &Turn, call: &Call) -> bool {
 pub(super) fn input(call: &Call) -> Result<Json, serde_json::Error> {
     match call.arguments.trim() {
         "" => Ok(json!({})),
-        text => match serde_json::from_str(text)? {
+        text => match strict_json(text)? {
             // Some models put it into quotes once more.
-            Json::String(inside) => Ok(serde_json::from_str(&inside).unwrap_or(json!(inside))),
+            Json::String(inside) => match strict_json(&inside) {
+                Err(error) if !error.is_data() => Ok(json!(inside)),
+                input => input,
+            },
             input => Ok(input),
         },
     }
@@ -220,15 +225,14 @@ fn unknown(name: &str, offered: &[String]) -> Outcome {
 
 /// A message whose calls can be told from each other, and from all that came before.
 fn numbered(mut message: Message, turn: &Turn) -> Message {
-    let said = turn.session.messages();
-    let calls = said.iter().flat_map(|it| &it.calls);
-    let mut taken: BTreeSet<String> = calls.map(|it| it.id.clone()).collect();
+    let mut taken: Vec<String> = Vec::new();
     for call in &mut message.calls {
-        if call.id.is_empty() || taken.contains(&call.id) {
-            let ids = (taken.len() + 1..).map(|number| format!("call_{number}"));
-            call.id = ids.into_iter().find(|it| !taken.contains(it)).unwrap_or_default();
+        let is_new = |id: &String| !taken.contains(id) && !turn.session.has_call(id);
+        if call.id.is_empty() || !is_new(&call.id) {
+            let mut ids = (1..).map(|it| format!("call_{}_{}_{it}", turn.number, turn.steps()));
+            call.id = ids.find(is_new).unwrap_or_default();
         }
-        taken.insert(call.id.clone());
+        taken.push(call.id.clone());
     }
     message
 }
@@ -260,4 +264,21 @@ pub(super) fn shortened(text: String, most: usize) -> String {
     let tail = text.ceil_char_boundary(text.len() - most / 3);
     let left_out = tail - head;
     format!("{}\n[… {left_out} bytes left out …]\n{}", &text[..head], &text[tail..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_stands_twice_is_refused_also_in_quotes() {
+        let read =
+            |arguments: &str| input(&Call { arguments: arguments.to_owned(), ..Call::default() });
+        assert_eq!(read("").expect("nothing is an object"), json!({}));
+        assert_eq!(read(r#""{\"a\": 1}""#).expect("it is JSON"), json!({"a": 1}));
+        assert_eq!(read("\"words\"").expect("it is JSON"), json!("words"));
+        for twice in [r#"{"a": 1, "a": 2}"#, r#""{\"a\": 1, \"a\": 2}""#] {
+            assert!(read(twice).is_err_and(|it| it.to_string().contains("`a` stands there twice")));
+        }
+    }
 }

@@ -11,7 +11,10 @@ use std::{
 use prowess::{Fitted, Message, Offer, Priority, Window, fit};
 use serde_json::{Value as Json, json};
 
-use super::summary::{Summaries, Summariser, Summarising, is_summary};
+use super::{
+    last::Last,
+    summary::{Summaries, Summariser, Summarising, is_summary},
+};
 use crate::{
     error::TurnError,
     event::What,
@@ -27,8 +30,7 @@ use crate::{
 /// whose instructions went with it are told again in the system prompt. A model that says it was told
 /// too much is told less, three times at the most.
 ///
-/// Behind [`Calling`](crate::Calling) it looks at every step, before it at the first one, and at any
-/// that the model finds too long.
+/// Wherever it stands, it has the last word before the model: what other layers add, fits too.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -40,7 +42,7 @@ use crate::{
 /// let fit = Fit::new(window).with_summaries(None);
 /// let agent = Agent::new(Arc::new(Scripted::new())).with(fit);
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Fit {
     /// How much the model can be told.
     pub window: Window,
@@ -48,7 +50,7 @@ pub struct Fit {
     pub patience: Duration,
     summariser: Summariser,
     /// What the model turned out to hold, where that is less than the window.
-    learned: AtomicUsize,
+    learned: Arc<AtomicUsize>,
 }
 
 /// How often less is told.
@@ -67,7 +69,7 @@ impl Fit {
             window,
             patience: Duration::from_secs(60),
             summariser: Summariser::Nobody,
-            learned: AtomicUsize::new(usize::MAX),
+            learned: Arc::new(AtomicUsize::new(usize::MAX)),
         }
     }
 
@@ -84,6 +86,12 @@ impl Layer for Fit {
     }
 
     fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+        self.go_on(request, next)
+    }
+}
+
+impl Last for Fit {
+    fn at_last<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
         Box::pin(self.reply(request, next))
     }
 }
@@ -113,11 +121,6 @@ impl Fit {
             is_said = said.is_some();
             window.tokens = said.unwrap_or(less).min(less);
             attempt += 1;
-            let said = turn.session.messages();
-            // Whoever stands behind may have gone on since.
-            if said.len() > request.prompt.history.len() {
-                request.prompt.history = said;
-            }
             // Where nothing can be left out, what the provider says is what there is to say.
             if fit(&window, request.filled(), &Summaries::default()).is_err() {
                 return Err(error.into());
@@ -139,7 +142,8 @@ impl Fit {
         for (place, message) in request.prompt.history.iter_mut().enumerate() {
             message.rest.insert(PLACE.to_owned(), json!(place));
         }
-        let mut summaries = Summaries::new(window.vocabulary);
+        let told = last(&request.told).map(|it| it.call_id.clone()).collect();
+        let mut summaries = Summaries::new(window.vocabulary, told);
         let mut rounds = 0;
         let mut fitted = loop {
             summaries.begin();
@@ -151,8 +155,8 @@ impl Fit {
                 break fitted;
             };
             rounds += 1;
-            let (patience, tokens) = (self.patience, window.tokens);
-            let how = Summarising { turn: &turn, model, patience, window: tokens };
+            let (patience, tokens) = (self.patience, window.tokens / 4 * 3);
+            let how = Summarising { turn: &turn, model, patience, tokens };
             let fresh = |messages: &[Message]| -> usize {
                 messages.iter().filter(|it| !is_summary(it)).map(|it| window.count(it)).sum()
             };

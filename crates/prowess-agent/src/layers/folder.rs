@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use prowess::{Library, Memory, Options, Scope, matches};
+use prowess::{Library, Match, Memory, Options, Scope, Tier, matches};
 use prowess_runtime::{Root, RootError, Texts, texts};
 use serde_json::json;
 
@@ -53,8 +53,11 @@ impl Folder {
     fn find(&self, request: &str, limit: usize) -> Vec<Document> {
         let Some(library) = &self.library else { return Vec::new() };
         let found = matches(library, request, limit);
-        let found = found.iter().filter(|it| it.confidence >= self.threshold);
-        let document = |it: &prowess::Match<'_>| {
+        // A part has a name only because it must: whoever writes that does not mean it.
+        let is_meant =
+            |it: &&Match<'_>| it.tier == Tier::Evidence && it.confidence >= self.threshold;
+        let found = found.iter().filter(is_meant);
+        let document = |it: &Match<'_>| {
             let number: usize = it.skill.manifest.name.strip_prefix(NAME)?.parse().ok()?;
             let Part { path, heading, text } = self.parts.get(number)?.clone();
             Some(Document { path, heading, text, confidence: it.confidence })

@@ -5,7 +5,10 @@ use std::{fmt, sync::Arc};
 use prowess::{Call, Role};
 use prowess_runtime::{Approver, Outcome, Question, Status, fits};
 
-use super::approval::{ask, question};
+use super::{
+    approval::{ask, question},
+    last::Last,
+};
 use crate::{
     error::TurnError,
     event::What,
@@ -18,8 +21,8 @@ use crate::{
 ///
 /// A denial counts before any question. A call that is denied or not approved is an outcome that the
 /// model hears of. A request or reply is a [`TurnError::Refused`] and leaves the conversation; what
-/// was heard of a reply while it came had been heard. Behind [`Calling`](crate::Calling) every reply
-/// is looked at, before it only the last one of a turn.
+/// was heard of a reply while it came had been heard. Wherever it stands, it looks at a request right
+/// before the model hears of it, and at every reply.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -134,7 +137,7 @@ impl Layer for Guard {
     }
 
     fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
-        Box::pin(self.reply(request, next))
+        self.go_on(request, next)
     }
 
     fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> Called<'a> {
@@ -144,6 +147,12 @@ impl Layer for Guard {
                 Err(refused) => *refused,
             }
         })
+    }
+}
+
+impl Last for Guard {
+    fn at_last<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+        Box::pin(self.reply(request, next))
     }
 }
 

@@ -12,7 +12,7 @@ use prowess::{
     Call, Cataloging, Level, Library, Matching, Offer, Skill, Taken, Thresholds, Vocabulary,
     catalog,
 };
-use prowess_runtime::{Active, Provider, Tool, UseSkill};
+use prowess_runtime::{Active, FindSkills, Provider, Tool, UseSkill};
 
 use self::{
     look::{Looked, looked_up},
@@ -34,7 +34,8 @@ use crate::{
 pub struct Skills {
     provider: Option<Arc<dyn Provider>>,
     how: Showing,
-    tool: Option<Arc<dyn Tool>>,
+    /// `use_skill`, and `find_skills` for what the list has no room for.
+    tools: Vec<Arc<dyn Tool>>,
     /// The list of the last library.
     listed: Mutex<Option<Listed>>,
 }
@@ -51,19 +52,19 @@ pub struct Showing {
     pub matched: bool,
     /// How the list of all skills is written that stands in the system prompt, if one does.
     pub catalog: Option<Cataloging<'static>>,
-    /// Whether the model can take up skills by calling `use_skill`.
+    /// Whether the model can take up skills by calling `use_skill`, and look with `find_skills` for
+    /// those that the list has no room for.
     pub use_skill: bool,
 }
 
 impl Default for Showing {
     /// All ways at once, with a list of 12,800 tokens at the most.
     fn default() -> Self {
-        let search = "a request that needs one shows it";
         Self {
             matching: Matching::default(),
             thresholds: Thresholds::default(),
             matched: true,
-            catalog: Some(Cataloging { budget: Some(12_800), search, ..Cataloging::default() }),
+            catalog: Some(Cataloging { budget: Some(12_800), ..Cataloging::default() }),
             use_skill: true,
         }
     }
@@ -72,10 +73,11 @@ impl Default for Showing {
 impl Skills {
     /// Takes the skills of a provider. Without one there are none, which is said once a session.
     pub fn new(provider: Option<Arc<dyn Provider>>, how: Showing) -> Self {
-        let tool = provider.clone().map(|it| -> Arc<dyn Tool> {
-            Arc::new(UseSkill { active: Arc::new(Active::new(it)) })
+        let tools = provider.iter().flat_map(|it| -> [Arc<dyn Tool>; 2] {
+            let active = Arc::new(Active::new(it.clone()));
+            [Arc::new(UseSkill { active }), Arc::new(FindSkills { provider: it.clone() })]
         });
-        Self { provider, how, tool, listed: Mutex::default() }
+        Self { tools: tools.collect(), provider, how, listed: Mutex::default() }
     }
 }
 
@@ -95,7 +97,7 @@ impl Layer for Skills {
         let kept = turn.session.keep(Kept::default);
         let Some(shown) = kept.lock().of(turn) else { return next.call(call) };
         Box::pin(async move {
-            let outcome = shown.active.clone().within(next.call(call.clone())).await;
+            let outcome = next.call(call.clone()).await;
             match call.name.as_str() {
                 "use_skill" => take_up(turn, &kept, &shown, &call, outcome).await,
                 "read_file" => {
@@ -129,12 +131,12 @@ struct State {
 #[derive(Debug)]
 struct Shown {
     library: Arc<Library>,
-    active: Arc<Active>,
     catalog: Arc<str>,
     offers: Vec<Offer>,
     /// The skill that was invoked with arguments, and what it says with them.
     invoked: Option<(String, String)>,
-    has_tool: bool,
+    /// How many of the tools are offered.
+    tools: usize,
 }
 
 /// The list of a library, which does not change.
@@ -142,8 +144,8 @@ struct Shown {
 struct Listed {
     library: Arc<Library>,
     text: Arc<str>,
-    /// Whether there is a skill that a model may take up.
-    has_any: bool,
+    /// How many of the tools it needs.
+    tools: usize,
 }
 
 impl Skills {
@@ -170,7 +172,7 @@ impl Skills {
         request.prompt.catalog.push_str(&shown.catalog);
         request.prompt.skills.extend(shown.offers.iter().cloned());
         request.told = turn.told();
-        if let Some(tool) = self.tool.as_ref().filter(|_| shown.has_tool) {
+        for tool in self.tools.iter().take(shown.tools) {
             request.offer(tool.clone());
         }
     }
@@ -197,32 +199,30 @@ impl Skills {
             Ok(found) => found,
             Err(error) => {
                 turn.note(What::Warned { message: format!("no skill is shown: {error}") });
-                (
-                    Listed { library: library.clone(), text: "".into(), has_any: false },
-                    Looked::default(),
-                )
+                (Listed { library: library.clone(), text: "".into(), tools: 0 }, Looked::default())
             }
         };
         *lock(&self.listed) = Some(listed.clone());
-        let active = Arc::new(Active::new(Arc::new(library.clone())));
-        looked.tell(turn, &active, kept, &self.how);
+        looked.tell(turn, &library, kept, &self.how);
         Arc::new(Shown {
-            has_tool: self.how.use_skill && listed.has_any,
+            tools: if self.how.use_skill { listed.tools } else { 0 },
             catalog: listed.text,
             invoked: looked.invoked,
             offers: looked.offers.into_iter().map(|it| it.0).collect(),
             library,
-            active,
         })
     }
 }
 
 impl Listed {
     fn new(library: Arc<Library>, how: Option<&Cataloging<'_>>) -> Self {
-        let text = how.map(|it| catalog(&library, it).text).unwrap_or_default();
+        let drawn = how.map(|it| catalog(&library, it)).unwrap_or_default();
         let may = |it: &Skill| it.manifest.is_active() && !it.manifest.hides_from_model();
-        let has_any = library.skills().any(may);
-        Self { library, text: text.into(), has_any }
+        let tools = match library.skills().any(may) {
+            true if drawn.dropped > 0 => 2,
+            has_any => usize::from(has_any),
+        };
+        Self { library, text: drawn.text.into(), tools }
     }
 }
 

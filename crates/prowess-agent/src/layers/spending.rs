@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::last::Last;
 use crate::{
     error::TurnError,
     event::What,
@@ -12,9 +13,9 @@ use crate::{
 
 /// Stops before the next request once a limit is reached, and says after each one what was spent.
 ///
-/// A request that is under way is not stopped: the last one may go beyond a limit. Behind
-/// [`Calling`](crate::Calling) it looks before every step, before it only once a turn. What models
-/// took for summaries counts too. A session counts from when it was opened.
+/// A request that is under way is not stopped: the last one may go beyond a limit. Wherever it stands,
+/// it looks before every request. What models took for summaries counts too. A session counts
+/// from when it was opened.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -81,6 +82,12 @@ impl Layer for Spending {
     }
 
     fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+        self.go_on(request, next)
+    }
+}
+
+impl Last for Spending {
+    fn at_last<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
         Box::pin(self.reply(request, next))
     }
 }

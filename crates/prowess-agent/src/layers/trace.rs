@@ -1,7 +1,7 @@
 //! A trace: everything that happens, one JSON line each.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fmt, io,
     sync::{
         Mutex, PoisonError,
@@ -18,21 +18,29 @@ use crate::{
     event::{Event, Source, What},
     layer::Layer,
     mask::mask_json,
-    model::{Ask, Offered},
+    model::Offered,
     request::Turn,
 };
 
 /// Writes everything that happens as JSON lines, for [`Traced`](crate::Traced) to read.
 ///
 /// What looks like a secret is masked. A message or tool that the model is told again and again is
-/// written once, as `said`, and referred to by its digest. A line that cannot be written is warned of
-/// once and is no fault of the turn.
+/// written once, as `said`, and referred to by its digest; of the messages of a step, those that it has
+/// in common with the step before are only counted, as `same`. A line that cannot be written is warned
+/// of once and is no fault of the turn.
 pub struct Trace {
     sink: Box<Sink>,
-    /// The digests of what was written.
-    said: Mutex<BTreeSet<Id>>,
-    has_begun: AtomicBool,
+    state: Mutex<State>,
     has_failed: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    has_begun: bool,
+    /// The digests of what was written.
+    said: BTreeSet<Id>,
+    /// What was told in the last step of each turn that goes on, by session and number.
+    told: BTreeMap<(String, usize), Vec<Id>>,
 }
 
 type Sink = dyn Fn(&str) -> io::Result<()> + Send + Sync;
@@ -46,63 +54,73 @@ const MAX_SAID: usize = 1_000_000;
 impl Trace {
     /// Gives every line to a function, which need not be quick about it but should be.
     pub fn new(sink: impl Fn(&str) -> io::Result<()> + Send + Sync + 'static) -> Self {
-        Self {
-            sink: Box::new(sink),
-            said: Mutex::default(),
-            has_begun: AtomicBool::new(false),
-            has_failed: AtomicBool::new(false),
-        }
+        Self { sink: Box::new(sink), state: Mutex::default(), has_failed: AtomicBool::new(false) }
     }
 
     /// Adds every line to a journal, without waiting for the disk.
     pub fn journal(journal: Journal) -> Self {
-        let journal = Mutex::new(journal.unsynced());
+        let mut journal = journal.unsynced();
+        // Nobody will ask for what an earlier run has written.
+        drop(journal.take_lines());
+        let journal = Mutex::new(journal);
         Self::new(move |line| journal.lock().unwrap_or_else(PoisonError::into_inner).append(line))
     }
 
     fn write(&self, event: &Event<'_>) -> io::Result<()> {
         // One at a time, so that what is referred to stands before.
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        if !self.has_begun.load(Ordering::Relaxed) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.has_begun {
             self.line(json!({"event": "trace", "version": VERSION, "at": event.at}))?;
-            self.has_begun.store(true, Ordering::Relaxed);
+            state.has_begun = true;
         }
-        if said.len() > MAX_SAID {
-            said.clear();
+        match event.what {
+            What::Asked { .. } => self.asked(event, &mut state),
+            What::Ended { .. } => {
+                state.told.remove(&place(event));
+                self.line(serde_json::to_value(event)?)
+            }
+            _ => self.line(serde_json::to_value(event)?),
         }
-        let What::Asked { step, model, provider, ask, sources } = event.what else {
-            return self.line(serde_json::to_value(event)?);
+    }
+
+    fn asked(&self, event: &Event<'_>, state: &mut State) -> io::Result<()> {
+        let What::Asked { step, model, provider, ask, sources } = event.what else { return Ok(()) };
+        if state.said.len() > MAX_SAID {
+            state.said.clear();
+        }
+        let mut say = |id: Id, said: &dyn Fn() -> Json| {
+            if !state.said.contains(&id) {
+                let mut line = said();
+                line["event"] = json!("said");
+                line["id"] = json!(hex(&id));
+                self.line(line)?;
+                state.said.insert(id);
+            }
+            io::Result::Ok(id)
         };
-        let mut line = json!({
-            "at": event.at, "session": event.session, "turn": event.turn, "step": step,
-            "event": "asked", "model": model, "provider": provider,
-            "messages": [], "tools": [],
-            "max_output": ask.max_output, "temperature": ask.temperature,
-        });
-        let Ask { messages, tools, .. } = ask;
         let mut sources = sources.iter().peekable();
-        for (at, message) in messages.iter().enumerate() {
+        let mut messages = Vec::new();
+        for (at, message) in ask.messages.iter().enumerate() {
             let mut own = Vec::new();
             while let Some(source) = sources.next_if(|it| it.message <= at) {
                 own.push(source);
             }
-            let id = message_id(message, &own);
-            line["messages"].as_array_mut().into_iter().for_each(|it| it.push(json!(hex(id))));
-            if !said.contains(&id) {
-                let message = message_json(message, &own);
-                self.line(json!({"event": "said", "id": hex(id), "message": message}))?;
-                said.insert(id);
-            }
+            let said = || json!({"message": message_json(message, &own)});
+            messages.push(say(message_id(message, &own), &said)?);
         }
-        for tool in tools {
-            let id = tool_id(tool);
-            line["tools"].as_array_mut().into_iter().for_each(|it| it.push(json!(hex(id))));
-            if !said.contains(&id) {
-                self.line(json!({"event": "said", "id": hex(id), "tool": tool}))?;
-                said.insert(id);
-            }
-        }
-        self.line(line)
+        let tools = ask.tools.iter().map(|it| say(tool_id(it), &|| json!({"tool": it})));
+        let tools = tools.collect::<io::Result<Vec<Id>>>()?;
+        let told = state.told.entry(place(event)).or_default();
+        let same = told.iter().zip(&messages).take_while(|(old, new)| old == new).count();
+        self.line(json!({
+            "at": event.at, "session": event.session, "turn": event.turn, "step": step,
+            "event": "asked", "model": model, "provider": provider, "same": same,
+            "messages": messages[same..].iter().map(hex).collect::<Vec<_>>(),
+            "tools": tools.iter().map(hex).collect::<Vec<_>>(),
+            "max_output": ask.max_output, "temperature": ask.temperature,
+        }))?;
+        *told = messages;
+        Ok(())
     }
 
     fn line(&self, mut line: Json) -> io::Result<()> {
@@ -179,6 +197,11 @@ fn digest(texts: &[&str]) -> Id {
     id
 }
 
-fn hex(id: Id) -> String {
+/// Which turn an event belongs to.
+fn place(event: &Event<'_>) -> (String, usize) {
+    (event.session.to_owned(), event.turn)
+}
+
+fn hex(id: &Id) -> String {
     id.iter().map(|it| format!("{it:02x}")).collect()
 }

@@ -85,6 +85,20 @@ function legend(names) {
   }));
 }
 
+// ---- What the model was told ----
+
+/** The digests of the messages that a step told the model: some of the step before, and its own. */
+const told = (turn, at) => turn.steps.slice(0, at + 1).reduce((ids, { asked }) => (asked ? ids.slice(0, Number(asked.same) || 0).concat(list(asked.messages)) : ids), []);
+
+/** What had been told before a step, by the one before it or by the turn before. */
+function toldBefore(turn, at) {
+  if (turn.steps.slice(0, at).some((it) => it.asked)) return new Set(told(turn, at - 1));
+  const earlier = trace.turns.slice(0, trace.turns.indexOf(turn)).findLast((it) => it.session === turn.session);
+  return new Set(earlier ? told(earlier, earlier.steps.length - 1) : []);
+}
+
+const newIn = (turn, at) => { const before = toldBefore(turn, at); return list(turn.steps[at].asked?.messages).filter((it) => !before.has(it)); };
+
 // ---- The budget ----
 
 const used = (budget) => list(budget.parts).reduce((sum, it) => sum + it[1], 0);
@@ -123,7 +137,7 @@ function addRow(row) {
     "aria-level": row.level, "aria-selected": "false", "--indent": row.level - 1, onclick: () => select(row.at, true),
   },
     h("span", { class: "label" }, row.label, row.aside && h("span", { class: "aside" }, ` ${row.aside}`)),
-    h("span", { class: "track", "aria-hidden": "true" }, row.bar && h("i", { left: `${row.bar[0]}%`, width: `${row.bar[1]}%` })),
+    row.bar && h("span", { class: "track", "aria-hidden": "true" }, h("i", { left: `${row.bar[0]}%`, width: `${row.bar[1]}%` })),
     h("span", { class: "time" }, duration(row.took)),
     row.budget && budgetBar(row.budget));
   rows.push(row);
@@ -146,20 +160,16 @@ for (const [number, turn] of trace.turns.entries()) {
     took: turnTook(turn), bar: [0, (turnTook(turn) * 100) / longest], show: () => showTurn(turn, number),
     words: () => [turn.prompt, turn.session, turn.ended, turn.events],
   });
-  let before = new Set();
-  for (const step of turn.steps) {
+  for (const [at, step] of turn.steps.entries()) {
     const reply = step.replied?.reply;
     const calls = step.calls.map((it) => it.tool);
-    const own = list(step.asked?.messages).filter((it) => !before.has(it));
-    const known = before;
-    before = new Set([...before, ...list(step.asked?.messages)]);
     const failed = step.replied?.event === "failed";
     const row = addRow({
       kind: "step", level: 2, parent, turn, step, failed, took: tookOf(step.replied), bar: bar(turn, step.at, tookOf(step.replied)),
       label: step.asked ? `Step ${step.asked.step ?? ""}` : "Before the first step",
       aside: failed ? oneLine(step.replied.message) : calls.length ? `→ ${calls.join(", ")}` : oneLine(reply?.message?.content),
-      budget: step.asked ? step.budget : null, show: () => showStep(turn, step, known),
-      words: () => [own.map((it) => trace.said[it]), list(step.asked?.tools).map((it) => trace.said[it]?.name), step.asked?.model, step.replied, step.fitted],
+      budget: step.asked ? step.budget : null, show: () => showStep(turn, at),
+      words: () => [newIn(turn, at).map((it) => trace.said[it]), list(step.asked?.tools).map((it) => trace.said[it]?.name), step.asked?.model, step.replied, step.fitted],
     });
     for (const call of step.calls) {
       addRow({
@@ -172,7 +182,7 @@ for (const [number, turn] of trace.turns.entries()) {
 }
 if (trace.other.length) {
   addRow({
-    kind: "turn", level: 1, label: "Other events", aside: `${trace.other.length} that this version does not know`, took: NaN,
+    kind: "turn", level: 1, label: "Other events", aside: `${trace.other.length} unknown`, took: NaN,
     show: () => [h("h2", {}, "Other events"), trace.other.map((it) => card(text(it.event) || "event", "", block("as it stands in the trace", it)))],
     words: () => trace.other,
   });
@@ -255,11 +265,12 @@ function happened(turn) {
     h("span", { class: "what" }, (words[it.event] || ((other) => `${text(other.event)} ${oneLine(other)}`))(it))))));
 }
 
-function showStep(turn, step, known) {
+function showStep(turn, at) {
+  const step = turn.steps[at];
   const { asked, replied } = step;
   const reply = replied?.reply;
   if (!asked) return [h("h2", {}, "Before the first step"), h("p", { class: "quiet" }, "Calls of an earlier turn that had not been made.")];
-  const messages = list(asked.messages);
+  const messages = told(turn, at), before = toldBefore(turn, at);
   const froms = [...new Set(messages.flatMap((it) => list(trace.said[it]?.parts).map((part) => text(part.from))))];
   return [
     h("h2", {}, `Step ${asked.step ?? ""}`),
@@ -269,7 +280,7 @@ function showStep(turn, step, known) {
     budgetCard(step.budget, reply?.spent),
     step.fitted && showFit(step.fitted),
     card("Prompt", `${count(messages.length, "message")}, as it was sent, secrets masked`, legend(froms.map((it) => [it])), h("div", { class: "block" }),
-      messages.map((id, at) => message(trace.said[id], at, !known.has(id)))),
+      messages.map((id, number) => message(trace.said[id], number, !before.has(id)))),
     list(asked.tools).length > 0 && card("Tools", count(list(asked.tools).length, "tool"), list(asked.tools).map((id) => {
       const tool = trace.said[id] || {};
       return h("details", { class: "message" }, h("summary", {}, h("span", { class: "role" }, text(tool.name) || "missing"), h("span", { class: "preview" }, oneLine(tool.description))),

@@ -11,14 +11,15 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 const BODY: &str = include_str!("page.html");
 
-/// How many bytes of data a page has at the most, if cutting its texts can bring that about.
-const MAX_DATA: usize = 32 * 1024 * 1024;
+/// How many bytes of data a page has at the most, not escaped, if cutting its texts can bring that
+/// about.
+const MAX_DATA: usize = 16 * 1024 * 1024;
 /// How many bytes of each text are shown: the first of these with which the data is not too much.
 const CUTS: [usize; 4] = [256 * 1024, 32 * 1024, 4 * 1024, 512];
 
 #[derive(Serialize)]
 struct Data<'a> {
-    summary: Summary,
+    summary: &'a Summary,
     trace: &'a Json,
     /// How long a text is before its middle is left out.
     cut: usize,
@@ -32,16 +33,10 @@ impl Traced {
     pub fn page(&self) -> String {
         let summary = self.summary();
         let mut json = serde_json::to_value(self).unwrap_or_default();
-        let mut data = String::new();
-        let mut summary = Some(summary);
-        for cut in CUTS {
-            shorten(&mut json, cut);
-            let own = summary.take().unwrap_or_else(|| self.summary());
-            data = embedded(&Data { summary: own, trace: &json, cut });
-            if data.len() <= MAX_DATA {
-                break;
-            }
-        }
+        let fits = |cut: &usize| size(&json, *cut) <= MAX_DATA;
+        let cut = CUTS.into_iter().find(fits).unwrap_or(CUTS[CUTS.len() - 1]);
+        shorten(&mut json, cut);
+        let data = embedded(&Data { summary: &summary, trace: &json, cut });
         let policy = format!(
             "default-src 'none'; script-src '{}'; style-src '{}'; base-uri 'none'; form-action 'none'",
             digest(SCRIPT),
@@ -61,6 +56,16 @@ impl Traced {
 fn embedded(data: &Data<'_>) -> String {
     let json = serde_json::to_string(data).unwrap_or_default();
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+}
+
+/// How many bytes a value takes before it is escaped, if of each text only so many are shown.
+fn size(json: &Json, cut: usize) -> usize {
+    match json {
+        Json::String(text) => text.len().min(cut) + 2,
+        Json::Array(items) => items.iter().map(|it| size(it, cut) + 1).sum(),
+        Json::Object(fields) => fields.iter().map(|(key, it)| key.len() + 4 + size(it, cut)).sum(),
+        _ => 8,
+    }
 }
 
 /// Leaves out the middle of texts that are too long.

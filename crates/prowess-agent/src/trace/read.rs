@@ -97,6 +97,10 @@ pub enum TraceError {
 const MAX_EVENTS: usize = 200_000;
 /// The most lines that are listed as unreadable.
 const MAX_UNREADABLE: usize = 100;
+/// How far back what an event belongs to is looked for.
+const RECENT: usize = 256;
+/// How many bytes of a text are counted.
+const MAX_COUNTED: usize = 256 * 1024;
 /// What happens beside asking and calling.
 const BESIDE: &[&str] = &[
     "discovered",
@@ -138,8 +142,13 @@ struct Reading {
     traced: Traced,
     events: usize,
     is_session: bool,
+    /// Where the turns are, by session and number.
+    places: BTreeMap<(String, u64), usize>,
     /// How the next prompt was made to fit, by turn.
     fitted: BTreeMap<usize, Json>,
+    /// What the model was told last, by turn.
+    told: BTreeMap<usize, Told>,
+    costs: Costs,
     /// How many tokens the window of a session holds, where that was said.
     windows: BTreeMap<String, u64>,
 }
@@ -196,12 +205,16 @@ impl Reading {
             }
             "asked" => {
                 let fitted = self.fitted.remove(&number);
-                let budget = budget(&event, self.windows.get(&turn.session), &self.traced.said);
+                let told = self.told.entry(number).or_default();
+                self.costs.count(&event, &self.traced.said);
+                told.take(&event, &self.costs);
+                let budget = told.budget(&event, &self.costs, self.windows.get(&turn.session));
                 let at = at(&event);
                 turn.steps.push(Step { at, asked: event, budget, fitted, ..Step::default() });
             }
             "replied" | "failed" => {
-                let own = turn.steps.iter_mut().rev().find(|it| it.asked["step"] == event["step"]);
+                let mut recent = turn.steps.iter_mut().rev().take(RECENT);
+                let own = recent.find(|it| it.asked["step"] == event["step"]);
                 match own {
                     Some(step) => step.replied = Some(event),
                     None => turn.events.push(event),
@@ -219,12 +232,14 @@ impl Reading {
                     Some(step) => step.calls.push(call),
                     // A session that was broken off goes on with calls before the model is asked.
                     None => {
-                        turn.steps.push(Step { at: call.at, calls: vec![call], ..Step::default() })
+                        let (at, calls) = (call.at, vec![call]);
+                        turn.steps.push(Step { at, calls, ..Step::default() });
                     }
                 }
             }
             "returned" => {
-                let mut calls = turn.steps.iter_mut().rev().flat_map(|it| &mut it.calls);
+                let recent = turn.steps.iter_mut().rev().take(RECENT);
+                let mut calls = recent.flat_map(|it| it.calls.iter_mut().rev().take(RECENT));
                 let own = calls.find(|it| event["id"] == *it.id && it.returned.is_none());
                 match own {
                     Some(call) => call.returned = Some(event),
@@ -239,14 +254,13 @@ impl Reading {
     /// The turn that an event belongs to, by its place.
     fn turn(&mut self, kind: &str, event: &Json) -> usize {
         let (session, turn) = (text(event, "session"), event["turn"].as_u64().unwrap_or_default());
-        let turns = &mut self.traced.turns;
-        let known = turns.iter().rposition(|it| it.session == session && it.turn == turn);
-        match known {
-            Some(known) if kind != "began" => known,
+        match self.places.get(&(session.clone(), turn)) {
+            Some(known) if kind != "began" => *known,
             _ => {
-                let at = at(event);
-                turns.push(Turn { session, turn, at, until: at, ..Turn::default() });
-                turns.len() - 1
+                let (at, place) = (at(event), self.traced.turns.len());
+                self.places.insert((session.clone(), turn), place);
+                self.traced.turns.push(Turn { session, turn, at, until: at, ..Turn::default() });
+                place
             }
         }
     }
@@ -266,48 +280,96 @@ impl Reading {
     }
 }
 
-/// What the parts of a prompt take.
-fn budget(asked: &Json, window: Option<&u64>, said: &BTreeMap<String, Json>) -> Budget {
-    let count = |text: &str| Vocabulary::default().count(text);
-    let resolved = |key: &str| {
-        let ids = asked[key].as_array().map(Vec::as_slice).unwrap_or_default();
-        ids.iter().filter_map(|it| said.get(it.as_str()?)).collect::<Vec<_>>()
-    };
-    let mut parts: Vec<(String, usize)> = Vec::new();
-    let mut add = |name: &str, tokens: usize| match parts.iter_mut().find(|it| it.0 == name) {
-        Some(part) => part.1 += tokens,
-        None => parts.push((name.to_owned(), tokens)),
-    };
-    for message in resolved("messages") {
-        for part in message["parts"].as_array().into_iter().flatten() {
-            let from = part["from"].as_str().unwrap_or_default();
-            let name = match from.split_once(':') {
-                Some(("skill", _)) => from,
-                Some(("tool", _)) => "history",
-                Some(_) => "context",
-                None if ["system", "catalog"].contains(&from) => from,
-                None => "history",
-            };
-            add(name, count(part["text"].as_str().unwrap_or_default()));
-        }
-        if let Some(calls) = message.get("calls") {
-            add("history", count(&calls.to_string()));
+/// The messages that a model was told last, and what they take. Only what changes from step to step is
+/// counted anew.
+#[derive(Default)]
+struct Told {
+    ids: Vec<String>,
+    totals: BTreeMap<String, usize>,
+}
+
+/// What messages and tools take, each by where its parts came from.
+#[derive(Default)]
+struct Costs(BTreeMap<String, Vec<(String, usize)>>);
+
+impl Costs {
+    /// Counts what a step tells the model and was not counted before.
+    fn count(&mut self, asked: &Json, said: &BTreeMap<String, Json>) {
+        for id in ids(asked, "messages").chain(ids(asked, "tools")) {
+            if let Some(said) = said.get(id).filter(|_| !self.0.contains_key(id)) {
+                self.0.insert(id.to_owned(), costs(said));
+            }
         }
     }
-    let tools: usize = resolved("tools").iter().map(|it| count(&it.to_string())).sum();
-    if tools > 0 {
-        add("tools", tools);
+
+    fn of(&self, id: &str) -> &[(String, usize)] {
+        self.0.get(id).map(Vec::as_slice).unwrap_or_default()
     }
-    let rank = |name: &str| match name {
-        "system" => 0,
-        "catalog" => 1,
-        "context" => 3,
-        "history" => 4,
-        "tools" => 5,
-        _ => 2,
+}
+
+impl Told {
+    fn take(&mut self, asked: &Json, costs: &Costs) {
+        let same =
+            asked["same"].as_u64().and_then(|it| usize::try_from(it).ok()).unwrap_or_default();
+        for id in self.ids.split_off(same.min(self.ids.len())) {
+            for (name, tokens) in costs.of(&id) {
+                let total = self.totals.entry(name.clone()).or_default();
+                *total = total.saturating_sub(*tokens);
+            }
+        }
+        for id in ids(asked, "messages") {
+            for (name, tokens) in costs.of(id) {
+                *self.totals.entry(name.clone()).or_default() += tokens;
+            }
+            self.ids.push(id.to_owned());
+        }
+    }
+
+    fn budget(&self, asked: &Json, costs: &Costs, window: Option<&u64>) -> Budget {
+        let tools = ids(asked, "tools").flat_map(|it| costs.of(it)).map(|it| it.1).sum();
+        let parts = self.totals.iter().map(|(name, tokens)| (name.clone(), *tokens));
+        let mut parts: Vec<(String, usize)> = parts.chain([("tools".to_owned(), tools)]).collect();
+        parts.retain(|it| it.1 > 0);
+        let rank = |name: &str| match name {
+            "system" => 0,
+            "catalog" => 1,
+            "context" => 3,
+            "history" => 4,
+            "tools" => 5,
+            _ => 2,
+        };
+        parts.sort_by_key(|it| rank(&it.0));
+        Budget { window: window.copied(), parts }
+    }
+}
+
+fn ids<'a>(asked: &'a Json, key: &str) -> impl Iterator<Item = &'a str> {
+    asked[key].as_array().into_iter().flatten().filter_map(Json::as_str)
+}
+
+/// What a message or a tool takes, by where it came from.
+fn costs(said: &Json) -> Vec<(String, usize)> {
+    let count = |text: &str| {
+        // The beginning of a very long text stands for all of it.
+        let head = &text[..text.floor_char_boundary(MAX_COUNTED)];
+        Vocabulary::default().count(head) * (text.len() / head.len().max(1)).max(1)
     };
-    parts.sort_by_key(|it| rank(&it.0));
-    Budget { window: window.copied(), parts }
+    let Some(parts) = said["parts"].as_array() else {
+        return vec![("tools".to_owned(), count(&said.to_string()))];
+    };
+    let part = |part: &Json| {
+        let from = part["from"].as_str().unwrap_or_default();
+        let name = match from.split_once(':') {
+            Some(("skill", _)) => from,
+            Some(("tool", _)) => "history",
+            Some(_) => "context",
+            None if ["system", "catalog", "context"].contains(&from) => from,
+            None => "history",
+        };
+        (name.to_owned(), count(part["text"].as_str().unwrap_or_default()))
+    };
+    let calls = said.get("calls").map(|it| ("history".to_owned(), count(&it.to_string())));
+    parts.iter().map(part).chain(calls).collect()
 }
 
 pub(super) fn at(event: &Json) -> u64 {

@@ -1,10 +1,9 @@
 use std::{
-    fs::File,
-    io::{self, IsTerminal as _, Read},
+    io::{self, IsTerminal as _},
     sync::Arc,
 };
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use prowess_agent::{Ask, Model, Score};
 use prowess_runtime::Launcher;
 use serde_json::{Value as Json, json};
@@ -17,10 +16,11 @@ use crate::{
     context,
     conversation::{self, Conversation, Turned},
     fault::Fault,
+    given,
     printer::Printer,
     safe,
     sessions::Which,
-    viewer::{View, score},
+    viewer::{View, judged},
 };
 
 /// Ask an agent: it takes up the skills that fit, calls tools, and answers
@@ -46,9 +46,6 @@ pub(crate) struct Args {
     #[command(flatten)]
     working: Working,
 }
-
-/// The largest text that can be asked or shown, in bytes.
-const LARGEST: u64 = 8 * 1024 * 1024;
 
 pub(crate) fn run(
     args: &Args,
@@ -96,7 +93,7 @@ impl Args {
             return Err(Fault::typed("stdin can be read once, and `-` stands there twice").into());
         }
         let mut prompt = match self.prompt.as_deref() {
-            Some("-") => read("-")?,
+            Some("-") => given::text("-")?,
             Some(prompt) => prompt.to_owned(),
             None if self.which.resumes() && self.file.is_empty() => return Ok(None),
             None if from_stdin > 0 => String::new(),
@@ -104,11 +101,13 @@ impl Args {
                 let hint = "`prowess ask \"what is in this repository?\"` asks; `prowess chat` asks more than once";
                 return Err(Fault::typed("nothing is asked").hint(hint).into());
             }
-            None => read("-")?,
+            None => given::text("-")?,
         };
         for path in &self.file {
-            let name = if path == "-" { "stdin" } else { path };
-            let text = read(path)?;
+            let (name, text) = match path.as_str() {
+                "-" => ("stdin", given::text("-")?),
+                path => (path, given::text(&format!("@{path}"))?),
+            };
             prompt.push_str(&format!("\n\n<file name={name:?}>\n{}\n</file>", text.trim_end()));
         }
         match prompt.trim() {
@@ -116,23 +115,6 @@ impl Args {
             prompt => Ok(Some(prompt.to_owned())),
         }
     }
-}
-
-/// Reads a file, or stdin for `-`.
-fn read(path: &str) -> Result<String> {
-    let (source, name): (Box<dyn Read>, _) = match path {
-        "-" => (Box::new(io::stdin()), "stdin"),
-        _ => {
-            let file = File::open(path).with_context(|| format!("cannot open `{path}`"))?;
-            (Box::new(file), path)
-        }
-    };
-    let mut text = String::new();
-    let length = source.take(LARGEST + 1).read_to_string(&mut text);
-    if length.with_context(|| format!("cannot read `{name}`"))? as u64 > LARGEST {
-        return Err(Fault::typed(format!("`{name}` has more than {LARGEST} bytes")).into());
-    }
-    Ok(text)
 }
 
 /// Goes the whole way to a model that is not asked, and shows what it would have been.
@@ -159,9 +141,9 @@ fn dry_run(
                 count: &|text| stack.window.vocabulary.count(text),
             };
             if printer.json {
-                printer.document(&sent.json())?
+                printer.document(&sent.json())?;
             } else {
-                sent.print(printer)?
+                sent.print(printer)?;
             }
             Ok(Status::Well)
         }
@@ -217,10 +199,7 @@ impl Sent<'_> {
         printer.line("")?;
         printer.line(printer.name("Skills"))?;
         for it in self.scores {
-            let level = it.level.as_deref().unwrap_or("not shown");
-            let why =
-                if it.why.is_empty() { String::new() } else { format!(": {}", it.why.join(", ")) };
-            printer.line(safe::line(&format!("{}, {level}{why}", score(it))))?;
+            printer.line(safe::line(&judged(it)))?;
         }
         if self.scores.is_empty() {
             printer.line("none fits")?;

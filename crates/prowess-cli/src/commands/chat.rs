@@ -18,7 +18,7 @@ use crate::{
     printer::Printer,
     safe,
     sessions::{self, Kept, Which},
-    viewer::{View, Viewer, score},
+    viewer::{View, Viewer, judged},
 };
 
 /// Talk with an agent
@@ -221,10 +221,7 @@ impl Chat {
             return printer.line("no skill fits the last request");
         }
         for it in &self.conversation.viewer.scores {
-            let level = it.level.as_deref().unwrap_or("not shown");
-            let why =
-                if it.why.is_empty() { String::new() } else { format!(": {}", it.why.join(", ")) };
-            printer.line(safe::line(&format!("{}, {level}{why}", score(it))))?;
+            printer.line(safe::line(&judged(it)))?;
         }
         Ok(())
     }

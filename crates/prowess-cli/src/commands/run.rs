@@ -1,14 +1,12 @@
 use std::{
     cell::Cell,
     ffi::OsString,
-    fs::File,
-    io::Read as _,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use prowess::{Definition, Finding, Kind, Library, Manifest, Skill, nearest};
 use prowess_runtime::{
     Act, Chunk, Delivery, Entry, ExecuteError, Executor, Gate, Launcher, Outcome, Parameters,
@@ -25,7 +23,7 @@ use super::not_in_use;
 use crate::{
     Status,
     arguments::Global,
-    context,
+    context, given,
     host::Running,
     printer::Printer,
     safe::{self, Pieces},
@@ -43,7 +41,7 @@ pub(crate) struct Args {
     /// digit is in the file alone.
     #[arg(value_name = "KEY=VALUE")]
     pairs: Vec<String>,
-    /// More of that, as a JSON object or `@FILE`
+    /// More of that, as a JSON object, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "JSON")]
     params: Option<String>,
     /// Run this file of the skill instead of what the skill executes
@@ -59,8 +57,6 @@ pub(crate) struct Args {
     running: Running,
 }
 
-/// The largest file of parameters.
-const MAX_PARAMS: u64 = 8 * 1024 * 1024;
 /// How long a run that is cancelled may take to end.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
@@ -73,7 +69,7 @@ pub(crate) fn run(
     let config = context::config(global)?;
     let (library, name) = context::library_for(&args.name, global, printer)?;
     let skill = library.get(&name);
-    let json = match args.params.as_deref().map(given).transpose() {
+    let json = match args.params.as_deref().map(given::text).transpose() {
         Ok(json) => json,
         Err(error) => {
             let outcome = Outcome::error(Ended::Invalid, error.as_ref());
@@ -133,7 +129,10 @@ impl Task {
             Some(path) => {
                 What::Script(Script::of(skill, path).map_err(|it| no_script(skill, path, &it))?)
             }
-            None => What::Skill(Entry::of(skill).map_err(|it| Box::new(Outcome::from(&it)))?),
+            None => {
+                let entry = Entry::of(skill).and_then(Entry::with_files);
+                What::Skill(entry.map_err(|it| Box::new(Outcome::from(&it)))?)
+            }
         };
         let schema = match &what {
             What::Skill(entry) => entry.parameters.as_ref(),
@@ -155,19 +154,6 @@ impl Task {
     fn is_script(&self) -> bool {
         matches!(self.entry().definition, Definition::Script { .. })
     }
-}
-
-/// The text of `--params`.
-fn given(text: &str) -> anyhow::Result<String> {
-    let Some(path) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
-    let cannot = || format!("cannot read `{path}`");
-    let mut text = String::new();
-    let file = File::open(path).with_context(cannot)?;
-    file.take(MAX_PARAMS + 1).read_to_string(&mut text).with_context(cannot)?;
-    if text.len() as u64 > MAX_PARAMS {
-        bail!("`{path}` has more than {MAX_PARAMS} bytes");
-    }
-    Ok(text)
 }
 
 /// Everything that was typed, or everything that is wrong with it.

@@ -1,16 +1,11 @@
-use std::{
-    fs::File,
-    io::{self, Read},
-};
-
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use prowess::{Library, Skill};
-use prowess_runtime::{Launcher, Outcome, Status as Ended};
+use prowess_runtime::{Launcher, Outcome, Status as Ended, strict_json};
 use serde_json::{Value, json};
 
 use super::not_in_use;
 use crate::{
-    Status, arguments::Global, context, host::Running, printer::Printer, readable::readable,
+    Status, arguments::Global, context, given, host::Running, printer::Printer, readable::readable,
     toolbox,
 };
 
@@ -38,47 +33,29 @@ impl Args {
     }
 }
 
-/// The largest input.
-const MAX_INPUT: u64 = 8 * 1024 * 1024;
-
 pub(crate) fn run(
     args: &Args,
     global: &Global,
     launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<Status> {
-    let text = match given(&args.input) {
+    let text = match given::text(&args.input) {
         Ok(text) => text,
         Err(error) => {
             show(&args.name, &Outcome::error(Ended::Invalid, error.as_ref()), printer)?;
             return Ok(Status::Unable);
         }
     };
-    let outcome = match serde_json::from_str(&text) {
+    let outcome = match strict_json(&text) {
         Ok(input) => called(args, input, global, launcher, printer)?,
-        Err(error) => Outcome::bad(Ended::Invalid, format!("the input is not JSON: {error}")),
+        Err(error) => {
+            let what =
+                if error.is_data() { "the input is not clear" } else { "the input is not JSON" };
+            Outcome::bad(Ended::Invalid, format!("{what}: {error}"))
+        }
     };
     show(&args.name, &outcome, printer)?;
     Ok(if outcome.is_ok() { Status::Well } else { Status::AtFault })
-}
-
-/// The text of the input.
-fn given(input: &str) -> Result<String> {
-    let (source, name): (Box<dyn Read>, &str) = match (input, input.strip_prefix('@')) {
-        ("-", _) => (Box::new(io::stdin()), "standard input"),
-        (_, Some(path)) => {
-            let file = File::open(path).with_context(|| format!("cannot open `{path}`"))?;
-            (Box::new(file), path)
-        }
-        _ => return Ok(input.to_owned()),
-    };
-    let mut text = String::new();
-    let read = source.take(MAX_INPUT + 1).read_to_string(&mut text);
-    read.with_context(|| format!("cannot read `{name}`"))?;
-    if text.len() as u64 > MAX_INPUT {
-        bail!("`{name}` has more than {MAX_INPUT} bytes");
-    }
-    Ok(text)
 }
 
 fn called(
@@ -133,7 +110,12 @@ fn show(name: &str, outcome: &Outcome, printer: &mut Printer) -> Result<()> {
         printer.text(&stdout.text)?;
     }
     if let Some(stderr) = outcome.stderr.as_ref().filter(|it| !it.text.is_empty()) {
-        printer.aside(crate::safe::lines(&stderr.text).trim_end());
+        let text = crate::safe::lines(&stderr.text);
+        match outcome.is_ok() {
+            true => printer.aside(text.trim_end()),
+            // What went wrong is told however quiet it is to be.
+            false => printer.raw_aside(format!("{}\n", text.trim_end()).as_bytes()),
+        }
     }
     for step in outcome.plan.iter().flatten() {
         printer.text(&format!("{}. {} {}", step.step, step.tool, json!(step.params)))?;

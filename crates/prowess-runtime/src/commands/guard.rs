@@ -1,29 +1,58 @@
 //! Files that others act on without being asked: a command must not leave anything in them.
 //!
-//! Where the sandbox mounts, they are read-only inside. What it cannot keep from being written, or
-//! what was not there before, is put right once nobody is left to write.
+//! Where the sandbox mounts, those of the roots and above the working directory are read-only inside.
+//! What it cannot keep from being written is put right once nobody is left to write. Nothing is ever
+//! deleted: a person may have written it meanwhile, so it is moved to a trash, and that is said.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    ffi::OsString,
     fs::{self, OpenOptions},
     io::{self, Write as _},
-    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink},
     path::{Path, PathBuf},
 };
 
-use crate::protected::PROTECTED;
+use rustix::io::Errno;
 
-/// How many files of each are looked at, how far down, and how large one can be to be put right.
+use crate::protected::place;
+
+/// How many directories are looked into for them, the nearest first.
+const DIRECTORIES: usize = 50_000;
+/// How many files of each are looked at, how far down, how large one can be to be put right, and how
+/// large all of them.
 const FILES: usize = 500;
 const DEPTH: usize = 8;
 const SIZE: u64 = 256 * 1024;
+const TOTAL: u64 = 64 * 1024 * 1024;
 
 /// What the protected files were before a command ran. Dropped, it puts them right.
 #[derive(Debug)]
 pub(crate) struct Guard {
-    before: BTreeMap<PathBuf, Option<File>>,
+    /// The roots, and what is above the working directory as far as a root.
+    places: Vec<PathBuf>,
+    trash: PathBuf,
+    before: Seen,
     is_done: bool,
 }
+
+/// The protected files of some directories.
+#[derive(Debug)]
+struct Seen {
+    /// What is protected by its name, and all that is in it.
+    files: BTreeMap<PathBuf, File>,
+    /// Where each lies that is protected by its name.
+    homes: BTreeMap<Home, PathBuf>,
+    /// The same the other way round.
+    tops: BTreeMap<PathBuf, Home>,
+    /// How many bytes can still be kept.
+    room: u64,
+    /// The first directory that was not looked into any more.
+    unseen: Option<PathBuf>,
+}
+
+/// What tells a protected file wherever its directory is moved: that directory, and its name there.
+type Home = (u64, u64, OsString);
 
 /// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,124 +67,188 @@ enum File {
 }
 
 impl Guard {
-    /// Looks at the protected files below the roots, and above the directory as far as a root.
-    pub(crate) fn new(roots: &[PathBuf], directory: &Path) -> Self {
+    /// Looks at the protected files in the roots and below. What has to go afterwards is moved to
+    /// `trash`.
+    pub(crate) fn new(roots: &[PathBuf], directory: &Path, trash: PathBuf) -> Self {
         let inside = |it: &&Path| roots.iter().any(|root| it.starts_with(root));
-        let above = directory.ancestors().take_while(inside);
-        let mut before = BTreeMap::new();
-        for place in roots.iter().map(|it| &**it).chain(above) {
-            for name in PROTECTED {
-                look(&place.join(name), place, &mut before);
-            }
-        }
-        Self { before, is_done: false }
+        let above = directory.ancestors().take_while(inside).map(Path::to_owned);
+        let places: Vec<PathBuf> = roots.iter().cloned().chain(above).collect();
+        Self { before: Seen::new(&places), places, trash, is_done: false }
     }
 
-    /// The protected files and directories that are there. A link is none: what it leads to may be
-    /// nothing for a command to read.
+    /// The protected files and directories in the roots and above the working directory. A link is
+    /// none: what it leads to may be nothing for a command to read.
     pub(crate) fn there(&self) -> impl Iterator<Item = &Path> {
-        let is_own = |it: &Option<File>| {
-            matches!(it, Some(File::Directory | File::Unseen | File::Plain(..)))
-        };
-        let there = self.before.iter().filter(move |it| is_own(it.1) && is_top(it.0));
-        there.map(|it| &**it.0)
+        let files = self.before.files.iter().filter(|it| self.is_near(it.0));
+        let is_own = |it: &File| matches!(it, File::Directory | File::Unseen | File::Plain(..));
+        files.filter(move |it| is_own(it.1)).map(|it| &**it.0)
     }
 
-    /// Puts right what has changed, and says what that was.
-    pub(crate) fn restore(mut self) -> Vec<String> {
-        self.put_right()
+    /// The first directory that was not looked into.
+    pub(crate) fn unseen(&self) -> Option<&Path> {
+        self.before.unseen.as_deref()
     }
 
-    fn put_right(&mut self) -> Vec<String> {
+    /// Puts right what has changed, and says what that was. What was [`there`](Self::there) could
+    /// not be changed where it was read-only.
+    pub(crate) fn restore(mut self, is_read_only: bool) -> Vec<String> {
+        self.put_right(is_read_only)
+    }
+
+    fn put_right(&mut self, is_read_only: bool) -> Vec<String> {
         self.is_done = true;
-        let mut after = BTreeMap::new();
-        for (path, _) in self.before.iter().filter(|it| is_top(it.0)) {
-            look(path, &place(path), &mut after);
-        }
+        let after = Seen::new(&self.places);
+        let safe: BTreeSet<&Path> = self.there().filter(|_| is_read_only).collect();
+        let was_safe = |path: &Path| path.ancestors().any(|it| safe.contains(it));
         let mut said = Vec::new();
-        // What is inside goes before what it is in, and comes back behind it.
-        for (path, file) in after.iter().rev() {
-            let old = self.before.get(path).cloned().flatten();
-            if file.is_some() && !is_same(file, &old) && !self.is_unseen(path) {
-                said.push(match (remove(path), &old) {
-                    (Ok(()), None) => format!("`{}` was written and is removed", path.display()),
-                    (Ok(()), Some(_)) => format!("`{}` was changed", path.display()),
-                    (Err(error), _) => format!("`{}` was written: {error}", path.display()),
-                });
+        let mut gone: Vec<&Path> = Vec::new();
+        for (path, file) in &after.files {
+            let old = self.before.moved(path, &after);
+            let is_known = old.as_deref().is_some_and(|it| self.before.is_unseen(it));
+            let old = old.and_then(|it| self.before.files.get(&it));
+            let is_done = gone.iter().any(|it| path.starts_with(it));
+            if is_done || is_known || old.is_some_and(|it| is_same(it, file)) || was_safe(path) {
+                continue;
             }
+            gone.push(path);
+            let what = if old.is_some() { "changed" } else { "written" };
+            said.push(match away(path, &self.trash) {
+                Ok(to) => {
+                    format!("`{}` was {what}: moved to `{}`", path.display(), to.display())
+                }
+                Err(error) => {
+                    format!("`{}` was {what}, and is still there: {error}", path.display())
+                }
+            });
         }
-        // What was not looked into this time is looked at by itself.
-        let now = |path: &Path| after.get(path).cloned().unwrap_or_else(|| file(path));
-        for (path, file) in &self.before {
-            if let Some(file) = file
-                && !is_same(&now(path), &Some(file.clone()))
-            {
-                said.push(match restore(path, file) {
-                    Ok(()) => format!("`{}` is as it was", path.display()),
-                    Err(error) => format!("`{}` could not be restored: {error}", path.display()),
-                });
+        for (path, file) in &self.before.files {
+            // What was not looked into this time is looked at by itself.
+            let seen = || after.files.get(path).cloned().or_else(|| look(path, &mut { SIZE }));
+            let now = if gone.iter().any(|it| path.starts_with(it)) { None } else { seen() };
+            let is_same = now.as_ref().is_some_and(|it| is_same(it, file));
+            if is_same || was_safe(path) || !self.before.is_missed(path, &after) {
+                continue;
             }
+            said.push(match restore(path, file) {
+                Ok(()) => format!("`{}` is as it was", path.display()),
+                Err(error) => format!("`{}` could not be restored: {error}", path.display()),
+            });
         }
         said
     }
 
-    /// Whether a path lies in a directory that was not looked into: nobody knows what was there.
-    fn is_unseen(&self, path: &Path) -> bool {
-        path.ancestors().skip(1).any(|it| self.before.get(it) == Some(&Some(File::Unseen)))
+    /// Whether a path is protected by its name, in one of the places.
+    fn is_near(&self, path: &Path) -> bool {
+        place(path).is_some_and(|it| self.places.iter().any(|own| own == it))
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
         if !self.is_done {
-            self.put_right();
+            self.put_right(false);
         }
     }
 }
 
-fn is_top(path: &Path) -> bool {
-    PROTECTED.iter().any(|name| path.ends_with(name))
-}
-
-/// The directory that a protected file was looked for in.
-fn place(path: &Path) -> PathBuf {
-    let name = PROTECTED.iter().find(|name| path.ends_with(name));
-    let depth = name.map_or(1, |it| Path::new(it).components().count());
-    path.ancestors().nth(depth).unwrap_or(path).to_owned()
-}
-
-/// Looks at a path and what is in it, following no link below `place`.
-fn look(path: &Path, place: &Path, found: &mut BTreeMap<PathBuf, Option<File>>) {
-    let is_directory = |it: &Path| fs::symlink_metadata(it).is_ok_and(|it| it.is_dir());
-    let mut above = path.ancestors().skip(1).take_while(|it| *it != place);
-    if !above.all(is_directory) {
-        found.insert(path.to_owned(), None);
-        return;
-    }
-    let mut open = vec![(path.to_owned(), 0)];
-    let mut seen = 0;
-    while let Some((path, depth)) = open.pop() {
-        let mut file = file(&path);
-        seen += 1;
-        if file == Some(File::Directory) {
-            if depth < DEPTH && seen < FILES {
-                let inside = fs::read_dir(&path).into_iter().flatten().flatten();
-                open.extend(inside.map(|it| (it.path(), depth + 1)));
-            } else {
-                file = Some(File::Unseen);
+impl Seen {
+    /// Looks for them in these directories and below. No link is followed.
+    fn new(places: &[PathBuf]) -> Self {
+        let (files, homes, tops) = Default::default();
+        let mut seen = Self { files, homes, tops, room: TOTAL, unseen: None };
+        let mut open: VecDeque<PathBuf> = places.iter().cloned().collect();
+        let mut count = 0;
+        while let Some(directory) = open.pop_front() {
+            if count == DIRECTORIES {
+                seen.unseen = Some(directory);
+                break;
+            }
+            count += 1;
+            let is_git =
+                |it: &Path| it.file_name().is_some_and(|it| it.eq_ignore_ascii_case(".git"));
+            for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+                let path = entry.path();
+                let is_directory = entry.file_type().is_ok_and(|it| it.is_dir());
+                // In the place of git's own directory, a file or link leads to another one.
+                if place(&path).is_some() || is_git(&path) && !is_directory {
+                    seen.take_in(path, &directory);
+                } else if is_directory && !is_git(&directory) {
+                    open.push_back(path);
+                }
             }
         }
-        found.insert(path, file);
+        seen
+    }
+
+    /// Takes in what is protected by its name, with all that is in it.
+    fn take_in(&mut self, path: PathBuf, directory: &Path) {
+        if let (Ok(home), Some(name)) = (fs::metadata(directory), path.file_name()) {
+            let home = (home.dev(), home.ino(), name.to_owned());
+            self.homes.insert(home.clone(), path.clone());
+            self.tops.insert(path.clone(), home);
+        }
+        let mut open = vec![(path, 0)];
+        let mut count = 0;
+        while let Some((path, depth)) = open.pop() {
+            let Some(mut file) = look(&path, &mut self.room) else { continue };
+            count += 1;
+            if file == File::Directory {
+                if depth < DEPTH && count < FILES {
+                    let inside = fs::read_dir(&path).into_iter().flatten().flatten();
+                    open.extend(inside.map(|it| (it.path(), depth + 1)));
+                } else {
+                    file = File::Unseen;
+                }
+            }
+            self.files.insert(path, file);
+        }
+    }
+
+    /// Where that lay which is at a path after a command ran: elsewhere, if its directory was moved.
+    fn moved(&self, path: &Path, after: &Self) -> Option<PathBuf> {
+        let (top, home) = after.home(path)?;
+        match self.homes.get(home) {
+            Some(old) if old != top && fs::symlink_metadata(old).is_err() => {
+                let rest = path.strip_prefix(top).ok()?;
+                Some(if rest.as_os_str().is_empty() { old.clone() } else { old.join(rest) })
+            }
+            _ => Some(path.to_owned()),
+        }
+    }
+
+    /// Whether somebody would look for a path where it was: not where its directory has gone.
+    fn is_missed(&self, path: &Path, after: &Self) -> bool {
+        let Some((top, home)) = self.home(path) else { return true };
+        let is_moved = after.homes.get(home).is_some_and(|it| it != top);
+        !is_moved && place(top).or(top.parent()).is_some_and(is_directory)
+    }
+
+    /// What is protected by its name and has this path, or is it.
+    fn home<'p>(&self, path: &'p Path) -> Option<(&'p Path, &Home)> {
+        path.ancestors().find_map(|it| Some((it, self.tops.get(it)?)))
+    }
+
+    /// Whether a path lies in a directory that was not looked into: nobody knows what was there.
+    fn is_unseen(&self, path: &Path) -> bool {
+        path.ancestors().skip(1).any(|it| self.files.get(it) == Some(&File::Unseen))
     }
 }
 
 /// Whether nothing has changed, as far as was looked.
-fn is_same(a: &Option<File>, b: &Option<File>) -> bool {
-    let is_directory = |it: &_| matches!(it, Some(File::Directory | File::Unseen));
-    a == b || is_directory(a) && is_directory(b)
+fn is_same(a: &File, b: &File) -> bool {
+    let is_directory = |it: &_| matches!(it, File::Directory | File::Unseen);
+    match (a, b) {
+        // One of both had no room to be kept.
+        (File::Plain(a_mode, Err(size)), File::Plain(b_mode, Ok(bytes)))
+        | (File::Plain(b_mode, Ok(bytes)), File::Plain(a_mode, Err(size))) => {
+            a_mode == b_mode && *size == bytes.len() as u64
+        }
+        (a, b) => a == b || is_directory(a) && is_directory(b),
+    }
 }
 
-fn file(path: &Path) -> Option<File> {
+/// What is at a path; its bytes are kept as long as there is room.
+fn look(path: &Path, room: &mut u64) -> Option<File> {
     let metadata = fs::symlink_metadata(path).ok()?;
     Some(if metadata.is_dir() {
         File::Directory
@@ -163,27 +256,62 @@ fn file(path: &Path) -> Option<File> {
         File::Link(fs::read_link(path).unwrap_or_default())
     } else if !metadata.is_file() {
         File::Other
-    } else if metadata.len() > SIZE {
+    } else if metadata.len() > SIZE.min(*room) {
         File::Plain(metadata.permissions().mode(), Err(metadata.len()))
     } else {
+        *room -= metadata.len();
         let bytes = fs::read(path).map_err(|_| metadata.len());
         File::Plain(metadata.permissions().mode(), bytes)
     })
 }
 
-/// Removes what is there, of a directory all that is in it; no link is followed.
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(it) if it.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
+fn is_directory(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|it| it.is_dir())
+}
+
+/// Moves what is at a path to a directory of its own in the trash; returns where it is.
+fn away(path: &Path, trash: &Path) -> io::Result<PathBuf> {
+    fs::create_dir_all(trash)?;
+    let into = tempfile::Builder::new().prefix("prowess-trash-").tempdir_in(trash)?;
+    let to = into.path().join(path.file_name().ok_or(io::ErrorKind::InvalidInput)?);
+    match fs::rename(path, &to) {
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::XDEV) => {
+            copy(path, &to)?;
+            if is_directory(path) { fs::remove_dir_all(path)? } else { fs::remove_file(path)? }
+        }
+        moved => moved?,
     }
+    // It stays when all has gone well.
+    let _ = into.keep();
+    Ok(to)
+}
+
+/// Copies a file or directory; what is neither, nor a link, cannot be.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let metadata = fs::symlink_metadata(from)?;
+    if metadata.is_symlink() {
+        return symlink(fs::read_link(from)?, to);
+    }
+    if metadata.is_file() {
+        return fs::copy(from, to).map(drop);
+    }
+    if !metadata.is_dir() {
+        return Err(io::Error::other("it is no ordinary file"));
+    }
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        copy(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    Ok(())
 }
 
 fn restore(path: &Path, file: &File) -> io::Result<()> {
     let parent = path.parent().unwrap_or(Path::new("/"));
-    if !fs::symlink_metadata(parent)?.is_dir() {
+    if fs::symlink_metadata(parent).is_err() && place(path).is_some() {
+        fs::create_dir(parent)?;
+    }
+    if !is_directory(parent) {
         return Err(io::Error::other("it lay in a directory that is none now"));
     }
     match file {

@@ -25,6 +25,7 @@ use super::{
     collect::Collect,
     hold::{hold, is_in_transaction, release},
     lone::take,
+    temporary::{Temporary, too_much},
 };
 
 /// How many instructions SQLite runs before it asks whether to go on.
@@ -121,10 +122,11 @@ async fn held(
 ) -> Result<Table, DatabaseError> {
     let failed = |error| failed(error, statement);
     let deadline = Instant::now() + statement.bounds.timeout;
+    let (mut temporary, is_over) = Temporary::new();
     let held = {
         let mut handle = connection.lock_handle().await.map_err(failed)?;
         handle.set_progress_handler(STEP, move || {
-            !stop.load(Ordering::Relaxed) && Instant::now() < deadline
+            !stop.load(Ordering::Relaxed) && Instant::now() < deadline && temporary.is_left()
         });
         hold(&mut handle, statement.access, &statement.bounds)
     };
@@ -132,7 +134,7 @@ async fn held(
     let mut handle = connection.lock_handle().await.map_err(failed)?;
     handle.remove_progress_handler();
     release(&mut handle, held);
-    table
+    if is_over.load(Ordering::Relaxed) { table.map_err(|_| too_much()) } else { table }
 }
 
 async fn rows(

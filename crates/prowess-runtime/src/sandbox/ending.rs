@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     limits::Limits,
-    outcome::{Captured, Outcome, Status},
+    outcome::{Captured, Level, Outcome, Status},
 };
 
 /// What came of a run.
@@ -24,10 +24,13 @@ pub(super) fn outcome(ended: Ended, limits: &Limits, streams: Streams) -> Outcom
         (None, Exit::Code(code)) => (Status::Failed, Some(format!("it exited with {code}"))),
         (None, Exit::Signal(signal)) => (Status::Killed, Some(signalled(signal, limits))),
     };
+    let hint = (ended.level == Level::Landlock && status == Status::Failed && shares(&stderr))
+        .then(|| SHARED.to_owned());
     let mut denied = ended.denied;
     denied.extend(probable(&stderr));
     Outcome {
         message,
+        hint,
         exit_code,
         signal,
         stdout: Some(stdout),
@@ -68,6 +71,15 @@ fn signalled(signal: i32, limits: &Limits) -> String {
         libc::SIGXFSZ => format!("it wrote a file of more than {}", bytes(limits.file)),
         signal => format!("signal {signal} ended it"),
     }
+}
+
+/// What is missing without namespaces, and some programs need.
+const SHARED: &str = "shared memory and named semaphores, as `multiprocessing` of Python uses them, are \
+                      there at the level *strong* alone; `prowess sandbox` shows what that needs";
+
+/// Whether a program says that it wanted shared memory.
+fn shares(stderr: &Captured) -> bool {
+    ["SemLock", "/dev/shm", "shm_open", "sem_open"].iter().any(|it| stderr.text.contains(it))
 }
 
 /// What programs print when the sandbox has refused them something that nobody hears of otherwise.

@@ -96,7 +96,7 @@ fn checks(strong: &Result<Given, Failure>, landlock: &Result<Given, Failure>) ->
     let version = best.map_or(0, |it| it.rules);
     let rules = format!(
         "version {version}; without namespaces a script still sees which files there are outside, \
-         and their metadata"
+         and their metadata, and has no shared memory"
     );
     let listener = best.is_some_and(|it| it.listener);
     vec![

@@ -257,8 +257,10 @@ impl<'o> Run<'o> {
         }
         let processes = self.processes();
         let limits = &self.order.limits;
-        let written = self.work_size() + tree::deleted(&processes, self.order.base());
-        if tree::memory(&processes, limits.memory) > limits.memory {
+        let open = tree::open(&processes, self.order.base());
+        let written = self.work_size() + open.deleted;
+        let room = limits.memory.saturating_sub(open.waiting);
+        if tree::memory(&processes, room) > room || open.waiting > limits.memory {
             self.stop(Stop::Memory);
         } else if tree::tasks(&processes) > limits.processes {
             self.stop(Stop::Processes);
@@ -266,8 +268,8 @@ impl<'o> Run<'o> {
             self.stop(Stop::Work);
         }
         let took = now.elapsed();
-        let room = limits.work.saturating_sub(written) as f64 / FASTEST as f64;
-        let full = Duration::from_secs_f64(room).max(SOON).max(took);
+        let left = limits.work.saturating_sub(written) as f64 / FASTEST as f64;
+        let full = Duration::from_secs_f64(left).max(SOON).max(took);
         self.next_look = Instant::now() + LOOK.max(took * SHARE).min(full);
     }
 

@@ -1,9 +1,9 @@
 //! The processes that came of one.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
-    os::unix::fs::MetadataExt as _,
+    os::unix::fs::{FileTypeExt as _, MetadataExt as _},
     path::{Path, PathBuf},
     thread,
     time::Duration,
@@ -85,17 +85,38 @@ pub(super) fn memory(processes: &[Pid], most: u64) -> u64 {
     processes.iter().filter_map(|it| share(it).or_else(|| resident(it))).sum::<u64>() * KIB
 }
 
-/// The bytes on disk that these hold by files which are deleted and still open, and lie on the same
-/// disk as a path.
-pub(super) fn deleted(processes: &[Pid], near: &Path) -> u64 {
-    let Ok(disk) = fs::metadata(near).map(|it| it.dev()) else { return 0 };
+/// What processes hold by what they have open.
+#[derive(Debug, Default)]
+pub(super) struct Open {
+    /// Bytes on disk, of files that are deleted.
+    pub(super) deleted: u64,
+    /// Bytes of memory that can wait in their sockets.
+    pub(super) waiting: u64,
+}
+
+/// What these hold by what they have open: of files those that are deleted and lie on the same disk
+/// as a path. Processes share it.
+pub(super) fn open(processes: &[Pid], near: &Path) -> Open {
+    let disk = fs::metadata(near).map(|it| it.dev()).ok();
     let open = processes.iter().filter_map(|it| fs::read_dir(own(*it).join("fd")).ok());
+    let (mut deleted, mut sockets) = (BTreeMap::new(), BTreeSet::new());
     // Following the link leads to the file, also where its name does not.
-    let files = open.flatten().flatten().filter_map(|it| fs::metadata(it.path()).ok());
-    let gone = files.filter(|it| it.is_file() && it.nlink() == 0 && it.dev() == disk);
-    // Processes share them.
-    let each: BTreeMap<u64, u64> = gone.map(|it| (it.ino(), it.blocks() * 512)).collect();
-    each.values().sum()
+    for it in open.flatten().flatten().filter_map(|it| fs::metadata(it.path()).ok()) {
+        if it.is_file() && it.nlink() == 0 && Some(it.dev()) == disk {
+            deleted.insert(it.ino(), it.blocks() * 512);
+        } else if it.file_type().is_socket() {
+            sockets.insert(it.ino());
+        }
+    }
+    let waiting = if sockets.is_empty() { 0 } else { sockets.len() as u64 * socket() };
+    Open { deleted: deleted.values().sum(), waiting }
+}
+
+/// How many bytes can wait in a socket, unless somebody has asked for more.
+fn socket() -> u64 {
+    const USUAL: u64 = 212_992;
+    let text = fs::read_to_string("/proc/sys/net/core/wmem_default").ok();
+    text.and_then(|it| it.trim().parse().ok()).unwrap_or(USUAL)
 }
 
 /// Sends a signal to all of these; one that has ended meanwhile does not mind.

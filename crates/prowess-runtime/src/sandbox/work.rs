@@ -2,13 +2,17 @@
 
 use std::{
     env,
-    ffi::{CStr, CString},
+    ffi::{CStr, CString, OsStr},
     fs::{self, DirBuilder, DirEntry, Metadata, OpenOptions},
     io::{self, Read as _, Write as _},
     os::{
         fd::{AsRawFd as _, OwnedFd},
-        unix::fs::{
-            DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+        unix::{
+            ffi::OsStrExt as _,
+            fs::{
+                DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+                symlink,
+            },
         },
     },
     path::{Component, Path, PathBuf},
@@ -21,7 +25,10 @@ use rustix::{
     io::Errno,
 };
 
-use crate::root::{Links, Root, RootError};
+use crate::{
+    root::{Links, Root, RootError},
+    skill_folder::{FileKind, SkillFile},
+};
 
 /// The private directory of one run: where a script works, what it is given, and what it leaves.
 /// All of it is gone when this is dropped.
@@ -87,6 +94,28 @@ impl Work {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o500).open(&path)?;
         file.write_all(bytes)?;
         Ok(path)
+    }
+
+    /// Gives the files of a skill as a folder of this name; returns where it lies.
+    pub(crate) fn give_folder(&self, name: &str, files: &[SkillFile]) -> io::Result<PathBuf> {
+        let folder = self.given(name);
+        DirBuilder::new().mode(0o700).create(&folder)?;
+        for file in files {
+            if let FileKind::Plain(mode) = file.kind {
+                let path = self.give(&format!("{name}/{}", file.path), &file.bytes)?;
+                fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o100 | 0o400))?;
+            }
+        }
+        // Last of all, so that nothing is written through one.
+        for link in files.iter().filter(|it| it.kind == FileKind::Link) {
+            let path = folder.join(&link.path);
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(path.parent().unwrap_or(&folder))?;
+            symlink(OsStr::from_bytes(&link.bytes), path)?;
+        }
+        Ok(folder)
     }
 
     /// Where a file or folder lies that is given under this name.

@@ -25,15 +25,17 @@ pub(super) fn entry(bytes: &[u8], document: &Path) -> Result<Entry, Box<Finding>
         return Err(Box::new(Finding { path: document.to_owned(), ..finding }));
     };
     let made = Entry::new(manifest, &parsed.instructions);
-    made.map(|it| Entry { folder: document.parent().map(Path::to_owned), ..it }).map_err(|error| {
-        let message = match &error {
-            EntryError::Definition { source, .. } => source.to_string(),
-            EntryError::Read { .. } => error.to_string(),
-        };
-        let rule = rule("definition").expect("there is such a rule");
-        let hint = "give it the code blocks that its type needs";
-        Box::new(Finding::new(rule, Severity::Error, document, message, hint))
-    })
+    made.map(|it| Entry { folder: document.parent().map(|it| it.to_owned().into()), ..it }).map_err(
+        |error| {
+            let message = match &error {
+                EntryError::Definition { source, .. } => source.to_string(),
+                EntryError::Read { .. } | EntryError::Files { .. } => error.to_string(),
+            };
+            let rule = rule("definition").expect("there is such a rule");
+            let hint = "give it the code blocks that its type needs";
+            Box::new(Finding::new(rule, Severity::Error, document, message, hint))
+        },
+    )
 }
 
 /// What is noted about a `SKILL.md` that cannot be read.
@@ -59,7 +61,7 @@ pub(super) fn revised(bytes: &[u8], now: &Entry, wanted: &Entry) -> Result<Vec<u
     let same = is_same(&now.definition, &wanted.definition) && now.parameters == wanted.parameters;
     let body = (!same).then(|| wanted.body());
     let revised = revise(bytes, &wanted.manifest, body.as_deref());
-    let path = || now.folder.clone().unwrap_or_default().join(DOCUMENT);
+    let path = || now.folder.as_deref().unwrap_or(Path::new("")).join(DOCUMENT);
     let revised = revised.map_err(|source| StoreError::NotEdited { path: path(), source })?;
     let unknown = parse(&revised, None, Profile::Lenient).manifest.map(|it| it.unknown);
     wanted.manifest.unknown = unknown.unwrap_or_default();

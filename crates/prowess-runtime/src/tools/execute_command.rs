@@ -3,6 +3,7 @@
 use std::{
     borrow::Cow,
     collections::BTreeMap,
+    env,
     error::Error as _,
     fs, io,
     path::{Path, PathBuf},
@@ -18,7 +19,7 @@ use super::{input, schema};
 use crate::{
     commands::{self, Guard, Kept, Plan},
     limits::Limits,
-    outcome::{Outcome, Status},
+    outcome::{Level, Outcome, Status},
     policy::Policy,
     sandbox::{Chunk, Job, Sandbox, SandboxError, Work},
     tool::{Act, Answer, Tool},
@@ -31,8 +32,12 @@ pub struct ExecuteCommand {
     sandbox: Sandbox,
     limits: Limits,
     directory: PathBuf,
+    trash: PathBuf,
     chunks: Option<UnboundedSender<Chunk>>,
 }
+
+/// What is said of a command that wrote what is protected.
+const WROTE: &str = "what says how agents and tools behave was written, and has been put right";
 
 /// What it takes.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -51,7 +56,14 @@ struct Input {
 impl ExecuteCommand {
     /// Makes the tool. Commands run in `directory` unless a call names another one.
     pub fn new(policy: Policy, sandbox: Sandbox, limits: Limits, directory: PathBuf) -> Self {
-        Self { policy, sandbox, limits, directory, chunks: None }
+        Self { policy, sandbox, limits, directory, trash: env::temp_dir(), chunks: None }
+    }
+
+    /// The same, with the directory to which is moved what no command may leave behind, such as a
+    /// new `prowess.toml`. Unless it is given, that is where temporary files belong.
+    #[must_use]
+    pub fn with_trash(self, trash: PathBuf) -> Self {
+        Self { trash, ..self }
     }
 
     /// The same, with somebody who gets what commands print as it comes.
@@ -80,10 +92,15 @@ impl ExecuteCommand {
         let plan = commands::plan(&input.command, &self.place(&input), &self.policy)?;
         let roots = self.policy.roots.iter().filter_map(|it| fs::canonicalize(it).ok());
         let roots: Vec<PathBuf> = roots.collect();
-        let guard = Guard::new(&roots, &plan.directory);
         let kept = if plan.has_git() { Kept::default() } else { Kept::new(&roots) };
-        let reads = guard.there().filter(|it| !kept.has(it)).map(Path::to_owned);
-        let reads = reads.chain(plan.own_programs()).collect();
+        let guard = plan.writes().then(|| Guard::new(&roots, &plan.directory, self.trash.clone()));
+        let there = guard.iter().flat_map(Guard::there);
+        let there = there.filter(|it| !kept.has(it)).map(Path::to_owned);
+        let mut reads: Vec<PathBuf> = there.chain(plan.own_programs()).collect();
+        let mut writes = roots;
+        if guard.is_none() {
+            reads.append(&mut writes);
+        }
         let work = work(&plan).map_err(|error| {
             Outcome::bad(Status::Failed, format!("there is no place to run it in: {error}"))
         })?;
@@ -92,7 +109,7 @@ impl ExecuteCommand {
             env: BTreeMap::new(),
             directory: Some(plan.directory.clone()),
             reads,
-            writes: roots,
+            writes,
             hidden: kept.paths,
             work,
             limits,
@@ -100,10 +117,24 @@ impl ExecuteCommand {
         };
         let mut outcome = self.sandbox.run(job).await.map_err(|it| unable(&it))?;
         outcome.files.clear();
-        outcome.denied.extend(guard.restore());
-        outcome.denied.extend(kept.unseen.map(|it| {
-            format!("`.git` was not looked for in `{}` and what comes after it", it.display())
-        }));
+        let unseen = |what: &str, it: &Path| {
+            format!("{what} was not looked for in `{}` and what comes after it", it.display())
+        };
+        outcome.denied.extend(kept.unseen.as_deref().map(|it| unseen("`.git`", it)));
+        if let Some(guard) = guard {
+            outcome.denied.extend(guard.unseen().map(|it| unseen("what others act on", it)));
+            // What it was shown read-only it could not change.
+            let put_right = guard.restore(outcome.sandbox == Some(Level::Strong));
+            if !put_right.is_empty() {
+                outcome.denied.extend(put_right);
+                outcome.status = if outcome.is_ok() { Status::Failed } else { outcome.status };
+                outcome.message = Some(WROTE.to_owned());
+                outcome.hint = Some(format!(
+                    "nothing is lost: what was there last lies in `{}`",
+                    self.trash.display()
+                ));
+            }
+        }
         Ok(outcome)
     }
 }

@@ -74,6 +74,10 @@ impl Tool for ExecuteSql {
                 let outcome = Outcome::bad(Status::Refused, "there is no database to ask");
                 return outcome.hint(NO_DATABASE);
             };
+            if sql.trim_matches([';', ' ', '\t', '\r', '\n']).is_empty() {
+                let outcome = Outcome::bad(Status::Invalid, "there is no statement");
+                return outcome.hint("give one, such as `SELECT 1`");
+            }
             let (access, bounds) = (self.access, self.bounds);
             let statement = Statement { sql, parameters: params, access, bounds };
             match database.ask(statement).await {

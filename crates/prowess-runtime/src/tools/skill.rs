@@ -94,16 +94,33 @@ impl Tool for SkillTool {
         parameters(input.clone())?;
         Ok(match self.entry.definition {
             Definition::Instruction { .. } => Act::Tell,
-            _ => Act::Execute(Box::new(self.entry.clone())),
+            _ => {
+                let entry = self.entry.clone().with_files();
+                Act::Execute(Box::new(entry.map_err(|it| Outcome::from(&it))?))
+            }
         })
     }
 
     fn call<'a>(&'a self, input: Value) -> Answer<'a> {
+        self.run(Cow::Borrowed(&self.entry), input)
+    }
+
+    fn perform<'a>(&'a self, act: Act, input: Value) -> Answer<'a> {
+        match act {
+            Act::Execute(entry) => self.run(Cow::Owned(*entry), input),
+            _ => self.call(input),
+        }
+    }
+}
+
+impl SkillTool {
+    /// Executes the entry, or tells what it says.
+    fn run<'a>(&'a self, entry: Cow<'a, Entry>, input: Value) -> Answer<'a> {
         Box::pin(async move {
-            match (&self.entry.definition, parameters(input)) {
+            match (&entry.definition, parameters(input)) {
                 (_, Err(outcome)) => *outcome,
                 (Definition::Instruction { content }, Ok(_)) => {
-                    let manifest = &self.entry.manifest;
+                    let manifest = &entry.manifest;
                     Outcome::ok(json!({
                         "content": content,
                         "source": manifest.source.as_deref().unwrap_or_default(),
@@ -111,7 +128,7 @@ impl Tool for SkillTool {
                         "type": manifest.kind.as_str(),
                     }))
                 }
-                (_, Ok(parameters)) => self.executor.execute(&self.entry, parameters).await,
+                (_, Ok(parameters)) => self.executor.execute(&entry, parameters).await,
             }
         })
     }

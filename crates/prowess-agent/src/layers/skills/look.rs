@@ -1,6 +1,6 @@
 //! Which skills a turn shows, and why.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{path::Path, sync::Arc};
 
 use prowess::{
     Choice, Chosen, Level, Library, Matching, Message, Offer, Priority, Skill, Strategy, Tier,
@@ -43,26 +43,23 @@ pub(super) fn looked_up(
     let mut choice = choose(library, history, &matching, how.thresholds);
     let mut looked = Looked::default();
     let mut again: Vec<&Path> = Vec::new();
-    for (name, calls) in by_skill(taken) {
-        let Some((skill, call)) = standing(library, history, name, &calls) else { continue };
+    for (call, name) in taken {
+        let Some((skill, stands)) = standing(library, history, name, call) else { continue };
         let (priority, level) = (Priority::Active, Level::Full);
         let chosen = Chosen { skill, priority, level, arguments: None };
         let is_it = |it: &Chosen<'_>| it.skill.origin.path == skill.origin.path;
         looked.active.push(name.to_owned());
-        match call {
-            Some(call) => {
-                // With other arguments it says something else.
-                choice.skills.retain(|it| !is_it(it) || it.arguments.is_some());
-                let call_id = call.to_owned();
-                looked.told.extend(Offer::new(&chosen).map(|offer| Told { call_id, offer }));
-            }
-            None => {
-                again.push(&skill.origin.path);
-                match choice.skills.iter_mut().find(|it| is_it(it)) {
-                    Some(known) => known.level = Level::Full,
-                    None => choice.skills.push(chosen),
-                }
-            }
+        if stands {
+            // With other arguments it says something else.
+            choice.skills.retain(|it| !is_it(it) || it.arguments.is_some());
+            let told = |offer| Told { call_id: call.clone(), offer };
+            looked.told.extend(Offer::new(&chosen).map(told));
+            continue;
+        }
+        again.push(&skill.origin.path);
+        match choice.skills.iter_mut().find(|it| is_it(it)) {
+            Some(known) => known.level = Level::Full,
+            None => choice.skills.push(chosen),
         }
     }
     choice.skills.sort_by_key(|it| it.priority);
@@ -70,31 +67,19 @@ pub(super) fn looked_up(
     looked
 }
 
-/// The calls that told each skill, those of the last one first.
-fn by_skill(taken: &[(String, String)]) -> BTreeMap<&str, Vec<&str>> {
-    let mut skills: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (call, skill) in taken.iter().rev() {
-        skills.entry(skill).or_default().push(call);
-    }
-    skills
-}
-
-/// A skill that was taken up, if it is still there, and the call in whose result its instructions
-/// stand as they are now.
-fn standing<'lib, 'c>(
+/// A skill that was taken up, if it is still there, and whether its instructions stand in the result
+/// of a call as they are now.
+fn standing<'lib>(
     library: &'lib Library,
     history: &[Message],
     name: &str,
-    calls: &[&'c str],
-) -> Option<(&'lib Skill, Option<&'c str>)> {
+    call: &str,
+) -> Option<(&'lib Skill, bool)> {
     let skill = library.get(name).filter(|it| it.manifest.is_active())?;
     let used = use_skill(library, &UseSkill { name: name.to_owned() });
     let Ok(UsedSkill::Found { instructions, .. }) = used else { return None };
-    let stands = |call: &&&str| {
-        let mut results = history.iter().filter(|it| it.call_id.as_deref() == Some(**call));
-        results.any(|it| it.content.contains(instructions.trim_end()))
-    };
-    Some((skill, calls.iter().find(stands).copied()))
+    let mut results = history.iter().filter(|it| it.call_id.as_deref() == Some(call));
+    Some((skill, results.any(|it| it.content.contains(instructions.trim_end()))))
 }
 
 impl Looked {
@@ -157,7 +142,7 @@ impl Looked {
     }
 
     /// Says what was found, and makes it active.
-    pub(super) fn tell(&self, turn: &Turn, active: &Active, kept: &Kept, how: &Showing) {
+    pub(super) fn tell(&self, turn: &Turn, library: &Arc<Library>, kept: &Kept, how: &Showing) {
         if let Some(query) = &self.query {
             let strategy = match (&how.matching.rule, how.matched) {
                 (Some(_), true) => "rule",
@@ -194,8 +179,10 @@ impl Looked {
             turn.activate(&told.offer.name);
             turn.tell(told.clone());
         }
+        let active = Active::new(Arc::new(library.clone()));
         for address in &self.active {
             active.activate(address);
         }
+        turn.go_by(Arc::new(active));
     }
 }

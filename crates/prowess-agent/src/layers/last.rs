@@ -1,0 +1,32 @@
+//! The last word before the model.
+
+use std::{fmt, sync::Arc};
+
+use crate::{
+    layer::{Layer, Next, Replied},
+    request::Request,
+};
+
+/// A layer that acts right before the model, wherever it stands: on what all others have added.
+pub(super) trait Last: Clone + fmt::Debug + Send + Sync + 'static {
+    /// What it does there.
+    fn at_last<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a>;
+
+    /// Goes on, and acts in the end.
+    fn go_on<'a>(&self, request: Request, next: Next<'a>) -> Replied<'a> {
+        Box::pin(next.reply_with(request, Arc::new(AtLast(self.clone()))))
+    }
+}
+
+#[derive(Debug)]
+struct AtLast<L>(L);
+
+impl<L: Last> Layer for AtLast<L> {
+    fn name(&self) -> &str {
+        "last"
+    }
+
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+        self.0.at_last(request, next)
+    }
+}

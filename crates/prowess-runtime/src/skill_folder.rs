@@ -1,0 +1,150 @@
+//! The folder of a skill: where it lies, and all that lay there when it was read.
+
+use std::{
+    fmt,
+    io::{self, Read as _},
+    ops::Deref,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use rustix::fs::FileType;
+
+use crate::root::{Links, Root, RootError};
+
+/// The folder of a skill. Once it is read, what is approved and what runs are the same bytes,
+/// whatever becomes of the folder.
+#[derive(Clone)]
+pub struct SkillFolder {
+    path: PathBuf,
+    files: Option<Arc<Vec<SkillFile>>>,
+}
+
+/// A file of a skill, as it was read.
+#[derive(Debug, Clone)]
+pub(crate) struct SkillFile {
+    /// Its path within the folder.
+    pub(crate) path: String,
+    pub(crate) kind: FileKind,
+    /// What it holds; of a link where it leads.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    /// An ordinary one, with its mode.
+    Plain(u32),
+    Link,
+    Other(FileType),
+}
+
+/// A folder cannot be read whole.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FolderError {
+    /// One of its files cannot be read.
+    #[error("a file of the skill cannot be read")]
+    Read(#[from] RootError),
+    /// One of its files cannot be read.
+    #[error("a file of the skill cannot be read")]
+    Io(#[from] io::Error),
+    /// It holds more than is taken along.
+    #[error("the folder of the skill has more than {MAX_FILES} files or {MAX_BYTES} bytes")]
+    TooLarge,
+    /// A file has a name that cannot be shown to anybody.
+    #[error("the skill has a file whose name is no text")]
+    Name,
+}
+
+/// How much of a skill is taken along.
+const MAX_FILES: usize = 10_000;
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_DEPTH: usize = 32;
+
+impl SkillFolder {
+    /// Reads every file of it. No link is followed.
+    pub fn read(&self) -> Result<Self, FolderError> {
+        let root = Root::open(&self.path)?;
+        let (mut files, mut seen, mut room) = (Vec::new(), 0, MAX_BYTES);
+        let mut folders = vec![(String::new(), 0)];
+        while let Some((folder, depth)) = folders.pop() {
+            for listed in root.list(Path::new(&folder), Links::Never)? {
+                seen += 1;
+                if seen > MAX_FILES || depth > MAX_DEPTH {
+                    return Err(FolderError::TooLarge);
+                }
+                let name = listed.name.to_str().ok_or(FolderError::Name)?;
+                let path = if folder.is_empty() { name.into() } else { format!("{folder}/{name}") };
+                let mut bytes = Vec::new();
+                let kind = match listed.kind {
+                    FileType::Directory => {
+                        folders.push((path, depth + 1));
+                        continue;
+                    }
+                    FileType::RegularFile => {
+                        let file = root.file(Path::new(&path), Links::Never)?;
+                        let mode = file.metadata()?.permissions().mode();
+                        let read = file.take(room + 1).read_to_end(&mut bytes)?;
+                        room = room.checked_sub(read as u64).ok_or(FolderError::TooLarge)?;
+                        FileKind::Plain(mode)
+                    }
+                    FileType::Symlink => {
+                        let target = rustix::fs::readlinkat(root.as_fd(), &path, Vec::new());
+                        bytes = target.map_err(io::Error::from)?.into_bytes();
+                        FileKind::Link
+                    }
+                    kind => FileKind::Other(kind),
+                };
+                files.push(SkillFile { path, kind, bytes });
+            }
+        }
+        Ok(self.with(files))
+    }
+
+    /// The same, with these files.
+    pub(crate) fn with(&self, files: Vec<SkillFile>) -> Self {
+        Self { path: self.path.clone(), files: Some(Arc::new(files)) }
+    }
+
+    /// The same as if nobody had read it.
+    pub(crate) fn unread(&self) -> Self {
+        self.path.clone().into()
+    }
+
+    /// What was read of it; all that lies there now where nothing was.
+    pub(crate) fn files(&self) -> Result<Arc<Vec<SkillFile>>, FolderError> {
+        match &self.files {
+            Some(files) => Ok(files.clone()),
+            None => Ok(self.read()?.files.expect("it was just read")),
+        }
+    }
+}
+
+impl From<PathBuf> for SkillFolder {
+    fn from(path: PathBuf) -> Self {
+        Self { path, files: None }
+    }
+}
+
+impl Deref for SkillFolder {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl PartialEq for SkillFolder {
+    /// Whether both lie at the same place.
+    fn eq(&self, other: &Self) -> bool {
+        self.path == other.path
+    }
+}
+
+impl fmt::Debug for SkillFolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path.fmt(f)
+    }
+}

@@ -1,0 +1,94 @@
+//! JSON as it was meant: an object in which a name stands twice says two things at once.
+
+use std::{collections::BTreeSet, fmt};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{self, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::Value;
+
+/// Reads JSON. An object that has a name twice, however deep, is an error: who has checked one of
+/// the values would act on the other.
+pub fn strict_json(text: &str) -> Result<Value, serde_json::Error> {
+    let value = serde_json::from_str(text)?;
+    serde_json::from_str(text).map(|Unique| value)
+}
+
+/// JSON without a name that stands twice in one object.
+struct Unique;
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Each)
+    }
+}
+
+struct Each;
+
+impl<'de> Visitor<'de> for Each {
+    type Value = Unique;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Unique, E> {
+        Ok(Unique)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Unique, E> {
+        Ok(Unique)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Unique, E> {
+        Ok(Unique)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Unique, E> {
+        Ok(Unique)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Unique, E> {
+        Ok(Unique)
+    }
+
+    fn visit_unit<E>(self) -> Result<Unique, E> {
+        Ok(Unique)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Unique, A::Error> {
+        while items.next_element::<Unique>()?.is_some() {}
+        Ok(Unique)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Unique, A::Error> {
+        let mut names = BTreeSet::new();
+        while let Some(name) = members.next_key::<String>()? {
+            if names.contains(&name) {
+                return Err(de::Error::custom(format!("`{name}` stands there twice")));
+            }
+            names.insert(name);
+            members.next_value::<Unique>()?;
+        }
+        Ok(Unique)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stands_once_in_an_object_however_deep() {
+        for text in ["null", "[1, -2, 0.5, true, \"x\"]", r#"{"a": {"b": 1}, "b": {"a": [{}]}}"#] {
+            let value: Value = serde_json::from_str(text).expect("it is JSON");
+            assert_eq!(strict_json(text).expect("nothing stands twice"), value);
+        }
+        for text in [r#"{"a": 1, "a": 1}"#, r#"[0, {"x": [{"a": 1, "\u0061": 2}]}]"#] {
+            let error = strict_json(text).expect_err("it stands twice");
+            assert!(error.to_string().starts_with("`a` stands there twice"), "{error}");
+        }
+        assert!(strict_json(&("[".repeat(100_000) + &"]".repeat(100_000))).is_err());
+    }
+}
