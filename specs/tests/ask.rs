@@ -5,6 +5,7 @@ use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     os::unix::fs::PermissionsExt as _,
     process::{Child, Command, Stdio},
+    sync::mpsc::{RecvTimeoutError, Sender, channel},
     thread,
     time::{Duration, Instant},
 };
@@ -72,8 +73,7 @@ fn ended(child: &mut Child) -> (Option<i32>, Duration) {
 }
 
 fn signal(child: &Child, signal: Signal) {
-    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    kill_process(pid, signal).unwrap();
+    kill_process(Pid::from_child(child), signal).unwrap();
 }
 
 /// The texts of all files below a folder.
@@ -860,17 +860,47 @@ mod a_conversation_goes_on_line_by_line {
         assert_eq!(messages(&body).last(), Some(&("user", "second")));
     }
 
+    #[test]
+    fn a_question_that_is_interrupted_takes_no_line() {
+        let call = Answer::calls([("skill_probe", json!({"who": "Ada"}))]);
+        let server = ModelServer::start([call, Answer::text("whole")]);
+        let world = script_skill("requires_approval: true\n");
+        let mut terminal = Terminal::start_with(&world, &server, "--dir skills");
+        terminal.hear("> ");
+        terminal.type_in("probe\r");
+        terminal.hear("[a]lways: ");
+        terminal.type_in("\u{3}");
+        terminal.hear("it was interrupted");
+        terminal.hear("> ");
+        terminal.type_in("second\r");
+        terminal.hear("whole");
+        terminal.type_in("/quit\r");
+        assert_eq!(terminal.ended(), Some(0));
+        let body = server.last();
+        assert_eq!(messages(&body).last(), Some(&("user", "second")));
+        assert!(!body.to_string().contains("hello Ada"));
+    }
+
     /// A terminal at which somebody talks.
     struct Terminal {
         child: Child,
         heard: String,
+        /// Dropped with it, which the watch waits for.
+        _watched: Sender<()>,
     }
 
     impl Terminal {
         fn start(world: &World, server: &ModelServer) -> Self {
+            Self::start_with(world, server, "")
+        }
+
+        fn start_with(world: &World, server: &ModelServer, more: &str) -> Self {
             // Without `exec` the shell would hear the interrupts as well.
-            let line =
-                format!("exec {} chat --base-url {} --model test-model", program(), server.url());
+            let line = format!(
+                "exec {} chat --base-url {} --model test-model {more}",
+                program(),
+                server.url()
+            );
             let child = Command::new("script")
                 .args(["-qefc", &line, "/dev/null"])
                 .current_dir(world.path(""))
@@ -882,7 +912,16 @@ mod a_conversation_goes_on_line_by_line {
                 .stderr(Stdio::null())
                 .spawn()
                 .unwrap();
-            Self { child, heard: String::new() }
+            let pid = Pid::from_child(&child);
+            let (sender, receiver) = channel();
+            // Nobody waits for a terminal that says nothing any more.
+            thread::spawn(move || {
+                let waited = receiver.recv_timeout(Duration::from_secs(60));
+                if waited == Err(RecvTimeoutError::Timeout) {
+                    let _ = kill_process(pid, Signal::KILL);
+                }
+            });
+            Self { child, heard: String::new(), _watched: sender }
         }
 
         fn type_in(&mut self, text: &str) {
