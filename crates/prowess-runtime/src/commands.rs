@@ -27,6 +27,11 @@ use crate::{
 pub(crate) use self::guard::Guard;
 use self::program::Program;
 
+/// Where a program of the system lies, by its name.
+pub(crate) fn program(name: &str) -> Result<PathBuf, Refusal> {
+    Program::find(name).map(|it| it.path)
+}
+
 /// A command that may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Plan {

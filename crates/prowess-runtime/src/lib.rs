@@ -37,6 +37,7 @@ mod sandbox;
 mod handover;
 mod executor;
 mod manager;
+mod servers;
 mod content;
 #[cfg(feature = "http")]
 mod http;
@@ -81,6 +82,7 @@ pub use crate::{
     sandbox::{Check, Chunk, Job, Launcher, Report, Running, Sandbox, SandboxError, Work},
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
+    servers::{Described, Description, Patience, Server, Starter},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
     template::{Template, TemplateError, TemplateLimits, render as render_template},
     tool::{Act, Answer, Tool},

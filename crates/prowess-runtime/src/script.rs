@@ -86,10 +86,7 @@ impl Script {
         let interpreter = interpreter(&path, &text);
         let Some(interpreter) = interpreter else { return Err(ScriptError::Interpreter { path }) };
         let folder = skill.absolute_folder();
-        let mut files = match &folder {
-            Some(folder) => beside(&Root::open(folder)?)?,
-            None => kept(skill)?,
-        };
+        let mut files = files(skill)?;
         // What was read is what runs, whatever lies there by now.
         files.retain(|it| it.path != path);
         let bytes = text.clone().into_bytes();
@@ -114,6 +111,14 @@ impl Script {
             Definition::Script { script } if is_shell => Some(script),
             _ => None,
         }
+    }
+}
+
+/// All files of a skill, as they are now.
+pub(crate) fn files(skill: &Skill) -> Result<Vec<Beside>, ScriptError> {
+    match skill.absolute_folder() {
+        Some(folder) => beside(&Root::open(&folder)?),
+        None => kept(skill),
     }
 }
 
