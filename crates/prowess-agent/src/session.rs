@@ -1,6 +1,7 @@
 //! What was said in a conversation, kept so that nothing of it is lost or done twice.
 
 use std::{
+    any::Any,
     collections::BTreeSet,
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -27,6 +28,7 @@ struct State {
     begun: BTreeSet<String>,
     turns: usize,
     journal: Option<Journal>,
+    kept: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
 /// One line of a journal.
@@ -140,6 +142,16 @@ impl Session {
     /// Has these messages stand for all that was said.
     pub fn compact(&self, messages: Vec<Message>) -> Result<(), SessionError> {
         self.record(Line::Compacted { messages })
+    }
+
+    /// Keeps something for as long as anybody holds the conversation.
+    pub fn keep(&self, thing: Arc<dyn Any + Send + Sync>) {
+        self.state().kept.push(thing);
+    }
+
+    /// What tells it from all others that somebody holds now, also from those of the same id.
+    pub(crate) fn place(&self) -> usize {
+        Arc::as_ptr(&self.state).addr()
     }
 
     pub(crate) fn begin_turn(&self) -> usize {
