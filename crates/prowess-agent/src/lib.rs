@@ -19,7 +19,7 @@ pub use crate::{
     error::TurnError,
     event::{Event, Score, Source, What},
     layer::{Called, Layer, Next, NextCall, Replied},
-    layers::Calling,
+    layers::{Calling, Servers},
     model::{Ask, Delta, Model, ModelError, Offered, Reply, Replying, Spent, Stop},
     models::Scripted,
     request::{Context, Request, Told, Turn},

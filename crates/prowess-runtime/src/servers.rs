@@ -246,6 +246,11 @@ impl Server {
         !self.running.is_over() && !self.client.is_closed()
     }
 
+    /// Why it cannot be asked any more.
+    pub async fn fault(&self) -> Outcome {
+        explained(self.name(), self.client.failure(), &self.source.ending).await
+    }
+
     /// Asks for its tools again, if it has said that there are others; says whether there are.
     pub async fn refresh(&self) -> bool {
         if !self.client.has_news() {

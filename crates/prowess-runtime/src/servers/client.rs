@@ -108,6 +108,11 @@ impl Client {
         self.ear.has_news.load(Ordering::Relaxed)
     }
 
+    /// Why it is closed.
+    pub(super) fn failure(&self) -> Failure {
+        if self.ear.is_flooded() { Failure::Flood } else { Failure::Gone }
+    }
+
     pub(super) fn is_closed(&self) -> bool {
         self.service.is_transport_closed()
     }
