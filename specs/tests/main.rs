@@ -30,6 +30,7 @@ mod sql;
 mod files;
 mod http;
 mod sandbox;
+mod servers;
 mod ledger;
 mod architecture;
 
