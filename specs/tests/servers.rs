@@ -16,9 +16,9 @@ use prowess_agent::{
     Turn, What,
 };
 use prowess_runtime::{
-    Active, Agreed, AllowedToolsMode, Answering, Approver, Decision, Described, Gate, Launcher,
-    Level, Limits, Nobody, Outcome, Patience, Policy, Provider, Question, Records, Reply, Rule,
-    Sandbox, Server, Starter, Status, Toolbox, UseSkill,
+    Active, Agreed, AllowedToolsMode, Answering, Approver, Check, Decision, Described, Gate,
+    Launcher, Level, Limits, Nobody, Outcome, Patience, Policy, Provider, Question, Records, Reply,
+    Rule, Sandbox, Server, Starter, Status, Toolbox, UseSkill,
 };
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;
@@ -112,7 +112,7 @@ mod a_skill_describes_its_servers {
             ("mcp/e.json", "`good` is not started: there is another server"),
             ("mcp/f.json", "not JSON"),
             ("mcp/g.json", "`mcpServers` is not a JSON object"),
-            ("mcp/h.json", "link"),
+            ("mcp/h.json", "leads out of its directory"),
             ("mcp/i.json", "`mcp/i.json`"),
             ("mcp/z.json", "`n14` is not started: a skill has no more than 16 servers"),
         ] {
@@ -291,7 +291,7 @@ mod a_server_starts_only_when_somebody_has_approved_it {
         for mode in [AllowedToolsMode::Preapprove, AllowedToolsMode::Enforce] {
             let policy = Policy { allowed_tools: mode, ..Policy::default() };
             let asked = Arc::new(Asked::new(Reply::No));
-            let starter = stage.starter_by(policy, asked.clone(), Records::in_memory());
+            let starter = starter_by(policy, asked.clone(), Records::in_memory());
             assert_eq!(stage.start_with(&starter).unwrap_err().status, Status::Refused);
             assert_eq!(asked.questions().len(), 1);
         }
@@ -299,7 +299,7 @@ mod a_server_starts_only_when_somebody_has_approved_it {
         for tool in ["mcp__files", "mcp__*"] {
             let rule = Rule { tool: Some(tool.to_owned()), ..Rule::new(Decision::Deny) };
             let policy = Policy { rules: vec![rule], ..Policy::default() };
-            let starter = stage.starter_by(policy, asked.clone(), Records::in_memory());
+            let starter = starter_by(policy, asked.clone(), Records::in_memory());
             let outcome = stage.start_with(&starter).unwrap_err();
             assert_eq!(outcome.status, Status::Refused);
             assert!(outcome.message.unwrap().contains("the policy does not allow"));
@@ -308,7 +308,7 @@ mod a_server_starts_only_when_somebody_has_approved_it {
         // A rule about one tool is none about the server.
         let rule = Rule { tool: Some("mcp__files__echo".to_owned()), ..Rule::new(Decision::Allow) };
         let policy = Policy { rules: vec![rule], ..Policy::default() };
-        let starter = stage.starter_by(policy, Arc::new(Nobody), Records::in_memory());
+        let starter = starter_by(policy, Arc::new(Nobody), Records::in_memory());
         assert_eq!(stage.start_with(&starter).unwrap_err().status, Status::Refused);
     }
 
@@ -404,11 +404,11 @@ mod tools_of_a_server_are_called_like_any_others {
             .filter(|it| it.call_id.is_some())
             .map(|it| it.content)
             .collect();
-        assert!(results[1].contains("42"), "{results:#?}");
-        assert!(results[2].contains("Hello, Ada!"), "{results:#?}");
+        assert_eq!(results[1], "42");
+        assert_eq!(results[2], "Hello, Ada!");
         assert_eq!(results[3], "[image image/png, 30 bytes]");
         assert!(
-            results[4].contains(r#""status":"failed""#) && results[4].contains("division by zero"),
+            results[4].contains(r#""status":"failed""#) && results[4].contains("divide"),
             "{results:#?}"
         );
         assert!(results[5].contains(r#""status":"invalid""#), "{results:#?}");
@@ -564,12 +564,8 @@ mod a_server_is_held_as_a_script_is {
         for (name, words) in [("fork", "processes"), ("take", "memory")] {
             let stage = Stage::with_server(takes);
             let limits = Limits { memory: 200 << 20, processes: 16, ..Limits::default() };
-            let gate = Gate {
-                policy: Policy::default(),
-                approver: Arc::new(Agreed),
-                records: Records::in_memory(),
-            };
-            let starter = Starter::new(Arc::new(gate), sandbox(), limits).with_patience(PATIENCE);
+            let gate = stage.gate(Arc::new(Agreed));
+            let starter = Starter::new(gate, sandbox(), limits).with_patience(PATIENCE);
             let server = stage.start_with(&starter).unwrap();
             let outcome = stage.call(&server, name, json!({}));
             assert!(!outcome.is_ok(), "{outcome:?}");
@@ -611,7 +607,7 @@ mod a_bad_server_is_an_outcome {
                 "says more than anybody wants to hear",
             ),
             (
-                "while True: print('{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":1}}')",
+                "while True: print('{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":\"' + 'x' * 10000 + '\"}}')",
                 Status::Failed,
                 "says more than anybody wants to hear",
             ),
@@ -654,7 +650,7 @@ mod a_bad_server_is_an_outcome {
             .write("skills/notes/.mcp.json", json!({"x": {"command": "./bin/npx"}}).to_string());
         let outcome = stage.start_only().unwrap_err();
         assert_eq!(outcome.status, Status::Failed, "{outcome:?}");
-        assert!(outcome.message.unwrap().contains("start `"));
+        assert!(outcome.message.unwrap().contains("exited with 127"));
     }
 
     #[test]
@@ -772,17 +768,14 @@ mod servers_end_with_whom_they_belong_to {
         let model = Arc::new((0..6).fold(Scripted::new(), |it, _| it.says("x")));
         let (agent, events) = stage.agent(&model, stage.starter(Arc::new(Agreed)));
         let (first, second) = (asks(&agent), asks(&agent));
-        assert_eq!(stage.processes(), 2);
-        let works = works();
+        assert_eq!((stage.processes(), stage.works()), (2, 2));
         drop(first);
-        soon("one is left", || stage.processes() == 1);
+        soon("one is left", || (stage.processes(), stage.works()) == (1, 1));
         stage.runtime.block_on(agent.ask(&second, "y")).unwrap();
         assert_eq!(states(&events), ["started", "started"]);
         drop(agent);
         stage.nobody_is_left();
-        soon("no directory is left", || {
-            works.iter().filter(|it| it.exists()).count() <= works.len() - 2
-        });
+        soon("no directory is left", || stage.works() == 0);
         drop(second);
 
         let provider = Arc::new(Shelf(Mutex::new(Arc::new(stage.world.load()))));
@@ -811,8 +804,14 @@ mod servers_end_with_whom_they_belong_to {
              def end(): time.sleep(1000)\n\
              atexit.register(end)",
         );
-        for is_dropped in [true, false] {
-            let server = stage.start_only().unwrap();
+        let given = sandbox().probe();
+        let has_rules = |it: &Check| it.name == "landlock" && it.given == Some(true);
+        let mut levels = vec![given.level];
+        levels.extend(given.checks.iter().any(has_rules).then_some(Level::Landlock));
+        for (level, is_dropped) in levels.into_iter().flat_map(|it| [(it, true), (it, false)]) {
+            let gate = stage.gate(Arc::new(Agreed));
+            let starter = Starter::new(gate, sandbox().at_most(level), Limits::default());
+            let server = stage.start_with(&starter).unwrap();
             soon("there are children", || stage.processes() >= 4);
             let start = Instant::now();
             match is_dropped {
@@ -865,14 +864,13 @@ mod servers_end_with_whom_they_belong_to {
             assert!(start.elapsed() < Duration::from_secs(30), "the agent did not begin");
             thread::sleep(Duration::from_millis(10));
         }
-        assert_eq!(stage.processes(), 1);
-        let works = works();
+        assert_eq!((stage.processes(), stage.works()), (1, 1));
         child.kill().unwrap();
         child.wait().unwrap();
         let start = Instant::now();
         stage.nobody_is_left();
         assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
-        soon("its directory is gone", || works.iter().any(|it| !it.exists()));
+        soon("its directory is gone", || stage.works() == 0);
     }
 }
 
@@ -912,12 +910,13 @@ impl Stage {
         self
     }
 
-    fn starter(&self, approver: Arc<dyn Approver>) -> Starter {
-        self.starter_by(Policy::default(), approver, Records::in_memory())
+    fn gate(&self, approver: Arc<dyn Approver>) -> Arc<Gate> {
+        let (policy, records) = (Policy::default(), Records::in_memory());
+        Arc::new(Gate { policy, approver, records })
     }
 
-    fn starter_by(&self, policy: Policy, approver: Arc<dyn Approver>, records: Records) -> Starter {
-        starter_by(policy, approver, records)
+    fn starter(&self, approver: Arc<dyn Approver>) -> Starter {
+        starter_by(Policy::default(), approver, Records::in_memory())
     }
 
     fn described(&self) -> Described {
@@ -978,13 +977,9 @@ impl Stage {
         skills: &[&str],
     ) -> (Agent, Events) {
         let events = Events::default();
-        let gate = Gate {
-            policy: Policy::default(),
-            approver: Arc::new(Nobody),
-            records: Records::in_memory(),
-        };
+        let gate = self.gate(Arc::new(Nobody));
         let active = Arc::new(Active::new(provider.clone()));
-        let toolbox = Toolbox::new(Arc::new(gate)).with(Arc::new(UseSkill { active }));
+        let toolbox = Toolbox::new(gate).with(Arc::new(UseSkill { active }));
         let agent = Agent::new(model.clone())
             .with(Watches(events.clone()))
             .with(Calling::new(Arc::new(toolbox)))
@@ -1004,6 +999,14 @@ impl Stage {
                 .any(|word| word.windows(self.marker.len()).any(|it| it == self.marker.as_bytes()))
         };
         lines.filter(own).count()
+    }
+
+    /// How many work directories there are with a copy of the skill.
+    fn works(&self) -> usize {
+        let all = fs::read_dir(env::temp_dir()).unwrap().flatten();
+        let copies = all.map(|it| it.path().join("given/skill/.mcp.json"));
+        let texts = copies.filter_map(|it| fs::read_to_string(it).ok());
+        texts.filter(|it| it.contains(&self.marker)).count()
     }
 
     fn nobody_is_left(&self) {
@@ -1069,13 +1072,6 @@ fn soon(what: &str, is_so: impl Fn() -> bool) {
         assert!(start.elapsed() < SOON, "{what}, but not within {SOON:?}");
         thread::sleep(Duration::from_millis(10));
     }
-}
-
-/// The work directories of all runs.
-fn works() -> Vec<PathBuf> {
-    let all = fs::read_dir(env::temp_dir()).unwrap().flatten().map(|it| it.path());
-    all.filter(|it| it.file_name().unwrap().to_string_lossy().starts_with("prowess-work-"))
-        .collect()
 }
 
 type Events = Arc<Mutex<Vec<What>>>;

@@ -160,12 +160,18 @@ fn outcome(result: CallToolResult) -> Outcome {
     Outcome::ok(match structured {
         None => Value::String(text),
         Some(structured) if text.is_empty() => structured,
-        // Most servers say the same in both ways.
-        Some(structured) if serde_json::from_str(&text).is_ok_and(|it: Value| it == structured) => {
-            structured
-        }
+        Some(structured) if says_the_same(&text, &structured) => Value::String(text),
         Some(structured) => json!({"text": text, "structured": structured}),
     })
+}
+
+/// Whether a text is but another way to write a value, as servers do for clients that know only
+/// texts. What is no object is the `result` of one.
+fn says_the_same(text: &str, structured: &Value) -> bool {
+    let read: Option<Value> = serde_json::from_str(text).ok();
+    let is_it = |it: &Value| it.as_str() == Some(text) || read.as_ref() == Some(it);
+    let only = structured.as_object().filter(|it| it.len() == 1).and_then(|it| it.get("result"));
+    is_it(structured) || only.is_some_and(is_it)
 }
 
 /// What a model is told of a part of an answer; of what is no text, that it is there.
