@@ -926,18 +926,18 @@ impl Stage {
     }
 
     /// Starts the only server there is, approved.
-    fn start_only(&self) -> Result<Server, Outcome> {
+    fn start_only(&self) -> Result<Server, Box<Outcome>> {
         self.start_with(&self.starter(Arc::new(Agreed)))
     }
 
-    fn start_with(&self, starter: &Starter) -> Result<Server, Outcome> {
+    fn start_with(&self, starter: &Starter) -> Result<Server, Box<Outcome>> {
         let library = self.world.load();
         let skill = library.get("notes").unwrap();
         let active: Vec<Manifest> = vec![skill.manifest.clone()];
         self.runtime.block_on(async {
             let described = starter.described(skill).await;
             let [description] = &described.servers[..] else { panic!("{described:?}") };
-            starter.start(skill, description, &description.name, &active).await.map_err(|it| *it)
+            starter.start(skill, description, &description.name, &active).await
         })
     }
 
