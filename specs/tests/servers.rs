@@ -122,6 +122,16 @@ mod a_skill_describes_its_servers {
             assert!(found, "{file}: {words} in {faults:#?}");
         }
         assert!(!faults.iter().any(|it| it.contains("root:")), "{faults:#?}");
+
+        let stage = (0..30).fold(Stage::new(), |it, number| {
+            it.file(&format!("mcp/{number:02}.json"), json!({"command": "sh"}))
+        });
+        let Described { servers, faults } = stage.described();
+        assert_eq!(servers.len(), 16);
+        assert_eq!(
+            faults,
+            ["`mcp/16.json`: it and what follows are too many files to be looked at"]
+        );
     }
 
     #[test]
@@ -257,6 +267,7 @@ mod a_server_starts_only_when_somebody_has_approved_it {
             "{content}"
         );
         assert!(!content.contains("secret"));
+        assert!(content.contains("# with files of the digest "), "{content}");
         // A yes for once is none for the next time.
         stage.start_with(&starter).unwrap();
         assert_eq!(asked.questions().len(), 2);
@@ -536,25 +547,29 @@ mod a_server_is_held_as_a_script_is {
             .world
             .write("skills/other/SKILL.md", "---\nname: other\ndescription: Other\n---\nsecret\n");
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let server = stage.start_only().unwrap();
-        let text = stage.text(
-            &server,
-            "echo",
-            json!({
-                "port": listener.local_addr().unwrap().port(),
-                "secret": stage.world.path("home/key"),
-                "neighbour": stage.world.path("skills/other/SKILL.md"),
-                "skill": stage.world.path("skills/notes"),
-            }),
-        );
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[..7], ["no", "no", "no", "no", "no", "no", "abc"], "{text}");
-        let home = Path::new(lines[7]);
-        assert!(home.join("own").exists(), "{home:?}");
-        assert!(!stage.world.path("skills/notes/new").exists());
-        let outcome = stage.runtime.block_on(server.stop());
-        assert!(outcome.is_ok(), "{outcome:?}");
-        soon("the home is gone", || !home.exists());
+        // What may run without a sandbox for once is no server.
+        for sandbox in [sandbox(), sandbox().without()] {
+            let starter = Starter::new(stage.gate(Arc::new(Agreed)), sandbox, Limits::default());
+            let server = stage.start_with(&starter).unwrap();
+            let text = stage.text(
+                &server,
+                "echo",
+                json!({
+                    "port": listener.local_addr().unwrap().port(),
+                    "secret": stage.world.path("home/key"),
+                    "neighbour": stage.world.path("skills/other/SKILL.md"),
+                    "skill": stage.world.path("skills/notes"),
+                }),
+            );
+            let lines: Vec<&str> = text.lines().collect();
+            assert_eq!(lines[..7], ["no", "no", "no", "no", "no", "no", "abc"], "{text}");
+            let home = Path::new(lines[7]);
+            assert!(home.join("own").exists(), "{home:?}");
+            assert!(!stage.world.path("skills/notes/new").exists());
+            let outcome = stage.runtime.block_on(server.stop());
+            assert!(outcome.is_ok(), "{outcome:?}");
+            soon("the home is gone", || !home.exists());
+        }
     }
 
     #[test]

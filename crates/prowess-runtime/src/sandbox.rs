@@ -181,6 +181,12 @@ impl Sandbox {
         Self { least: Level::None, most: Level::None, ..self }
     }
 
+    /// The same, but never without holding what it is given.
+    pub(crate) fn held(self) -> Self {
+        let most = if self.most == Level::None { Level::Strong } else { self.most };
+        Self { least: self.least.max(Level::Landlock), most, ..self }
+    }
+
     /// Runs a job to its end. Its work directory is gone then. Dropped before, it leaves nobody alive
     /// either.
     pub async fn run(&self, job: Job) -> Result<Outcome, SandboxError> {

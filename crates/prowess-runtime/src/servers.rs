@@ -28,6 +28,7 @@ use crate::{
     policy::Wish,
     sandbox::{Job, Running, Sandbox, Work},
     script::{self, Beside},
+    subject::Subject,
     tool::{Act, Tool},
 };
 use client::{Client, Failure};
@@ -102,11 +103,12 @@ const FETCHERS: &[&str] = &["bunx", "docker", "npx", "pipx", "pnpx", "podman", "
 const COPY: &str = "skill";
 
 impl Starter {
-    /// Makes a starter of servers that are held by this sandbox and these limits.
+    /// Makes a starter of servers that are held by this sandbox and these limits. What may run without
+    /// a sandbox for once is no server.
     pub fn new(gate: Arc<Gate>, sandbox: Sandbox, limits: Limits) -> Self {
         let limits = Limits { timeout: FOREVER, idle: None, cpu: CPU, output: ERRORS, ..limits };
         let (environment, reads, patience) = Default::default();
-        Self { gate, sandbox, limits, environment, reads, patience }
+        Self { gate, sandbox: sandbox.held(), limits, environment, reads, patience }
     }
 
     /// Lets descriptions refer to these variables.
@@ -146,7 +148,7 @@ impl Starter {
         // What is read now is what runs, whatever lies there by then.
         let files = files(skill).await?;
         let act = Act::Start {
-            entry: Box::new(entry(skill, description)),
+            entry: Box::new(entry(skill, description, &files)),
             server: description.name.clone(),
         };
         self.gate.pass(&Wish { tool: &prefix, act: &act, active }).await?;
@@ -285,11 +287,14 @@ impl Offer {
     }
 }
 
-/// What has to be approved: the command line, and every file of the skill.
-fn entry(skill: &Skill, description: &Description) -> Entry {
+/// What has to be approved: the command line, and every file of the skill as it was copied.
+fn entry(skill: &Skill, description: &Description, files: &[Beside]) -> Entry {
+    let words = files.iter().flat_map(|it| [it.path.as_bytes(), &it.bytes]);
+    let digest = Subject::of_words(words).digest;
+    let script = format!("{}# with files of the digest {digest}\n", description.line());
     Entry {
         manifest: Manifest { kind: Type::Script, ..skill.manifest.clone() },
-        definition: Definition::Script { script: description.line() },
+        definition: Definition::Script { script },
         parameters: None,
         folder: skill.absolute_folder(),
     }

@@ -204,11 +204,14 @@ fn documents(skill: &Skill) -> Vec<(String, Result<Vec<u8>, String>)> {
     let names = listed.iter().filter(|it| it.kind != FileType::Directory);
     let paths = names.filter_map(|it| Some(format!("{FOLDER}/{}", it.name.to_str()?)));
     let paths = std::iter::once(FILE.to_owned()).chain(paths.filter(|it| within(it)));
-    paths
-        .take(SERVERS + 1)
-        .filter_map(|path| Some((read(&root, &path)?, path)))
-        .map(|(read, path)| (path, read))
-        .collect()
+    let documents = paths.take(SERVERS + 2).enumerate().filter_map(|(number, path)| {
+        let read = match number <= SERVERS {
+            true => read(&root, &path)?,
+            false => Err("it and what follows are too many files to be looked at".to_owned()),
+        };
+        Some((path, read))
+    });
+    documents.collect()
 }
 
 fn within(path: &str) -> bool {
