@@ -41,7 +41,7 @@ pub struct Rule {
     pub decision: Decision,
     /// A tool, with `*` and `?`, or what clients call it.
     pub tool: Option<String>,
-    /// The skill that is executed, or one that is active; with `*` and `?`.
+    /// The skill that is executed or brought the server, or one that is active; with `*` and `?`.
     pub skill: Option<String>,
     /// The first words of a command: of any of its parts to deny or ask, of each to allow.
     pub command: Option<String>,
@@ -119,6 +119,8 @@ pub(crate) enum Ground {
     AllowedTools,
     /// The skill requires approval.
     Required,
+    /// It goes on running.
+    Server,
 }
 
 /// What may run when nobody says otherwise: commands that look, and change nothing.
@@ -203,10 +205,12 @@ impl Policy {
             }
             Act::Execute(_) if always => Ruling::Ask(Ground::Setting),
             Act::Execute(_) => Ruling::AskIfChanged,
+            // Nor can it let its own servers off.
+            Act::Start { .. } => Ruling::Ask(Ground::Server),
             _ if listed && self.allowed_tools == AllowedToolsMode::Preapprove => {
                 Ruling::Allow(Ground::AllowedTools)
             }
-            Act::Command { .. } if always => Ruling::Ask(Ground::Setting),
+            Act::Command { .. } | Act::Serve { .. } if always => Ruling::Ask(Ground::Setting),
             _ => Ruling::Allow(Ground::Setting),
         }
     }
@@ -222,7 +226,10 @@ impl Policy {
         if grants.is_empty() {
             return None;
         }
-        let fitting = grants.iter().filter(|it| it.names(wish.tool, wish.act));
+        let starts = matches!(wish.act, Act::Start { .. });
+        let names =
+            |it: &Grant<'_>| it.names(wish.tool, wish.act) || (starts && it.needs(wish.tool));
+        let fitting = grants.iter().filter(|it| names(it));
         Some(match wish.act {
             // Each part of a command may be listed by another grant.
             Act::Command { .. } => {
@@ -242,7 +249,9 @@ impl Policy {
             Act::Fetch { url, .. } => fitting
                 .into_iter()
                 .any(|it| it.argument.is_none_or(|it| fits(it, url) || is_domain(it, url))),
-            Act::Query(_) | Act::Tell => fitting.into_iter().any(|it| it.argument.is_none()),
+            Act::Query(_) | Act::Tell | Act::Start { .. } | Act::Serve { .. } => {
+                fitting.into_iter().any(|it| it.argument.is_none())
+            }
         })
     }
 
@@ -252,7 +261,10 @@ impl Policy {
         let active = |it: &String| wish.active.iter().any(|manifest| fits(it, &manifest.name));
         let skill = |it: &String| match wish.act {
             // What one skill may do does not speak for another.
-            Act::Execute(entry) => fits(it, &entry.manifest.name) || (all == Any && active(it)),
+            Act::Execute(entry) | Act::Start { entry, .. } => {
+                fits(it, &entry.manifest.name) || (all == Any && active(it))
+            }
+            Act::Serve { skill, .. } => fits(it, skill) || (all == Any && active(it)),
             _ => active(it),
         };
         let command = |it: &String| match plan {

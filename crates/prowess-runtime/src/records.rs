@@ -49,7 +49,7 @@ pub(crate) struct Approval {
 pub(crate) struct Key {
     /// What kind of thing it is.
     pub(crate) kind: Kind,
-    /// Its name: of a skill, or of the tool.
+    /// Its name: of a skill, of a server behind that of its skill, or of the tool.
     pub(crate) name: String,
     /// The folder of a skill, or what is called for.
     pub(crate) place: String,
@@ -60,6 +60,7 @@ pub(crate) struct Key {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
     Skill,
+    Server,
     Call,
 }
 

@@ -69,6 +69,22 @@ pub enum Act {
     },
     /// It asks a database.
     Query(String),
+    /// It starts a server that a skill brings, which goes on running.
+    Start {
+        /// The server as a skill of its own: what is executed is its command line.
+        entry: Box<Entry>,
+        /// What the server is called.
+        server: String,
+    },
+    /// It asks a server that a skill brought.
+    Serve {
+        /// What the server is called.
+        server: String,
+        /// The skill that brought it.
+        skill: String,
+        /// What the server calls the tool.
+        tool: String,
+    },
 }
 
 impl Act {
@@ -77,7 +93,20 @@ impl Act {
         match self {
             Self::Tell | Self::Read(_) => true,
             Self::Fetch { method, .. } => matches!(method.as_str(), "GET" | "HEAD"),
-            Self::Execute(_) | Self::Command { .. } | Self::Write(_) | Self::Query(_) => false,
+            Self::Execute(_)
+            | Self::Command { .. }
+            | Self::Write(_)
+            | Self::Query(_)
+            | Self::Start { .. }
+            | Self::Serve { .. } => false,
+        }
+    }
+
+    /// The skill whose files it runs.
+    pub(crate) fn entry(&self) -> Option<&Entry> {
+        match self {
+            Self::Execute(entry) | Self::Start { entry, .. } => Some(entry),
+            _ => None,
         }
     }
 }
