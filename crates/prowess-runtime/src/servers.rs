@@ -28,7 +28,7 @@ use crate::{
     policy::Wish,
     sandbox::{Job, Running, Sandbox, Work},
     script,
-    skill_folder::{SkillFile, SkillFolder},
+    skill_folder::{FileKind, SkillFile, SkillFolder},
     tool::{Act, Tool},
 };
 use client::{Client, Failure};
@@ -315,7 +315,8 @@ fn program(
     }
     let is_there = |path: &PathBuf| {
         let own = path.strip_prefix(folder).unwrap_or(path);
-        files.iter().any(|it| Path::new(&it.path) == own)
+        let is_plain = |it: &&SkillFile| matches!(it.kind, FileKind::Plain(_));
+        files.iter().filter(is_plain).any(|it| Path::new(&it.path) == own)
     };
     match inside(command, folder).filter(is_there) {
         Some(path) => Ok(path.into()),
