@@ -129,7 +129,8 @@ fn job(script: &str, limits: Limits) -> Result<(Job, PathBuf)> {
     let base = work.path().parent().unwrap_or(Path::new("/")).to_owned();
     let argv: Vec<OsString> = vec!["sh".into(), path.into()];
     let (env, reads, writes) = ([].into(), Vec::new(), Vec::new());
-    let job = Job { argv, env, directory: None, reads, writes, work, limits, chunks: None };
+    let hidden = Vec::new();
+    let job = Job { argv, env, directory: None, reads, writes, hidden, work, limits, chunks: None };
     Ok((job, base))
 }
 

@@ -65,6 +65,36 @@ mod data_goes_to_stdout_and_all_else_to_stderr {
     }
 
     #[test]
+    fn a_hint_can_be_typed_as_it_is() {
+        let script = "---\nname: off\ndescription: a\ntype: script\nstatus: disabled\n---\n\n```sh\ntrue\n```\n";
+        let world = World::new()
+            .skill("one", "a")
+            .document("off", script)
+            .folder("my skills")
+            .file("own.toml", "");
+        let own =
+            ["--dir", "skills", "--dir", "my skills", "--preset", "claude", "--config", "own.toml"];
+        let typed = "--dir skills --dir 'my skills' --preset claude --config own.toml`";
+        for (arguments, hint) in [
+            (&["enable", "zzzzzz"][..], "`prowess list "),
+            (&["show", "zzzzzz"], "`prowess list "),
+            (&["run", "zzzzzz"], "`prowess list "),
+            (&["run", "zzzzzz", "--json"], "`prowess list "),
+            (&["find", "zzzzzz"], "`prowess list "),
+            (&["read", "one", "zzzzzz"], "`prowess show one "),
+            (&["run", "off"], "`prowess enable off "),
+            (&["tool", "skill_off"], "`prowess enable off "),
+            (&["config", "zzzzzz"], "`prowess config "),
+        ] {
+            let ran = world.run(arguments.iter().chain(&own));
+            let said = format!("{}{}", ran.stdout(), ran.stderr);
+            assert_eq!(said.matches(&format!("{hint}{typed}")).count(), 1, "{arguments:?} {said}");
+        }
+        let plain = world.run(["show", "zzzzzz"]).stderr;
+        assert!(plain.contains("`prowess list` shows"), "{plain}");
+    }
+
+    #[test]
     fn quiet_leaves_only_the_data() {
         let world = World::new().skill("good", "Stays");
         let (loud, quiet) =
@@ -293,6 +323,33 @@ mod the_command_check_says_what_is_wrong {
         for part in ["error[tags-not-list]", "skills/odd/SKILL.md:4", "tags: one"] {
             assert!(ran.stdout().contains(part), "{}", ran.stdout());
         }
+    }
+
+    #[test]
+    fn a_dangerous_script_is_told_at_its_line() {
+        let skill = |name: &str, kind: &str| {
+            format!(
+                "---\nname: {name}\ndescription: Cleans up\ntype: {kind}\n---\n\n# x\n\n\n```sh\nset -e\nrm -rf /\n```\n\n```sh\nmkfs.ext4 /dev/sda\n```\n"
+            )
+        };
+        let world = World::new()
+            .document("clean", skill("clean", "script"))
+            .document("text", skill("text", "instruction"));
+        let (code, said) = world.check("skills", &[]);
+        let dangers = said.findings().iter().filter(|it| it["rule"] == "script-dangerous").count();
+        assert_eq!((code, dangers), (Some(1), 1), "{:?}", said.findings());
+        let finding = said.finding("script-dangerous");
+        assert_eq!((&finding["line"], &finding["severity"]), (&json!(12), &json!("error")));
+        assert!(finding["path"].as_str().unwrap().contains("clean"), "{finding}");
+        let message = finding["message"].as_str().unwrap();
+        assert!(message.contains("deletes what nobody can do without"), "{message}");
+        let ran = world.run(["check", "skills", "--profile", "lenient"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stdout());
+        for part in ["warning[script-dangerous]", "clean/SKILL.md:12", "rm -rf /"] {
+            assert!(ran.stdout().contains(part), "{}", ran.stdout());
+        }
+        let reference = world.run(["check", "skills", "--profile", "reference"]);
+        assert!(!reference.stdout().contains("dangerous"), "{}", reference.stdout());
     }
 
     #[test]
@@ -584,6 +641,9 @@ mod the_command_new_makes_a_skill_that_is_well {
             assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{name:?}");
             assert!(ran.stderr.contains("hint"), "{}", ran.stderr);
         }
+        // What one remedy puts right is said once.
+        let twice = world.run(["new", "Bad_Name", "--dir", "skills"]).stderr;
+        assert_eq!(twice.matches("error").count(), 1, "{twice}");
         assert_eq!(std::fs::read_dir(world.path("skills")).unwrap().count(), 0);
         assert!(!world.path("made").exists());
     }

@@ -395,6 +395,8 @@ mod only_listed_commands_run {
             "grep --file=.git/config x.txt",
             "grep -r token .git",
             "find . -exec cat .git/config ';'",
+            "grep -f.git/config x.txt",
+            "git diff --no-index /dev/null .git/config",
         ] {
             let outcome = stage.call(line);
             assert_eq!(outcome.status, Status::Refused, "{line} {outcome:?}");
@@ -407,6 +409,52 @@ mod only_listed_commands_run {
         assert_eq!(stage.printed("grep -rl changed --exclude-dir=.git"), "x.txt\n");
         let found = stage.printed("find . -path ./.git -prune -o -name x.txt -print");
         assert_eq!(found, "./x.txt\n");
+    }
+
+    #[test]
+    fn a_program_that_looks_for_files_itself_does_not_find_what_git_keeps() {
+        for most in [Level::Strong, Level::Landlock] {
+            let stage = Stage::with_repository();
+            let commands = ["cat", "cp", "echo", "find", "git", "grep", "head", "sh", "xargs"];
+            let stage = Stage { most, ..stage.listing(&commands) };
+            let inner = stage.root().join("vendor/inner");
+            for folder in [stage.root(), inner.clone()] {
+                fs::create_dir_all(folder.join(".git")).unwrap();
+                let config = "[remote \"origin\"]\n\turl = https://me:s3cret@example.com\n";
+                fs::write(folder.join(".git/config"), config).unwrap();
+            }
+            fs::write(inner.join("y.txt"), "s3cret-free\n").unwrap();
+            fs::write(stage.root().join("script"), "cat .git/config vendor/inner/.git/*").unwrap();
+            for line in [
+                "grep -r s3cret@ .",
+                "find . -name config -exec cat {} +",
+                "echo .git/config vendor/inner/.git/config | xargs head",
+                "sh script",
+                "cp -r . copy",
+            ] {
+                let outcome = stage.call(line);
+                assert!(
+                    !format!("{outcome:?}").contains("me:s3cret"),
+                    "{most:?} {line} {outcome:?}"
+                );
+            }
+            assert!(!stage.root().join("copy/.git/config").exists());
+            let found = stdout(&stage.call("grep -rl s3cret-free vendor"));
+            assert_eq!(found, "vendor/inner/y.txt\n");
+            assert_eq!(stage.call("cp x.txt z.txt").status, Status::Ok, "{most:?}");
+            assert!(stage.printed("git log --oneline | grep -c text").contains('2'));
+            for line in [
+                "git status; grep -r s3cret .",
+                "git status; grep --recursive s3cret .",
+                "git ls-files | xargs cat",
+                "git status && find . -name config",
+                "git status || sh script",
+            ] {
+                let outcome = stage.call(line);
+                assert_eq!(outcome.status, Status::Refused, "{line} {outcome:?}");
+                assert!(outcome.hint.unwrap().contains("run git by itself"), "{line}");
+            }
+        }
     }
 
     #[test]
@@ -543,7 +591,7 @@ mod what_runs_is_held {
                 "cp evil .git/config",
                 "cp evil .git/hooks/pre-commit",
                 "cp evil .git/hooks/post-checkout",
-                "rm -rf .git/hooks",
+                "rm -r .git/hooks",
                 "cp evil prowess.toml",
                 "cp evil .mcp.json",
                 "mkdir .claude && cp evil .claude/settings.json",

@@ -50,7 +50,7 @@ mod settings_come_from_several_places_the_nearest_one_first {
 
     #[test]
     fn every_value_says_where_it_came_from() {
-        let world = project("[skill]\ndepth = 2\n\n[limits]\ntimeout = \"1m\"\n").file(
+        let world = project("[skill]\ndepth = 2\n\n[limits]\ntimeout = \"10s\"\n").file(
             "home/.config/prowess/prowess.toml",
             "[skill]\ndepth = 3\nwatch = true\nmax_file_size = 5\n",
         );
@@ -67,7 +67,7 @@ mod settings_come_from_several_places_the_nearest_one_first {
             files.iter().map(|it| it.canonicalize().unwrap().display().to_string()).collect();
         assert_eq!(files, [user, own.clone()]);
         assert_eq!(setting(&ran, "skill.depth"), (json!(2), format!("{own}:2")));
-        assert_eq!(setting(&ran, "limits.timeout"), (json!("60s"), format!("{own}:5")));
+        assert_eq!(setting(&ran, "limits.timeout"), (json!("10s"), format!("{own}:5")));
         let (watch, origin) = setting(&ran, "skill.watch");
         assert!(watch == true && origin.ends_with("prowess.toml:3"), "{watch} {origin}");
         let flag = (json!(7), "--max-file-size".to_owned());
@@ -183,6 +183,44 @@ mod a_project_cannot_take_what_is_its_user_s {
             let named = world.run(["config", "--json", "--config", "prowess.toml"]);
             assert_eq!(setting(&named, "policy.approvals").0, project);
         }
+    }
+
+    #[test]
+    fn a_project_only_makes_what_holds_it_stricter() {
+        let loose = "[policy]\napprovals = \"never\"\nallowed_tools = \"advise\"\n[sandbox]\n\
+            level = \"landlock\"\n[limits]\ntimeout = \"2h\"\nidle = 60\nmemory = \"64 GiB\"\n\
+            processes = 100000\noutput = \"2 KiB\"\n";
+        let keys = ["approvals", "allowed_tools"].map(|it| format!("policy.{it}")).into_iter();
+        let limits = ["timeout", "idle", "memory", "processes", "output"];
+        let keys = keys.chain(["sandbox.level".to_owned()]);
+        let keys: Vec<String> = keys.chain(limits.map(|it| format!("limits.{it}"))).collect();
+        let values =
+            |ran: &Ran| -> Vec<Json> { keys.iter().map(|it| setting(ran, it).0).collect() };
+        let world = project(loose);
+        let mib = |it: u64| json!(it << 20);
+        let ran = world.run(["config", "--json"]);
+        // Nobody else has said anything, so that the defaults are what cannot be loosened.
+        let held = json!(["needed", "advise", "landlock", "30s", "60s", mib(1024), 64, 2048]);
+        assert_eq!(json!(values(&ran)), held);
+        assert_eq!(setting(&ran, "policy.approvals").1, "default");
+        assert!(setting(&ran, "limits.output").1.ends_with("prowess.toml:11"));
+        for said in ["`policy.approvals`", "toml:2)", "`limits.timeout`", "toml:7)", "toml:9)"] {
+            assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
+        }
+        assert_eq!(ran.stderr.matches("no file of a project can make it looser").count(), 4);
+        // What the user has set is stricter, and what the user has loosened can be used.
+        let user = "[policy]\nallowed_tools = \"enforce\"\n[sandbox]\nlevel = \"strong\"\n\
+            [limits]\ntimeout = \"3h\"\nidle = 5\noutput = 1024\n";
+        let world = world.file(USER, user);
+        let ran = world.run(["config", "--json"]);
+        let held = json!(["needed", "enforce", "strong", "7200s", "5s", mib(1024), 64, 1024]);
+        assert_eq!(json!(values(&ran)), held);
+        let named = world.run(["config", "--json", "--config", "prowess.toml"]);
+        let all = json!(["never", "advise", "landlock", "7200s", "60s", mib(65536), 100_000, 2048]);
+        assert_eq!((json!(values(&named)), &*named.stderr), (all, ""));
+        // Whoever may set it loosely is still told what is wrong with it.
+        let wrong = refused(&project("[limits]\ntimeout = \"soon\"\n"), &["list"]);
+        assert!(wrong.contains("`limits.timeout` must be a time"), "{wrong}");
     }
 
     #[test]
@@ -395,7 +433,17 @@ mod what_is_wrong_is_said_with_its_line {
             assert!(faults[0].starts_with("2: ") && faults[0].contains("names no program"));
             assert!(faults[0].contains("list each program"), "{faults:?}");
         }
-        assert!(load("[policy]\ncommands = [\"ls *\"]\n").is_ok());
+        for pattern in ["git * log", "git * *", "* *", ":*"] {
+            let faults = faults(format!("[policy]\ncommands = [\"{pattern}\"]\n"));
+            assert!(faults.len() == 1 && faults[0].contains(pattern.trim_end_matches(" *")));
+        }
+    }
+
+    #[test]
+    fn a_star_at_the_end_of_a_command_is_what_it_is_without() {
+        let toml = "[policy]\ncommands = [\"ls *\", \"git log:*\", \"git diff *\", \"cat\"]\n";
+        let policy = load(toml).unwrap().policy("/".as_ref());
+        assert_eq!(policy.commands, ["ls", "git log", "git diff", "cat"]);
     }
 }
 

@@ -382,6 +382,18 @@ mod parameters_are_checked_before_anything_runs {
     }
 
     #[test]
+    fn a_name_without_a_letter_of_ascii_has_no_variable() {
+        let text = "env | grep PARAM_ | sort; cat \"$PARAMS_FILE\"";
+        let world = script(World::new(), "one", text);
+        let (code, ran) = outcome(&world, &["one", "城市=Wuhan", "日期=today", "größe-2=3"]);
+        let printed = "PARAM_GR__E_2=3\n{\"城市\":\"Wuhan\",\"日期\":\"today\",\"größe-2\":3}";
+        assert_eq!((code, &ran["stdout"]), (Some(0), &json!(printed)), "{ran:#}");
+        let (code, same) = outcome(&world, &["one", "größe=1", "gräße=2"]);
+        assert_eq!((code, &same["status"]), (Some(1), &json!("invalid")), "{same:#}");
+        assert!(same["message"].as_str().unwrap().contains("PARAM_GR__E"), "{same:#}");
+    }
+
+    #[test]
     fn what_no_variable_can_hold_is_an_error_and_what_is_too_large_stands_in_the_file() {
         let text = "echo \"${PARAM_LONG-none}\"; wc -c < \"$PARAMS_FILE\"";
         let world = script(World::new(), "one", text);

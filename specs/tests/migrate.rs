@@ -142,6 +142,57 @@ mod a_plugin_becomes_a_skill {
     }
 
     #[test]
+    fn the_schemas_of_tools_are_carried_over() {
+        let schema = r#"{"type": "object", "required": ["city"], "properties": {
+            "city": {"type": "string", "description": "Where ```\n```"}, "unit": {"enum": ["C", "F"]}}}"#;
+        let tool = |name: &str, key: &str, schema: &str| {
+            format!(r#"{{"name": "{name}", "description": "Tells it", "{key}": {schema}}}"#)
+        };
+        let sole = tool("forecast", "inputSchema", schema);
+        let fields =
+            format!(r#""tools": [{sole}], "main": "./index.js", "permissions": ["network", "fs"]"#);
+        let world = World::new()
+            .file("one/plugin-manifest.json", plugin("One", &fields))
+            .file("one/index.js", "x");
+        let ran = migrate(&world, &["one"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let why = "what a skill may do is said by the policy of whoever runs it";
+        let wanted = ["network", "fs"].map(|it| format!("the permission `{it}`: {why}"));
+        assert_eq!(lost(&ran.json()), wanted);
+        let library = world.load();
+        let entry = prowess_runtime::Entry::of(library.get("one").unwrap()).unwrap();
+        assert_eq!(entry.parameters, Some(serde_json::from_str::<Json>(schema).unwrap()));
+        assert!(text(&world, "one").contains("What its host loaded was `./index.js`."));
+        assert_eq!(world.check("skills/one", &[]).0, Some(0));
+        let bad = world.run(["tool", "skill_one", "{}", "--dir", "skills", "--json"]).json();
+        assert!(bad["outcome"]["message"].as_str().unwrap().contains("city"), "{bad:#}");
+
+        let other = tool("Parameters", "parameters", schema);
+        let function = format!(r#"{{"type": "function", "function": {sole}}}"#);
+        let fields = format!(r#""tools": [{function}, {other}, "plain", {{}}, 3]"#);
+        let world = world.file("two/plugin-manifest.json", plugin("Two", &fields));
+        let ran = migrate(&world, &["two"]);
+        assert_eq!(lost(&ran.json()), ["a tool: it has no name"]);
+        let said = text(&world, "two");
+        for part in ["## forecast\n", "## The command Parameters\n", "## plain\n", "\"C\",\n"] {
+            assert!(said.contains(part), "{part:?} is not in {said}");
+        }
+        assert!(said.contains("- `city` (string), required: Where"), "{said}");
+        let library = world.load();
+        assert_eq!(
+            prowess_runtime::Entry::of(library.get("two").unwrap()).unwrap().parameters,
+            None
+        );
+
+        let outside = tool("t", "parameters", r#"{"properties": {"a": {"$ref": "file:///x"}}}"#);
+        let fields = format!(r#""tools": {{"t": {outside}}}"#);
+        let world = world.file("three/plugin-manifest.json", plugin("Three", &fields));
+        let lost = lost(&migrate(&world, &["three"]).json());
+        assert!(lost[0].starts_with("the schema of `t`: the schema may not refer to"), "{lost:?}");
+        assert!(!text(&world, "three").contains("\n## Parameters"));
+    }
+
+    #[test]
     fn a_manifest_a_folder_or_a_folder_of_folders() {
         let world = World::new()
             .file("plugins/one/plugin-manifest.json", plugin("One", ""))

@@ -240,6 +240,12 @@ mod nothing_runs_before_the_policy_allows_it {
         assert!(agreed.code == Some(0) && agreed.stderr.contains(changed), "{}", agreed.stderr);
         let ran = world.run(["run", "greet", "--dir", "skills"]);
         assert!(ran.code == Some(0) && !ran.stderr.contains(changed), "{}", ran.stderr);
+        world.write("skills/greet/SKILL.md", script("echo other"));
+        let agreed = || world.run(["run", "greet", "--dir", "skills", "--json", "--yes"]).json();
+        let outcome = &agreed()["outcome"];
+        let difference = outcome["difference"].as_str().unwrap();
+        assert!(outcome["status"] == "ok" && difference.contains("+echo other"), "{outcome:#}");
+        assert!(agreed()["outcome"]["difference"].is_null());
     }
 
     #[test]
@@ -723,7 +729,7 @@ impl Stage {
 impl Gated {
     fn pass(&self, tool: &str, act: &Act, active: &[Manifest]) -> Result<(), Box<Outcome>> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(self.0.pass(&Wish { tool, act, active }))
+        runtime.block_on(self.0.pass(&Wish { tool, act, active })).map(drop)
     }
 
     fn passes(&self, tool: &str, act: &Act) {

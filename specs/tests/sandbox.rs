@@ -117,6 +117,7 @@ impl Stage {
             directory: None,
             reads: Vec::new(),
             writes: Vec::new(),
+            hidden: Vec::new(),
             work,
             limits: Limits::default(),
             chunks: None,

@@ -1408,7 +1408,7 @@ mod commands_write_to_a_store {
         world.write("skills/broken/SKILL.md", "nothing again");
         let ran = world.run(["undo", "--dir", "skills"]);
         assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{}", ran.stderr);
-        for said in ["`broken` cannot be", "elsewhere first", "`prowess undo one`"] {
+        for said in ["`broken` cannot be", "elsewhere first", "`prowess undo one --dir skills`"] {
             assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
         }
         assert!(!ran.stderr.contains("undo broken"), "{}", ran.stderr);

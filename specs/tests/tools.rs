@@ -186,6 +186,25 @@ mod the_toolbox_knows_its_tools {
     }
 
     #[tokio::test]
+    async fn a_name_is_found_in_any_case() {
+        let echo = |name: &str| Sample::new(name, Does::Echo);
+        let tools = || [echo("skill_c1"), echo("Two"), echo("TWO")];
+        let own = toolbox(tools());
+        let text = || json!({"text": "a"});
+        assert!(own.call("skill_C1", text()).await.is_ok());
+        assert!(own.call("Two", text()).await.is_ok());
+        assert_eq!(own.call("two", text()).await.status, Status::NotFound);
+        // Nobody gets around a rule by another case.
+        let rule = Rule { tool: Some("skill_c1".into()), ..Rule::new(Decision::Deny) };
+        let denying = gate(Policy { rules: vec![rule], ..Policy::default() });
+        let own = tools().into_iter().fold(Toolbox::new(denying), |own, it| own.with(it));
+        assert_eq!(own.call("SKILL_c1", text()).await.status, Status::Refused);
+        let world = World::new().skill("c1", "Counts");
+        let ran = world.run(["tool", "skill_C1", "{}", "--dir", "skills"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    }
+
+    #[tokio::test]
     async fn no_name_stands_for_two_tools() {
         let (first, second) = (Sample::new("one", Does::Echo), Sample::new("one", Does::Panic));
         let toolbox = toolbox([first.clone(), second.clone(), Sample::new("two", Does::Echo)]);
@@ -516,6 +535,11 @@ mod a_person_can_call_any_tool {
         let ran = world.run(["tool", "read_file", "@missing.json"]);
         assert_eq!(ran.code, Some(2));
         assert!(ran.stderr.contains("cannot open `missing.json`"), "{}", ran.stderr);
+        let huge = format!("{input}{}", " ".repeat(8 << 20));
+        let ran = world.run_reading(&huge, &["tool", "read_file", "-", "--json"]);
+        assert_eq!((ran.code, &ran.json()["outcome"]["status"]), (Some(2), &json!("invalid")));
+        let message = ran.json()["outcome"]["message"].as_str().unwrap().to_owned();
+        assert_eq!(message, "`standard input` has more than 8388608 bytes");
         let ran = world.run(["tool", "read_file", "--json"]);
         assert_eq!((ran.code, &ran.json()["outcome"]["status"]), (Some(1), &json!("invalid")));
     }

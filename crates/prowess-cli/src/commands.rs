@@ -156,10 +156,10 @@ fn missing(error: StoreError, global: &Global, printer: &mut Printer) -> Result<
 }
 
 /// What comes of a skill that is there, but not in use.
-fn not_in_use(manifest: &Manifest, global: &Global) -> Box<Outcome> {
+fn not_in_use(manifest: &Manifest) -> Box<Outcome> {
     let (name, status) = (&manifest.name, manifest.status().as_str());
     let message = format!("skill `{name}` is not in use: it is {status}");
-    let hint = format!("`prowess enable {name}{}` puts it in use", context::typed(global));
+    let hint = format!("`prowess enable {name}` puts it in use");
     Box::new(Outcome::bad(Ended::Refused, message).hint(hint))
 }
 

@@ -212,9 +212,22 @@ fn open(path: PathBuf, scope: Scope, is_set: bool) -> Result<Shelf> {
     Ok(Shelf { store: FileStore::open(here)?, path, scope, is_set })
 }
 
-/// The directory that was typed, for a command that is to be typed next.
+/// Where to look as it was typed, for a command that is to be typed next.
 pub(crate) fn typed(global: &Global) -> String {
-    global.dir.first().map(|it| format!(" --dir {}", it.display())).unwrap_or_default()
+    let paths = |flag: &'static str, paths: &[PathBuf]| {
+        let texts = paths.iter().map(|it| it.to_string_lossy().into_owned());
+        texts.map(|it| (flag, it)).collect::<Vec<_>>()
+    };
+    let mut all = paths("--dir", &global.dir);
+    all.extend(global.preset.iter().map(|it| ("--preset", it.clone())));
+    all.extend(paths("--cwd", global.cwd.as_slice()));
+    all.extend(paths("--config", global.config.as_slice()));
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-~:@%+=,".contains(c);
+    let quoted = |it: &str| match !it.is_empty() && it.chars().all(is_plain) {
+        true => it.to_owned(),
+        false => format!("'{}'", it.replace('\'', "'\\''")),
+    };
+    all.iter().map(|(flag, it)| format!(" {flag} {}", quoted(it))).collect()
 }
 
 /// Says which files of settings were found and not taken, and which settings of one that was.
@@ -223,8 +236,8 @@ pub(crate) fn passed_over(config: &Config, printer: &mut Printer) {
         let path = path.display();
         printer.warning(&format!("`{path}` is not taken, because {why}; `--config` takes it"));
     }
-    for (key, origin) in &config.set_aside {
-        printer.warning(&format!("`{key}` is not taken ({origin}), because no file of a project can set it; the user's own file or one that `--config` names can"));
+    for (key, origin, why) in &config.set_aside {
+        printer.warning(&format!("`{key}` is not taken ({origin}), because {why}; the user's own file or one that `--config` names can"));
     }
 }
 

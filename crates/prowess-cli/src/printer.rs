@@ -9,12 +9,12 @@ use std::{
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use prowess::{Finding, Severity};
-use prowess_runtime::ConfigError;
+use prowess_runtime::{ConfigError, Outcome};
 use serde::Serialize;
 
 use crate::{
     arguments::{Color, Global},
-    safe, snippet,
+    context, safe, snippet,
 };
 
 /// The colours of what is said about the work.
@@ -36,6 +36,8 @@ pub(crate) struct Printer {
     /// How wide the terminal is; nothing when the output is not one, and then nothing is cut.
     pub(crate) width: Option<usize>,
     pub(crate) colored: bool,
+    /// What a command needs to look where this one did.
+    typed: String,
 }
 
 impl Printer {
@@ -60,6 +62,7 @@ impl Printer {
             err_is_terminal,
             width: width.map(|it| usize::from(it.0.0).max(20)),
             colored,
+            typed: context::typed(global),
         }
     }
 
@@ -157,7 +160,26 @@ impl Printer {
 
     /// Says what to do next.
     pub(crate) fn hint(&mut self, text: &str) {
-        self.say(NOTE, "hint", text);
+        self.say(NOTE, "hint", &self.led(text));
+    }
+
+    /// An outcome whose hint can be typed as it is.
+    pub(crate) fn outcome(&self, outcome: &Outcome) -> Outcome {
+        Outcome { hint: outcome.hint.as_deref().map(|it| self.led(it)), ..outcome.clone() }
+    }
+
+    /// A hint whose commands look where this one did.
+    fn led(&self, hint: &str) -> String {
+        let pieces = hint.split('`').enumerate().map(|(at, piece)| {
+            // Every other piece stands between backticks.
+            let is_command = at % 2 == 1 && piece.starts_with("prowess ");
+            if is_command && !piece.ends_with(&self.typed) {
+                format!("{piece}{}", self.typed)
+            } else {
+                piece.to_owned()
+            }
+        });
+        pieces.collect::<Vec<_>>().join("`")
     }
 
     /// Says all that is wrong with the settings, each with its line.

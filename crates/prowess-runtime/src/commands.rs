@@ -7,6 +7,7 @@
 mod caution;
 mod git;
 mod guard;
+mod kept;
 mod program;
 mod scripts;
 mod wrapper;
@@ -24,8 +25,8 @@ use crate::{
     subject::Subject,
 };
 
-pub(crate) use self::guard::Guard;
 use self::program::Program;
+pub(crate) use self::{guard::Guard, kept::Kept};
 
 /// A command that may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +79,16 @@ pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan
         return Err(refused(&danger.to_string(), "nothing may do that"));
     }
     let parts = steps(&script, &directory, policy)?;
+    let is_git = |it: &&Step| it.program.is_git();
+    if parts.iter().any(|it| is_git(&it))
+        && let Some(other) = parts.iter().find(|it| !is_git(it) && !kept::passes_by(it))
+    {
+        let message = format!(
+            "`{}` could read what lies in `.git`, which is there for the `git` beside it",
+            other.seen[0][0]
+        );
+        return Err(refused(&message, "run git by itself, or with what only filters its output"));
+    }
     Ok(Plan { parts, directory })
 }
 
@@ -92,6 +103,11 @@ impl Plan {
     /// The words of each program, and of each that one of them runs.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &[String]> {
         self.parts.iter().flat_map(|it| &it.seen).map(|it| &**it)
+    }
+
+    /// Whether git is among them, so that it needs what it keeps.
+    pub(crate) fn has_git(&self) -> bool {
+        self.parts.iter().any(|it| it.program.is_git())
     }
 
     /// What an approval of it is bound to: every word, where it runs, and the very programs.
@@ -261,9 +277,10 @@ fn allowed(
     // What the policy spells out itself needs no caution.
     let rest = &words[entry.len()..];
     // What is only looked for is not read.
-    let reads = !program.is_git() && program.names().all(|it| it != "find");
+    let reads = program.names().all(|it| it != "find");
     if let Some(word) = rest.iter().find(|it| reads && git::is_inside(it, place.directory)) {
-        let message = format!("`{}` leads into `.git`, which only git reads", word.text);
+        let who = if program.is_git() { "git reads for itself alone" } else { "only git reads" };
+        let message = format!("`{}` leads into `.git`, which {who}", word.text);
         return Err(refused(&message, OUTSIDE));
     }
     for known in program.names() {

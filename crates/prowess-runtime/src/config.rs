@@ -58,8 +58,8 @@ pub struct Config {
     pub files: Vec<PathBuf>,
     /// Files that were found and not taken, each with the reason.
     pub passed_over: Vec<(PathBuf, &'static str)>,
-    /// Settings that do not hold, because the file of a project cannot set them.
-    pub set_aside: Vec<(&'static str, Origin)>,
+    /// Settings of a project's file that do not hold, each with the reason.
+    pub set_aside: Vec<(&'static str, Origin, &'static str)>,
 }
 
 /// A setting as it is shown.
@@ -192,7 +192,7 @@ impl Config {
             rules: set.rules.value.iter().flat_map(rules).collect(),
             approvals: set.approvals.value,
             allowed_tools: set.allowed_tools.value,
-            commands: set.commands.value.clone(),
+            commands: set.commands.value.iter().map(|it| spelt(it).to_owned()).collect(),
             hosts: set.hosts.value.clone(),
             roots: roots.unwrap_or_else(|| vec![cwd.to_owned()]),
             environment: set.environment.value.clone(),
@@ -259,14 +259,24 @@ impl Config {
         ]
     }
 
-    /// A command that would stand for every program, which a list is there to prevent.
+    /// A command that would stand for every program, which a list is there to prevent, or for others
+    /// than are meant.
     fn unlistable(&self) -> Option<Fault> {
         let commands = &self.policy.commands;
         let (path, line) = commands.origin.place()?;
-        let names = commands.value.iter().map(|it| it.split_ascii_whitespace().next());
-        let name = names.flatten().find(|it| it.contains(['*', '?', '[']))?;
-        let message = format!("`{name}` in `policy.commands` names no program");
-        let hint = "list each program that may run, such as `\"ls\"` or `\"git status\"`";
+        let told = |entry: &String| {
+            let mut words = spelt(entry).split_ascii_whitespace();
+            let name = words.next().unwrap_or_default();
+            if name.is_empty() || name.contains(['*', '?', '[']) {
+                let hint = "list each program that may run, such as `\"ls\"` or `\"git status\"`";
+                let name = if name.is_empty() { entry } else { name };
+                return Some((format!("`{name}` in `policy.commands` names no program"), hint));
+            }
+            let hint = "only at the end it stands for anything; `\"git log\"` is `git log` with anything behind it";
+            let message = || format!("`{entry}` in `policy.commands` has a `*` before its end");
+            words.any(|it| it == "*").then(|| (message(), hint))
+        };
+        let (message, hint) = commands.value.iter().find_map(told)?;
         Some(Fault { line: Some(line), hint: Some(hint.to_owned()), ..Fault::new(path, message) })
     }
 
@@ -282,4 +292,12 @@ impl Config {
         );
         Some(Fault { line: Some(line), ..Fault::new(path, message) })
     }
+}
+
+/// An entry of `policy.commands` as a policy takes it. Whatever is listed may have anything behind it,
+/// so that ` *` and `:*`, by which others say so, add nothing.
+fn spelt(entry: &str) -> &str {
+    let entry = entry.trim();
+    let plain = entry.strip_suffix(" *").or_else(|| entry.strip_suffix(":*"));
+    plain.unwrap_or(entry).trim_end()
 }

@@ -72,8 +72,8 @@ impl Pattern {
         }
     }
 
-    /// What it does, in words.
-    fn does(self) -> &'static str {
+    /// What a script with it does, in words.
+    pub fn does(self) -> &'static str {
         match self {
             Self::Delete => "deletes what nobody can do without",
             Self::ForkBomb => "starts itself without end",

@@ -193,6 +193,7 @@ impl Executor {
             directory: None,
             reads: self.reads.iter().cloned().chain(folder).collect(),
             writes: Vec::new(),
+            hidden: Vec::new(),
             work,
             limits: self.limits,
             chunks: delivery.chunks,

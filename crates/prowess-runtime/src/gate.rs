@@ -27,8 +27,9 @@ pub struct Gate {
 
 impl Gate {
     /// Lets a wish pass, or says why not and what to do about it. Whoever is let pass does at once
-    /// what was wished, and nothing else.
-    pub async fn pass(&self, wish: &Wish<'_>) -> Result<(), Box<Outcome>> {
+    /// what was wished, and nothing else. Returns what has changed since it was approved, where
+    /// somebody has agreed to that.
+    pub async fn pass(&self, wish: &Wish<'_>) -> Result<Option<String>, Box<Outcome>> {
         let plan = match wish.act {
             Act::Command { line, directory } => {
                 let plan = commands::plan(line, directory, &self.policy);
@@ -83,7 +84,7 @@ impl Gate {
         subject: Subject,
         ground: Ground,
         old: Option<Subject>,
-    ) -> Result<(), Box<Outcome>> {
+    ) -> Result<Option<String>, Box<Outcome>> {
         let question = question(wish, &subject, ground, old.as_ref());
         let who = self.approver.who().to_owned();
         let reply = self.approver.ask(&question).await;
@@ -101,12 +102,15 @@ impl Gate {
                 let outcome = self.refuse(wish, Some(&subject), &who, refusal);
                 Err(Box::new(Outcome { difference: question.difference, ..*outcome }))
             }
-            Reply::Once => self.allow(wish, Some(&subject), &who),
+            Reply::Once => {
+                self.allow(wish, Some(&subject), &who)?;
+                Ok(question.difference)
+            }
             Reply::Always => {
-                let passed = self.allow(wish, Some(&subject), &who);
+                self.allow(wish, Some(&subject), &who)?;
                 let key = Key::of(wish);
                 self.records.approve(Approval { key, when: now(), by: who, subject });
-                passed
+                Ok(question.difference)
             }
         }
     }
@@ -116,12 +120,12 @@ impl Gate {
         wish: &Wish<'_>,
         subject: Option<&Subject>,
         by: &str,
-    ) -> Result<(), Box<Outcome>> {
+    ) -> Result<Option<String>, Box<Outcome>> {
         // What only looks is not worth a line.
         if !matches!(wish.act, Act::Tell | Act::Read(_)) {
             self.note(wish, subject, "allowed", by);
         }
-        Ok(())
+        Ok(None)
     }
 
     fn refuse(

@@ -127,10 +127,13 @@ impl Manager {
         let act = Act::Execute(Box::new(entry.clone()));
         let active = [entry.manifest.clone()];
         let wish = Wish { tool: &tool, act: &act, active: &active };
-        if let Err(refused) = self.gate.pass(&wish).await {
-            return respond(*refused);
+        match self.gate.pass(&wish).await {
+            Ok(difference) => {
+                let outcome = self.executor.execute(&entry, request.parameters).await;
+                respond(outcome.changed(difference))
+            }
+            Err(refused) => respond(*refused),
         }
-        respond(self.executor.execute(&entry, request.parameters).await)
     }
 
     /// Executes the skill that somebody wants: the one whose tool is named, else the one that fits

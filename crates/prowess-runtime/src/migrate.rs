@@ -148,7 +148,7 @@ pub fn migrate(folder: &Path, limits: &Limits) -> Result<Migrated, MigrateError>
     let name = valid(name).or_else(|| valid(&own?));
     let name = name.ok_or_else(|| MigrateError::NoName { path: path() })?;
 
-    let room = limits.max_skill_size - 4 * bytes.len() as u64;
+    let room = limits.max_skill_size - 6 * bytes.len() as u64;
     let (mut files, mut lost) = carry(&root, &plugin, limits, room);
     lost.extend(plugin.lost(&files));
     let manifest = Manifest {

@@ -154,6 +154,12 @@ impl Outcome {
         Self { hint: Some(hint.into()), ..self }
     }
 
+    /// The same, with what has changed since it was approved.
+    #[must_use]
+    pub(crate) fn changed(self, difference: Option<String>) -> Self {
+        Self { difference: difference.or(self.difference), ..self }
+    }
+
     /// Whether all is well.
     pub fn is_ok(&self) -> bool {
         self.status == Status::Ok

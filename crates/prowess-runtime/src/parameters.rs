@@ -19,6 +19,8 @@ const MAX_VARIABLE: usize = 128 * 1024;
 const MAX_VARIABLES: usize = 512 * 1024;
 /// How large all parameters may be together, as JSON.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
+/// What is wanted where something else is given.
+const WANTED: &str = "parameters are a JSON object, such as `{\"name\": \"value\"}`";
 /// What is wrong with a value that no reader of JSON follows to its end.
 const TOO_DEEP: &str = "is nested too deeply";
 /// How many digits every number keeps.
@@ -80,9 +82,11 @@ impl Parameters {
 
     /// Takes in a JSON object.
     pub fn add_json(&mut self, json: &str) -> Result<(), Mismatch> {
-        let bad = |error: serde_json::Error| match is_deep(&error) {
-            true => mismatch("", "this is nested too deeply"),
-            false => mismatch("", &format!("this is no JSON object: {error}")),
+        let bad = |error: serde_json::Error| match serde_json::from_str(json) {
+            Err(error) if is_deep(&error) => mismatch("", "this is nested too deeply"),
+            Err(error) => mismatch("", &format!("{WANTED}, and this is no JSON: {error}")),
+            Ok(Value::Object(_)) => mismatch("", &error.to_string()),
+            Ok(other) => mismatch("", &format!("{WANTED}, and this is {}", kind(&other))),
         };
         let Members(members) = serde_json::from_str(json).map_err(bad)?;
         for (name, text) in members {
@@ -135,7 +139,7 @@ impl Parameters {
     }
 
     /// Each of them as an environment variable `PARAM_<NAME>`: what was typed as it was, of all else
-    /// strings as they are and the rest as JSON.
+    /// strings as they are and the rest as JSON. A name without any letter or digit of ASCII is none.
     pub(crate) fn variables(&self) -> Result<Variables, ParametersError> {
         let mut mismatches = Vec::new();
         let (mut variables, mut too_large) = (BTreeMap::new(), Vec::new());
@@ -143,7 +147,9 @@ impl Parameters {
         let mut size = 0;
         for (name, value) in &self.values {
             let variable = variable(name);
-            if let Some(other) = owners.insert(variable.clone(), name) {
+            if let Some(variable) = &variable
+                && let Some(other) = owners.insert(variable.clone(), name)
+            {
                 mismatches.push(mismatch(
                     name,
                     &format!("is `{variable}` for a script, as `{other}` is"),
@@ -156,6 +162,7 @@ impl Parameters {
             if text.contains('\0') || name.contains('\0') {
                 mismatches.push(mismatch(name, "has a NUL in it, which no variable can hold"));
             }
+            let Some(variable) = variable else { continue };
             let taken = variable.len() + text.len() + 2;
             if taken > MAX_VARIABLE || size + taken > MAX_VARIABLES {
                 too_large.push(name.clone());
@@ -230,13 +237,26 @@ impl<'de> Deserialize<'de> for Members {
     }
 }
 
-/// The variable that a parameter is for a script.
-fn variable(name: &str) -> String {
+/// The variable that a parameter is for a script; none where nothing of its name can be in one.
+fn variable(name: &str) -> Option<String> {
     let upper = name.chars().map(|c| match c.to_ascii_uppercase() {
         c if c.is_ascii_alphanumeric() => c,
         _ => '_',
     });
-    "PARAM_".chars().chain(upper).collect()
+    let has_any = name.contains(|c: char| c.is_ascii_alphanumeric());
+    has_any.then(|| "PARAM_".chars().chain(upper).collect())
+}
+
+/// What a value is, in words.
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "`null`",
+        Value::Bool(_) => "`true` or `false`",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
 }
 
 /// Whether a text was given up because of its depth, which its reader tells in words alone.
@@ -359,8 +379,8 @@ mod tests {
         assert!(add(r#"{"c": 1, "c": 2}"#).contains("`c` stands there twice"));
         assert_eq!(add(r#"{"d": 1e400}"#), "`d` has a number out of range");
         assert!(add(r#"{"e": 123456789012345678901}"#).starts_with("`e` has more digits"));
-        assert!(add("[1]").contains("no JSON object"));
-        assert!(add("{").contains("no JSON object"));
+        assert!(add("[1]").ends_with("`{\"name\": \"value\"}`, and this is a list"));
+        assert!(add("{").contains("and this is no JSON: EOF"));
     }
 
     #[test]
@@ -372,6 +392,8 @@ mod tests {
             Vec::from_iter(variables),
             [("PARAM__BER_GR__E_2".to_owned(), "{\"a\":1}".to_owned())]
         );
+        let found = typed(&["城市=a", "日期=b", "-=c"], None).variables().expect("none is one");
+        assert_eq!(found, Variables::default());
         let error = typed(&["a-b=1", "A_B=2", "c=a"], None).variables().expect_err("they collide");
         assert_eq!(error.to_string(), "`A_B` is `PARAM_A_B` for a script, as `a-b` is");
         let values = Map::from_iter([("a".to_owned(), json!("x\0y"))]);

@@ -68,6 +68,8 @@ pub struct Job {
     pub reads: Vec<PathBuf>,
     /// Files and directories that it may write, besides the work directory.
     pub writes: Vec<PathBuf>,
+    /// What of these it may not read all the same.
+    pub hidden: Vec<PathBuf>,
     /// Its private directory.
     pub work: Work,
     /// How long and how much it may take.
@@ -236,6 +238,7 @@ impl Sandbox {
         let real =
             |paths: &[PathBuf]| paths.iter().map(|it| given(it)).collect::<Result<Vec<_>, _>>();
         let (reads, writes) = (real(&job.reads)?, real(&job.writes)?);
+        let hidden = real(&job.hidden)?;
         let known = job.reads.iter().chain(&job.writes).zip(reads.iter().chain(&writes));
         let links = known.filter_map(|(path, real)| {
             let path = path::absolute(path).ok()?.into_os_string();
@@ -248,6 +251,7 @@ impl Sandbox {
             directory: path::absolute(directory).map_err(nowhere)?.into(),
             reads,
             writes,
+            hidden,
             base: job.work.base().into(),
             limits: job.limits,
             levels: levels.collect(),

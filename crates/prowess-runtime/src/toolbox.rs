@@ -61,9 +61,9 @@ impl Toolbox {
     /// Adds a tool. A name stays with the tool that had it first.
     #[must_use]
     pub fn with(mut self, tool: Arc<dyn Tool>) -> Self {
-        match self.find(tool.name()) {
-            Some(_) => self.left_out.push(tool.name().to_owned()),
-            None => self.tools.push(tool),
+        match self.tools.iter().any(|it| it.name() == tool.name()) {
+            true => self.left_out.push(tool.name().to_owned()),
+            false => self.tools.push(tool),
         }
         self
     }
@@ -106,6 +106,7 @@ impl Toolbox {
     }
 
     async fn answer(&self, tool: &Arc<dyn Tool>, input: Value) -> Result<Outcome, Box<Outcome>> {
+        // A policy knows it by the name that it has.
         let name = tool.name();
         // A tool that breaks down while it is asked is as broken as one that does so at work.
         let asked = catch_unwind(AssertUnwindSafe(|| {
@@ -114,14 +115,15 @@ impl Toolbox {
         }));
         let (act, input) = asked.unwrap_or_else(|_| Err(broken(name)))?;
         let active = self.manifests();
-        self.gate.pass(&Wish { tool: name, act: &act, active: &active }).await?;
+        let wish = Wish { tool: name, act: &act, active: &active };
+        let difference = self.gate.pass(&wish).await?;
         // Only closing would be an error, and nobody closes it.
         let _place = self.places.acquire().await;
         let mut task = JoinSet::new();
-        let tool = tool.clone();
-        task.spawn(async move { tool.call(input).await });
+        let own = tool.clone();
+        task.spawn(async move { own.call(input).await });
         match timeout(self.calls.timeout, task.join_next()).await {
-            Ok(Some(Ok(outcome))) => Ok(bounded(outcome, self.calls.output)),
+            Ok(Some(Ok(outcome))) => Ok(bounded(outcome.changed(difference), self.calls.output)),
             Ok(_) => Err(broken(name)),
             Err(_) => {
                 let message =
@@ -131,8 +133,13 @@ impl Toolbox {
         }
     }
 
-    fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.tools.iter().find(|it| it.name() == name)
+    /// The tool of a name; where none has it to the letter, the only one that has it in another case.
+    pub fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        let alike = || {
+            let mut alike = self.tools.iter().filter(|it| it.name().eq_ignore_ascii_case(name));
+            alike.next().filter(|_| alike.next().is_none())
+        };
+        self.tools.iter().find(|it| it.name() == name).or_else(alike)
     }
 
     fn manifests(&self) -> Vec<Manifest> {

@@ -56,8 +56,7 @@ pub fn definition(kind: Type, body: &str) -> Result<Definition, DefinitionError>
         |what: &str| DefinitionError { line: 1, message: format!("a {kind} skill needs {what}") };
     match kind {
         Type::Instruction => Ok(Definition::Instruction { content: body.to_owned() }),
-        Type::Script => own
-            .find(|it| matches!(it.language, "sh" | "bash" | "shell" | ""))
+        Type::Script => script(&fences)
             .map(|it| Definition::Script { script: it.text.clone() })
             .ok_or_else(|| missing("a `sh` code block")),
         Type::Template => own
@@ -83,6 +82,12 @@ pub fn parameters(body: &str) -> Result<Option<Json>, DefinitionError> {
         return Ok(None);
     };
     serde_json::from_str(&fence.text).map(Some).map_err(|error| bad_json(fence, &error))
+}
+
+/// The block that a script skill executes.
+pub(crate) fn script<'f, 'b>(fences: &'f [Fence<'b>]) -> Option<&'f Fence<'b>> {
+    let is_shell = |it: &&Fence<'_>| matches!(it.language, "sh" | "bash" | "shell" | "");
+    fences.iter().filter(|it| !it.is_parameters).find(is_shell)
 }
 
 fn step(fence: &Fence<'_>) -> Result<Step, DefinitionError> {

@@ -71,6 +71,8 @@ pub use crate::{
     taken::Taken,
     tokens::Vocabulary,
     use_skill::{UseSkill, UsedSkill, use_skill},
-    validate::{CheckError, Checked, check, check_sources, check_text, is_plain_name},
+    validate::{
+        CheckError, Checked, CheckedScript, check, check_sources, check_text, is_plain_name,
+    },
 };
 pub use prowess_frontmatter as frontmatter;

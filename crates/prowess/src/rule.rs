@@ -113,6 +113,7 @@ rules! {
     FIELD_TYPE "field-type" W W N "a field has the type that is asked for";
     SCALAR_NOT_TEXT "scalar-not-text" N W N "a text that looks like a number, date or boolean is quoted";
     DEFINITION "definition" W W N "a composite, script or template skill has its definition";
+    SCRIPT_DANGEROUS "script-dangerous" W E N "a script does nothing that no script should do, as far as the program can see";
     HIDDEN_CHARACTERS "hidden-characters" W W N "the text has no invisible or direction-changing characters";
     // Its body and the files beside it.
     BODY_EMPTY "body-empty" I I N "there are instructions";

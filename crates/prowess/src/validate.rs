@@ -14,11 +14,12 @@ use std::{
 };
 
 use crate::{
+    definition::{fences, script},
     finding::{At, Finding, Report, Severity},
     gather::gather,
     parse::{Reading, decode},
     rule::{self, Profile, RULES},
-    skill::{Manifest, Scope},
+    skill::{Manifest, Scope, Type},
     source::{Folder, Found, Limits, Listing, Source},
 };
 
@@ -33,6 +34,19 @@ pub struct Checked {
     pub skills: usize,
     /// What is wrong with them.
     pub findings: Vec<Finding>,
+    /// What those of type script execute, for whoever can tell what a script does.
+    pub scripts: Vec<CheckedScript>,
+}
+
+/// What a script skill executes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckedScript {
+    /// The `SKILL.md` that it stands in.
+    pub path: PathBuf,
+    /// The line of its first line there, counted from 1.
+    pub line: usize,
+    /// The script.
+    pub text: String,
 }
 
 /// There was nothing to check.
@@ -93,11 +107,12 @@ pub fn check_sources(sources: &[&dyn Source], profile: Profile, limits: &Limits)
     let left_out: HashSet<&PathBuf> = gathered.left_out.iter().map(|it| &it.1).collect();
     let skills = made.len() + left_out.len();
     let mut findings = neighbours(&made, profile);
+    let scripts = made.iter_mut().filter_map(|it| it.script.take()).collect();
     findings.extend(made.into_iter().flat_map(|it| it.findings));
     findings.extend(gathered.findings.into_iter().filter_map(|it| weighed(it, profile)));
     findings.sort_by(|a, b| (&a.path, place(a, profile)).cmp(&(&b.path, place(b, profile))));
     findings.dedup();
-    Checked { skills, findings }
+    Checked { skills, findings, scripts }
 }
 
 /// Where a finding stands among those of a file: the reference library reports in the order of its
@@ -161,6 +176,7 @@ struct Made {
     linked: bool,
     name: Option<Box<str>>,
     findings: Vec<Finding>,
+    script: Option<CheckedScript>,
 }
 
 impl Made {
@@ -197,9 +213,18 @@ fn check_found(source: &dyn Source, found: &Found, profile: Profile, limits: &Li
         path: found.path.clone(),
         real: found.real.clone(),
         linked: found.linked,
+        script: manifest.as_ref().and_then(|it| script_of(it, &reading, &found.path)),
         name: manifest.map(|it| it.name),
         findings,
     }
+}
+
+fn script_of(manifest: &Manifest, reading: &Reading<'_>, path: &Path) -> Option<CheckedScript> {
+    let body = &reading.document.body;
+    let fences = fences(body.text);
+    let script = script(&fences).filter(|_| manifest.kind == Type::Script)?;
+    let (path, line, text) = (path.to_owned(), body.line + script.line, script.text.clone());
+    Some(CheckedScript { path, line, text })
 }
 
 /// The finding about a skill whose files are too large together.

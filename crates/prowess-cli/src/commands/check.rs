@@ -2,8 +2,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use prowess::{
-    CheckError, Checked, Directory, Finding, Profile, Severity, bundled, check, check_sources,
+    CheckError, Checked, CheckedScript, Directory, Finding, Profile, Severity, bundled, check,
+    check_sources, rule,
 };
+use prowess_runtime::danger;
 use serde_json::json;
 
 use super::{count, finding_json};
@@ -18,6 +20,9 @@ pub(crate) struct Args {
     /// Skill folders, SKILL.md files or folders of skills
     paths: Vec<PathBuf>,
 }
+
+/// The longest line that is shown with a finding, in bytes.
+const MAX_EXCERPT: usize = 8192;
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
     let profile = Profile::from(global.profile);
@@ -38,7 +43,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         true => configured.into_iter().map(resolve).collect(),
         false => args.paths.iter().map(|it| resolve(&Directory::new(it))).collect(),
     };
-    let checked = if paths.is_empty() {
+    let mut checked = if paths.is_empty() {
         printer.note("no path and no directory is given, so these are the bundled skills");
         check_sources(&[&*bundled()], profile, &limits)
     } else {
@@ -51,6 +56,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             checked => checked?,
         }
     };
+    add_dangers(&mut checked, profile);
     let failed = checked.findings.iter().any(|it| it.severity == Severity::Error);
     if printer.json {
         let findings: Vec<_> = checked.findings.iter().map(finding_json).collect();
@@ -59,6 +65,26 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         show(&checked, printer)?;
     }
     Ok(if failed { Status::AtFault } else { Status::Well })
+}
+
+/// Adds what scripts would do that none should, in its place among the findings of a file.
+fn add_dangers(checked: &mut Checked, profile: Profile) {
+    let weight = rule("script-dangerous").and_then(|rule| Some((rule, rule.severity(profile)?)));
+    let Some((rule, severity)) = weight else { return };
+    for CheckedScript { path, line, text } in &checked.scripts {
+        let Some(danger) = danger(text) else { continue };
+        let hint = "nobody can run it like this; change what it does";
+        let excerpt =
+            text.lines().nth(danger.line.saturating_sub(1)).filter(|it| it.len() <= MAX_EXCERPT);
+        let message = format!("the script {} (`{}`)", danger.pattern.does(), danger.what);
+        let finding = Finding {
+            line: Some((line + danger.line).saturating_sub(1)),
+            excerpt: excerpt.map(Into::into),
+            ..Finding::new(rule, severity, path, message, hint)
+        };
+        let before = |it: &Finding| (&it.path, it.line) <= (path, finding.line);
+        checked.findings.insert(checked.findings.partition_point(before), finding);
+    }
 }
 
 fn show(checked: &Checked, printer: &mut Printer) -> Result<()> {

@@ -31,7 +31,13 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let is_fault = |it: &Finding| it.severity == Severity::Error || unwise.contains(&it.rule.code);
     let (faults, others): (Vec<&Finding>, Vec<&Finding>) =
         findings.iter().partition(|it| is_fault(it));
+    // What one remedy puts right is one fault.
+    let mut said = Vec::new();
     for fault in &faults {
+        if said.contains(&&fault.hint) {
+            continue;
+        }
+        said.push(&fault.hint);
         printer.fault(&fault.message);
         printer.hint(&fault.hint);
     }

@@ -37,6 +37,10 @@ pub(crate) struct Args {
     /// The name, `scope:name` or path of the skill
     name: String,
     /// What it is given; a value that is JSON is taken as JSON
+    ///
+    /// A script gets each as `PARAM_KEY`, in capitals and with `_` for whatever is no letter or digit
+    /// of ASCII, and all of them in the JSON file `PARAMS_FILE`. A key without any such letter or
+    /// digit is in the file alone.
     #[arg(value_name = "KEY=VALUE")]
     pairs: Vec<String>,
     /// More of that, as a JSON object or `@FILE`
@@ -79,8 +83,8 @@ pub(crate) fn run(
     };
     let gate = args.running.gate(&config);
     let ready = skill
-        .ok_or_else(|| Box::new(missing(&library, &args.name, global)))
-        .and_then(|skill| Task::of(skill, args, json.as_deref(), global))
+        .ok_or_else(|| Box::new(missing(&library, &args.name)))
+        .and_then(|skill| Task::of(skill, args, json.as_deref()))
         .and_then(|task| Ok((task, args.running.executor(&config, launcher)?)));
     let tried = match ready {
         Ok((task, executor)) => {
@@ -120,15 +124,10 @@ enum What {
 }
 
 impl Task {
-    fn of(
-        skill: &Skill,
-        args: &Args,
-        json: Option<&str>,
-        global: &Global,
-    ) -> Result<Self, Box<Outcome>> {
+    fn of(skill: &Skill, args: &Args, json: Option<&str>) -> Result<Self, Box<Outcome>> {
         let manifest = skill.manifest.clone();
         if !manifest.is_active() {
-            return Err(not_in_use(&manifest, global));
+            return Err(not_in_use(&manifest));
         }
         let what = match &args.script {
             Some(path) => {
@@ -188,7 +187,7 @@ fn parameters(
     }
 }
 
-fn missing(library: &Library, name: &str, global: &Global) -> Outcome {
+fn missing(library: &Library, name: &str) -> Outcome {
     if let Some(finding) = left_out(library, name) {
         let message = format!("skill `{name}` was left out: {}", finding.message);
         return Outcome::bad(Ended::Invalid, message).hint(&*finding.hint);
@@ -196,10 +195,7 @@ fn missing(library: &Library, name: &str, global: &Global) -> Outcome {
     let outcome = Outcome::bad(Ended::NotFound, format!("there is no skill `{name}`"));
     match nearest(name, library.skills().map(|it| &*it.manifest.name)) {
         Some(near) => outcome.hint(format!("did you mean `{near}`?")),
-        None => {
-            let dir = context::typed(global);
-            outcome.hint(format!("`prowess list{dir}` shows which there are"))
-        }
+        None => outcome.hint("`prowess list` shows which there are"),
     }
 }
 
@@ -240,17 +236,19 @@ async fn attempt(
     let mut streams = Streams::default();
     let is_running = Cell::new(false);
     let work = async {
-        if let Err(refused) = pass(args, task, gate).await {
-            return Ok(*refused);
-        }
+        let difference = match pass(args, task, gate).await {
+            Ok(difference) => difference,
+            Err(refused) => return Ok(*refused),
+        };
         is_running.set(true);
         let parameters = task.parameters.clone();
-        match &task.what {
+        let ended = match &task.what {
             What::Skill(entry) => executor.attempt(entry, parameters, delivery).await,
             What::Script(script) => {
                 executor.attempt_script(script, &args.arguments, parameters, delivery).await
             }
-        }
+        };
+        ended.map(|it| Outcome { difference, ..it })
     };
     tokio::pin!(work);
     let mut unwanted: Option<(&str, Instant)> = None;
@@ -284,18 +282,18 @@ async fn attempt(
     Ok(ended)
 }
 
-/// Asks the gate, and stamps in the log what runs without a sandbox.
-async fn pass(args: &Args, task: &Task, gate: &Gate) -> Result<(), Box<Outcome>> {
+/// Asks the gate, and stamps in the log what runs without a sandbox. Returns what has changed of it.
+async fn pass(args: &Args, task: &Task, gate: &Gate) -> Result<Option<String>, Box<Outcome>> {
     let entry = task.entry();
     let tool = format!("skill_{}", task.manifest.name);
     let act = Act::Execute(Box::new(entry.clone()));
     let active = std::slice::from_ref(&task.manifest);
     let wish = Wish { tool: &tool, act: &act, active };
-    gate.pass(&wish).await?;
+    let difference = gate.pass(&wish).await?;
     if args.running.unsandboxed && task.is_script() {
         gate.note_unsandboxed(&wish);
     }
-    Ok(())
+    Ok(difference)
 }
 
 /// What has come so far of the two streams of a script, for terminals.
@@ -328,6 +326,7 @@ fn show(
     outcome: &Outcome,
     printer: &mut Printer,
 ) -> anyhow::Result<()> {
+    let outcome = &printer.outcome(outcome);
     if printer.json {
         let kind = skill.map(|it| it.manifest.kind.as_str());
         return printer.document(&json!({"skill": name, "type": kind, "outcome": outcome}));

@@ -3,7 +3,7 @@ use std::{
     io::{self, Read},
 };
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use prowess::{Library, Skill};
 use prowess_runtime::{Launcher, Outcome, Status as Ended};
 use serde_json::{Value, json};
@@ -32,8 +32,9 @@ pub(crate) struct Args {
 impl Args {
     /// Whether it matters which skills there are.
     fn is_about_skills(&self) -> bool {
-        let is_named = ["use_skill", "read_file"].contains(&&*self.name);
-        is_named || self.name.starts_with("skill_") || !self.skill.is_empty()
+        let name = self.name.to_ascii_lowercase();
+        let is_named = ["use_skill", "read_file"].contains(&&*name);
+        is_named || name.starts_with("skill_") || !self.skill.is_empty()
     }
 }
 
@@ -46,7 +47,13 @@ pub(crate) fn run(
     launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<Status> {
-    let text = given(&args.input)?;
+    let text = match given(&args.input) {
+        Ok(text) => text,
+        Err(error) => {
+            show(&args.name, &Outcome::error(Ended::Invalid, error.as_ref()), printer)?;
+            return Ok(Status::Unable);
+        }
+    };
     let outcome = match serde_json::from_str(&text) {
         Ok(input) => called(args, input, global, launcher, printer)?,
         Err(error) => Outcome::bad(Ended::Invalid, format!("the input is not JSON: {error}")),
@@ -66,8 +73,11 @@ fn given(input: &str) -> Result<String> {
         _ => return Ok(input.to_owned()),
     };
     let mut text = String::new();
-    let read = source.take(MAX_INPUT).read_to_string(&mut text);
+    let read = source.take(MAX_INPUT + 1).read_to_string(&mut text);
     read.with_context(|| format!("cannot read `{name}`"))?;
+    if text.len() as u64 > MAX_INPUT {
+        bail!("`{name}` has more than {MAX_INPUT} bytes");
+    }
     Ok(text)
 }
 
@@ -84,10 +94,10 @@ fn called(
     };
     let (toolbox, gate, library) =
         toolbox::toolbox(&args.running, library, global, launcher, printer)?;
-    if toolbox.tools().iter().all(|it| it.name() != args.name)
+    if toolbox.find(&args.name).is_none()
         && let Some(skill) = unused(&library, &args.name)
     {
-        return Ok(*not_in_use(&skill.manifest, global));
+        return Ok(*not_in_use(&skill.manifest));
     }
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -109,11 +119,13 @@ fn called(
 
 /// The skill that would be this tool if it were in use.
 fn unused<'lib>(library: &'lib Library, tool: &str) -> Option<&'lib Skill> {
-    let name = tool.strip_prefix("skill_")?;
-    library.skills().find(|it| !it.manifest.is_active() && *it.manifest.name == *name)
+    let name = tool.get(6..).filter(|_| tool[..6].eq_ignore_ascii_case("skill_"))?;
+    let is_it = |it: &&Skill| it.manifest.name.eq_ignore_ascii_case(name);
+    library.skills().find(|it| !it.manifest.is_active() && is_it(it))
 }
 
 fn show(name: &str, outcome: &Outcome, printer: &mut Printer) -> Result<()> {
+    let outcome = &printer.outcome(outcome);
     if printer.json {
         return printer.document(&json!({ "tool": name, "outcome": outcome }));
     }

@@ -79,7 +79,10 @@ pub(super) fn is_inside(word: &Argument, directory: &Path) -> bool {
         Some((_, path)) => path,
         None => &word.text,
     };
-    fs::canonicalize(directory.join(path)).is_ok_and(|it| has_git(&it))
+    // Behind a short option a path may stand without a space.
+    let attached = path.strip_prefix('-').and_then(|it| it.get(1..));
+    let paths = [Some(path), attached].into_iter().flatten();
+    paths.filter_map(|it| fs::canonicalize(directory.join(it)).ok()).any(|it| has_git(&it))
 }
 
 /// Whether a path leads through `.git`.

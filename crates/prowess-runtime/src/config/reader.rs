@@ -28,6 +28,10 @@ const MOST: usize = 100;
 /// What the file of a project cannot set, because it would give the project what is the user's.
 const RESERVED: &[&str] = &["policy.environment", "sql.write", "sql.privileged"];
 
+/// What the file of a project can make stricter and not looser: keys, and tables with their dot.
+const TIGHTENED: &[&str] =
+    &["policy.approvals", "policy.allowed_tools", "limits.", "sandbox.level"];
+
 pub(super) struct Reader<'h> {
     path: Arc<Path>,
     document: Document<String>,
@@ -39,7 +43,7 @@ pub(super) struct Reader<'h> {
     pub(super) owner: Owner,
     pub(super) faults: Vec<Fault>,
     /// What does not hold although it is well.
-    pub(super) set_aside: Vec<(&'static str, Origin)>,
+    pub(super) set_aside: Vec<(&'static str, Origin, &'static str)>,
 }
 
 impl<'h> Reader<'h> {
@@ -80,7 +84,8 @@ impl<'h> Reader<'h> {
                             let origin = self.origin(&key.span);
                             if self.owner == Owner::Project && RESERVED.contains(name) {
                                 slot.check(name, item, self);
-                                self.set_aside.push((name, origin));
+                                let why = "no file of a project can set it";
+                                self.set_aside.push((name, origin, why));
                             } else {
                                 slot.read(name, item, origin, self);
                             }
@@ -95,6 +100,11 @@ impl<'h> Reader<'h> {
             }
         }
         self.faults.sort_by_key(|it| it.line);
+    }
+
+    /// Whether the file can make a setting stricter at most.
+    pub(super) fn only_tightens(&self, key: &str) -> bool {
+        self.owner == Owner::Project && TIGHTENED.iter().any(|it| key.starts_with(it))
     }
 
     /// The keys and values of a table.

@@ -28,7 +28,7 @@ use crate::{
 pub struct Share(f64);
 
 /// A number of bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u64);
 
 /// How many folders deep skills may lie: 1 to 6.
@@ -147,7 +147,7 @@ pub(super) fn without_password(text: &str) -> String {
 /// A setting, whatever it holds.
 pub(super) trait Slot {
     /// Takes a value of a file; what is wrong with it is noted.
-    fn read(&mut self, key: &str, item: &Item, origin: Origin, reader: &mut Reader<'_>);
+    fn read(&mut self, key: &'static str, item: &Item, origin: Origin, reader: &mut Reader<'_>);
 
     /// Notes what is wrong with a value of a file, and does not take it.
     fn check(&self, key: &str, item: &Item, reader: &mut Reader<'_>);
@@ -178,9 +178,14 @@ pub(super) trait Value: Sized {
         None
     }
 
-    /// What holds when a file that weighs less has said something else; nothing when that does.
-    fn over(self, _below: &Self) -> Option<Self> {
-        Some(self)
+    /// What holds when a file that weighs less has said something else.
+    fn over(self, _below: &Self) -> Self {
+        self
+    }
+
+    /// Whether it lets more happen than another.
+    fn is_looser(&self, _than: &Self) -> bool {
+        false
     }
 
     /// Reads an item, and notes when it is not what is wanted.
@@ -196,15 +201,17 @@ pub(super) trait Value: Sized {
 }
 
 impl<T: Value> Slot for Setting<T> {
-    fn read(&mut self, key: &str, item: &Item, origin: Origin, reader: &mut Reader<'_>) {
-        let value = T::read(&format!("`{key}`"), item, reader);
-        let value = value.and_then(|value| match self.given() {
-            Some(below) => value.over(below),
-            None => Some(value),
-        });
-        if let Some(value) = value {
-            *self = Self { value, origin };
+    fn read(&mut self, key: &'static str, item: &Item, origin: Origin, reader: &mut Reader<'_>) {
+        let Some(value) = T::read(&format!("`{key}`"), item, reader) else { return };
+        if reader.only_tightens(key) && value.is_looser(&self.value) {
+            reader.set_aside.push((key, origin, "no file of a project can make it looser"));
+            return;
         }
+        let value = match self.given() {
+            Some(below) => value.over(below),
+            None => value,
+        };
+        *self = Self { value, origin };
     }
 
     fn check(&self, key: &str, item: &Item, reader: &mut Reader<'_>) {
@@ -274,6 +281,10 @@ impl Value for NonZeroU64 {
     fn show(&self) -> Json {
         json!(self)
     }
+
+    fn is_looser(&self, than: &Self) -> bool {
+        self > than
+    }
 }
 
 impl Value for Depth {
@@ -316,6 +327,10 @@ impl Value for Bytes {
     fn show(&self) -> Json {
         json!(self.0)
     }
+
+    fn is_looser(&self, than: &Self) -> bool {
+        self > than
+    }
 }
 
 impl Value for Duration {
@@ -332,6 +347,10 @@ impl Value for Duration {
             0 => json!(format!("{}s", self.as_secs())),
             _ => json!(format!("{}ms", self.as_millis())),
         }
+    }
+
+    fn is_looser(&self, than: &Self) -> bool {
+        self > than
     }
 }
 
@@ -489,6 +508,14 @@ impl<T: Value> Value for Option<T> {
     fn hint(item: &Item) -> Option<String> {
         T::hint(item)
     }
+
+    /// Without a limit, anything may happen.
+    fn is_looser(&self, than: &Self) -> bool {
+        match (self, than) {
+            (Some(own), Some(than)) => own.is_looser(than),
+            (own, than) => own.is_none() && than.is_some(),
+        }
+    }
 }
 
 impl<T: Value + Clone> Value for Vec<T> {
@@ -512,9 +539,8 @@ impl<T: Value + Clone> Value for Vec<T> {
         self.iter().map(T::show).collect()
     }
 
-    fn over(self, below: &Self) -> Option<Self> {
-        let together = |it: Self| below.iter().cloned().chain(it).collect();
-        Some(if T::TOGETHER { together(self) } else { self })
+    fn over(self, below: &Self) -> Self {
+        if T::TOGETHER { below.iter().cloned().chain(self).collect() } else { self }
     }
 }
 
@@ -580,7 +606,7 @@ trait Word: Copy + PartialEq + 'static {
         None
     }
 
-    /// How much it holds back. What holds back more cannot be taken away by a file that weighs more.
+    /// How much it holds back.
     fn strictness(self) -> u8 {
         0
     }
@@ -602,8 +628,8 @@ impl<T: Word> Value for T {
         words.iter().find(|it| it.1 == *self).map_or(Json::Null, |it| json!(it.0))
     }
 
-    fn over(self, below: &Self) -> Option<Self> {
-        (self.strictness() >= below.strictness()).then_some(self)
+    fn is_looser(&self, than: &Self) -> bool {
+        self.strictness() < than.strictness()
     }
 
     fn hint(item: &Item) -> Option<String> {
@@ -632,6 +658,10 @@ impl Word for Level {
             "a file cannot switch the sandbox off: that must be typed for the one run that is to do without",
         )
     }
+
+    fn strictness(self) -> u8 {
+        self as u8
+    }
 }
 
 impl Word for Approvals {
@@ -652,6 +682,10 @@ impl Word for AllowedToolsMode {
     fn words() -> Vec<(&'static str, Self)> {
         let preapprove = ("preapprove", Self::Preapprove);
         vec![preapprove, ("advise", Self::Advise), ("enforce", Self::Enforce)]
+    }
+
+    fn strictness(self) -> u8 {
+        self as u8
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use prowess::Kind;
+use serde_json::Value as Json;
 
 use super::{
     Lost,
@@ -21,13 +22,25 @@ pub(super) fn body(plugin: &Plugin, files: &Files, lost: &[Lost]) -> String {
     body.line(format_args!("# {}", one_line(title)));
     body.quote(&plugin.description());
     for command in &plugin.commands {
-        body.line(format_args!("## {}", one_line(&command.name)));
+        let name = one_line(&command.name);
+        // One heading of a skill says more than others.
+        let is_taken = name.trim_end_matches(['#', ' ']).eq_ignore_ascii_case("parameters");
+        body.line(format_args!("## {}{name}", if is_taken { "The command " } else { "" }));
         body.quote(&command.description);
         body.list("It takes:", &command.parameters);
+        if let Some(schema) = command.schema.as_ref().filter(|_| plugin.schema().is_none()) {
+            let schema = json(schema);
+            let lines: Vec<String> = schema.lines().map(|it| format!("> {it}")).collect();
+            body.line("In full:");
+            body.line(lines.join("\n"));
+        }
         if !command.example.trim().is_empty() {
             body.line("For example:");
             body.quote(&command.example);
         }
+    }
+    if let Some(schema) = plugin.schema() {
+        body.line(format_args!("## Parameters\n\n```json\n{}\n```", json(schema)));
     }
     body.run(plugin, files);
     body.list("## Settings\n\nIt takes these from its environment:", &plugin.settings);
@@ -100,7 +113,7 @@ impl Body {
     fn run(&mut self, plugin: &Plugin, files: &Files) {
         let scripts: Vec<&String> =
             files.keys().filter(|it| Kind::of(it) == Kind::Script).collect();
-        if plugin.command.is_none() && scripts.is_empty() {
+        if plugin.command.is_none() && plugin.main.is_none() && scripts.is_empty() {
             return;
         }
         self.line("## How it was run");
@@ -119,11 +132,21 @@ impl Body {
                 one_line(command).replace('`', "'")
             ));
         }
+        if let Some(main) = &plugin.main {
+            let main = one_line(main).replace('`', "'");
+            self.line(format_args!("What its host loaded was `{main}`."));
+        }
         if !scripts.is_empty() {
             let names: Vec<String> = scripts.iter().map(|it| format!("`{it}`")).collect();
             self.line(format_args!("Its programs lie beside this file: {}.", names.join(", ")));
         }
     }
+}
+
+/// A value on several lines, unless these would be mostly spaces.
+fn json(value: &Json) -> String {
+    let (short, long) = (value.to_string(), serde_json::to_string_pretty(value));
+    long.ok().filter(|it| it.len() <= 2 * short.len() + 200).unwrap_or(short)
 }
 
 /// A text on one line.

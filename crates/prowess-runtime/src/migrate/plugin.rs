@@ -6,7 +6,7 @@ use super::{
     Lost,
     calls::{Piece, pieces},
 };
-use crate::store::Files;
+use crate::{schema::Schema, store::Files};
 
 /// A plugin, as its manifest describes it.
 #[derive(Debug, Default)]
@@ -20,6 +20,8 @@ pub(super) struct Plugin {
     pub(super) tags: Vec<String>,
     /// When its host ran it.
     kind: Option<String>,
+    /// The program that its host loaded.
+    pub(super) main: Option<String>,
     /// How its host started it.
     pub(super) command: Option<String>,
     /// How its host talked to it.
@@ -38,6 +40,8 @@ pub(super) struct Command {
     pub(super) description: String,
     pub(super) example: String,
     pub(super) parameters: Vec<Parameter>,
+    /// All that is said of them, where that is a JSON schema.
+    pub(super) schema: Option<Json>,
 }
 
 /// Something that a command or the plugin itself was given.
@@ -88,10 +92,39 @@ impl Plugin {
                 self.protocol = value.get("protocol").and_then(text);
                 self.timeout = value.get("timeout").and_then(Json::as_u64);
             }
+            "main" => self.main = self.told(key, value),
+            "tools" => self.take_tools(value),
+            "permissions" => {
+                let named = value.as_object().into_iter().flatten().map(|it| it.0.clone());
+                let names: Vec<String> = text(value).into_iter().chain(texts(value)).collect();
+                for name in names.into_iter().chain(named) {
+                    self.lose(
+                        format!("the permission `{name}`"),
+                        "what a skill may do is said by the policy of whoever runs it",
+                    );
+                }
+            }
             "configSchema" => self.settings = properties(value),
             "capabilities" => self.take_capabilities(value),
             "dependencies" => self.needs = needs(value),
             key => self.lose(format!("`{key}`"), "nothing here knows what it means"),
+        }
+    }
+
+    /// Tools in a list, or by their names.
+    fn take_tools(&mut self, value: &Json) {
+        let listed = value.as_array().into_iter().flatten().map(|it| (None, it));
+        let keyed = value.as_object().into_iter().flatten().map(|it| (Some(it.0), it.1));
+        for (name, value) in listed.chain(keyed) {
+            let inner = value.get("function").filter(|it| it.is_object()).unwrap_or(value);
+            let other = || name.cloned().or_else(|| text(value)).map(|it| named(it, inner));
+            match command(inner).or_else(other) {
+                Some(command) => self.commands.push(command),
+                None => self.lose("a tool".to_owned(), "it has no name"),
+            }
+        }
+        if !value.is_array() && !value.is_object() {
+            self.lose("`tools`".to_owned(), "it is no list");
         }
     }
 
@@ -147,6 +180,14 @@ impl Plugin {
         own.map(str::to_owned).or_else(commands).or_else(title).unwrap_or_default()
     }
 
+    /// The schema of what it takes, where it can do only one thing.
+    pub(super) fn schema(&self) -> Option<&Json> {
+        match &self.commands[..] {
+            [Command { schema: Some(schema), .. }] if Schema::new(schema).is_ok() => Some(schema),
+            _ => None,
+        }
+    }
+
     /// What has to be there for it to run.
     pub(super) fn needs(&self) -> Option<String> {
         (!self.needs.is_empty()).then(|| format!("Needs {}", self.needs.join(", ")))
@@ -180,6 +221,11 @@ impl Plugin {
             }
             protocol => lose(&format!("the protocol `{protocol}`"), "nothing here speaks it"),
         }
+        for Command { name, schema, .. } in &self.commands {
+            if let Some(Err(error)) = schema.as_ref().map(|it| Schema::new(it).map(drop)) {
+                lose(&format!("the schema of `{name}`"), &error.to_string());
+            }
+        }
         for path in self.programs().filter(|it| !files.contains_key(*it)) {
             lose(&format!("`{path}`"), "it is not among the files that were carried over");
         }
@@ -191,22 +237,31 @@ impl Plugin {
         let words = self.command.as_deref().unwrap_or_default().split_whitespace();
         let words = words.map(|it| it.trim_matches(['"', '\'', ';']));
         let is_path = |it: &&str| !it.starts_with('-') && it.contains(['/', '\\', '.']);
-        words.skip(1).map(|it| it.strip_prefix("./").unwrap_or(it)).filter(is_path)
+        let started = words.skip(1).chain(self.main.as_deref());
+        started.map(|it| it.strip_prefix("./").unwrap_or(it)).filter(is_path)
     }
 }
 
 fn command(value: &Json) -> Option<Command> {
     let part = |key| value.get(key).and_then(text);
     let name = part("commandIdentifier").or_else(|| part("command")).or_else(|| part("name"));
+    name.map(|it| named(it, value))
+}
+
+fn named(name: String, value: &Json) -> Command {
+    let part = |key| value.get(key).and_then(text);
     let description = part("description").unwrap_or_default();
     let example = match value.get("example") {
         None | Some(Json::Null) => String::new(),
         Some(string @ Json::String(_)) => text(string).unwrap_or_default(),
         Some(other) => serde_json::to_string_pretty(other).unwrap_or_default(),
     };
-    let mut parameters = value.get("parameters").map(properties).unwrap_or_default();
+    let taken = ["parameters", "inputSchema", "input_schema"].iter().find_map(|it| value.get(it));
+    let mut parameters = taken.map(properties).unwrap_or_default();
+    let is_schema = |it: &&Json| it.get("properties").is_some_and(Json::is_object);
+    let schema = taken.filter(is_schema).cloned();
     // Most plugins say what a command takes only by showing a call.
-    for said in [&description, &example].into_iter().filter(|_| value.get("parameters").is_none()) {
+    for said in [&description, &example].into_iter().filter(|_| taken.is_none()) {
         for call in pieces(said) {
             let Piece::Call(values) = call else { continue };
             for (name, value) in values {
@@ -218,7 +273,7 @@ fn command(value: &Json) -> Option<Command> {
             }
         }
     }
-    Some(Command { name: name?, description, example, parameters })
+    Command { name, description, example, parameters, schema }
 }
 
 /// What a schema asks for: a JSON schema, or a map from names to types or to what is said of them.

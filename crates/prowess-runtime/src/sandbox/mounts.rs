@@ -61,6 +61,10 @@ pub(super) fn enter(order: &Order) -> Result<(), Failure> {
         let what = format!("give `{}`", path.display());
         tree.bind(&path, &path, attributes).map_err(Part::Job.failed(what))?;
     }
+    for path in &order.hidden {
+        let what = format!("hide `{}`", Path::new(path).display());
+        tree.hide(Path::new(path)).map_err(Part::Job.failed(what))?;
+    }
     for (path, target) in &order.links {
         // Where it cannot be, the target is still there.
         let _ = tree.link(Path::new(target), Path::new(path));
@@ -113,6 +117,20 @@ impl Tree<'_> {
         }
         mount_bind_recursive(source, &target)?;
         sys::mount_setattr(&c_path(&target), attributes, true)
+    }
+
+    /// Puts something empty over a path.
+    fn hide(&self, path: &Path) -> io::Result<()> {
+        let target = self.inside(path);
+        match fs::symlink_metadata(&target) {
+            Ok(metadata) if metadata.is_dir() => {
+                let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::RDONLY;
+                Ok(mount("tmpfs", &target, "tmpfs", flags, c"mode=0555,size=4k,nr_inodes=1")?)
+            }
+            Ok(_) => Ok(mount_bind_recursive("/dev/null", &target)?),
+            // It lies in nothing that is given.
+            Err(_) => Ok(()),
+        }
     }
 
     fn link(&self, target: &Path, path: &Path) -> io::Result<()> {

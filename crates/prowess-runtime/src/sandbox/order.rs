@@ -23,6 +23,8 @@ pub(super) struct Order {
     /// path of these has a link in it.
     pub(super) reads: Vec<OsString>,
     pub(super) writes: Vec<OsString>,
+    /// What of these it may not read.
+    pub(super) hidden: Vec<OsString>,
     /// Other paths by which these are known, and where they lead.
     pub(super) links: Vec<(OsString, OsString)>,
     /// Where the directories of its work lie.

@@ -52,6 +52,7 @@ fn attempt(launcher: &Launcher, level: Level) -> Result<Given, Failure> {
             directory: work.path().into(),
             reads: Vec::new(),
             writes: Vec::new(),
+            hidden: Vec::new(),
             links: Vec::new(),
             base: work.base().into(),
             limits: Limits::default(),

@@ -1,6 +1,10 @@
 //! The rules of the kernel about files, sockets and signals: Landlock.
 
-use std::{io, path::PathBuf};
+use std::{
+    ffi::OsString,
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, LandlockStatus, Ruleset,
@@ -40,6 +44,12 @@ fn apply(order: &Order, level: Level) -> Result<LandlockStatus, RulesetError> {
     let all = AccessFs::from_all(NEWEST);
     let device = AccessFs::ReadFile | AccessFs::WriteFile;
     let (reads, writes) = paths(order, level);
+    // At the level *strong* something empty lies over what is hidden.
+    let hidden = if level == Level::Strong { &[][..] } else { &order.hidden };
+    let (reads, read_through) = around(reads, hidden);
+    let (writes, write_through) = around(writes, hidden);
+    // Whatever holds for a directory holds for all that is in it.
+    let unread = all & !(AccessFs::ReadFile | AccessFs::Execute);
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(all)?
@@ -47,7 +57,9 @@ fn apply(order: &Order, level: Level) -> Result<LandlockStatus, RulesetError> {
         .scope(Scope::from_all(NEWEST))?
         .create()?
         .add_rules(path_beneath_rules(reads, read))?
+        .add_rules(path_beneath_rules(read_through, AccessFs::ReadDir))?
         .add_rules(path_beneath_rules(writes, all))?
+        .add_rules(path_beneath_rules(write_through, unread))?
         .add_rules(path_beneath_rules(DEVICES, device))?
         .restrict_self()?;
     Ok(status.landlock)
@@ -67,6 +79,26 @@ fn paths(order: &Order, level: Level) -> (Vec<PathBuf>, Vec<PathBuf>) {
     reads.extend(SYSTEM.iter().chain(ETC).chain(PROC).map(PathBuf::from));
     reads.extend(order.reads.iter().map(PathBuf::from));
     (reads, writes)
+}
+
+/// Takes paths apart around what is hidden: those without any of it, and the directories above it.
+fn around(mut paths: Vec<PathBuf>, hidden: &[OsString]) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let (mut whole, mut through) = (Vec::new(), Vec::new());
+    while let Some(path) = paths.pop() {
+        if hidden.iter().any(|it| path.starts_with(it)) {
+            continue;
+        }
+        if !hidden.iter().any(|it| Path::new(it).starts_with(&path)) {
+            whole.push(path);
+            continue;
+        }
+        let inside = fs::read_dir(&path).into_iter().flatten().flatten();
+        // A rule about a link would be one about what it leads to.
+        let own = inside.filter(|it| it.file_type().is_ok_and(|it| !it.is_symlink()));
+        paths.extend(own.map(|it| it.path()));
+        through.push(path);
+    }
+    (whole, through)
 }
 
 /// What programs need of `/proc` where it is not their own: nothing about other processes.

@@ -16,7 +16,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::{input, schema};
 use crate::{
-    commands::{self, Guard, Plan},
+    commands::{self, Guard, Kept, Plan},
     limits::Limits,
     outcome::{Outcome, Status},
     policy::Policy,
@@ -81,7 +81,9 @@ impl ExecuteCommand {
         let roots = self.policy.roots.iter().filter_map(|it| fs::canonicalize(it).ok());
         let roots: Vec<PathBuf> = roots.collect();
         let guard = Guard::new(&roots, &plan.directory);
-        let reads = guard.there().map(Path::to_owned).chain(plan.own_programs()).collect();
+        let kept = if plan.has_git() { Kept::default() } else { Kept::new(&roots) };
+        let reads = guard.there().filter(|it| !kept.has(it)).map(Path::to_owned);
+        let reads = reads.chain(plan.own_programs()).collect();
         let work = work(&plan).map_err(|error| {
             Outcome::bad(Status::Failed, format!("there is no place to run it in: {error}"))
         })?;
@@ -91,6 +93,7 @@ impl ExecuteCommand {
             directory: Some(plan.directory.clone()),
             reads,
             writes: roots,
+            hidden: kept.paths,
             work,
             limits,
             chunks: self.chunks.clone(),
@@ -98,6 +101,9 @@ impl ExecuteCommand {
         let mut outcome = self.sandbox.run(job).await.map_err(|it| unable(&it))?;
         outcome.files.clear();
         outcome.denied.extend(guard.restore());
+        outcome.denied.extend(kept.unseen.map(|it| {
+            format!("`.git` was not looked for in `{}` and what comes after it", it.display())
+        }));
         Ok(outcome)
     }
 }

@@ -259,7 +259,9 @@ fn every_rule_about_files_sees_what_breaks_it_and_nothing_else() {
 fn every_rule_has_a_test() {
     let tested: BTreeSet<&str> =
         texts().iter().map(|it| it.0).chain(PLACES.iter().map(|it| it.0)).collect();
-    let rules: BTreeSet<&str> = RULES.iter().map(|it| it.code).collect();
+    // Only the program can tell what a script does.
+    let own = RULES.iter().filter(|it| it.code != "script-dangerous");
+    let rules: BTreeSet<&str> = own.map(|it| it.code).collect();
     assert_eq!(tested, rules);
 }
 
