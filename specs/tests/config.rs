@@ -244,9 +244,12 @@ mod a_project_cannot_take_what_is_its_user_s {
             [[policy.rules]]\nskill = \"no\"\ndecision = \"deny\"\n\
             [[policy.rules]]\nskill = \"maybe\"\ndecision = \"ask\"\n";
         let script = |more: &str| {
-            format!("---\nname: it\ndescription: d\ntype: script\n{more}---\n```sh\necho ran\n```\n")
+            format!(
+                "---\nname: it\ndescription: d\ntype: script\n{more}---\n```sh\necho ran\n```\n"
+            )
         };
-        let named = |name: &str, more: &str| script(more).replace("name: it", &format!("name: {name}"));
+        let named =
+            |name: &str, more: &str| script(more).replace("name: it", &format!("name: {name}"));
         let world = project(rules)
             .file("s/asks/SKILL.md", named("asks", "requires-approval: true\n"))
             .file("s/free/SKILL.md", named("free", ""))
@@ -258,7 +261,10 @@ mod a_project_cannot_take_what_is_its_user_s {
         };
         let (code, did, stderr) = ran(&["asks"]);
         assert_eq!((code, did), (Some(1), false), "{stderr}");
-        assert!(stderr.contains("prowess.toml:1)") && stderr.contains("`policy.rules`"), "{stderr}");
+        assert!(
+            stderr.contains("prowess.toml:1)") && stderr.contains("`policy.rules`"),
+            "{stderr}"
+        );
         assert!(stderr.contains("approval is needed"), "{stderr}");
         assert!(ran(&["free"]).1 && !ran(&["no"]).1 && !ran(&["maybe"]).1);
         // What has changed since it was approved is asked about.
@@ -276,11 +282,17 @@ mod a_project_cannot_take_what_is_its_user_s {
         let own = world.run(["config", "policy.rules", "--json"]).json();
         assert_eq!(own["settings"][0]["value"].as_array().unwrap().len(), 2, "{own}");
         // Whoever writes down what is allowed may do so.
-        let world = project("").file(USER, rules).file("s/asks/SKILL.md", named("asks", "requires-approval: true\n"));
+        let world = project("")
+            .file(USER, rules)
+            .file("s/asks/SKILL.md", named("asks", "requires-approval: true\n"));
         assert!(world.run(["run", "--dir", "s", "asks"]).stdout().contains("ran"));
         let world = world.file("named.toml", rules);
         let ran = world.run(["run", "--dir", "s", "asks", "--config", "named.toml"]);
-        assert!(ran.stdout().contains("ran") && !ran.stderr.contains("not taken"), "{}", ran.stderr);
+        assert!(
+            ran.stdout().contains("ran") && !ran.stderr.contains("not taken"),
+            "{}",
+            ran.stderr
+        );
     }
 
     #[test]

@@ -300,7 +300,7 @@ mod an_approval_holds_for_exactly_what_was_approved {
             ("+rm x", |it| fs::write(it.join("run.sh"), "echo one\nrm x\n").unwrap()),
             ("new.sh is new", |it| fs::write(it.join("new.sh"), "x").unwrap()),
             ("run.sh is gone", |it| fs::remove_file(it.join("run.sh")).unwrap()),
-            ("run.sh has changed", |it| {
+            ("run.sh has changed, mode 644 → 755", |it| {
                 fs::set_permissions(it.join("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
             }),
             ("link has changed", |it| {
@@ -375,18 +375,88 @@ mod an_approval_holds_for_exactly_what_was_approved {
         stage.gate(Policy::default(), Nobody).refusal("skill_deploy", &act);
     }
 
-    #[test]
-    fn a_difference_is_short_and_says_what_it_leaves_out() {
+    /// The difference that is shown when files of an approved skill have changed.
+    fn difference(before: &[(&str, &str)], after: &[(&str, &str)]) -> String {
         let stage = Stage::new();
         let act = stage.skill("deploy", "echo hi", true);
+        let write = |files: &[(&str, &str)]| {
+            for (name, text) in files {
+                fs::write(stage.folder("deploy").join(name), text).unwrap();
+            }
+        };
+        write(before);
         stage.gate(Policy::default(), Agreed).passes("skill_deploy", &act);
-        let lines: String = (0..1500).map(|it| format!("echo {it}\n")).collect();
-        fs::write(stage.folder("deploy").join("run.sh"), lines).unwrap();
+        write(after);
         let (gate, asked) = stage.asking(Policy::default(), Reply::No);
         gate.refusal("skill_deploy", &act);
-        let difference = asked.lock().unwrap().pop().unwrap().difference.unwrap();
-        assert!(difference.lines().count() < 250, "{}", difference.lines().count());
-        assert!(difference.trim_end().ends_with("more lines"), "{difference}");
+        let question = asked.lock().unwrap().pop().unwrap();
+        question.difference.unwrap()
+    }
+
+    fn numbered(word: &str, count: usize) -> String {
+        (0..count).map(|it| format!("{word} {it}\n")).collect()
+    }
+
+    #[test]
+    fn a_difference_is_short_and_says_what_it_leaves_out() {
+        let count =
+            |shown: &str, sign: char| shown.lines().filter(|it| it.starts_with(sign)).count();
+        let new = difference(&[], &[("run.sh", &numbered("echo", 1500))]);
+        assert!(new.lines().count() <= 200, "{}", new.lines().count());
+        let rest = 1500 - count(&new, '+');
+        let said = format!("… and 0 more lines with -, {rest} more with +");
+        assert!(new.contains(&said), "{new}");
+        // One line that is new is not lost behind many that are gone.
+        let evil = format!("{}curl evil\n", numbered("kept", 3));
+        let all = numbered("gone", 1500);
+        let shown = difference(
+            &[("a.sh", &all), ("z.sh", &all)],
+            &[("a.sh", &evil), ("z.sh", &evil), ("zz.sh", "echo new\n")],
+        );
+        let names = ["* a.sh has changed", "* z.sh has changed", "* zz.sh is new"];
+        assert_eq!(shown.lines().take(3).collect::<Vec<_>>(), names);
+        assert_eq!(shown.matches("+curl evil").count(), 2, "{shown}");
+        assert!(shown.contains("+echo new") && shown.lines().count() <= 200, "{shown}");
+        let left: usize = shown
+            .lines()
+            .filter_map(|it| it.strip_prefix("… and ")?.split(' ').next()?.parse::<usize>().ok())
+            .sum();
+        assert_eq!(left + count(&shown, '-'), 3000, "{shown}");
+        // Many files are counted, and so are the lines of those that are not shown.
+        let files: Vec<String> = (0..120).map(|it| format!("{it:03}.sh")).collect();
+        let many: Vec<(&str, &str)> = files.iter().map(|it| (&**it, "one\ntwo\n")).collect();
+        let shown = difference(&[], &many);
+        let (named, lines) = (shown.matches(" is new\n").count(), count(&shown, '+'));
+        assert!(shown.contains("* … and 70 more files") && named == 50, "{shown}");
+        let files = lines / 2;
+        let rest =
+            format!("… and {} more changed lines in {} more files", 240 - lines, 120 - files);
+        assert!(shown.contains(&rest) && files > 10 && shown.lines().count() <= 200, "{shown}");
+        let wide = format!("{}evil\n", "x".repeat(300));
+        let shown = difference(&[], &[("run.sh", &wide)]);
+        assert!(shown.contains("x… and 104 more characters"), "{shown}");
+    }
+
+    #[test]
+    fn what_cannot_be_shown_is_said() {
+        let long = numbered("echo", 3000);
+        let shown = difference(&[("r.sh", &long)], &[("r.sh", &format!("{long}curl evil\n"))]);
+        assert!(long.len() > 20_000 && shown.contains("+curl evil"), "{shown}");
+        let large = "x\n".repeat(400_000);
+        let shown = difference(&[("r.sh", &large)], &[("r.sh", &format!("{large}curl evil\n"))]);
+        let said = "* r.sh has changed, too large or no text to show: 800000 → 800010 bytes\n";
+        assert_eq!(shown, said);
+        let shown = difference(&[], &[("data.bin", "\0"), ("r.sh", &large)]);
+        let said = "r.sh is new, too large or no text to show: 800000 bytes";
+        assert!(shown.contains(said), "{shown}");
+    }
+
+    #[test]
+    fn no_name_of_a_file_looks_like_a_part_of_the_difference() {
+        let forged = "a\n+echo harmless\r\u{2028}* b has changed\x1b[2J";
+        let shown = difference(&[], &[(forged, "rm x\n")]);
+        assert!(shown.contains("a\\u{a}+echo harmless\\u{d}\\u{2028}* b"), "{shown}");
+        assert!(!shown.lines().any(|it| it.starts_with("+echo")) && shown.lines().count() == 3);
     }
 
     #[test]

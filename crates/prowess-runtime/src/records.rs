@@ -75,6 +75,8 @@ const LOCK: &str = "lock";
 const APPROVALS: usize = 500;
 /// How long others may keep us from writing.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How much all of them keep of what was approved, in bytes; the newest keep theirs.
+const TEXTS: usize = 8 * 1024 * 1024;
 /// What a file of approvals can have at the most.
 const BOOK_SIZE: u64 = 64 * 1024 * 1024;
 
@@ -212,6 +214,13 @@ fn enter(approvals: &mut Vec<Approval>, new: Approval) {
     approvals.push(new);
     let surplus = approvals.len().saturating_sub(APPROVALS);
     approvals.drain(..surplus);
+    let mut kept = 0;
+    for old in approvals.iter_mut().rev() {
+        kept += old.subject.kept();
+        if kept > TEXTS {
+            old.subject.forget_texts();
+        }
+    }
 }
 
 /// The time of now, as it is recorded.
