@@ -174,6 +174,61 @@ mod nothing_runs_before_the_policy_allows_it {
     }
 
     #[test]
+    fn a_rule_about_a_skill_holds_by_every_way_that_leads_to_it() {
+        let skill = |more: &str| format!("---\nname: z\ndescription: d\n{more}---\nsecret plan\n");
+        let ways: [&[&str]; 3] =
+            [&["run", "z"], &["tool", "skill_z"], &["tool", "use_skill", "{\"name\": \"z\"}"]];
+        let tried = |world: &World, way: &[&str], more: &[&str]| {
+            let ran = world.run([way, &["--dir", "s", "--json"], more].concat());
+            let status = ran.json()["outcome"]["status"].as_str().unwrap().to_owned();
+            assert_eq!(status == "ok", ran.stdout().contains("secret"), "{}", ran.stdout());
+            status
+        };
+        let own = |world: &World, rule: &str| {
+            let toml = format!("[policy]\nrules = [{{ {rule} }}]\n");
+            world.write("home/.config/prowess/prowess.toml", toml);
+        };
+        for by_path in [false, true] {
+            let world = World::new()
+                .file("s/z/SKILL.md", skill(""))
+                .file("s/z/more.md", "secret more")
+                .file("s/y/SKILL.md", skill("").replace("name: z", "name: y"));
+            let path = format!("path = \"{}\"", world.path("s/z").display());
+            let named = if by_path { &*path } else { "skill = \"z\"" };
+            let all = |more: &[&str]| ways.map(|it| tried(&world, it, more));
+            own(&world, &format!("{named}, decision = \"deny\""));
+            assert_eq!(all(&["--yes"]), ["refused"; 3], "{named}");
+            own(&world, &format!("{named}, decision = \"ask\""));
+            assert_eq!(all(&[]), ["refused"; 3], "{named}");
+            assert_eq!(all(&["--yes"]), ["ok"; 3], "{named}");
+            let other = world.run(["run", "y", "--dir", "s"]);
+            assert!(other.stdout().contains("secret plan"), "{}", other.stderr);
+            // The person who types `--skill` takes it up, and what it brings is still denied.
+            let more = ["tool", "read_file", "{\"path\": \"more.md\"}", "--skill", "z"];
+            let file = world.path("s/z/more.md");
+            own(&world, &format!("path = \"{}\", decision = \"deny\"", file.display()));
+            assert_eq!(tried(&world, &more, &[]), "refused");
+            own(&world, "tool = \"none\", decision = \"deny\"");
+            assert_eq!(tried(&world, &more, &[]), "ok");
+        }
+        // It requires approval, and then somebody changes it.
+        let world = World::new().file("s/z/SKILL.md", skill("requires-approval: true\n"));
+        let all = || ways.map(|it| tried(&world, it, &[]));
+        assert_eq!(all(), ["refused"; 3]);
+        assert_eq!(tried(&world, ways[0], &["--yes"]), "ok");
+        assert_eq!(all(), ["ok"; 3]);
+        world.write("s/z/SKILL.md", skill("") + "secret change");
+        assert_eq!(all(), ["refused"; 3]);
+        let world = World::new()
+            .file("s/z/SKILL.md", skill(""))
+            .file("home/.config/prowess/prowess.toml", "[policy]\napprovals = \"always\"\n");
+        for way in ways {
+            let ran = world.run([way, &["--dir", "s"]].concat());
+            assert!(ran.stdout().contains("secret plan"), "{}", ran.stderr);
+        }
+    }
+
+    #[test]
     fn never_asking_still_denies() {
         let stage = Stage::new();
         let rules = vec![

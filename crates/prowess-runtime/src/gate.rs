@@ -50,6 +50,10 @@ impl Gate {
             Ruling::AskIfChanged => (Ground::Setting, false),
         };
         let old = self.records.approved(&Key::of(wish));
+        // The files of what is only told are not looked at, unless somebody has to agree.
+        if !asks && old.is_none() && wish.act.only_looks() {
+            return self.allow(wish, None, ground.as_str());
+        }
         let subject = match subject(wish, plan.as_ref()) {
             Ok(subject) => subject,
             // What nobody has to approve need not be told from others.
@@ -89,7 +93,7 @@ impl Gate {
         let who = self.approver.who().to_owned();
         let reply = self.approver.ask(&question).await;
         // Somebody may have taken time to answer.
-        if let Act::Execute(entry) = wish.act
+        if let Act::Execute(entry) | Act::Disclose(entry) = wish.act
             && Subject::of(entry).ok().as_ref() != Some(&subject)
         {
             let message = format!("it changed while it was asked whether to {}", question.what);
@@ -121,8 +125,13 @@ impl Gate {
         subject: Option<&Subject>,
         by: &str,
     ) -> Result<Option<String>, Box<Outcome>> {
-        // What only looks is not worth a line.
-        if !matches!(wish.act, Act::Tell | Act::Read(_)) {
+        // What only looks is not worth a line, unless somebody has agreed to it.
+        let is_quiet = match wish.act {
+            Act::Tell | Act::Read(_) | Act::Resource(_) => true,
+            Act::Disclose(_) => subject.is_none(),
+            _ => false,
+        };
+        if !is_quiet {
             self.note(wish, subject, "allowed", by);
         }
         Ok(None)
@@ -168,10 +177,12 @@ impl From<Refusal> for Box<Outcome> {
 /// What an approval of a wish is bound to.
 fn subject(wish: &Wish<'_>, plan: Option<&Plan>) -> Result<Subject, Refusal> {
     match (wish.act, plan) {
-        (Act::Execute(entry), _) => Subject::of(entry).map_err(|error| Refusal {
-            message: format!("{error}, so that nobody can approve it"),
-            hint: format!("look at the files of `{}`", entry.manifest.name),
-        }),
+        (Act::Execute(entry) | Act::Disclose(entry), _) => {
+            Subject::of(entry).map_err(|error| Refusal {
+                message: format!("{error}, so that nobody can approve it"),
+                hint: format!("look at the files of `{}`", entry.manifest.name),
+            })
+        }
         (_, Some(plan)) => Ok(plan.subject()),
         (act, None) => Ok(Subject::of_words([wish.tool.as_bytes(), what(act).as_bytes()])),
     }
@@ -189,7 +200,7 @@ impl Key {
     /// What an approval of a wish is found by.
     fn of(wish: &Wish<'_>) -> Self {
         let (kind, name, place) = match wish.act {
-            Act::Execute(entry) => {
+            Act::Execute(entry) | Act::Disclose(entry) => {
                 let place = entry.folder.as_ref().map(|it| it.to_string_lossy().into_owned());
                 (Kind::Skill, &*entry.manifest.name, place.unwrap_or_default())
             }
@@ -210,7 +221,9 @@ fn question(wish: &Wish<'_>, subject: &Subject, ground: Ground, old: Option<&Sub
         _ => ("the policy asks before everything that runs", None),
     };
     let content = match wish.act {
-        Act::Execute(entry) => Some(render_definition(&entry.definition, None)),
+        Act::Execute(entry) | Act::Disclose(entry) => {
+            Some(render_definition(&entry.definition, None))
+        }
         _ => None,
     };
     Question { what: what(wish.act), why: why.to_owned(), content, difference }
@@ -247,7 +260,7 @@ fn unapproved(question: &Question, who: &str) -> Refusal {
 
 fn skill<'a>(wish: &Wish<'a>) -> Option<&'a str> {
     match wish.act {
-        Act::Execute(entry) => Some(&entry.manifest.name),
+        Act::Execute(entry) | Act::Disclose(entry) => Some(&entry.manifest.name),
         _ => None,
     }
 }
@@ -256,9 +269,10 @@ fn skill<'a>(wish: &Wish<'a>) -> Option<&'a str> {
 fn what(act: &Act) -> String {
     match act {
         Act::Tell => "tell what there is".to_owned(),
+        Act::Disclose(entry) => format!("use the skill `{}`", entry.manifest.name),
         Act::Execute(entry) => format!("run the skill `{}`", entry.manifest.name),
         Act::Command { line, directory } => format!("run `{line}` in `{}`", directory.display()),
-        Act::Read(path) => format!("read `{}`", path.display()),
+        Act::Read(path) | Act::Resource(path) => format!("read `{}`", path.display()),
         Act::Write(path) => format!("write `{}`", path.display()),
         Act::Fetch { method, url } => format!("send {method} to `{url}`"),
         Act::Query(sql) => format!("ask the database `{sql}`"),

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::{
     outcome::{Outcome, Status},
-    schema::{Mismatch, Schema, SchemaError, property},
+    schema::{Mismatch, Schema, SchemaError, is_text_property, property},
 };
 
 /// The longest value of an environment variable, with its name; the system takes no longer one.
@@ -69,9 +69,10 @@ impl Parameters {
             return Err(mismatch(pair, "is not KEY=VALUE"));
         };
         let property = schema.and_then(|it| property(it, name));
+        let is_text = schema.is_some_and(|it| is_text_property(it, name));
         let value = match serde_json::from_str(text) {
             Ok(Value::Null) if property.is_some_and(is_nullable) => Value::Null,
-            Ok(value) if !property.is_some_and(is_text) && is_exact(text, &value) => value,
+            Ok(value) if !is_text && is_exact(text, &value) => value,
             Err(error) if is_deep(&error) => return Err(mismatch(name, TOO_DEEP)),
             Ok(_) | Err(_) => Value::from(text),
         };
@@ -262,17 +263,6 @@ fn kind(value: &Value) -> &'static str {
 /// Whether a text was given up because of its depth, which its reader tells in words alone.
 fn is_deep(error: &serde_json::Error) -> bool {
     error.to_string().starts_with("recursion limit exceeded")
-}
-
-/// Whether a schema says that a value is a string, whatever else it says.
-fn is_text(schema: &Value) -> bool {
-    let is_string = |it: &Value| it == "string";
-    match (schema.get("type"), schema.get("enum")) {
-        (Some(Value::Array(types)), _) => types.iter().all(|it| is_string(it) || it == "null"),
-        (Some(kind), _) => is_string(kind),
-        (None, Some(Value::Array(values))) => values.iter().all(Value::is_string),
-        (None, _) => schema.get("const").is_some_and(Value::is_string),
-    }
 }
 
 fn is_nullable(schema: &Value) -> bool {

@@ -9,7 +9,7 @@ mod time;
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::{self, Read as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
     thread,
@@ -91,6 +91,11 @@ impl Records {
         Self::default()
     }
 
+    /// The same, and says why nothing is kept.
+    pub fn without(why: impl Into<String>) -> Self {
+        Self { faults: Mutex::new(vec![why.into()]), ..Self::default() }
+    }
+
     /// What could not be recorded or read since this was asked last, in words.
     pub fn faults(&self) -> Vec<String> {
         std::mem::take(&mut *lock(&self.faults))
@@ -120,7 +125,9 @@ impl Records {
             enter(&mut book.approvals, approval);
             let text = serde_json::to_vec_pretty(&book)?;
             let root = Root::open(directory).map_err(io::Error::other)?;
-            root.write(Path::new(BOOK), &text).map_err(io::Error::other)
+            root.write(Path::new(BOOK), &text).map_err(io::Error::other)?;
+            // Others may see the directory, if it was there before.
+            fs::set_permissions(directory.join(BOOK), fs::Permissions::from_mode(0o600))
         });
         if let Err(error) = entered {
             self.fault(format!("an approval could not be recorded: {error}"));

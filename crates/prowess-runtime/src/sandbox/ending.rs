@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     limits::Limits,
-    outcome::{Captured, Outcome, Status},
+    outcome::{Captured, Level, Outcome, Status},
 };
 
 /// What came of a run.
@@ -25,7 +25,10 @@ pub(super) fn outcome(ended: Ended, limits: &Limits, streams: Streams) -> Outcom
         (None, Exit::Signal(signal)) => (Status::Killed, Some(signalled(signal, limits))),
     };
     let mut denied = ended.denied;
-    denied.extend(probable(&stderr));
+    // What a program is refused without a sandbox, others have refused it.
+    if ended.level != Level::None {
+        denied.extend(probable(&stderr));
+    }
     Outcome {
         message,
         exit_code,

@@ -92,10 +92,7 @@ impl Tool for SkillTool {
 
     fn act(&self, input: &Value) -> Result<Act, Box<Outcome>> {
         parameters(input.clone())?;
-        Ok(match self.entry.definition {
-            Definition::Instruction { .. } => Act::Tell,
-            _ => Act::Execute(Box::new(self.entry.clone())),
-        })
+        Ok(Act::of(self.entry.clone()))
     }
 
     fn call<'a>(&'a self, input: Value) -> Answer<'a> {
