@@ -270,7 +270,7 @@ mod a_project_cannot_take_what_is_its_user_s {
         // What has changed since it was approved is asked about.
         assert!(ran(&["free", "--yes"]).1 && ran(&["asks", "--yes"]).1);
         for name in ["free", "asks"] {
-            world.write(&format!("s/{name}/more.txt"), "more");
+            world.write(format!("s/{name}/more.txt"), "more");
         }
         let (_, did, stderr) = ran(&["asks"]);
         assert!(!did && stderr.contains("has changed"), "{stderr}");

@@ -441,7 +441,7 @@ mod parameters_are_checked_before_anything_runs {
         assert!(large["message"].as_str().unwrap().contains("`long`"), "{large:#}");
         let world = world.file("huge.json", format!("{{\"x\": \"{}\"}}", "x".repeat(9_000_000)));
         let (code, huge) = outcome(&world, &["one", "--params", "@huge.json"]);
-        assert_eq!((code, &huge["status"]), (Some(2), &json!("invalid")));
+        assert_eq!((code, &huge["status"]), (Some(1), &json!("invalid")));
         assert!(huge["message"].as_str().unwrap().contains("8388608 bytes"), "{huge:#}");
         let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
         for arguments in

@@ -563,7 +563,7 @@ impl<T: Value + Clone> Value for Vec<T> {
         _without: &Self,
         reader: &mut Reader<'_>,
     ) -> Option<Self> {
-        let (all, mut held) = (self.len(), Vec::new());
+        let (all, mut held) = (self.len(), Self::new());
         for it in self {
             let same = it.clone();
             held.extend(it.held(key, origin, &same, reader));
