@@ -1,6 +1,11 @@
 //! What runs things, made from settings and what was typed.
 
-use std::{collections::BTreeMap, env, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    env,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use prowess_runtime::{
     Config, Executor, Gate, Launcher, Limits, Origin, Outcome, Records, Sandbox, Status, duration,
@@ -62,7 +67,17 @@ impl Running {
     /// What decides whether something is run.
     pub(crate) fn gate(&self, config: &Config) -> Gate {
         let approver = approver(self.yes);
-        let records = state().map_or_else(Records::in_memory, Records::at);
+        let records = match state() {
+            Some(directory) if is_homeless(&directory) => {
+                let home = env::home_dir().unwrap_or_default();
+                let home = home.display();
+                Records::without(format!(
+                    "nothing is logged and no approval is kept, because the home `{home}` is not there"
+                ))
+            }
+            Some(directory) => Records::at(directory),
+            None => Records::in_memory(),
+        };
         let cwd = env::current_dir().unwrap_or_default();
         Gate { policy: config.policy(&cwd), approver, records }
     }
@@ -105,6 +120,12 @@ pub(crate) fn state() -> Option<PathBuf> {
     Some(state.join("prowess"))
 }
 
+/// Whether something would lie in a home that is not there, and that nobody here should make.
+fn is_homeless(directory: &Path) -> bool {
+    env::home_dir().is_some_and(|home| directory.starts_with(&home) && !home.exists())
+}
+
 fn time(text: &str) -> Result<Duration, String> {
-    duration(text).ok_or_else(|| "it is not a time such as `5s`, `500ms` or `2m`".to_owned())
+    let wanted = "it is not a time such as `5s`, `500ms` or `2m`, of a year at the most";
+    duration(text).ok_or_else(|| wanted.to_owned())
 }

@@ -52,6 +52,10 @@ impl Gate {
             Ruling::AskIfChanged => (Ground::Setting, false),
         };
         let old = self.records.approved(&Key::of(wish));
+        // The files of what is only told are not looked at, unless somebody has to agree.
+        if !asks && old.is_none() && wish.act.only_looks() {
+            return self.allow(wish, None, ground.as_str());
+        }
         let subject = match subject(wish, plan.as_ref()) {
             Ok(subject) => subject,
             // What nobody has to approve need not be told from others.
@@ -122,8 +126,13 @@ impl Gate {
         subject: Option<&Subject>,
         by: &str,
     ) -> Result<Option<String>, Box<Outcome>> {
-        // What only looks is not worth a line.
-        if !matches!(wish.act, Act::Tell | Act::Read(_)) {
+        // What only looks is not worth a line, unless somebody has agreed to it.
+        let is_quiet = match wish.act {
+            Act::Tell | Act::Read(_) | Act::Resource(_) => true,
+            Act::Disclose(_) => subject.is_none(),
+            _ => false,
+        };
+        if !is_quiet {
             self.note(wish, subject, "allowed", by);
         }
         Ok(None)
@@ -196,7 +205,9 @@ impl Key {
         let folder = wish.act.entry().and_then(|it| it.folder.as_ref());
         let place = folder.map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
         let (kind, name, place) = match wish.act {
-            Act::Execute(entry) => (Kind::Skill, entry.manifest.name.to_string(), place),
+            Act::Execute(entry) | Act::Disclose(entry) => {
+                (Kind::Skill, entry.manifest.name.to_string(), place)
+            }
             Act::Start { entry, server } => {
                 (Kind::Server, format!("{}/{server}", entry.manifest.name), place)
             }
@@ -261,9 +272,10 @@ fn skill<'a>(wish: &Wish<'a>) -> Option<&'a str> {
 fn what(act: &Act) -> String {
     match act {
         Act::Tell => "tell what there is".to_owned(),
+        Act::Disclose(entry) => format!("use the skill `{}`", entry.manifest.name),
         Act::Execute(entry) => format!("run the skill `{}`", entry.manifest.name),
         Act::Command { line, directory } => format!("run `{line}` in `{}`", directory.display()),
-        Act::Read(path) => format!("read `{}`", path.display()),
+        Act::Read(path) | Act::Resource(path) => format!("read `{}`", path.display()),
         Act::Write(path) => format!("write `{}`", path.display()),
         Act::Fetch { method, url } => format!("send {method} to `{url}`"),
         Act::Query(sql) => format!("ask the database `{sql}`"),

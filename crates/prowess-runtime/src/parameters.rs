@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::{
     outcome::{Outcome, Status},
-    schema::{Mismatch, Schema, SchemaError, property},
+    schema::{Mismatch, Schema, SchemaError, is_text_property, property},
     strict_json::strict_json,
 };
 
@@ -70,9 +70,10 @@ impl Parameters {
             return Err(mismatch(pair, "is not KEY=VALUE"));
         };
         let property = schema.and_then(|it| property(it, name));
+        let is_text = schema.is_some_and(|it| is_text_property(it, name));
         let value = match strict_json(text) {
             Ok(Value::Null) if property.is_some_and(is_nullable) => Value::Null,
-            Ok(value) if !property.is_some_and(is_text) && is_exact(text, &value) => value,
+            Ok(value) if !is_text && is_exact(text, &value) => value,
             Err(error) if is_deep(&error) => return Err(mismatch(name, TOO_DEEP)),
             Err(error) if error.is_data() => return Err(mismatch(name, &in_it(&error))),
             Ok(_) | Err(_) => Value::from(text),
@@ -270,17 +271,6 @@ fn is_deep(error: &serde_json::Error) -> bool {
 fn in_it(error: &serde_json::Error) -> String {
     let error = error.to_string();
     format!("cannot be taken: {}", error.split(" at line ").next().unwrap_or(&error))
-}
-
-/// Whether a schema says that a value is a string, whatever else it says.
-fn is_text(schema: &Value) -> bool {
-    let is_string = |it: &Value| it == "string";
-    match (schema.get("type"), schema.get("enum")) {
-        (Some(Value::Array(types)), _) => types.iter().all(|it| is_string(it) || it == "null"),
-        (Some(kind), _) => is_string(kind),
-        (None, Some(Value::Array(values))) => values.iter().all(Value::is_string),
-        (None, _) => schema.get("const").is_some_and(Value::is_string),
-    }
 }
 
 fn is_nullable(schema: &Value) -> bool {

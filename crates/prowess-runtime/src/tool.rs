@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, fmt, future::Future, path::PathBuf, pin::Pin};
 
+use prowess::Definition;
 use serde_json::Value;
 
 use crate::{entry::Entry, outcome::Outcome};
@@ -47,6 +48,10 @@ pub trait Tool: Send + Sync + fmt::Debug {
 pub enum Act {
     /// It tells what is in a library or store, and touches nothing else.
     Tell,
+    /// It tells the instructions of a skill.
+    Disclose(Box<Entry>),
+    /// It tells a file that an active skill brings.
+    Resource(PathBuf),
     /// It executes a skill.
     Execute(Box<Entry>),
     /// It runs a command.
@@ -88,10 +93,18 @@ pub enum Act {
 }
 
 impl Act {
+    /// What it is to execute a skill: an instruction is told, any other one runs.
+    pub fn of(entry: Entry) -> Self {
+        match entry.definition {
+            Definition::Instruction { .. } => Self::Disclose(Box::new(entry)),
+            _ => Self::Execute(Box::new(entry)),
+        }
+    }
+
     /// Whether it changes nothing, wherever, so that several may be done side by side.
     pub fn only_looks(&self) -> bool {
         match self {
-            Self::Tell | Self::Read(_) => true,
+            Self::Tell | Self::Disclose(_) | Self::Resource(_) | Self::Read(_) => true,
             Self::Fetch { method, .. } => matches!(method.as_str(), "GET" | "HEAD"),
             Self::Execute(_)
             | Self::Command { .. }
@@ -102,10 +115,10 @@ impl Act {
         }
     }
 
-    /// The skill whose files it runs.
+    /// The skill that it tells or whose files it runs.
     pub(crate) fn entry(&self) -> Option<&Entry> {
         match self {
-            Self::Execute(entry) | Self::Start { entry, .. } => Some(entry),
+            Self::Execute(entry) | Self::Disclose(entry) | Self::Start { entry, .. } => Some(entry),
             _ => None,
         }
     }
