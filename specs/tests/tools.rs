@@ -578,12 +578,12 @@ mod a_person_can_call_any_tool {
             vec!["run", "debug", "--params", "@/dev/zero"],
         ] {
             let ran = world.run(arguments);
-            assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+            assert_eq!(ran.code, Some(1), "{}", ran.stderr);
             assert!(ran.stderr.contains("not an ordinary file"), "{}", ran.stderr);
         }
         let huge = format!("{input}{}", " ".repeat(8 << 20));
         let ran = world.run_reading(&huge, &["tool", "read_file", "-", "--json"]);
-        assert_eq!((ran.code, &ran.json()["outcome"]["status"]), (Some(2), &json!("invalid")));
+        assert_eq!((ran.code, &ran.json()["outcome"]["status"]), (Some(1), &json!("invalid")));
         let message = ran.json()["outcome"]["message"].as_str().unwrap().to_owned();
         assert_eq!(message, "`standard input` has more than 8388608 bytes");
         let ran = world.run(["tool", "read_file", "--json"]);

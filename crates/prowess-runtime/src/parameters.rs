@@ -375,7 +375,7 @@ mod tests {
         assert_eq!(add(r#"{"a": 1.50, "b": [1e2]}"#), r#"{"a":1.50,"b":[1e2]}"#);
         assert_eq!(add(r#"{"a": 2}"#), "`a` is given twice");
         assert!(add(r#"{"c": 1, "c": 2}"#).contains("`c` stands there twice"));
-        assert_eq!(add(r#"{"d": 1e400}"#), "`d` has a number out of range");
+        assert_eq!(add(r#"{"d": 1e400}"#), "`d` cannot be taken: number out of range");
         assert!(add(r#"{"e": 123456789012345678901}"#).starts_with("`e` has more digits"));
         assert!(add("[1]").ends_with("`{\"name\": \"value\"}`, and this is a list"));
         assert!(add("{").contains("and this is no JSON: EOF"));

@@ -1,7 +1,6 @@
 use std::{
     cell::Cell,
     ffi::OsString,
-    io,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -75,9 +74,7 @@ pub(crate) fn run(
         Err(error) => {
             let outcome = Outcome::error(Ended::Invalid, error.as_ref());
             show(&args.name, skill, &outcome, printer)?;
-            // What could not be read is not known to be wrong.
-            let is_unread = error.chain().any(|it| it.is::<io::Error>());
-            return Ok(if is_unread { Status::Unable } else { Status::AtFault });
+            return Ok(given::status(&error));
         }
     };
     skill.iter().for_each(|it| noticed(&library, it, printer));

@@ -43,7 +43,7 @@ pub(crate) fn run(
         Ok(text) => text,
         Err(error) => {
             show(&args.name, &Outcome::error(Ended::Invalid, error.as_ref()), printer)?;
-            return Ok(Status::Unable);
+            return Ok(given::status(&error));
         }
     };
     let outcome = match strict_json(&text) {
