@@ -298,18 +298,28 @@ mod a_project_cannot_take_what_is_its_user_s {
     #[test]
     fn what_is_the_user_s_is_not_taken_from_a_project() {
         let toml = "[policy]\nenvironment = [\"TOKEN\"]\ncommands = [\"ls\"]\nhosts = [\"a.example\"]\n\
-            [sql]\nwrite = true\nprivileged = true\n";
+            [sql]\nwrite = true\nprivileged = true\n[model]\nbase_url = \"http://a.example\"\n\
+            input_price = 1\noutput_price = 2.5\nname = \"m\"\n";
         let world = project(toml);
-        let set = |ran: &Ran| {
-            ["policy.environment", "sql.write", "sql.privileged"].map(|it| setting(ran, it))
-        };
+        let reserved = [
+            "policy.environment",
+            "sql.write",
+            "sql.privileged",
+            "model.base_url",
+            "model.input_price",
+            "model.output_price",
+        ];
+        let set = |ran: &Ran| reserved.map(|it| setting(ran, it));
         let ran = world.run(["config", "--json"]);
         let default = |it: Json| (it, "default".to_owned());
-        assert_eq!(set(&ran), [json!([]), json!(false), json!(false)].map(default));
+        let none = Json::Null;
+        let defaults = [json!([]), json!(false), json!(false), none.clone(), none.clone(), none];
+        assert_eq!(set(&ran), defaults.map(default));
+        assert_eq!(setting(&ran, "model.name").0, "m");
         for said in ["`policy.environment`", "toml:2)", "`sql.write`", "toml:6)", "toml:7)"] {
             assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
         }
-        assert_eq!(ran.stderr.matches("no file of a project can set it").count(), 3);
+        assert_eq!(ran.stderr.matches("no file of a project can set it").count(), 6);
         assert_eq!(setting(&ran, "policy.commands").0, json!(["ls"]));
         assert_eq!(setting(&ran, "policy.hosts").0, json!(["a.example"]));
         for tool in ["list", "tools"] {
@@ -317,11 +327,14 @@ mod a_project_cannot_take_what_is_its_user_s {
             assert_eq!(stderr.matches("`sql.write` is not taken").count(), 1, "{stderr}");
         }
         let values = |ran: &Ran| set(ran).map(|it| it.0);
-        let all = [json!(["TOKEN"]), json!(true), json!(true)];
+        let [url, input, output] = [json!("http://a.example"), json!(1.0), json!(2.5)];
+        let all = [json!(["TOKEN"]), json!(true), json!(true), url, input, output];
         let named = world.run(["config", "--json", "--config", "prowess.toml"]);
         assert_eq!((values(&named), &*named.stderr), (all.clone(), ""));
         let world = world.file(USER, toml);
         assert_eq!(values(&world.run(["config", "--json"])), all);
+        let wrong = refused(&project("[model]\ninput_price = -1\n"), &["list"]);
+        assert!(wrong.contains("`model.input_price` must be a number from 0 on"), "{wrong}");
         let wrong = refused(&project("[sql]\nwrite = 3\n"), &["list"]);
         assert!(wrong.contains("`sql.write` must be `true` or `false`"), "{wrong}");
     }

@@ -38,6 +38,7 @@ mod middleware;
 mod servers;
 mod sessions;
 mod trace;
+mod ask;
 mod ledger;
 mod architecture;
 

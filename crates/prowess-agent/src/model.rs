@@ -4,7 +4,7 @@ use std::{fmt, future::Future, iter::Sum, ops::AddAssign, pin::Pin, time::Durati
 
 use prowess::Message;
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 /// An adapter to a language model.
 ///
@@ -24,6 +24,11 @@ pub trait Model: Send + Sync + fmt::Debug {
         ask: &'a Ask,
         hear: &'a (dyn Fn(Delta<'_>) + Send + Sync),
     ) -> Replying<'a>;
+
+    /// What it would be sent, for whoever wants to see that before it is.
+    fn body(&self, ask: &Ask) -> Json {
+        json!(ask)
+    }
 }
 
 /// A reply, once it is waited for.

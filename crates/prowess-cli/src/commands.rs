@@ -6,6 +6,8 @@ pub(crate) mod find;
 pub(crate) mod show;
 pub(crate) mod read;
 pub(crate) mod prompt;
+pub(crate) mod ask;
+pub(crate) mod chat;
 pub(crate) mod catalog;
 pub(crate) mod new;
 pub(crate) mod create;
@@ -51,6 +53,8 @@ pub(crate) fn run(
         Command::Show(args) => show::run(args, global, printer),
         Command::Read(args) => read::run(args, global, printer),
         Command::Prompt(args) => prompt::run(args, global, printer),
+        Command::Ask(args) => ask::run(args, global, launcher, printer),
+        Command::Chat(args) => chat::run(args, global, launcher, printer),
         Command::Catalog(args) => catalog::run(args, global, printer),
         Command::New(args) => new::run(args, global, printer),
         Command::Create(args) => create::run(args, global, printer),

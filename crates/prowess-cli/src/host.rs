@@ -4,9 +4,11 @@ use std::{
     collections::BTreeMap,
     env,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
+use prowess_agent::Witness;
 use prowess_runtime::{
     Config, Executor, Gate, Launcher, Limits, Origin, Outcome, Records, Sandbox, Status, duration,
 };
@@ -66,7 +68,7 @@ impl Running {
 
     /// What decides whether something is run.
     pub(crate) fn gate(&self, config: &Config) -> Gate {
-        let approver = approver(self.yes);
+        let approver = Arc::new(Witness::new(approver(self.yes)));
         let records = match state() {
             Some(directory) if is_homeless(&directory) => {
                 let home = env::home_dir().unwrap_or_default();
@@ -111,8 +113,8 @@ fn unfit(name: &str) -> Option<&'static str> {
     is_own.then_some("every script has its own")
 }
 
-/// Where decisions are recorded, and what commands may not leave behind is moved; nothing where
-/// there is no home.
+/// Where decisions are recorded, sessions are kept, and what commands may not leave behind is moved;
+/// nothing where there is no home.
 pub(crate) fn state() -> Option<PathBuf> {
     let xdg = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
     let home = || env::home_dir().filter(|it| it.is_absolute());

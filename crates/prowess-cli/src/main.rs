@@ -3,15 +3,20 @@
 mod arguments;
 mod context;
 mod given;
+mod fault;
+mod connection;
+mod sessions;
 mod approver;
 mod host;
 mod toolbox;
+mod agent;
+mod viewer;
+mod conversation;
 mod printer;
 mod safe;
 mod snippet;
 mod report;
 mod readable;
-#[expect(dead_code, reason = "`ask` and `chat` start it")]
 mod telemetry;
 mod commands;
 
@@ -20,7 +25,7 @@ use std::{io, process::ExitCode};
 use clap::Parser as _;
 use prowess_runtime::{ConfigError, Launcher};
 
-use crate::{arguments::Arguments, printer::Printer};
+use crate::{arguments::Arguments, fault::Fault, printer::Printer};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +36,16 @@ enum Status {
     AtFault,
     /// We could not do it, and have said why.
     Unable,
+}
+
+impl Status {
+    fn code(self) -> ExitCode {
+        match self {
+            Self::Well => ExitCode::SUCCESS,
+            Self::AtFault => ExitCode::from(1),
+            Self::Unable => ExitCode::from(2),
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -48,17 +63,19 @@ fn main() -> ExitCode {
         printer.flush()?;
         Ok(status)
     }) {
-        Ok(Status::Well) => ExitCode::SUCCESS,
-        Ok(Status::AtFault) => ExitCode::from(1),
-        Ok(Status::Unable) => ExitCode::from(2),
+        Ok(status) => status.code(),
         // Whoever read our output has enough of it.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
+            if let Some(fault) = error.downcast_ref::<Fault>() {
+                fault.tell(&mut printer);
+                return fault.status.code();
+            }
             match error.downcast_ref::<ConfigError>() {
                 Some(error) => printer.config_error(error),
                 None => printer.error(&error),
             }
-            ExitCode::from(2)
+            Status::Unable.code()
         }
     }
 }

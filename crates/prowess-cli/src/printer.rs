@@ -146,6 +146,18 @@ impl Printer {
         self.progress("");
     }
 
+    /// How wide a line is that is shown for a while, where that is known.
+    pub(crate) fn err_width(&self) -> usize {
+        let width = terminal_size::terminal_size_of(&self.err);
+        width.map_or(80, |it| usize::from(it.0.0).max(20)) - 1
+    }
+
+    /// Tells what happened, in a line that matters less, on stderr.
+    pub(crate) fn told(&mut self, text: &str) {
+        let line = painted(&safe::line(text), DIM, self.err_colored);
+        self.aside(&line);
+    }
+
     /// Prints a line beside the data, on stderr. What comes from a skill must be made safe first.
     pub(crate) fn aside(&mut self, line: &str) {
         if !self.quiet {
@@ -232,7 +244,9 @@ impl Printer {
 /// Asks the person at the terminal, and returns the line that is typed. What comes from a skill must
 /// be made safe first.
 pub(crate) fn ask(question: &str) -> io::Result<String> {
-    io::stderr().write_all(question.as_bytes())?;
+    // What is shown for a while gives way.
+    let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
+    io::stderr().write_all(format!("{clear}{question}").as_bytes())?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
     Ok(answer)

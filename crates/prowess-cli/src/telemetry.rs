@@ -6,7 +6,7 @@ use prowess_agent::{Collector, Otlp, Sending};
 
 use crate::printer::Printer;
 
-/// Starts to send spans if the environment asks for it. [`finish`] sends the last ones.
+/// Starts to send spans if the environment asks for it.
 pub(crate) fn start(printer: &mut Printer) -> Option<Sending> {
     let variable = |name: &str| env::var(name).ok();
     let collector = match Collector::named(variable) {
@@ -19,11 +19,4 @@ pub(crate) fn start(printer: &mut Printer) -> Option<Sending> {
     let (otlp, sending) = Otlp::start(collector);
     tracing::subscriber::set_global_default(otlp).ok()?;
     Some(sending)
-}
-
-/// Sends what is left, and warns if spans were lost.
-pub(crate) fn finish(sending: Option<Sending>, printer: &mut Printer) {
-    if let Some(Err(error)) = sending.map(Sending::finish) {
-        printer.warning(&error);
-    }
 }

@@ -25,7 +25,7 @@ pub use self::{
         RuleSetting, SandboxSettings, SkillSettings, SqlSettings, WindowSettings,
     },
     units::{bytes, duration},
-    value::{Address, Bytes, Depth, Presets, RootPath, Share},
+    value::{Address, Bytes, Depth, Presets, Price, RootPath, Share},
 };
 use self::{reader::Reader, value::Slot};
 use crate::{
@@ -256,6 +256,9 @@ impl Config {
             ("model.provider", &mut model.provider),
             ("model.name", &mut model.name),
             ("model.base_url", &mut model.base_url),
+            ("model.key_file", &mut model.key_file),
+            ("model.input_price", &mut model.input_price),
+            ("model.output_price", &mut model.output_price),
         ]
     }
 

@@ -7,6 +7,7 @@
 mod outcome;
 mod limits;
 mod config;
+mod key_file;
 mod protected;
 mod root;
 mod roots;
@@ -58,7 +59,7 @@ pub use crate::{
     approver::{Agreed, Answering, Approver, Nobody, Question, Reply},
     config::{
         Address, Bytes, Config, ConfigError, Depth, DisclosureSettings, Fault, LimitSettings,
-        MatchingSettings, ModelSettings, Origin, Places, PolicySettings, Presets, RootPath,
+        MatchingSettings, ModelSettings, Origin, Places, PolicySettings, Presets, Price, RootPath,
         RuleSetting, SandboxSettings, Setting, Share, Shown, SkillSettings, SqlSettings,
         WindowSettings, bytes, duration,
     },
@@ -70,6 +71,7 @@ pub use crate::{
     executor::{Delivery, ExecuteError, Executor},
     gate::Gate,
     journal::Journal,
+    key_file::{KeyFileError, key_of_file},
     limits::Limits,
     manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
     migrate::{Lost, MigrateError, Migrated, migrate, plugins},
@@ -77,7 +79,7 @@ pub use crate::{
     parameters::{Parameters, ParametersError},
     policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, Wish, fits},
     provider::Provider,
-    records::{Note, Records},
+    records::{Note, Records, now as timestamp},
     registry::Registry,
     retriever::{Retrieved, Retriever},
     root::{Links, Listed, Page, Root, RootError},

@@ -231,8 +231,8 @@ fn enter(approvals: &mut Vec<Approval>, new: Approval) {
     }
 }
 
-/// The time of now, as it is recorded.
-pub(crate) fn now() -> String {
+/// The time of now, as it is recorded: `2026-11-15T09:30:00Z`.
+pub fn now() -> String {
     time::text(SystemTime::now())
 }
 

@@ -48,6 +48,8 @@ pub struct Budget {
     pub input: Option<u64>,
     /// Tokens that models write.
     pub output: Option<u64>,
+    /// Both together.
+    pub total: Option<u64>,
     /// Money, in whatever the prices are in.
     pub cost: Option<f64>,
 }
@@ -134,6 +136,9 @@ impl Budget {
         let limits = [
             self.input.filter(|it| spent.input >= *it).map(|it| format!("{it} tokens read")),
             self.output.filter(|it| spent.output >= *it).map(|it| format!("{it} tokens written")),
+            self.total
+                .filter(|it| spent.input + spent.output >= *it)
+                .map(|it| format!("{it} tokens")),
             self.cost.filter(|it| cost >= *it).map(|it| format!("a cost of {it}")),
         ];
         limits.into_iter().flatten().next()

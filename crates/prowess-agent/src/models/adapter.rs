@@ -116,9 +116,19 @@ impl Model for Adapter {
             }
         })
     }
+
+    fn body(&self, ask: &Ask) -> Json {
+        self.written(ask, *self.manners())
+    }
 }
 
 impl Adapter {
+    fn written(&self, ask: &Ask, mut manners: Manners) -> Json {
+        manners.no_stream |= !self.stream;
+        let by = if manners.forgotten { String::new() } else { self.by() };
+        self.protocol.body(&self.name, &by, ask, manners)
+    }
+
     pub(super) fn post(&self, body: Vec<u8>) -> Post {
         let (version, path) = self.protocol.path(&self.name, self.stream);
         let mut headers = vec![("content-type", "application/json".to_owned())];
@@ -137,13 +147,10 @@ impl Adapter {
     async fn ask(
         &self,
         ask: &Ask,
-        mut manners: Manners,
+        manners: Manners,
         hear: &(dyn Fn(Delta<'_>) + Send + Sync),
     ) -> Result<Reply, ModelError> {
-        manners.no_stream |= !self.stream;
-        let by = if manners.forgotten { String::new() } else { self.by() };
-        let body = self.protocol.body(&self.name, &by, ask, manners);
-        let post = self.post(body.to_string().into_bytes());
+        let post = self.post(self.written(ask, manners).to_string().into_bytes());
         let mut incoming = self.wire.post(post).await.map_err(|it| self.unreachable(it))?;
         if !(200..300).contains(&incoming.status) {
             return Err(self.refusal(&mut incoming).await);

@@ -168,7 +168,7 @@ fn tools(library: &Library) -> Vec<Json> {
 }
 
 /// The messages as a person reads them.
-fn text(messages: &[Message]) -> String {
+pub(super) fn text(messages: &[Message]) -> String {
     let mut text = String::new();
     for message in messages {
         text.push_str(&format!("[{}]\n", message.role.as_str()));

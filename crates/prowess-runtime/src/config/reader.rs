@@ -26,7 +26,15 @@ const AROUND: usize = 80;
 const MOST: usize = 100;
 
 /// What the file of a project cannot set, because it would give the project what is the user's.
-const RESERVED: &[&str] = &["policy.environment", "sql.write", "sql.privileged"];
+const RESERVED: &[&str] = &[
+    "policy.environment",
+    "sql.write",
+    "sql.privileged",
+    "model.base_url",
+    "model.key_file",
+    "model.input_price",
+    "model.output_price",
+];
 
 /// What the file of a project can make stricter and not looser: keys, and tables with their dot.
 const TIGHTENED: &[&str] =

@@ -10,7 +10,7 @@ use prowess::{Directory, Matching, Strategy, Window};
 
 use super::{
     origin::{Origin, Setting},
-    value::{Address, Bytes, Depth, Presets, RootPath, Share},
+    value::{Address, Bytes, Depth, Presets, Price, RootPath, Share},
 };
 use crate::{
     limits::Limits,
@@ -158,8 +158,14 @@ pub struct ModelSettings {
     pub provider: Setting<Option<String>>,
     /// What it is called.
     pub name: Setting<Option<String>>,
-    /// Where it is asked.
+    /// Where it is asked. A project cannot set it, because a key goes there, and all that is said.
     pub base_url: Setting<Option<Address>>,
+    /// The file that holds the key; nobody but its owner may read it.
+    pub key_file: Setting<Option<PathBuf>>,
+    /// What a million tokens that it reads cost.
+    pub input_price: Setting<Option<Price>>,
+    /// What a million tokens that it says cost.
+    pub output_price: Setting<Option<Price>>,
 }
 
 impl Default for SkillSettings {

@@ -27,6 +27,10 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share(f64);
 
+/// What something costs, in whatever one pays with: a number from 0 on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Price(f64);
+
 /// A number of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u64);
@@ -56,6 +60,18 @@ impl Share {
     /// Takes a number from 0 to 1.
     pub fn new(number: f64) -> Option<Self> {
         (0.0..=1.0).contains(&number).then_some(Self(number))
+    }
+
+    /// The number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl Price {
+    /// Takes a number from 0 on.
+    pub fn new(number: f64) -> Option<Self> {
+        (number >= 0.0 && number.is_finite()).then_some(Self(number))
     }
 
     /// The number.
@@ -316,6 +332,20 @@ impl Value for Depth {
 impl Value for Share {
     fn wanted() -> String {
         "a number from 0 to 1".to_owned()
+    }
+
+    fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
+        Self::new(item.as_float().or_else(|| Some(item.as_integer()? as f64))?)
+    }
+
+    fn show(&self) -> Json {
+        json!(self.0)
+    }
+}
+
+impl Value for Price {
+    fn wanted() -> String {
+        "a number from 0 on".to_owned()
     }
 
     fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {

@@ -1,0 +1,208 @@
+//! The agent that settings and what was typed stand for: all its layers, in their order.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use anyhow::{Context as _, Result};
+use prowess::{Cataloging, Library, Matching, Vocabulary, Window};
+use prowess_agent::{
+    Agent, Ask, Boundary, Budget, Calling, Delta, Fit, Logging, Model, ModelError, Price, Replying,
+    Retry, Showing, Skills, Spans, Spending, Trace,
+};
+use prowess_runtime::{Config, Gate, Journal, Launcher, Provider, Share};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::{
+    arguments::{Global, StrategyName, share},
+    connection::Naming,
+    context,
+    fault::Fault,
+    given,
+    host::Running,
+    printer::Printer,
+    toolbox,
+    viewer::{Lookout, Sight, View},
+};
+
+/// How an agent works, as it is typed.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "How it works")]
+pub(crate) struct Working {
+    /// What the model is told first: a text, or `@FILE`
+    #[arg(long, value_name = "TEXT")]
+    system: Option<String>,
+    /// How often the model is asked at the most before there must be an answer
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    steps: usize,
+    /// Take no further step once so many tokens were read and written for one request
+    #[arg(long, value_name = "TOKENS")]
+    max_tokens: Option<u64>,
+    /// Take no further step once one request has cost so much, by the prices that are set
+    #[arg(long, value_name = "COST")]
+    max_cost: Option<f64>,
+    /// How many tokens the model can be told [default: 128000]
+    #[arg(long, value_name = "TOKENS")]
+    window: Option<usize>,
+    /// By what skills are chosen [default: semantic]
+    #[arg(long, value_enum, value_name = "STRATEGY")]
+    strategy: Option<StrategyName>,
+    /// How many skills a request activates [default: 3]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+    /// The least confidence of a skill, from 0 to 1 [default: 0.05]
+    #[arg(long, value_name = "C", value_parser = share, allow_negative_numbers = true)]
+    threshold: Option<Share>,
+    /// Add all that happens to this file, which `prowess trace` shows
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) naming: Naming,
+    #[command(flatten, next_help_heading = "What scripts may do")]
+    running: Running,
+}
+
+/// An agent, and what is asked about it while it works.
+#[derive(Debug)]
+pub(crate) struct Stack {
+    pub(crate) agent: Agent,
+    pub(crate) library: Arc<Library>,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) sights: UnboundedReceiver<Sight>,
+    pub(crate) window: Window,
+}
+
+/// What a model is told first unless somebody says otherwise.
+const SYSTEM: &str = "You are an agent at the command line of the person who asks you. Do what is asked \
+                      with the skills and tools that you have, say plainly what you could not do, and \
+                      answer briefly.";
+
+/// The part of the window that the list of skills may take.
+const CATALOG: usize = 10;
+
+impl Working {
+    /// The agent over a model.
+    pub(crate) fn stack(
+        &self,
+        model: Arc<dyn Model>,
+        view: View,
+        global: &Global,
+        launcher: Launcher,
+        printer: &mut Printer,
+    ) -> Result<Stack> {
+        let config = context::config(global)?;
+        let library = context::library(global, printer)?;
+        let (toolbox, gate, library) =
+            toolbox::toolbox(&self.running, library, global, launcher, printer)?;
+        let window = self.window(model.name(), &config);
+        let provider: Arc<dyn Provider> = Arc::new(library.clone());
+        let skills = Skills::new(Some(provider), self.showing(&config, &window));
+        let spending = self.spending(model.name(), &config)?;
+        let calling = Calling { max_steps: self.steps, ..Calling::new(Arc::new(toolbox)) };
+        let system = self.system.as_deref().map_or_else(|| Ok(SYSTEM.to_owned()), given::text)?;
+        let (lookout, shown, sights) = Lookout::new(view);
+        let mut agent = Agent::new(model).with_system(system);
+        for trace in [self.traced()?, shown].into_iter().flatten() {
+            agent = agent.with(trace);
+        }
+        let agent = agent
+            .with(Spans::new("prowess"))
+            .with(Logging::default())
+            .with(lookout)
+            .with(Boundary::new())
+            .with(skills)
+            .with(calling)
+            .with(spending)
+            .with(Fit::new(window).with_summaries(None))
+            .with(Retry::default());
+        Ok(Stack { agent, library, gate, sights, window })
+    }
+
+    fn window(&self, model: &str, config: &Config) -> Window {
+        let set = config.window();
+        let vocabulary = Vocabulary::for_model(model);
+        Window { tokens: self.window.unwrap_or(set.tokens), vocabulary, ..set }
+    }
+
+    fn showing(&self, config: &Config, window: &Window) -> Showing {
+        let (set, usual) = (config.matching(), Showing::default());
+        let budget = Some(window.tokens / CATALOG);
+        let cataloging =
+            |it: Cataloging<'static>| Cataloging { budget, vocabulary: window.vocabulary, ..it };
+        Showing {
+            matching: Matching {
+                strategy: self.strategy.map_or(set.strategy, Into::into),
+                max_active: self.top.unwrap_or(set.max_active),
+                threshold: self.threshold.map_or(set.threshold, Share::get),
+                rule: set.rule,
+            },
+            thresholds: config.thresholds(),
+            catalog: usual.catalog.map(cataloging),
+            ..usual
+        }
+    }
+
+    /// How much an answer may take.
+    fn spending(&self, model: &str, config: &Config) -> Result<Spending, Fault> {
+        let prices = (config.model.input_price.value, config.model.output_price.value);
+        let price = match prices {
+            (Some(input), Some(output)) => {
+                Some(Price { input: input.get(), output: output.get(), cached: input.get() })
+            }
+            _ => None,
+        };
+        if price.is_none() && self.max_cost.is_some() {
+            let hint = "set `model.input_price` and `model.output_price`, of a million tokens each";
+            return Err(Fault::unable("nobody knows what the model costs").hint(hint));
+        }
+        Ok(Spending {
+            turn: Budget { total: self.max_tokens, cost: self.max_cost, ..Budget::default() },
+            prices: price.into_iter().map(|it| (model.to_owned(), it)).collect(),
+            ..Spending::default()
+        })
+    }
+
+    /// What writes the trace, if one is wanted.
+    fn traced(&self) -> Result<Option<Trace>> {
+        let Some(path) = &self.trace else { return Ok(None) };
+        let journal =
+            Journal::open(path).with_context(|| format!("cannot write `{}`", path.display()))?;
+        Ok(Some(Trace::journal(journal)))
+    }
+}
+
+/// A model that is never asked, and shows what it would be sent.
+#[derive(Debug)]
+pub(crate) struct Unasked {
+    /// The model that would be, if one is configured.
+    pub(crate) model: Option<Arc<dyn Model>>,
+    asked: Mutex<Option<Ask>>,
+}
+
+impl Unasked {
+    pub(crate) fn new(model: Option<Arc<dyn Model>>) -> Self {
+        Self { model, asked: Mutex::default() }
+    }
+
+    /// What it would have been asked.
+    pub(crate) fn asked(&self) -> Option<Ask> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Model for Unasked {
+    fn name(&self) -> &str {
+        self.model.as_ref().map_or("none", |it| it.name())
+    }
+
+    fn provider(&self) -> &str {
+        self.model.as_ref().map_or("none", |it| it.provider())
+    }
+
+    fn reply<'a>(&'a self, ask: &'a Ask, _: &'a (dyn Fn(Delta<'_>) + Send + Sync)) -> Replying<'a> {
+        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(ask.clone());
+        let (model, message) = (self.name().to_owned(), "it is not asked".to_owned());
+        Box::pin(async move { Err(ModelError::Refused { model, message }) })
+    }
+}

@@ -1,0 +1,219 @@
+use std::{
+    io::{self, IsTerminal as _},
+    sync::Arc,
+};
+
+use anyhow::Result;
+use prowess_agent::{Ask, Model, Score};
+use prowess_runtime::Launcher;
+use serde_json::{Value as Json, json};
+
+use super::{count, prompt};
+use crate::{
+    Status,
+    agent::{Unasked, Working},
+    arguments::Global,
+    context,
+    conversation::{self, Conversation, Turned},
+    fault::Fault,
+    given,
+    printer::Printer,
+    safe,
+    sessions::Which,
+    viewer::{View, judged},
+};
+
+/// Ask an agent: it takes up the skills that fit, calls tools, and answers
+///
+/// What the model says goes to stdout as it comes, what it does to stderr: on a terminal in one line
+/// that changes, with `-v` line by line. A key comes from `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`,
+/// `GEMINI_API_KEY` or a file. Ctrl-C ends it; what was said is kept, and `--resume` goes on.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What is asked for; `-` or nothing reads it from stdin
+    prompt: Option<String>,
+    /// Show this text to the model with it; `-` reads stdin; may be given several times
+    #[arg(long, value_name = "FILE")]
+    file: Vec<String>,
+    /// Show what would be sent, and send nothing; needs neither key nor network
+    #[arg(long)]
+    dry_run: bool,
+    /// Print all that happens as JSON, a line each as it comes
+    #[arg(long, conflicts_with = "dry_run")]
+    events: bool,
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    working: Working,
+}
+
+pub(crate) fn run(
+    args: &Args,
+    global: &Global,
+    launcher: Launcher,
+    printer: &mut Printer,
+) -> Result<Status> {
+    let prompt = args.prompt()?;
+    if args.dry_run {
+        return dry_run(args, prompt, global, launcher, printer);
+    }
+    let view = match (args.events, printer.json) {
+        (true, _) => View::Events,
+        (false, true) => View::Document,
+        (false, false) if args.working.naming.no_stream => View::Whole,
+        (false, false) => View::Stream,
+    };
+    let model = args.working.naming.model(&context::config(global)?, printer)?;
+    let stack = args.working.stack(model, view, global, launcher, printer)?;
+    let mut conversation = Conversation::new(stack, args.which.open()?, view, printer)?;
+    let turned = conversation.turn(prompt, printer)?;
+    let status = match view {
+        View::Events => conversation::ended(&turned),
+        View::Document => {
+            printer.document(&conversation::document(&turned, &conversation))?;
+            conversation::ended(&turned)
+        }
+        View::Stream | View::Whole => {
+            let name = conversation.kept.name.as_ref();
+            let again = name.map(|it| format!("prowess ask --resume {it}"));
+            let viewer = &mut conversation.viewer;
+            conversation::report(&turned, again.as_deref(), viewer, printer)?
+        }
+    };
+    printer.flush()?;
+    conversation.end(printer);
+    Ok(status)
+}
+
+impl Args {
+    /// What is asked, with the texts that go with it; nothing to go on where a session was broken off.
+    fn prompt(&self) -> Result<Option<String>> {
+        let from_stdin = self.file.iter().chain(&self.prompt).filter(|it| *it == "-").count();
+        if from_stdin > 1 {
+            return Err(Fault::typed("stdin can be read once, and `-` stands there twice").into());
+        }
+        let mut prompt = match self.prompt.as_deref() {
+            Some("-") => given::text("-")?,
+            Some(prompt) => prompt.to_owned(),
+            None if self.which.resumes() && self.file.is_empty() => return Ok(None),
+            None if from_stdin > 0 => String::new(),
+            None if io::stdin().is_terminal() => {
+                let hint = "`prowess ask \"what is in this repository?\"` asks; `prowess chat` asks more than once";
+                return Err(Fault::typed("nothing is asked").hint(hint).into());
+            }
+            None => given::text("-")?,
+        };
+        for path in &self.file {
+            let (name, text) = match path.as_str() {
+                "-" => ("stdin", given::text("-")?),
+                path => (path, given::text(&format!("@{path}"))?),
+            };
+            prompt.push_str(&format!("\n\n<file name={name:?}>\n{}\n</file>", text.trim_end()));
+        }
+        match prompt.trim() {
+            "" => Err(Fault::typed("nothing is asked").into()),
+            prompt => Ok(Some(prompt.to_owned())),
+        }
+    }
+}
+
+/// Goes the whole way to a model that is not asked, and shows what it would have been.
+fn dry_run(
+    args: &Args,
+    prompt: Option<String>,
+    global: &Global,
+    launcher: Launcher,
+    printer: &mut Printer,
+) -> Result<Status> {
+    let model = args.working.naming.shown(&context::config(global)?)?;
+    let unasked = Arc::new(Unasked::new(model));
+    let view = View::Whole;
+    let stack = args.working.stack(unasked.clone(), view, global, launcher, printer)?;
+    let mut conversation = Conversation::new(stack, args.which.replayed()?, view, printer)?;
+    let turned = conversation.turn(prompt, printer)?;
+    let Conversation { stack, viewer, .. } = &conversation;
+    match (unasked.asked(), turned) {
+        (Some(ask), _) => {
+            let sent = Sent {
+                ask: &ask,
+                model: &unasked,
+                scores: &viewer.scores,
+                count: &|text| stack.window.vocabulary.count(text),
+            };
+            if printer.json {
+                printer.document(&sent.json())?;
+            } else {
+                sent.print(printer)?;
+            }
+            Ok(Status::Well)
+        }
+        (None, Turned::Failed(error)) => Err(error.into()),
+        (None, _) => {
+            printer.note("nothing would be sent");
+            Ok(Status::Well)
+        }
+    }
+}
+
+/// What would be sent, and why.
+struct Sent<'a> {
+    ask: &'a Ask,
+    model: &'a Unasked,
+    scores: &'a [Score],
+    count: &'a dyn Fn(&str) -> usize,
+}
+
+impl Sent<'_> {
+    fn messages(&self) -> usize {
+        self.ask.messages.iter().map(|it| (self.count)(&it.content)).sum()
+    }
+
+    fn tools(&self) -> Vec<(&str, usize)> {
+        let tokens = |it| (self.count)(&json!(it).to_string());
+        self.ask.tools.iter().map(|it| (&*it.name, tokens(it))).collect()
+    }
+
+    fn json(&self) -> Json {
+        let (messages, tools) = (self.messages(), self.tools());
+        let of_tools: usize = tools.iter().map(|it| it.1).sum();
+        let tool = |(name, tokens): (&str, usize)| json!({ "name": name, "tokens": tokens });
+        json!({
+            "provider": self.model.provider(),
+            "model": self.model.name(),
+            "body": self.model.model.as_ref().map_or_else(|| json!(self.ask), |it| it.body(self.ask)),
+            "tokens": { "messages": messages, "tools": of_tools, "total": messages + of_tools },
+            "tools": tools.into_iter().map(tool).collect::<Vec<_>>(),
+            "skills": self.scores,
+        })
+    }
+
+    fn print(&self, printer: &mut Printer) -> Result<()> {
+        printer.text(&prompt::text(&self.ask.messages))?;
+        let (messages, tools) = (self.messages(), self.tools());
+        printer.line("")?;
+        printer.line(printer.name("Tools"))?;
+        let widest = tools.iter().map(|it| it.0.len()).max().unwrap_or(0);
+        for (name, tokens) in &tools {
+            printer.line(format_args!("{:widest$}  {tokens:>6} tokens", safe::line(name)))?;
+        }
+        printer.line("")?;
+        printer.line(printer.name("Skills"))?;
+        for it in self.scores {
+            printer.line(safe::line(&judged(it)))?;
+        }
+        if self.scores.is_empty() {
+            printer.line("none fits")?;
+        }
+        printer.line("")?;
+        let total = messages + tools.iter().map(|it| it.1).sum::<usize>();
+        let whom = match &self.model.model {
+            Some(model) => format!("`{}` of {}", model.name(), model.provider()),
+            None => "a model, none of which is configured,".to_owned(),
+        };
+        let told = count(self.ask.messages.len(), "message");
+        printer.line(safe::line(&format!(
+            "{whom} would be told {told} and {} in {total} tokens",
+            count(tools.len(), "tool")
+        )))
+    }
+}

@@ -1,0 +1,400 @@
+use std::io::{self, BufRead as _, IsTerminal as _};
+
+use anyhow::{Context as _, Result};
+use prowess::{Library, Manifest, Role, nearest};
+use prowess_agent::Spent;
+use prowess_runtime::Launcher;
+use rustyline::{
+    CompletionType, Config, Context, Editor, Helper, completion::Completer, error::ReadlineError,
+    highlight::Highlighter, hint::Hinter, history::MemHistory, validate::Validator,
+};
+
+use crate::{
+    Status,
+    agent::Working,
+    arguments::Global,
+    context,
+    conversation::{self, Conversation, Turned, report},
+    printer::Printer,
+    safe,
+    sessions::{self, Kept, Which},
+    viewer::{View, Viewer, judged},
+};
+
+/// Talk with an agent
+///
+/// At a terminal lines can be edited, and Tab completes commands and the names of skills; in a pipe
+/// each line is one request. `/name` invokes a skill, `@name` mentions one, `/help` lists what else
+/// there is. Ctrl-C ends a step, and a second one the conversation, which `--resume` takes up again.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    working: Working,
+}
+
+/// What can be typed beside requests.
+const COMMANDS: [(&str, &str); 7] = [
+    ("skills", "the skills that there are; those in bold stand before the model"),
+    ("why", "why the skills of the last request were chosen"),
+    ("budget", "what the last request took of the window, and all of them together"),
+    ("trace", "what happened since the last request"),
+    ("clear", "begin anew; what was said is kept"),
+    ("help", "this list"),
+    ("quit", "leave; Ctrl-D does the same"),
+];
+
+pub(crate) fn run(
+    args: &Args,
+    global: &Global,
+    launcher: Launcher,
+    printer: &mut Printer,
+) -> Result<Status> {
+    let view = match (printer.json, args.working.naming.no_stream) {
+        (true, _) => View::Document,
+        (false, true) => View::Whole,
+        (false, false) => View::Stream,
+    };
+    let model = args.working.naming.model(&context::config(global)?, printer)?;
+    let stack = args.working.stack(model, view, global, launcher, printer)?;
+    let kept = args.which.open()?;
+    // The editor takes interrupts for itself, and who listens later hears them as well.
+    let mut lines = Lines::new(&stack.library, &kept)?;
+    let conversation = Conversation::new(stack, kept, view, printer)?;
+    let mut chat = Chat { conversation, last: Status::Well };
+    let ended = chat.go_on(args, &mut lines, printer);
+    let kept = &chat.conversation.kept;
+    kept.discard_if_unused();
+    if let Some(name) = kept.name.as_ref().filter(|_| kept.session.turns() > 0) {
+        printer.note(&format!("`prowess chat --resume {name}` goes on"));
+    }
+    chat.conversation.end(printer);
+    ended?;
+    Ok(if lines.is_terminal() { Status::Well } else { chat.last })
+}
+
+/// A conversation that goes on.
+struct Chat {
+    conversation: Conversation,
+    /// What the last request came to.
+    last: Status,
+}
+
+/// What somebody typed.
+enum Input {
+    Line(String),
+    Interrupt,
+    End,
+}
+
+/// How it goes on after what somebody typed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum After {
+    /// With the next line.
+    Next,
+    /// With the next line, unless that is an interruption too.
+    Interrupted,
+    /// Not at all.
+    End,
+}
+
+impl Chat {
+    fn go_on(&mut self, args: &Args, lines: &mut Lines, printer: &mut Printer) -> Result<()> {
+        if lines.is_terminal() {
+            printer.note(&format!(
+                "talking with `{}`; `/help` says what else can be typed",
+                self.conversation.stack.agent.model().name()
+            ));
+        }
+        let mut after = match args.which.resumes() && !self.is_over() {
+            true => self.turn(None, printer)?,
+            false => After::Next,
+        };
+        while after != After::End {
+            printer.flush()?;
+            after = match lines.next(&mut self.conversation)? {
+                Input::End => After::End,
+                Input::Interrupt if after == After::Interrupted || !lines.is_terminal() => {
+                    After::End
+                }
+                Input::Interrupt => {
+                    printer.note("Ctrl-C once more, or Ctrl-D, leaves");
+                    After::Interrupted
+                }
+                Input::Line(line) => self.take(line.trim(), printer)?,
+            };
+        }
+        Ok(())
+    }
+
+    /// Does what was typed.
+    fn take(&mut self, text: &str, printer: &mut Printer) -> Result<After> {
+        if text.is_empty() {
+            return Ok(After::Next);
+        }
+        let Some(name) = command(text) else { return self.turn(Some(text.to_owned()), printer) };
+        match name {
+            "quit" | "exit" => return Ok(After::End),
+            "help" => help(printer)?,
+            "skills" => self.skills(printer)?,
+            "why" => self.why(printer)?,
+            "budget" => self.budget(printer)?,
+            "trace" => {
+                for line in &self.conversation.viewer.story {
+                    printer.line(safe::line(line))?;
+                }
+            }
+            "clear" => {
+                let Conversation { kept, viewer, .. } = &mut self.conversation;
+                kept.discard_if_unused();
+                (*kept, *viewer) = (sessions::fresh()?, Viewer::new(viewer.view()));
+                printer.note("a new conversation begins");
+            }
+            _ if self
+                .conversation
+                .stack
+                .library
+                .get(name)
+                .is_some_and(|it| can_be_invoked(&it.manifest)) =>
+            {
+                return self.turn(Some(text.to_owned()), printer);
+            }
+            _ => {
+                printer.fault(&format!("there is neither a command nor a skill `/{name}`"));
+                let names = names(&self.conversation.stack.library);
+                let known = COMMANDS.iter().map(|it| it.0).chain(names.iter().map(String::as_str));
+                match nearest(name, known) {
+                    Some(near) => printer.hint(&format!("did you mean `/{near}`?")),
+                    None => printer.hint("`/help` lists the commands, `/skills` the skills"),
+                }
+                self.last = Status::AtFault;
+            }
+        }
+        Ok(After::Next)
+    }
+
+    fn turn(&mut self, prompt: Option<String>, printer: &mut Printer) -> Result<After> {
+        let conversation = &mut self.conversation;
+        let turned = conversation.turn(prompt, printer)?;
+        if printer.json {
+            printer.json_line(&conversation::document(&turned, conversation))?;
+            conversation.viewer.lines.clear();
+            self.last = conversation::ended(&turned);
+        } else {
+            self.last = report(&turned, None, &mut conversation.viewer, printer)?;
+        }
+        Ok(match turned {
+            Turned::Terminated => After::End,
+            Turned::Interrupted => After::Interrupted,
+            _ => After::Next,
+        })
+    }
+
+    /// Whether the last answer was given.
+    fn is_over(&self) -> bool {
+        let messages = self.conversation.kept.session.messages();
+        messages.last().is_none_or(|it| it.role == Role::Assistant && it.calls.is_empty())
+    }
+
+    fn skills(&self, printer: &mut Printer) -> Result<()> {
+        let Conversation { stack, kept, viewer, .. } = &self.conversation;
+        let taken = kept.session.taken();
+        let shown = viewer.scores.iter().filter(|it| it.level.is_some()).map(|it| &*it.name);
+        let standing: Vec<&str> = shown.chain(taken.iter().map(|it| &*it.1)).collect();
+        let skills = stack.library.skills().map(|it| &it.manifest);
+        let skills: Vec<&Manifest> = skills.filter(|it| it.is_active()).collect();
+        let widest = skills.iter().map(|it| it.name.len()).max().unwrap_or(0);
+        let room = printer.width.unwrap_or(usize::MAX).saturating_sub(widest + 2).max(20);
+        for skill in skills {
+            let padded = format!("{:widest$}", safe::line(&skill.name));
+            let is_standing = standing.contains(&&*skill.name);
+            let name = if is_standing { printer.name(&padded) } else { padded };
+            let description = safe::cut(&safe::line(&skill.description), room);
+            printer.line(format_args!("{name}  {description}"))?;
+        }
+        Ok(())
+    }
+
+    fn why(&self, printer: &mut Printer) -> Result<()> {
+        if self.conversation.viewer.scores.is_empty() {
+            return printer.line("no skill fits the last request");
+        }
+        for it in &self.conversation.viewer.scores {
+            printer.line(safe::line(&judged(it)))?;
+        }
+        Ok(())
+    }
+
+    fn budget(&self, printer: &mut Printer) -> Result<()> {
+        let (viewer, window) = (&self.conversation.viewer, self.conversation.stack.window.tokens);
+        let Some((window, tokens)) = &viewer.fitted else {
+            return printer
+                .line(format_args!("nothing was asked; the window holds {window} tokens"));
+        };
+        let part = |name: &str| tokens[name].as_u64().unwrap_or(0);
+        let free = (*window as u64).saturating_sub(part("total"));
+        let parts = ["system", "skills", "history", "tools"].map(|it| (it, part(it)));
+        for (name, tokens) in parts.into_iter().chain([("free", free)]) {
+            let share = tokens as f64 / (*window).max(1) as f64 * 100.0;
+            printer.line(format_args!("{name:7}  {tokens:>8} tokens  {share:>5.1} %"))?;
+        }
+        let Spent { input, cached, output } = viewer.spent;
+        printer.line(format_args!(
+            "so far {input} tokens were read ({cached} remembered) and {output} written"
+        ))?;
+        viewer.cost.map_or(Ok(()), |cost| printer.line(format_args!("that costs {cost:.4}")))
+    }
+}
+
+fn help(printer: &mut Printer) -> Result<()> {
+    for (name, what) in COMMANDS {
+        printer.line(format_args!("{:10}  {what}", format!("/{name}")))?;
+    }
+    printer.line("/SKILL …    invoke a skill, with what it is given")?;
+    printer.line("@SKILL      mention a skill in a request")
+}
+
+/// The name of a command or skill that a line begins with; a path is none.
+fn command(text: &str) -> Option<&str> {
+    let name = text.strip_prefix('/')?.split(char::is_whitespace).next()?;
+    let is_fine = |c: char| c.is_alphanumeric() || "-_:.".contains(c);
+    (!name.is_empty() && name.chars().all(is_fine)).then_some(name)
+}
+
+fn can_be_invoked(manifest: &Manifest) -> bool {
+    manifest.is_active() && manifest.dialect().user_invocable != Some(false)
+}
+
+fn names(library: &Library) -> Vec<String> {
+    let skills = library.skills().map(|it| &it.manifest).filter(|it| can_be_invoked(it));
+    skills.map(|it| it.name.to_string()).collect()
+}
+
+/// Where lines come from.
+enum Lines {
+    Terminal(Box<Editor<Completing, MemHistory>>),
+    Pipe,
+}
+
+impl Lines {
+    fn new(library: &Library, kept: &Kept) -> Result<Self> {
+        if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+            return Ok(Self::Pipe);
+        }
+        let config = Config::builder().completion_type(CompletionType::List).build();
+        let mut editor =
+            Editor::with_history(config, MemHistory::new()).context("cannot read lines")?;
+        editor.set_helper(Some(Completing { skills: names(library) }));
+        for message in kept.session.messages().iter().filter(|it| it.role == Role::User) {
+            editor.add_history_entry(&*message.content)?;
+        }
+        Ok(Self::Terminal(Box::new(editor)))
+    }
+
+    fn is_terminal(&self) -> bool {
+        matches!(self, Self::Terminal(_))
+    }
+
+    fn next(&mut self, conversation: &mut Conversation) -> Result<Input> {
+        let editor = match self {
+            Self::Terminal(editor) => editor,
+            Self::Pipe => return conversation.wait(piped()).unwrap_or(Ok(Input::Interrupt)),
+        };
+        // Whoever was quick with the second one means it.
+        if conversation.was_interrupted() {
+            return Ok(Input::Interrupt);
+        }
+        let ending = conversation.interrupt_at_end();
+        let read = editor.readline("> ");
+        let is_ending = ending.is_finished();
+        ending.abort();
+        // The editor has heard it, and nobody else is to.
+        conversation.was_interrupted();
+        match read {
+            _ if is_ending => Ok(Input::End),
+            Ok(line) => {
+                editor.add_history_entry(&*line)?;
+                Ok(Input::Line(line))
+            }
+            Err(ReadlineError::Interrupted | ReadlineError::Signal(_)) => Ok(Input::Interrupt),
+            Err(ReadlineError::Eof) => Ok(Input::End),
+            Err(error) => Err(error).context("cannot read what is typed"),
+        }
+    }
+}
+
+/// The next line of a pipe.
+async fn piped() -> Result<Input> {
+    let read = tokio::task::spawn_blocking(|| {
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_until(b'\n', &mut bytes).map(|_| bytes)
+    });
+    let bytes = read.await?.context("cannot read stdin")?;
+    Ok(match bytes.is_empty() {
+        true => Input::End,
+        false => Input::Line(String::from_utf8_lossy(&bytes).into_owned()),
+    })
+}
+
+/// Completes commands and the names of skills.
+struct Completing {
+    skills: Vec<String>,
+}
+
+impl Completer for Completing {
+    type Candidate = String;
+
+    fn complete(
+        &self,
+        line: &str,
+        at: usize,
+        _: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<String>)> {
+        Ok(completed(&self.skills, &line[..at]))
+    }
+}
+
+/// Where the word begins that is being typed, and what it can become.
+fn completed(skills: &[String], line: &str) -> (usize, Vec<String>) {
+    let start = line.rfind(char::is_whitespace).map_or(0, |it| it + 1);
+    let word = &line[start..];
+    let skills = skills.iter().map(String::as_str);
+    let known: Vec<&str> = match word.chars().next() {
+        Some('/') if start == 0 => COMMANDS.iter().map(|it| it.0).chain(skills).collect(),
+        Some('@') => skills.collect(),
+        _ => return (start, Vec::new()),
+    };
+    let (sign, begun) = word.split_at(1);
+    let fits = known.into_iter().filter(|it| it.starts_with(begun));
+    (start, fits.map(|it| format!("{sign}{it}")).collect())
+}
+
+impl Hinter for Completing {
+    type Hint = String;
+}
+
+impl Highlighter for Completing {}
+impl Validator for Completing {}
+impl Helper for Completing {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_complete_at_the_start_and_skills_wherever_they_are_mentioned() {
+        let skills = ["create-pr".to_owned(), "clean".to_owned()];
+        assert_eq!(completed(&skills, "/cl"), (0, vec!["/clear".to_owned(), "/clean".to_owned()]));
+        assert_eq!(completed(&skills, "mit ä @cr"), (7, vec!["@create-pr".to_owned()]));
+        assert_eq!(completed(&skills, "a /c").1, Vec::<String>::new());
+        assert_eq!(completed(&skills, "").1, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_path_is_no_command() {
+        assert_eq!(command("/why not"), Some("why"));
+        assert_eq!(command("/etc/passwd is what?"), None);
+        assert_eq!([command("/ what"), command("why"), command("/")], [None; 3]);
+    }
+}

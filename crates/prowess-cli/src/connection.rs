@@ -1,0 +1,319 @@
+//! Which model is asked, where, and what lets one in: from what was typed, the environment and settings.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use prowess::{Call, Message, Role, nearest};
+use prowess_agent::{Connection, Key, Model, Provider, Reply, Scripted, Stop, model};
+use prowess_runtime::{Config, ModelSettings, key_of_file};
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use crate::{fault::Fault, printer::Printer};
+
+/// Which model is asked, as it is typed.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "Which model")]
+pub(crate) struct Naming {
+    /// The model; by default one that its provider has
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// How it is spoken to: openai, responses, anthropic, gemini, or scripted, which says what
+    /// stands in the file that `--model` names
+    #[arg(long, value_name = "NAME")]
+    provider: Option<String>,
+    /// Where it is; a server that speaks as OpenAI does, unless `--provider` says otherwise
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// The file that holds the key; nobody else may be able to read it
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+    /// Wait for the whole reply, and print the answer alone
+    #[arg(long)]
+    pub(crate) no_stream: bool,
+}
+
+/// How a model is spoken to, also one that is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Speech {
+    With(Provider),
+    Scripted,
+}
+
+impl Naming {
+    /// The model that is meant.
+    pub(crate) fn model(
+        &self,
+        config: &Config,
+        printer: &mut Printer,
+    ) -> Result<Arc<dyn Model>, Fault> {
+        let set = &config.model;
+        let Some(speech) = self.speech(set)? else { return Err(nobody()) };
+        let Speech::With(provider) = speech else { return self.scripted() };
+        let base_url = self.base_url(provider, set);
+        let key = self.key(provider, set)?;
+        if key.is_none() && base_url.is_none() {
+            let [variable, ..] = variables(provider) else { return Err(nobody()) };
+            let message = format!("there is no key for `{}`", provider.as_str());
+            return Err(Fault::unable(message).hint(format!(
+                "set `{variable}`, or name a file that holds the key with `--key-file`"
+            )));
+        }
+        if key.is_some() && base_url.as_deref().is_some_and(is_overheard) {
+            printer.warning("the key is sent without encryption, and whoever is on the way can read it: `https://` hides it");
+        }
+        let Some(name) = self.name(provider, base_url.as_deref(), set) else {
+            let hint = "`--model NAME` names it; a server lists those that it has under `/models`";
+            return Err(Fault::unable("no model is named").hint(hint));
+        };
+        let connection = Connection { base_url, key, ..self.connection(provider, name) };
+        model(connection).map_err(|it| Fault::unable(it.to_string()))
+    }
+
+    /// The same without its key, to see what it would be sent; nothing if none is meant.
+    pub(crate) fn shown(&self, config: &Config) -> Result<Option<Arc<dyn Model>>, Fault> {
+        let set = &config.model;
+        let provider = match self.speech(set)? {
+            None => return Ok(None),
+            Some(Speech::Scripted) => return self.scripted().map(Some),
+            Some(Speech::With(provider)) => provider,
+        };
+        let base_url = self.base_url(provider, set);
+        let name = self.name(provider, base_url.as_deref(), set);
+        let Some(name) = name else { return Ok(None) };
+        let connection = Connection { base_url, ..self.connection(provider, name) };
+        model(connection).map(Some).map_err(|it| Fault::unable(it.to_string()))
+    }
+
+    fn connection(&self, provider: Provider, name: String) -> Connection {
+        Connection { stream: !self.no_stream, ..Connection::new(provider, name) }
+    }
+
+    /// How the model is spoken to: as it was typed or set, else as its name or the keys suggest.
+    fn speech(&self, set: &ModelSettings) -> Result<Option<Speech>, Fault> {
+        if let Some(word) = &self.provider {
+            return speech(word).map(Some);
+        }
+        if self.base_url.is_some() {
+            return Ok(Some(Speech::With(Provider::OpenAi)));
+        }
+        if let Some(word) = &set.provider.value {
+            return speech(word).map(Some);
+        }
+        let name = self.model.as_ref().or(set.name.value.as_ref());
+        let by_name = name.and_then(|it| {
+            let of = |start: &str| it.starts_with(start);
+            let by_name = [("claude-", Provider::Anthropic), ("gemini-", Provider::Gemini)];
+            by_name.into_iter().find(|(start, _)| of(start)).map(|it| it.1)
+        });
+        let has_address = set.base_url.value.is_some() || variable("OPENAI_BASE_URL").is_some();
+        let by_address = has_address.then_some(Provider::OpenAi);
+        let has_key = |it: &Provider| variables(*it).iter().any(|it| variable(it).is_some());
+        let by_key =
+            || [Provider::OpenAi, Provider::Anthropic, Provider::Gemini].into_iter().find(has_key);
+        let by_file = || {
+            let has_file = self.key_file.is_some() || set.key_file.value.is_some();
+            has_file.then_some(Provider::OpenAi)
+        };
+        let provider = by_address.or(by_name).or_else(by_key).or_else(by_file);
+        Ok(provider.map(Speech::With))
+    }
+
+    /// Where the model is, if not where its provider has it. What is set for one provider says nothing
+    /// about another, and no key goes there.
+    fn base_url(&self, provider: Provider, set: &ModelSettings) -> Option<String> {
+        if self.base_url.is_some() {
+            return self.base_url.clone();
+        }
+        let is_openai = matches!(provider, Provider::OpenAi | Provider::Responses);
+        let by_variable = variable("OPENAI_BASE_URL").filter(|_| is_openai);
+        let by_setting = || set.base_url.value.as_ref().filter(|_| is_set_for(provider, set));
+        by_variable.or_else(|| by_setting().map(|it| it.as_str().to_owned()))
+    }
+
+    fn key(&self, provider: Provider, set: &ModelSettings) -> Result<Option<Key>, Fault> {
+        if let Some(file) = &self.key_file {
+            return key(file).map(Some);
+        }
+        if let Some(text) = variables(provider).iter().find_map(|it| variable(it)) {
+            return Ok(Some(Key::new(&text)));
+        }
+        let file = set.key_file.value.as_ref().filter(|_| is_set_for(provider, set));
+        file.map(|it| key(it)).transpose()
+    }
+
+    /// What the model is called; where its provider is and nobody says so, what is usual there.
+    fn name(
+        &self,
+        provider: Provider,
+        base_url: Option<&str>,
+        set: &ModelSettings,
+    ) -> Option<String> {
+        let set = set.name.value.as_ref().filter(|_| is_set_for(provider, set));
+        let named = self.model.as_ref().or(set).cloned();
+        named.or_else(|| base_url.is_none().then(|| usual(provider).to_owned()))
+    }
+
+    /// A model that says what stands in a file, one JSON object a line.
+    fn scripted(&self) -> Result<Arc<dyn Model>, Fault> {
+        let Some(path) = &self.model else {
+            let hint = r#"each line of the file is one reply, such as `{"says": "Hello"}` or `{"calls": [{"name": "use_skill", "input": {"name": "debug"}}]}`"#;
+            return Err(Fault::unable(
+                "a scripted model says what stands in a file, which `--model` names",
+            )
+            .hint(hint));
+        };
+        let text = fs::read_to_string(path)
+            .map_err(|error| Fault::unable(format!("cannot read `{path}`: {error}")))?;
+        let mut model = Scripted::new();
+        for (number, line) in text.lines().enumerate().filter(|it| !it.1.trim().is_empty()) {
+            let line: Line = serde_json::from_str(line).map_err(|error| {
+                Fault::unable(format!("line {} of `{path}` is no reply: {error}", number + 1))
+            })?;
+            model = model.replies(line.reply());
+        }
+        Ok(Arc::new(model))
+    }
+}
+
+/// A reply as it is written in a script.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    #[serde(default)]
+    says: String,
+    #[serde(default)]
+    calls: Vec<LineCall>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LineCall {
+    name: String,
+    #[serde(default)]
+    input: Json,
+}
+
+impl Line {
+    fn reply(self) -> Reply {
+        let call = |it: LineCall| Call {
+            name: it.name,
+            arguments: if it.input.is_null() { String::new() } else { it.input.to_string() },
+            ..Call::default()
+        };
+        let stop = if self.calls.is_empty() { Stop::Done } else { Stop::Calls };
+        let calls = self.calls.into_iter().map(call).collect();
+        let message = Message { calls, ..Message::new(Role::Assistant, self.says) };
+        Reply { message, stop, ..Reply::default() }
+    }
+}
+
+/// Says how one comes to a model.
+fn nobody() -> Fault {
+    Fault::unable("no model is configured")
+        .hint("with a key of OpenAI: `OPENAI_API_KEY=… prowess ask …`")
+        .hint("with a key of Anthropic: `ANTHROPIC_API_KEY=… prowess ask …`")
+        .hint("with Ollama on this machine: `prowess ask … --base-url http://127.0.0.1:11434/v1 --model NAME`")
+        .hint("`--dry-run` shows what would be sent, without any of that")
+}
+
+fn speech(word: &str) -> Result<Speech, Fault> {
+    match (word, Provider::from_word(word)) {
+        ("scripted", _) => Ok(Speech::Scripted),
+        (_, Some(provider)) => Ok(Speech::With(provider)),
+        (_, None) => {
+            let words: Vec<&str> =
+                Provider::ALL.iter().map(|it| it.as_str()).chain(["scripted"]).collect();
+            let hint = match nearest(word, words.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("there are {}", words.join(", ")),
+            };
+            Err(Fault::unable(format!("there is no provider `{word}`")).hint(hint))
+        }
+    }
+}
+
+/// Whether what is set about the model is meant for this provider.
+fn is_set_for(provider: Provider, set: &ModelSettings) -> bool {
+    match set.provider.value.as_deref() {
+        Some(word) => word == provider.as_str(),
+        None => {
+            matches!(provider, Provider::OpenAi | Provider::Responses)
+                || set.base_url.value.is_none()
+        }
+    }
+}
+
+/// The key that a file holds.
+fn key(path: &Path) -> Result<Key, Fault> {
+    key_of_file(path).map(|it| Key::new(&it)).map_err(|error| {
+        let cause = std::error::Error::source(&error).map(|it| format!(": {it}"));
+        let message = format!("`{}`: {error}{}", path.display(), cause.unwrap_or_default());
+        let fault = Fault::unable(message);
+        match error.hint(path) {
+            Some(hint) => fault.hint(hint),
+            None => fault,
+        }
+    })
+}
+
+/// The variables that hold a key, the first taken first.
+fn variables(provider: Provider) -> &'static [&'static str] {
+    match provider {
+        Provider::OpenAi | Provider::Responses => &["OPENAI_API_KEY"],
+        Provider::Anthropic => &["ANTHROPIC_API_KEY"],
+        Provider::Gemini => &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    }
+}
+
+/// A variable of the environment; an empty one is none.
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|it| !it.trim().is_empty())
+}
+
+/// The model that is asked where nobody names one.
+fn usual(provider: Provider) -> &'static str {
+    match provider {
+        Provider::OpenAi | Provider::Responses => "gpt-5-mini",
+        Provider::Anthropic => "claude-sonnet-4-5",
+        Provider::Gemini => "gemini-2.5-flash",
+    }
+}
+
+/// Whether what is sent to an address can be read on its way.
+fn is_overheard(url: &str) -> bool {
+    let Some(rest) = url.strip_prefix("http://") else { return false };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let name = match host.strip_prefix('[') {
+        Some(six) => six.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    let is_loopback = name.parse().is_ok_and(|it: std::net::IpAddr| it.is_loopback());
+    !(is_loopback || name == "localhost")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_leaves_the_machine_unencrypted_is_overheard() {
+        for url in
+            ["https://a.example", "http://localhost:1/v1", "http://127.0.0.1", "http://[::1]:9/"]
+        {
+            assert!(!is_overheard(url), "{url}");
+        }
+        for url in [
+            "http://a.example/v1",
+            "http://127.0.0.1.evil.example",
+            "http://localhost@evil.example",
+            "http://10.0.0.1:80",
+        ] {
+            assert!(is_overheard(url), "{url}");
+        }
+    }
+}

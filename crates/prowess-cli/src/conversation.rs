@@ -1,0 +1,261 @@
+//! A conversation with an agent: what happens is shown, and whoever has enough of it can say so.
+
+use anyhow::{Context as _, Result};
+use prowess_agent::{Answer, ModelError, Sending, Stop, TurnError};
+use rustix::process::{getpid, kill_process};
+use serde_json::{Value as Json, json};
+use tokio::{
+    runtime::Runtime,
+    signal::unix::{Signal, SignalKind, signal},
+    task::JoinHandle,
+};
+
+use crate::{
+    Status,
+    agent::Stack,
+    printer::Printer,
+    sessions::Kept,
+    telemetry,
+    viewer::{View, Viewer},
+};
+
+/// How a turn ended.
+pub(crate) enum Turned {
+    /// With an answer.
+    Answered(Box<Answer>),
+    /// Before it began: there is nothing to go on with.
+    Over,
+    /// Without an answer.
+    Failed(TurnError),
+    /// By a person who has enough of it.
+    Interrupted,
+    /// By whoever ends the program.
+    Terminated,
+}
+
+/// Listens for those who have enough.
+#[derive(Debug)]
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self> {
+        let interrupt = signal(SignalKind::interrupt())?;
+        Ok(Self { interrupt, terminate: signal(SignalKind::terminate())? })
+    }
+}
+
+/// A conversation with an agent, from its first turn to its last.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    pub(crate) stack: Stack,
+    pub(crate) kept: Kept,
+    pub(crate) viewer: Viewer,
+    runtime: Runtime,
+    signals: Signals,
+    sending: Option<Sending>,
+}
+
+impl Conversation {
+    pub(crate) fn new(stack: Stack, kept: Kept, view: View, printer: &mut Printer) -> Result<Self> {
+        let sending = telemetry::start(printer);
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        let runtime = runtime.context("cannot wait for anything")?;
+        let signals = runtime.block_on(async { Signals::listen() })?;
+        Ok(Self { stack, kept, viewer: Viewer::new(view), runtime, signals, sending })
+    }
+
+    /// Asks for something, or goes on where the session was broken off, and shows what happens. A
+    /// turn that is interrupted takes all that it has started with it; what was said is kept.
+    pub(crate) fn turn(&mut self, prompt: Option<String>, printer: &mut Printer) -> Result<Turned> {
+        let Self { stack, kept, viewer, runtime, signals, .. } = self;
+        let Stack { agent, sights, .. } = stack;
+        let turn = async {
+            match prompt {
+                Some(prompt) => agent.ask(&kept.session, prompt).await.map(Some),
+                None => agent.resume(&kept.session).await,
+            }
+        };
+        let turned = runtime.block_on(async {
+            let mut turn = Box::pin(turn);
+            loop {
+                tokio::select! {
+                    biased;
+                    _ = signals.interrupt.recv() => break anyhow::Ok(Turned::Interrupted),
+                    _ = signals.terminate.recv() => break Ok(Turned::Terminated),
+                    Some(sight) = sights.recv() => viewer.show(sight, printer)?,
+                    ended = &mut turn => break Ok(match ended {
+                        Ok(Some(answer)) => Turned::Answered(Box::new(answer)),
+                        Ok(None) => Turned::Over,
+                        Err(error) => Turned::Failed(error),
+                    }),
+                }
+            }
+        })?;
+        while let Ok(sight) = sights.try_recv() {
+            viewer.show(sight, printer)?;
+        }
+        viewer.end(printer)?;
+        Ok(turned)
+    }
+
+    /// Waits for something, unless somebody has enough before.
+    pub(crate) fn wait<T>(&mut self, future: impl Future<Output = T>) -> Option<T> {
+        let Self { runtime, signals, .. } = self;
+        runtime.block_on(async {
+            tokio::select! {
+                done = future => Some(done),
+                _ = signals.interrupt.recv() => None,
+                _ = signals.terminate.recv() => None,
+            }
+        })
+    }
+
+    /// Whether somebody has interrupted since that was last asked.
+    pub(crate) fn was_interrupted(&mut self) -> bool {
+        let Self { runtime, signals, .. } = self;
+        runtime.block_on(async {
+            tokio::select! {
+                biased;
+                _ = signals.interrupt.recv() => true,
+                () = std::future::ready(()) => false,
+            }
+        })
+    }
+
+    /// Interrupts this process when somebody ends it, until the task is aborted: for what waits in a way
+    /// that only an interrupt gets through to.
+    pub(crate) fn interrupt_at_end(&self) -> JoinHandle<()> {
+        self.runtime.spawn(async {
+            if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+                terminate.recv().await;
+                // It fails for nobody's own process.
+                let _ = kill_process(getpid(), rustix::process::Signal::INT);
+            }
+        })
+    }
+
+    /// Ends it: the last spans are sent, unless somebody has enough, and what could not be recorded
+    /// is said.
+    pub(crate) fn end(mut self, printer: &mut Printer) {
+        if let Some(sending) = self.sending.take()
+            && let Some(Ok(Err(error))) =
+                self.wait(async { tokio::task::spawn_blocking(|| sending.finish()).await })
+        {
+            printer.warning(&error);
+        }
+        self.stack.gate.records.faults().iter().for_each(|it| printer.warning(it));
+        // Whoever interrupts a question is not going to answer it.
+        self.runtime.shutdown_background();
+    }
+}
+
+/// Says what a turn came to; where it came to nothing, with the command that goes on.
+pub(crate) fn report(
+    turned: &Turned,
+    again: Option<&str>,
+    viewer: &mut Viewer,
+    printer: &mut Printer,
+) -> Result<Status> {
+    let status = match turned {
+        Turned::Answered(answer) => {
+            viewer.answer(&answer.message.content, printer)?;
+            return Ok(answered(answer, printer));
+        }
+        Turned::Over => {
+            printer.note("there is nothing to go on with: the last answer was given");
+            return Ok(Status::Well);
+        }
+        Turned::Failed(error) => {
+            printer.fault(&reason(error));
+            error.hint().iter().for_each(|it| printer.hint(it));
+            status(error)
+        }
+        Turned::Interrupted => {
+            printer.fault("it was interrupted");
+            Status::AtFault
+        }
+        Turned::Terminated => {
+            printer.fault("it was terminated");
+            Status::AtFault
+        }
+    };
+    if let Some(command) = again {
+        printer.note(&format!("what was said is kept: `{command}` goes on"));
+    }
+    Ok(status)
+}
+
+/// A turn as a document, with all that happened in it.
+pub(crate) fn document(turned: &Turned, conversation: &Conversation) -> Json {
+    let Conversation { kept, viewer, .. } = conversation;
+    let (answer, error) = match turned {
+        Turned::Answered(answer) => (Some(answer), None),
+        Turned::Over => (None, None),
+        Turned::Failed(error) => (None, Some(reason(error))),
+        Turned::Interrupted => (None, Some("it was interrupted".to_owned())),
+        Turned::Terminated => (None, Some("it was terminated".to_owned())),
+    };
+    let events = viewer.lines.iter().filter_map(|it| serde_json::from_str(it).ok());
+    json!({
+        "answer": answer.map(|it| &it.message.content),
+        "error": error,
+        "session": kept.name,
+        "usage": viewer.spent,
+        "cost": viewer.cost,
+        "steps": viewer.steps,
+        "events": events.collect::<Vec<Json>>(),
+    })
+}
+
+/// What a turn came to, for whoever only wants to know that.
+pub(crate) fn ended(turned: &Turned) -> Status {
+    match turned {
+        Turned::Answered(answer) if answer.stop == Stop::Filtered => Status::AtFault,
+        Turned::Answered(_) | Turned::Over => Status::Well,
+        Turned::Failed(error) => status(error),
+        Turned::Interrupted | Turned::Terminated => Status::AtFault,
+    }
+}
+
+fn answered(answer: &Answer, printer: &mut Printer) -> Status {
+    match answer.stop {
+        Stop::Length => {
+            printer.warning("the answer was cut off: it is longer than the model may reply");
+            Status::Well
+        }
+        Stop::Filtered => {
+            printer.fault("the provider of the model held the answer back");
+            Status::AtFault
+        }
+        _ => Status::Well,
+    }
+}
+
+/// Whether what was asked is at fault, or we could not.
+fn status(error: &TurnError) -> Status {
+    match error {
+        TurnError::Refused { .. } | TurnError::Fit(_) => Status::AtFault,
+        TurnError::Model(ModelError::Refused { .. } | ModelError::TooLong { .. }) => {
+            Status::AtFault
+        }
+        _ => Status::Unable,
+    }
+}
+
+/// Why there is no answer, with its causes.
+fn reason(error: &TurnError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(&format!(": {more}"));
+        }
+        cause = error.source();
+    }
+    text
+}

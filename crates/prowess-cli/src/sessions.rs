@@ -1,0 +1,193 @@
+//! Where sessions are kept, and how they are called.
+
+use std::{
+    fs, io,
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+    process,
+};
+
+use anyhow::{Context as _, Result};
+use prowess::nearest;
+use prowess_agent::Session;
+use prowess_runtime::{Journal, timestamp};
+
+use crate::{fault::Fault, host};
+
+/// Which session it is, as it is typed.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "Which session")]
+pub(crate) struct Which {
+    /// Keep what is said under this name, or in this file if it has a `/` or ends with `.jsonl`; go on
+    /// there if it is known
+    #[arg(long, value_name = "NAME", conflicts_with = "resume")]
+    session: Option<String>,
+    /// Go on with the session of this name, or with the last one
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
+    resume: Option<String>,
+}
+
+/// A session, and by what it can be taken up again; nothing if it is not kept.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) session: Session,
+    pub(crate) name: Option<String>,
+    /// Its file, where it began here under a name that nobody chose.
+    fresh: Option<PathBuf>,
+}
+
+impl Kept {
+    /// A session that is in memory only.
+    fn unkept(session: Session) -> Self {
+        Self { session, name: None, fresh: None }
+    }
+
+    /// Forgets that it began if nothing was said.
+    pub(crate) fn discard_if_unused(&self) {
+        if let Some(path) = self.fresh.as_ref().filter(|_| self.session.turns() == 0) {
+            // What stays behind is empty.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// The longest name.
+const LONGEST: usize = 100;
+const ENDING: &str = ".jsonl";
+
+impl Which {
+    /// Whether a session that is there is gone on with.
+    pub(crate) fn resumes(&self) -> bool {
+        self.resume.is_some()
+    }
+
+    /// The session that is meant; a new one if none was named.
+    pub(crate) fn open(&self) -> Result<Kept> {
+        match (self.session.as_deref(), self.resume.as_deref()) {
+            (Some(name), _) => opened(&path(name)?, name),
+            (None, Some("")) => {
+                let name = last().ok_or_else(nothing)?;
+                opened(&path(&name)?, &name)
+            }
+            (None, Some(name)) => {
+                let path = path(name)?;
+                if !path.is_file() {
+                    return Err(missing(name).into());
+                }
+                opened(&path, name)
+            }
+            (None, None) => fresh(),
+        }
+    }
+}
+
+impl Which {
+    /// What was said in the session that is meant, for whoever only looks.
+    pub(crate) fn replayed(&self) -> Result<Kept> {
+        let name = match (&self.session, self.resume.as_deref()) {
+            (None, None) => return Ok(Kept::unkept(Session::new("none"))),
+            (None, Some("")) => last().ok_or_else(nothing)?,
+            (Some(name), _) => name.clone(),
+            (None, Some(name)) => name.to_owned(),
+        };
+        let path = path(&name)?;
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !self.resumes() => {
+                String::new()
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(missing(&name).into());
+            }
+            text => text.with_context(|| format!("cannot read `{}`", path.display()))?,
+        };
+        // What was being written when the machine went down is forgotten.
+        let whole = text.rfind('\n').map_or("", |at| &text[..at]);
+        let lines: Vec<String> = whole.lines().map(str::to_owned).collect();
+        let session = Session::replay(&name, &lines);
+        session.with_context(|| format!("cannot take up the session `{name}`")).map(Kept::unkept)
+    }
+}
+
+/// Begins a session under a name that says when; one that is not kept where there is no home.
+pub(crate) fn fresh() -> Result<Kept> {
+    let when: String = timestamp().chars().filter(char::is_ascii_alphanumeric).collect();
+    if directory().is_none() {
+        return Ok(Kept::unkept(Session::new(when)));
+    }
+    let mut names = (1_u64..).map(|number| format!("{when}-{}", number * u64::from(process::id())));
+    let name = names.find(|it| path(it).is_ok_and(|it| !it.exists())).unwrap_or_default();
+    let path = path(&name)?;
+    Ok(Kept { fresh: Some(path.clone()), ..opened(&path, &name)? })
+}
+
+fn opened(path: &Path, name: &str) -> Result<Kept> {
+    if let Some(parent) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(parent);
+        made.with_context(|| format!("cannot make `{}`", parent.display()))?;
+    }
+    let journal = Journal::open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => {
+            anyhow::anyhow!("another process is in the session `{name}`")
+        }
+        _ => anyhow::Error::new(error).context(format!("cannot open `{}`", path.display())),
+    })?;
+    let session = Session::open(name, journal)
+        .with_context(|| format!("cannot take up the session `{name}`"))?;
+    Ok(Kept { session, name: Some(name.to_owned()), fresh: None })
+}
+
+/// The file of a session.
+fn path(name: &str) -> Result<PathBuf> {
+    if name.contains('/') || name.ends_with(ENDING) {
+        return Ok(PathBuf::from(name));
+    }
+    let is_fine = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if name.is_empty()
+        || name.len() > LONGEST
+        || name.starts_with('.')
+        || !name.chars().all(is_fine)
+    {
+        let fault = Fault::typed(format!("`{name}` is no name for a session"));
+        return Err(fault.hint(format!("up to {LONGEST} letters, digits, `-`, `_` and `.` are; a file has a `/`, or ends with `{ENDING}`")).into());
+    }
+    let directory = directory().context("there is no home to keep sessions in")?;
+    Ok(directory.join(format!("{name}{ENDING}")))
+}
+
+fn directory() -> Option<PathBuf> {
+    Some(host::state()?.join("sessions"))
+}
+
+/// The session that something was last said in.
+fn last() -> Option<String> {
+    let kept = kept();
+    let changed = |name: &String| {
+        let metadata = fs::metadata(directory()?.join(format!("{name}{ENDING}"))).ok()?;
+        metadata.modified().ok()
+    };
+    kept.into_iter().max_by_key(changed)
+}
+
+/// The names of all that are kept.
+fn kept() -> Vec<String> {
+    let entries = directory().and_then(|it| fs::read_dir(it).ok());
+    let names =
+        entries.into_iter().flatten().filter_map(|it| it.ok()?.file_name().into_string().ok());
+    let mut names: Vec<String> =
+        names.filter_map(|it| it.strip_suffix(ENDING).map(str::to_owned)).collect();
+    names.sort();
+    names
+}
+
+fn nothing() -> Fault {
+    Fault::typed("there is no session to go on with")
+}
+
+fn missing(name: &str) -> Fault {
+    let kept = kept();
+    let fault = Fault::typed(format!("there is no session `{name}`"));
+    match nearest(name, kept.iter().map(String::as_str)) {
+        Some(near) => fault.hint(format!("did you mean `{near}`?")),
+        None => fault.hint("`--resume` without a name goes on with the last one"),
+    }
+}

@@ -1,0 +1,361 @@
+//! What an agent does, shown while it does it.
+
+use anyhow::Result;
+use prowess_agent::{Layer, Score, Spent, Trace, Turn, What};
+use prowess_runtime::Outcome;
+use serde_json::{Value as Json, json};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::{printer::Printer, safe};
+
+/// How what happens is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum View {
+    /// What the model says, as it comes, and what it does beside it.
+    Stream,
+    /// The answer alone, at the end.
+    Whole,
+    /// Every event as a line of JSON, as it comes.
+    Events,
+    /// All of them in one document, at the end.
+    Document,
+}
+
+/// Something that happened, on its way to whoever prints.
+#[derive(Debug)]
+pub(crate) enum Sight {
+    What(Box<What>),
+    /// A line of the trace.
+    Line(String),
+}
+
+/// A layer that tells whoever prints what happens.
+#[derive(Debug)]
+pub(crate) struct Lookout {
+    sender: UnboundedSender<Sight>,
+    view: View,
+}
+
+/// Shows what happens, and remembers of a turn what one may ask about later.
+#[derive(Debug)]
+pub(crate) struct Viewer {
+    view: View,
+    speech: Speech,
+    /// Whether the last thing on the terminal is a line that will be replaced.
+    has_status: bool,
+    /// What the model has said since it was last asked.
+    said: usize,
+    /// The lines of the trace.
+    pub(crate) lines: Vec<String>,
+    /// What happened in this turn, a line each.
+    pub(crate) story: Vec<String>,
+    /// The skills that the last request was matched to.
+    pub(crate) scores: Vec<Score>,
+    /// The window that was last filled, and what each part takes of it.
+    pub(crate) fitted: Option<(usize, Json)>,
+    /// How often the model was asked in this turn.
+    pub(crate) steps: usize,
+    /// What all turns took.
+    pub(crate) spent: Spent,
+    /// What that costs, if prices are known.
+    pub(crate) cost: Option<f64>,
+}
+
+/// What the model says, made safe for a terminal piece by piece.
+#[derive(Debug)]
+struct Speech {
+    /// A line end may follow what the last piece ended with.
+    has_return: bool,
+    /// Whether what comes next begins a line.
+    is_at_start: bool,
+}
+
+/// How much of what a tool is given or answers is shown.
+const BRIEF: usize = 100;
+
+impl Lookout {
+    /// A layer, where it tells things, and the layer that writes the trace there, where one is wanted.
+    pub(crate) fn new(view: View) -> (Self, Option<Trace>, UnboundedReceiver<Sight>) {
+        let (sender, receiver) = unbounded_channel();
+        let lines = sender.clone();
+        let trace = matches!(view, View::Events | View::Document).then(|| {
+            Trace::new(move |line| {
+                // Whoever is gone does not want to know.
+                let _ = lines.send(Sight::Line(line.to_owned()));
+                Ok(())
+            })
+        });
+        (Self { sender, view }, trace, receiver)
+    }
+}
+
+impl Layer for Lookout {
+    fn name(&self) -> &str {
+        "lookout"
+    }
+
+    fn note(&self, turn: &Turn, what: &What) {
+        let sight = match self.view {
+            // A trace has no pieces; whoever follows the events wants them.
+            View::Events if what.is_piece() => {
+                Sight::Line(serde_json::to_string(&turn.event(what)).unwrap_or_default())
+            }
+            _ => Sight::What(Box::new(what.clone())),
+        };
+        let _ = self.sender.send(sight);
+    }
+}
+
+impl Viewer {
+    pub(crate) fn new(view: View) -> Self {
+        Self {
+            view,
+            speech: Speech { has_return: false, is_at_start: true },
+            has_status: false,
+            said: 0,
+            lines: Vec::new(),
+            story: Vec::new(),
+            scores: Vec::new(),
+            fitted: None,
+            steps: 0,
+            spent: Spent::default(),
+            cost: None,
+        }
+    }
+
+    /// How it shows things.
+    pub(crate) fn view(&self) -> View {
+        self.view
+    }
+
+    /// Shows something that happened.
+    pub(crate) fn show(&mut self, sight: Sight, printer: &mut Printer) -> Result<()> {
+        let what = match sight {
+            Sight::What(what) => *what,
+            Sight::Line(line) if self.view == View::Events => {
+                printer.line(safe::json(&line))?;
+                return printer.flush();
+            }
+            Sight::Line(line) => {
+                self.lines.push(line);
+                return Ok(());
+            }
+        };
+        self.remember(&what);
+        if matches!(what, What::Asked { .. }) && self.view == View::Stream {
+            self.end_line(printer)?;
+        }
+        if let What::Heard { text } = &what {
+            return if self.view == View::Stream { self.say(text, printer) } else { Ok(()) };
+        }
+        if let What::Retried { .. } = &what
+            && self.said > 0
+            && self.view == View::Stream
+        {
+            self.end_line(printer)?;
+            printer.note("the reply broke off: what stands above is said again");
+            self.said = 0;
+        }
+        if let What::Warned { message } = &what {
+            self.clear(printer)?;
+            printer.warning(message);
+        }
+        let Some(story) = story(&what) else { return Ok(()) };
+        if what.is_piece() {
+            return self.status(&story, printer);
+        }
+        self.story.push(story.clone());
+        if !printer.verbose {
+            return self.status(&story, printer);
+        }
+        self.clear(printer)?;
+        printer.told(&story);
+        Ok(())
+    }
+
+    /// Ends what is shown, so that something else can be.
+    pub(crate) fn end(&mut self, printer: &mut Printer) -> Result<()> {
+        self.clear(printer)
+    }
+
+    /// Says the answer, where it was not said as it came.
+    pub(crate) fn answer(&mut self, text: &str, printer: &mut Printer) -> Result<()> {
+        self.clear(printer)?;
+        if self.view == View::Whole || self.view == View::Stream && self.said == 0 {
+            self.say(text, printer)?;
+        }
+        self.end_line(printer)
+    }
+
+    fn remember(&mut self, what: &What) {
+        match what {
+            What::Began { .. } => {
+                self.story.clear();
+                self.steps = 0;
+            }
+            What::Matched { scores, .. } => self.scores.clone_from(scores),
+            What::Fitted { window, tokens, .. } => self.fitted = Some((*window, tokens.clone())),
+            What::Asked { step, .. } => (self.steps, self.said) = (*step, 0),
+            What::Spending { spent, cost } => (self.spent, self.cost) = (*spent, *cost),
+            _ => {}
+        }
+    }
+
+    fn say(&mut self, text: &str, printer: &mut Printer) -> Result<()> {
+        self.said += text.len();
+        if self.has_status {
+            printer.progress_ends();
+            self.has_status = false;
+        }
+        printer.raw(self.speech.safe(text).as_bytes())?;
+        printer.flush()
+    }
+
+    /// Shows what is going on, instead of what was shown before.
+    fn status(&mut self, text: &str, printer: &mut Printer) -> Result<()> {
+        if self.view == View::Stream && printer.is_terminal {
+            self.end_line(printer)?;
+        }
+        printer.progress(&safe::cut(&safe::line(text), printer.err_width()));
+        self.has_status = true;
+        Ok(())
+    }
+
+    /// Takes away what will be replaced, and ends the line that is being said.
+    fn clear(&mut self, printer: &mut Printer) -> Result<()> {
+        if self.has_status {
+            printer.progress_ends();
+            self.has_status = false;
+        }
+        if printer.is_terminal { self.end_line(printer) } else { Ok(()) }
+    }
+
+    fn end_line(&mut self, printer: &mut Printer) -> Result<()> {
+        if self.speech.ends() {
+            printer.line("")?;
+        }
+        printer.flush()
+    }
+}
+
+impl Speech {
+    /// A piece as a terminal can show it: line ends of every kind stay, whatever else would move the
+    /// cursor is shown.
+    fn safe(&mut self, piece: &str) -> String {
+        let mut text = String::with_capacity(piece.len() + 1);
+        if std::mem::take(&mut self.has_return) {
+            text.push('\r');
+        }
+        text.push_str(piece);
+        if text.ends_with('\r') {
+            self.has_return = true;
+            text.pop();
+        }
+        if let Some(last) = text.chars().last() {
+            self.is_at_start = last == '\n';
+        }
+        safe::lines(&text.replace("\r\n", "\n")).into_owned()
+    }
+
+    /// Ends what is being said; whether it left a line open.
+    fn ends(&mut self) -> bool {
+        self.has_return = false;
+        !std::mem::replace(&mut self.is_at_start, true)
+    }
+}
+
+/// What happened, in a line; nothing for what nobody follows.
+fn story(what: &What) -> Option<String> {
+    Some(match what {
+        What::Matched { scores, .. } => {
+            let shown = scores.iter().filter(|it| it.level.is_some());
+            let shown: Vec<String> = shown.map(score).collect();
+            if shown.is_empty() {
+                return None;
+            }
+            format!("skills that fit: {}", shown.join(", "))
+        }
+        What::Disclosed { skill, level, by, tokens } => match by.as_str() {
+            "read_file" => format!("reads `{level}` of skill `{skill}` ({tokens} tokens)"),
+            "use_skill" => format!("takes up skill `{skill}` ({tokens} tokens)"),
+            _ => format!("shows skill `{skill}`: {level}, {by} ({tokens} tokens)"),
+        },
+        What::Retrieved { documents } => format!("adds {}", documents.join(", ")),
+        What::Fitted { steps, .. } => match steps.as_array().map(Vec::len) {
+            None | Some(0) => return None,
+            Some(_) => format!("makes the prompt fit: {}", names(steps, "step")),
+        },
+        What::Compacted { before, after, by } => {
+            format!("{before} messages were summed up, and are {after} now (by {by})")
+        }
+        What::Asked { step, model, .. } => format!("asks `{model}` (step {step})"),
+        What::Thought { .. } => "thinks".to_owned(),
+        What::Calls { tool } => format!("is about to call {tool}"),
+        What::Replied { reply, took, .. } => format!(
+            "replied after {:.1} s: {} tokens read, {} written",
+            took.as_secs_f64(),
+            reply.spent.input,
+            reply.spent.output
+        ),
+        What::Failed { message, .. } => format!("no reply: {message}"),
+        What::Retried { attempt, message, wait } => {
+            format!("asks again in {:.1} s (try {attempt}): {message}", wait.as_secs_f64())
+        }
+        What::Called { tool, input, .. } => format!("calls {tool} {}", brief(input)),
+        What::Returned { tool, outcome, took, .. } => {
+            format!("{tool}: {} after {:.1} s", ended(outcome), took.as_secs_f64())
+        }
+        What::Approval { what, reply, .. } => format!("may it {what}? {reply}"),
+        What::Server { server, state, message, .. } => {
+            format!("server `{server}` {state}: {}", brief(message))
+        }
+        _ => return None,
+    })
+}
+
+/// A skill that was considered, with how sure that is.
+fn score(score: &Score) -> String {
+    format!("{} {:.0} %", score.name, score.confidence * 100.0)
+}
+
+/// The same with how much of it is shown, and what speaks for it.
+pub(crate) fn judged(it: &Score) -> String {
+    let level = it.level.as_deref().unwrap_or("not shown");
+    let why = if it.why.is_empty() { String::new() } else { format!(": {}", it.why.join(", ")) };
+    format!("{}, {level}{why}", score(it))
+}
+
+fn ended(outcome: &Outcome) -> String {
+    let status = json!(outcome.status);
+    let status = status.as_str().unwrap_or_default();
+    match &outcome.message {
+        Some(message) if !outcome.is_ok() => format!("{status} ({})", brief(message)),
+        _ => status.to_owned(),
+    }
+}
+
+fn brief(text: &str) -> String {
+    safe::cut(&safe::line(text), BRIEF)
+}
+
+/// One field of each object of a list.
+fn names(list: &Json, field: &str) -> String {
+    let names = list.as_array().into_iter().flatten().filter_map(|it| it[field].as_str());
+    names.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_in_pieces_moves_no_cursor_and_keeps_its_lines() {
+        let mut speech = Speech { has_return: false, is_at_start: true };
+        let mut said = |piece: &str| speech.safe(piece);
+        assert_eq!([said("a\r"), said("\nb\x1b"), said("[2J\r"), said("x")], {
+            ["a", "\nb\\u{1b}", "[2J", "\\u{d}x"].map(str::to_owned)
+        });
+        assert!(speech.ends());
+        assert!(!speech.ends());
+    }
+}

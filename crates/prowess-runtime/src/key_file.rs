@@ -1,0 +1,76 @@
+//! A key that stands in a file.
+
+use std::{fs::File, io, io::Read as _, os::unix::fs::MetadataExt as _, path::Path};
+
+use rustix::{
+    fs::{Mode, OFlags},
+    process::geteuid,
+};
+
+/// A key cannot be taken from a file. No message holds any of it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyFileError {
+    /// The file cannot be read.
+    #[error("the key cannot be read")]
+    Read(#[source] io::Error),
+    /// It is a directory, a device or the like.
+    #[error("what should hold the key is not an ordinary file")]
+    Kind,
+    /// Others could read or change it.
+    #[error("others than you can read or change the file of the key (mode {mode:03o})")]
+    Open {
+        /// The rights that it has.
+        mode: u32,
+    },
+    /// It belongs to somebody else.
+    #[error("the file of the key belongs to somebody else")]
+    Owner,
+    /// It holds nothing, more than one line, or what is no text.
+    #[error("the file holds no key: one line of text is wanted")]
+    Content,
+}
+
+impl KeyFileError {
+    /// What to do about it.
+    pub fn hint(&self, path: &Path) -> Option<String> {
+        let path = path.display();
+        match self {
+            Self::Open { .. } => Some(format!("`chmod 600 {path}` leaves it to you alone")),
+            _ => None,
+        }
+    }
+}
+
+/// The longest key, in bytes.
+const LONGEST: u64 = 16 * 1024;
+
+/// The key that a file holds, if it lies there safely: nobody but its owner, who asks, can read it.
+pub fn key_of_file(path: &Path) -> Result<String, KeyFileError> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty());
+    let file = File::from(file.map_err(|it| KeyFileError::Read(it.into()))?);
+    // What was opened is asked, because the path may lead elsewhere by now.
+    let metadata = file.metadata().map_err(KeyFileError::Read)?;
+    if !metadata.is_file() {
+        return Err(KeyFileError::Kind);
+    }
+    if metadata.uid() != geteuid().as_raw() {
+        return Err(KeyFileError::Owner);
+    }
+    if metadata.mode() & 0o077 != 0 {
+        return Err(KeyFileError::Open { mode: metadata.mode() & 0o777 });
+    }
+    let mut text = String::new();
+    match file.take(LONGEST + 1).read_to_string(&mut text) {
+        Ok(length) if length as u64 <= LONGEST => {}
+        Err(error) if error.kind() != io::ErrorKind::InvalidData => {
+            return Err(KeyFileError::Read(error));
+        }
+        _ => return Err(KeyFileError::Content),
+    }
+    match text.trim() {
+        key if key.is_empty() || key.contains(char::is_whitespace) => Err(KeyFileError::Content),
+        key => Ok(key.to_owned()),
+    }
+}

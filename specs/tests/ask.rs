@@ -1,0 +1,913 @@
+//! Asking an agent at the command line.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    os::unix::fs::PermissionsExt as _,
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value as Json, json};
+
+use crate::{
+    model_server::{Answer, KEY, ModelServer},
+    world::{Ran, World, program},
+};
+
+/// Asks a server, with a key.
+fn ask(world: &World, server: &ModelServer, arguments: &[&str]) -> Ran {
+    run(world, server, "ask", arguments)
+}
+
+fn run(world: &World, server: &ModelServer, command: &str, arguments: &[&str]) -> Ran {
+    let url = server.url();
+    let named = [command, "--base-url", &url, "--model", "test-model"];
+    let all: Vec<&str> = named.iter().chain(arguments).copied().collect();
+    world.run_with_env(&[("OPENAI_API_KEY", KEY)], &all)
+}
+
+/// Starts to ask a server, and goes on meanwhile.
+fn start(world: &World, server: &ModelServer, arguments: &[&str]) -> Child {
+    Command::new(program())
+        .args(["ask", "--base-url", &server.url(), "--model", "test-model"])
+        .args(arguments)
+        .current_dir(world.path(""))
+        .env_clear()
+        .env("HOME", world.path("home"))
+        .env("PATH", "/usr/bin:/bin")
+        .env("OPENAI_API_KEY", KEY)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// What comes out of a child until it has said this; fails when it does not say it in time.
+fn hear(source: &mut impl std::io::Read, what: &str) -> String {
+    let mut heard = Vec::new();
+    let mut piece = [0; 256];
+    while !String::from_utf8_lossy(&heard).contains(what) {
+        let length = source.read(&mut piece).unwrap();
+        assert!(length > 0, "it ended with {:?}", String::from_utf8_lossy(&heard));
+        heard.extend_from_slice(&piece[..length]);
+    }
+    String::from_utf8_lossy(&heard).into_owned()
+}
+
+/// Waits until a child ends.
+fn ended(child: &mut Child) -> (Option<i32>, Duration) {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(15) {
+        if let Some(status) = child.try_wait().unwrap() {
+            return (status.code(), start.elapsed());
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    panic!("it does not end");
+}
+
+fn signal(child: &Child, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, signal).unwrap();
+}
+
+/// The texts of all files below a folder.
+fn texts(world: &World, folder: &str) -> String {
+    let mut text = String::new();
+    let mut folders = vec![world.path(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.path() {
+                path if path.is_dir() => folders.push(path),
+                path => text.push_str(&String::from_utf8_lossy(&fs::read(path).unwrap())),
+            }
+        }
+    }
+    text
+}
+
+fn sessions(world: &World) -> usize {
+    fs::read_dir(world.path("home/.local/state/prowess/sessions")).map_or(0, Iterator::count)
+}
+
+/// The messages of a request to a server that speaks as OpenAI does.
+fn messages(body: &Json) -> Vec<(&str, &str)> {
+    let messages = body["messages"].as_array().unwrap().iter();
+    messages
+        .map(|it| (it["role"].as_str().unwrap(), it["content"].as_str().unwrap_or_default()))
+        .collect()
+}
+
+/// A skill that tries what it can reach.
+fn script_skill(more: &str) -> World {
+    let script = "echo \"hello $PARAM_WHO\"; touch ran; getent hosts example.com || echo alone";
+    let head = format!("name: probe\ndescription: Tries what can be reached\ntype: script\n{more}");
+    World::new().document("probe", format!("---\n{head}---\n\n```sh\n{script}\n```\n"))
+}
+
+mod what_is_asked_is_answered {
+    use super::*;
+
+    #[test]
+    fn the_answer_goes_to_stdout() {
+        let server = ModelServer::start([(); 3].map(|()| Answer::text("It is ä well.")));
+        let world = World::new();
+        let ran = ask(&world, &server, &["How is it?"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "It is ä well.\n"), "{}", ran.stderr);
+        let request = &server.requests()[0];
+        assert_eq!(request.header("authorization"), Some(&*format!("bearer {KEY}")));
+        assert_eq!(messages(&request.body).last(), Some(&("user", "How is it?")));
+        assert_eq!(request.body["model"], "test-model");
+        assert!(request.body["tools"].to_string().contains("\"use_skill\""));
+        let quiet = ask(&world, &server, &["How is it?", "-q", "--system", "Speak as a pirate."]);
+        assert!(messages(&server.last())[0].1.starts_with("Speak as a pirate."));
+        assert_eq!((quiet.stdout(), &*quiet.stderr), ("It is ä well.\n", ""));
+        let verbose = ask(&world, &server, &["How is it?", "-v"]);
+        assert_eq!(verbose.stdout(), "It is ä well.\n");
+        for line in ["asks `test-model` (step 1)", "25 tokens read, 7 written"] {
+            assert!(verbose.stderr.contains(line), "{}", verbose.stderr);
+        }
+    }
+
+    #[test]
+    fn what_the_model_says_is_heard_while_it_says_it() {
+        let server = ModelServer::start([Answer::text("first words").then_hang()]);
+        let world = World::new();
+        let mut child = start(&world, &server, &["Speak"]);
+        hear(child.stdout.as_mut().unwrap(), "first words");
+        assert_eq!(child.try_wait().unwrap(), None, "it still waits");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn without_a_stream_the_answer_comes_alone() {
+        let call =
+            || Answer::calls([("use_skill", json!({"name": "debug"}))]).saying("Let me see.");
+        let server =
+            ModelServer::start([call(), Answer::text("Done."), call(), Answer::text("Done.")]);
+        let world = World::new();
+        let ran = ask(&world, &server, &["Go", "--no-stream"]);
+        assert_eq!(ran.stdout(), "Done.\n", "{}", ran.stderr);
+        assert_ne!(server.last()["stream"], true);
+        let ran = ask(&world, &server, &["Go"]);
+        assert_eq!(ran.stdout(), "Let me see.\nDone.\n");
+    }
+
+    #[test]
+    fn m_34_the_model_takes_up_a_skill_by_a_call_like_any_other() {
+        let call = Answer::calls([("use_skill", json!({"name": "create-pr"}))]);
+        let server = ModelServer::start([call, Answer::text("Opened.")]);
+        let ran = ask(&World::new(), &server, &["Do it"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "Opened.\n"), "{}", ran.stderr);
+        let body = server.last();
+        let said = messages(&body);
+        let (role, result) = said.last().unwrap();
+        assert_eq!(*role, "tool");
+        assert!(result.contains("# Skill: create-pr") && result.contains("scripts/gather.sh"));
+    }
+
+    #[test]
+    fn a_script_of_a_skill_runs_in_the_sandbox() {
+        let call = Answer::calls([("skill_probe", json!({"who": "Ada"}))]);
+        let server = ModelServer::start([call, Answer::text("It ran.")]);
+        let world = script_skill("");
+        let ran = ask(&world, &server, &["Probe", "--dir", "skills", "--yes"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "It ran.\n"), "{}", ran.stderr);
+        let body = server.last();
+        let result = messages(&body).last().unwrap().1;
+        assert!(result.contains("hello Ada") && result.contains("alone"), "{result}");
+        assert!(!world.path("ran").exists());
+    }
+
+    #[test]
+    fn what_needs_a_yes_is_not_run_without_one() {
+        let call = Answer::calls([("skill_probe", json!({"who": "Ada"}))]);
+        let server = ModelServer::start([call, Answer::text("I may not.")]);
+        let ran =
+            ask(&script_skill("requires_approval: true\n"), &server, &["Probe", "--dir", "skills"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "I may not.\n"), "{}", ran.stderr);
+        let body = server.last();
+        let result = messages(&body).last().unwrap().1;
+        assert!(result.contains("refused") && !result.contains("hello"), "{result}");
+    }
+
+    #[test]
+    fn somebody_at_a_terminal_is_asked() {
+        for (typed, ran_it) in [("y\n", true), ("n\n", false)] {
+            let call = Answer::calls([("skill_probe", json!({"who": "Ada"}))]);
+            let server = ModelServer::start([call, Answer::text("Well.")]);
+            let world = script_skill("requires_approval: true\n");
+            let arguments = format!("ask Probe --dir skills --model m --base-url {}", server.url());
+            let ran = world.run_at_terminal(typed, &arguments);
+            assert_eq!(ran.code, Some(0), "{}", ran.stdout());
+            for part in ["echo \"hello $PARAM_WHO\"", "May prowess run the skill `probe`", "Well."]
+            {
+                assert!(ran.stdout().contains(part), "{part}: {}", ran.stdout());
+            }
+            let body = server.last();
+            assert_eq!(messages(&body).last().unwrap().1.contains("hello Ada"), ran_it);
+        }
+    }
+
+    #[test]
+    fn what_is_asked_can_come_from_stdin_and_from_files() {
+        let server = ModelServer::answering(|_| Answer::text("Read."));
+        let url = server.url();
+        let base = ["ask", "--base-url", &url, "--model", "m"];
+        let world =
+            World::new().file("notes.md", "# Notes\nbuy milk\n").file("big", vec![b'a'; 9 << 20]);
+        let reading = |text: &str, more: &[&str]| {
+            world.run_reading(text, &base.iter().chain(more).copied().collect::<Vec<_>>())
+        };
+        for arguments in [&["-"][..], &[]] {
+            let ran = reading("from a pipe\n", arguments);
+            assert_eq!(ran.stdout(), "Read.\n", "{}", ran.stderr);
+            assert_eq!(messages(&server.last()).last().unwrap().1, "from a pipe");
+        }
+        reading("piped text", &["Look", "--file", "notes.md", "--file", "-"]);
+        let body = server.last();
+        let asked = messages(&body).last().unwrap().1;
+        for part in ["Look\n", "name=\"notes.md\"", "buy milk", "name=\"stdin\"", "piped text"] {
+            assert!(asked.contains(part), "{asked}");
+        }
+        let before = server.requests().len();
+        for arguments in [&[" "][..], &[], &["-", "--file", "-"]] {
+            let ran = reading("", arguments);
+            assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{arguments:?}: {}", ran.stderr);
+        }
+        for file in ["nowhere", "big", "skills"] {
+            assert_eq!(reading("", &["x", "--file", file]).code, Some(2), "{file}");
+        }
+        assert_eq!(server.requests().len(), before);
+    }
+
+    #[test]
+    fn every_provider_is_spoken_to_in_its_own_way() {
+        let ways = [
+            ("openai", "OPENAI_API_KEY", "/chat/completions", "authorization"),
+            ("responses", "OPENAI_API_KEY", "/responses", "authorization"),
+            ("anthropic", "ANTHROPIC_API_KEY", "/v1/messages", "x-api-key"),
+            ("gemini", "GEMINI_API_KEY", ":streamGenerateContent", "x-goog-api-key"),
+            ("gemini", "GOOGLE_API_KEY", ":streamGenerateContent", "x-goog-api-key"),
+        ];
+        for (provider, variable, path, header) in ways {
+            let server = ModelServer::start([Answer::text("Here.")]);
+            let url = server.url();
+            let arguments =
+                ["ask", "Who?", "--provider", provider, "--base-url", &url, "--model", "m"];
+            let ran = World::new().run_with_env(&[(variable, KEY)], &arguments);
+            assert_eq!(
+                (ran.code, ran.stdout()),
+                (Some(0), "Here.\n"),
+                "{provider}: {}",
+                ran.stderr
+            );
+            let request = &server.requests()[0];
+            assert!(request.path.contains(path), "{}", request.path);
+            assert!(request.header(header).unwrap().ends_with(KEY), "{provider}");
+            assert!(!request.path.contains(KEY));
+        }
+    }
+
+    #[test]
+    fn a_scripted_model_says_what_stands_in_a_file() {
+        let script = "{\"says\": \"One moment. \", \"calls\": [{\"name\": \"use_skill\", \"input\": {\"name\": \"debug\"}}]}\n\n{\"says\": \"Done.\"}\n";
+        let world = World::new()
+            .file("good.jsonl", script)
+            .file("bad.jsonl", "{\"says\": \"a\"}\n{\"say\": 1}\n");
+        let with = |file: &str| world.run(["ask", "x", "--provider", "scripted", "--model", file]);
+        let ran = with("good.jsonl");
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "One moment. \nDone.\n"), "{}", ran.stderr);
+        let ran = with("bad.jsonl");
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.stderr.contains("line 2 of `bad.jsonl`"), "{}", ran.stderr);
+    }
+}
+
+mod what_happens_can_be_seen {
+    use super::*;
+
+    fn calls() -> [Answer; 3] {
+        [
+            Answer::calls([("use_skill", json!({"name": "create-pr"}))]),
+            Answer::calls([("read_file", json!({"path": "scripts/gather.sh"}))]),
+            Answer::text("All done."),
+        ]
+    }
+
+    #[test]
+    fn m_32_a_26_one_document_has_the_answer_and_all_that_happened() {
+        let server = ModelServer::start(calls());
+        let ran = ask(&World::new(), &server, &["open a PR", "--json"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let json = ran.json();
+        assert_eq!((&json["answer"], &json["steps"]), (&json!("All done."), &json!(3)));
+        assert_eq!(json["usage"], json!({"input": 75, "output": 21, "cached": 15}));
+        assert_eq!(json["error"], Json::Null);
+        assert!(json["session"].is_string());
+        let events = json["events"].as_array().unwrap();
+        let of =
+            |name: &str| -> Vec<&Json> { events.iter().filter(|it| it["event"] == name).collect() };
+        assert_eq!(of("discovered")[0]["skills"], 7);
+        assert_eq!(of("matched")[0]["scores"][0]["name"], "create-pr");
+        assert_eq!(of("disclosed")[0]["skill"], "create-pr");
+        assert!(of("disclosed").iter().any(|it| it["by"] == "read_file"), "{:#?}", of("disclosed"));
+        assert_eq!(
+            [of("asked").len(), of("replied").len(), of("called").len(), of("returned").len()],
+            [3, 3, 2, 2]
+        );
+        assert_eq!(of("ended")[0]["answer"], "All done.");
+    }
+
+    #[test]
+    fn events_come_as_they_happen() {
+        let server = ModelServer::start([Answer::text("slow words").then_hang()]);
+        let world = World::new();
+        let mut child = start(&world, &server, &["Speak", "--events"]);
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut heard = String::new();
+        for line in lines {
+            let event: Json = serde_json::from_str(&line.unwrap()).unwrap();
+            heard.push_str(
+                event["text"].as_str().filter(|_| event["event"] == "heard").unwrap_or_default(),
+            );
+            if heard == "slow words" {
+                break;
+            }
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let server = ModelServer::start([Answer::text("words")]);
+        let ran = ask(&world, &server, &["Speak", "--events"]);
+        let last: Json = serde_json::from_str(ran.stdout().lines().last().unwrap()).unwrap();
+        assert_eq!((&last["event"], &last["answer"]), (&json!("ended"), &json!("words")));
+    }
+
+    #[test]
+    fn a_trace_is_written_to_a_file() {
+        let server = ModelServer::start(calls());
+        let world = World::new();
+        let ran = ask(&world, &server, &["open a PR", "--trace", "trace.jsonl"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "All done.\n"), "{}", ran.stderr);
+        let summary = world.run(["trace", "trace.jsonl", "--json"]);
+        assert_eq!(summary.code, Some(0), "{}", summary.stderr);
+        assert!(summary.stdout().contains("use_skill"), "{}", summary.stdout());
+        let mode = fs::metadata(world.path("trace.jsonl")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "what was said is nobody else's");
+    }
+
+    #[test]
+    fn what_a_model_says_cannot_move_the_cursor() {
+        let text = "a\u{1b}[2J\u{1b}]0;title\u{7}b\r\nc\u{202e}d ä\u{9b}31m";
+        for piece in [1, 3, 64] {
+            let call = Answer::calls([("x\u{1b}[2J", json!({"a": "\u{1b}[2J"}))]);
+            let server = ModelServer::start([call, Answer::text(text).in_pieces(piece)]);
+            let ran = ask(&World::new(), &server, &["Say it", "-v"]);
+            ran.assert_safe();
+            assert!(
+                ran.stdout().starts_with("a\\u{1b}[2J")
+                    && ran.stdout().contains("b\nc\\u{202e}d ä"),
+                "{}",
+                ran.stdout()
+            );
+        }
+    }
+
+    #[test]
+    fn whoever_has_read_enough_ends_it() {
+        let pause = Duration::from_millis(20);
+        let words = Answer::text(&"many words ".repeat(200)).then_drip();
+        let server = ModelServer::start([words.in_pieces(1024).slowly(pause)]);
+        let world = World::new();
+        let script = format!(
+            "OPENAI_API_KEY=x \"$0\" ask Speak --base-url {} --model m | head -c 5",
+            server.url()
+        );
+        let ran = world.run_script(&script);
+        assert_eq!(ran.stdout(), "many ");
+        assert!(!ran.stderr.contains("error") && !ran.stderr.contains("panic"), "{}", ran.stderr);
+        assert!(server.was_hung_up());
+    }
+}
+
+mod keys_go_where_their_owner_says {
+    use super::*;
+
+    #[test]
+    fn a_key_that_is_not_taken_stands_nowhere() {
+        let body = format!("{{\"error\": {{\"message\": \"Incorrect API key provided: {KEY}\"}}}}");
+        let server = ModelServer::answering(move |_| Answer::status(401).body(&body));
+        let world = World::new();
+        for more in [&[][..], &["--json"], &["--events"], &["-v"]] {
+            let arguments: Vec<&str> =
+                ["Hi", "--trace", "trace.jsonl"].iter().chain(more).copied().collect();
+            let ran = ask(&world, &server, &arguments);
+            assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+            for text in [ran.stdout(), &ran.stderr] {
+                assert!(!text.contains(KEY), "{text}");
+            }
+            if more.is_empty() {
+                assert!(ran.stderr.contains("`OPENAI_API_KEY`"), "{}", ran.stderr);
+            }
+        }
+        assert_eq!(server.requests().len(), 4, "what does not pass is not tried again");
+        assert!(fs::read_to_string(world.path("trace.jsonl")).unwrap().contains("asked"));
+        assert_eq!(sessions(&world), 4);
+        for text in [texts(&world, "home"), texts(&world, "")] {
+            assert!(!text.contains(KEY));
+        }
+    }
+
+    #[test]
+    fn a_key_in_a_file_is_taken_if_nobody_else_can_read_it() {
+        let server = ModelServer::answering(|_| Answer::text("In."));
+        let url = server.url();
+        let world =
+            World::new().file("key", format!("{KEY}\n")).file("two", "a\nb\n").folder("folder");
+        let mode = |path: &str, mode: u32| {
+            fs::set_permissions(world.path(path), fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let with = |file: &str| {
+            world.run(["ask", "Hi", "--base-url", &url, "--model", "m", "--key-file", file])
+        };
+        for open in [0o644, 0o640, 0o620, 0o604] {
+            mode("key", open);
+            let ran = with("key");
+            assert_eq!(ran.code, Some(2));
+            assert!(ran.stderr.contains("chmod 600 key"), "{}", ran.stderr);
+        }
+        mode("two", 0o600);
+        for bad in ["two", "folder", "nowhere"] {
+            let ran = with(bad);
+            assert_eq!(ran.code, Some(2), "{bad}: {}", ran.stderr);
+        }
+        assert_eq!(server.requests().len(), 0);
+        mode("key", 0o600);
+        let ran = with("key");
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "In.\n"), "{}", ran.stderr);
+        let sent = format!("bearer {KEY}");
+        assert_eq!(server.requests()[0].header("authorization"), Some(&*sent));
+        let toml =
+            format!("[model]\nkey_file = \"../../../key\"\nbase_url = \"{url}\"\nname = \"m\"\n");
+        world.write("home/.config/prowess/prowess.toml", toml);
+        let ran = world.run(["ask", "Hi"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "In.\n"), "{}", ran.stderr);
+        assert_eq!(server.requests()[1].header("authorization"), Some(&*sent));
+        let shown = world.run(["config", "model"]);
+        assert!(
+            shown.stdout().contains("key\"") && !shown.stdout().contains(KEY),
+            "{}",
+            shown.stdout()
+        );
+    }
+
+    #[test]
+    fn a_project_cannot_say_where_keys_go() {
+        let theirs = ModelServer::answering(|_| Answer::text("Caught."));
+        let own = ModelServer::answering(|_| Answer::text("Own."));
+        let toml = format!("[model]\nbase_url = \"{}\"\nkey_file = \"key\"\n", theirs.url());
+        let world = World::new().file("prowess.toml", toml).file("key", "x");
+        let ran = world.run_with_env(
+            &[("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", &own.url())],
+            &["ask", "Hi", "--model", "m"],
+        );
+        assert_eq!(ran.stdout(), "Own.\n", "{}", ran.stderr);
+        for key in ["base_url", "key_file"] {
+            let said = format!("`model.{key}` is not taken");
+            assert!(ran.stderr.contains(&said), "{}", ran.stderr);
+        }
+        let ran = world.run(["ask", "Hi", "--model", "m"]);
+        assert_eq!(ran.code, Some(2), "without a key nothing is sent either: {}", ran.stderr);
+        assert_eq!(theirs.requests().len(), 0);
+        let ran = world.run(["ask", "Hi", "--model", "m", "--config", "prowess.toml"]);
+        assert_eq!(ran.code, Some(2), "the key can be read by others: {}", ran.stderr);
+    }
+
+    #[test]
+    fn what_is_set_for_one_provider_is_not_for_another() {
+        let server = ModelServer::answering(|_| Answer::text("Here."));
+        let other = ModelServer::answering(|_| Answer::text("There."));
+        let toml = format!(
+            "[model]\nprovider = \"openai\"\nname = \"m\"\nbase_url = \"{}\"\n",
+            server.url()
+        );
+        let world = World::new().file("home/.config/prowess/prowess.toml", toml);
+        let ran = world.run(["ask", "Hi"]);
+        assert_eq!(ran.stdout(), "Here.\n", "{}", ran.stderr);
+        let url = other.url();
+        let arguments =
+            ["ask", "Hi", "--provider", "anthropic", "--base-url", &url, "--model", "claude"];
+        let keys = [("OPENAI_API_KEY", "sk-openai"), ("ANTHROPIC_API_KEY", "sk-anthropic")];
+        let ran = world.run_with_env(&keys, &arguments);
+        assert_eq!(ran.stdout(), "There.\n", "{}", ran.stderr);
+        let request = &other.requests()[0];
+        assert_eq!(request.header("x-api-key"), Some("sk-anthropic"));
+        assert!(!format!("{request:?}").contains("sk-openai"));
+        let ran = world.run_with_env(&keys, &["ask", "Hi", "--provider", "gemini"]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`GEMINI_API_KEY`"), "{}", ran.stderr);
+        assert_eq!(server.requests().len(), 1);
+    }
+
+    #[test]
+    fn without_a_model_it_is_said_how_one_is_had() {
+        let world = World::new();
+        let ran = world.run(["ask", "Hi"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
+        for way in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "--base-url http://127.0.0.1:11434/v1"] {
+            assert!(ran.stderr.contains(way), "{}", ran.stderr);
+        }
+        let ran = world.run(["ask", "Hi", "--provider", "antropic"]);
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.stderr.contains("did you mean `anthropic`?"), "{}", ran.stderr);
+        let ran = world.run(["ask", "Hi", "--base-url", "http://127.0.0.1:9/v1"]);
+        assert!(ran.code == Some(2) && ran.stderr.contains("`--model NAME`"), "{}", ran.stderr);
+        assert_eq!(sessions(&world), 0);
+    }
+}
+
+mod a_dry_run_sends_nothing {
+    use super::*;
+
+    #[test]
+    fn what_would_be_sent_is_shown_without_a_key() {
+        let world = World::new();
+        let ran = world.run(["ask", "--dry-run", "open a PR"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        for part in [
+            "[system]",
+            "## Skill: create-pr",
+            "[user]\nopen a PR",
+            "use_skill",
+            " tokens",
+            "create-pr 9",
+            "full: ",
+        ] {
+            assert!(ran.stdout().contains(part), "{part}: {}", ran.stdout());
+        }
+        assert_eq!(sessions(&world), 0);
+        let json = world.run(["ask", "--dry-run", "open a PR", "--json"]).json();
+        assert_eq!(json["skills"][0]["name"], "create-pr");
+        assert!(json["tokens"]["total"].as_u64().unwrap() > 1000);
+        assert!(json["tools"][0]["tokens"].as_u64().unwrap() > 10);
+        let ran = world.run(["ask", "--dry-run", "x", "--provider", "opnai"]);
+        assert_eq!(ran.code, Some(2), "what is typed wrong is said all the same");
+    }
+
+    #[test]
+    fn it_shows_what_would_be_sent_to_the_letter() {
+        let providers = [
+            ("openai", "OPENAI_API_KEY"),
+            ("responses", "OPENAI_API_KEY"),
+            ("anthropic", "ANTHROPIC_API_KEY"),
+            ("gemini", "GEMINI_API_KEY"),
+        ];
+        for (provider, variable) in providers {
+            let server = ModelServer::start([Answer::text("Sent.")]);
+            let url = server.url();
+            let arguments =
+                ["ask", "open a PR", "--provider", provider, "--base-url", &url, "--model", "m"];
+            let world = World::new();
+            let dry: Vec<&str> = arguments.iter().copied().chain(["--dry-run", "--json"]).collect();
+            let shown = world.run(&dry).json();
+            assert_eq!((server.requests().len(), &shown["provider"]), (0, &json!(provider)));
+            let ran = world.run_with_env(&[(variable, KEY)], &arguments);
+            assert_eq!(ran.stdout(), "Sent.\n", "{}", ran.stderr);
+            assert_eq!(server.last(), shown["body"], "{provider}");
+        }
+    }
+}
+
+mod trouble_is_told_and_passes_where_it_can {
+    use super::*;
+
+    #[test]
+    fn what_passes_is_tried_again() {
+        let server = ModelServer::start([
+            Answer::status(429).header("retry-after", "0"),
+            Answer::status(500),
+            Answer::text("half an ans").then_cut(),
+            Answer::text("At last."),
+        ]);
+        let ran = ask(&World::new(), &server, &["Hi", "--json"]);
+        assert_eq!(
+            (ran.code, &ran.json()["answer"]),
+            (Some(0), &json!("At last.")),
+            "{}",
+            ran.stderr
+        );
+        assert_eq!(server.requests().len(), 4);
+    }
+
+    #[test]
+    fn what_does_not_pass_is_told_with_what_to_do() {
+        let world = World::new();
+        let server = ModelServer::start([Answer::status(404), Answer::text("no").held_back()]);
+        let ran = ask(&world, &server, &["Hi"]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`--model`"), "{}", ran.stderr);
+        let ran = ask(&world, &server, &["Hi"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let url = format!("http://{port}/v1");
+        let ran = world.run(["ask", "Hi", "--base-url", &url, "--model", "m"]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("cannot be reached") && ran.stderr.contains("--resume"),
+            "{}",
+            ran.stderr
+        );
+    }
+
+    #[test]
+    fn no_further_step_is_taken_once_enough_was_spent() {
+        let endless =
+            || ModelServer::answering(|_| Answer::calls([("use_skill", json!({"name": "debug"}))]));
+        let world =
+            World::new().file("priced.toml", "[model]\ninput_price = 2\noutput_price = 10.0\n");
+        let server = endless();
+        let ran = ask(&world, &server, &["Hi", "--max-tokens", "60"]);
+        assert_eq!((ran.code, server.requests().len()), (Some(2), 2), "{}", ran.stderr);
+        assert!(ran.stderr.contains("60 tokens"), "{}", ran.stderr);
+        let server = endless();
+        let ran = ask(&world, &server, &["Hi", "--max-cost", "0.0002"]);
+        assert_eq!((ran.code, server.requests().len()), (Some(2), 0), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`model.input_price`"), "{}", ran.stderr);
+        let ran = ask(
+            &world,
+            &server,
+            &["Hi", "--max-cost", "0.0002", "--config", "priced.toml", "--json"],
+        );
+        assert_eq!((ran.code, server.requests().len()), (Some(2), 2), "{}", ran.stderr);
+        let cost = ran.json()["cost"].as_f64().unwrap();
+        assert!((cost - 0.00024).abs() < 1e-9, "{cost}");
+        let server = endless();
+        let ran = ask(&world, &server, &["Hi", "--steps", "2"]);
+        assert_eq!((ran.code, server.requests().len()), (Some(2), 2), "{}", ran.stderr);
+    }
+}
+
+mod a_session_is_kept {
+    use super::*;
+
+    #[test]
+    fn a_session_of_a_name_goes_on() {
+        let server = ModelServer::answering(|_| Answer::text("Noted."));
+        let world = World::new();
+        for (first, next) in [
+            (["--session", "plan"], ["--resume", "plan"]),
+            (["--session", "./own.jsonl"], ["--session", "./own.jsonl"]),
+        ] {
+            assert_eq!(ask(&world, &server, &["I am Ada", first[0], first[1]]).code, Some(0));
+            let ran = ask(&world, &server, &["Who am I?", next[0], next[1]]);
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+            let body = server.last();
+            let said = &messages(&body)[1..];
+            assert_eq!(
+                said,
+                [("user", "I am Ada"), ("assistant", "Noted."), ("user", "Who am I?")]
+            );
+        }
+        ask(&world, &server, &["And now?", "--resume"]);
+        assert_eq!(messages(&server.last()).len(), 6, "the last one of those with a name goes on");
+        let file = world.path("home/.local/state/prowess/sessions/plan.jsonl");
+        assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o077, 0);
+        let before = server.requests().len();
+        for bad in ["plam", "../x", "a b", ".hidden"] {
+            let ran = ask(&world, &server, &["x", "--resume", bad]);
+            assert_eq!(ran.code, Some(1), "{bad}: {}", ran.stderr);
+        }
+        assert_eq!(ask(&world, &server, &["x", "--session", "a b"]).code, Some(1));
+        let ran = ask(&World::new(), &server, &["x", "--resume"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert_eq!(server.requests().len(), before);
+        let ran = ask(&world, &server, &["--resume", "plan"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), ""), "there is nothing to go on with");
+    }
+
+    #[test]
+    fn a_session_goes_on_after_the_program_was_killed() {
+        let write = json!({"operation": "write", "path": "once.txt", "content": "x"});
+        let server = ModelServer::start([
+            Answer::calls([("file_operations", write)]),
+            Answer::text("half").then_hang(),
+            Answer::text("whole"),
+        ]);
+        let world = World::new();
+        let mut child = start(&world, &server, &["Write it", "--session", "s", "--yes"]);
+        hear(child.stdout.as_mut().unwrap(), "half");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(world.path("once.txt").exists());
+        world.remove("once.txt");
+        let ran = ask(&world, &server, &["--resume", "s", "--yes"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "whole\n"), "{}", ran.stderr);
+        assert!(!world.path("once.txt").exists(), "what was done is not done again");
+        let bodies: Vec<Json> = server.requests().into_iter().map(|it| it.body).collect();
+        assert_eq!(bodies[1]["messages"], bodies[2]["messages"]);
+    }
+
+    #[test]
+    fn whoever_interrupts_keeps_what_was_said() {
+        for kind in [Signal::INT, Signal::TERM] {
+            let server =
+                ModelServer::start([Answer::text("half").then_drip(), Answer::text("whole")]);
+            let world = World::new();
+            let mut child = start(&world, &server, &["Speak"]);
+            hear(child.stdout.as_mut().unwrap(), "half");
+            signal(&child, kind);
+            let (code, took) = ended(&mut child);
+            assert_eq!(code, Some(1));
+            assert!(took < Duration::from_secs(3), "{took:?}");
+            assert!(server.was_hung_up());
+            let mut stderr = String::new();
+            child.stderr.unwrap().read_to_string(&mut stderr).unwrap();
+            assert!(stderr.contains("prowess ask --resume 2"), "{stderr}");
+            let ran = ask(&world, &server, &["--resume"]);
+            assert_eq!((ran.code, ran.stdout()), (Some(0), "whole\n"), "{}", ran.stderr);
+        }
+    }
+
+    #[test]
+    fn two_programs_are_not_in_one_session() {
+        let server = ModelServer::start([Answer::text("half").then_hang()]);
+        let world = World::new();
+        let mut child = start(&world, &server, &["Speak", "--session", "s"]);
+        hear(child.stdout.as_mut().unwrap(), "half");
+        let ran = ask(&world, &server, &["Me too", "--session", "s"]);
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.stderr.contains("another process"), "{}", ran.stderr);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
+mod a_conversation_goes_on_line_by_line {
+    use super::*;
+
+    fn chat(world: &World, server: &ModelServer, text: &str, more: &[&str]) -> Ran {
+        let url = server.url();
+        let named = ["chat", "--base-url", &url, "--model", "test-model"];
+        world.run_reading(text, &named.iter().chain(more).copied().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn each_line_of_a_pipe_is_a_request() {
+        let server = ModelServer::start(["One.", "Two.", "Three."].map(Answer::text));
+        let text = "open a PR\n/why\n/budget\n/trace\n\n/skills\n/create-pr to main\n/creat-pr\n/etc/hosts is what?\n/help\n/clear\n/quit\nnever asked\n";
+        let ran = chat(&World::new(), &server, text, &[]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let bodies: Vec<Json> = server.requests().into_iter().map(|it| it.body).collect();
+        let asked: Vec<&str> = bodies.iter().map(|it| messages(it).last().unwrap().1).collect();
+        assert_eq!(asked, ["open a PR", "/create-pr to main", "/etc/hosts is what?"]);
+        assert_eq!(messages(&bodies[2]).len(), 6);
+        assert!(messages(&bodies[1])[0].1.contains("## Skill: create-pr"));
+        for part in [
+            "One.\n",
+            "create-pr 9",
+            "full: ",
+            "tools ",
+            "25 tokens were read",
+            "asks `test-model`",
+            "write-tests",
+            "/budget",
+        ] {
+            assert!(ran.stdout().contains(part), "{part}: {}", ran.stdout());
+        }
+        assert!(ran.stderr.contains("did you mean `/create-pr`?"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn a_conversation_is_taken_up_again() {
+        let server = ModelServer::answering(|_| Answer::text("Noted."));
+        let world = World::new();
+        let ran = chat(&world, &server, "I am Ada\n", &[]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "Noted.\n"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("prowess chat --resume"), "{}", ran.stderr);
+        let ran = chat(&world, &server, "/help\n", &[]);
+        assert_eq!((ran.code, sessions(&world)), (Some(0), 1), "nothing was said: {}", ran.stderr);
+        let ran = chat(&world, &server, "Who am I?", &["--resume"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "Noted.\n"), "{}", ran.stderr);
+        let body = server.last();
+        assert_eq!(
+            messages(&body)[1..],
+            [("user", "I am Ada"), ("assistant", "Noted."), ("user", "Who am I?")]
+        );
+    }
+
+    #[test]
+    fn at_a_terminal_names_are_completed() {
+        let server = ModelServer::answering(|_| Answer::text("Right."));
+        let world = World::new();
+        let mut terminal = Terminal::start(&world, &server);
+        terminal.hear("> ");
+        terminal.type_in("use @create-p\t to\r");
+        terminal.hear("Right.");
+        terminal.hear("> ");
+        // What is typed ahead is not lost.
+        terminal.type_in("/bud\t\r/wh\t\r/quit\r");
+        terminal.hear("tokens were read");
+        terminal.hear("create-pr 100 %");
+        assert_eq!(terminal.ended(), Some(0));
+        let bodies: Vec<Json> = server.requests().into_iter().map(|it| it.body).collect();
+        assert_eq!(
+            messages(&bodies[0]).last().unwrap().1.split_whitespace().collect::<Vec<_>>(),
+            ["use", "@create-pr", "to"]
+        );
+        assert_eq!(bodies.len(), 1);
+    }
+
+    #[test]
+    fn whoever_ends_the_program_ends_it_at_the_prompt() {
+        let server = ModelServer::answering(|_| Answer::text("Right."));
+        let world = World::new();
+        let mut terminal = Terminal::start(&world, &server);
+        terminal.hear("> ");
+        terminal.type_in("half a li");
+        terminal.hear("half a li");
+        let children = format!("/proc/{0}/task/{0}/children", terminal.child.id());
+        let pid = fs::read_to_string(children).unwrap().trim().parse().unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
+        assert_eq!(terminal.ended(), Some(0));
+        assert_eq!(server.requests().len(), 0);
+    }
+
+    #[test]
+    fn an_interrupt_ends_the_step_and_a_second_one_the_conversation() {
+        let server = ModelServer::start([Answer::text("half").then_hang(), Answer::text("whole")]);
+        let world = World::new();
+        let mut terminal = Terminal::start(&world, &server);
+        terminal.hear("> ");
+        terminal.type_in("first\r");
+        terminal.hear("half");
+        terminal.type_in("\u{3}");
+        terminal.hear("it was interrupted");
+        terminal.hear("> ");
+        terminal.type_in("second\r");
+        terminal.hear("whole");
+        terminal.hear("> ");
+        terminal.type_in("\u{3}");
+        terminal.hear("once more");
+        terminal.type_in("\u{3}");
+        assert_eq!(terminal.ended(), Some(0));
+        let body = server.last();
+        assert_eq!(messages(&body).last(), Some(&("user", "second")));
+    }
+
+    /// A terminal at which somebody talks.
+    struct Terminal {
+        child: Child,
+        heard: String,
+    }
+
+    impl Terminal {
+        fn start(world: &World, server: &ModelServer) -> Self {
+            // Without `exec` the shell would hear the interrupts as well.
+            let line =
+                format!("exec {} chat --base-url {} --model test-model", program(), server.url());
+            let child = Command::new("script")
+                .args(["-qefc", &line, "/dev/null"])
+                .current_dir(world.path(""))
+                .env_clear()
+                .envs([("PATH", "/usr/bin:/bin"), ("TERM", "xterm"), ("OPENAI_API_KEY", KEY)])
+                .env("HOME", world.path("home"))
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            Self { child, heard: String::new() }
+        }
+
+        fn type_in(&mut self, text: &str) {
+            self.heard.clear();
+            let stdin = self.child.stdin.as_mut().unwrap();
+            stdin.write_all(text.as_bytes()).unwrap();
+            stdin.flush().unwrap();
+        }
+
+        /// Waits until this is shown, after what was waited for before.
+        fn hear(&mut self, what: &str) {
+            let at = self.heard.find(what);
+            let at = at.unwrap_or_else(|| {
+                let more = super::hear(self.child.stdout.as_mut().unwrap(), what);
+                self.heard.push_str(&more);
+                self.heard.find(what).unwrap()
+            });
+            self.heard.drain(..at + what.len());
+        }
+
+        fn ended(mut self) -> Option<i32> {
+            drop(self.child.stdin.take());
+            let mut rest = String::new();
+            let _ = self.child.stdout.take().unwrap().read_to_string(&mut rest);
+            super::ended(&mut self.child).0
+        }
+    }
+}
