@@ -164,6 +164,16 @@ mod the_command_list_shows_what_loads {
     }
 
     #[test]
+    fn list_exits_2_when_no_directory_could_be_read() {
+        let world = World::new().file("plain", "x").skill("one", "a");
+        for more in [&["--json"][..], &[]] {
+            let ran = world.run([&["list", "--dir", "plain"], more].concat());
+            assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        }
+        assert_eq!(world.run(["list", "--dir", "skills", "--dir", "plain"]).code, Some(0));
+    }
+
+    #[test]
     fn the_fields_of_a_listed_skill_are_stable() {
         let world = good_and_bad().file("skills/good/run.sh", "true\n");
         let said = world.list();

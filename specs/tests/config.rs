@@ -158,6 +158,21 @@ mod settings_come_from_several_places_the_nearest_one_first {
             assert_eq!(setting(&ran, "skill.depth").0, 6);
         }
     }
+
+    #[test]
+    fn a_file_that_anybody_can_write_is_not_taken() {
+        use std::{fs, os::unix::fs::PermissionsExt as _};
+        let world = project("[skill]\ndepth = 6\n");
+        for (mode, depth) in [(0o664, 6), (0o666, 1), (0o646, 1)] {
+            let mode = fs::Permissions::from_mode(mode);
+            fs::set_permissions(world.path("prowess.toml"), mode).unwrap();
+            let ran = world.run(["config", "--json"]);
+            assert_eq!(setting(&ran, "skill.depth").0, depth);
+            assert_eq!(ran.stderr.contains("anybody can write it"), depth == 1, "{}", ran.stderr);
+        }
+        let named = world.run(["config", "--json", "--config", "prowess.toml"]);
+        assert_eq!(setting(&named, "skill.depth").0, 6);
+    }
 }
 
 mod a_project_cannot_take_what_is_its_user_s {
@@ -221,6 +236,63 @@ mod a_project_cannot_take_what_is_its_user_s {
         // Whoever may set it loosely is still told what is wrong with it.
         let wrong = refused(&project("[limits]\ntimeout = \"soon\"\n"), &["list"]);
         assert!(wrong.contains("`limits.timeout` must be a time"), "{wrong}");
+    }
+
+    #[test]
+    fn no_rule_of_a_project_allows_anything() {
+        let rules = "[[policy.rules]]\ntool = \"*\"\ndecision = \"allow\"\n\
+            [[policy.rules]]\nskill = \"no\"\ndecision = \"deny\"\n\
+            [[policy.rules]]\nskill = \"maybe\"\ndecision = \"ask\"\n";
+        let script = |more: &str| {
+            format!(
+                "---\nname: it\ndescription: d\ntype: script\n{more}---\n```sh\necho ran\n```\n"
+            )
+        };
+        let named =
+            |name: &str, more: &str| script(more).replace("name: it", &format!("name: {name}"));
+        let world = project(rules)
+            .file("s/asks/SKILL.md", named("asks", "requires-approval: true\n"))
+            .file("s/free/SKILL.md", named("free", ""))
+            .file("s/no/SKILL.md", named("no", ""))
+            .file("s/maybe/SKILL.md", named("maybe", ""));
+        let ran = |arguments: &[&str]| {
+            let ran = world.run([&["run", "--dir", "s"], arguments].concat());
+            (ran.code, ran.stdout().contains("ran"), ran.stderr)
+        };
+        let (code, did, stderr) = ran(&["asks"]);
+        assert_eq!((code, did), (Some(1), false), "{stderr}");
+        assert!(
+            stderr.contains("prowess.toml:1)") && stderr.contains("`policy.rules`"),
+            "{stderr}"
+        );
+        assert!(stderr.contains("approval is needed"), "{stderr}");
+        assert!(ran(&["free"]).1 && !ran(&["no"]).1 && !ran(&["maybe"]).1);
+        // What has changed since it was approved is asked about.
+        assert!(ran(&["free", "--yes"]).1 && ran(&["asks", "--yes"]).1);
+        for name in ["free", "asks"] {
+            world.write(format!("s/{name}/more.txt"), "more");
+        }
+        let (_, did, stderr) = ran(&["asks"]);
+        assert!(!did && stderr.contains("has changed"), "{stderr}");
+        let user = "[policy]\napprovals = \"always\"\n";
+        let world = world.file(USER, user);
+        assert!(world.run(["run", "--dir", "s", "no"]).stdout().is_empty());
+        let unseen = world.run(["run", "--dir", "s", "free", "--json"]).json();
+        assert_eq!(unseen["outcome"]["status"], "refused", "{unseen}");
+        let own = world.run(["config", "policy.rules", "--json"]).json();
+        assert_eq!(own["settings"][0]["value"].as_array().unwrap().len(), 2, "{own}");
+        // Whoever writes down what is allowed may do so.
+        let world = project("")
+            .file(USER, rules)
+            .file("s/asks/SKILL.md", named("asks", "requires-approval: true\n"));
+        assert!(world.run(["run", "--dir", "s", "asks"]).stdout().contains("ran"));
+        let world = world.file("named.toml", rules);
+        let ran = world.run(["run", "--dir", "s", "asks", "--config", "named.toml"]);
+        assert!(
+            ran.stdout().contains("ran") && !ran.stderr.contains("not taken"),
+            "{}",
+            ran.stderr
+        );
     }
 
     #[test]
@@ -644,7 +716,7 @@ mod a_host_reads_settings_with_types {
 
     #[test]
     fn the_rules_of_all_files_hold_together() {
-        let world = project("[[policy.rules]]\ntool = \"http_request\"\ndecision = \"allow\"\n")
+        let world = project("[[policy.rules]]\ntool = \"http_request\"\ndecision = \"ask\"\n")
             .file(
                 "home/.config/prowess/prowess.toml",
                 "[policy]\nrules = [{ tool = \"http_request\", decision = \"deny\" }]\n",
@@ -657,7 +729,7 @@ mod a_host_reads_settings_with_types {
         let rules = config.unwrap().policy.rules.value;
         let said: Vec<(Decision, bool)> =
             rules.iter().map(|it| (it.decision, it.origin.to_string().contains("home"))).collect();
-        assert_eq!(said, [(Decision::Deny, true), (Decision::Allow, false)]);
+        assert_eq!(said, [(Decision::Deny, true), (Decision::Ask, false)]);
         let shown = world.run(["config", "policy.rules", "--json"]).json();
         assert_eq!(shown["settings"][0]["value"][0]["decision"], "deny");
     }

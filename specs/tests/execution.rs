@@ -229,6 +229,21 @@ mod a_skill_executes_as_its_type_says {
             assert_eq!((ran.code, ran.stdout()), (Some(1), ""));
             assert!(ran.stderr.contains("prowess enable"), "{}", ran.stderr);
         }
+        for status in ["Disabled", "DRAFT", "off", "false", "[active]", "'active '"] {
+            let text = text("x").replace("status: x", &format!("status: {status}\ntype: Script"));
+            let world = World::new().document("x", text + "\n```sh\necho ran\n```\n");
+            let ran = run(&world, &["x"]);
+            let runs = status == "'active '";
+            assert_eq!((ran.code == Some(0), ran.stdout() == "ran\n"), (runs, runs), "{status}");
+            let unknown = ["off", "false", "[active]"].contains(&status);
+            assert_eq!(ran.stderr.contains("taken as disabled"), unknown, "{}", ran.stderr);
+            let tool = world.run(["tool", "skill_x"].iter().chain(&SKILLS));
+            assert_eq!(tool.stderr.contains("taken as disabled"), unknown, "{}", tool.stderr);
+            assert_eq!(tool.code == Some(0), runs, "{}", tool.stderr);
+        }
+        let odd = text("odd").replace("status: odd", "type: recipe");
+        let ran = run(&World::new().document("odd", odd), &["odd"]);
+        assert!(ran.stderr.contains("`type` is not one of"), "{}", ran.stderr);
     }
 
     #[test]
@@ -345,6 +360,21 @@ mod parameters_are_checked_before_anything_runs {
         }
         let said = stdout(&world, &["one", "c=\"q\"", "g= 5 "]);
         assert_eq!(said, "PARAM_C=\"q\"\nPARAM_G= 5 \n{\"c\":\"q\",\"g\":5}");
+        let text = json!({"type": "string"});
+        for schema in [
+            json!({"additionalProperties": text}),
+            json!({"patternProperties": {"^v": text}, "additionalProperties": {"type": "integer"}}),
+            json!({"allOf": [{"properties": {"n": {}}}, {"properties": {"v": text}}]}),
+            json!({"anyOf": [{"properties": {"v": text}}, {"properties": {"v": {"const": "x"}}}]}),
+            json!({"properties": {"v": {"anyOf": [text, {"type": "null"}]}}}),
+            json!({"properties": {"v": {"$ref": "#/$defs/v"}}, "$defs": {"v": {"allOf": [text]}}}),
+        ] {
+            let world = taking(World::new(), "two", "cat \"$PARAMS_FILE\"", &schema);
+            assert_eq!(stdout(&world, &["two", "v=1.10"]), r#"{"v":"1.10"}"#, "{schema}");
+        }
+        let schema = json!({"properties": {"v": {"anyOf": [text, {"type": "number"}]}}});
+        let other = taking(World::new(), "two", "cat \"$PARAMS_FILE\"", &schema);
+        assert_eq!(stdout(&other, &["two", "v=1.10"]), r#"{"v":1.10}"#);
         let (code, twice) = outcome(&world, &["one", "n=1", "--params", "@params.json"]);
         assert_eq!((code, &twice["status"]), (Some(1), &json!("invalid")), "{twice:#}");
     }
@@ -415,7 +445,7 @@ mod parameters_are_checked_before_anything_runs {
         assert!(large["message"].as_str().unwrap().contains("`long`"), "{large:#}");
         let world = world.file("huge.json", format!("{{\"x\": \"{}\"}}", "x".repeat(9_000_000)));
         let (code, huge) = outcome(&world, &["one", "--params", "@huge.json"]);
-        assert_eq!((code, &huge["status"]), (Some(2), &json!("invalid")));
+        assert_eq!((code, &huge["status"]), (Some(1), &json!("invalid")));
         assert!(huge["message"].as_str().unwrap().contains("8388608 bytes"), "{huge:#}");
         let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
         for arguments in
@@ -722,9 +752,18 @@ mod whatever_a_script_does_is_an_outcome {
         let (code, free) = outcome(&world, &["one", "--unsandboxed"]);
         assert_eq!((code, file.exists(), &free["sandbox"]), (Some(0), true, &json!("none")));
         assert!(run(&world, &["one", "--unsandboxed"]).stderr.contains("warning: nothing holds"));
+        let world = script(world, "two", "echo 'Permission denied' >&2");
+        let (_, blamed) = outcome(&world, &["two"]);
+        assert!(blamed["denied"].is_array(), "{blamed:#}");
+        let (_, free) = outcome(&world, &["two", "--unsandboxed"]);
+        assert_eq!(free["denied"], Json::Null, "{free:#}");
         assert!(!run(&world, &["one"]).stderr.contains("nothing holds"));
         world.run_with(&[("HOME", "relative")], ["run", "one", "--dir", "skills"]);
         assert!(!world.path("relative").exists());
+        let gone = world.path("gone");
+        let home = [("HOME", gone.to_str().unwrap())];
+        let ran = world.run_with(&home, ["run", "one", "--dir", "skills"]);
+        assert!(!gone.exists() && ran.stderr.contains("nothing is logged"), "{}", ran.stderr);
         let log = fs::read_to_string(world.path("home/.local/state/prowess/audit.jsonl")).unwrap();
         let lines: Vec<Json> = log.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
         assert!(lines.iter().any(|it| it["sandbox"] == "none" && it["skill"] == "one"), "{log}");

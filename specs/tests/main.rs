@@ -35,6 +35,7 @@ mod models;
 mod sandbox;
 mod agent;
 mod middleware;
+mod servers;
 mod sessions;
 mod trace;
 mod ask;

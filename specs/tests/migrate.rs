@@ -262,6 +262,66 @@ mod a_plugin_becomes_a_skill {
     }
 
     #[test]
+    fn whatever_is_not_read_of_a_manifest_is_said() {
+        for (fields, wanted) in [
+            (r#""entryPoint": "x""#, &["entryPoint"][..]),
+            (r#""entryPoint": [1]"#, &["entryPoint"]),
+            (
+                r#""entryPoint": {"type": "a", "command": ["a"], "script": {}}"#,
+                &["entryPoint.type", "entryPoint.command", "entryPoint.script"],
+            ),
+            (
+                r#""entryPoint": {"foo": "bar", "command": "node", "type": "nodejs"}"#,
+                &["entryPoint.foo"],
+            ),
+            (r#""communication": "stdio""#, &["communication"]),
+            (
+                r#""communication": {"timeout": "soon", "x": 1}"#,
+                &["communication.timeout", "communication.x"],
+            ),
+            (r#""capabilities": "all""#, &["capabilities"]),
+            (r#""capabilities": [1]"#, &["capabilities"]),
+            (
+                r#""capabilities": {"invocationCommands": "x"}"#,
+                &["capabilities.invocationCommands"],
+            ),
+            (
+                r#""capabilities": {"invocationCommands": [1, "a"]}"#,
+                &["capabilities.invocationCommands[0]", "capabilities.invocationCommands[1]"],
+            ),
+            (
+                r#""capabilities": {"invocationCommands": [{"commandIdentifier": "a", "command": "b",
+                    "description": {"x": 1}, "extra": 1, "parameters": [{"name": "p"}]}]}"#,
+                &[
+                    "capabilities.invocationCommands[0].parameters",
+                    "capabilities.invocationCommands[0].command",
+                    "capabilities.invocationCommands[0].description",
+                    "capabilities.invocationCommands[0].extra",
+                ],
+            ),
+            (r#""configSchema": "x""#, &["configSchema"]),
+            (
+                r#""configSchema": {"A": [5], "B": {"type": ["x"], "enum": [1]}, "C": "string"}"#,
+                &["configSchema.A", "configSchema.B.type", "configSchema.B.enum"],
+            ),
+            (
+                r#""dependencies": {"a": 1.5, "b": {}, "c": ["d", []]}"#,
+                &["dependencies.b", "dependencies.c[1]"],
+            ),
+            (r#""author": {"name": "n", "email": "e"}"#, &["author.email"]),
+            (r#""tags": ["a", {}], "pluginType": {}"#, &["tags[1]", "pluginType"]),
+            (r#""license": null, "entryPoint": null"#, &[]),
+        ] {
+            let world = World::new().file("old/plugin-manifest.json", plugin("Old", fields));
+            let ran = migrate(&world, &["old"]);
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+            let lost = lost(&ran.json());
+            let places: Vec<&str> = lost.iter().filter_map(|it| it.split('`').nth(1)).collect();
+            assert_eq!(places, wanted, "{fields}");
+        }
+    }
+
+    #[test]
     fn a_name_is_made_valid() {
         for (name, folder, valid) in [
             ("VCPTavern", "a", "vcp-tavern"),

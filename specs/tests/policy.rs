@@ -174,6 +174,63 @@ mod nothing_runs_before_the_policy_allows_it {
     }
 
     #[test]
+    fn a_rule_about_a_skill_holds_by_every_way_that_leads_to_it() {
+        let skill = |more: &str| format!("---\nname: z\ndescription: d\n{more}---\nsecret plan\n");
+        let ways: [&[&str]; 3] =
+            [&["run", "z"], &["tool", "skill_z"], &["tool", "use_skill", "{\"name\": \"z\"}"]];
+        let tried = |world: &World, way: &[&str], more: &[&str]| {
+            let ran = world.run([way, &["--dir", "s", "--json"], more].concat());
+            let outcome = ran.json()["outcome"].clone();
+            let status = outcome["status"].as_str().unwrap().to_owned();
+            let told = outcome["output"].to_string().contains("secret");
+            assert_eq!(status == "ok", told, "{outcome:#}");
+            status
+        };
+        let own = |world: &World, rule: &str| {
+            let toml = format!("[policy]\nrules = [{{ {rule} }}]\n");
+            world.write("home/.config/prowess/prowess.toml", toml);
+        };
+        for by_path in [false, true] {
+            let world = World::new()
+                .file("s/z/SKILL.md", skill(""))
+                .file("s/z/more.md", "secret more")
+                .file("s/y/SKILL.md", skill("").replace("name: z", "name: y"));
+            let path = format!("path = \"{}\"", world.path("s/z").display());
+            let named = if by_path { &*path } else { "skill = \"z\"" };
+            let all = |more: &[&str]| ways.map(|it| tried(&world, it, more));
+            own(&world, &format!("{named}, decision = \"deny\""));
+            assert_eq!(all(&["--yes"]), ["refused"; 3], "{named}");
+            own(&world, &format!("{named}, decision = \"ask\""));
+            assert_eq!(all(&[]), ["refused"; 3], "{named}");
+            assert_eq!(all(&["--yes"]), ["ok"; 3], "{named}");
+            let other = world.run(["run", "y", "--dir", "s"]);
+            assert!(other.stdout().contains("secret plan"), "{}", other.stderr);
+            // The person who types `--skill` takes it up, and what it brings is still denied.
+            let more = ["tool", "read_file", "{\"path\": \"more.md\"}", "--skill", "z"];
+            let file = world.path("s/z/more.md");
+            own(&world, &format!("path = \"{}\", decision = \"deny\"", file.display()));
+            assert_eq!(tried(&world, &more, &[]), "refused");
+            own(&world, "tool = \"none\", decision = \"deny\"");
+            assert_eq!(tried(&world, &more, &[]), "ok");
+        }
+        // It requires approval, and then somebody changes it.
+        let world = World::new().file("s/z/SKILL.md", skill("requires-approval: true\n"));
+        let all = || ways.map(|it| tried(&world, it, &[]));
+        assert_eq!(all(), ["refused"; 3]);
+        assert_eq!(tried(&world, ways[0], &["--yes"]), "ok");
+        assert_eq!(all(), ["ok"; 3]);
+        world.write("s/z/SKILL.md", skill("") + "secret change");
+        assert_eq!(all(), ["refused"; 3]);
+        let world = World::new()
+            .file("s/z/SKILL.md", skill(""))
+            .file("home/.config/prowess/prowess.toml", "[policy]\napprovals = \"always\"\n");
+        for way in ways {
+            let ran = world.run([way, &["--dir", "s"]].concat());
+            assert!(ran.stdout().contains("secret plan"), "{}", ran.stderr);
+        }
+    }
+
+    #[test]
     fn never_asking_still_denies() {
         let stage = Stage::new();
         let rules = vec![
@@ -300,7 +357,7 @@ mod an_approval_holds_for_exactly_what_was_approved {
             ("+rm x", |it| fs::write(it.join("run.sh"), "echo one\nrm x\n").unwrap()),
             ("new.sh is new", |it| fs::write(it.join("new.sh"), "x").unwrap()),
             ("run.sh is gone", |it| fs::remove_file(it.join("run.sh")).unwrap()),
-            ("run.sh has changed", |it| {
+            ("run.sh has changed, mode 644 → 755", |it| {
                 fs::set_permissions(it.join("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
             }),
             ("link has changed", |it| {
@@ -375,18 +432,88 @@ mod an_approval_holds_for_exactly_what_was_approved {
         stage.gate(Policy::default(), Nobody).refusal("skill_deploy", &act);
     }
 
-    #[test]
-    fn a_difference_is_short_and_says_what_it_leaves_out() {
+    /// The difference that is shown when files of an approved skill have changed.
+    fn difference(before: &[(&str, &str)], after: &[(&str, &str)]) -> String {
         let stage = Stage::new();
         let act = stage.skill("deploy", "echo hi", true);
+        let write = |files: &[(&str, &str)]| {
+            for (name, text) in files {
+                fs::write(stage.folder("deploy").join(name), text).unwrap();
+            }
+        };
+        write(before);
         stage.gate(Policy::default(), Agreed).passes("skill_deploy", &act);
-        let lines: String = (0..1500).map(|it| format!("echo {it}\n")).collect();
-        fs::write(stage.folder("deploy").join("run.sh"), lines).unwrap();
+        write(after);
         let (gate, asked) = stage.asking(Policy::default(), Reply::No);
         gate.refusal("skill_deploy", &act);
-        let difference = asked.lock().unwrap().pop().unwrap().difference.unwrap();
-        assert!(difference.lines().count() < 250, "{}", difference.lines().count());
-        assert!(difference.trim_end().ends_with("more lines"), "{difference}");
+        let question = asked.lock().unwrap().pop().unwrap();
+        question.difference.unwrap()
+    }
+
+    fn numbered(word: &str, count: usize) -> String {
+        (0..count).map(|it| format!("{word} {it}\n")).collect()
+    }
+
+    #[test]
+    fn a_difference_is_short_and_says_what_it_leaves_out() {
+        let count =
+            |shown: &str, sign: char| shown.lines().filter(|it| it.starts_with(sign)).count();
+        let new = difference(&[], &[("run.sh", &numbered("echo", 1500))]);
+        assert!(new.lines().count() <= 200, "{}", new.lines().count());
+        let rest = 1500 - count(&new, '+');
+        let said = format!("… and 0 more lines with -, {rest} more with +");
+        assert!(new.contains(&said), "{new}");
+        // One line that is new is not lost behind many that are gone.
+        let evil = format!("{}curl evil\n", numbered("kept", 3));
+        let all = numbered("gone", 1500);
+        let shown = difference(
+            &[("a.sh", &all), ("z.sh", &all)],
+            &[("a.sh", &evil), ("z.sh", &evil), ("zz.sh", "echo new\n")],
+        );
+        let names = ["* a.sh has changed", "* z.sh has changed", "* zz.sh is new"];
+        assert_eq!(shown.lines().take(3).collect::<Vec<_>>(), names);
+        assert_eq!(shown.matches("+curl evil").count(), 2, "{shown}");
+        assert!(shown.contains("+echo new") && shown.lines().count() <= 200, "{shown}");
+        let left: usize = shown
+            .lines()
+            .filter_map(|it| it.strip_prefix("… and ")?.split(' ').next()?.parse::<usize>().ok())
+            .sum();
+        assert_eq!(left + count(&shown, '-'), 3000, "{shown}");
+        // Many files are counted, and so are the lines of those that are not shown.
+        let files: Vec<String> = (0..120).map(|it| format!("{it:03}.sh")).collect();
+        let many: Vec<(&str, &str)> = files.iter().map(|it| (&**it, "one\ntwo\n")).collect();
+        let shown = difference(&[], &many);
+        let (named, lines) = (shown.matches(" is new\n").count(), count(&shown, '+'));
+        assert!(shown.contains("* … and 70 more files") && named == 50, "{shown}");
+        let files = lines / 2;
+        let rest =
+            format!("… and {} more changed lines in {} more files", 240 - lines, 120 - files);
+        assert!(shown.contains(&rest) && files > 10 && shown.lines().count() <= 200, "{shown}");
+        let wide = format!("{}evil\n", "x".repeat(300));
+        let shown = difference(&[], &[("run.sh", &wide)]);
+        assert!(shown.contains("x… and 104 more characters"), "{shown}");
+    }
+
+    #[test]
+    fn what_cannot_be_shown_is_said() {
+        let long = numbered("echo", 3000);
+        let shown = difference(&[("r.sh", &long)], &[("r.sh", &format!("{long}curl evil\n"))]);
+        assert!(long.len() > 20_000 && shown.contains("+curl evil"), "{shown}");
+        let large = "x\n".repeat(400_000);
+        let shown = difference(&[("r.sh", &large)], &[("r.sh", &format!("{large}curl evil\n"))]);
+        let said = "* r.sh has changed, too large or no text to show: 800000 → 800010 bytes\n";
+        assert_eq!(shown, said);
+        let shown = difference(&[], &[("data.bin", "\0"), ("r.sh", &large)]);
+        let said = "r.sh is new, too large or no text to show: 800000 bytes";
+        assert!(shown.contains(said), "{shown}");
+    }
+
+    #[test]
+    fn no_name_of_a_file_looks_like_a_part_of_the_difference() {
+        let forged = "a\n+echo harmless\r\u{2028}* b has changed\x1b[2J";
+        let shown = difference(&[], &[(forged, "rm x\n")]);
+        assert!(shown.contains("a\\u{a}+echo harmless\\u{d}\\u{2028}* b"), "{shown}");
+        assert!(!shown.lines().any(|it| it.starts_with("+echo")) && shown.lines().count() == 3);
     }
 
     #[test]

@@ -426,7 +426,7 @@ mod a_skill_is_a_tool_of_its_own {
         let tool = registry.get("skill_a-instruction").unwrap();
         assert_eq!(tool.description(), "Does a-instruction");
         assert_eq!(tool.input_schema()["type"], "object");
-        assert!(matches!(tool.act(&json!({})), Ok(Act::Tell)));
+        assert!(matches!(tool.act(&json!({})), Ok(Act::Disclose(_))));
     }
 
     #[test]

@@ -452,6 +452,10 @@ mod a_skill_is_put_in_and_out_of_use {
             format!("\u{FEFF}{}", frame("")),
             frame("status: active\n"),
             frame("status: \"active\"\n"),
+            frame("status:\n"),
+            frame("status: # not yet\n"),
+            frame("status: Active\n"),
+            frame("status: 'ACTIVE' # loud\n"),
             frame("status:   'active'   # active until we drop it\n"),
             frame("x: |\n  status: active\n"),
             frame("metadata:\n  status: active\n").replace("body", "status: active"),
@@ -481,6 +485,12 @@ mod a_skill_is_put_in_and_out_of_use {
             assert!(matches!(error, StoreError::NotEdited { .. }), "{error}");
             assert!(error.to_string().contains("as it was"), "{error}");
             assert_eq!(self::text(&world, "skills/one/SKILL.md"), text);
+        }
+        let world = World::new().skill("one", "a");
+        for command in ["disable", "enable", "remove"] {
+            let ran = world.run([command, "one", "--dir", "skills/one"]);
+            assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{command}: {}", ran.stderr);
+            assert!(ran.stderr.contains("is a skill and not a folder of skills"), "{}", ran.stderr);
         }
     }
 }
@@ -643,6 +653,12 @@ mod a_deleted_skill_can_be_brought_back {
         }
     }
 
+    /// What lies in the store, the trash set aside.
+    fn skills(world: &World) -> Vec<Vec<u8>> {
+        let read = |it: &str| fs::read(world.path(format!("skills/{it}/SKILL.md"))).unwrap();
+        ["one", "other"].map(read).to_vec()
+    }
+
     #[test]
     fn undo_takes_nobody_s_place() {
         let world = World::new().skill("one", "old");
@@ -655,14 +671,21 @@ mod a_deleted_skill_can_be_brought_back {
         store.delete("one").unwrap();
         assert_eq!(store.undo(None).unwrap(), "one");
         assert_eq!(&*store.get("one").unwrap().manifest.description, "new");
-        store.delete("one").unwrap();
-        // In another folder it is the same skill.
+        // In another folder there may be another one.
         let world = world.document("other", "---\nname: one\ndescription: theirs\n---\n");
-        assert!(matches!(store.undo(Some("one")), Err(StoreError::NoPlace { .. })));
+        let before = skills(&world);
         store.delete("one").unwrap();
+        assert_eq!(&*store.get("one").unwrap().manifest.description, "theirs");
+        assert_eq!(store.undo(Some("one")).unwrap(), "one");
+        assert_eq!(skills(&world), before);
+        for _ in 0..2 {
+            store.delete("one").unwrap();
+        }
         assert!(!world.path("skills/other").exists());
         assert_eq!(store.undo(Some("other")).unwrap(), "one");
         assert_eq!(&*store.get("one").unwrap().manifest.description, "theirs");
+        assert_eq!(store.undo(Some("one")).unwrap(), "one");
+        assert_eq!(skills(&world), before);
     }
 
     #[test]
@@ -1301,6 +1324,12 @@ mod commands_write_to_a_store {
         assert_eq!(said.skill("steps")["type"], "composite");
         let (code, said) = world.check("skills", &[]);
         assert_eq!(code, Some(0), "{said:?}");
+        let brackets = "create claude-one --description <b> --definition {} --dir skills";
+        let ran = world.run(brackets.split(' '));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        for rule in ["name-reserved", "description-brackets"] {
+            assert!(ran.stderr.contains(rule), "{}", ran.stderr);
+        }
     }
 
     #[test]
@@ -1329,7 +1358,11 @@ mod commands_write_to_a_store {
             r#"new --type composite --definition {"steps":[]}"#,
             r#"new --type composite --definition {"steps":[{"params":{}}]}"#,
             r#"new --type composite --definition {"steps":[{"tool":"a","params":1}]}"#,
+            r#"new --type composite --definition {"steps":[{"tool":"a","parms":{}}]}"#,
+            r#"new --parameters {"type":"array"} --type script --definition {"script":"x"}"#,
+            r#"new --parameters {"type":["object","null"]} --type script --definition {"script":"x"}"#,
             r#"new --type instruction --definition {"content":1}"#,
+            "new --tags a,,b --definition {}",
             "new --parameters nonsense",
             "new --parameters [] --type script --definition {\"script\":\"x\"}",
             "taken",

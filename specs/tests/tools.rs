@@ -469,6 +469,40 @@ mod tools_are_told_as_their_readers_want_it {
     }
 
     #[test]
+    fn a_schema_that_a_provider_refuses_is_told_in_another_form_or_its_tool_is_left_out() {
+        let skill = |name: &str, schema: &str| {
+            format!(
+                "---\nname: {name}\ndescription: d\ntype: template\n---\n```template\nx\n```\n\n## Parameters\n\n```json\n{schema}\n```\n"
+            )
+        };
+        let choice = r#"{"oneOf": [{"properties": {"a": {"type": "string"}}, "required": ["a"]},
+            {"properties": {"b": {"type": "integer"}}, "required": ["b"]}]}"#;
+        let world = World::new()
+            .file("s/choice/SKILL.md", skill("choice", choice))
+            .file("s/list/SKILL.md", skill("list", r#"{"type": "array"}"#));
+        let told = |format: &str| {
+            let ran = world.run(["tools", "--format", format, "--dir", "s"]);
+            assert!(ran.stderr.contains("`skill_list`"), "{}", ran.stderr);
+            let json = ran.json();
+            let tools = json["tools"].as_array().unwrap().clone();
+            let name = |it: &Json| it.get("function").unwrap_or(it)["name"].clone();
+            assert!(!tools.iter().any(|it| name(it) == "skill_list"));
+            tools.into_iter().find(|it| name(it) == "skill_choice").unwrap()
+        };
+        let flat = json!({"type": "object", "properties":
+            {"a": {"type": "string"}, "b": {"type": "integer"}}});
+        assert_eq!(told("anthropic")["input_schema"], flat);
+        let function = &told("openai")["function"];
+        assert_eq!((&function["parameters"], &function["strict"]), (&flat, &json!(false)));
+        assert!(told("mcp")["inputSchema"]["oneOf"].is_array());
+        let called = |input: &str| {
+            let ran = world.run(["tool", "skill_choice", input, "--dir", "s", "--json"]);
+            ran.json()["outcome"]["status"].clone()
+        };
+        assert_eq!([called("{}"), called(r#"{"b": 1}"#)], [json!("invalid"), json!("ok")]);
+    }
+
+    #[test]
     fn each_convention_has_its_form() {
         let tool = Sample::new("one", Does::Echo);
         let schema = tool.input_schema();
@@ -544,12 +578,12 @@ mod a_person_can_call_any_tool {
             vec!["run", "debug", "--params", "@/dev/zero"],
         ] {
             let ran = world.run(arguments);
-            assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+            assert_eq!(ran.code, Some(1), "{}", ran.stderr);
             assert!(ran.stderr.contains("not an ordinary file"), "{}", ran.stderr);
         }
         let huge = format!("{input}{}", " ".repeat(8 << 20));
         let ran = world.run_reading(&huge, &["tool", "read_file", "-", "--json"]);
-        assert_eq!((ran.code, &ran.json()["outcome"]["status"]), (Some(2), &json!("invalid")));
+        assert_eq!((ran.code, &ran.json()["outcome"]["status"]), (Some(1), &json!("invalid")));
         let message = ran.json()["outcome"]["message"].as_str().unwrap().to_owned();
         assert_eq!(message, "`standard input` has more than 8388608 bytes");
         let ran = world.run(["tool", "read_file", "--json"]);

@@ -176,6 +176,21 @@ mod every_part_of_a_prompt_is_counted {
         let fitted = fitted(&Window::default(), &prompt(read, Vec::new()));
         assert_eq!(serde_json::to_value(&said(&fitted)[0]).unwrap(), message);
     }
+
+    #[test]
+    fn a_prompt_that_need_not_fit_is_told_whole() {
+        let mut history = turns(4);
+        history.extend([called("a"), result("a", "found"), called("b"), result("x", "lost")]);
+        let skills = vec![
+            offer("late", Priority::Inactive, 20),
+            offer("first", Priority::Active, 20),
+            Offer { contents: vec![], ..offer("bare", Priority::Relevant, 20) },
+        ];
+        let prompt = Prompt { catalog: "## Skills".to_owned(), ..prompt(history, skills) };
+        let window = Window { tokens: 1_000_000, ..Window::default() };
+        assert_eq!(prompt.clone().whole(), fitted(&window, &prompt).messages);
+        assert_eq!(Prompt::default().whole(), []);
+    }
 }
 
 mod old_messages_are_summarised_first {

@@ -10,6 +10,7 @@ mod folder;
 mod guard;
 mod approval;
 mod calling;
+mod servers;
 mod last;
 mod spending;
 mod summary;
@@ -26,6 +27,7 @@ pub use self::{
     logging::Logging,
     retrieval::{Document, Documents, Retrieval, Retrieving},
     retry::Retry,
+    servers::Servers,
     skills::{Showing, Skills},
     spans::Spans,
     spending::{Budget, Price, Spending},

@@ -54,8 +54,8 @@ pub use crate::{
     layer::{Called, Layer, Next, NextCall, Replied},
     layers::{
         Approval, Boundary, Budget, Calling, Document, Documents, Fit, Folder, Guard, Logging,
-        Price, Retrieval, Retrieving, Retry, Showing, Skills, Spans, Spending, Trace, When,
-        Witness,
+        Price, Retrieval, Retrieving, Retry, Servers, Showing, Skills, Spans, Spending, Trace,
+        When, Witness,
     },
     mask::mask,
     model::{Ask, Delta, Model, ModelError, Offered, Reply, Replying, Spent, Stop},

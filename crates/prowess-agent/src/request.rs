@@ -9,7 +9,7 @@ use std::{
     time::Instant,
 };
 
-use prowess::{Fitted, Message, Offer, Prompt, Role, Summarise, Window, fit};
+use prowess::{Fitted, Message, Offer, Prompt, Role};
 use prowess_runtime::{Active, Tool};
 use serde_json::json;
 
@@ -282,7 +282,7 @@ impl Request {
         let catalog = self.prompt.catalog.clone();
         let mut messages = match &self.fitted {
             Some(fitted) => fitted.messages.clone(),
-            None => whole(self.filled())?,
+            None => self.filled().whole(),
         };
         // A model may have nothing to say, but most providers take no message that says nothing.
         messages.retain(|it| it.role != Role::Assistant || !is_empty(it));
@@ -312,18 +312,6 @@ impl Request {
             }
         }
     }
-}
-
-/// All of a prompt, however long it is.
-fn whole(prompt: Prompt) -> Result<Vec<Message>, TurnError> {
-    struct Nobody;
-    impl Summarise for Nobody {
-        fn summarise(&self, _: &[&Message], _: usize) -> String {
-            String::new()
-        }
-    }
-    let window = Window { tokens: usize::MAX / 200, ..Window::default() };
-    Ok(fit(&window, prompt, &Nobody)?.messages)
 }
 
 /// Whether a message says nothing at all.

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use prowess::{Cataloging, Library, Matching, Vocabulary, Window};
 use prowess_agent::{
     Agent, Ask, Boundary, Budget, Calling, Delta, Fit, Logging, Model, ModelError, Price, Replying,
-    Retry, Showing, Skills, Spans, Spending, Trace,
+    Retry, Servers, Showing, Skills, Spans, Spending, Trace,
 };
 use prowess_runtime::{Config, Gate, Journal, Launcher, Provider, Share};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -94,10 +94,10 @@ impl Working {
         let config = context::config(global)?;
         let library = context::library(global, printer)?;
         let (toolbox, gate, library) =
-            toolbox::toolbox(&self.running, library, global, launcher, printer)?;
+            toolbox::toolbox(&self.running, library, global, launcher.clone(), printer)?;
         let window = self.window(model.name(), &config);
         let provider: Arc<dyn Provider> = Arc::new(library.clone());
-        let skills = Skills::new(Some(provider), self.showing(&config, &window));
+        let skills = Skills::new(Some(provider.clone()), self.showing(&config, &window));
         let spending = self.spending(model.name(), &config)?;
         let calling = Calling { max_steps: self.steps, ..Calling::new(Arc::new(toolbox)) };
         let system = self.system.as_deref().map_or_else(|| Ok(SYSTEM.to_owned()), given::text)?;
@@ -106,16 +106,22 @@ impl Working {
         for trace in [self.traced()?, shown].into_iter().flatten() {
             agent = agent.with(trace);
         }
-        let agent = agent
+        let mut agent = agent
             .with(Spans::new("prowess"))
             .with(Logging::default())
             .with(lookout)
             .with(Boundary::new())
             .with(skills)
-            .with(calling)
-            .with(spending)
-            .with(Fit::new(window).with_summaries(None))
-            .with(Retry::default());
+            .with(calling);
+        // Whoever only looks starts nothing.
+        if view != View::Dry {
+            let starter = self.running.starter(&config, gate.clone(), launcher);
+            let starter = starter
+                .map_err(|outcome| anyhow::Error::msg(outcome.message.unwrap_or_default()))?;
+            agent = agent.with(Servers::new(starter, provider));
+        }
+        let agent =
+            agent.with(spending).with(Fit::new(window).with_summaries(None)).with(Retry::default());
         Ok(Stack { agent, library, gate, sights, window })
     }
 

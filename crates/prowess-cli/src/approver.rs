@@ -72,7 +72,8 @@ impl<A: Approver> Approver for Told<A> {
     fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
         if let Some(difference) = &question.difference {
             let (what, why) = (safe::line(&question.what), safe::line(&question.why));
-            let part = part(difference);
+            // It is short already, and says itself what it leaves out.
+            let part = part(difference, usize::MAX);
             printer::tell(&format!("It is asked whether to {what}, because {why}:\n{part}"));
         }
         self.0.ask(question)
@@ -83,8 +84,11 @@ impl<A: Approver> Approver for Told<A> {
 fn shown(question: &Question) -> String {
     let Question { what, why, content, difference } = question;
     let mut out = String::new();
-    if let Some(text) = difference.as_ref().or(content.as_ref()) {
-        out.push_str(&part(text));
+    match (difference, content) {
+        // It is short already, and says itself what it leaves out.
+        (Some(difference), _) => out.push_str(&part(difference, usize::MAX)),
+        (None, Some(content)) => out.push_str(&part(content, LINES)),
+        (None, None) => {}
     }
     let (what, why) = (safe::line(what), safe::line(why));
     let _ = write!(out, "May prowess {what}? It is asked because {why}.\n[y]es, [n]o, [a]lways: ");
@@ -92,12 +96,12 @@ fn shown(question: &Question) -> String {
 }
 
 /// The first lines of a text, made safe.
-fn part(text: &str) -> String {
+fn part(text: &str, most: usize) -> String {
     let mut out = String::new();
-    for line in text.lines().take(LINES) {
+    for line in text.lines().take(most) {
         let _ = writeln!(out, "  {}", safe::lines(line));
     }
-    let more = text.lines().count().saturating_sub(LINES);
+    let more = text.lines().count().saturating_sub(most);
     if more > 0 {
         let _ = writeln!(out, "  … and {more} more lines");
     }
@@ -135,9 +139,13 @@ mod tests {
             content: Some("all of it".to_owned()),
             difference: Some("-echo one\n+echo \u{202e}two\x07\n".repeat(200)),
         };
+        let first =
+            Question { difference: None, content: Some("x\n".repeat(300)), ..question.clone() };
+        assert!(super::shown(&first).contains("and 100 more lines"));
         let shown = shown(&question);
         assert!(shown.contains("-echo one") && shown.contains("\\u{202e}two\\u{7}"), "{shown}");
-        assert!(shown.contains("and 200 more lines") && shown.contains("\\u{1b}[2J"), "{shown}");
+        assert_eq!((shown.matches("-echo").count(), shown.matches("more lines").count()), (200, 0));
+        assert!(shown.contains("\\u{1b}[2J"), "{shown}");
         assert!(!shown.contains("all of it"));
     }
 }

@@ -26,7 +26,7 @@ pub(crate) mod sandbox;
 use std::borrow::Cow;
 
 use anyhow::Result;
-use prowess::{Finding, Manifest, Resource};
+use prowess::{Finding, Library, Manifest, Resource, Skill};
 use prowess_runtime::{Entry, Launcher, Outcome, Status as Ended, StoreError, definition_to_json};
 use serde::Serialize;
 use serde_json::json;
@@ -159,6 +159,13 @@ fn missing(error: StoreError, global: &Global, printer: &mut Printer) -> Result<
         printer.hint(&format!("it lies in `{directory}`, which `--dir {directory}` would name"));
     }
     Ok(status)
+}
+
+/// Says what is wrong with the fields of a skill that is about to be executed: they may not mean what
+/// their author meant.
+fn noticed(library: &Library, skill: &Skill, printer: &mut Printer) {
+    let own = library.findings().iter().filter(|it| *it.path == *skill.origin.path);
+    own.filter(|it| it.rule.code == "field-type").for_each(|it| printer.finding(it));
 }
 
 /// What comes of a skill that is there, but not in use.

@@ -7,6 +7,8 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::Status;
+
 /// The most that is read.
 const MOST: u64 = 8 * 1024 * 1024;
 
@@ -31,4 +33,10 @@ pub(crate) fn text(typed: &str) -> Result<String> {
         bail!("`{name}` has more than {MOST} bytes");
     }
     Ok(text)
+}
+
+/// How a command ends whose input could not be taken: what could not be read is not known to be wrong.
+pub(crate) fn status(error: &anyhow::Error) -> Status {
+    let is_unread = error.chain().any(|it| it.is::<io::Error>());
+    if is_unread { Status::Unable } else { Status::AtFault }
 }

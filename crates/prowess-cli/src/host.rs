@@ -1,10 +1,17 @@
 //! What runs things, made from settings and what was typed.
 
-use std::{collections::BTreeMap, env, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    env,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use prowess_agent::Witness;
 use prowess_runtime::{
-    Config, Executor, Gate, Launcher, Limits, Origin, Outcome, Records, Sandbox, Status, duration,
+    Config, Executor, Gate, Launcher, Limits, Origin, Outcome, Records, Sandbox, Starter, Status,
+    duration,
 };
 
 use crate::approver::approver;
@@ -41,6 +48,18 @@ impl Running {
         Ok(executor.with_environment(self.environment(config)?))
     }
 
+    /// What starts the servers that skills bring.
+    pub(crate) fn starter(
+        &self,
+        config: &Config,
+        gate: Arc<Gate>,
+        launcher: Launcher,
+    ) -> Result<Starter, Box<Outcome>> {
+        let starter = Starter::new(gate, self.sandbox(config, launcher), self.limits(config));
+        let starter = starter.with_reads(self.read.clone());
+        Ok(starter.with_environment(self.environment(config)?))
+    }
+
     /// What scripts and commands run in.
     pub(crate) fn sandbox(&self, config: &Config, launcher: Launcher) -> Sandbox {
         let sandbox = Sandbox::new(launcher, config.sandbox.level.value);
@@ -63,7 +82,17 @@ impl Running {
     /// What decides whether something is run.
     pub(crate) fn gate(&self, config: &Config) -> Gate {
         let approver = Arc::new(Witness::new(approver(self.yes)));
-        let records = state().map_or_else(Records::in_memory, Records::at);
+        let records = match state() {
+            Some(directory) if is_homeless(&directory) => {
+                let home = env::home_dir().unwrap_or_default();
+                let home = home.display();
+                Records::without(format!(
+                    "nothing is logged and no approval is kept, because the home `{home}` is not there"
+                ))
+            }
+            Some(directory) => Records::at(directory),
+            None => Records::in_memory(),
+        };
         let cwd = env::current_dir().unwrap_or_default();
         Gate { policy: config.policy(&cwd), approver, records }
     }
@@ -106,6 +135,12 @@ pub(crate) fn state() -> Option<PathBuf> {
     Some(state.join("prowess"))
 }
 
+/// Whether something would lie in a home that is not there, and that nobody here should make.
+fn is_homeless(directory: &Path) -> bool {
+    env::home_dir().is_some_and(|home| directory.starts_with(&home) && !home.exists())
+}
+
 fn time(text: &str) -> Result<Duration, String> {
-    duration(text).ok_or_else(|| "it is not a time such as `5s`, `500ms` or `2m`".to_owned())
+    let wanted = "it is not a time such as `5s`, `500ms` or `2m`, of a year at the most";
+    duration(text).ok_or_else(|| wanted.to_owned())
 }

@@ -29,6 +29,11 @@ use crate::{
 use self::program::Program;
 pub(crate) use self::{guard::Guard, kept::Kept};
 
+/// Where a program of the system lies, by its name.
+pub(crate) fn program(name: &str) -> Result<PathBuf, Refusal> {
+    Program::find(name).map(|it| it.path)
+}
+
 /// A command that may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Plan {

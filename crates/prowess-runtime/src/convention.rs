@@ -17,7 +17,7 @@ pub enum Convention {
 }
 
 impl Convention {
-    /// Tells about a tool; nothing if its name is not one that can be told.
+    /// Tells about a tool; nothing if its name is not one that can be told, or its input no object.
     pub fn tell(self, tool: &dyn Tool) -> Option<Value> {
         let (name, description) = (tool.name(), tool.description());
         let is_letter = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
@@ -26,13 +26,19 @@ impl Convention {
             return None;
         }
         let schema = plain(tool.input_schema());
+        if schema.get("type")? != "object" {
+            return None;
+        }
+        let told = if self == Self::Mcp { schema.clone() } else { flat(schema.clone()) };
+        // What is left out of a schema cannot be kept strictly.
+        let strict = strict(&schema).filter(|_| told == schema);
+        let schema = told;
         Some(match self {
             Self::Anthropic => {
                 json!({"name": name, "description": description, "input_schema": schema})
             }
             Self::Mcp => json!({"name": name, "description": description, "inputSchema": schema}),
             Self::OpenAi => {
-                let strict = strict(&schema);
                 json!({"type": "function", "function": {
                     "name": name,
                     "description": description,
@@ -51,6 +57,24 @@ fn plain(schema: Value) -> Value {
         schema.remove(noise);
     }
     schema.entry("type").or_insert_with(|| "object".into());
+    schema.into()
+}
+
+/// The same schema without alternatives at its top, which these providers refuse: with the properties of
+/// all of them. What is called is checked against the schema itself.
+fn flat(schema: Value) -> Value {
+    let Value::Object(mut schema) = schema else { return schema };
+    for choice in ["allOf", "anyOf", "oneOf"] {
+        for part in schema.remove(choice).as_ref().and_then(Value::as_array).into_iter().flatten() {
+            let named = part.get("properties").and_then(Value::as_object).into_iter().flatten();
+            let known = schema.entry("properties").or_insert_with(|| json!({}));
+            for (name, property) in named {
+                if let Some(known) = known.as_object_mut() {
+                    known.entry(name).or_insert_with(|| property.clone());
+                }
+            }
+        }
+    }
     schema.into()
 }
 

@@ -1,6 +1,7 @@
 //! What a skill must be before it is taken in.
 
 use prowess::Definition;
+use serde_json::Value;
 
 use crate::{
     danger::{Danger, danger},
@@ -27,6 +28,12 @@ pub enum CreateError {
     /// The schema of its parameters cannot be used.
     #[error("its parameters cannot be checked")]
     Schema(#[from] SchemaError),
+    /// Its parameters are something else than an object.
+    #[error("its parameters are no object: the schema says {kind}")]
+    NoObject {
+        /// The type that the schema says, as JSON.
+        kind: Value,
+    },
     /// The store did not take it.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -62,6 +69,10 @@ pub fn check_entry(entry: &Entry) -> Result<(), CreateError> {
     }
     if let Some(parameters) = &entry.parameters {
         Schema::new(parameters)?;
+        // What has no type is taken for an object by everybody.
+        if let Some(kind) = parameters.get("type").filter(|it| *it != "object") {
+            return Err(CreateError::NoObject { kind: kind.clone() });
+        }
     }
     Ok(())
 }

@@ -29,6 +29,14 @@ pub enum ShapeError {
         /// What it has.
         key: String,
     },
+    /// A step of a composite has something that no step has.
+    #[error("step {number} has no `{key}`, only `tool` and `params`")]
+    StepKey {
+        /// Which one, counted from 1.
+        number: usize,
+        /// What it has.
+        key: String,
+    },
     /// A step of a composite is not one.
     #[error("step {number} needs {what}")]
     Step {
@@ -105,6 +113,10 @@ fn step(number: usize, json: &Value) -> Result<Step, ShapeError> {
     let needs = |what| ShapeError::Step { number, what };
     let tool = json.get("tool").and_then(Value::as_str).filter(|it| !it.is_empty());
     let tool = tool.ok_or(needs("a `tool`"))?.to_owned();
+    let mut keys = json.as_object().into_iter().flat_map(Map::keys);
+    if let Some(key) = keys.find(|it| !["tool", "params"].contains(&it.as_str())) {
+        return Err(ShapeError::StepKey { number, key: key.clone() });
+    }
     let params = match json.get("params") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(params)) => params.clone(),

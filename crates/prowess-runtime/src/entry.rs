@@ -75,6 +75,18 @@ impl Entry {
         Ok(Self { folder, ..self })
     }
 
+    /// A skill of a library as far as it can be told: what is no definition of its type is a text.
+    pub(crate) fn told(skill: &Skill) -> Self {
+        Self::of(skill).unwrap_or_else(|_| Self {
+            manifest: skill.manifest.clone(),
+            definition: Definition::Instruction {
+                content: skill.instructions().unwrap_or_default(),
+            },
+            parameters: None,
+            folder: skill.absolute_folder().map(SkillFolder::from),
+        })
+    }
+
     /// Makes an entry of a manifest and the body under it.
     pub fn new(manifest: Manifest, body: &str) -> Result<Self, EntryError> {
         let bad = |source| EntryError::Definition { skill: manifest.name.to_string(), source };

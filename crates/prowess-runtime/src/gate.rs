@@ -52,6 +52,10 @@ impl Gate {
             Ruling::AskIfChanged => (Ground::Setting, false),
         };
         let old = self.records.approved(&Key::of(wish));
+        // The files of what is only told are not looked at, unless somebody has to agree.
+        if !asks && old.is_none() && wish.act.only_looks() {
+            return self.allow(wish, None, ground.as_str());
+        }
         let subject = match subject(wish, plan.as_ref()) {
             Ok(subject) => subject,
             // What nobody has to approve need not be told from others.
@@ -122,8 +126,13 @@ impl Gate {
         subject: Option<&Subject>,
         by: &str,
     ) -> Result<Option<String>, Box<Outcome>> {
-        // What only looks is not worth a line.
-        if !matches!(wish.act, Act::Tell | Act::Read(_)) {
+        // What only looks is not worth a line, unless somebody has agreed to it.
+        let is_quiet = match wish.act {
+            Act::Tell | Act::Read(_) | Act::Resource(_) => true,
+            Act::Disclose(_) => subject.is_none(),
+            _ => false,
+        };
+        if !is_quiet {
             self.note(wish, subject, "allowed", by);
         }
         Ok(None)
@@ -168,42 +177,43 @@ impl From<Refusal> for Box<Outcome> {
 
 /// What an approval of a wish is bound to.
 fn subject(wish: &Wish<'_>, plan: Option<&Plan>) -> Result<Subject, Refusal> {
-    match (wish.act, plan) {
-        (Act::Execute(entry), _) => Subject::of(entry).map_err(|error| Refusal {
+    match (wish.act.entry(), plan) {
+        (Some(entry), _) => Subject::of(entry).map_err(|error| Refusal {
             message: format!("{error}, so that nobody can approve it"),
             hint: format!("look at the files of `{}`", entry.manifest.name),
         }),
         (_, Some(plan)) => Ok(plan.subject()),
-        (act, None) => Ok(Subject::of_words([wish.tool.as_bytes(), what(act).as_bytes()])),
+        (None, None) => Ok(Subject::of_words([wish.tool.as_bytes(), what(wish.act).as_bytes()])),
     }
 }
 
 /// What tells a skill that is to run from any other; nothing for what is no skill.
 fn skill_subject(wish: &Wish<'_>) -> Option<Subject> {
-    match wish.act {
-        Act::Execute(entry) => Subject::of(entry).ok(),
-        _ => None,
-    }
+    wish.act.entry().and_then(|it| Subject::of(it).ok())
 }
 
 /// The same of what lies on disk now, whatever was read before.
 fn on_disk(wish: &Wish<'_>) -> Option<Subject> {
-    let Act::Execute(entry) = wish.act else { return None };
+    let entry = wish.act.entry()?;
     let folder = entry.folder.as_ref().map(SkillFolder::unread);
-    Subject::of(&Entry { folder, ..*entry.clone() }).ok()
+    Subject::of(&Entry { folder, ..entry.clone() }).ok()
 }
 
 impl Key {
     /// What an approval of a wish is found by.
     fn of(wish: &Wish<'_>) -> Self {
+        let folder = wish.act.entry().and_then(|it| it.folder.as_ref());
+        let place = folder.map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
         let (kind, name, place) = match wish.act {
-            Act::Execute(entry) => {
-                let place = entry.folder.as_ref().map(|it| it.to_string_lossy().into_owned());
-                (Kind::Skill, &*entry.manifest.name, place.unwrap_or_default())
+            Act::Execute(entry) | Act::Disclose(entry) => {
+                (Kind::Skill, entry.manifest.name.to_string(), place)
             }
-            act => (Kind::Call, wish.tool, what(act)),
+            Act::Start { entry, server } => {
+                (Kind::Server, format!("{}/{server}", entry.manifest.name), place)
+            }
+            act => (Kind::Call, wish.tool.to_owned(), what(act)),
         };
-        Self { kind, name: name.to_owned(), place }
+        Self { kind, name, place }
     }
 }
 
@@ -214,13 +224,11 @@ fn question(wish: &Wish<'_>, subject: &Subject, ground: Ground, old: Option<&Sub
             Some(subject.difference(old)).filter(|it| !it.is_empty()),
         ),
         (_, Ground::Required) => ("the skill requires approval", None),
+        (_, Ground::Server) => ("it goes on running as long as the agent does", None),
         (_, Ground::Rule) => ("a rule of the policy asks for it", None),
         _ => ("the policy asks before everything that runs", None),
     };
-    let content = match wish.act {
-        Act::Execute(entry) => Some(render_definition(&entry.definition, None)),
-        _ => None,
-    };
+    let content = wish.act.entry().map(|it| render_definition(&it.definition, None));
     Question { what: what(wish.act), why: why.to_owned(), content, difference }
 }
 
@@ -255,8 +263,8 @@ fn unapproved(question: &Question, who: &str) -> Refusal {
 
 fn skill<'a>(wish: &Wish<'a>) -> Option<&'a str> {
     match wish.act {
-        Act::Execute(entry) => Some(&entry.manifest.name),
-        _ => None,
+        Act::Serve { skill, .. } => Some(skill),
+        act => act.entry().map(|it| &*it.manifest.name),
     }
 }
 
@@ -264,12 +272,19 @@ fn skill<'a>(wish: &Wish<'a>) -> Option<&'a str> {
 fn what(act: &Act) -> String {
     match act {
         Act::Tell => "tell what there is".to_owned(),
+        Act::Disclose(entry) => format!("use the skill `{}`", entry.manifest.name),
         Act::Execute(entry) => format!("run the skill `{}`", entry.manifest.name),
         Act::Command { line, directory } => format!("run `{line}` in `{}`", directory.display()),
-        Act::Read(path) => format!("read `{}`", path.display()),
+        Act::Read(path) | Act::Resource(path) => format!("read `{}`", path.display()),
         Act::Write(path) => format!("write `{}`", path.display()),
         Act::Fetch { method, url } => format!("send {method} to `{url}`"),
         Act::Query(sql) => format!("ask the database `{sql}`"),
+        Act::Start { entry, server } => {
+            format!("start the server `{server}` of the skill `{}`", entry.manifest.name)
+        }
+        Act::Serve { server, skill, tool } => {
+            format!("use `{tool}` of the server `{server}` that the skill `{skill}` brought")
+        }
     }
 }
 
@@ -296,6 +311,7 @@ impl Ground {
             Self::Setting => "setting",
             Self::AllowedTools => "allowed-tools",
             Self::Required => "skill",
+            Self::Server => "server",
         }
     }
 }

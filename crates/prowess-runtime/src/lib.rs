@@ -41,6 +41,7 @@ mod sandbox;
 mod handover;
 mod executor;
 mod manager;
+mod servers;
 mod content;
 #[cfg(feature = "http")]
 mod http;
@@ -83,9 +84,10 @@ pub use crate::{
     retriever::{Retrieved, Retriever},
     root::{Links, Listed, Page, Root, RootError},
     roots::Roots,
-    sandbox::{Check, Chunk, Job, Launcher, Report, Sandbox, SandboxError, Work},
+    sandbox::{Check, Chunk, Job, Launcher, Report, Running, Sandbox, SandboxError, Work},
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
+    servers::{Described, Description, Server, ServerPatience, Starter},
     skill_folder::{FolderError, SkillFolder},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
     strict_json::strict_json,

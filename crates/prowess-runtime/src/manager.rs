@@ -125,7 +125,7 @@ impl Manager {
             Err(error) => return respond(Outcome::from(&error)),
         };
         let tool = format!("skill_{}", entry.manifest.name);
-        let act = Act::Execute(Box::new(entry.clone()));
+        let act = Act::of(entry.clone());
         let active = [entry.manifest.clone()];
         let wish = Wish { tool: &tool, act: &act, active: &active };
         match self.gate.pass(&wish).await {

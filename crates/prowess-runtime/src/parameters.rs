@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::{
     outcome::{Outcome, Status},
-    schema::{Mismatch, Schema, SchemaError, property},
+    schema::{Mismatch, Schema, SchemaError, is_text_property, property},
     strict_json::strict_json,
 };
 
@@ -70,9 +70,10 @@ impl Parameters {
             return Err(mismatch(pair, "is not KEY=VALUE"));
         };
         let property = schema.and_then(|it| property(it, name));
+        let is_text = schema.is_some_and(|it| is_text_property(it, name));
         let value = match strict_json(text) {
             Ok(Value::Null) if property.is_some_and(is_nullable) => Value::Null,
-            Ok(value) if !property.is_some_and(is_text) && is_exact(text, &value) => value,
+            Ok(value) if !is_text && is_exact(text, &value) => value,
             Err(error) if is_deep(&error) => return Err(mismatch(name, TOO_DEEP)),
             Err(error) if error.is_data() => return Err(mismatch(name, &in_it(&error))),
             Ok(_) | Err(_) => Value::from(text),
@@ -272,17 +273,6 @@ fn in_it(error: &serde_json::Error) -> String {
     format!("cannot be taken: {}", error.split(" at line ").next().unwrap_or(&error))
 }
 
-/// Whether a schema says that a value is a string, whatever else it says.
-fn is_text(schema: &Value) -> bool {
-    let is_string = |it: &Value| it == "string";
-    match (schema.get("type"), schema.get("enum")) {
-        (Some(Value::Array(types)), _) => types.iter().all(|it| is_string(it) || it == "null"),
-        (Some(kind), _) => is_string(kind),
-        (None, Some(Value::Array(values))) => values.iter().all(Value::is_string),
-        (None, _) => schema.get("const").is_some_and(Value::is_string),
-    }
-}
-
 fn is_nullable(schema: &Value) -> bool {
     let types = schema.get("type").and_then(Value::as_array);
     types.is_some_and(|it| it.iter().any(|it| it == "null"))
@@ -385,7 +375,7 @@ mod tests {
         assert_eq!(add(r#"{"a": 1.50, "b": [1e2]}"#), r#"{"a":1.50,"b":[1e2]}"#);
         assert_eq!(add(r#"{"a": 2}"#), "`a` is given twice");
         assert!(add(r#"{"c": 1, "c": 2}"#).contains("`c` stands there twice"));
-        assert_eq!(add(r#"{"d": 1e400}"#), "`d` has a number out of range");
+        assert_eq!(add(r#"{"d": 1e400}"#), "`d` cannot be taken: number out of range");
         assert!(add(r#"{"e": 123456789012345678901}"#).starts_with("`e` has more digits"));
         assert!(add("[1]").ends_with("`{\"name\": \"value\"}`, and this is a list"));
         assert!(add("{").contains("and this is no JSON: EOF"));

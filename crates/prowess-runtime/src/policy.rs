@@ -8,7 +8,7 @@ mod grant;
 
 use std::path::{Component, Path, PathBuf};
 
-use prowess::Manifest;
+use prowess::{Manifest, Type};
 
 use crate::{commands::Plan, tool::Act};
 
@@ -41,11 +41,12 @@ pub struct Rule {
     pub decision: Decision,
     /// A tool, with `*` and `?`, or what clients call it.
     pub tool: Option<String>,
-    /// The skill that is executed, or one that is active; with `*` and `?`.
+    /// The skill that is executed or brought the server, or one that is active; with `*` and `?`.
     pub skill: Option<String>,
     /// The first words of a command: of any of its parts to deny or ask, of each to allow.
     pub command: Option<String>,
-    /// The path of a file, with `*` and `?`: from the root of the disk or from a root of the policy.
+    /// The path of a file, with `*` and `?`: from the root of the disk or from a root of the policy. To
+    /// deny or ask, it is also that of the `SKILL.md` of a skill that is told or executed.
     pub path: Option<String>,
 }
 
@@ -119,6 +120,8 @@ pub(crate) enum Ground {
     AllowedTools,
     /// The skill requires approval.
     Required,
+    /// It goes on running.
+    Server,
 }
 
 /// What may run when nobody says otherwise: commands that look, and change nothing.
@@ -201,12 +204,23 @@ impl Policy {
             Act::Execute(entry) if entry.manifest.requires_approval => {
                 Ruling::Ask(Ground::Required)
             }
+            // What tells a model what to do is asked about as if it ran. Of any other skill the text
+            // does nothing, until the skill is executed.
+            Act::Disclose(entry) if entry.manifest.kind != Type::Instruction => {
+                Ruling::Allow(Ground::Setting)
+            }
+            Act::Disclose(entry) if entry.manifest.requires_approval => {
+                Ruling::Ask(Ground::Required)
+            }
+            Act::Disclose(_) => Ruling::AskIfChanged,
             Act::Execute(_) if always => Ruling::Ask(Ground::Setting),
             Act::Execute(_) => Ruling::AskIfChanged,
+            // Nor can it let its own servers off.
+            Act::Start { .. } => Ruling::Ask(Ground::Server),
             _ if listed && self.allowed_tools == AllowedToolsMode::Preapprove => {
                 Ruling::Allow(Ground::AllowedTools)
             }
-            Act::Command { .. } if always => Ruling::Ask(Ground::Setting),
+            Act::Command { .. } | Act::Serve { .. } if always => Ruling::Ask(Ground::Setting),
             _ => Ruling::Allow(Ground::Setting),
         }
     }
@@ -214,7 +228,7 @@ impl Policy {
     /// Whether an active skill lists this; nothing when none lists any tool, or when the wish is
     /// only to be told something.
     fn is_listed(&self, wish: &Wish<'_>, plan: Option<&Plan>) -> Option<bool> {
-        if matches!(wish.act, Act::Tell) {
+        if matches!(wish.act, Act::Tell | Act::Disclose(_) | Act::Resource(_)) {
             return None;
         }
         let lists = wish.active.iter().map(|it| &it.allowed_tools.0);
@@ -222,7 +236,10 @@ impl Policy {
         if grants.is_empty() {
             return None;
         }
-        let fitting = grants.iter().filter(|it| it.names(wish.tool, wish.act));
+        let starts = matches!(wish.act, Act::Start { .. });
+        let names =
+            |it: &Grant<'_>| it.names(wish.tool, wish.act) || (starts && it.needs(wish.tool));
+        let fitting = grants.iter().filter(|it| names(it));
         Some(match wish.act {
             // Each part of a command may be listed by another grant.
             Act::Command { .. } => {
@@ -242,7 +259,12 @@ impl Policy {
             Act::Fetch { url, .. } => fitting
                 .into_iter()
                 .any(|it| it.argument.is_none_or(|it| fits(it, url) || is_domain(it, url))),
-            Act::Query(_) | Act::Tell => fitting.into_iter().any(|it| it.argument.is_none()),
+            Act::Query(_)
+            | Act::Tell
+            | Act::Disclose(_)
+            | Act::Resource(_)
+            | Act::Start { .. }
+            | Act::Serve { .. } => fitting.into_iter().any(|it| it.argument.is_none()),
         })
     }
 
@@ -252,7 +274,10 @@ impl Policy {
         let active = |it: &String| wish.active.iter().any(|manifest| fits(it, &manifest.name));
         let skill = |it: &String| match wish.act {
             // What one skill may do does not speak for another.
-            Act::Execute(entry) => fits(it, &entry.manifest.name) || (all == Any && active(it)),
+            Act::Execute(entry) | Act::Disclose(entry) | Act::Start { entry, .. } => {
+                fits(it, &entry.manifest.name) || (all == Any && active(it))
+            }
+            Act::Serve { skill, .. } => fits(it, skill) || (all == Any && active(it)),
             _ => active(it),
         };
         let command = |it: &String| match plan {
@@ -261,7 +286,12 @@ impl Policy {
             None => false,
         };
         let path = |it: &String| match wish.act {
-            Act::Read(path) | Act::Write(path) => self.lies(path, it, all),
+            Act::Read(path) | Act::Write(path) | Act::Resource(path) => self.lies(path, it, all),
+            // To allow a file is not to allow what the skill does.
+            Act::Execute(entry) | Act::Disclose(entry) if all == Any => {
+                let document = entry.folder.as_ref().map(|it| it.join("SKILL.md"));
+                document.is_some_and(|path| self.lies(&path, it, all))
+            }
             _ => false,
         };
         rule.tool.as_ref().is_none_or(tool)

@@ -9,7 +9,7 @@ mod time;
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::{self, Read as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
     thread,
@@ -49,7 +49,7 @@ pub(crate) struct Approval {
 pub(crate) struct Key {
     /// What kind of thing it is.
     pub(crate) kind: Kind,
-    /// Its name: of a skill, or of the tool.
+    /// Its name: of a skill, of a server behind that of its skill, or of the tool.
     pub(crate) name: String,
     /// The folder of a skill, or what is called for.
     pub(crate) place: String,
@@ -60,6 +60,7 @@ pub(crate) struct Key {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
     Skill,
+    Server,
     Call,
 }
 
@@ -75,6 +76,8 @@ const LOCK: &str = "lock";
 const APPROVALS: usize = 500;
 /// How long others may keep us from writing.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How much all of them keep of what was approved, in bytes; the newest keep theirs.
+const TEXTS: usize = 8 * 1024 * 1024;
 /// What a file of approvals can have at the most.
 const BOOK_SIZE: u64 = 64 * 1024 * 1024;
 
@@ -87,6 +90,11 @@ impl Records {
     /// Records that end with the program; nothing is logged.
     pub fn in_memory() -> Self {
         Self::default()
+    }
+
+    /// The same, and says why nothing is kept.
+    pub fn without(why: impl Into<String>) -> Self {
+        Self { faults: Mutex::new(vec![why.into()]), ..Self::default() }
     }
 
     /// What could not be recorded or read since this was asked last, in words.
@@ -118,7 +126,9 @@ impl Records {
             enter(&mut book.approvals, approval);
             let text = serde_json::to_vec_pretty(&book)?;
             let root = Root::open(directory).map_err(io::Error::other)?;
-            root.write(Path::new(BOOK), &text).map_err(io::Error::other)
+            root.write(Path::new(BOOK), &text).map_err(io::Error::other)?;
+            // Others may see the directory, if it was there before.
+            fs::set_permissions(directory.join(BOOK), fs::Permissions::from_mode(0o600))
         });
         if let Err(error) = entered {
             self.fault(format!("an approval could not be recorded: {error}"));
@@ -212,6 +222,13 @@ fn enter(approvals: &mut Vec<Approval>, new: Approval) {
     approvals.push(new);
     let surplus = approvals.len().saturating_sub(APPROVALS);
     approvals.drain(..surplus);
+    let mut kept = 0;
+    for old in approvals.iter_mut().rev() {
+        kept += old.subject.kept();
+        if kept > TEXTS {
+            old.subject.forget_texts();
+        }
+    }
 }
 
 /// The time of now, as it is recorded: `2026-11-15T09:30:00Z`.

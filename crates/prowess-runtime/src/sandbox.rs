@@ -18,6 +18,7 @@ mod tree;
 mod sys;
 mod capture;
 mod streams;
+mod running;
 mod ending;
 mod report;
 
@@ -25,13 +26,14 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     fs, future, io,
+    os::fd::OwnedFd,
     path::{self, Path, PathBuf},
     process::Stdio,
     time::Instant,
 };
 
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
     net::{UnixStream, unix::ReadHalf},
     sync::mpsc::UnboundedSender,
 };
@@ -45,6 +47,8 @@ use streams::Streams;
 
 pub use launcher::Launcher;
 pub use report::{Check, Report};
+pub(crate) use running::Ending;
+pub use running::Running;
 pub use work::Work;
 
 /// Runs scripts so that they can do no more than they should.
@@ -179,6 +183,12 @@ impl Sandbox {
         Self { least: Level::None, most: Level::None, ..self }
     }
 
+    /// The same, but never without holding what it is given.
+    pub(crate) fn held(self) -> Self {
+        let most = if self.most == Level::None { Level::Strong } else { self.most };
+        Self { least: self.least.max(Level::Landlock), most, ..self }
+    }
+
     /// Runs a job to its end. Its work directory is gone then. Dropped before, it leaves nobody alive
     /// either.
     pub async fn run(&self, job: Job) -> Result<Outcome, SandboxError> {
@@ -196,12 +206,39 @@ impl Sandbox {
         job: Job,
         cancel: impl Future<Output = ()>,
     ) -> Result<(Outcome, Work), SandboxError> {
-        let order = self.order(&job)?;
+        self.obey(self.order(&job)?, job, None, cancel).await
+    }
+
+    /// Starts a job that is spoken with through what is returned: what is written there it reads from
+    /// its stdin, what it prints is read there. Why one did not begin is how it ended. Only within a
+    /// runtime.
+    pub fn start(&self, job: Job) -> Result<(Running, UnixStream), SandboxError> {
+        let order = Order { converses: true, ..self.order(&job)? };
+        let lost = |source| self.lost(source);
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(lost)?;
+        ours.set_nonblocking(true).map_err(lost)?;
+        let ours = UnixStream::from_std(ours).map_err(lost)?;
+        let sandbox = self.clone();
+        let running = Running::spawn(move |cancel| async move {
+            let cancelled = async { cancel.notified().await };
+            sandbox.obey(order, job, Some(theirs.into()), cancelled).await.map(|it| it.0)
+        });
+        Ok((running, ours))
+    }
+
+    /// Has a job done as it is ordered, and takes in what it prints, unless that goes elsewhere.
+    async fn obey(
+        &self,
+        order: Order,
+        job: Job,
+        stdout: Option<OwnedFd>,
+        cancel: impl Future<Output = ()>,
+    ) -> Result<(Outcome, Work), SandboxError> {
         let start = Instant::now();
         let Job { mut work, limits, chunks, .. } = job;
         let mut streams = Streams::new(&limits, chunks);
-        let lost = |source| SandboxError::Launcher { program: self.launcher.path().into(), source };
-        let (reply, control) = self.talk(&order, &mut streams, cancel).await.map_err(lost)?;
+        let talk = self.talk(&order, stdout, &mut streams, cancel).await;
+        let (reply, control) = talk.map_err(|source| self.lost(source))?;
         streams.pass_on_ends();
         work.supervisor = control.into_std().ok().map(Into::into);
         let ended = match reply {
@@ -219,6 +256,10 @@ impl Sandbox {
     /// Finds out what this machine gives to hold a script.
     pub fn probe(&self) -> Report {
         report::probe(&self.launcher)
+    }
+
+    fn lost(&self, source: io::Error) -> SandboxError {
+        SandboxError::Launcher { program: self.launcher.path().into(), source }
     }
 
     /// What the launcher is told about a job.
@@ -249,6 +290,7 @@ impl Sandbox {
             argv: job.argv.clone(),
             env: job.env.clone(),
             directory: path::absolute(directory).map_err(nowhere)?.into(),
+            converses: false,
             reads,
             writes,
             hidden,
@@ -262,14 +304,18 @@ impl Sandbox {
     async fn talk(
         &self,
         order: &Order,
+        stdout: Option<OwnedFd>,
         streams: &mut Streams,
         cancel: impl Future<Output = ()>,
     ) -> io::Result<(Reply, UnixStream)> {
         let (mut command, control) = self.launcher.command()?;
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdout(stdout.map_or_else(Stdio::piped, Stdio::from)).stderr(Stdio::piped());
         let mut child = tokio::process::Command::from(command).spawn()?;
         let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
-        let stdout = child.stdout.take().ok_or_else(missing)?;
+        let stdout: Box<dyn AsyncRead + Send + Unpin> = match child.stdout.take() {
+            Some(stdout) => Box::new(stdout),
+            None => Box::new(tokio::io::empty()),
+        };
         let stderr = child.stderr.take().ok_or_else(missing)?;
         control.set_nonblocking(true)?;
         let mut control = UnixStream::from_std(control)?;

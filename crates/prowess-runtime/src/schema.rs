@@ -1,13 +1,13 @@
 //! JSON schemas from outside: what is checked against them, within bounds and with nothing fetched.
 
-use std::{collections::HashMap, fmt};
+use std::{cell::Cell, collections::HashMap, fmt};
 
 use jsonschema::{
     Draft, PatternOptions, ValidationError, Validator, error::ValidationErrorKind,
     paths::LocationSegment,
 };
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// How large a schema may be once every reference in it is followed, in values.
 const MAX_VALUES: usize = 4096;
@@ -16,6 +16,8 @@ const MAX_DEPTH: usize = 64;
 /// How many patterns it may have, and how many bytes each of them may take.
 const MAX_PATTERNS: usize = 100;
 const MAX_PATTERN: usize = 256 * 1024;
+/// How many parts of it are looked at before it is known to be well.
+const MAX_READ: usize = 500;
 /// How many mismatches are told.
 const MAX_MISMATCHES: usize = 20;
 
@@ -119,6 +121,75 @@ impl<'s> Schema<'s> {
 pub(crate) fn property<'s>(root: &'s Value, name: &str) -> Option<&'s Value> {
     let property = resolved(root, root).get("properties")?.get(name)?;
     Some(resolved(root, property))
+}
+
+/// Whether a schema says that a property is a string, wherever it says so. Of one that takes too long to
+/// read, it is not known.
+pub(crate) fn is_text_property(root: &Value, name: &str) -> bool {
+    Reading { root, left: Cell::new(MAX_READ) }.says_text(root, name) == Some(true)
+}
+
+/// A schema that is read before it is known to be well.
+struct Reading<'s> {
+    root: &'s Value,
+    /// How many parts of it are still looked at.
+    left: Cell<usize>,
+}
+
+impl Reading<'_> {
+    /// Whether what a schema says of a property is that it is a string; nothing where it says nothing.
+    fn says_text(&self, schema: &Value, name: &str) -> Option<bool> {
+        let schema = self.next(schema)?;
+        let listed = || schema.get("properties")?.get(name);
+        let alike = || {
+            let fits = |pattern: &str| {
+                let own = json!({ "pattern": pattern });
+                Schema::new(&own).is_ok_and(|it| it.validator.is_valid(&Value::from(name)))
+            };
+            let patterns = schema.get("patternProperties")?.as_object()?;
+            let mut patterns = patterns.iter().take(MAX_PATTERNS);
+            patterns.find(|it| fits(it.0)).map(|it| it.1)
+        };
+        let other = || schema.get("additionalProperties").filter(|it| it.is_object());
+        let own = listed().or_else(alike).or_else(other).map(|it| self.is_text(it));
+        let said = |key: &str| -> Vec<bool> {
+            parts(schema, key).filter_map(|it| self.says_text(it, name)).collect()
+        };
+        let choices = ["anyOf", "oneOf"].map(said).into_iter().filter(|it| !it.is_empty());
+        let choices = choices.map(|it| it.into_iter().all(|it| it));
+        own.into_iter().chain(said("allOf")).chain(choices).max()
+    }
+
+    /// Whether a schema says that a value is a string or null, whatever else it says.
+    fn is_text(&self, schema: &Value) -> bool {
+        let Some(schema) = self.next(schema) else { return false };
+        let is_string = |it: &Value| it == "string";
+        let is_null =
+            |it: &Value| resolved(self.root, it).get("type").is_some_and(|it| it == "null");
+        let own = match (schema.get("type"), schema.get("enum")) {
+            (Some(Value::Array(types)), _) => types.iter().all(|it| is_string(it) || it == "null"),
+            (Some(kind), _) => is_string(kind),
+            (None, Some(Value::Array(values))) => values.iter().all(Value::is_string),
+            (None, _) => schema.get("const").is_some_and(Value::is_string),
+        };
+        let is_choice = |key: &str| {
+            let mut all = parts(schema, key).peekable();
+            all.peek().is_some() && all.all(|it| is_null(it) || self.is_text(it))
+        };
+        own || parts(schema, "allOf").any(|it| self.is_text(it))
+            || is_choice("anyOf")
+            || is_choice("oneOf")
+    }
+
+    fn next<'v>(&'v self, schema: &'v Value) -> Option<&'v Value> {
+        self.left.set(self.left.get().checked_sub(1)?);
+        Some(resolved(self.root, schema))
+    }
+}
+
+/// The schemas in a list of them.
+fn parts<'s>(schema: &'s Value, key: &str) -> impl Iterator<Item = &'s Value> {
+    schema.get(key).and_then(Value::as_array).into_iter().flatten()
 }
 
 impl fmt::Display for Mismatch {
@@ -337,8 +408,6 @@ fn shortened(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn refused(schema: &Value) -> String {

@@ -72,10 +72,7 @@ impl Script {
         let interpreter = interpreter(&path, &text);
         let Some(interpreter) = interpreter else { return Err(ScriptError::Interpreter { path }) };
         let folder = skill.absolute_folder().map(SkillFolder::from);
-        let mut files = match &folder {
-            Some(folder) => folder.files()?.to_vec(),
-            None => kept(skill)?,
-        };
+        let mut files = files(skill)?;
         // What was read is what runs, whatever lies there by now.
         let bytes = text.clone().into_bytes();
         match files.iter_mut().find(|it| it.path == path) {
@@ -111,6 +108,14 @@ impl Script {
             Definition::Script { script } if is_shell => Some(script),
             _ => None,
         }
+    }
+}
+
+/// All files of a skill, as they are now.
+pub(crate) fn files(skill: &Skill) -> Result<Vec<SkillFile>, ScriptError> {
+    match skill.absolute_folder() {
+        Some(folder) => Ok(SkillFolder::from(folder).files()?.to_vec()),
+        None => kept(skill),
     }
 }
 

@@ -1,15 +1,14 @@
 //! What an approval is bound to: every file of a skill, or every word of a command.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::Write as _,
-};
+mod difference;
+
+use std::collections::BTreeMap;
 
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use similar::TextDiff;
 
+use self::difference::difference;
 use crate::{
     entry::Entry,
     skill_folder::{FileKind, FolderError, SkillFile},
@@ -29,19 +28,21 @@ pub(crate) struct Subject {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Part {
     digest: String,
-    /// Its text, where that is short.
+    /// Its mode in octal digits, or what it is if it is no file.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    mode: String,
+    /// How many bytes it has.
+    #[serde(default)]
+    size: u64,
+    /// Its text, where that is not too long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
 
 /// What stands for the skill as it was loaded, beside the files of its folder.
 const LOADED: &str = "";
-/// How much text is kept to show what has changed.
-const TEXT: usize = 16 * 1024;
-const TEXTS: usize = 64 * 1024;
-/// How much of a difference is shown.
-const LINES: usize = 200;
-const LINE: usize = 200;
+/// How much text is kept of all files, to show what has changed.
+const TEXTS: usize = 512 * 1024;
 
 impl Subject {
     /// Looks at a skill: what it executes, and every file of its folder with path, kind and mode.
@@ -76,23 +77,19 @@ impl Subject {
         Self { digest: hex(all), files: BTreeMap::new() }
     }
 
-    /// What has changed since `old`, as lines with `+` and `-`; bounded.
+    /// What has changed since `old`: every file by name, then lines with `+` and `-`; bounded.
     pub(crate) fn difference(&self, old: &Self) -> String {
-        let mut out = String::new();
-        let paths = old.files.keys().chain(self.files.keys());
-        let paths: BTreeSet<&String> = paths.filter(|it| *it != LOADED).collect();
-        for path in paths {
-            match (old.files.get(path), self.files.get(path)) {
-                (Some(before), Some(after)) if before.digest == after.digest => {}
-                (before, after) => show(path, before, after, &mut out),
-            }
-        }
-        let more = out.lines().count().saturating_sub(LINES);
-        let mut shown: String = out.lines().take(LINES).map(|it| cut(it) + "\n").collect();
-        if more > 0 {
-            let _ = writeln!(shown, "… and {more} more lines");
-        }
-        shown
+        difference(&old.files, &self.files)
+    }
+
+    /// Forgets what the files say, and still tells them from others.
+    pub(crate) fn forget_texts(&mut self) {
+        self.files.values_mut().for_each(|it| it.text = None);
+    }
+
+    /// How many bytes it keeps of what the files say.
+    pub(crate) fn kept(&self) -> usize {
+        self.files.values().filter_map(|it| it.text.as_ref()).map(String::len).sum()
     }
 
     fn add_file(&mut self, file: &SkillFile, room: &mut usize) {
@@ -109,35 +106,11 @@ impl Subject {
         let mut digest = Sha256::new();
         digest.update(format!("{mode}\0"));
         digest.update(bytes);
-        let short = bytes.len() <= TEXT.min(*room);
+        let short = bytes.len() <= *room;
         let text = short.then(|| std::str::from_utf8(bytes).ok()).flatten().map(str::to_owned);
         *room -= text.as_ref().map_or(0, String::len);
-        self.files.insert(path.to_owned(), Part { digest: hex(digest), text });
-    }
-}
-
-/// Shows how one file differs.
-fn show(path: &str, before: Option<&Part>, after: Option<&Part>, out: &mut String) {
-    let text = |part: Option<&Part>| match part {
-        Some(part) => part.text.clone(),
-        None => Some(String::new()),
-    };
-    let what = match (before, after) {
-        (None, _) => "is new",
-        (_, None) => "is gone",
-        _ => "has changed",
-    };
-    let _ = writeln!(out, "{path} {what}");
-    if let (Some(before), Some(after)) = (text(before), text(after)) {
-        let difference = TextDiff::from_lines(&before, &after);
-        let _ = write!(out, "{}", difference.unified_diff().context_radius(2));
-    }
-}
-
-fn cut(line: &str) -> String {
-    match line.char_indices().nth(LINE) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line.to_owned(),
+        let (mode, size) = (mode.to_owned(), bytes.len() as u64);
+        self.files.insert(path.to_owned(), Part { digest: hex(digest), mode, size, text });
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, fmt, future::Future, path::PathBuf, pin::Pin};
 
+use prowess::Definition;
 use serde_json::Value;
 
 use crate::{entry::Entry, outcome::Outcome};
@@ -47,6 +48,10 @@ pub trait Tool: Send + Sync + fmt::Debug {
 pub enum Act {
     /// It tells what is in a library or store, and touches nothing else.
     Tell,
+    /// It tells the instructions of a skill.
+    Disclose(Box<Entry>),
+    /// It tells a file that an active skill brings.
+    Resource(PathBuf),
     /// It executes a skill.
     Execute(Box<Entry>),
     /// It runs a command.
@@ -69,15 +74,52 @@ pub enum Act {
     },
     /// It asks a database.
     Query(String),
+    /// It starts a server that a skill brings, which goes on running.
+    Start {
+        /// The server as a skill of its own: what is executed is its command line.
+        entry: Box<Entry>,
+        /// What the server is called.
+        server: String,
+    },
+    /// It asks a server that a skill brought.
+    Serve {
+        /// What the server is called.
+        server: String,
+        /// The skill that brought it.
+        skill: String,
+        /// What the server calls the tool.
+        tool: String,
+    },
 }
 
 impl Act {
+    /// What it is to execute a skill: an instruction is told, any other one runs.
+    pub fn of(entry: Entry) -> Self {
+        match entry.definition {
+            Definition::Instruction { .. } => Self::Disclose(Box::new(entry)),
+            _ => Self::Execute(Box::new(entry)),
+        }
+    }
+
     /// Whether it changes nothing, wherever, so that several may be done side by side.
     pub fn only_looks(&self) -> bool {
         match self {
-            Self::Tell | Self::Read(_) => true,
+            Self::Tell | Self::Disclose(_) | Self::Resource(_) | Self::Read(_) => true,
             Self::Fetch { method, .. } => matches!(method.as_str(), "GET" | "HEAD"),
-            Self::Execute(_) | Self::Command { .. } | Self::Write(_) | Self::Query(_) => false,
+            Self::Execute(_)
+            | Self::Command { .. }
+            | Self::Write(_)
+            | Self::Query(_)
+            | Self::Start { .. }
+            | Self::Serve { .. } => false,
+        }
+    }
+
+    /// The skill that it tells or whose files it runs.
+    pub(crate) fn entry(&self) -> Option<&Entry> {
+        match self {
+            Self::Execute(entry) | Self::Disclose(entry) | Self::Start { entry, .. } => Some(entry),
+            _ => None,
         }
     }
 }

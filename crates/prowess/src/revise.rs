@@ -96,6 +96,9 @@ pub fn revise_status(bytes: &[u8], status: Status) -> Result<Vec<u8>, ReviseErro
 /// Stands behind the status of a skill that had none, so that it has none again once it is active.
 const ADDED: &str = " # without this line it is active";
 
+/// Stands behind the status of a skill whose status was empty.
+const FILLED: &str = " # without this word it is active";
+
 fn with_status(text: &str, status: Status) -> Result<String, EditError> {
     let (mark, plain) = marked(text);
     let block = split(plain).frontmatter.ok_or(EditError::NoFrontmatter)?;
@@ -111,15 +114,49 @@ fn with_status(text: &str, status: Status) -> Result<String, EditError> {
     if let Some(added) = added.filter(|_| status == Status::Active) {
         return Ok(text.replacen(&added, "", 1));
     }
+    let filled = |old: Status| format!(" {old}{FILLED}");
+    let filled = Status::ALL.map(filled).into_iter().find(|it| block.text.contains(it.as_str()));
+    if let Some(filled) = filled.filter(|_| status == Status::Active) {
+        return Ok(text.replacen(&filled, "", 1));
+    }
+    if span.is_empty() {
+        let set = set(text, "status", &word.into())?;
+        let start = mark.len() + block.start + block.text.find("status:").unwrap_or_default();
+        let (before, behind) = set.split_at(start);
+        let written = format!("status: {word}");
+        return Ok(format!(
+            "{before}{}",
+            behind.replacen(&written, &(written.clone() + FILLED), 1)
+        ));
+    }
     let span = block.start + span.start..block.start + span.end;
     // In place of the word alone, quotes and all stay.
     let written = &plain[span.clone()];
-    match Status::ALL.iter().find(|it| written.contains(it.as_str())) {
+    match Status::ALL.iter().find_map(|it| found(written, it.as_str())) {
         Some(old) => {
-            let new = written.replacen(old.as_str(), word, 1);
+            let new = written.replacen(old, &like(old, word), 1);
             Ok(format!("{mark}{}{new}{}", &plain[..span.start], &plain[span.end..]))
         }
         None => set(text, "status", &word.into()),
+    }
+}
+
+/// Where a word stands in a text, in capitals or not.
+fn found<'t>(text: &'t str, word: &str) -> Option<&'t str> {
+    let at = text.to_ascii_lowercase().find(word)?;
+    text.get(at..at + word.len())
+}
+
+/// A word in the capitals of another, so that it can be turned back.
+fn like(old: &str, word: &str) -> String {
+    let is_upper = |it: &str| it.bytes().all(|it| it.is_ascii_uppercase());
+    match old.split_at_checked(1) {
+        Some((first, rest)) if is_upper(first) && is_upper(rest) => word.to_ascii_uppercase(),
+        Some((first, _)) if is_upper(first) => {
+            let (first, rest) = word.split_at(1);
+            first.to_ascii_uppercase() + rest
+        }
+        _ => word.to_owned(),
     }
 }
 
@@ -233,6 +270,16 @@ mod tests {
             let text = frame(&format!("status: {value}\n"));
             assert_eq!(switched(&text), text.replacen("active", "disabled", 1));
         }
+        for (value, disabled) in [
+            ("Active", "Disabled"),
+            ("'ACTIVE' # mine", "'DISABLED' # mine"),
+            ("", "disabled # without this word it is active"),
+            ("# mine", "disabled # without this word it is active # mine"),
+        ] {
+            let text = frame(&format!("status: {value}\n")).replace(": \n", ":\n");
+            assert!(switched(&text).contains(&format!("\nstatus: {disabled}\n")), "{value}");
+        }
+        switched(&frame("status:\n").replace('\n', "\r\n"));
         let dos = frame("# a comment\n").replace('\n', "\r\n");
         assert!(
             switched(&dos).contains("status: disabled # without this line it is active\r\n---")

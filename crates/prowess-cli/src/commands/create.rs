@@ -6,7 +6,7 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 use clap::builder::PossibleValuesParser;
-use prowess::{Definition, Manifest, Type};
+use prowess::{Definition, Manifest, Type, check};
 use prowess_runtime::{Entry, Store as _, check_entry, definition_from_json, type_from_word};
 use serde_json::Value as Json;
 
@@ -60,6 +60,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             Err(error) => return Ok(at_fault(&error, printer)),
         },
     };
+    if args.tags.iter().any(|it| it.trim().is_empty()) {
+        return Ok(at_fault(&anyhow::anyhow!("a tag is empty: write `--tags one,two`"), printer));
+    }
     let manifest = Manifest {
         name: args.name.as_str().into(),
         description: args.description.trim().into(),
@@ -77,6 +80,11 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     match shelf.store.create(&entry) {
         Ok(entry) => {
             show_entry(&entry, &shelf, printer)?;
+            let folder = shelf.document(&entry);
+            let profile = global.profile.into();
+            if let Ok(checked) = check(&[folder], profile, &prowess::Limits::default()) {
+                checked.findings.iter().for_each(|it| printer.finding(it));
+            }
             printer.note(&format!("`{}` is active", args.name));
             found_by(&shelf, printer);
             Ok(Status::Well)

@@ -29,13 +29,21 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let skills = skills.iter().map(|it| skill_json(it)).collect();
         let findings = library.findings().iter().map(finding_json).collect();
         printer.document(&ListJson { skills, findings })?;
-        return Ok(Status::Well);
+        return Ok(status(&library));
     }
     table(&library, &skills, printer)?;
     printer.flush()?;
     let is_enabled = context::config(global)?.skill.enabled.value;
     summary(&library, skills.len(), is_enabled, printer);
-    Ok(Status::Well)
+    Ok(status(&library))
+}
+
+/// Whoever names what is no directory at all is not shown what was meant.
+fn status(library: &Library) -> Status {
+    let is_unread = |it: &Finding| it.rule.code == "directory-unreadable";
+    let is_empty = library.all().next().is_none();
+    let is_unread = is_empty && library.findings().iter().any(is_unread);
+    if is_unread { Status::Unable } else { Status::Well }
 }
 
 #[derive(Serialize)]

@@ -19,7 +19,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::not_in_use;
+use super::{not_in_use, noticed};
 use crate::{
     Status,
     arguments::Global,
@@ -74,9 +74,10 @@ pub(crate) fn run(
         Err(error) => {
             let outcome = Outcome::error(Ended::Invalid, error.as_ref());
             show(&args.name, skill, &outcome, printer)?;
-            return Ok(Status::Unable);
+            return Ok(given::status(&error));
         }
     };
+    skill.iter().for_each(|it| noticed(&library, it, printer));
     let gate = args.running.gate(&config);
     let ready = skill
         .ok_or_else(|| Box::new(missing(&library, &args.name)))
@@ -272,7 +273,10 @@ async fn attempt(
 async fn pass(args: &Args, task: &Task, gate: &Gate) -> Result<Option<String>, Box<Outcome>> {
     let entry = task.entry();
     let tool = format!("skill_{}", task.manifest.name);
-    let act = Act::Execute(Box::new(entry.clone()));
+    let act = match &task.what {
+        What::Skill(entry) => Act::of(entry.clone()),
+        What::Script(_) => Act::Execute(Box::new(entry.clone())),
+    };
     let active = std::slice::from_ref(&task.manifest);
     let wish = Wish { tool: &tool, act: &act, active };
     let difference = gate.pass(&wish).await?;

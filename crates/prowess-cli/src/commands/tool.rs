@@ -3,7 +3,7 @@ use prowess::{Library, Skill};
 use prowess_runtime::{Launcher, Outcome, Status as Ended, strict_json};
 use serde_json::{Value, json};
 
-use super::not_in_use;
+use super::{not_in_use, noticed};
 use crate::{
     Status, arguments::Global, context, given, host::Running, printer::Printer, readable::readable,
     toolbox,
@@ -43,7 +43,7 @@ pub(crate) fn run(
         Ok(text) => text,
         Err(error) => {
             show(&args.name, &Outcome::error(Ended::Invalid, error.as_ref()), printer)?;
-            return Ok(Status::Unable);
+            return Ok(given::status(&error));
         }
     };
     let outcome = match strict_json(&text) {
@@ -71,6 +71,10 @@ fn called(
     };
     let (toolbox, gate, library) =
         toolbox::toolbox(&args.running, library, global, launcher, printer)?;
+    if args.name.get(..6).is_some_and(|it| it.eq_ignore_ascii_case("skill_")) {
+        let skill = library.for_tool(&args.name).or_else(|| unused(&library, &args.name));
+        skill.iter().for_each(|it| noticed(&library, it, printer));
+    }
     if toolbox.find(&args.name).is_none()
         && let Some(skill) = unused(&library, &args.name)
     {

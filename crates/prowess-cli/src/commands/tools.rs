@@ -50,7 +50,10 @@ pub(crate) fn run(
     for tool in tools {
         match convention.tell(&**tool) {
             Some(tool) => told.push(tool),
-            None => printer.warning(&format!("no model takes the name `{}`", tool.name())),
+            None => printer.warning(&format!(
+                "no model takes the tool `{}`: its name has other signs than `a-z0-9_-`, or its parameters are no object",
+                tool.name()
+            )),
         }
     }
     printer.document(&json!({ "tools": told }))?;

@@ -84,7 +84,7 @@ impl Program {
         is_it.then_some(Ok(program))
     }
 
-    fn find(name: &str) -> Result<Self, Refusal> {
+    pub(super) fn find(name: &str) -> Result<Self, Refusal> {
         let found = PLACES.iter().find_map(|place| Self::at(&Path::new(place).join(name), name));
         found.ok_or_else(|| Refusal {
             message: format!("there is no program `{name}`"),

@@ -71,6 +71,8 @@ fn nearest(from: &Path, passed_over: &mut Vec<(PathBuf, &'static str)>) -> Optio
             passed_over.push((file, "it came with a skill"));
         } else if !is_own(&file) {
             passed_over.push((file, "it belongs to somebody else"));
+        } else if is_open(&file) {
+            passed_over.push((file, "anybody can write it"));
         } else {
             return Some(file);
         }
@@ -87,6 +89,11 @@ fn is_there(path: &Path) -> bool {
 fn is_own(file: &Path) -> bool {
     let own = [rustix::process::geteuid().as_raw(), 0];
     file.symlink_metadata().is_ok_and(|it| own.contains(&it.uid()))
+}
+
+/// Whether anybody at all can write a file.
+fn is_open(file: &Path) -> bool {
+    file.metadata().is_ok_and(|it| it.mode() & 0o002 != 0)
 }
 
 fn is_same(a: &Path, b: &Path) -> bool {

@@ -204,6 +204,21 @@ pub(super) trait Value: Sized {
         false
     }
 
+    /// What of it holds in the file of a project, over what holds without that; the rest is set aside.
+    fn held(
+        self,
+        key: &'static str,
+        origin: &Origin,
+        without: &Self,
+        reader: &mut Reader<'_>,
+    ) -> Option<Self> {
+        if !(reader.only_tightens(key) && self.is_looser(without)) {
+            return Some(self);
+        }
+        reader.set_aside.push((key, origin.clone(), "no file of a project can make it looser"));
+        None
+    }
+
     /// Reads an item, and notes when it is not what is wanted.
     fn read(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
         let before = reader.faults.len();
@@ -219,10 +234,7 @@ pub(super) trait Value: Sized {
 impl<T: Value> Slot for Setting<T> {
     fn read(&mut self, key: &'static str, item: &Item, origin: Origin, reader: &mut Reader<'_>) {
         let Some(value) = T::read(&format!("`{key}`"), item, reader) else { return };
-        if reader.only_tightens(key) && value.is_looser(&self.value) {
-            reader.set_aside.push((key, origin, "no file of a project can make it looser"));
-            return;
-        }
+        let Some(value) = value.held(key, &origin, &self.value, reader) else { return };
         let value = match self.given() {
             Some(below) => value.over(below),
             None => value,
@@ -572,10 +584,42 @@ impl<T: Value + Clone> Value for Vec<T> {
     fn over(self, below: &Self) -> Self {
         if T::TOGETHER { below.iter().cloned().chain(self).collect() } else { self }
     }
+
+    /// A project may well have a list without what it cannot say.
+    fn held(
+        self,
+        key: &'static str,
+        origin: &Origin,
+        _without: &Self,
+        reader: &mut Reader<'_>,
+    ) -> Option<Self> {
+        let (all, mut held) = (self.len(), Self::new());
+        for it in self {
+            let same = it.clone();
+            held.extend(it.held(key, origin, &same, reader));
+        }
+        (all == 0 || !held.is_empty()).then_some(held)
+    }
 }
 
 impl Value for RuleSetting {
     const TOGETHER: bool = true;
+
+    /// What a project allows, nobody would be asked about.
+    fn held(
+        self,
+        key: &'static str,
+        _origin: &Origin,
+        _without: &Self,
+        reader: &mut Reader<'_>,
+    ) -> Option<Self> {
+        if reader.owner != Owner::Project || self.decision != Decision::Allow {
+            return Some(self);
+        }
+        let why = "no file of a project can allow what somebody would be asked about";
+        reader.set_aside.push((key, self.origin, why));
+        None
+    }
 
     fn wanted() -> String {
         "a table, such as `{ tool = \"http_request\", decision = \"ask\" }`".to_owned()

@@ -1,4 +1,5 @@
-//! What a plugin says about itself. What is of another type than expected is passed over, and told.
+//! What a plugin says about itself. Whatever is read is taken out of the manifest; what is left in the end is
+//! told as lost.
 
 use serde_json::{Map, Value as Json};
 
@@ -60,88 +61,124 @@ impl Plugin {
         let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
         let mut plugin = Self::default();
         for (key, value) in serde_json::from_slice::<Map<String, Json>>(bytes)? {
-            plugin.take(&key, &value);
+            plugin.take(&key, value);
         }
         Ok(plugin)
     }
 
-    fn take(&mut self, key: &str, value: &Json) {
+    fn take(&mut self, key: &str, value: Json) {
         match key {
             "manifestVersion" => {}
-            "name" => self.name = self.told(key, value),
-            "displayName" => self.display_name = self.told(key, value),
-            "description" => self.description = self.told(key, value),
-            "version" => self.version = self.told(key, value),
-            "author" => {
-                let named = value.get("name").unwrap_or(value);
-                self.author = self.told(key, named);
+            "name" => self.name = self.told(key, &value),
+            "displayName" => self.display_name = self.told(key, &value),
+            "description" => self.description = self.told(key, &value),
+            "version" => self.version = self.told(key, &value),
+            "author" => self.take_author(value),
+            "license" => self.license = self.told(key, &value),
+            "tags" | "keywords" | "categories" | "category" => {
+                let tags = self.texts(key, value);
+                self.tags.extend(tags);
             }
-            "license" => self.license = self.told(key, value),
-            "tags" | "keywords" | "categories" => self.tags.extend(texts(value)),
-            "category" => self.tags.extend(text(value)),
-            "pluginType" => self.kind = text(value),
-            "entryPoint" => {
-                let part = |key| value.get(key).and_then(text);
-                let script = part("script").filter(|it| {
-                    part("command").is_none_or(|command| !command.contains(it.as_str()))
-                });
-                let words: Vec<String> = part("command").into_iter().chain(script).collect();
-                self.command = Some(words.join(" ")).filter(|it| !it.is_empty());
-            }
+            "pluginType" => self.kind = self.told(key, &value),
+            "entryPoint" => self.take_start(value),
             "communication" => {
-                self.protocol = value.get("protocol").and_then(text);
-                self.timeout = value.get("timeout").and_then(Json::as_u64);
+                let mut parts = self.parts(key, value);
+                self.protocol = text_of(&mut parts, "protocol");
+                self.timeout = parts.get("timeout").and_then(Json::as_u64);
+                if self.timeout.is_some() {
+                    parts.shift_remove("timeout");
+                }
+                self.lose_rest(key, parts);
             }
-            "main" => self.main = self.told(key, value),
+            "main" => self.main = self.told(key, &value),
             "tools" => self.take_tools(value),
             "permissions" => {
-                let named = value.as_object().into_iter().flatten().map(|it| it.0.clone());
-                let names: Vec<String> = text(value).into_iter().chain(texts(value)).collect();
-                for name in names.into_iter().chain(named) {
+                let names: Vec<String> = match value {
+                    Json::Object(named) => named.into_iter().map(|it| it.0).collect(),
+                    value => self.texts(key, value),
+                };
+                for name in names {
                     self.lose(
                         format!("the permission `{name}`"),
                         "what a skill may do is said by the policy of whoever runs it",
                     );
                 }
             }
-            "configSchema" => self.settings = properties(value),
+            "configSchema" => self.settings = self.parameters(key, value),
             "capabilities" => self.take_capabilities(value),
-            "dependencies" => self.needs = needs(value),
-            key => self.lose(format!("`{key}`"), "nothing here knows what it means"),
+            "dependencies" => self.take_needs(value),
+            key => self.lose_value(key, &value),
         }
+    }
+
+    fn take_author(&mut self, value: Json) {
+        let key = "author";
+        match value {
+            Json::Object(mut parts) => {
+                self.author = text_of(&mut parts, "name");
+                self.lose_rest(key, parts);
+            }
+            value => self.author = self.told(key, &value),
+        }
+    }
+
+    fn take_start(&mut self, value: Json) {
+        let key = "entryPoint";
+        let mut parts = self.parts(key, value);
+        let (command, script) = (text_of(&mut parts, "command"), text_of(&mut parts, "script"));
+        let script =
+            script.filter(|it| command.as_ref().is_none_or(|command| !command.contains(it)));
+        let words: Vec<String> = command.into_iter().chain(script).collect();
+        self.command = Some(words.join(" ")).filter(|it| !it.is_empty());
+        // What starts it says what it is.
+        if self.command.is_some() {
+            text_of(&mut parts, "type");
+        }
+        self.lose_rest(key, parts);
     }
 
     /// Tools in a list, or by their names.
-    fn take_tools(&mut self, value: &Json) {
-        let listed = value.as_array().into_iter().flatten().map(|it| (None, it));
-        let keyed = value.as_object().into_iter().flatten().map(|it| (Some(it.0), it.1));
-        for (name, value) in listed.chain(keyed) {
-            let inner = value.get("function").filter(|it| it.is_object()).unwrap_or(value);
-            let other = || name.cloned().or_else(|| text(value)).map(|it| named(it, inner));
-            match command(inner).or_else(other) {
-                Some(command) => self.commands.push(command),
-                None => self.lose("a tool".to_owned(), "it has no name"),
+    fn take_tools(&mut self, value: Json) {
+        let tools: Vec<(Option<String>, Json)> = match value {
+            Json::Array(listed) => listed.into_iter().map(|it| (None, it)).collect(),
+            Json::Object(keyed) => keyed.into_iter().map(|it| (Some(it.0), it.1)).collect(),
+            _ => return self.lose("`tools`".to_owned(), "it is no list"),
+        };
+        for (at, (name, value)) in tools.into_iter().enumerate() {
+            let place = format!("tools[{at}]");
+            let name = name.or_else(|| text(&value));
+            let mut parts = match value {
+                Json::Object(parts) => parts,
+                _ => Map::new(),
+            };
+            if let Some(Json::Object(inner)) = parts.get_mut("function") {
+                let inner = std::mem::take(inner);
+                parts.shift_remove("function");
+                text_of(&mut parts, "type");
+                self.lose_rest(&place, std::mem::replace(&mut parts, inner));
             }
-        }
-        if !value.is_array() && !value.is_object() {
-            self.lose("`tools`".to_owned(), "it is no list");
+            self.take_command(&place, "a tool", name, parts);
         }
     }
 
-    fn take_capabilities(&mut self, value: &Json) {
-        for (key, value) in value.as_object().into_iter().flatten() {
-            match key.as_str() {
-                "invocationCommands" => {
-                    for value in value.as_array().into_iter().flatten() {
-                        match command(value) {
-                            Some(command) => self.commands.push(command),
-                            None => self.lose("a command".to_owned(), "it has no name"),
+    fn take_capabilities(&mut self, value: Json) {
+        let key = "capabilities";
+        for (key, value) in self.parts(key, value) {
+            match (key.as_str(), value) {
+                ("invocationCommands", Json::Array(commands)) => {
+                    for (at, value) in commands.into_iter().enumerate() {
+                        let place = format!("capabilities.invocationCommands[{at}]");
+                        match value {
+                            Json::Object(parts) => {
+                                self.take_command(&place, "a command", None, parts);
+                            }
+                            value => self.lose_value(&place, &value),
                         }
                     }
                 }
-                "systemPromptPlaceholders" => {
-                    for it in value.as_array().into_iter().flatten() {
-                        let name = it.get("placeholder").and_then(text).or_else(|| text(it));
+                ("systemPromptPlaceholders", Json::Array(placeholders)) => {
+                    for it in placeholders {
+                        let name = it.get("placeholder").and_then(text).or_else(|| text(&it));
                         let name = name.unwrap_or_else(|| it.to_string());
                         self.lose(
                             format!("the placeholder `{name}`"),
@@ -149,10 +186,159 @@ impl Plugin {
                         );
                     }
                 }
-                key => {
-                    self.lose(format!("`capabilities.{key}`"), "nothing here knows what it means");
+                (key, value) => self.lose_value(&format!("capabilities.{key}"), &value),
+            }
+        }
+    }
+
+    /// A command or tool; `name` is what it is called if it does not say so itself.
+    fn take_command(
+        &mut self,
+        place: &str,
+        what: &str,
+        name: Option<String>,
+        mut parts: Map<String, Json>,
+    ) {
+        let names = ["commandIdentifier", "command", "name"];
+        let own = names.iter().find_map(|it| text_of(&mut parts, it));
+        let Some(name) = own.or(name) else {
+            return self.lose(what.to_owned(), "it has no name");
+        };
+        let description = text_of(&mut parts, "description").unwrap_or_default();
+        let example = match parts.shift_remove("example") {
+            None | Some(Json::Null) => String::new(),
+            Some(string @ Json::String(_)) => text(&string).unwrap_or_default(),
+            Some(other) => serde_json::to_string_pretty(&other).unwrap_or_default(),
+        };
+        let keys = ["parameters", "inputSchema", "input_schema"];
+        let taken = keys.iter().find_map(|it| Some((it, parts.shift_remove(*it)?)));
+        let is_schema = |it: &Json| it.get("properties").is_some_and(Json::is_object);
+        let schema = taken.as_ref().map(|it| &it.1).filter(|it| is_schema(it)).cloned();
+        let is_shown = taken.is_none();
+        let lost = self.lost.len();
+        let mut parameters = taken.map_or_else(Vec::new, |(key, value)| {
+            self.parameters(&format!("{place}.{key}"), value)
+        });
+        // All of a schema is carried over.
+        if schema.is_some() {
+            self.lost.truncate(lost);
+        }
+        // Most plugins say what a command takes only by showing a call.
+        for said in [&description, &example].into_iter().filter(|_| is_shown) {
+            for call in pieces(said) {
+                let Piece::Call(values) = call else { continue };
+                for (name, value) in values {
+                    if parameters.iter().all(|it| it.name != name) {
+                        let description = value.as_str().unwrap_or_default().to_owned();
+                        let (kind, required, default) = (None, false, None);
+                        parameters.push(Parameter { name, kind, required, description, default });
+                    }
                 }
             }
+        }
+        self.lose_rest(place, parts);
+        self.commands.push(Command { name, description, example, parameters, schema });
+    }
+
+    /// What a schema asks for: a JSON schema, or a map from names to types or to what is said of them.
+    fn parameters(&mut self, place: &str, value: Json) -> Vec<Parameter> {
+        let mut all = self.parts(place, value);
+        let mut required = Vec::new();
+        if let Some(Json::Object(inner)) = all.get_mut("properties") {
+            let inner = std::mem::take(inner);
+            all.shift_remove("properties");
+            required =
+                all.shift_remove("required").map_or_else(Vec::new, |it| self.texts("required", it));
+            text_of(&mut all, "type");
+            self.lose_rest(place, std::mem::replace(&mut all, inner));
+        }
+        let mut parameters = Vec::new();
+        for (name, value) in all {
+            let place = format!("{place}.{name}");
+            let required = required.contains(&name);
+            let mut parameter = Parameter {
+                name,
+                kind: text(&value),
+                required,
+                description: String::new(),
+                default: None,
+            };
+            match value {
+                Json::Object(mut parts) => {
+                    parameter.kind = text_of(&mut parts, "type");
+                    parameter.description = text_of(&mut parts, "description").unwrap_or_default();
+                    if let Some(Json::Bool(required)) = parts.get("required") {
+                        parameter.required |= required;
+                        parts.shift_remove("required");
+                    }
+                    let default = parts.shift_remove("default");
+                    parameter.default =
+                        default.map(|it| text(&it).unwrap_or_else(|| it.to_string()));
+                    self.lose_rest(&place, parts);
+                }
+                value if parameter.kind.is_none() => self.lose_value(&place, &value),
+                _ => {}
+            }
+            parameters.push(parameter);
+        }
+        parameters
+    }
+
+    /// The programs and libraries of `{"python": ">=3.7", "libraries": ["numpy"]}`.
+    fn take_needs(&mut self, value: Json) {
+        let key = "dependencies";
+        let Json::Object(named) = value else {
+            self.needs = self.texts(key, value);
+            return;
+        };
+        for (name, value) in named {
+            match text(&value) {
+                Some(version) => self.needs.push(format!("{name} {version}")),
+                None => {
+                    let needs = self.texts(&format!("{key}.{name}"), value);
+                    self.needs.extend(needs);
+                }
+            }
+        }
+    }
+
+    /// The parts of an object; what is none is lost.
+    fn parts(&mut self, place: &str, value: Json) -> Map<String, Json> {
+        match value {
+            Json::Object(parts) => parts,
+            value => {
+                self.lose_value(place, &value);
+                Map::new()
+            }
+        }
+    }
+
+    /// A text, or those of a list; what is none is lost.
+    fn texts(&mut self, place: &str, value: Json) -> Vec<String> {
+        let listed = match value {
+            Json::Array(listed) => listed,
+            value => return self.told(place, &value).into_iter().collect(),
+        };
+        let mut texts = Vec::new();
+        for (at, value) in listed.iter().enumerate() {
+            match text(value) {
+                Some(text) => texts.push(text),
+                None => self.lose_value(&format!("{place}[{at}]"), value),
+            }
+        }
+        texts
+    }
+
+    /// Tells everything that is left of an object.
+    fn lose_rest(&mut self, place: &str, rest: Map<String, Json>) {
+        for (key, value) in rest {
+            self.lose_value(&format!("{place}.{key}"), &value);
+        }
+    }
+
+    fn lose_value(&mut self, place: &str, value: &Json) {
+        if !value.is_null() {
+            self.lose(format!("`{place}`"), "nothing here knows what it means");
         }
     }
 
@@ -242,65 +428,11 @@ impl Plugin {
     }
 }
 
-fn command(value: &Json) -> Option<Command> {
-    let part = |key| value.get(key).and_then(text);
-    let name = part("commandIdentifier").or_else(|| part("command")).or_else(|| part("name"));
-    name.map(|it| named(it, value))
-}
-
-fn named(name: String, value: &Json) -> Command {
-    let part = |key| value.get(key).and_then(text);
-    let description = part("description").unwrap_or_default();
-    let example = match value.get("example") {
-        None | Some(Json::Null) => String::new(),
-        Some(string @ Json::String(_)) => text(string).unwrap_or_default(),
-        Some(other) => serde_json::to_string_pretty(other).unwrap_or_default(),
-    };
-    let taken = ["parameters", "inputSchema", "input_schema"].iter().find_map(|it| value.get(it));
-    let mut parameters = taken.map(properties).unwrap_or_default();
-    let is_schema = |it: &&Json| it.get("properties").is_some_and(Json::is_object);
-    let schema = taken.filter(is_schema).cloned();
-    // Most plugins say what a command takes only by showing a call.
-    for said in [&description, &example].into_iter().filter(|_| taken.is_none()) {
-        for call in pieces(said) {
-            let Piece::Call(values) = call else { continue };
-            for (name, value) in values {
-                if parameters.iter().all(|it| it.name != name) {
-                    let description = value.as_str().unwrap_or_default().to_owned();
-                    let (kind, required, default) = (None, false, None);
-                    parameters.push(Parameter { name, kind, required, description, default });
-                }
-            }
-        }
-    }
-    Command { name, description, example, parameters, schema }
-}
-
-/// What a schema asks for: a JSON schema, or a map from names to types or to what is said of them.
-fn properties(value: &Json) -> Vec<Parameter> {
-    let inner = value.get("properties").filter(|it| it.is_object());
-    let required: Vec<String> = value.get("required").map(texts).unwrap_or_default();
-    let all = inner.unwrap_or(value).as_object().into_iter().flatten();
-    let parameter = |(name, value): (&String, &Json)| Parameter {
-        name: name.clone(),
-        kind: text(value).or_else(|| text(value.get("type")?)),
-        required: required.contains(name)
-            || value.get("required").and_then(Json::as_bool) == Some(true),
-        description: value.get("description").and_then(text).unwrap_or_default(),
-        default: value.get("default").map(|it| text(it).unwrap_or_else(|| it.to_string())),
-    };
-    all.map(parameter).collect()
-}
-
-/// The programs and libraries of `{"python": ">=3.7", "libraries": ["numpy"]}`.
-fn needs(value: &Json) -> Vec<String> {
-    let all = value.as_object().into_iter().flatten();
-    let listed = value.as_array().map(|_| texts(value)).unwrap_or_default();
-    let named = all.flat_map(|(name, value)| match value {
-        Json::String(version) => vec![format!("{name} {version}")],
-        other => texts(other),
-    });
-    listed.into_iter().chain(named).collect()
+/// Takes a text out of an object; what is none stays there.
+fn text_of(parts: &mut Map<String, Json>, key: &str) -> Option<String> {
+    let text = parts.get(key).and_then(text)?;
+    parts.shift_remove(key);
+    Some(text)
 }
 
 /// A text without what no text should hold; a number as it is written.
@@ -311,8 +443,4 @@ fn text(value: &Json) -> Option<String> {
         Json::Number(number) => Some(number.to_string()),
         _ => None,
     }
-}
-
-fn texts(value: &Json) -> Vec<String> {
-    value.as_array().into_iter().flatten().filter_map(text).collect()
 }

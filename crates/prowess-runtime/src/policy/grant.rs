@@ -1,5 +1,6 @@
 //! One of the tools that a skill lists, such as `Read` or `Bash(git add:*)`.
 
+use super::glob::fits;
 use crate::tool::Act;
 
 /// A tool that a skill lists, and what it may be used for.
@@ -43,5 +44,16 @@ impl<'a> Grant<'a> {
             // Whoever may read may also read with the tool that does both.
             || (tool == "file_operations" && matches!(act, Act::Read(_)) && is_alias("read_file"))
             || (matches!(act, Act::Execute(_)) && is("skill"))
+            || (matches!(act, Act::Serve { .. }) && (fits(self.tool, tool) || begins(tool, self.tool)))
     }
+
+    /// Whether it is about a tool of the server that would be started as `mcp__<server>`.
+    pub(super) fn needs(&self, server: &str) -> bool {
+        begins(self.tool, server)
+    }
+}
+
+/// Whether a tool is one of a server: `mcp__files__read` of `mcp__files`.
+fn begins(tool: &str, server: &str) -> bool {
+    tool.strip_prefix(server).is_some_and(|it| it.starts_with("__"))
 }

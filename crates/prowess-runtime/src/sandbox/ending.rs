@@ -27,7 +27,10 @@ pub(super) fn outcome(ended: Ended, limits: &Limits, streams: Streams) -> Outcom
     let hint = (ended.level == Level::Landlock && status == Status::Failed && shares(&stderr))
         .then(|| SHARED.to_owned());
     let mut denied = ended.denied;
-    denied.extend(probable(&stderr));
+    // What a program is refused without a sandbox, others have refused it.
+    if ended.level != Level::None {
+        denied.extend(probable(&stderr));
+    }
     Outcome {
         message,
         hint,

@@ -127,6 +127,10 @@ fn become_script(order: &Order, level: Level, line: &OwnedFd) -> Result<(), Fail
     let directory = Path::new(&order.directory);
     rustix::process::chdir(directory)
         .map_err(Part::Job.failed(format!("work in `{}`", directory.display())))?;
+    if order.converses {
+        rustix::stdio::dup2_stdin(rustix::stdio::stdout())
+            .map_err(Part::Process.failed("connect its input"))?;
+    }
     let (rules, listener) = match level {
         Level::None => (0, None),
         Level::Landlock | Level::Strong => confine(order, level)?,

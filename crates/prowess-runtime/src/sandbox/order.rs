@@ -19,6 +19,8 @@ pub(super) struct Order {
     pub(super) argv: Vec<OsString>,
     pub(super) env: BTreeMap<String, String>,
     pub(super) directory: OsString,
+    /// Whether what it prints goes to a socket, from which it hears what is said to it.
+    pub(super) converses: bool,
     /// What the script may read, and what it may write, besides the system and its own work. No
     /// path of these has a link in it.
     pub(super) reads: Vec<OsString>,

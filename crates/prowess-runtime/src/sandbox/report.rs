@@ -50,6 +50,7 @@ fn attempt(launcher: &Launcher, level: Level) -> Result<Given, Failure> {
             argv: Vec::new(),
             env: [].into(),
             directory: work.path().into(),
+            converses: false,
             reads: Vec::new(),
             writes: Vec::new(),
             hidden: Vec::new(),

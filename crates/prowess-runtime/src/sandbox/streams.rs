@@ -3,9 +3,9 @@
 use std::{io, time::Duration};
 
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
     net::unix::WriteHalf,
-    process::{ChildStderr, ChildStdout},
+    process::ChildStderr,
     sync::mpsc::UnboundedSender,
     time::{Instant, sleep_until},
 };
@@ -45,7 +45,7 @@ impl Streams {
         &mut self,
         reply: impl Future<Output = io::Result<Reply>>,
         cancel: impl Future<Output = ()>,
-        mut stdout: ChildStdout,
+        mut stdout: impl AsyncRead + Unpin,
         mut stderr: ChildStderr,
         supervisor: &mut WriteHalf<'_>,
     ) -> io::Result<Reply> {

@@ -38,8 +38,8 @@ pub enum StoreError {
         /// Where.
         folder: PathBuf,
     },
-    /// What is to be brought back has no place, because its name or folder is taken.
-    #[error("`{name}` cannot be brought back: one of that name is there, in `{}`", folder.display())]
+    /// What is to be brought back has no place, because its folder is there again.
+    #[error("`{name}` cannot be brought back: its folder `{}` is there again", folder.display())]
     NoPlace {
         /// The name.
         name: String,

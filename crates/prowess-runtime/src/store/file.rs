@@ -148,6 +148,9 @@ impl Store for FileStore {
     fn set_status(&self, name: &str, status: Status) -> Result<Entry, StoreError> {
         let locked = self.lock(no_such(name))?;
         let found = find(&locked.root, name)?;
+        if found.folder().as_os_str().is_empty() {
+            return Err(StoreError::IsSkill { path: self.path.clone() });
+        }
         let revised = revise_status(&found.bytes, status).map_err(|source| {
             StoreError::NotEdited { path: locked.root.path().join(&found.document), source }
         })?;
@@ -183,8 +186,9 @@ impl Store for FileStore {
         let nothing = StoreError::NothingToUndo { name: name.map(str::to_owned) };
         let locked = self.lock(nothing)?;
         let thrown = trash::latest(&locked, name)?;
-        for name in thrown.called.iter().chain([&thrown.folder]) {
-            absent(&locked.root, name).map_err(|error| no_place(error, &locked.root, &thrown))?;
+        // Another skill may have its name, as it may have had before.
+        if kind(&locked.root, &thrown.folder).is_some() {
+            return Err(no_place(&locked.root, &thrown));
         }
         locked.rename((&thrown.root, &thrown.name), (&locked.root, &thrown.folder))?;
         Ok(thrown.called.unwrap_or(thrown.folder))
@@ -192,11 +196,11 @@ impl Store for FileStore {
 }
 
 /// Says what else can be brought back, where the place of something is taken.
-fn no_place(error: StoreError, root: &Root, thrown: &Thrown) -> StoreError {
-    let StoreError::AlreadyThere { name, folder } = error else { return error };
+fn no_place(root: &Root, thrown: &Thrown) -> StoreError {
+    let name = thrown.called.as_ref().unwrap_or(&thrown.folder).clone();
     let mut others = trash::names(&thrown.root).unwrap_or_default();
-    others.retain(|it| absent(root, it).is_ok());
-    StoreError::NoPlace { name, folder, others }
+    others.retain(|it| *it != name && kind(root, it).is_none());
+    StoreError::NoPlace { name, folder: root.path().join(&thrown.folder), others }
 }
 
 /// A skill that was found, and what its `SKILL.md` held at that moment.

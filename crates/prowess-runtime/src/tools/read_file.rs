@@ -5,7 +5,7 @@ use std::{
     collections::HashMap,
     fmt, io,
     os::unix::fs::MetadataExt as _,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -112,7 +112,7 @@ impl Tool for ReadFile {
     fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
         let input: Input = input(given)?;
         match self.0.find(&self.0.active(), &input.path)? {
-            Some(_) => Ok(Act::Tell),
+            Some(found) => Ok(found.path().map_or(Act::Tell, Act::Resource)),
             None => Ok(Act::Read(self.0.roots.existing(&input.path)?.absolute())),
         }
     }
@@ -241,9 +241,12 @@ impl Found {
     }
 
     /// Nothing for a skill that is not on disk.
+    fn path(&self) -> Option<PathBuf> {
+        Some(self.skill.absolute_folder()?.join(&*self.resource))
+    }
+
     fn stamp(&self) -> Option<Stamp> {
-        let path = self.skill.absolute_folder()?.join(&*self.resource);
-        let it = std::fs::metadata(path).ok()?;
+        let it = std::fs::metadata(self.path()?).ok()?;
         Some((
             it.dev(),
             it.ino(),

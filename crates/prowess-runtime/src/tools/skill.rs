@@ -92,13 +92,8 @@ impl Tool for SkillTool {
 
     fn act(&self, input: &Value) -> Result<Act, Box<Outcome>> {
         parameters(input.clone())?;
-        Ok(match self.entry.definition {
-            Definition::Instruction { .. } => Act::Tell,
-            _ => {
-                let entry = self.entry.clone().with_files();
-                Act::Execute(Box::new(entry.map_err(|it| Outcome::from(&it))?))
-            }
-        })
+        let entry = self.entry.clone().with_files().map_err(|it| Outcome::from(&it))?;
+        Ok(Act::of(entry))
     }
 
     fn call<'a>(&'a self, input: Value) -> Answer<'a> {

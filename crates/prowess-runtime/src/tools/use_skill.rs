@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{blocking, input, schema};
 use crate::{
     active::Active,
+    entry::Entry,
     outcome::{Outcome, Status},
     tool::{Act, Answer, Tool},
 };
@@ -39,7 +40,11 @@ impl Tool for UseSkill {
     }
 
     fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
-        input::<Input>(given).map(|_| Act::Tell)
+        let Input { name } = input(given)?;
+        let library = self.active.library();
+        // Of what is not there, nothing but that is told.
+        let told = library.get(&name).map(|it| Act::Disclose(Box::new(Entry::told(it))));
+        Ok(told.unwrap_or(Act::Tell))
     }
 
     fn call<'a>(&'a self, given: Value) -> Answer<'a> {

@@ -6,7 +6,8 @@ use super::{
     Window,
     choose::{Chosen, Priority},
     draft::Draft,
-    message::Message,
+    mend::mend,
+    message::{Message, Role},
     summarise::Summarise,
 };
 use crate::{
@@ -150,6 +151,22 @@ impl Remedy {
             Self::Degrade => "degrade",
             Self::Shorten => "shorten",
         }
+    }
+}
+
+impl Prompt {
+    /// All of it as messages, the system prompt first, however long they are. Nothing is counted.
+    pub fn whole(mut self) -> Vec<Message> {
+        self.skills.sort_by_key(|it| it.priority);
+        let block = |it: &Offer| it.block(it.contents.first().map_or("", |it| &it.1));
+        let parts = [self.system, self.catalog].into_iter().filter(|it| !it.is_empty());
+        let parts: Vec<String> = parts.chain(self.skills.iter().map(block)).collect();
+        let mut messages = self.history;
+        mend(&mut messages);
+        if !parts.is_empty() {
+            messages.insert(0, Message::new(Role::System, parts.join("\n\n")));
+        }
+        messages
     }
 }
 

@@ -91,6 +91,11 @@ const DIALECT: &[&str] = &[
     "triggers",
 ];
 
+/// A word as it is known, however it is written.
+fn plain(word: &str) -> String {
+    word.trim().to_ascii_lowercase()
+}
+
 struct Typing<'r, 't> {
     reading: &'r Reading<'t>,
     report: &'r mut Report,
@@ -116,10 +121,7 @@ impl Typing<'_, '_> {
             "type" => {
                 self.word(field, Type::from_word, &Type::ALL.map(Type::as_str), |it| &mut it.kind)
             }
-            "status" => {
-                let read = |word: &str| Status::from_word(word).map(Some);
-                self.word(field, read, &Status::ALL.map(Status::as_str), |it| &mut it.status)
-            }
+            "status" => self.status(field),
             "requires-approval" => {
                 // What is not clearly a no asks for approval.
                 let value = self.bool(field);
@@ -312,10 +314,31 @@ impl Typing<'_, '_> {
         words: &[&str],
         place: fn(&mut Manifest) -> &mut T,
     ) -> bool {
-        let Some(value) = field.value.as_text().and_then(read) else {
+        let Some(value) = field.value.as_text().map(plain).as_deref().and_then(read) else {
             return self.wrong(field, &format!("one of {}", words.join(", ")));
         };
         *place(&mut self.manifest) = value;
+        true
+    }
+
+    /// A skill whose status nobody knows is not in use.
+    fn status(&mut self, field: &Field<'_>) -> bool {
+        let word = field.value.as_text().map(plain);
+        self.manifest.status = match word.as_deref().and_then(Status::from_word) {
+            _ if field.value.is_null() || field.value == Value::Empty => None,
+            Some(status) => Some(status),
+            None => {
+                let at = self.reading.at(field);
+                let words = Status::ALL.map(Status::as_str).join(", ");
+                self.report.note(
+                    &rule::FIELD_TYPE,
+                    at,
+                    || format!("`status` is not one of {words}; the skill is taken as disabled"),
+                    "write `status: active` to put it in use",
+                );
+                Some(Status::Disabled)
+            }
+        };
         true
     }
 

@@ -1,0 +1,228 @@
+//! Servers that skills bring: they start with their skill, and stop with the session or the agent.
+
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
+
+use prowess::{Library, Manifest, Skill};
+use prowess_runtime::{Description, Outcome, Provider, Server, Starter, Status};
+use tokio::sync::Mutex as AsyncMutex;
+
+use crate::{
+    error::TurnError,
+    event::What,
+    layer::{Layer, Next, Replied},
+    model::Reply,
+    request::{Request, Turn},
+    session::Session,
+};
+
+/// Starts the servers of a skill that becomes active, and offers their tools from then on.
+///
+/// It stands behind [`Calling`](crate::Calling), so that a skill that was taken up in one step has its
+/// tools in the next. A server runs until nobody holds the session any more, the agent is gone, or the
+/// skill is. One that cannot be started is left out, and all else goes on.
+#[derive(Debug)]
+pub struct Servers {
+    starter: Starter,
+    provider: Arc<dyn Provider>,
+    /// The servers of each session, which keeps them.
+    households: Mutex<Vec<Weak<AsyncMutex<Household>>>>,
+}
+
+/// The servers of one session.
+#[derive(Debug, Default)]
+struct Household {
+    /// The skills that were asked for theirs.
+    seen: BTreeSet<Arc<Path>>,
+    members: Vec<Member>,
+}
+
+/// A server, whether it runs or not.
+#[derive(Debug)]
+struct Member {
+    skill: String,
+    path: Arc<Path>,
+    description: Description,
+    /// What it goes by among the tools.
+    name: String,
+    server: Option<Server>,
+    /// The last turn in which it was started after it had failed.
+    retried: usize,
+    /// How often it may still fail.
+    patience: usize,
+}
+
+/// How often a server may fail in a session before it is left alone.
+const FAILURES: usize = 3;
+
+impl Servers {
+    /// Starts servers of the skills that are given.
+    pub fn new(starter: Starter, provider: Arc<dyn Provider>) -> Self {
+        Self { starter, provider, households: Mutex::default() }
+    }
+
+    async fn reply(&self, mut request: Request, next: Next<'_>) -> Result<Reply, TurnError> {
+        let turn = request.turn.clone();
+        let household = self.household(&turn.session);
+        {
+            let mut household = household.lock().await;
+            turn.within(self.tend(&mut household, &turn)).await;
+            let running = household.members.iter().filter_map(|it| it.server.as_ref());
+            running.flat_map(Server::tools).for_each(|it| request.offer(it));
+        }
+        next.reply(request).await
+    }
+
+    fn household(&self, session: &Session) -> Arc<AsyncMutex<Household>> {
+        let household = session.keep(AsyncMutex::<Household>::default);
+        let mut households = self.households.lock().unwrap_or_else(PoisonError::into_inner);
+        households.retain(|it| it.strong_count() > 0);
+        if households.iter().all(|it| !std::ptr::eq(it.as_ptr(), &*household)) {
+            households.push(Arc::downgrade(&household));
+        }
+        household
+    }
+
+    /// Stops what is not wanted any more, and starts what is.
+    async fn tend(&self, household: &mut Household, turn: &Turn) {
+        let library = self.provider.library();
+        let is_gone = |it: &mut Member| find(&library, &it.skill, &it.path).is_none();
+        let gone: Vec<Member> = household.members.extract_if(.., is_gone).collect();
+        for mut member in gone {
+            household.seen.remove(&member.path);
+            if let Some(server) = member.server.take() {
+                server.stop().await;
+                turn.note(member.event("stopped", "its skill is gone"));
+            }
+        }
+        let names = turn.active();
+        let active: Vec<&Skill> = names.iter().filter_map(|it| library.get(it)).collect();
+        for skill in &active {
+            if household.seen.insert(skill.origin.path.clone()) {
+                self.add(household, skill, turn).await;
+            }
+        }
+        let manifests: Vec<Manifest> = active.iter().map(|it| it.manifest.clone()).collect();
+        for member in &mut household.members {
+            if let Some(skill) = find(&library, &member.skill, &member.path) {
+                member.tend(&self.starter, skill, &manifests, turn).await;
+            }
+        }
+    }
+
+    /// Takes in the servers that a skill describes.
+    async fn add(&self, household: &mut Household, skill: &Skill, turn: &Turn) {
+        let own = &*skill.manifest.name;
+        let described = self.starter.described(skill).await;
+        for fault in described.faults {
+            turn.note(What::Warned { message: format!("the skill `{own}`: {fault}") });
+        }
+        for description in described.servers {
+            let is_taken = household.members.iter().any(|it| it.name == description.name);
+            household.members.push(Member {
+                skill: own.to_owned(),
+                path: skill.origin.path.clone(),
+                name: match is_taken {
+                    true => format!("{own} {}", description.name),
+                    false => description.name.clone(),
+                },
+                description,
+                server: None,
+                retried: 0,
+                patience: FAILURES,
+            });
+        }
+    }
+}
+
+impl Layer for Servers {
+    fn name(&self) -> &str {
+        "servers"
+    }
+
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+        Box::pin(self.reply(request, next))
+    }
+}
+
+impl Drop for Servers {
+    /// Ends the servers of sessions that go on without this layer.
+    fn drop(&mut self) {
+        let households = self.households.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for household in households.iter().filter_map(Weak::upgrade) {
+            // Whoever holds it would hold this layer too.
+            if let Ok(mut household) = household.try_lock() {
+                household.members.clear();
+            }
+        }
+    }
+}
+
+impl Member {
+    /// Starts it if it does not run, but once a turn if it has failed before.
+    async fn tend(&mut self, starter: &Starter, skill: &Skill, active: &[Manifest], turn: &Turn) {
+        if let Some(server) = self.server.take_if(|it| !it.is_alive()) {
+            let message = told(&server.fault().await);
+            self.fail(turn, 0, &message);
+        }
+        match &self.server {
+            Some(server) if server.refresh().await => turn.note(self.started(server)),
+            Some(_) => {}
+            None if self.patience == 0 || self.retried == turn.number => {}
+            None => {
+                if self.patience < FAILURES {
+                    self.retried = turn.number;
+                }
+                match starter.start(skill, &self.description, &self.name, active).await {
+                    Ok(server) => {
+                        turn.note(self.started(&server));
+                        self.server = Some(server);
+                    }
+                    Err(outcome) if outcome.status == Status::Refused => {
+                        self.patience = 0;
+                        turn.note(self.event("refused", &told(&outcome)));
+                    }
+                    Err(outcome) => self.fail(turn, turn.number, &told(&outcome)),
+                }
+            }
+        }
+    }
+
+    fn fail(&mut self, turn: &Turn, retried: usize, message: &str) {
+        self.patience -= 1;
+        self.retried = self.retried.max(retried);
+        turn.note(self.event("failed", message));
+    }
+
+    fn started(&self, server: &Server) -> What {
+        let tools = server.tools();
+        let names: Vec<&str> = tools.iter().map(|it| it.name()).collect();
+        let lines = std::iter::once(names.join(", ")).chain(server.left_out());
+        self.event("started", &lines.collect::<Vec<_>>().join("\n"))
+    }
+
+    fn event(&self, state: &str, message: &str) -> What {
+        What::Server {
+            server: self.description.name.clone(),
+            skill: self.skill.clone(),
+            state: state.to_owned(),
+            message: message.to_owned(),
+        }
+    }
+}
+
+/// A skill that is still there and in use.
+fn find<'l>(library: &'l Library, name: &str, path: &Path) -> Option<&'l Skill> {
+    library.get(name).filter(|it| *it.origin.path == *path && it.manifest.is_active())
+}
+
+/// What is said of an outcome: why, and what to do about it.
+fn told(outcome: &Outcome) -> String {
+    let message = outcome.message.clone().unwrap_or_default();
+    let errors = outcome.stderr.as_ref().map(|it| it.text.trim()).filter(|it| !it.is_empty());
+    let lines = [Some(message.as_str()), outcome.hint.as_deref(), errors];
+    lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
+}

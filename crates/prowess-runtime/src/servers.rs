@@ -1,0 +1,362 @@
+//! Servers that skills bring: they are described in a skill's folder, started in the sandbox once
+//! somebody has approved it, and their tools are called like any others.
+
+mod name;
+mod description;
+mod expand;
+mod client;
+mod ending;
+mod tool;
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    path::{Component, Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use prowess::{Definition, Manifest, Skill, Type};
+use tokio::{task::spawn_blocking, time::timeout};
+
+use crate::{
+    commands,
+    entry::Entry,
+    gate::{Gate, Refusal},
+    limits::Limits,
+    outcome::{Outcome, Status},
+    policy::Wish,
+    sandbox::{Job, Running, Sandbox, Work},
+    script,
+    skill_folder::{FileKind, SkillFile, SkillFolder},
+    tool::{Act, Tool},
+};
+use client::{Client, Failure};
+use ending::{NO_NETWORK, explained};
+use expand::Known;
+use tool::Source;
+
+pub use description::{Described, Description};
+
+/// Starts the servers that skills bring.
+///
+/// A server reads the system and a copy of its skill, writes its work directory alone, and has no
+/// network. Making a starter touches nothing.
+#[derive(Debug, Clone)]
+pub struct Starter {
+    gate: Arc<Gate>,
+    sandbox: Sandbox,
+    limits: Limits,
+    environment: BTreeMap<String, String>,
+    reads: Vec<PathBuf>,
+    patience: ServerPatience,
+}
+
+/// How long a server may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerPatience {
+    /// Until it has said which tools it has.
+    pub start: Duration,
+    /// For one call.
+    pub call: Duration,
+    /// To end when it is told to.
+    pub stop: Duration,
+}
+
+impl Default for ServerPatience {
+    fn default() -> Self {
+        Self {
+            start: Duration::from_secs(20),
+            call: Duration::from_secs(120),
+            stop: Duration::from_millis(500),
+        }
+    }
+}
+
+/// A server that runs. Soon after this is dropped nobody of it is alive.
+#[derive(Debug)]
+pub struct Server {
+    source: Source,
+    client: Client,
+    running: Running,
+    patience: ServerPatience,
+    offer: Mutex<Offer>,
+}
+
+/// What a server has.
+#[derive(Debug, Clone, Default)]
+struct Offer {
+    tools: Vec<Arc<dyn Tool>>,
+    left_out: Vec<String>,
+}
+
+/// How many tools of a server are taken.
+const TOOLS: usize = 128;
+/// How much processor time a server may take, how much of its errors is kept, and how long it may run:
+/// it ends with the agent.
+const CPU: Duration = Duration::from_secs(60 * 60);
+const ERRORS: u64 = 16 * 1024;
+const FOREVER: Duration = Duration::MAX;
+/// Programs that fetch what they run.
+const FETCHERS: &[&str] = &["bunx", "docker", "npx", "pipx", "pnpx", "podman", "uv", "uvx"];
+/// Where a copy of the skill lies among what a server is given.
+const COPY: &str = "skill";
+
+impl Starter {
+    /// Makes a starter of servers that are held by this sandbox and these limits. What may run without
+    /// a sandbox for once is no server.
+    pub fn new(gate: Arc<Gate>, sandbox: Sandbox, limits: Limits) -> Self {
+        let limits = Limits { timeout: FOREVER, idle: None, cpu: CPU, output: ERRORS, ..limits };
+        let (environment, reads, patience) = Default::default();
+        Self { gate, sandbox: sandbox.held(), limits, environment, reads, patience }
+    }
+
+    /// Lets descriptions refer to these variables.
+    #[must_use]
+    pub fn with_environment(self, environment: BTreeMap<String, String>) -> Self {
+        Self { environment, ..self }
+    }
+
+    /// Lets every server read these files and directories.
+    #[must_use]
+    pub fn with_reads(self, reads: Vec<PathBuf>) -> Self {
+        Self { reads, ..self }
+    }
+
+    /// Waits so long for servers.
+    #[must_use]
+    pub fn with_patience(self, patience: ServerPatience) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// The servers that a skill describes.
+    pub async fn described(&self, skill: &Skill) -> Described {
+        let skill = skill.clone();
+        spawn_blocking(move || Described::by(&skill)).await.unwrap_or_default()
+    }
+
+    /// Starts a server of a skill, once the gate lets it pass. Among the tools it goes by `name`, so that
+    /// servers of two skills can be told from each other.
+    pub async fn start(
+        &self,
+        skill: &Skill,
+        description: &Description,
+        name: &str,
+        active: &[Manifest],
+    ) -> Result<Server, Box<Outcome>> {
+        let prefix = name::server(name);
+        // What is read now is what runs, whatever lies there by then.
+        let files = files(skill).await?;
+        let act = Act::Start {
+            entry: Box::new(entry(skill, description, files.clone())),
+            server: description.name.clone(),
+        };
+        self.gate.pass(&Wish { tool: &prefix, act: &act, active }).await?;
+        let job = self.job(description, &files).map_err(|it| hinted(it, description))?;
+        drop(files);
+        let (running, stream) = self.sandbox.start(job).map_err(Outcome::from)?;
+        let ending = running.ending();
+        let begun = async {
+            let client = Client::connect(stream).await?;
+            let listed = client.tools(TOOLS).await?;
+            Ok::<_, Failure>((client, listed))
+        };
+        let server = &description.name;
+        let (client, listed) = match timeout(self.patience.start, begun).await {
+            Ok(Ok(begun)) => begun,
+            Ok(Err(failure)) => {
+                let outcome = explained(server, failure, &ending).await;
+                return Err(hinted(Box::new(outcome), description));
+            }
+            Err(_) => {
+                let seconds = self.patience.start.as_secs_f64();
+                let message = format!("the server `{server}` was not ready after {seconds} s");
+                let outcome = Outcome::bad(Status::TimedOut, message).hint(NO_NETWORK);
+                return Err(hinted(Box::new(outcome), description));
+            }
+        };
+        let source = Source {
+            server: server.clone(),
+            prefix,
+            skill: skill.manifest.name.to_string(),
+            caller: client.caller(),
+            ending,
+            patience: self.patience.call,
+        };
+        let offer = Mutex::new(Offer::of(&source, listed));
+        Ok(Server { source, client, running, patience: self.patience, offer })
+    }
+
+    /// What runs for a server: with a copy of its skill, in which it begins.
+    fn job(&self, description: &Description, files: &[SkillFile]) -> Result<Job, Box<Outcome>> {
+        let failed = |error| Box::new(Outcome::error(Status::Failed, &error));
+        let work = Work::new().map_err(failed)?;
+        let folder = work.give_folder(COPY, files).map_err(failed)?;
+        let known = Known { folder: &folder.to_string_lossy(), variables: &self.environment };
+        let expand = |text: &String| known.expand(text).map_err(|name| unknown(description, &name));
+        let program = program(description, &expand(&description.command)?, &folder, files)?;
+        let arguments = description.arguments.iter().map(|it| expand(it).map(OsString::from));
+        let argv = std::iter::once(Ok(program)).chain(arguments).collect::<Result<_, _>>()?;
+        let variables = description.environment.iter();
+        let variables = variables.map(|(name, value)| Ok((name.clone(), expand(value)?)));
+        let env = variables.collect::<Result<_, Box<Outcome>>>()?;
+        let directory = inside(&expand(&description.directory)?, &folder).ok_or_else(|| {
+            refused(
+                description,
+                &format!("`cwd` leads out of the skill: `{}`", description.directory),
+            )
+        })?;
+        Ok(Job {
+            argv,
+            env,
+            directory: Some(directory),
+            reads: self.reads.iter().cloned().chain([folder.clone()]).collect(),
+            writes: Vec::new(),
+            work,
+            limits: self.limits,
+            chunks: None,
+            hidden: Vec::new(),
+        })
+    }
+}
+
+impl Server {
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.source.server
+    }
+
+    /// The skill that brought it.
+    pub fn skill(&self) -> &str {
+        &self.source.skill
+    }
+
+    /// Its tools.
+    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.offer().tools.clone()
+    }
+
+    /// What of its tools was left out, and why.
+    pub fn left_out(&self) -> Vec<String> {
+        self.offer().left_out.clone()
+    }
+
+    /// Whether it can still be asked.
+    pub fn is_alive(&self) -> bool {
+        !self.running.is_over() && !self.client.is_closed()
+    }
+
+    /// Why it cannot be asked any more.
+    pub async fn fault(&self) -> Outcome {
+        explained(self.name(), self.client.failure(), &self.source.ending).await
+    }
+
+    /// Asks for its tools again, if it has said that there are others; says whether there are.
+    pub async fn refresh(&self) -> bool {
+        if !self.client.has_news() {
+            return false;
+        }
+        let Ok(Ok(listed)) = timeout(self.patience.start, self.client.tools(TOOLS)).await else {
+            return false;
+        };
+        *self.offer() = Offer::of(&self.source, listed);
+        true
+    }
+
+    /// Ends it: it is told so, and killed when it does not listen. Says how it ended.
+    pub async fn stop(self) -> Outcome {
+        self.client.close().await;
+        self.running.stop(self.patience.stop).await
+    }
+
+    fn offer(&self) -> MutexGuard<'_, Offer> {
+        self.offer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Offer {
+    fn of(source: &Source, (listed, has_more): (Vec<client::Listed>, bool)) -> Self {
+        let (tools, mut left_out) = tool::tools(source, listed);
+        if has_more {
+            left_out.push(format!("of its tools the first {TOOLS} are taken"));
+        }
+        let tools = tools.into_iter().map(|it| Arc::new(it) as Arc<dyn Tool>).collect();
+        Self { tools, left_out }
+    }
+}
+
+/// What has to be approved: the command line, and every file of the skill as it was read.
+fn entry(skill: &Skill, description: &Description, files: Vec<SkillFile>) -> Entry {
+    Entry {
+        manifest: Manifest { kind: Type::Script, ..skill.manifest.clone() },
+        definition: Definition::Script { script: description.line() },
+        parameters: None,
+        folder: skill.absolute_folder().map(|it| SkillFolder::from(it).with(files)),
+    }
+}
+
+async fn files(skill: &Skill) -> Result<Vec<SkillFile>, Box<Outcome>> {
+    let skill = skill.clone();
+    match spawn_blocking(move || script::files(&skill)).await {
+        Ok(files) => files.map_err(|error| Box::new(Outcome::from(&error))),
+        Err(error) => Err(Box::new(Outcome::error(Status::Failed, &error))),
+    }
+}
+
+/// The program of a server: one of the system by its name, or one of the skill by its path.
+fn program(
+    description: &Description,
+    command: &str,
+    folder: &Path,
+    files: &[SkillFile],
+) -> Result<OsString, Box<Outcome>> {
+    if !command.contains('/') {
+        return Ok(commands::program(command)?.into());
+    }
+    let is_there = |path: &PathBuf| {
+        let own = path.strip_prefix(folder).unwrap_or(path);
+        let is_plain = |it: &&SkillFile| matches!(it.kind, FileKind::Plain(_));
+        files.iter().filter(is_plain).any(|it| Path::new(&it.path) == own)
+    };
+    match inside(command, folder).filter(is_there) {
+        Some(path) => Ok(path.into()),
+        None => Err(refused(description, &format!("the skill has no program `{command}`"))),
+    }
+}
+
+/// A path within a folder, if it stays there; there are no links in it.
+fn inside(path: &str, folder: &Path) -> Option<PathBuf> {
+    let path = Path::new(path);
+    let path = path.strip_prefix(folder).unwrap_or(path);
+    let stays = path.components().all(|it| matches!(it, Component::Normal(_) | Component::CurDir));
+    let names = path.components().filter(|it| matches!(it, Component::Normal(_)));
+    stays.then(|| folder.join(names.collect::<PathBuf>()))
+}
+
+fn refused(description: &Description, why: &str) -> Box<Outcome> {
+    let message = format!("the server `{}` is not started: {why}", description.name);
+    let hint = "a server is a program of the system by its name, or one of its skill by its path";
+    Refusal { message, hint: hint.to_owned() }.into()
+}
+
+fn unknown(description: &Description, name: &str) -> Box<Outcome> {
+    let message = format!(
+        "the server `{}` is not started: it asks for the variable `{name}`, which it is not given",
+        description.name
+    );
+    let hint =
+        "`policy.environment` lists the variables that may be passed on, `--env` passes one on";
+    Refusal { message, hint: hint.to_owned() }.into()
+}
+
+/// The same, with what to know about programs that fetch what they run.
+fn hinted(outcome: Box<Outcome>, description: &Description) -> Box<Outcome> {
+    let command = &description.command;
+    if !FETCHERS.contains(&command.as_str()) {
+        return outcome;
+    }
+    let hint = format!(
+        "`{command}` fetches the server, and there is no network for it: let the skill bring it"
+    );
+    Box::new(outcome.hint(hint))
+}

@@ -1,0 +1,239 @@
+//! The servers that a skill describes, in `.mcp.json` and in `mcp/*.json`.
+
+use std::{collections::BTreeMap, io::Read as _, path::Path};
+
+use prowess::Skill;
+use rustix::fs::FileType;
+use serde_json::{Map, Value};
+
+use super::name::plain;
+use crate::root::{Links, Root, RootError};
+
+/// A server that a skill describes. What it says is taken as it is written: nothing is filled in yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// What it is called.
+    pub name: String,
+    /// The program: a name of the system, or a path within the skill's folder.
+    pub command: String,
+    /// What the program is given.
+    pub arguments: Vec<String>,
+    /// Variables of its environment.
+    pub environment: BTreeMap<String, String>,
+    /// Where it begins, within the skill's folder.
+    pub directory: String,
+}
+
+/// All servers of a skill.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Described {
+    /// Those that can be started.
+    pub servers: Vec<Description>,
+    /// What is wrong with the others, or was not understood, each in one line.
+    pub faults: Vec<String>,
+}
+
+/// The file beside a `SKILL.md`, and the folder of such files.
+const FILE: &str = ".mcp.json";
+const FOLDER: &str = "mcp";
+/// How many servers a skill can have, and how large what describes them can be.
+const SERVERS: usize = 16;
+const BYTES: u64 = 64 * 1024;
+/// How many arguments and variables a server can have.
+const WORDS: usize = 128;
+
+/// What else other clients write, and makes no difference here.
+const KNOWN: &[&str] = &["type", "command", "args", "env", "cwd", "disabled", "description"];
+
+impl Described {
+    /// Reads what a skill says about its servers.
+    pub(super) fn by(skill: &Skill) -> Self {
+        let mut described = Self::default();
+        for (file, read) in documents(skill) {
+            match read {
+                Ok(bytes) => described.take(&file, &bytes),
+                Err(why) => described.fault(&file, &why),
+            }
+        }
+        described
+    }
+
+    fn take(&mut self, file: &str, bytes: &[u8]) {
+        let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+        let document = match serde_json::from_slice(bytes) {
+            Ok(Value::Object(document)) => document,
+            Ok(_) => return self.fault(file, "it is not a JSON object"),
+            Err(error) => return self.fault(file, &format!("it is not JSON: {error}")),
+        };
+        let is_server = |it: &Map<String, Value>| {
+            ADDRESSES.iter().chain(&["command"]).any(|key| it.contains_key(*key))
+        };
+        if is_server(&document) {
+            let stem = Path::new(file).file_stem().and_then(|it| it.to_str()).unwrap_or_default();
+            return self.add(file, stem.trim_start_matches('.'), &document);
+        }
+        let named = ["mcpServers", "servers"].iter().find(|it| document.contains_key(**it));
+        let servers = match named {
+            Some(key) => {
+                let others = document.keys().filter(|it| it != key);
+                others.for_each(|it| self.fault(file, &format!("`{it}` is not known")));
+                match &document[*key] {
+                    Value::Object(servers) => servers,
+                    _ => return self.fault(file, &format!("`{key}` is not a JSON object")),
+                }
+            }
+            None => &document,
+        };
+        for (name, server) in servers {
+            match server {
+                Value::Object(server) => self.add(file, name, server),
+                _ => self.fault(file, &format!("`{name}` is not a server")),
+            }
+        }
+    }
+
+    fn add(&mut self, file: &str, name: &str, server: &Map<String, Value>) {
+        let unknown = server.keys().filter(|it| !KNOWN.contains(&it.as_str()));
+        let unknown: Vec<String> =
+            unknown.map(|it| format!("`{name}`: `{it}` is not known")).collect();
+        let read = match Description::read(name, server) {
+            Ok(None) => return,
+            Ok(Some(_)) if self.servers.len() == SERVERS => {
+                Err(format!("a skill has no more than {SERVERS} servers"))
+            }
+            Ok(Some(it)) if self.servers.iter().any(|other| plain(&other.name) == plain(name)) => {
+                Err(format!("there is another server of the name `{}`", it.name))
+            }
+            Ok(Some(it)) => Ok(it),
+            Err(why) => Err(why),
+        };
+        match read {
+            Ok(description) => {
+                unknown.iter().for_each(|it| self.fault(file, it));
+                self.servers.push(description);
+            }
+            Err(why) => self.fault(file, &format!("`{name}` is not started: {why}")),
+        }
+    }
+
+    fn fault(&mut self, file: &str, why: &str) {
+        self.faults.push(format!("`{file}`: {why}"));
+    }
+}
+
+/// Where other clients write the address of a server that runs already.
+const ADDRESSES: &[&str] = &["url", "httpUrl", "serverUrl"];
+
+impl Description {
+    /// Reads a server; nothing for one that is switched off.
+    fn read(name: &str, server: &Map<String, Value>) -> Result<Option<Self>, String> {
+        if server.get("disabled") == Some(&Value::Bool(true)) {
+            return Ok(None);
+        }
+        if plain(name).is_empty() || name.len() > 64 {
+            return Err("its name needs letters or digits, 64 at the most".to_owned());
+        }
+        let kind = server.get("type").and_then(Value::as_str).unwrap_or("stdio");
+        if kind != "stdio" || ADDRESSES.iter().any(|it| server.contains_key(*it)) {
+            return Err(
+                "only a server that is a program of its own can be used, none behind an address"
+                    .to_owned(),
+            );
+        }
+        let text = |key: &str| match server.get(key) {
+            None => Ok(None),
+            Some(Value::String(text)) if !text.contains('\0') => Ok(Some(text.clone())),
+            Some(_) => Err(format!("`{key}` is not a text")),
+        };
+        let command = text("command")?.filter(|it| !it.is_empty()).ok_or("it has no `command`")?;
+        let arguments = match server.get("args") {
+            None => Vec::new(),
+            Some(Value::Array(words)) if words.len() <= WORDS => words
+                .iter()
+                .map(word)
+                .collect::<Option<_>>()
+                .ok_or("`args` is not a list of texts")?,
+            Some(_) => return Err("`args` is not a list of texts".to_owned()),
+        };
+        let environment = match server.get("env") {
+            None => BTreeMap::new(),
+            Some(Value::Object(values)) if values.len() <= WORDS => {
+                let pairs = values.iter().map(|(name, value)| Some((name.clone(), word(value)?)));
+                pairs.collect::<Option<_>>().ok_or("`env` is not an object of texts")?
+            }
+            Some(_) => return Err("`env` is not an object of texts".to_owned()),
+        };
+        let directory = text("cwd")?.unwrap_or_default();
+        Ok(Some(Self { name: name.to_owned(), command, arguments, environment, directory }))
+    }
+
+    /// What would run, for whoever is asked: every variable and word as it is written.
+    pub(super) fn line(&self) -> String {
+        let quoted = |it: &str| {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c);
+            if !it.is_empty() && it.chars().all(is_plain) {
+                return it.to_owned();
+            }
+            format!("'{}'", it.replace('\'', r"'\''"))
+        };
+        let variables =
+            self.environment.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
+        let words = std::iter::once(&self.command).chain(&self.arguments).map(|it| quoted(it));
+        let line = variables.chain(words).collect::<Vec<_>>().join(" ");
+        match &*self.directory {
+            "" => format!("{line}\n"),
+            directory => format!("cd {}\n{line}\n", quoted(directory)),
+        }
+    }
+}
+
+fn word(value: &Value) -> Option<String> {
+    value.as_str().filter(|it| !it.contains('\0')).map(str::to_owned)
+}
+
+/// The files of a skill that describe servers, sorted by path, or why one cannot be read.
+fn documents(skill: &Skill) -> Vec<(String, Result<Vec<u8>, String>)> {
+    let Some(folder) = skill.absolute_folder() else {
+        let is_one = |it: &&str| *it == FILE || within(it);
+        let paths = skill.resources().iter().map(|it| &*it.path).filter(is_one);
+        let read = |it: &str| skill.read(it).map_err(|error| error.to_string());
+        return paths.map(|it| (it.to_owned(), read(it))).collect();
+    };
+    let Ok(root) = Root::open(&folder) else { return Vec::new() };
+    let listed = root.list(Path::new(FOLDER), Links::Never).unwrap_or_default();
+    let names = listed.iter().filter(|it| it.kind != FileType::Directory);
+    let paths = names.filter_map(|it| Some(format!("{FOLDER}/{}", it.name.to_str()?)));
+    let paths = std::iter::once(FILE.to_owned()).chain(paths.filter(|it| within(it)));
+    let documents = paths.take(SERVERS + 2).enumerate().filter_map(|(number, path)| {
+        let read = match number <= SERVERS {
+            true => read(&root, &path)?,
+            false => Err("it and what follows are too many files to be looked at".to_owned()),
+        };
+        Some((path, read))
+    });
+    documents.collect()
+}
+
+fn within(path: &str) -> bool {
+    path.strip_prefix(FOLDER)
+        .and_then(|it| it.strip_prefix('/'))
+        .is_some_and(|it| it.ends_with(".json") && !it.contains('/'))
+}
+
+/// What is in a file; nothing if there is none.
+fn read(root: &Root, path: &str) -> Option<Result<Vec<u8>, String>> {
+    let bytes = root.file(Path::new(path), Links::Never).and_then(|file| {
+        let mut bytes = Vec::new();
+        let failed = |source| RootError::Io { path: path.into(), source };
+        file.take(BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+        Ok(bytes)
+    });
+    match bytes {
+        Err(error) if error.is_missing() => None,
+        Err(error) => Some(Err(error.to_string())),
+        Ok(bytes) if bytes.len() as u64 > BYTES => {
+            Some(Err(format!("it has more than {BYTES} bytes")))
+        }
+        Ok(bytes) => Some(Ok(bytes)),
+    }
+}

@@ -1,0 +1,57 @@
+//! What the tools of servers are called.
+
+use std::collections::BTreeSet;
+
+/// How long the name of a tool can be, for the strictest of providers.
+const LENGTH: usize = 64;
+
+/// A name of letters, digits, `_` and `-`; empty if there is none in it.
+pub(super) fn plain(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let words = text.split(|c| !is_plain(c)).filter(|it| !it.is_empty());
+    let plain = words.collect::<Vec<_>>().join("_");
+    if plain.contains(|c: char| c.is_ascii_alphanumeric()) { plain } else { String::new() }
+}
+
+/// What a server is called among the tools: `mcp__<server>`. It leaves room for those of its tools.
+pub(super) fn server(name: &str) -> String {
+    let plain = plain(name);
+    let end = plain.len().min(LENGTH / 2);
+    format!("mcp__{}", &plain[..end])
+}
+
+/// What a tool of it is called, unlike any other: `mcp__<server>__<tool>`.
+pub(super) fn tool(server: &str, tool: &str, taken: &mut BTreeSet<String>) -> String {
+    let whole = format!("{server}__{}", plain(tool));
+    let mut name = whole[..whole.len().min(LENGTH)].to_owned();
+    let mut number = 1;
+    while !taken.insert(name.clone()) {
+        number += 1;
+        let ending = format!("_{number}");
+        name = format!("{}{ending}", &whole[..whole.len().min(LENGTH - ending.len())]);
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_plain_short_and_unlike_each_other() {
+        assert_eq!(plain("a b/../c"), "a_b_c");
+        assert_eq!(plain("__x__"), "x");
+        assert_eq!(plain("-ä-"), "");
+        let files = server("my files");
+        assert_eq!(files, "mcp__my_files");
+        let mut taken = BTreeSet::new();
+        assert_eq!(tool(&files, "read.file", &mut taken), "mcp__my_files__read_file");
+        assert_eq!(tool(&files, "read file", &mut taken), "mcp__my_files__read_file_2");
+        assert_eq!(tool(&files, "read/file", &mut taken), "mcp__my_files__read_file_3");
+        let long = "x".repeat(500);
+        for end in ["a", "b"] {
+            let name = tool(&server(&long), &format!("{long}{end}"), &mut taken);
+            assert_eq!(name.len(), 64, "{name}");
+        }
+    }
+}

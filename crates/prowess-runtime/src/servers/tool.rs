@@ -1,0 +1,203 @@
+//! A tool of a server.
+
+use std::{borrow::Cow, collections::BTreeSet, time::Duration};
+
+use serde_json::{Map, Value, json};
+use tokio::time::timeout;
+
+use super::{
+    client::{CallToolResult, Caller, ContentBlock, Failure, Listed, ResourceContents},
+    ending::explained,
+    name,
+};
+use crate::{
+    outcome::{Outcome, Status},
+    sandbox::Ending,
+    schema::Schema,
+    tool::{Act, Answer, Tool},
+};
+
+/// A tool of a server that a skill brought.
+#[derive(Debug)]
+pub(super) struct ServerTool {
+    name: String,
+    description: String,
+    schema: Value,
+    /// What the server calls it.
+    own_name: String,
+    /// Whom it asks.
+    source: Source,
+}
+
+/// Where tools come from.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    /// What the server is called.
+    pub(super) server: String,
+    /// What it is called among the tools.
+    pub(super) prefix: String,
+    /// The skill that brought it.
+    pub(super) skill: String,
+    pub(super) caller: Caller,
+    pub(super) ending: Ending,
+    /// How long a call may take.
+    pub(super) patience: Duration,
+}
+
+/// How much a model is told of a tool, and of all tools of a server.
+const DESCRIPTION: usize = 2048;
+const SCHEMA: usize = 16 * 1024;
+const SCHEMAS: usize = 256 * 1024;
+/// How much of what a server says about a failure is passed on in one line.
+const MESSAGE: usize = 2048;
+
+/// The tools that a server lists, and why others were left out.
+pub(super) fn tools(source: &Source, listed: Vec<Listed>) -> (Vec<ServerTool>, Vec<String>) {
+    let mut taken = BTreeSet::new();
+    let mut room = SCHEMAS;
+    let (mut tools, mut left_out) = (Vec::new(), Vec::new());
+    for listed in listed {
+        let shown = shortened(&listed.name, 64);
+        match ServerTool::new(source, listed, &mut room, &mut taken) {
+            Ok(tool) => tools.push(tool),
+            Err(why) => left_out.push(format!("its tool `{shown}` is left out: {why}")),
+        }
+    }
+    (tools, left_out)
+}
+
+impl ServerTool {
+    fn new(
+        source: &Source,
+        listed: Listed,
+        room: &mut usize,
+        taken: &mut BTreeSet<String>,
+    ) -> Result<Self, String> {
+        if name::plain(&listed.name).is_empty() {
+            return Err("its name has neither letters nor digits".to_owned());
+        }
+        let mut schema = Map::clone(&listed.input_schema);
+        schema.entry("type").or_insert_with(|| json!("object"));
+        let schema = Value::Object(schema);
+        let size = schema.to_string().len();
+        if size > SCHEMA.min(*room) {
+            return Err(format!("its schema has {size} bytes"));
+        }
+        Schema::new(&schema).map_err(|error| error.to_string())?;
+        *room -= size;
+        let Source { server, skill, prefix, .. } = source;
+        let said = listed.description.as_deref().or(listed.title.as_deref()).unwrap_or_default();
+        Ok(Self {
+            name: name::tool(prefix, &listed.name, taken),
+            description: format!(
+                "{}\n\n(A tool of the server `{server}`, which the skill `{skill}` brought.)",
+                shortened(said, DESCRIPTION)
+            )
+            .trim_start()
+            .to_owned(),
+            schema,
+            own_name: listed.name.into_owned(),
+            source: source.clone(),
+        })
+    }
+
+    async fn ask(&self, input: Value) -> Outcome {
+        let Source { server, caller, ending, patience, .. } = &self.source;
+        let input = match input {
+            Value::Object(input) => input,
+            _ => Map::new(),
+        };
+        match timeout(*patience, caller.call(&self.own_name, input)).await {
+            Ok(Ok(result)) => outcome(result),
+            Ok(Err(Failure::Said(message))) => {
+                Outcome::bad(Status::Failed, shortened(&message, MESSAGE))
+            }
+            Ok(Err(failure)) => explained(server, failure, ending).await,
+            Err(_) => {
+                let message = format!(
+                    "the server `{server}` did not answer for {} s",
+                    patience.as_secs_f64()
+                );
+                Outcome::bad(Status::TimedOut, message)
+            }
+        }
+    }
+}
+
+impl Tool for ServerTool {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn description(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.description)
+    }
+
+    fn input_schema(&self) -> Value {
+        self.schema.clone()
+    }
+
+    fn act(&self, _: &Value) -> Result<Act, Box<Outcome>> {
+        let Source { server, skill, .. } = &self.source;
+        Ok(Act::Serve { server: server.clone(), skill: skill.clone(), tool: self.own_name.clone() })
+    }
+
+    fn call<'a>(&'a self, input: Value) -> Answer<'a> {
+        Box::pin(self.ask(input))
+    }
+}
+
+/// What came of a call: its text, or what is structured where that says more.
+fn outcome(result: CallToolResult) -> Outcome {
+    let CallToolResult { content, structured_content, is_error, .. } = result;
+    let text = content.iter().map(told).collect::<Vec<_>>().join("\n");
+    let structured = structured_content.filter(|it| !it.is_null());
+    if is_error == Some(true) {
+        let message = if text.is_empty() { "it says that it failed" } else { &text };
+        let outcome = Outcome::bad(Status::Failed, shortened(message, MESSAGE));
+        return Outcome { output: structured, ..outcome };
+    }
+    Outcome::ok(match structured {
+        None => Value::String(text),
+        Some(structured) if text.is_empty() => structured,
+        Some(structured) if says_the_same(&text, &structured) => Value::String(text),
+        Some(structured) => json!({"text": text, "structured": structured}),
+    })
+}
+
+/// Whether a text is but another way to write a value, as servers do for clients that know only
+/// texts. What is no object is the `result` of one.
+fn says_the_same(text: &str, structured: &Value) -> bool {
+    let read: Option<Value> = serde_json::from_str(text).ok();
+    let is_it = |it: &Value| it.as_str() == Some(text) || read.as_ref() == Some(it);
+    let only = structured.as_object().filter(|it| it.len() == 1).and_then(|it| it.get("result"));
+    is_it(structured) || only.is_some_and(is_it)
+}
+
+/// What a model is told of a part of an answer; of what is no text, that it is there.
+fn told(content: &ContentBlock) -> String {
+    let named = |kind: &str, mime: &str, data: &str| {
+        format!("[{kind} {mime}, {} bytes]", data.len() / 4 * 3)
+    };
+    match content {
+        ContentBlock::Text(it) => it.text.clone(),
+        ContentBlock::Image(it) => named("image", &it.mime_type, &it.data),
+        ContentBlock::Audio(it) => named("audio", &it.mime_type, &it.data),
+        ContentBlock::Resource(it) => match &it.resource {
+            ResourceContents::TextResourceContents { text, .. } => text.clone(),
+            ResourceContents::BlobResourceContents { uri, blob, .. } => {
+                named("resource", uri, blob)
+            }
+            _ => "[resource]".to_owned(),
+        },
+        ContentBlock::ResourceLink(it) => format!("[resource {}]", it.uri),
+        _ => "[something else]".to_owned(),
+    }
+}
+
+fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}

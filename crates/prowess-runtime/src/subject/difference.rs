@@ -1,0 +1,180 @@
+//! What has changed of the files of a skill, short enough to be read before it is agreed to.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    time::Duration,
+};
+
+use similar::{ChangeTag, TextDiff};
+
+use super::{LOADED, Part};
+
+/// How many lines are shown of all files together, and how many files are named before them.
+const LINES: usize = 200;
+const NAMES: usize = 50;
+/// A file of which fewer lines could be shown is named alone.
+const FEWEST: usize = 10;
+/// How many characters of a line are shown.
+const LINE: usize = 200;
+/// How long it may take to find the shortest difference; after that it is a longer one.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+type Files = BTreeMap<String, Part>;
+
+/// Names every file that has changed, then shows how: of each file as much of what is new as of what
+/// is gone. Whatever is left out is counted.
+pub(super) fn difference(before: &Files, after: &Files) -> String {
+    let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let changes: Vec<Change<'_>> = paths
+        .into_iter()
+        .filter(|it| *it != LOADED)
+        .map(|path| Change { path, before: before.get(path), after: after.get(path) })
+        .filter(|it| it.before.map(|it| &it.digest) != it.after.map(|it| &it.digest))
+        .collect();
+    let mut out = String::new();
+    for change in changes.iter().take(NAMES) {
+        let _ = writeln!(out, "* {}", change.named());
+    }
+    if changes.len() > NAMES {
+        let _ = writeln!(out, "* … and {} more files", changes.len() - NAMES);
+    }
+    let lines: Vec<(&Change<'_>, Vec<Line>)> =
+        changes.iter().map(|it| (it, it.lines())).filter(|it| !it.1.is_empty()).collect();
+    let room = LINES - changes.len().min(NAMES + 1);
+    let shown = lines.len().min(room / FEWEST);
+    let (shown, unseen) = lines.split_at(shown);
+    let mut room = room;
+    for (at, (change, lines)) in shown.iter().enumerate() {
+        // What a file does not use is left to those behind it; its name and a count are two lines.
+        let share = room / (shown.len() - at) - 2;
+        let _ = writeln!(out, "* {}:", plain(change.path));
+        room -= 2 + show(lines, share, &mut out);
+    }
+    if !unseen.is_empty() {
+        let more: usize = unseen.iter().map(|it| changed(&it.1)).sum();
+        let _ = writeln!(out, "… and {more} more changed lines in {} more files", unseen.len());
+    }
+    out
+}
+
+/// One file that is not what it was.
+struct Change<'f> {
+    path: &'f str,
+    before: Option<&'f Part>,
+    after: Option<&'f Part>,
+}
+
+struct Line {
+    tag: ChangeTag,
+    text: String,
+}
+
+impl Change<'_> {
+    /// Its name, and what cannot be shown in lines.
+    fn named(&self) -> String {
+        let name = plain(self.path);
+        let size = |it: &Part| format!("{} bytes", it.size);
+        let (what, sizes) = match (self.before, self.after) {
+            (Some(before), Some(after)) => {
+                ("has changed", format!("{} → {}", before.size, size(after)))
+            }
+            (None, Some(after)) => ("is new", size(after)),
+            (before, None) => ("is gone", before.map(size).unwrap_or_default()),
+        };
+        let mode = match (self.before, self.after) {
+            (Some(before), Some(after)) if before.mode != after.mode => {
+                format!(", mode {} → {}", bits(&before.mode), bits(&after.mode))
+            }
+            _ => String::new(),
+        };
+        let unseen = match self.texts() {
+            None => format!(", too large or no text to show: {sizes}"),
+            Some(_) => String::new(),
+        };
+        format!("{name} {what}{mode}{unseen}")
+    }
+
+    /// What it said and what it says, where both are known.
+    fn texts(&self) -> Option<(&str, &str)> {
+        fn text(part: Option<&Part>) -> Option<&str> {
+            part.map_or(Some(""), |it| it.text.as_deref())
+        }
+        Some((text(self.before)?, text(self.after)?))
+    }
+
+    /// The lines that have changed, and two around each.
+    fn lines(&self) -> Vec<Line> {
+        let Some((before, after)) = self.texts() else { return Vec::new() };
+        let difference = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
+        let groups = difference.grouped_ops(2);
+        let changes = groups.iter().flatten().flat_map(|it| difference.iter_changes(it));
+        changes.map(|it| Line { tag: it.tag(), text: cut(it.value()) }).collect()
+    }
+}
+
+/// Shows lines, at most as many as this, and how many it leaves out. Returns how many it has shown.
+fn show(lines: &[Line], most: usize, out: &mut String) -> usize {
+    let count = |tag| lines.iter().filter(|it| it.tag == tag).count();
+    let (gone, new) = (count(ChangeTag::Delete), count(ChangeTag::Insert));
+    let is_short = lines.len() <= most;
+    let news = new.min((most / 2).max(most.saturating_sub(gone)));
+    let (mut gone_left, mut new_left) = (gone.min(most - news), news);
+    let mut shown = 0;
+    for line in lines {
+        let (sign, left) = match line.tag {
+            ChangeTag::Equal if is_short => (' ', &mut 1),
+            // What is around a change says less than the change.
+            ChangeTag::Equal => continue,
+            ChangeTag::Delete => ('-', &mut gone_left),
+            ChangeTag::Insert => ('+', &mut new_left),
+        };
+        if *left > 0 {
+            *left -= 1;
+            shown += 1;
+            let _ = writeln!(out, "{sign}{}", line.text);
+        }
+    }
+    if !is_short && gone + new > shown {
+        let (less, more) = (gone - gone.min(most - news), new - news);
+        let _ = writeln!(out, "… and {less} more lines with -, {more} more with +");
+    }
+    shown
+}
+
+fn changed(lines: &[Line]) -> usize {
+    lines.iter().filter(|it| it.tag != ChangeTag::Equal).count()
+}
+
+/// The bits of a mode that say who may do what.
+fn bits(mode: &str) -> &str {
+    mode.strip_prefix("100").unwrap_or(mode)
+}
+
+/// A line without its end; what is cut off is counted.
+fn cut(line: &str) -> String {
+    let line = line.strip_suffix('\n').unwrap_or(line);
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    match line.char_indices().nth(LINE) {
+        Some((at, _)) => {
+            let more = line[at..].chars().count();
+            format!("{}… and {more} more characters", plain(&line[..at]))
+        }
+        None => plain(line),
+    }
+}
+
+/// A text that cannot end its line, and so looks like no other.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\t' => out.push(c),
+            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => {
+                let _ = write!(out, "{}", c.escape_unicode());
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
