@@ -198,6 +198,33 @@ mod what_is_asked_is_answered {
     }
 
     #[test]
+    fn a_server_of_a_skill_starts_when_the_skill_is_taken_up() {
+        let take_up = || Answer::calls([("use_skill", json!({"name": "notes"}))]);
+        let call = Answer::calls([("mcp__files__echo", json!({"text": "Ada"}))]);
+        let server = ModelServer::start([take_up(), call, Answer::text("Well.")]);
+        let source = "import json, sys\nfor line in sys.stdin:\n  asked = json.loads(line)\n  tools = [{'name': 'echo', 'inputSchema': {'type': 'object'}}]\n  said = {'initialize': {'protocolVersion': '2025-06-18', 'capabilities': {'tools': {}}, 'serverInfo': {'name': 'x', 'version': '1'}}, 'tools/list': {'tools': tools}, 'tools/call': {'content': [{'type': 'text', 'text': 'heard ' + json.dumps(asked.get('params'))}]}}\n  if 'id' in asked: print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], 'result': said.get(asked['method'], {})}), flush=True)\n";
+        let described = json!({"files": {"command": "python3", "args": ["server.py"]}});
+        let world = World::new()
+            .skill("notes", "Takes notes")
+            .file("skills/notes/server.py", source)
+            .file("skills/notes/.mcp.json", described.to_string());
+        let ran = ask(&world, &server, &["Hello", "--dir", "skills", "--yes", "-v"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "Well.\n"), "{}", ran.stderr);
+        let bodies: Vec<Json> = server.requests().into_iter().map(|it| it.body).collect();
+        let offers = |it: &Json| it["tools"].to_string().contains("mcp__files__echo");
+        assert_eq!(bodies.iter().map(offers).collect::<Vec<_>>(), [false, true, true]);
+        assert!(messages(&bodies[2]).last().unwrap().1.contains("heard"), "{}", ran.stderr);
+        let dry = world.run(["ask", "@notes", "--dry-run", "--dir", "skills", "--yes"]);
+        assert!(dry.code == Some(0) && !dry.stdout().contains("mcp__"), "a dry run starts nothing");
+        // Without a yes it does not start, and all else goes on.
+        let server = ModelServer::start([take_up(), Answer::text("Without.")]);
+        world.write("skills/notes/server.py", format!("{source}# other"));
+        let ran = ask(&world, &server, &["Hello", "--dir", "skills"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "Without.\n"), "{}", ran.stderr);
+        assert!(!offers(&server.last()));
+    }
+
+    #[test]
     fn somebody_at_a_terminal_is_asked() {
         for (typed, ran_it) in [("y\n", true), ("n\n", false)] {
             let call = Answer::calls([("skill_probe", json!({"who": "Ada"}))]);
