@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use prowess::{Cataloging, Library, Matching, Vocabulary, Window};
 use prowess_agent::{
     Agent, Ask, Boundary, Budget, Calling, Delta, Fit, Logging, Model, ModelError, Price, Replying,
-    Retry, Showing, Skills, Spans, Spending, Trace,
+    Retry, Servers, Showing, Skills, Spans, Spending, Trace,
 };
 use prowess_runtime::{Config, Gate, Journal, Launcher, Provider, Share};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -22,7 +22,7 @@ use crate::{
     given,
     host::Running,
     printer::Printer,
-    toolbox,
+    toolbox::{self, Caller, Kit},
     viewer::{Lookout, Sight, View},
 };
 
@@ -93,10 +93,11 @@ impl Working {
     ) -> Result<Stack> {
         let config = context::config(global)?;
         let library = context::library(global, printer)?;
-        let (toolbox, gate, library) =
-            toolbox::toolbox(&self.running, library, global, launcher, printer)?;
+        let Kit { toolbox, gate, library, starter } =
+            toolbox::toolbox(Caller::Model, &self.running, library, global, launcher, printer)?;
         let window = self.window(model.name(), &config);
         let provider: Arc<dyn Provider> = Arc::new(library.clone());
+        let servers = Servers::new(starter, provider.clone());
         let skills = Skills::new(Some(provider), self.showing(&config, &window));
         let spending = self.spending(model.name(), &config)?;
         let calling = Calling { max_steps: self.steps, ..Calling::new(Arc::new(toolbox)) };
@@ -113,6 +114,7 @@ impl Working {
             .with(Boundary::new())
             .with(skills)
             .with(calling)
+            .with(servers)
             .with(spending)
             .with(Fit::new(window).with_summaries(None))
             .with(Retry::default());

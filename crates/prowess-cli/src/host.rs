@@ -10,7 +10,8 @@ use std::{
 
 use prowess_agent::Witness;
 use prowess_runtime::{
-    Config, Executor, Gate, Launcher, Limits, Origin, Outcome, Records, Sandbox, Status, duration,
+    Config, Executor, Gate, Launcher, Limits, Origin, Outcome, Records, Sandbox, Starter, Status,
+    duration,
 };
 
 use crate::approver::approver;
@@ -45,6 +46,18 @@ impl Running {
         let executor = Executor::new(self.sandbox(config, launcher), self.limits(config));
         let executor = executor.with_reads(self.read.clone());
         Ok(executor.with_environment(self.environment(config)?))
+    }
+
+    /// What starts the servers that skills bring.
+    pub(crate) fn starter(
+        &self,
+        config: &Config,
+        gate: Arc<Gate>,
+        sandbox: Sandbox,
+    ) -> Result<Starter, Box<Outcome>> {
+        let starter = Starter::new(gate, sandbox, self.limits(config));
+        let starter = starter.with_reads(self.read.clone());
+        Ok(starter.with_environment(self.environment(config)?))
     }
 
     /// What scripts and commands run in.
