@@ -174,7 +174,8 @@ mod what_is_asked_is_answered {
 
     #[test]
     fn a_script_of_a_skill_runs_in_the_sandbox() {
-        let call = Answer::calls([("skill_probe", json!({"who": "Ada"}))]);
+        let call =
+            Answer::calls([("run_skill", json!({"name": "probe", "parameters": {"who": "Ada"}}))]);
         let server = ModelServer::start([call, Answer::text("It ran.")]);
         let world = script_skill("");
         let ran = ask(&world, &server, &["Probe", "--dir", "skills", "--yes"]);
@@ -187,7 +188,8 @@ mod what_is_asked_is_answered {
 
     #[test]
     fn what_needs_a_yes_is_not_run_without_one() {
-        let call = Answer::calls([("skill_probe", json!({"who": "Ada"}))]);
+        let call =
+            Answer::calls([("run_skill", json!({"name": "probe", "parameters": {"who": "Ada"}}))]);
         let server = ModelServer::start([call, Answer::text("I may not.")]);
         let ran =
             ask(&script_skill("requires_approval: true\n"), &server, &["Probe", "--dir", "skills"]);
@@ -227,7 +229,10 @@ mod what_is_asked_is_answered {
     #[test]
     fn somebody_at_a_terminal_is_asked() {
         for (typed, ran_it) in [("y\n", true), ("n\n", false)] {
-            let call = Answer::calls([("skill_probe", json!({"who": "Ada"}))]);
+            let call = Answer::calls([(
+                "run_skill",
+                json!({"name": "probe", "parameters": {"who": "Ada"}}),
+            )]);
             let server = ModelServer::start([call, Answer::text("Well.")]);
             let world = script_skill("requires_approval: true\n");
             let arguments = format!("ask Probe --dir skills --model m --base-url {}", server.url());
@@ -889,7 +894,8 @@ mod a_conversation_goes_on_line_by_line {
 
     #[test]
     fn a_question_that_is_interrupted_takes_no_line() {
-        let call = Answer::calls([("skill_probe", json!({"who": "Ada"}))]);
+        let call =
+            Answer::calls([("run_skill", json!({"name": "probe", "parameters": {"who": "Ada"}}))]);
         let server = ModelServer::start([call, Answer::text("whole")]);
         let world = script_skill("requires_approval: true\n");
         let mut terminal = Terminal::start_with(&world, &server, "--dir skills");

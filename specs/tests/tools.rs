@@ -449,6 +449,80 @@ mod a_skill_is_taken_up_by_its_name {
     }
 }
 
+mod one_tool_runs_every_skill_that_does_something {
+    use super::*;
+
+    fn world() -> World {
+        let schema = r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#;
+        let script = format!(
+            "---\nname: twice\ndescription: a\ntype: script\n---\n\n```sh\necho $((PARAM_N * 2))\n```\n\n\
+             ## Parameters\n\n```json\n{schema}\n```\n"
+        );
+        let careful = "---\nname: careful\ndescription: a\ntype: script\nrequires_approval: true\n---\n\n\
+                       ```sh\necho done\n```\n";
+        let plain = "---\nname: plain\ndescription: a\n---\n\n# Plain\n";
+        World::new()
+            .document("twice", &script)
+            .document("careful", careful)
+            .document("plain", plain)
+            .document("off", plain.replace("name: plain", "name: off\nstatus: disabled"))
+            .file("skills/plain/scripts/say.sh", "cat \"$SKILL_DIR/notes.txt\"; echo \" $1\"\n")
+            .file("skills/plain/notes.txt", "the notes")
+            .file("skills/careful/scripts/x.sh", "echo x\n")
+    }
+
+    fn run(world: &World, input: &Json) -> Json {
+        let ran = world.run(["tool", "run_skill", &input.to_string(), "--dir", "skills", "--json"]);
+        ran.json()["outcome"].clone()
+    }
+
+    #[test]
+    fn a_skill_runs_with_its_parameters() {
+        let world = world();
+        let outcome = run(&world, &json!({"name": "twice", "parameters": {"n": 21}}));
+        assert_eq!((&outcome["status"], &outcome["stdout"]), (&json!("ok"), &json!("42\n")));
+        let outcome = run(&world, &json!({"name": "twice", "parameters": {"n": "x; rm"}}));
+        assert_eq!(outcome["status"], "invalid", "{outcome}");
+    }
+
+    #[test]
+    fn a_script_among_the_files_of_a_skill_runs() {
+        let input = json!({"name": "plain", "script": "scripts/say.sh", "arguments": ["$(id) b"]});
+        let outcome = run(&world(), &input);
+        assert_eq!(outcome["stdout"], "the notes $(id) b\n", "{outcome}");
+        assert_ne!(outcome["sandbox"], "none");
+    }
+
+    #[test]
+    fn what_cannot_run_is_told_apart() {
+        let world = world();
+        for (input, status, message) in [
+            (json!({"name": "plain"}), "invalid", "is an instruction"),
+            (json!({"name": "plian"}), "not_found", "`plian` not found"),
+            (json!({"name": "off"}), "not_found", "`off` not found"),
+            (json!({"name": "plain", "script": "../twice/SKILL.md"}), "", ""),
+            (json!({"name": "plain", "script": "none.sh"}), "", "none.sh"),
+            (json!({"name": "plain", "script": "notes.txt"}), "", "nothing says what runs"),
+        ] {
+            let outcome = run(&world, &input);
+            let said = outcome["message"].as_str().unwrap_or_default();
+            assert!(said.contains(message), "{input}: {outcome}");
+            assert!(outcome["status"].as_str().unwrap().contains(status), "{input}: {outcome}");
+            assert!(outcome["status"] != "ok" && outcome["stdout"].is_null(), "{input}: {outcome}");
+        }
+    }
+
+    #[test]
+    fn approval_is_asked_as_for_any_other_way() {
+        let world = world();
+        for input in
+            [json!({"name": "careful"}), json!({"name": "careful", "script": "scripts/x.sh"})]
+        {
+            assert_eq!(run(&world, &input)["status"], "refused", "{input}");
+        }
+    }
+}
+
 mod tools_are_told_as_their_readers_want_it {
     use super::*;
 

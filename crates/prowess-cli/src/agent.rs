@@ -22,7 +22,7 @@ use crate::{
     given,
     host::Running,
     printer::Printer,
-    toolbox,
+    toolbox::{self, Caller, Kit},
     viewer::{Lookout, Sight, View},
 };
 
@@ -93,11 +93,12 @@ impl Working {
     ) -> Result<Stack> {
         let config = context::config(global)?;
         let library = context::library(global, printer)?;
-        let (toolbox, gate, library) =
-            toolbox::toolbox(&self.running, library, global, launcher.clone(), printer)?;
+        let Kit { toolbox, gate, library, starter } =
+            toolbox::toolbox(Caller::Model, &self.running, library, global, launcher, printer)?;
         let window = self.window(model.name(), &config);
         let provider: Arc<dyn Provider> = Arc::new(library.clone());
-        let skills = Skills::new(Some(provider.clone()), self.showing(&config, &window));
+        let servers = Servers::new(starter, provider.clone());
+        let skills = Skills::new(Some(provider), self.showing(&config, &window));
         let spending = self.spending(model.name(), &config)?;
         let calling = Calling { max_steps: self.steps, ..Calling::new(Arc::new(toolbox)) };
         let system = self.system.as_deref().map_or_else(|| Ok(SYSTEM.to_owned()), given::text)?;
@@ -115,10 +116,7 @@ impl Working {
             .with(calling);
         // Whoever only looks starts nothing.
         if view != View::Dry {
-            let starter = self.running.starter(&config, gate.clone(), launcher);
-            let starter = starter
-                .map_err(|outcome| anyhow::Error::msg(outcome.message.unwrap_or_default()))?;
-            agent = agent.with(Servers::new(starter, provider));
+            agent = agent.with(servers);
         }
         let agent =
             agent.with(spending).with(Fit::new(window).with_summaries(None)).with(Retry::default());

@@ -53,9 +53,9 @@ impl Running {
         &self,
         config: &Config,
         gate: Arc<Gate>,
-        launcher: Launcher,
+        sandbox: Sandbox,
     ) -> Result<Starter, Box<Outcome>> {
-        let starter = Starter::new(gate, self.sandbox(config, launcher), self.limits(config));
+        let starter = Starter::new(gate, sandbox, self.limits(config));
         let starter = starter.with_reads(self.read.clone());
         Ok(starter.with_environment(self.environment(config)?))
     }

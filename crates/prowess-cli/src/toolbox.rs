@@ -6,8 +6,8 @@ use anyhow::{Context as _, Result};
 use prowess::Library;
 use prowess_runtime::{
     Access, Active, Address, Bounds, Calls, Config, ExecuteCommand, ExecuteSql, FileOperations,
-    Gate, Hosts, HttpRequest, Launcher, Limits, Origin, Policy, ReadFile, Root, Roots, Tool,
-    Toolbox, UseSkill, Users, database, skill_tools,
+    Gate, Hosts, HttpRequest, Launcher, Limits, Origin, Outcome, Policy, ReadFile, Root, Roots,
+    RunSkill, Starter, Tool, Toolbox, UseSkill, Users, database, skill_tools,
 };
 
 use crate::{
@@ -20,14 +20,34 @@ use crate::{
 /// How long a call may take to notice that its time is over.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// All tools with the skills of this library, the gate before them, and the library.
+/// Who calls the tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// A person, who knows each skill by a tool of its own.
+    Person,
+    /// A model, for which every tool costs tokens: `run_skill` stands for all skills, and what can only
+    /// be refused is not there.
+    Model,
+}
+
+/// All tools, and what they are made of.
+pub(crate) struct Kit {
+    pub(crate) toolbox: Toolbox,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) library: Arc<Library>,
+    /// Starts the servers that skills bring.
+    pub(crate) starter: Starter,
+}
+
+/// All tools with the skills of this library.
 pub(crate) fn toolbox(
+    caller: Caller,
     running: &Running,
     library: Library,
     global: &Global,
     launcher: Launcher,
     printer: &mut Printer,
-) -> Result<(Toolbox, Arc<Gate>, Arc<Library>)> {
+) -> Result<Kit> {
     let config = context::config(global)?;
     let library = Arc::new(library);
     let gate = Arc::new(running.gate(&config));
@@ -37,30 +57,34 @@ pub(crate) fn toolbox(
     let limits = running.limits(&config);
     let sandbox = running.sandbox(&config, launcher.clone());
     let directory = env::current_dir().context("there is no working directory")?;
-    let executor = running
-        .executor(&config, launcher)
-        .map_err(|outcome| anyhow::Error::msg(outcome.message.unwrap_or_default()))?;
+    let failed = |it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default());
+    let executor = running.executor(&config, launcher).map_err(failed)?;
+    let starter = running.starter(&config, gate.clone(), sandbox.clone()).map_err(failed)?;
     let commands = ExecuteCommand::new(policy.clone(), sandbox, limits, directory);
-    let mut tools: Vec<Arc<dyn Tool>> = vec![
-        Arc::new(ReadFile::new(active.clone(), roots.clone())),
-        Arc::new(FileOperations::new(roots)),
-        Arc::new(match state() {
-            Some(state) => commands.with_trash(state.join("trash")),
-            None => commands,
-        }),
-        Arc::new(HttpRequest::new(
-            Hosts::new(&policy.hosts).context("`policy.hosts` cannot be used")?,
-            limits,
-        )),
-        Arc::new(execute_sql(&config, limits)?),
-    ];
+    let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     if config.skill.enabled.value {
-        tools.insert(0, Arc::new(UseSkill { active: active.clone() }));
+        tools.push(Arc::new(UseSkill { active: active.clone() }));
+        let executor = executor.clone();
+        tools.push(Arc::new(RunSkill { active: active.clone(), executor }));
     }
-    tools.extend(skill_tools(&library, &tools, &executor));
+    tools.push(Arc::new(ReadFile::new(active.clone(), roots.clone())));
+    tools.push(Arc::new(FileOperations::new(roots)));
+    tools.push(Arc::new(match state() {
+        Some(state) => commands.with_trash(state.join("trash")),
+        None => commands,
+    }));
+    let hosts = Hosts::new(&policy.hosts).context("`policy.hosts` cannot be used")?;
+    tools.push(Arc::new(HttpRequest::new(hosts, limits)));
+    if caller == Caller::Person || config.sql.url.value.is_some() {
+        tools.push(Arc::new(execute_sql(&config, limits)?));
+    }
+    if caller == Caller::Person {
+        tools.extend(skill_tools(&library, &tools, &executor));
+    }
     let calls = Calls { timeout: limits.timeout + GRACE, ..Calls::default() };
     let toolbox = Toolbox::new(gate.clone()).with_calls(calls).with_active(active);
-    Ok((tools.into_iter().fold(toolbox, Toolbox::with), gate, library))
+    let toolbox = tools.into_iter().fold(toolbox, Toolbox::with);
+    Ok(Kit { toolbox, gate, library, starter })
 }
 
 /// The directories that files are confined to; one that is not there is told and left out.

@@ -2,6 +2,7 @@
 
 mod use_skill;
 mod find_skills;
+mod run_skill;
 mod skill;
 mod read_file;
 mod file_operations;
@@ -26,6 +27,7 @@ pub use self::{
     file_operations::FileOperations,
     find_skills::FindSkills,
     read_file::ReadFile,
+    run_skill::RunSkill,
     skill::{SkillTool, skill_tools},
     use_skill::UseSkill,
 };

@@ -5,8 +5,13 @@ use serde_json::{Value, json};
 
 use super::{not_in_use, noticed};
 use crate::{
-    Status, arguments::Global, context, given, host::Running, printer::Printer, readable::readable,
-    toolbox,
+    Status,
+    arguments::Global,
+    context, given,
+    host::Running,
+    printer::Printer,
+    readable::readable,
+    toolbox::{self, Caller, Kit},
 };
 
 /// Call a tool
@@ -69,8 +74,8 @@ fn called(
         true => context::library(global, printer)?,
         false => context::library_behind(global, printer)?,
     };
-    let (toolbox, gate, library) =
-        toolbox::toolbox(&args.running, library, global, launcher, printer)?;
+    let Kit { toolbox, gate, library, .. } =
+        toolbox::toolbox(Caller::Person, &args.running, library, global, launcher, printer)?;
     if args.name.get(..6).is_some_and(|it| it.eq_ignore_ascii_case("skill_")) {
         let skill = library.for_tool(&args.name).or_else(|| unused(&library, &args.name));
         skill.iter().for_each(|it| noticed(&library, it, printer));

@@ -3,7 +3,15 @@ use clap::ValueEnum;
 use prowess_runtime::{Convention, Launcher};
 use serde_json::json;
 
-use crate::{Status, arguments::Global, context, host::Running, printer::Printer, safe, toolbox};
+use crate::{
+    Status,
+    arguments::Global,
+    context,
+    host::Running,
+    printer::Printer,
+    safe,
+    toolbox::{self, Caller},
+};
 
 /// List the tools that can be called, with what they take
 #[derive(Debug, clap::Args)]
@@ -31,7 +39,9 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> Result<Status> {
     let library = context::library(global, printer)?;
-    let (toolbox, ..) = toolbox::toolbox(&Running::default(), library, global, launcher, printer)?;
+    let running = Running::default();
+    let kit = toolbox::toolbox(Caller::Person, &running, library, global, launcher, printer)?;
+    let toolbox = kit.toolbox;
     let tools = toolbox.tools();
     if args.format.is_none() && !printer.json {
         for tool in tools {

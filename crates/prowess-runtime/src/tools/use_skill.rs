@@ -75,7 +75,7 @@ fn take_up(active: &Active, input: &Input) -> Result<Outcome, Box<Outcome>> {
     }
 }
 
-fn unknown(active: &Active, name: &str) -> Outcome {
+pub(super) fn unknown(active: &Active, name: &str) -> Outcome {
     let library = active.library();
     let outcome = Outcome::bad(Status::NotFound, format!("skill `{name}` not found"));
     let given = library.skills().map(|it| &it.manifest);

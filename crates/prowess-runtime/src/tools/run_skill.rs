@@ -1,0 +1,128 @@
+//! `run_skill`: a skill is executed, or one of its scripts.
+
+use std::{borrow::Cow, ffi::OsString, sync::Arc};
+
+use prowess::{Definition, Library, Skill};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{input, schema, use_skill::unknown};
+use crate::{
+    active::Active,
+    entry::Entry,
+    executor::{Delivery, Executor},
+    outcome::{Outcome, Status},
+    parameters::Parameters,
+    script::Script,
+    subject::Subject,
+    tool::{Act, Answer, Tool},
+};
+
+/// The tool `run_skill`: one tool for all skills that do something, however many there are.
+#[derive(Debug)]
+pub struct RunSkill {
+    /// The skills that were taken up, and the library of them.
+    pub active: Arc<Active>,
+    /// What executes them.
+    pub executor: Executor,
+}
+
+/// What it takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// The exact name of the skill
+    name: String,
+    /// What a script, template or composite skill is given, as its `## Parameters` say
+    #[serde(default)]
+    parameters: Map<String, Value>,
+    /// A script among the files of the skill to run instead, such as `scripts/check.py`
+    script: Option<String>,
+    /// What that script is given on its command line
+    #[serde(default)]
+    arguments: Vec<String>,
+}
+
+impl Tool for RunSkill {
+    fn name(&self) -> &str {
+        "run_skill"
+    }
+
+    fn description(&self) -> Cow<'_, str> {
+        "Runs a skill that is a script, a template or a list of steps, or a script among the files of \
+         a skill. It runs in a sandbox, without network and with no files but the skill's."
+            .into()
+    }
+
+    fn input_schema(&self) -> Value {
+        schema::<Input>()
+    }
+
+    fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
+        let input: Input = input(given)?;
+        let library = self.library();
+        let skill = self.skill(&library, &input.name)?;
+        if let Some(path) = &input.script {
+            return Ok(Act::Execute(Box::new(script(skill, path)?.entry)));
+        }
+        let entry = Entry::of(skill).and_then(Entry::with_files);
+        let entry = entry.map_err(|it| Outcome::from(&it))?;
+        if let Definition::Instruction { .. } = entry.definition {
+            let message =
+                format!("the skill `{}` is an instruction, which nothing runs", input.name);
+            let hint = "`use_skill` tells it; `script` names one of its scripts to run";
+            return Err(Box::new(Outcome::bad(Status::Invalid, message).hint(hint)));
+        }
+        Ok(Act::Execute(Box::new(entry)))
+    }
+
+    fn call<'a>(&'a self, given: Value) -> Answer<'a> {
+        Box::pin(async move {
+            match self.act(&given) {
+                Ok(act) => self.perform(act, given).await,
+                Err(outcome) => *outcome,
+            }
+        })
+    }
+
+    fn perform<'a>(&'a self, act: Act, given: Value) -> Answer<'a> {
+        Box::pin(async move { self.run(act, &given).await.unwrap_or_else(|it| *it) })
+    }
+}
+
+impl RunSkill {
+    async fn run(&self, act: Act, given: &Value) -> Result<Outcome, Box<Outcome>> {
+        let Input { name, parameters, script: path, arguments } = input(given)?;
+        let Act::Execute(entry) = act else {
+            return Err(Box::new(Outcome::bad(Status::Invalid, "nothing else is executed")));
+        };
+        let Some(path) = path else { return Ok(self.executor.execute(&entry, parameters).await) };
+        let script = script(self.skill(&self.library(), &name)?, &path)?;
+        // What was let pass is what runs.
+        if Subject::of(&script.entry).ok() != Subject::of(&entry).ok() {
+            let message = format!("`{path}` changed while it was asked whether it may run");
+            return Err(Box::new(Outcome::bad(Status::Refused, message).hint("try again")));
+        }
+        let arguments: Vec<OsString> = arguments.into_iter().map(OsString::from).collect();
+        let parameters = Parameters::from(parameters);
+        let delivery = Delivery::default();
+        let tried = self.executor.attempt_script(&script, &arguments, parameters, delivery).await;
+        Ok(tried.unwrap_or_else(|error| Outcome::from(&error)))
+    }
+
+    fn library(&self) -> Arc<Library> {
+        Active::current().unwrap_or_else(|| self.active.clone()).library()
+    }
+
+    /// A skill that is in use and that a model may know of.
+    fn skill<'l>(&self, library: &'l Library, name: &str) -> Result<&'l Skill, Box<Outcome>> {
+        let is_seen = |it: &&Skill| it.manifest.is_active() && !it.manifest.hides_from_model();
+        let skill = library.get(name).filter(is_seen);
+        skill.ok_or_else(|| Box::new(unknown(&self.active, name)))
+    }
+}
+
+fn script(skill: &Skill, path: &str) -> Result<Script, Box<Outcome>> {
+    Script::of(skill, path).map_err(|it| Box::new(Outcome::from(&it)))
+}
