@@ -5,6 +5,7 @@ use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     os::unix::fs::PermissionsExt as _,
     process::{Child, Command, Stdio},
+    sync::mpsc::{RecvTimeoutError, Sender, channel},
     thread,
     time::{Duration, Instant},
 };
@@ -72,8 +73,7 @@ fn ended(child: &mut Child) -> (Option<i32>, Duration) {
 }
 
 fn signal(child: &Child, signal: Signal) {
-    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    kill_process(pid, signal).unwrap();
+    kill_process(Pid::from_child(child), signal).unwrap();
 }
 
 /// The texts of all files below a folder.
@@ -195,6 +195,33 @@ mod what_is_asked_is_answered {
         let body = server.last();
         let result = messages(&body).last().unwrap().1;
         assert!(result.contains("refused") && !result.contains("hello"), "{result}");
+    }
+
+    #[test]
+    fn a_server_of_a_skill_starts_when_the_skill_is_taken_up() {
+        let take_up = || Answer::calls([("use_skill", json!({"name": "notes"}))]);
+        let call = Answer::calls([("mcp__files__echo", json!({"text": "Ada"}))]);
+        let server = ModelServer::start([take_up(), call, Answer::text("Well.")]);
+        let source = "import json, sys\nfor line in sys.stdin:\n  asked = json.loads(line)\n  tools = [{'name': 'echo', 'inputSchema': {'type': 'object'}}]\n  said = {'initialize': {'protocolVersion': '2025-06-18', 'capabilities': {'tools': {}}, 'serverInfo': {'name': 'x', 'version': '1'}}, 'tools/list': {'tools': tools}, 'tools/call': {'content': [{'type': 'text', 'text': 'heard ' + json.dumps(asked.get('params'))}]}}\n  if 'id' in asked: print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], 'result': said.get(asked['method'], {})}), flush=True)\n";
+        let described = json!({"files": {"command": "python3", "args": ["server.py"]}});
+        let world = World::new()
+            .skill("notes", "Takes notes")
+            .file("skills/notes/server.py", source)
+            .file("skills/notes/.mcp.json", described.to_string());
+        let ran = ask(&world, &server, &["Hello", "--dir", "skills", "--yes", "-v"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "Well.\n"), "{}", ran.stderr);
+        let bodies: Vec<Json> = server.requests().into_iter().map(|it| it.body).collect();
+        let offers = |it: &Json| it["tools"].to_string().contains("mcp__files__echo");
+        assert_eq!(bodies.iter().map(offers).collect::<Vec<_>>(), [false, true, true]);
+        assert!(messages(&bodies[2]).last().unwrap().1.contains("heard"), "{}", ran.stderr);
+        let dry = world.run(["ask", "@notes", "--dry-run", "--dir", "skills", "--yes"]);
+        assert!(dry.code == Some(0) && !dry.stdout().contains("mcp__"), "a dry run starts nothing");
+        // Without a yes it does not start, and all else goes on.
+        let server = ModelServer::start([take_up(), Answer::text("Without.")]);
+        world.write("skills/notes/server.py", format!("{source}# other"));
+        let ran = ask(&world, &server, &["Hello", "--dir", "skills"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "Without.\n"), "{}", ran.stderr);
+        assert!(!offers(&server.last()));
     }
 
     #[test]
@@ -860,17 +887,47 @@ mod a_conversation_goes_on_line_by_line {
         assert_eq!(messages(&body).last(), Some(&("user", "second")));
     }
 
+    #[test]
+    fn a_question_that_is_interrupted_takes_no_line() {
+        let call = Answer::calls([("skill_probe", json!({"who": "Ada"}))]);
+        let server = ModelServer::start([call, Answer::text("whole")]);
+        let world = script_skill("requires_approval: true\n");
+        let mut terminal = Terminal::start_with(&world, &server, "--dir skills");
+        terminal.hear("> ");
+        terminal.type_in("probe\r");
+        terminal.hear("[a]lways: ");
+        terminal.type_in("\u{3}");
+        terminal.hear("it was interrupted");
+        terminal.hear("> ");
+        terminal.type_in("second\r");
+        terminal.hear("whole");
+        terminal.type_in("/quit\r");
+        assert_eq!(terminal.ended(), Some(0));
+        let body = server.last();
+        assert_eq!(messages(&body).last(), Some(&("user", "second")));
+        assert!(!body.to_string().contains("hello Ada"));
+    }
+
     /// A terminal at which somebody talks.
     struct Terminal {
         child: Child,
         heard: String,
+        /// Dropped with it, which the watch waits for.
+        _watched: Sender<()>,
     }
 
     impl Terminal {
         fn start(world: &World, server: &ModelServer) -> Self {
+            Self::start_with(world, server, "")
+        }
+
+        fn start_with(world: &World, server: &ModelServer, more: &str) -> Self {
             // Without `exec` the shell would hear the interrupts as well.
-            let line =
-                format!("exec {} chat --base-url {} --model test-model", program(), server.url());
+            let line = format!(
+                "exec {} chat --base-url {} --model test-model {more}",
+                program(),
+                server.url()
+            );
             let child = Command::new("script")
                 .args(["-qefc", &line, "/dev/null"])
                 .current_dir(world.path(""))
@@ -882,7 +939,16 @@ mod a_conversation_goes_on_line_by_line {
                 .stderr(Stdio::null())
                 .spawn()
                 .unwrap();
-            Self { child, heard: String::new() }
+            let pid = Pid::from_child(&child);
+            let (sender, receiver) = channel();
+            // Nobody waits for a terminal that says nothing any more.
+            thread::spawn(move || {
+                let waited = receiver.recv_timeout(Duration::from_secs(60));
+                if waited == Err(RecvTimeoutError::Timeout) {
+                    let _ = kill_process(pid, Signal::KILL);
+                }
+            });
+            Self { child, heard: String::new(), _watched: sender }
         }
 
         fn type_in(&mut self, text: &str) {

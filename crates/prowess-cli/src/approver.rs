@@ -3,7 +3,10 @@
 use std::{
     fmt::Write as _,
     io::{self, IsTerminal as _},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use prowess_runtime::{Agreed, Answering, Approver, Nobody, Question, Reply};
@@ -24,6 +27,16 @@ pub(crate) fn approver(yes: bool) -> Arc<dyn Approver> {
 #[derive(Debug, Clone, Default)]
 struct Person(Arc<Mutex<()>>);
 
+/// Whoever waits for an answer; once they are gone, the next line is somebody else's.
+#[derive(Debug, Default)]
+struct Waiting(Arc<AtomicBool>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Somebody who answers unseen; what has changed is shown all the same.
 #[derive(Debug)]
 struct Told<A>(A);
@@ -39,9 +52,11 @@ impl Approver for Person {
     fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
         let (one, shown) = (self.0.clone(), shown(question));
         Box::pin(async move {
+            let waiting = Waiting::default();
+            let is_over = waiting.0.clone();
             let asked = tokio::task::spawn_blocking(move || {
                 let _one = one.lock();
-                printer::ask(&shown)
+                printer::ask(&shown, &is_over)
             });
             // Whoever cannot be heard has not agreed.
             asked.await.ok().and_then(Result::ok).map_or(Reply::No, |it| reply(&it))

@@ -114,28 +114,30 @@ impl Conversation {
         })
     }
 
-    /// Whether somebody has interrupted since that was last asked.
-    pub(crate) fn was_interrupted(&mut self) -> bool {
+    /// What somebody has said since that was last asked: to interrupt, or to end.
+    pub(crate) fn heard(&mut self) -> Option<Turned> {
         let Self { runtime, signals, .. } = self;
         runtime.block_on(async {
             tokio::select! {
                 biased;
-                _ = signals.interrupt.recv() => true,
-                () = std::future::ready(()) => false,
+                _ = signals.terminate.recv() => Some(Turned::Terminated),
+                _ = signals.interrupt.recv() => Some(Turned::Interrupted),
+                () = std::future::ready(()) => None,
             }
         })
     }
 
     /// Interrupts this process when somebody ends it, until the task is aborted: for what waits in a way
     /// that only an interrupt gets through to.
-    pub(crate) fn interrupt_at_end(&self) -> JoinHandle<()> {
-        self.runtime.spawn(async {
-            if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-                terminate.recv().await;
-                // It fails for nobody's own process.
-                let _ = kill_process(getpid(), rustix::process::Signal::INT);
-            }
-        })
+    pub(crate) fn interrupt_at_end(&self) -> Result<JoinHandle<()>> {
+        let _within = self.runtime.enter();
+        // It listens before anybody waits.
+        let mut terminate = signal(SignalKind::terminate())?;
+        Ok(self.runtime.spawn(async move {
+            terminate.recv().await;
+            // It fails for nobody's own process.
+            let _ = kill_process(getpid(), rustix::process::Signal::INT);
+        }))
     }
 
     /// Ends it: the last spans are sent, unless somebody has enough, and what could not be recorded

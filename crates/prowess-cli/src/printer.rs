@@ -4,12 +4,17 @@ use std::{
     env,
     fmt::Display,
     io::{self, BufWriter, IsTerminal as _, Write as _},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use prowess::{Finding, Severity};
 use prowess_runtime::{ConfigError, Outcome};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+};
 use serde::Serialize;
 
 use crate::{
@@ -241,14 +246,29 @@ impl Printer {
     }
 }
 
-/// Asks the person at the terminal, and returns the line that is typed. What comes from a skill must
-/// be made safe first.
-pub(crate) fn ask(question: &str) -> io::Result<String> {
+/// Asks the person at the terminal, and returns the line that is typed, unless it is over before. What
+/// comes from a skill must be made safe first.
+pub(crate) fn ask(question: &str, is_over: &AtomicBool) -> io::Result<String> {
     // What is shown for a while gives way.
     let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
     io::stderr().write_all(format!("{clear}{question}").as_bytes())?;
+    let (stdin, patience) = (io::stdin(), Timespec { tv_sec: 0, tv_nsec: 50_000_000 });
+    loop {
+        let is_there = match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&patience)) {
+            Ok(count) => count > 0,
+            Err(Errno::INTR) => false,
+            Err(error) => return Err(error.into()),
+        };
+        // Asked behind the wait: what came after the end is not for us.
+        if is_over.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        if is_there {
+            break;
+        }
+    }
     let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
+    stdin.read_line(&mut answer)?;
     Ok(answer)
 }
 

@@ -19,6 +19,8 @@ pub(crate) enum View {
     Events,
     /// All of them in one document, at the end.
     Document,
+    /// What would be sent: nothing is, and nothing is started.
+    Dry,
 }
 
 /// Something that happened, on its way to whoever prints.

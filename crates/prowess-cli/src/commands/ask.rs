@@ -68,7 +68,7 @@ pub(crate) fn run(
     let mut conversation = Conversation::new(stack, args.which.open()?, view, printer)?;
     let turned = conversation.turn(prompt, printer)?;
     let status = match view {
-        View::Events => conversation::ended(&turned),
+        View::Events | View::Dry => conversation::ended(&turned),
         View::Document => {
             printer.document(&conversation::document(&turned, &conversation))?;
             conversation::ended(&turned)
@@ -127,7 +127,7 @@ fn dry_run(
 ) -> Result<Status> {
     let model = args.working.naming.shown(&context::config(global)?)?;
     let unasked = Arc::new(Unasked::new(model));
-    let view = View::Whole;
+    let view = View::Dry;
     let stack = args.working.stack(unasked.clone(), view, global, launcher, printer)?;
     let mut conversation = Conversation::new(stack, args.which.replayed()?, view, printer)?;
     let turned = conversation.turn(prompt, printer)?;

@@ -5,8 +5,9 @@ use prowess::{Library, Manifest, Role, nearest};
 use prowess_agent::Spent;
 use prowess_runtime::Launcher;
 use rustyline::{
-    CompletionType, Config, Context, Editor, Helper, completion::Completer, error::ReadlineError,
-    highlight::Highlighter, hint::Hinter, history::MemHistory, validate::Validator,
+    CompletionType, Config, Context, Editor, ExternalPrinter, Helper, completion::Completer,
+    error::ReadlineError, highlight::Highlighter, hint::Hinter, history::MemHistory,
+    validate::Validator,
 };
 
 use crate::{
@@ -59,7 +60,6 @@ pub(crate) fn run(
     let model = args.working.naming.model(&context::config(global)?, printer)?;
     let stack = args.working.stack(model, view, global, launcher, printer)?;
     let kept = args.which.open()?;
-    // The editor takes interrupts for itself, and who listens later hears them as well.
     let mut lines = Lines::new(&stack.library, &kept)?;
     let conversation = Conversation::new(stack, kept, view, printer)?;
     let mut chat = Chat { conversation, last: Status::Well };
@@ -273,8 +273,14 @@ fn names(library: &Library) -> Vec<String> {
 
 /// Where lines come from.
 enum Lines {
-    Terminal(Box<Editor<Completing, MemHistory>>),
+    Terminal(Box<Terminal>),
     Pipe,
+}
+
+struct Terminal {
+    editor: Editor<Completing, MemHistory>,
+    /// An editor that somebody could print beside waits for signals and keys alike, and misses none.
+    _beside: Box<dyn ExternalPrinter>,
 }
 
 impl Lines {
@@ -289,7 +295,8 @@ impl Lines {
         for message in kept.session.messages().iter().filter(|it| it.role == Role::User) {
             editor.add_history_entry(&*message.content)?;
         }
-        Ok(Self::Terminal(Box::new(editor)))
+        let beside = editor.create_external_printer().context("cannot read lines")?;
+        Ok(Self::Terminal(Box::new(Terminal { editor, _beside: Box::new(beside) })))
     }
 
     fn is_terminal(&self) -> bool {
@@ -298,21 +305,20 @@ impl Lines {
 
     fn next(&mut self, conversation: &mut Conversation) -> Result<Input> {
         let editor = match self {
-            Self::Terminal(editor) => editor,
+            Self::Terminal(terminal) => &mut terminal.editor,
             Self::Pipe => return conversation.wait(piped()).unwrap_or(Ok(Input::Interrupt)),
         };
+        let ending = conversation.interrupt_at_end()?;
         // Whoever was quick with the second one means it.
-        if conversation.was_interrupted() {
-            return Ok(Input::Interrupt);
+        match conversation.heard() {
+            Some(Turned::Terminated) => return Ok(Input::End),
+            Some(_) => return Ok(Input::Interrupt),
+            None => {}
         }
-        let ending = conversation.interrupt_at_end();
         let read = editor.readline("> ");
-        let is_ending = ending.is_finished();
         ending.abort();
-        // The editor has heard it, and nobody else is to.
-        conversation.was_interrupted();
         match read {
-            _ if is_ending => Ok(Input::End),
+            _ if matches!(conversation.heard(), Some(Turned::Terminated)) => Ok(Input::End),
             Ok(line) => {
                 editor.add_history_entry(&*line)?;
                 Ok(Input::Line(line))
