@@ -97,8 +97,7 @@ impl Working {
             toolbox::toolbox(Caller::Model, &self.running, library, global, launcher, printer)?;
         let window = self.window(model.name(), &config);
         let provider: Arc<dyn Provider> = Arc::new(library.clone());
-        let servers = Servers::new(starter, provider.clone());
-        let skills = Skills::new(Some(provider), self.showing(&config, &window));
+        let skills = Skills::new(Some(provider.clone()), self.showing(&config, &window));
         let spending = self.spending(model.name(), &config)?;
         let calling = Calling { max_steps: self.steps, ..Calling::new(Arc::new(toolbox)) };
         let system = self.system.as_deref().map_or_else(|| Ok(SYSTEM.to_owned()), given::text)?;
@@ -116,7 +115,7 @@ impl Working {
             .with(calling);
         // Whoever only looks starts nothing.
         if view != View::Dry {
-            agent = agent.with(servers);
+            agent = agent.with(Servers::new(starter, provider));
         }
         let agent =
             agent.with(spending).with(Fit::new(window).with_summaries(None)).with(Retry::default());
