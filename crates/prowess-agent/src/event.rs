@@ -218,6 +218,9 @@ pub enum What {
         /// What that costs, if prices are known.
         #[serde(skip_serializing_if = "Option::is_none")]
         cost: Option<f64>,
+        /// How much of that this turn costs.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        turn_cost: Option<f64>,
     },
     /// Something is not as it should be, and it goes on.
     Warned {
