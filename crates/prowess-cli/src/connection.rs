@@ -30,7 +30,7 @@ pub(crate) struct Naming {
     base_url: Option<String>,
     /// The file that holds the key; nobody else may be able to read it
     #[arg(long, value_name = "FILE")]
-    key_file: Option<PathBuf>,
+    pub(crate) key_file: Option<PathBuf>,
     /// Wait for the whole reply, and print the answer alone
     #[arg(long)]
     pub(crate) no_stream: bool,

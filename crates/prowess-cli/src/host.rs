@@ -10,8 +10,8 @@ use std::{
 
 use prowess_agent::Witness;
 use prowess_runtime::{
-    Config, Executor, Gate, Launcher, Limits, Origin, Outcome, Records, Sandbox, Starter, Status,
-    duration,
+    Config, Executor, Gate, Launcher, Limits, Origin, Outcome, Policy, Records, Sandbox, Starter,
+    Status, duration,
 };
 
 use crate::approver::approver;
@@ -41,10 +41,12 @@ impl Running {
     pub(crate) fn executor(
         &self,
         config: &Config,
+        policy: &Policy,
         launcher: Launcher,
     ) -> Result<Executor, Box<Outcome>> {
         let executor = Executor::new(self.sandbox(config, launcher), self.limits(config));
-        let executor = executor.with_reads(self.read.clone());
+        let executor =
+            executor.with_reads(self.read.clone()).with_withheld(policy.withheld.clone());
         Ok(executor.with_environment(self.environment(config)?))
     }
 
@@ -94,7 +96,9 @@ impl Running {
             None => Records::in_memory(),
         };
         let cwd = env::current_dir().unwrap_or_default();
-        Gate { policy: config.policy(&cwd), approver, records }
+        let mut policy = config.policy(&cwd);
+        policy.withheld.extend(state());
+        Gate { policy, approver, records }
     }
 
     fn environment(&self, config: &Config) -> Result<BTreeMap<String, String>, Box<Outcome>> {
