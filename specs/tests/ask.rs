@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Asks a server, with a key.
-fn ask(world: &World, server: &ModelServer, arguments: &[&str]) -> Ran {
+pub(crate) fn ask(world: &World, server: &ModelServer, arguments: &[&str]) -> Ran {
     run(world, server, "ask", arguments)
 }
 

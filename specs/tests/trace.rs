@@ -18,12 +18,14 @@ use prowess_agent::{
     Score, Scripted, Sending, Session, Spans, Spent, Trace, Turn, What,
 };
 use prowess_runtime::{
-    Act, Answer, Gate, Journal, Nobody, Outcome, Policy, Records, Status, Tool, Toolbox,
+    Act, Gate, Journal, Nobody, Outcome, Policy, Records, Status, Tool, Toolbox,
 };
 use serde_json::{Value as Json, json};
 
 use crate::{
+    ask::ask,
     browser::Page,
+    model_server::{Answer, KEY, ModelServer},
     server::{Server, answer},
     world::{World, several_subscribers},
 };
@@ -49,7 +51,7 @@ impl Tool for Look {
         Ok(Act::Tell)
     }
 
-    fn call<'a>(&'a self, input: Json) -> Answer<'a> {
+    fn call<'a>(&'a self, input: Json) -> prowess_runtime::Answer<'a> {
         Box::pin(async move {
             match input["fail"] == true {
                 true => Outcome::bad(Status::Failed, "cannot see with Bearer s3cr3ttoken"),
@@ -104,7 +106,7 @@ impl Layer for Shows {
         turn.note(What::Fitted {
             window: 2000,
             tokens: json!({"system": 10}),
-            skills: json!([{"name": "telescope", "priority": "inactive", "level": "brief", "tokens": 7, "left_out": "evict"}]),
+            skills: json!([{"name": "telescope", "priority": "inactive", "level": "brief", "tokens": 7, "kept": false, "left_out_by": "evict"}]),
             steps: json!([{"step": "evict", "before": 1900, "after": 1700, "what": "telescope is left out"}]),
         });
         let spent = Spent { input: 100, output: 20, cached: 0 };
@@ -516,6 +518,50 @@ mod what_happens_is_told_as_spans {
     }
 
     #[test]
+    fn a_26_prowess_ask_sends_its_spans() {
+        let world = World::new();
+        let asked = |endpoint: &str| {
+            let call = Answer::calls([("use_skill", json!({"name": "create-pr"}))]);
+            let model = ModelServer::start([call, Answer::text("It is open.")]);
+            let url = model.url();
+            let variables = [("OPENAI_API_KEY", KEY), ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)];
+            let arguments = ["ask", "Open a PR", "--base-url", &url, "--model", "test-model"];
+            let ran = world.run_with_env(&variables, &arguments);
+            assert_eq!((ran.code, ran.stdout()), (Some(0), "It is open.\n"), "{}", ran.stderr);
+            ran.stderr
+        };
+        let collector = Server::saying(answer("200 OK", "", "{}"));
+        let stderr = asked(&collector.url(""));
+        assert!(!stderr.contains("spans"), "{stderr}");
+        let mut spans = Vec::new();
+        for sent in collector.asked() {
+            assert_eq!(sent.line, "POST /v1/traces");
+            assert!(!sent.body.contains("It is open") && !sent.body.contains("Open a PR"));
+            assert!(!sent.body.contains(KEY) && !sent.head.contains(KEY));
+            let body: Json = serde_json::from_str(&sent.body).unwrap();
+            let sent = &body["resourceSpans"][0]["scopeSpans"][0]["spans"];
+            spans.extend(sent.as_array().unwrap().clone());
+        }
+        let turn = named(&spans, "invoke_agent prowess")[0];
+        let inner = [named(&spans, "chat test-model"), named(&spans, "execute_tool use_skill")];
+        assert_eq!((inner[0].len(), inner[1].len(), spans.len()), (2, 1, 4));
+        for span in inner.concat() {
+            assert_eq!(span["parentSpanId"], turn["spanId"]);
+        }
+        let tokens = attribute(turn, "gen_ai.usage.input_tokens");
+        assert_eq!(*tokens, json!({"intValue": "50"}));
+        let told = turn["events"].as_array().unwrap().iter().map(|it| &it["name"]);
+        let told: Vec<&Json> = told.collect();
+        for event in ["discovered", "matched", "disclosed", "fitted", "spending"] {
+            assert!(told.contains(&&json!(event)), "no {event} in {told:?}");
+        }
+        drop(collector);
+        let nobody = Server::saying("").url("");
+        let stderr = asked(&nobody);
+        assert!(stderr.contains("4 spans were not sent"), "{stderr}");
+    }
+
+    #[test]
     fn what_goes_wrong_is_seen_in_its_span() {
         let failing =
             Scripted::new().calls("look", json!({"fail": true})).fails(ModelError::Server {
@@ -725,6 +771,53 @@ mod a_trace_is_shown_as_one_page {
         }
         page.press("End");
         assert!(page.text(DETAIL).contains("The model did not reply"));
+    }
+
+    #[test]
+    fn m_32_what_prowess_ask_did_is_on_the_page() {
+        let settings =
+            "[model]\ninput_price = 3\noutput_price = 15\n[policy]\napprovals = \"always\"\n";
+        let world = World::new().file("set.toml", settings);
+        let first = [
+            Answer::status(429).header("retry-after", "0"),
+            Answer::calls([("use_skill", json!({"name": "debug"}))]),
+            Answer::calls([("execute_command", json!({"command": "echo done"}))]),
+        ];
+        let later = (0..20).map(|_| Answer::text(&"Many words were said. ".repeat(150)));
+        let server = ModelServer::start(first.into_iter().chain(later));
+        let more = format!("Explain how this code works. {}", "And more. ".repeat(200));
+        for prompt in ["Open a PR with @creat-pr"].into_iter().chain([&*more; 5]) {
+            let traced = ["--trace", "trace.jsonl", "--session", "s", "--config", "set.toml"];
+            let arguments = [&[prompt, "--window", "8000"], &traced[..]].concat();
+            let ran = ask(&world, &server, &arguments);
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        }
+        let mut page = page(&world);
+        let labels = page.eval(LABELS);
+        assert!(!labels.to_string().contains("Other events"), "{labels}");
+        let mut turns = String::new();
+        for _ in labels.as_array().unwrap() {
+            turns +=
+                &Some(page.text(DETAIL)).filter(|it| it.starts_with("Turn")).unwrap_or_default();
+            page.press("j");
+        }
+        assert!(!turns.contains("undefined") && !turns.contains("NaN"), "{turns}");
+        let mut missing = vec![
+            "7 skills discovered",
+            "not found creat-pr",
+            "debug shown as full, by use_skill",
+            "try 2",
+            "takes no more requests for now",
+            "no to run `echo done`",
+            "left out: squeeze",
+            "test-model summarised ",
+            "summarised by model",
+            "spent in the session",
+        ];
+        missing.retain(|it| !turns.contains(it));
+        assert!(missing.is_empty(), "{missing:?} in {turns}");
+        let texts = fs::read_to_string(world.path("trace.jsonl")).unwrap();
+        assert!(!texts.contains(KEY));
     }
 
     #[tokio::test]
@@ -946,7 +1039,7 @@ mod a_trace_is_shown_as_one_page {
                 "at": 1, "session": attack, "turn": 1, "event": kind, "skill": attack, "level": attack, "by": attack,
                 "tokens": attack, "scores": [score], "unknown": [attack], "strategy": attack, "what": attack, "why": attack,
                 "reply": attack, "message": attack, "server": attack, "state": attack, "window": attack,
-                "steps": [{"step": attack, "before": attack, "what": attack}], "skills": [{"name": attack, "left_out": attack}],
+                "steps": [{"step": attack, "before": attack, "what": attack}], "skills": [{"name": attack, "kept": false, "left_out_by": attack}],
             }));
         }
         world.write("trace.jsonl", &text);

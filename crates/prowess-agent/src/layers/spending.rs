@@ -125,7 +125,8 @@ impl Spending {
 
     fn cost(&self, spent: &BTreeMap<String, Spent>) -> f64 {
         let costs = spent.iter().filter_map(|(model, it)| Some(self.prices.get(model)?.cost(*it)));
-        costs.sum()
+        // The sum of no numbers is negative.
+        costs.sum::<f64>() + 0.0
     }
 }
 

@@ -26,6 +26,7 @@ const list = (value) => (Array.isArray(value) ? value : []);
 const text = (value) => (value === undefined || value === null ? "" : typeof value === "string" ? value : JSON.stringify(value, null, 2));
 const oneLine = (value, most = 160) => { const it = text(value).slice(0, most * 4).replace(/\s+/g, " ").trim(); return it.length > most ? it.slice(0, most) + "…" : it; };
 const number = (value) => Number(value || 0).toLocaleString("en-US");
+const counted = (many, what) => [many, many === 1 ? what : `${what}s`];
 const count = (many, what) => `${number(many)} ${what}${many === 1 ? "" : "s"}`;
 const percent = (part, all) => { const it = (part * 100) / Math.max(all, 1); return it > 0 && it < 0.1 ? "< 0.1 %" : `${it.toFixed(it < 10 ? 1 : 0)} %`; };
 const money = (value) => `$${Number(value).toFixed(value < 0.1 ? 4 : 2)}`;
@@ -200,8 +201,9 @@ function showTurn(turn, at) {
   const spending = of("spending").at(-1);
   return [
     h("h2", {}, `Turn ${turn.turn || at + 1}`),
-    facts([duration(turnTook(turn)), ended ? "" : "until the trace ends"], [turn.steps.filter((it) => it.asked).length, "steps"],
-      [turn.steps.reduce((sum, it) => sum + it.calls.length, 0), "calls"], ...spentFacts(ended?.spent),
+    facts([duration(turnTook(turn)), ended ? "" : "until the trace ends"], counted(turn.steps.filter((it) => it.asked).length, "step"),
+      counted(turn.steps.reduce((sum, it) => sum + it.calls.length, 0), "call"), ...spentFacts(ended?.spent),
+      spending && Number.isFinite(spending.turn_cost) ? [money(spending.turn_cost), "cost"] : null,
       spending && Number.isFinite(spending.cost) ? [money(spending.cost), "spent in the session"] : null,
       turn.session ? [turn.session, "session"] : null, turn.at ? [new Date(turn.at).toLocaleString(), ""] : null),
     ended?.error && failure("It has no answer", ended.error),
@@ -242,7 +244,7 @@ function showFit(event, where) {
     done.length === 0 && h("p", { class: "quiet" }, "It fitted as it was."),
     skills.length > 0 && table([{ name: "Skill", class: "name" }, { name: "Priority" }, { name: "Level" }, { name: "Tokens", class: "number" }, { name: "" }],
       skills.map((it) => [skillName(it.name), text(it.priority), text(it.level), number(it.tokens),
-        it.left_out || it.kept === false ? badge(it.left_out ? `left out: ${text(it.left_out)}` : "left out", "bad") : badge("kept", "good")])));
+        it.kept === false ? badge(`left out: ${text(it.left_out_by)}`, "bad") : badge("kept", "good")])));
 }
 
 /** What happened beside asking and calling, in order. */
@@ -252,6 +254,7 @@ function happened(turn) {
     matched: (it) => `${list(it.scores).filter((score) => score.level).length} of ${count(list(it.scores).length, "skill")} matched`,
     disclosed: (it) => `${text(it.skill)} shown as ${text(it.level)}, by ${text(it.by)}`,
     retrieved: (it) => `retrieved ${list(it.documents).join(", ") || "nothing"}`,
+    summarised: (it) => [it.error && badge("failed", "bad"), ` ${text(it.model)} ${it.error ? `did not summarise ${count(it.messages, "message")}: ${text(it.error)}` : `summarised ${count(it.messages, "message")}: ${oneLine(it.text)}`}`],
     compacted: (it) => `${number(it.before)} messages became ${number(it.after)}, summarised by ${text(it.by)}`,
     retried: (it) => [badge(`try ${text(it.attempt)}`, "warn"), ` after ${duration(it.wait_ms)}: ${text(it.message)}`],
     approval: (it) => [badge(text(it.reply), it.reply === "no" ? "bad" : "good"), ` to ${text(it.what)}, said by ${text(it.by)}`],
@@ -437,7 +440,7 @@ const prompt = trace.turns.find((it) => it.prompt)?.prompt;
 byId("title").textContent = oneLine(prompt, 120) || "Trace";
 document.title = `Trace: ${oneLine(prompt, 60) || summary.sessions.join(", ")}`;
 const totals = [
-  [summary.turns, summary.turns === 1 ? "turn" : "turns"], [summary.steps, summary.steps === 1 ? "step" : "steps"], [summary.calls, summary.calls === 1 ? "call" : "calls"],
+  counted(summary.turns, "turn"), counted(summary.steps, "step"), counted(summary.calls, "call"),
   [duration(summary.took_ms), ""], [number(summary.tokens.input), "tokens in"], [number(summary.tokens.output), "out"],
   summary.tokens.cached ? [number(summary.tokens.cached), "cached"] : null, Number.isFinite(summary.cost) ? [money(summary.cost), "cost"] : null,
   summary.models.length ? [summary.models.join(", "), ""] : null, summary.errors ? [summary.errors, summary.errors === 1 ? "error" : "errors", "bad"] : null,

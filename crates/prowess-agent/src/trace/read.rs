@@ -107,6 +107,7 @@ const BESIDE: &[&str] = &[
     "matched",
     "disclosed",
     "retrieved",
+    "summarised",
     "compacted",
     "retried",
     "approval",

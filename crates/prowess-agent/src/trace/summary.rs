@@ -129,6 +129,7 @@ impl Traced {
                     "spending" => {
                         costs.extend(event["cost"].as_f64().map(|it| (&*turn.session, it)));
                     }
+                    "summarised" => summary.tokens += spent(&event["spent"]),
                     "disclosed" => shown(&mut skills, event),
                     _ => {}
                 }
