@@ -211,20 +211,18 @@ fn print(vocabulary: Vocabulary, [matching, none, all]: &[Vec<Took>; 3]) {
         ("of them, without a call", all, |it| it.steps == 1),
         ("of them, with `use_skill`", all, |it| it.steps > 1),
     ];
-    let mut floor = 0.0;
+    let sorted = |took: &[Took], which: Which, time: fn(&Took) -> Duration| {
+        let times = took.iter().filter(|it| which(it)).map(|it| milliseconds(time(it)) * 1e3);
+        let mut times: Vec<f64> = times.collect();
+        times.sort_unstable_by(f64::total_cmp);
+        times
+    };
+    let median = |took: &[Took]| percentile(&sorted(took, |_| true, |it| it.cpu), 50);
+    let floor = median(matching) + median(none);
     for (name, took, which) in cases {
-        let sorted = |time: fn(&Took) -> Duration| {
-            let times = took.iter().filter(|it| which(it)).map(|it| milliseconds(time(it)) * 1e3);
-            let mut times: Vec<f64> = times.collect();
-            times.sort_unstable_by(f64::total_cmp);
-            times
-        };
-        let (wall, cpu) = (sorted(|it| it.wall), sorted(|it| it.cpu));
+        let (wall, cpu) = (sorted(took, which, |it| it.wall), sorted(took, which, |it| it.cpu));
         let [median, p99] = [50, 99].map(|it| percentile(&wall, it));
         let [cpu_median, cpu_p99] = [50, 99].map(|it| percentile(&cpu, it));
-        if floor == 0.0 || name == "no layers" {
-            floor += cpu_median;
-        }
         println!(
             "| {} | {name} | {} | {median:.0} | {p99:.0} | {cpu_median:.0} | {cpu_p99:.0} | {:.1} |",
             vocabulary.as_str(),
