@@ -2,6 +2,7 @@
 
 use std::{
     hint::black_box,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -52,14 +53,18 @@ struct Took {
 pub(crate) fn overhead(options: &Options<'_>) -> Result<()> {
     let given = |option, usual| options.get(option).map_or(Ok(usual), number);
     let (size, sessions) = (given("--size", 1000)?, given("--sessions", 20)?);
-    let (library, requests) = match options.get("--skills") {
-        Some(_) => real(size, &Data::named(options)?),
-        None => made_up(size)?,
+    let corpus = Corpus { skills: size, from: None, distinct: false, resources: false }.make()?;
+    let data = options.get("--skills").map(|_| Data::named(options)).transpose()?;
+    // A library remembers what it was asked, so that each is measured with one of its own.
+    let load = || match &data {
+        Some(data) => Ok(real(size, data)),
+        None => made_up(&corpus.root),
     };
     let runtime = Runtime::new()?;
     println!("| vocabulary | case | turns | median µs | p99 | CPU median µs | p99 | ÷ floor |");
     println!("|---|---|---:|---:|---:|---:|---:|---:|");
     for vocabulary in [Vocabulary::Estimate, Vocabulary::O200k] {
+        let ((library, requests), (other, _)) = (load()?, load()?);
         let shown = Arc::new(AtomicUsize::new(0));
         let all = with_layers(&library, vocabulary, Looker(shown.clone()));
         let none = Agent::new(Arc::new(talker(&library)));
@@ -67,7 +72,7 @@ pub(crate) fn overhead(options: &Options<'_>) -> Result<()> {
         for round in 0..=sessions {
             let requests = requests.iter().cycle().skip(round * LONG).take(LONG);
             let requests: Vec<&String> = requests.collect();
-            let matched = requests.iter().enumerate().map(|it| matching(&library, it)).collect();
+            let matched = requests.iter().enumerate().map(|it| matching(&other, it)).collect();
             let round_of = |agent| runtime.block_on(take_turns(agent, round, &requests));
             let took = [matched, round_of(&none)?, round_of(&all)?];
             // The first round makes the index, the list and the vocabulary.
@@ -93,9 +98,13 @@ impl Layer for Looker {
     }
 
     fn note(&self, _: &Turn, what: &What) {
-        if let What::Matched { scores, .. } = what {
-            let shown = scores.iter().filter(|it| it.level.is_some()).count();
-            self.0.fetch_add(shown, Ordering::Relaxed);
+        match what {
+            What::Matched { scores, .. } => {
+                let shown = scores.iter().filter(|it| it.level.is_some()).count();
+                self.0.fetch_add(shown, Ordering::Relaxed);
+            }
+            What::Warned { message } => panic!("nothing may go wrong here: {message}"),
+            _ => {}
         }
     }
 }
@@ -158,9 +167,8 @@ fn matching(library: &Library, (turn, request): (usize, &&String)) -> Took {
 }
 
 /// Made-up skills on disk, and requests in their words.
-fn made_up(size: usize) -> Result<(Arc<Library>, Vec<String>)> {
-    let corpus = Corpus { skills: size, from: None, distinct: false, resources: false }.make()?;
-    let directories = vec![Directory::new(&corpus.root)];
+fn made_up(root: &Path) -> Result<(Arc<Library>, Vec<String>)> {
+    let directories = vec![Directory::new(root)];
     let options = prowess::Options { directories, ..prowess::Options::default() };
     let library = Library::load(&options)?;
     let request = |it: &prowess::Skill| {
@@ -203,20 +211,18 @@ fn print(vocabulary: Vocabulary, [matching, none, all]: &[Vec<Took>; 3]) {
         ("of them, without a call", all, |it| it.steps == 1),
         ("of them, with `use_skill`", all, |it| it.steps > 1),
     ];
-    let mut floor = 0.0;
+    let sorted = |took: &[Took], which: Which, time: fn(&Took) -> Duration| {
+        let times = took.iter().filter(|it| which(it)).map(|it| milliseconds(time(it)) * 1e3);
+        let mut times: Vec<f64> = times.collect();
+        times.sort_unstable_by(f64::total_cmp);
+        times
+    };
+    let median = |took: &[Took]| percentile(&sorted(took, |_| true, |it| it.cpu), 50);
+    let floor = median(matching) + median(none);
     for (name, took, which) in cases {
-        let sorted = |time: fn(&Took) -> Duration| {
-            let times = took.iter().filter(|it| which(it)).map(|it| milliseconds(time(it)) * 1e3);
-            let mut times: Vec<f64> = times.collect();
-            times.sort_unstable_by(f64::total_cmp);
-            times
-        };
-        let (wall, cpu) = (sorted(|it| it.wall), sorted(|it| it.cpu));
+        let (wall, cpu) = (sorted(took, which, |it| it.wall), sorted(took, which, |it| it.cpu));
         let [median, p99] = [50, 99].map(|it| percentile(&wall, it));
         let [cpu_median, cpu_p99] = [50, 99].map(|it| percentile(&cpu, it));
-        if floor == 0.0 || name == "no layers" {
-            floor += cpu_median;
-        }
         println!(
             "| {} | {name} | {} | {median:.0} | {p99:.0} | {cpu_median:.0} | {cpu_p99:.0} | {:.1} |",
             vocabulary.as_str(),

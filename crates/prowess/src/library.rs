@@ -154,6 +154,13 @@ impl Library {
         (!self.named(name).is_empty()).then(|| self.from(name) as u32)
     }
 
+    /// The place of a skill of this library.
+    pub(crate) fn place_in(&self, skill: &Skill) -> Option<usize> {
+        let name = &*skill.manifest.name;
+        let at = self.named(name).iter().position(|it| std::ptr::eq(&**it, skill));
+        at.map(|it| self.from(name) + it)
+    }
+
     /// Whether some name starts with these letters.
     pub(crate) fn has_name_from(&self, start: &str) -> bool {
         let first = self.skills.get(self.from(start));

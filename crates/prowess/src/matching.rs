@@ -28,6 +28,7 @@ mod mention;
 mod keyword;
 mod why;
 mod activate;
+mod memo;
 mod searchable;
 #[doc(hidden)]
 pub mod fitting;

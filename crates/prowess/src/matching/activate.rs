@@ -8,11 +8,14 @@ use super::{
     matches_among,
     mention::{mentioned, mentions},
     names::nearest,
+    searchable::Matched,
 };
 use crate::{library::Library, skill::Skill};
 
 /// How many matches are kept for those who want to see what else was considered.
 const CONSIDERED: usize = 10;
+/// Longer requests are not remembered.
+const MEMORABLE: usize = 4096;
 
 /// How skills are chosen for a request.
 #[derive(Debug, Clone)]
@@ -114,6 +117,10 @@ pub fn activate<'lib>(library: &'lib Library, request: &str, how: &Matching) -> 
     let most = CONSIDERED.max(how.max_active);
     let mut considered = match &how.rule {
         Some(rule) => rule.activate(library, request),
+        None if how.strategy == Strategy::Semantic && request.len() <= MEMORABLE => {
+            let find = || matches_among(library, request, most, usable);
+            remembered(library, request, most, find)
+        }
         None => matches_by(library, request, how.strategy, most, usable),
     };
     let is_sure = |it: &Match<'_>| it.tier == Tier::Mentioned || it.confidence >= how.threshold;
@@ -127,6 +134,28 @@ pub fn activate<'lib>(library: &'lib Library, request: &str, how: &Matching) -> 
         .chain(out_of_use.map(|it| it.manifest.name.to_string()))
         .map(|name| Unknown { nearest: nearest(&name, names()).map(str::to_owned), name });
     Activation { active, considered, unknown: unknown.collect() }
+}
+
+/// What a request matched before, or else what is found now.
+fn remembered<'lib>(
+    library: &'lib Library,
+    request: &str,
+    most: usize,
+    find: impl FnOnce() -> Vec<Match<'lib>>,
+) -> Vec<Match<'lib>> {
+    let matched = library.searchable().matched.get((request.to_owned(), most), || {
+        let matched = |Match { skill, confidence, score, tier }| {
+            Some(Matched { place: library.place_in(skill)?, confidence, score, tier })
+        };
+        find().into_iter().filter_map(matched).collect()
+    });
+    let found = |Matched { place, confidence, score, tier }| Match {
+        skill: &library.skills[place],
+        confidence,
+        score,
+        tier,
+    };
+    matched.into_iter().map(found).collect()
 }
 
 /// Finds the skills for a request by a strategy, `top` at the most, among those that are `wanted`.

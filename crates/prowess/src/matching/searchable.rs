@@ -3,13 +3,15 @@
 use std::sync::{Arc, OnceLock};
 
 use super::{
-    background,
+    Tier, background,
     document::Text,
     embed::{Embedder, Meanings, nearest},
     index::Index,
+    memo::Memo,
     names::Names,
     query::{Query, Word, read_with},
     said::said_for,
+    why::Terms,
     words::{Term, stem},
 };
 use crate::{disclose::description, skill::Skill};
@@ -21,8 +23,23 @@ pub(crate) struct Searchable {
     skills: Vec<Arc<Skill>>,
     /// What the skills mean, where somebody brought embeddings.
     meanings: Option<(Arc<Embedder>, Meanings)>,
+    /// The terms of skills, by their places, once somebody asked why one was found.
+    pub(crate) terms: Memo<usize, Arc<Terms>>,
+    /// What requests matched, by what was asked for and how many at the most: a conversation comes
+    /// back to the last ones.
+    pub(crate) matched: Memo<(String, usize), Vec<Matched>>,
     /// The words of names; only needed where a word is not known.
     names: OnceLock<Names>,
+}
+
+/// A match, as it is remembered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Matched {
+    /// The place of the skill.
+    pub(crate) place: usize,
+    pub(crate) confidence: f64,
+    pub(crate) score: f64,
+    pub(crate) tier: Tier,
 }
 
 /// A word of a request, as it is explained.
@@ -59,7 +76,14 @@ impl Searchable {
             });
         });
         let meanings = embedder.map(|it| (it.clone(), Meanings::new(it, &index)));
-        Self { index, skills: skills.to_vec(), meanings, names: OnceLock::new() }
+        Self {
+            index,
+            skills: skills.to_vec(),
+            meanings,
+            terms: Memo::default(),
+            matched: Memo::default(),
+            names: OnceLock::new(),
+        }
     }
 
     /// The words of a request that are looked for, each once.

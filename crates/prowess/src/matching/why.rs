@@ -1,5 +1,7 @@
 //! Why a skill was found.
 
+use std::sync::Arc;
+
 use super::{
     searchable::Asked,
     words::{self, Term},
@@ -57,7 +59,10 @@ pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
     let (parts, words): (Vec<Asked>, Vec<Asked>) =
         library.searchable().read(request).into_iter().partition(|it| it.is_extra);
     let total: f32 = words.iter().map(|it| it.weight).sum();
-    let fields = fields(skill);
+    let fields = match library.place_in(skill) {
+        Some(place) => library.searchable().terms.get(place, || Arc::new(fields(skill))),
+        None => Arc::new(fields(skill)),
+    };
     let reasons = |asked: Vec<Asked>| -> Vec<Reason> {
         let reasons = asked.into_iter().filter_map(|Asked { text, term, weight, .. }| {
             let stands = fields.iter().filter(|it| it.1.binary_search(&term).is_ok());
@@ -76,7 +81,9 @@ pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
 }
 
 /// The terms of each part of a skill, sorted.
-fn fields(skill: &Skill) -> [(Field, Vec<Term>); 7] {
+pub(crate) type Terms = [(Field, Vec<Term>); 7];
+
+fn fields(skill: &Skill) -> Terms {
     let manifest = &skill.manifest;
     let dialect = manifest.dialect();
     let body = skill.instructions().unwrap_or_default();
