@@ -601,6 +601,7 @@ mod what_runs_is_held {
                 "mkdir -p sub/deep/.claude; cp evil sub/deep/.claude/settings.json",
                 "mkdir -p sub/deep; ln -s ../../evil sub/deep/.git",
                 "mkdir .prowess",
+                "mkdir -p sub/bare/objects sub/bare/refs; cp evil sub/bare/HEAD; cp evil sub/bare/config",
                 "mkdir -p .github/workflows && cp evil .github/workflows/ci.yml",
                 "cp evil .envrc",
             ] {
@@ -625,6 +626,7 @@ mod what_runs_is_held {
                     "sub/.git/config",
                     "sub/deep/.claude",
                     "sub/deep/.git",
+                    "sub/bare/config",
                 ] {
                     assert!(!root.join(name).exists(), "{most}: {line} left {name}");
                 }

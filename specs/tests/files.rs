@@ -611,13 +611,36 @@ mod nothing_leads_out_of_the_roots {
     }
 
     #[test]
+    fn no_repository_is_made_file_by_file() {
+        let files = ["HEAD", "objects/x", "refs/x", "config"];
+        for first in 0..files.len() {
+            let world = World::new();
+            let tool = tool(&world);
+            let order = files.iter().cycle().skip(first).take(files.len());
+            let refused: Vec<&&str> =
+                order.filter(|it| !write(&tool, &format!("sub/{it}"), "x").is_ok()).collect();
+            assert!(!refused.is_empty(), "{first}");
+            let is_there = |it: &&str| world.path("work/sub").join(it).exists();
+            assert!(!files.iter().all(is_there), "{first}");
+        }
+        let world = World::new()
+            .file("work/bare/HEAD", "x")
+            .folder("work/bare/objects")
+            .folder("work/bare/refs");
+        for path in ["bare/config", "bare/hooks/pre-receive"] {
+            assert_eq!(write(&tool(&world), path, "x").status, Status::Refused, "{path}");
+        }
+        output(write(&tool(&world), "bare/notes", "fine"));
+    }
+
+    #[test]
     fn no_tool_forges_an_approval() {
         let config = "[policy]\ncommands = ['cp', 'cat']\n[model]\nkey_file = 'my.key'\n";
         let world = World::new()
             .file("evil", "forged")
             .file("my.key", "approved")
             .file("ci.toml", config)
-            .skill("x", "y");
+            .document("peek", PEEK);
         let state = "home/.local/state/prowess";
         let book = &format!("{state}/approvals.json");
         let tool = |name: &str, input: Json| {
@@ -641,7 +664,17 @@ mod nothing_leads_out_of_the_roots {
             }
         }
         assert_eq!(fs::read_to_string(world.path("ci.toml")).unwrap(), config);
+        world.write("home/other", "seen");
+        let home = world.path("home").display().to_string();
+        let parameters = format!("home={home}");
+        let peek = ["run", "peek", &parameters, "--dir", "skills", "--read", "home"];
+        let ran = world.run(peek);
+        assert!(ran.stdout().contains("seen"), "{} {}", ran.stdout(), ran.stderr);
+        assert!(!ran.stdout().contains("approved"), "{}", ran.stdout());
     }
+
+    /// A skill whose script looks around in a home.
+    const PEEK: &str = "---\nname: peek\ndescription: d\ntype: script\n---\n```sh\ncat \"$PARAM_HOME/other\" \"$PARAM_HOME/.local/state/prowess/approvals.json\"\n```\n";
 
     #[test]
     fn a_link_that_is_swapped_in_meanwhile_leads_nowhere() {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{
     outcome::{Outcome, Status},
-    protected::{Way, is_protected, lies_in},
+    protected::{Way, is_of_repository, is_protected, lies_in},
     root::{Root, RootError},
 };
 
@@ -65,10 +65,11 @@ impl Roots {
     pub(crate) fn writable(&self, path: &str) -> Result<Place<'_>, Box<Outcome>> {
         let (root, inside) = self.find(path).map_err(|error| self.outcome(path, &error))?;
         let place = Place { root, path: inside.to_owned() };
-        if has(&self.withheld, &place.absolute()) {
+        let there = place.absolute();
+        if has(&self.withheld, &there) {
             return Err(self.outside(path));
         }
-        if is_protected(inside) || has(&self.protected, &place.absolute()) {
+        if is_protected(inside) || has(&self.protected, &there) || is_of_repository(&there) {
             let message = format!("`{path}` is protected: it says what an agent may do");
             return Err(Outcome::bad(Status::Refused, message).into());
         }

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::gate::Refusal;
+use crate::{gate::Refusal, protected::is_repository};
 
 use super::{Argument, refused};
 
@@ -107,7 +107,7 @@ fn told(words: &[Argument], directory: &Path) -> (usize, PathBuf) {
 /// Refuses a directory that is a repository, or has one, that makes git run something.
 fn repository(directory: &Path) -> Result<(), Refusal> {
     // Git takes any folder that looks like this for a repository, however it came there.
-    if ["HEAD", "objects", "refs"].iter().all(|it| directory.join(it).exists()) {
+    if is_repository(directory) {
         let message = format!("`{}` is the inside of a repository", directory.display());
         return Err(refused(&message, "run git in the directory that the repository is of"));
     }

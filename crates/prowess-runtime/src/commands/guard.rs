@@ -15,7 +15,7 @@ use std::{
 
 use rustix::io::Errno;
 
-use crate::protected::{is_protected, place};
+use crate::protected::{is_protected, is_repository, place, running};
 
 /// How many directories are looked into for them, the nearest first.
 const DIRECTORIES: usize = 50_000;
@@ -189,13 +189,16 @@ impl Seen {
                 break;
             }
             count += 1;
+            let own = running(&directory);
+            let is_bare = is_repository(&directory);
             let is_git =
                 |it: &Path| it.file_name().is_some_and(|it| it.eq_ignore_ascii_case(".git"));
             for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
                 let path = entry.path();
                 let is_directory = entry.file_type().is_ok_and(|it| it.is_dir());
                 // In the place of git's own directory, a file or link leads to another one.
-                if place(&path).is_some() || is_git(&path) && !is_directory {
+                let leads = is_git(&path) && !is_directory;
+                if place(&path).is_some() || leads || is_bare && own.contains(&path) {
                     seen.take_in(path, &directory);
                 } else if is_directory && !is_git(&directory) {
                     open.push_back(path);
