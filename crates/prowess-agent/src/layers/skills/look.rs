@@ -6,7 +6,7 @@ use prowess::{
     Choice, Chosen, Level, Library, Matching, Message, Offer, Priority, Skill, Strategy, Tier,
     Unknown, UseSkill, UsedSkill, choose, request, use_skill, why,
 };
-use prowess_runtime::Active;
+use prowess_runtime::{Active, Gate};
 
 use super::{Kept, Showing};
 use crate::{
@@ -28,6 +28,8 @@ pub(super) struct Looked {
     active: Vec<String>,
     /// What could not be read.
     failed: Vec<String>,
+    /// What somebody asked for by name and has to approve first.
+    held_back: Vec<String>,
 }
 
 /// Chooses skills for a history. What was taken up and still stands there is not shown again; what
@@ -36,6 +38,7 @@ pub(super) fn looked_up(
     library: &Library,
     history: &[Message],
     how: &Showing,
+    gate: Option<&Gate>,
     taken: &[(String, String)],
 ) -> Looked {
     let explicit = || Matching { strategy: Strategy::Explicit, rule: None, ..how.matching.clone() };
@@ -48,8 +51,8 @@ pub(super) fn looked_up(
         let (priority, level) = (Priority::Active, Level::Full);
         let chosen = Chosen { skill, priority, level, arguments: None };
         let is_it = |it: &Chosen<'_>| it.skill.origin.path == skill.origin.path;
-        looked.active.push(name.to_owned());
         if stands {
+            looked.active.push(name.to_owned());
             // With other arguments it says something else.
             choice.skills.retain(|it| !is_it(it) || it.arguments.is_some());
             let told = |offer| Told { call_id: call.clone(), offer };
@@ -63,7 +66,7 @@ pub(super) fn looked_up(
         }
     }
     choice.skills.sort_by_key(|it| it.priority);
-    looked.take(library, history, choice, &again);
+    looked.take(library, history, choice, gate, &again);
     looked
 }
 
@@ -88,11 +91,12 @@ impl Looked {
         &mut self,
         library: &Library,
         history: &[Message],
-        choice: Choice<'_>,
+        mut choice: Choice<'_>,
+        gate: Option<&Gate>,
         again: &[&Path],
     ) {
         let query = request(history).map(|it| it.content.clone());
-        for chosen in &choice.skills {
+        for chosen in &mut choice.skills {
             let (skill, path) = (chosen.skill, &*chosen.skill.origin.path);
             let found = choice.considered.iter().find(|it| *it.skill.origin.path == *path);
             let by = match found {
@@ -100,8 +104,21 @@ impl Looked {
                 Some(found) if found.tier == Tier::Mentioned => "mentioned",
                 _ => "matched",
             };
-            match Offer::new(chosen) {
-                Ok(offer) => {
+            let offer = match gate {
+                Some(gate) => gate.offer(chosen),
+                None => Offer::new(chosen).map(|it| (it, false)),
+            };
+            match offer {
+                Ok((offer, asks)) => {
+                    if asks {
+                        chosen.level = Level::Metadata;
+                    }
+                    if asks && by == "mentioned" {
+                        let name = &skill.manifest.name;
+                        self.held_back.push(format!(
+                            "skill `{name}` needs approval before it is told; `use_skill` asks for it"
+                        ));
+                    }
                     if chosen.level == Level::Full {
                         self.active.push(library.address(skill));
                     }
@@ -162,7 +179,7 @@ impl Looked {
                 format!("there is no skill `{}`{}", unknown.name, near.unwrap_or_default());
             turn.note(What::Warned { message });
         }
-        for message in &self.failed {
+        for message in self.failed.iter().chain(&self.held_back) {
             turn.note(What::Warned { message: message.clone() });
         }
         for (offer, by) in &self.offers {
