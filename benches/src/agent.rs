@@ -1,150 +1,227 @@
-//! An agent without a model to wait for: what its layers cost, and whether they stay small.
+//! What the layers of an agent take beside its model, which replies at once.
 
 use std::{
-    borrow::Cow,
-    fmt, fs,
+    hint::black_box,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, ensure};
-use prowess::{Call, Message, Role, Window};
+use anyhow::{Result, ensure};
+use prowess::{
+    Call, Cataloging, Directory, Library, Matching, Message, Role, Thresholds, Vocabulary, Window,
+    choose,
+};
 use prowess_agent::{
-    Agent, Approval, Ask, Boundary, Calling, Delta, Fit, Guard, Logging, Model, Reply, Replying,
-    Retry, Session, Spending, When,
+    Agent, Boundary, Calling, Fit, Layer, Logging, Retry, Session, Showing, Skills, Spans,
+    Spending, Trace, Turn, What,
 };
-use prowess_runtime::{
-    Act, Agreed, Answer, Approvals, Gate, Nobody, Outcome, Policy, Records, Tool, Toolbox,
+use prowess_runtime::{Approvals, Gate, Nobody, Policy, Provider, Records, Toolbox};
+use serde_json::json;
+use tokio::runtime::Runtime;
+
+use crate::{
+    corpus::Corpus,
+    load::number,
+    measure::{cpu_time, milliseconds},
+    metrics::percentile,
+    options::Options,
+    random::Random,
+    retrieval::Data,
+    soak::Talker,
 };
-use serde_json::{Value as Json, json};
 
-use crate::{load::number, measure::milliseconds, options::Options};
+/// How many turns a long session has, and how many a short one.
+const LONG: usize = 50;
+const SHORT: usize = 3;
 
-/// A model that replies at once: it summarises, calls a tool every fourth time, or talks.
-#[derive(Debug, Default)]
-struct Talker(AtomicUsize);
+/// What a turn took.
+#[derive(Debug, Clone, Copy)]
+struct Took {
+    /// Which one of its session it was, from 0.
+    turn: usize,
+    steps: usize,
+    wall: Duration,
+    /// Of all threads.
+    cpu: Duration,
+}
 
-impl Model for Talker {
-    fn name(&self) -> &str {
-        "talker"
-    }
-
-    fn provider(&self) -> &str {
-        "bench"
-    }
-
-    fn reply<'a>(&'a self, ask: &'a Ask, _: &'a (dyn Fn(Delta<'_>) + Send + Sync)) -> Replying<'a> {
-        let turn = self.0.fetch_add(1, Ordering::Relaxed);
-        let is_asked = ask.messages.last().is_some_and(|it| it.role == Role::User);
-        let can_call = !ask.tools.is_empty() && is_asked && turn.is_multiple_of(4);
-        let mut message = Message::new(Role::Assistant, "");
-        if can_call {
-            let (name, arguments) = ("work".to_owned(), "{}".to_owned());
-            message.calls.push(Call { name, arguments, ..Call::default() });
-        } else {
-            message.content = format!("Number {turn}. {}", "It is as it was before. ".repeat(8));
+/// Measures turns with all layers and with none, interleaved, and prints a table.
+pub(crate) fn overhead(options: &Options<'_>) -> Result<()> {
+    let given = |option, usual| options.get(option).map_or(Ok(usual), number);
+    let (size, sessions) = (given("--size", 1000)?, given("--sessions", 20)?);
+    let (library, requests) = match options.get("--skills") {
+        Some(_) => real(size, &Data::named(options)?),
+        None => made_up(size)?,
+    };
+    let runtime = Runtime::new()?;
+    println!("| vocabulary | case | turns | median µs | p99 | CPU median µs | p99 | ÷ floor |");
+    println!("|---|---|---:|---:|---:|---:|---:|---:|");
+    for vocabulary in [Vocabulary::Estimate, Vocabulary::O200k] {
+        let shown = Arc::new(AtomicUsize::new(0));
+        let all = with_layers(&library, vocabulary, Looker(shown.clone()));
+        let none = Agent::new(Arc::new(talker(&library)));
+        let mut times = [const { Vec::new() }; 3];
+        for round in 0..=sessions {
+            let requests = requests.iter().cycle().skip(round * LONG).take(LONG);
+            let requests: Vec<&String> = requests.collect();
+            let matched = requests.iter().enumerate().map(|it| matching(&library, it)).collect();
+            let round_of = |agent| runtime.block_on(take_turns(agent, round, &requests));
+            let took = [matched, round_of(&none)?, round_of(&all)?];
+            // The first round makes the index, the list and the vocabulary.
+            if round > 0 {
+                times.iter_mut().zip(took).for_each(|(times, took)| times.extend(took));
+            }
         }
-        Box::pin(async { Ok(Reply { message, ..Reply::default() }) })
+        let shown = shown.load(Ordering::Relaxed) as f64 / ((sessions + 1) * LONG) as f64;
+        ensure!(shown > 0.5, "a request is shown {shown} skills");
+        print(vocabulary, &times);
+        println!("\n{shown:.1} skills are shown for a request\n");
     }
+    Ok(())
 }
 
-/// A tool that does nothing, at length.
-struct Work;
+/// Counts the skills that are shown.
+#[derive(Debug)]
+struct Looker(Arc<AtomicUsize>);
 
-impl fmt::Debug for Work {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Work")
-    }
-}
-
-impl Tool for Work {
+impl Layer for Looker {
     fn name(&self) -> &str {
-        "work"
+        "looker"
     }
 
-    fn description(&self) -> Cow<'_, str> {
-        "Does some work.".into()
-    }
-
-    fn input_schema(&self) -> Json {
-        json!({"type": "object"})
-    }
-
-    fn act(&self, _: &Json) -> Result<Act, Box<Outcome>> {
-        Ok(Act::Write("/work".into()))
-    }
-
-    fn call<'a>(&'a self, _: Json) -> Answer<'a> {
-        Box::pin(async { Outcome::ok("It went well. ".repeat(20)) })
+    fn note(&self, _: &Turn, what: &What) {
+        if let What::Matched { scores, .. } = what {
+            let shown = scores.iter().filter(|it| it.level.is_some()).count();
+            self.0.fetch_add(shown, Ordering::Relaxed);
+        }
     }
 }
 
-/// An agent with all layers.
-fn agent(window: usize) -> Agent {
+/// An agent with the layers of the command line, in their order.
+fn with_layers(library: &Arc<Library>, vocabulary: Vocabulary, looker: Looker) -> Agent {
     let policy = Policy { approvals: Approvals::Never, ..Policy::default() };
     let gate = Gate { policy, approver: Arc::new(Nobody), records: Records::in_memory() };
-    let toolbox = Arc::new(Toolbox::new(Arc::new(gate)).with(Arc::new(Work)));
-    let window = Window { tokens: window, ..Window::default() };
-    Agent::new(Arc::new(Talker::default()))
+    let window = Window { vocabulary, ..Window::default() };
+    let provider: Arc<dyn Provider> = Arc::new(library.clone());
+    let cataloging =
+        Cataloging { budget: Some(window.tokens / 10), vocabulary, ..Cataloging::default() };
+    let showing = Showing { catalog: Some(cataloging), ..Showing::default() };
+    let written = AtomicUsize::new(0);
+    let trace = Trace::new(move |line| {
+        written.fetch_add(black_box(line).len(), Ordering::Relaxed);
+        Ok(())
+    });
+    Agent::new(Arc::new(talker(library)))
         .with_system("You do what you are asked.")
-        .with(Boundary::new())
+        .with(trace)
+        .with(Spans::new("prowess"))
         .with(Logging::default())
-        .with(Guard::new(Arc::new(Agreed)).asks(When::calls("w*").while_active("deploy-*")))
-        .with(Approval::new(Arc::new(Agreed)))
-        .with(Calling::new(toolbox))
+        .with(looker)
+        .with(Boundary::new())
+        .with(Skills::new(Some(provider), showing))
+        .with(Calling::new(Arc::new(Toolbox::new(Arc::new(gate)))))
         .with(Spending::default())
         .with(Fit::new(window).with_summaries(None))
         .with(Retry::default())
 }
 
-/// Has many sessions take many turns each, side by side, and fails when memory grows with them.
-pub(crate) fn soak(options: &Options<'_>) -> Result<()> {
-    let given = |option, usual| options.get(option).map_or(Ok(usual), number);
-    let (sessions, turns) = (given("--sessions", 200)?, given("--turns", 1000)?);
-    let window = given("--window", 8000)?;
-    let runtime = tokio::runtime::Runtime::new()?;
-    let agent = agent(window);
-    let all: Vec<Session> = (0..sessions).map(|it| Session::new(format!("session {it}"))).collect();
-    println!("| turns of {sessions} sessions | RSS | messages kept | ms a turn |");
-    println!("|---:|---:|---:|---:|");
-    let start = Instant::now();
-    let mut tenth = None;
-    for percent in (10..=100).step_by(10) {
-        let from = turns * (percent - 10) / 100..turns * percent / 100;
-        let tasks: Vec<_> = all
-            .iter()
-            .map(|session| runtime.spawn(take_turns(agent.clone(), session.clone(), from.clone())))
-            .collect();
-        for task in tasks {
-            runtime.block_on(task)??;
+/// A model that takes up one skill after the other.
+fn talker(library: &Library) -> Talker {
+    let call = |name: &str| {
+        let arguments = json!({"name": name}).to_string();
+        Call { name: "use_skill".to_owned(), arguments, ..Call::default() }
+    };
+    Talker::new(library.skills().step_by(7).map(|it| call(&it.manifest.name)).collect())
+}
+
+async fn take_turns(agent: &Agent, round: usize, requests: &[&String]) -> Result<Vec<Took>> {
+    let session = Session::new(format!("session {round}"));
+    let mut took = Vec::new();
+    for (turn, request) in requests.iter().enumerate() {
+        let (start, cpu) = (Instant::now(), cpu_time());
+        let answer = agent.ask(&session, *request).await?;
+        let (wall, cpu) = (start.elapsed(), cpu_time() - cpu);
+        took.push(Took { turn, steps: answer.steps, wall, cpu });
+    }
+    Ok(took)
+}
+
+/// The choice of skills alone.
+fn matching(library: &Library, (turn, request): (usize, &&String)) -> Took {
+    let history = [Message::new(Role::User, request.as_str())];
+    let (start, cpu) = (Instant::now(), cpu_time());
+    black_box(choose(library, &history, &Matching::default(), Thresholds::default()));
+    Took { turn, steps: 0, wall: start.elapsed(), cpu: cpu_time() - cpu }
+}
+
+/// Made-up skills on disk, and requests in their words.
+fn made_up(size: usize) -> Result<(Arc<Library>, Vec<String>)> {
+    let corpus = Corpus { skills: size, from: None, distinct: false, resources: false }.make()?;
+    let directories = vec![Directory::new(&corpus.root)];
+    let options = prowess::Options { directories, ..prowess::Options::default() };
+    let library = Library::load(&options)?;
+    let request = |it: &prowess::Skill| {
+        let words: Vec<&str> = it.manifest.name.split('-').collect();
+        format!(
+            "Please help me with the {} of our number {}",
+            words[..2].join(" and the "),
+            words[2]
+        )
+    };
+    let mut requests: Vec<String> = library.skills().map(request).collect();
+    Random::new(5).shuffle(&mut requests);
+    Ok((Arc::new(library), requests))
+}
+
+/// Real requests, and the skills that are right for them among others.
+fn real(size: usize, data: &Data) -> (Arc<Library>, Vec<String>) {
+    let mut random = Random::new(5);
+    let mut requests: Vec<_> = data.requests.iter().collect();
+    random.shuffle(&mut requests);
+    requests.truncate(size / 2);
+    let mut which: Vec<usize> = requests.iter().flat_map(|it| data.right(it)).collect();
+    let mut others: Vec<usize> = (0..data.skills.len()).collect();
+    random.shuffle(&mut others);
+    which.extend(others);
+    let mut seen = vec![false; data.skills.len()];
+    which.retain(|it| !std::mem::replace(&mut seen[*it], true));
+    which.truncate(size);
+    let requests = requests.into_iter().map(|it| it.query.clone()).collect();
+    (Arc::new(data.library(&which)), requests)
+}
+
+fn print(vocabulary: Vocabulary, [matching, none, all]: &[Vec<Took>; 3]) {
+    type Which = fn(&Took) -> bool;
+    let cases: [(&str, &[Took], Which); 6] = [
+        ("choosing skills alone", matching, |_| true),
+        ("no layers", none, |_| true),
+        ("all layers: the first 3 turns", all, |it| it.turn < SHORT),
+        ("all 50 turns", all, |_| true),
+        ("of them, without a call", all, |it| it.steps == 1),
+        ("of them, with `use_skill`", all, |it| it.steps > 1),
+    ];
+    let mut floor = 0.0;
+    for (name, took, which) in cases {
+        let sorted = |time: fn(&Took) -> Duration| {
+            let times = took.iter().filter(|it| which(it)).map(|it| milliseconds(time(it)) * 1e3);
+            let mut times: Vec<f64> = times.collect();
+            times.sort_unstable_by(f64::total_cmp);
+            times
+        };
+        let (wall, cpu) = (sorted(|it| it.wall), sorted(|it| it.cpu));
+        let [median, p99] = [50, 99].map(|it| percentile(&wall, it));
+        let [cpu_median, cpu_p99] = [50, 99].map(|it| percentile(&cpu, it));
+        if floor == 0.0 || name == "no layers" {
+            floor += cpu_median;
         }
-        let resident = resident_kib()?;
-        let kept: usize = all.iter().map(|it| it.messages().len()).sum();
-        let each = milliseconds(start.elapsed()) / (sessions * from.end).max(1) as f64;
-        println!("| {} | {resident} KiB | {kept} | {each:.3} |", from.end);
-        // By then every session has been compacted, and the allocator has what it needs.
-        let most = *tenth.get_or_insert(resident) * 3 / 2 + 16 * 1024;
-        ensure!(resident <= most, "{resident} KiB are more than {most} KiB");
+        println!(
+            "| {} | {name} | {} | {median:.0} | {p99:.0} | {cpu_median:.0} | {cpu_p99:.0} | {:.1} |",
+            vocabulary.as_str(),
+            wall.len(),
+            cpu_median / floor,
+        );
     }
-    Ok(())
-}
-
-async fn take_turns(agent: Agent, session: Session, turns: std::ops::Range<usize>) -> Result<()> {
-    for number in turns {
-        let prompt = format!("Turn {number}: {}", "please go on with it. ".repeat(10));
-        let answer = agent.ask(&session, prompt).await?;
-        ensure!(!answer.message.content.is_empty(), "there is no answer to turn {number}");
-    }
-    Ok(())
-}
-
-/// The memory that this process holds.
-fn resident_kib() -> Result<u64> {
-    let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:"));
-    let line = line.context("the system tells no size")?;
-    Ok(line.trim().trim_end_matches(" kB").parse()?)
 }

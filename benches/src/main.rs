@@ -1,9 +1,9 @@
 //! How long things take, next to the least that they could take; and how good they are.
 //!
 //! Each command prints tables in Markdown: `load` (in the modules up to it), `tokens`, and, on
-//! requests whose right skills are known, `find`, `latency` and `prompt`; `reliability` breaks things
-//! on purpose, and fails when something is lost; `soak` has an agent take many turns, and fails when
-//! memory grows with them.
+//! requests whose right skills are known, `find`, `latency` and `prompt`; `agent` is what layers take;
+//! `reliability` breaks things on purpose, and fails when something is lost; `soak` has an agent take
+//! many turns, and fails when memory grows with them.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
 mod random;
@@ -24,6 +24,7 @@ mod prompt;
 mod sandbox;
 mod store;
 mod races;
+mod soak;
 mod agent;
 
 use std::{env, path::Path};
@@ -43,6 +44,7 @@ const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--dis
                      prowess-benches reliability sandbox [--runs N] [--program PATH]\n       \
                      prowess-benches reliability store [--cycles N] [--program PATH]\n       \
                      prowess-benches reliability races [--swaps N]\n       \
+                     prowess-benches agent [--skills F --queries F] [--size N] [--sessions N]\n       \
                      prowess-benches soak [--sessions N] [--turns N] [--window N]";
 
 fn main() -> Result<()> {
@@ -75,8 +77,12 @@ fn main() -> Result<()> {
         ["reliability", "races", ref words @ ..] => {
             races::races(&Options::new(words, &["--swaps"])?)
         }
+        ["agent", ref words @ ..] => agent::overhead(&Options::new(
+            words,
+            &["--skills", "--queries", "--size", "--sessions"],
+        )?),
         ["soak", ref words @ ..] => {
-            agent::soak(&Options::new(words, &["--sessions", "--turns", "--window"])?)
+            soak::soak(&Options::new(words, &["--sessions", "--turns", "--window"])?)
         }
         ["reliability-store-writer", path, seed, from] => store::writer(path, seed, from),
         ["reliability-store-saver", path, own] => store::saver(path, own),

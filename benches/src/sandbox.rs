@@ -129,8 +129,9 @@ fn job(script: &str, limits: Limits) -> Result<(Job, PathBuf)> {
     let base = work.path().parent().unwrap_or(Path::new("/")).to_owned();
     let argv: Vec<OsString> = vec!["sh".into(), path.into()];
     let (env, reads, writes) = ([].into(), Vec::new(), Vec::new());
-    let hidden = Vec::new();
-    let job = Job { argv, env, directory: None, reads, writes, hidden, work, limits, chunks: None };
+    let (hidden, withheld, chunks) = Default::default();
+    let directory = None;
+    let job = Job { argv, env, directory, reads, writes, hidden, withheld, work, limits, chunks };
     Ok((job, base))
 }
 

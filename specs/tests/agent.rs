@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    fmt,
+    fmt, fs,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -1099,17 +1099,122 @@ mod instructions_enter_the_conversation_once {
     }
 }
 
-mod examples_show_how_to_build_an_agent {
-    use crate::examples::{always_on, basic, custom_activation, explicit_only};
+mod the_bundled_skills_are_of_use {
+    use super::*;
+
+    /// What people say when they need a skill.
+    const REQUESTS: [(&str, [&str; 3]); 7] = [
+        (
+            "create-pr",
+            [
+                "open a PR for my branch",
+                "I'm done with this feature, submit it as a pull request",
+                "improve the description of my pull request",
+            ],
+        ),
+        (
+            "debug",
+            [
+                "the app crashes when I click on save, can you find out why?",
+                "this test is flaky and I don't know why",
+                "I get a NullPointerException in the login page, fix it",
+            ],
+        ),
+        (
+            "deploy-staging",
+            [
+                "ship this to staging",
+                "roll the staging server back to the last version",
+                "is this build ready for staging?",
+            ],
+        ),
+        (
+            "explain-code",
+            [
+                "how does the authentication in this project work?",
+                "walk me through this function",
+                "give me an overview of this codebase, I'm new here",
+            ],
+        ),
+        (
+            "review-code",
+            [
+                "check my changes before I push",
+                "look over this diff for security holes",
+                "does this commit look good to you?",
+            ],
+        ),
+        (
+            "write-skill",
+            [
+                "turn this workflow into a skill",
+                "my SKILL.md does not trigger when it should",
+                "create a skill for our release notes",
+            ],
+        ),
+        (
+            "write-tests",
+            [
+                "add unit tests for the parser",
+                "we need better test coverage in the billing module",
+                "write a regression test for this bug",
+            ],
+        ),
+    ];
 
     #[tokio::test]
-    async fn a_01_a_14_every_example_runs() {
+    async fn a_18_every_bundled_skill_is_found_by_what_people_ask_and_taken_up() {
+        let world = World::new();
+        let options = Options { sources: vec![prowess::bundled()], ..Options::default() };
+        let library = Arc::new(Library::load(&options).unwrap());
+        let names: Vec<&str> = library.skills().map(|it| &*it.manifest.name).collect();
+        assert_eq!(names, REQUESTS.map(|it| it.0));
+        assert!(names.len() >= 5);
+        for (name, requests) in REQUESTS {
+            let folder = format!("{}/../../skills/{name}", env!("CARGO_MANIFEST_DIR"));
+            let (code, said) = world.check(&folder, &["--profile", "spec"]);
+            let is_fine = said.findings().iter().all(|it| it["severity"] == "info");
+            assert!(code == Some(0) && is_fine, "{name}: {:?}", said.findings());
+            for request in requests {
+                let found = prowess::matches(&library, request, 3);
+                let found: Vec<&str> = found.iter().map(|it| &*it.skill.manifest.name).collect();
+                assert_eq!(found.first(), Some(&name), "{request}: {found:?}");
+            }
+            let script = Scripted::new().calls("use_skill", json!({"name": name})).says("Well.");
+            let (agent, model) = agent(script);
+            let agent = agent.with(skills(library.clone(), on_demand())).with(calling([]));
+            ask(&agent, &Session::new("s"), requests[0]).await;
+            let asked = model.asked();
+            let [told] = results(&asked[1])[..] else { panic!("{asked:?}") };
+            let text = fs::read_to_string(format!("{folder}/SKILL.md")).unwrap();
+            let instructions = text.splitn(3, "---\n").nth(2).unwrap().trim();
+            assert!(told.contains(name) && told.contains(instructions), "{name}: {told}");
+        }
+    }
+}
+
+mod examples_show_how_to_build_an_agent {
+    use crate::examples::{
+        always_on, basic, custom_activation, explicit_only, guardrail, retrieval_hybrid,
+    };
+
+    #[tokio::test]
+    async fn a_01_a_14_a_15_a_16_every_example_runs() {
         let basic = basic::run().await.unwrap();
         assert_eq!(basic, "The branch is reviewed, and I know how to test it.\n(2 steps)");
         assert_eq!(custom_activation::run().await.unwrap(), "csv-files");
         assert_eq!(always_on::run().await.unwrap(), "review-code, write-tests");
         let wanted = "Open a pull request: []\nUse @create-pr for it: [create-pr]\n/debug the login page: [debug]";
         assert_eq!(explicit_only::run().await.unwrap(), wanted);
+        let hybrid = retrieval_hybrid::run().await.unwrap();
+        let wanted = "## Skill: deploy-staging\n[From `staging.md`, “Staging”. It was looked up, and asks for nothing.]\nIt is past noon: I deploy tomorrow at eight.";
+        assert_eq!(hybrid, wanted);
+        let guarded = guardrail::run().await.unwrap();
+        let (read, refused) = guarded.split_once('\n').unwrap();
+        assert!(read.contains("thirty days of vacation"), "{guarded}");
+        let wanted =
+            "nobody is there to approve: call `read_file` (while `deploy-staging` is active)";
+        assert!(refused.contains(wanted) && !refused.contains("vacation"), "{guarded}");
     }
 }
 

@@ -110,6 +110,11 @@ fn script_skill(more: &str) -> World {
     World::new().document("probe", format!("---\n{head}---\n\n```sh\n{script}\n```\n"))
 }
 
+/// Calls that skill.
+fn probe() -> Answer {
+    Answer::calls([("run_skill", json!({"name": "probe", "parameters": {"who": "Ada"}}))])
+}
+
 mod what_is_asked_is_answered {
     use super::*;
 
@@ -174,8 +179,7 @@ mod what_is_asked_is_answered {
 
     #[test]
     fn a_script_of_a_skill_runs_in_the_sandbox() {
-        let call = Answer::calls([("skill_probe", json!({"who": "Ada"}))]);
-        let server = ModelServer::start([call, Answer::text("It ran.")]);
+        let server = ModelServer::start([probe(), Answer::text("It ran.")]);
         let world = script_skill("");
         let ran = ask(&world, &server, &["Probe", "--dir", "skills", "--yes"]);
         assert_eq!((ran.code, ran.stdout()), (Some(0), "It ran.\n"), "{}", ran.stderr);
@@ -187,8 +191,7 @@ mod what_is_asked_is_answered {
 
     #[test]
     fn what_needs_a_yes_is_not_run_without_one() {
-        let call = Answer::calls([("skill_probe", json!({"who": "Ada"}))]);
-        let server = ModelServer::start([call, Answer::text("I may not.")]);
+        let server = ModelServer::start([probe(), Answer::text("I may not.")]);
         let ran =
             ask(&script_skill("requires_approval: true\n"), &server, &["Probe", "--dir", "skills"]);
         assert_eq!((ran.code, ran.stdout()), (Some(0), "I may not.\n"), "{}", ran.stderr);
@@ -227,8 +230,7 @@ mod what_is_asked_is_answered {
     #[test]
     fn somebody_at_a_terminal_is_asked() {
         for (typed, ran_it) in [("y\n", true), ("n\n", false)] {
-            let call = Answer::calls([("skill_probe", json!({"who": "Ada"}))]);
-            let server = ModelServer::start([call, Answer::text("Well.")]);
+            let server = ModelServer::start([probe(), Answer::text("Well.")]);
             let world = script_skill("requires_approval: true\n");
             let arguments = format!("ask Probe --dir skills --model m --base-url {}", server.url());
             let ran = world.run_at_terminal(typed, &arguments);
@@ -889,8 +891,7 @@ mod a_conversation_goes_on_line_by_line {
 
     #[test]
     fn a_question_that_is_interrupted_takes_no_line() {
-        let call = Answer::calls([("skill_probe", json!({"who": "Ada"}))]);
-        let server = ModelServer::start([call, Answer::text("whole")]);
+        let server = ModelServer::start([probe(), Answer::text("whole")]);
         let world = script_skill("requires_approval: true\n");
         let mut terminal = Terminal::start_with(&world, &server, "--dir skills");
         terminal.hear("> ");

@@ -11,8 +11,8 @@ use std::{
 };
 
 use prowess_runtime::{
-    Chunk, ExecuteCommand, Gate, Launcher, Level, Limits, Nobody, Outcome, Policy, Records,
-    Sandbox, Status, Tool as _, Wish,
+    Chunk, Decision, ExecuteCommand, Gate, Launcher, Level, Limits, Nobody, Outcome, Policy,
+    Records, Rule, Sandbox, Status, Tool as _, Wish,
 };
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
@@ -765,6 +765,139 @@ mod what_runs_is_held {
     }
 
     #[test]
+    fn what_the_host_withholds_is_neither_read_nor_written() {
+        for most in [Level::Strong, Level::Landlock] {
+            let stage = Stage { most, ..Stage::new().listing(&["cat", "grep", "sh", "true"]) };
+            let root = stage.root();
+            fs::create_dir_all(root.join("local/state/own")).unwrap();
+            fs::create_dir_all(root.join("there")).unwrap();
+            let book = root.join("local/state/own/book.json");
+            fs::write(&book, "approved").unwrap();
+            fs::write(root.join("key"), "approved").unwrap();
+            fs::write(root.join("evil"), "forged").unwrap();
+            for (link, target) in [("short", "local/state/own"), ("away", "there")] {
+                symlink(target, root.join(link)).unwrap();
+            }
+            let withheld = ["local/state/own", "key", "new/own", "away/own"];
+            let withheld = withheld.iter().map(|it| root.join(it)).collect();
+            let stage = Stage { base: Policy { withheld, ..Policy::default() }, ..stage };
+            for line in [
+                "cat local/state/own/book.json",
+                "cat short/book.json",
+                "cat key",
+                "grep -r approved .",
+            ] {
+                assert!(!stdout(&stage.call(line)).contains("approved"), "{most}: {line}");
+            }
+            for directory in ["local/state/own", "short"] {
+                let input = json!({"command": "true", "working_directory": directory});
+                assert_eq!(stage.call_with(input).status, Status::Refused, "{directory}");
+            }
+            for line in [
+                "cp evil local/state/own/book.json",
+                "cp evil short/book.json",
+                "cp evil key",
+                "rm -f key; cp evil key",
+                "mv key key2; cp evil key",
+                "mv local/state local/old; mkdir -p local/state/own; cp evil local/state/own/book.json",
+                "mv local old; mkdir -p local/state/own; cp evil local/state/own/book.json",
+                "rm -rf local; mkdir -p local/state/own; cp evil local/state/own/book.json",
+                "mkdir -p new/own; cp evil new/own/book.json",
+                "mkdir there/own; cp evil there/own/book.json",
+                "rm away; mkdir -p away/own; cp evil away/own/book.json",
+                "rm away; mkdir -p x/own; cp evil x/own/book.json; ln -s x away",
+            ] {
+                fs::write(root.join("plant"), line).unwrap();
+                stage.call("sh plant");
+                assert_eq!(fs::read_to_string(&book).unwrap(), "approved", "{most}: {line}");
+                let key = fs::read_to_string(root.join("key")).unwrap();
+                assert_eq!(key, "approved", "{most}: {line}");
+                for missing in ["new/own", "away/own"] {
+                    assert!(!root.join(missing).exists(), "{most}: {line} left {missing}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_the_host_protects_stays_as_it_was_whatever_it_is_called() {
+        for most in [Level::Strong, Level::Landlock] {
+            let stage = Stage { most, ..Stage::new().listing(&["cat", "sh"]) };
+            let root = stage.root();
+            fs::create_dir(root.join("conf")).unwrap();
+            fs::write(root.join("conf/ci.toml"), "mine").unwrap();
+            fs::write(root.join("evil"), "forged").unwrap();
+            symlink("conf", root.join("linked")).unwrap();
+            let protected = vec![root.join("linked/ci.toml")];
+            let stage = Stage { base: Policy { protected, ..Policy::default() }, ..stage };
+            assert_eq!(stage.printed("cat linked/ci.toml"), "mine");
+            for line in [
+                "cp evil conf/ci.toml",
+                "rm -f conf/ci.toml; cp evil conf/ci.toml",
+                "cp evil conf/x; mv conf/x linked/ci.toml",
+                "mv conf old; mkdir conf; cp evil conf/ci.toml",
+                "rm linked; mkdir linked; cp evil linked/ci.toml",
+                "mkdir other; cp evil other/ci.toml; rm linked; ln -s other linked",
+            ] {
+                fs::write(root.join("plant"), line).unwrap();
+                let outcome = stage.call("sh plant");
+                assert_eq!(outcome.status, Status::Failed, "{most}: {line}");
+                let now = fs::read_to_string(root.join("linked/ci.toml")).unwrap();
+                assert_eq!(now, "mine", "{most}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_rule_denies_to_everybody_is_not_there_for_commands() {
+        let deny = |path: &str| Rule { path: Some(path.into()), ..Rule::new(Decision::Deny) };
+        for most in [Level::Strong, Level::Landlock] {
+            let stage =
+                Stage { most, ..Stage::new().listing(&["cat", "grep", "cp", "true", "sh"]) };
+            let root = stage.root();
+            for name in ["secrets/k", "sub/a.pem", "open/k", "sub/x", "whole/k"] {
+                fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+                fs::write(root.join(name), "hidden").unwrap();
+            }
+            symlink("secrets/k", root.join("link")).unwrap();
+            let by_tool = Rule { tool: Some("file_operations".to_owned()), ..deny("open/*") };
+            let whole = root.join("whole").display().to_string();
+            let rules = vec![deny("./secrets"), deny("secrets/*"), deny("*.pem"), by_tool];
+            let rules = rules.into_iter().chain([deny(&whole)]).collect();
+            let stage = Stage { base: Policy { rules, ..Policy::default() }, ..stage };
+            for line in
+                ["cat secrets/k", "cat link", "cat sub/a.pem", "cat whole/k", "cat sub/*.pem"]
+            {
+                assert!(!stdout(&stage.call(line)).contains("hidden"), "{most}: {line}");
+            }
+            let found = stdout(&stage.call("grep -rl hidden ."));
+            let mut found: Vec<&str> = found.lines().collect();
+            found.sort();
+            assert_eq!(found, ["./open/k", "./sub/x"], "{most}");
+            fs::write(root.join("plant"), "cp plant secrets/k; cp plant sub/a.pem").unwrap();
+            stage.call("sh plant");
+            for name in ["secrets/k", "sub/a.pem"] {
+                assert_eq!(fs::read_to_string(root.join(name)).unwrap(), "hidden", "{most}");
+            }
+            let into = |it| stage.call_with(json!({"command": "true", "working_directory": it}));
+            assert_eq!(into("secrets").status, Status::Refused);
+            assert_eq!(into("open").status, Status::Ok);
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_put_right_is_said() {
+        let stage = Stage::new().listing(&["cp"]);
+        fs::write(stage.root().join("evil"), "forged").unwrap();
+        let tool = stage.tool().with_trash("/proc/nowhere".into());
+        let outcome = runtime().block_on(tool.call(json!({"command": "cp evil .mcp.json"})));
+        assert_eq!(outcome.status, Status::Failed);
+        assert!(outcome.denied.join("").contains("still there"), "{:?}", outcome.denied);
+        let said = outcome.message.unwrap() + &outcome.hint.unwrap();
+        assert!(!said.contains("put right") && !said.contains("nothing is lost"), "{said}");
+    }
+
+    #[test]
     fn the_output_comes_as_it_is_printed() {
         let stage = Stage::new().listing(&["echo", "sleep"]);
         let (sender, mut chunks) = tokio::sync::mpsc::unbounded_channel();
@@ -814,14 +947,17 @@ struct Stage {
     limits: Limits,
     roots: Option<Vec<PathBuf>>,
     most: Level,
+    /// What else is decided.
+    base: Policy,
 }
 
 impl Stage {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("root")).unwrap();
-        let commands = Policy::default().commands;
-        Self { folder, commands, limits: Limits::default(), roots: None, most: Level::Strong }
+        let base = Policy::default();
+        let (commands, limits) = (base.commands.clone(), Limits::default());
+        Self { folder, commands, limits, roots: None, most: Level::Strong, base }
     }
 
     fn listing(self, commands: &[&str]) -> Self {
@@ -874,7 +1010,7 @@ impl Stage {
 
     fn policy(&self) -> Policy {
         let roots = self.roots.clone().unwrap_or_else(|| vec![self.root()]);
-        Policy { commands: self.commands.clone(), roots, ..Policy::default() }
+        Policy { commands: self.commands.clone(), roots, ..self.base.clone() }
     }
 
     fn tool(&self) -> ExecuteCommand {

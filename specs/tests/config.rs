@@ -299,7 +299,7 @@ mod a_project_cannot_take_what_is_its_user_s {
     fn what_is_the_user_s_is_not_taken_from_a_project() {
         let toml = "[policy]\nenvironment = [\"TOKEN\"]\ncommands = [\"ls\"]\nhosts = [\"a.example\"]\n\
             [sql]\nwrite = true\nprivileged = true\n[model]\nbase_url = \"http://a.example\"\n\
-            input_price = 1\noutput_price = 2.5\nname = \"m\"\n";
+            input_price = 1\noutput_price = 2.5\nname = \"m\"\nprovider = \"gemini\"\n";
         let world = project(toml);
         let reserved = [
             "policy.environment",
@@ -308,18 +308,20 @@ mod a_project_cannot_take_what_is_its_user_s {
             "model.base_url",
             "model.input_price",
             "model.output_price",
+            "model.provider",
         ];
         let set = |ran: &Ran| reserved.map(|it| setting(ran, it));
         let ran = world.run(["config", "--json"]);
         let default = |it: Json| (it, "default".to_owned());
         let none = Json::Null;
-        let defaults = [json!([]), json!(false), json!(false), none.clone(), none.clone(), none];
+        let defaults =
+            [json!([]), json!(false), json!(false), none.clone(), none.clone(), none.clone(), none];
         assert_eq!(set(&ran), defaults.map(default));
         assert_eq!(setting(&ran, "model.name").0, "m");
         for said in ["`policy.environment`", "toml:2)", "`sql.write`", "toml:6)", "toml:7)"] {
             assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
         }
-        assert_eq!(ran.stderr.matches("no file of a project can set it").count(), 6);
+        assert_eq!(ran.stderr.matches("no file of a project can set it").count(), 7);
         assert_eq!(setting(&ran, "policy.commands").0, json!(["ls"]));
         assert_eq!(setting(&ran, "policy.hosts").0, json!(["a.example"]));
         for tool in ["list", "tools"] {
@@ -328,7 +330,7 @@ mod a_project_cannot_take_what_is_its_user_s {
         }
         let values = |ran: &Ran| set(ran).map(|it| it.0);
         let [url, input, output] = [json!("http://a.example"), json!(1.0), json!(2.5)];
-        let all = [json!(["TOKEN"]), json!(true), json!(true), url, input, output];
+        let all = [json!(["TOKEN"]), json!(true), json!(true), url, input, output, json!("gemini")];
         let named = world.run(["config", "--json", "--config", "prowess.toml"]);
         assert_eq!((values(&named), &*named.stderr), (all.clone(), ""));
         let world = world.file(USER, toml);

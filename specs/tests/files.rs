@@ -3,7 +3,7 @@
 use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -549,6 +549,13 @@ mod nothing_leads_out_of_the_roots {
             ".husky/pre-commit",
             ".Cargo/Config.toml",
             "sub/.github/workflows/ci.yml",
+            ".ssh/authorized_keys",
+            "home/.bashrc",
+            ".zshrc",
+            ".gitconfig",
+            ".config/git/config",
+            ".config/autostart/x.desktop",
+            ".netrc",
         ] {
             let outcome = write(&tool, path, "[policy]\nhosts = ['*']\n");
             assert_eq!(outcome.status, Status::Refused, "{path}");
@@ -561,12 +568,79 @@ mod nothing_leads_out_of_the_roots {
             ".agents/skills/x/SKILL.md",
             ".github/dependabot.yml",
             ".cargo/notes",
+            ".config/other",
             "config.toml",
             "claude/x",
         ] {
             output(write(&tool, path, "fine"));
         }
         assert!(!world.path("work/sub").exists());
+    }
+
+    #[test]
+    fn what_the_host_withholds_is_in_no_root() {
+        let world = World::new()
+            .file("work/state/own/book.json", "approved")
+            .file("work/state/x", "fine")
+            .file("work/ci.toml", "mine")
+            .link("work/short", "state/own")
+            .link("other", "work");
+        let root = Root::open(&world.path("work")).unwrap();
+        let withheld = ["other/state/own", "work/short/../gone", "work/new"];
+        let withheld: Vec<PathBuf> = withheld.iter().map(|it| world.path(it)).collect();
+        let roots = Roots::new(vec![root]).without(&withheld);
+        let tool = FileOperations::new(Arc::new(roots.protecting(&[world.path("other/ci.toml")])));
+        let absolute = world.path("work/state/own/book.json").display().to_string();
+        for path in ["state/own/book.json", "short/book.json", "State/./OWN/book.json", &absolute] {
+            assert_ne!(read(&tool, path).status, Status::Ok, "{path}");
+            assert_ne!(write(&tool, path, "forged").status, Status::Ok, "{path}");
+        }
+        for path in ["state/own", "short"] {
+            assert_eq!(list(&tool, path).status, Status::Refused, "{path}");
+        }
+        for path in ["state/own/new", "state/gone", "new/book.json", "new"] {
+            assert_eq!(write(&tool, path, "forged").status, Status::Refused, "{path}");
+        }
+        for path in ["ci.toml", "./ci.toml", "Ci.toml"] {
+            assert_eq!(write(&tool, path, "forged").status, Status::Refused, "{path}");
+        }
+        assert_eq!((&*content(&tool, "ci.toml"), &*content(&tool, "state/x")), ("mine", "fine"));
+        output(write(&tool, "state/x", "other"));
+        let book = fs::read_to_string(world.path("work/state/own/book.json")).unwrap();
+        assert_eq!(book, "approved");
+    }
+
+    #[test]
+    fn no_tool_forges_an_approval() {
+        let config = "[policy]\ncommands = ['cp', 'cat']\n[model]\nkey_file = 'my.key'\n";
+        let world = World::new()
+            .file("evil", "forged")
+            .file("my.key", "approved")
+            .file("ci.toml", config)
+            .skill("x", "y");
+        let state = "home/.local/state/prowess";
+        let book = &format!("{state}/approvals.json");
+        let tool = |name: &str, input: Json| {
+            world.run(["tool", "--config", "ci.toml", name, &input.to_string()])
+        };
+        for path in [&**book, &format!("{state}/audit.jsonl"), "my.key", "ci.toml"] {
+            let input = json!({"operation": "write", "path": path, "content": "forged"});
+            assert_ne!(tool("file_operations", input).code, Some(0), "{path}");
+            tool("execute_command", json!({"command": format!("cp evil {path}")}));
+            let now = fs::read_to_string(world.path(path)).unwrap_or_default();
+            assert_ne!(now, "forged", "{path}");
+        }
+        world.write(book, "approved");
+        for path in [&**book, "my.key"] {
+            for ran in [
+                tool("read_file", json!({"path": path})),
+                tool("file_operations", json!({"operation": "read", "path": path})),
+                tool("execute_command", json!({"command": format!("cat {path}")})),
+            ] {
+                assert!(!ran.stdout().contains("approved"), "{path}: {}", ran.stdout());
+            }
+        }
+        assert_eq!(fs::read_to_string(world.path("ci.toml")).unwrap(), config);
     }
 
     #[test]

@@ -55,4 +55,6 @@ mod examples {
     pub(crate) mod basic;
     pub(crate) mod custom_activation;
     pub(crate) mod explicit_only;
+    pub(crate) mod guardrail;
+    pub(crate) mod retrieval_hybrid;
 }

@@ -12,22 +12,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess::{
-    Call, Level, Matching, Message, Offer, Priority, Prompt, Role, Thresholds, Window, choose, fit,
-};
+use prowess::{Call, Level, Message, Offer, Priority, Prompt, Role, Window, fit};
 use prowess_agent::{
     Agent, Answer, Approval, Ask, Boundary, Budget, Called, Calling, Delta, Document, Documents,
     Fit, Folder, Guard, Layer, Logging, Model, ModelError, Next, NextCall, Price, Replied, Reply,
-    Replying, Request, Retrieval, Retrieving, Retry, Session, SessionError, Spending, Spent, Told,
-    Turn, TurnError, What, When, Witness,
+    Replying, Request, Retrieval, Retrieving, Retry, Session, SessionError, Showing, Skills,
+    Spending, Spent, Told, Turn, TurnError, What, When, Witness,
 };
 use prowess_runtime::{
-    Act, Agreed, Answering, Approvals, Approver, Decision, Gate, Nobody, Outcome, Policy, Question,
-    Records, Reply as Approved, Rule, Tool, Toolbox,
+    Act, Agreed, Answering, Approvals, Approver, Decision, Gate, Nobody, Outcome, Policy, Provider,
+    Question, Records, Reply as Approved, Rule, Tool, Toolbox,
 };
 use serde_json::{Value as Json, json};
 
-use crate::world::World;
+use crate::world::{World, several_subscribers};
 
 /// What a model does when it is asked for the nth time, from 0; nothing means that it hangs.
 type Does = dyn Fn(&Ask, usize) -> Option<Result<Reply, ModelError>> + Send + Sync;
@@ -117,6 +115,13 @@ fn calls(tool: &str) -> Reply {
         message: Message { calls: vec![call], ..Message::new(Role::Assistant, "") },
         ..Reply::default()
     }
+}
+
+fn takes_up(skill: &str) -> Reply {
+    let arguments = json!({"name": skill}).to_string();
+    let call = Call { name: "use_skill".into(), arguments, ..Call::default() };
+    let message = Message { calls: vec![call], ..Message::new(Role::Assistant, "") };
+    Reply { message, ..Reply::default() }
 }
 
 fn spending(reply: Reply, input: u64, output: u64) -> Reply {
@@ -511,6 +516,40 @@ mod what_is_told_fits_into_the_window {
         let (counts, told) = taken(window(100_000)).await;
         assert_eq!(counts, [1, 1, 1]);
         assert!(told.iter().all(|it| it.role != Role::System), "{told:#?}");
+    }
+
+    #[tokio::test]
+    async fn a_25_instructions_that_were_taken_up_stand_in_every_prompt_once() {
+        let brew =
+            "---\nname: brew-tea\ndescription: Brews tea\n---\nBREW slowly, at ninety degrees.\n";
+        let world = World::new().document("brew-tea", brew);
+        let library = Arc::new(world.load());
+        for are_first in [true, false] {
+            let model = Fake::new(|ask, _| {
+                let is_told = ask.messages.iter().any(|it| it.content.contains("BREW slowly"));
+                let answer = || says(&talk(Role::Assistant, 1).content);
+                Some(Ok(if is_told { answer() } else { takes_up("brew-tea") }))
+            });
+            let (agent, watch) = watched(&model);
+            let on_demand = Showing { matched: false, ..Showing::default() };
+            let skills = Skills::new(Some(Arc::new(library.clone())), on_demand);
+            let fit = Fit::new(window(2500));
+            let agent = match are_first {
+                true => agent.with(skills).with(calling(&[])).with(fit),
+                false => agent.with(fit).with(calling(&[])).with(skills),
+            };
+            let session = Session::new("tea");
+            for number in 0..60 {
+                asked(&agent, &session, &talk(Role::User, number).content).await;
+            }
+            let count = |it: &Message| it.content.matches("BREW slowly").count();
+            let counts = |it: &Ask| it.messages.iter().map(count).sum::<usize>();
+            let counts: Vec<usize> = model.asked().iter().map(counts).collect();
+            assert_eq!(counts[0], 0);
+            assert_eq!(counts[1..], [1; 60], "{are_first}");
+            let compacted = watch.all("compacted").len();
+            assert!(compacted > 3, "{compacted}");
+        }
     }
 
     #[tokio::test]
@@ -1236,18 +1275,12 @@ mod documents_are_looked_up {
     async fn a_15_skills_and_documents_stand_in_one_prompt() {
         let (_world, folder) = notes();
         let world = World::new().skill("restore-database", "Restores a database from a dump");
-        let library = world.load();
+        let library: Arc<dyn Provider> = Arc::new(Arc::new(world.load()));
         let model = Fake::saying("Well.");
         let (agent, watch) = watched(&model);
         let agent = agent
             .with(Retrieval::new(Arc::new(folder)))
-            .with(Change::new(move |it| {
-                let history = &it.prompt.history;
-                let thresholds = Thresholds::default();
-                let choice = choose(&library, history, &Matching::default(), thresholds);
-                let offers = choice.skills.iter().map(|it| Offer::new(it).unwrap());
-                it.prompt.skills.extend(offers);
-            }))
+            .with(Skills::new(Some(library), Showing::default()))
             .with(Fit::new(Window::default()));
         let request = "How do I restore a database from its dump?";
         asked(&agent, &Session::new("hybrid"), request).await;
@@ -1347,10 +1380,8 @@ mod documents_are_looked_up {
 }
 
 mod what_happens_is_logged {
-    use std::sync::LazyLock;
-
     use tracing::{
-        Dispatch, Event, Metadata, Subscriber,
+        Event, Metadata, Subscriber,
         field::{Field, Visit},
         span,
     };
@@ -1393,12 +1424,8 @@ mod what_happens_is_logged {
         }
     }
 
-    /// While there is only one subscriber, `tracing` takes what no other thread wants for what nobody
-    /// wants. With this one there are two.
-    static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Lines::default()));
-
     async fn lines(logging: Logging) -> Vec<String> {
-        LazyLock::force(&SECOND);
+        several_subscribers();
         let lines = Lines::default();
         let guard = tracing::subscriber::set_default(lines.clone());
         let tool = Sample::new("work", || Outcome::ok("SECRET-OUT\nput"));

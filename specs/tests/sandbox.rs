@@ -118,6 +118,7 @@ impl Stage {
             reads: Vec::new(),
             writes: Vec::new(),
             hidden: Vec::new(),
+            withheld: Vec::new(),
             work,
             limits: Limits::default(),
             chunks: None,

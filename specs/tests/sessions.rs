@@ -15,8 +15,8 @@ use std::{
 
 use prowess::{Call, Message, Role};
 use prowess_agent::{
-    Agent, Ask, Delta, Layer, Model, Reply, Replying, Scripted, Session, SessionError, Stop, Turn,
-    TurnError, What,
+    Agent, Ask, Budget, Delta, Layer, Model, Reply, Replying, Scripted, Session, SessionError,
+    Spending, Spent, Stop, Turn, TurnError, What,
 };
 use prowess_runtime::{Journal, Outcome};
 use serde_json::json;
@@ -315,6 +315,32 @@ mod a_session_is_taken_up_where_it_was_broken_off {
         assert_eq!(session.taken(), [("call".to_owned(), "deploy".to_owned())]);
         agent.ask(&session, "three").await.unwrap();
         assert_eq!((session.turns(), session.messages().len()), (3, 3));
+    }
+
+    #[tokio::test]
+    async fn what_was_spent_stays_spent() {
+        let world = World::new();
+        let path = world.path("session.jsonl");
+        let spent = Spent { input: 1000, output: 50, cached: 10 };
+        let reply =
+            Reply { message: Message::new(Role::Assistant, "Well."), spent, ..Reply::default() };
+        let model = Arc::new((0..3).fold(Scripted::new(), |it, _| it.replies(reply.clone())));
+        let limit = Budget { input: Some(2000), ..Budget::default() };
+        let agent =
+            Agent::new(model.clone()).with(Spending { session: limit, ..Spending::default() });
+        agent.ask(&open(&path), "one").await.unwrap();
+        agent.ask(&open(&path), "two").await.unwrap();
+        let whole = fs::read_to_string(&path).unwrap();
+        let unanswered = &whole[..whole[..whole.len() - 1].rfind('\n').unwrap() + 1];
+        for kept in [unanswered, &whole] {
+            fs::write(&path, kept).unwrap();
+            let session = open(&path);
+            let all = Spent { input: 2000, output: 100, cached: 20 };
+            assert_eq!(session.spent_on(), [("scripted".to_owned(), all)].into());
+            let error = agent.ask(&session, "three").await.unwrap_err();
+            assert_eq!(error.to_string(), "the session's limit of 2000 tokens read is spent");
+        }
+        assert_eq!(model.asked().len(), 2);
     }
 }
 

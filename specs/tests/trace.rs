@@ -25,7 +25,7 @@ use serde_json::{Value as Json, json};
 use crate::{
     browser::Page,
     server::{Server, answer},
-    world::World,
+    world::{World, several_subscribers},
 };
 
 /// A tool that gives back what it is given, or fails when it is told to.
@@ -108,7 +108,7 @@ impl Layer for Shows {
             steps: json!([{"step": "evict", "before": 1900, "after": 1700, "what": "telescope is left out"}]),
         });
         let spent = Spent { input: 100, output: 20, cached: 0 };
-        turn.note(What::Spending { spent, cost: Some(0.25) });
+        turn.note(What::Spending { spent, cost: Some(0.25), turn_cost: Some(0.25) });
         request.prompt.catalog = "Skills: lookout, binoculars, telescope.".to_owned();
         let offer = |name: &str, text: &str| Offer {
             name: name.to_owned(),
@@ -399,6 +399,7 @@ mod what_happens_is_told_as_spans {
 
     /// Runs something while its spans are sent.
     fn sending<T>(url: String, run: impl Future<Output = T>) -> (T, Sending) {
+        several_subscribers();
         let (otlp, sending) = Otlp::start(collector(url));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         (tracing::subscriber::with_default(otlp, || runtime.block_on(run)), sending)
@@ -575,10 +576,10 @@ mod what_happens_is_told_as_spans {
             Ok(())
         });
         for (url, why) in [
-            (nobody, ""),
+            (nobody, "Connection refused"),
             (broken.url("/"), "the collector answers 503"),
-            (hanging.url("/"), "the collector does not answer"),
-            ("ftp://example.com".to_owned(), "only `http` and `https`"),
+            (hanging.url("/"), "took longer than 2 s"),
+            ("ftp://example.com".to_owned(), "only `http:` and `https:`"),
         ] {
             let agent = agent(looker(), vec![Arc::new(Spans::new("sailor"))]);
             let start = Instant::now();

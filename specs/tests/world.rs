@@ -7,7 +7,10 @@ use std::{
     os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        LazyLock,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -19,6 +22,7 @@ use prowess::{
 use prowess_runtime::{Outcome, Tool};
 use serde_json::Value as Json;
 use tempfile::TempDir;
+use tracing::{Dispatch, subscriber::NoSubscriber};
 
 /// Longer than anything takes here, shorter than anybody waits for a program that hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -448,6 +452,13 @@ pub(crate) fn parsed(text: &str) -> Parsed {
 /// The rules of what was noticed about a text.
 pub(crate) fn rules(parsed: &Parsed) -> Vec<&'static str> {
     parsed.findings.iter().map(|it| it.rule.code).collect()
+}
+
+/// Has `tracing` ask every subscriber what it wants. While there is only one, what the first thread to
+/// come by does not want is taken for what nobody wants.
+pub(crate) fn several_subscribers() {
+    static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::new()));
+    LazyLock::force(&SECOND);
 }
 
 /// Calls a tool as it is, with nobody asked whether it may be.

@@ -218,6 +218,9 @@ pub enum What {
         /// What that costs, if prices are known.
         #[serde(skip_serializing_if = "Option::is_none")]
         cost: Option<f64>,
+        /// How much of that this turn costs.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        turn_cost: Option<f64>,
     },
     /// Something is not as it should be, and it goes on.
     Warned {
@@ -318,11 +321,7 @@ pub(crate) fn sources(messages: &[Message], offers: &[Offer], catalog: &str) -> 
         // A skill begins with its heading, and ends where the next one or the text does.
         let text = &message.content;
         let mut starts: Vec<(usize, String)> = vec![(0, "system".to_owned())];
-        starts.extend(
-            Some(catalog)
-                .filter(|it| !it.is_empty())
-                .and_then(|it| Some((text.find(it)?, "catalog".to_owned()))),
-        );
+        starts.extend(place(text, catalog).map(|it| (it, "catalog".to_owned())));
         let headings = offers.iter().filter_map(|it| {
             let heading = format!("## Skill: {}\n", it.name);
             Some((text.find(&heading)?, format!("skill:{}", it.name)))
@@ -334,6 +333,14 @@ pub(crate) fn sources(messages: &[Message], offers: &[Offer], catalog: &str) -> 
         sources.extend(parts.map(|(start, end)| part(start.0, end, start.1.clone())));
     }
     sources
+}
+
+/// Where a long text stands in another, if it does and is not empty. To look for all of it at once
+/// takes longer than to look for its beginning.
+fn place(text: &str, long: &str) -> Option<usize> {
+    let beginning = &long[..long.floor_char_boundary(64)];
+    let mut places = text.match_indices(beginning).map(|it| it.0);
+    places.find(|at| !long.is_empty() && text[*at..].starts_with(long))
 }
 
 /// The tool whose result a message is.

@@ -3,8 +3,10 @@
 use std::{
     cell::RefCell,
     collections::BTreeMap,
+    error::Error,
     fmt,
     hash::{BuildHasher as _, RandomState},
+    iter,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -14,7 +16,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use prowess_runtime::post;
+use prowess_runtime::{Patience, Post, Wire};
 use serde_json::{Value as Json, json};
 use tracing::{
     Event, Level, Metadata, Subscriber,
@@ -421,6 +423,8 @@ fn send_all(
 ) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|it| it.to_string())?;
+    let (connect, idle, total) = (collector.timeout, collector.timeout, collector.timeout);
+    let wire = Wire::new(Patience { connect, idle, total });
     let mut result = Ok(());
     let mut is_over = false;
     while !is_over {
@@ -446,7 +450,7 @@ fn send_all(
             continue;
         }
         let count = batch.len() as u64;
-        if let Err(error) = runtime.block_on(send(collector, batch)) {
+        if let Err(error) = runtime.block_on(send(&wire, collector, batch)) {
             lost.fetch_add(count, Ordering::Relaxed);
             result = Err(error);
         }
@@ -454,7 +458,7 @@ fn send_all(
     result
 }
 
-async fn send(collector: &Collector, spans: Vec<Json>) -> Result<(), String> {
+async fn send(wire: &Wire, collector: &Collector, spans: Vec<Json>) -> Result<(), String> {
     let body = json!({"resourceSpans": [{
         "resource": {"attributes": [
             {"key": "service.name", "value": {"stringValue": collector.service}},
@@ -466,11 +470,14 @@ async fn send(collector: &Collector, spans: Vec<Json>) -> Result<(), String> {
     }]});
     let mut headers = collector.headers.clone();
     headers.push(("content-type".to_owned(), "application/json".to_owned()));
-    let posted = post(&collector.url, &headers, body.to_string().into_bytes());
-    match tokio::time::timeout(collector.timeout, posted).await {
-        Ok(Ok(status)) if (200..300).contains(&status) => Ok(()),
-        Ok(Ok(status)) => Err(format!("the collector answers {status}")),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err("the collector does not answer".to_owned()),
+    let body = body.to_string().into_bytes();
+    // What a collector answers beside its status is not read.
+    match wire.post(Post { url: collector.url.clone(), headers, body, most: 0 }).await {
+        Ok(answer) if (200..300).contains(&answer.status) => Ok(()),
+        Ok(answer) => Err(format!("the collector answers {}", answer.status)),
+        Err(error) => {
+            let causes = iter::successors(Some(&error as &dyn Error), |&it| it.source());
+            Err(causes.map(ToString::to_string).collect::<Vec<_>>().join(": "))
+        }
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     event::{Event, What, sources},
     layer::Layer,
     model::{Ask, Delta, Model, Offered, Reply, Spent},
-    session::Session,
+    session::{Session, SessionError},
 };
 
 /// A request on its way to the model. Layers add to it; what one adds is seen by those behind it.
@@ -123,9 +123,9 @@ impl Turn {
     }
 
     /// Counts what a reply of a model took, for this turn and for its session.
-    pub(crate) fn spend(&self, model: &str, spent: Spent) {
+    pub(crate) fn spend(&self, model: &str, spent: Spent) -> Result<(), SessionError> {
         *lock(&self.spent).entry(model.to_owned()).or_default() += spent;
-        self.session.spend(model, spent);
+        self.session.spend(model, spent)
     }
 
     /// When it began.
@@ -302,8 +302,9 @@ impl Request {
         let took = start.elapsed();
         match reply {
             Ok(reply) => {
-                turn.spend(model.name(), reply.spent);
+                let counted = turn.spend(model.name(), reply.spent);
                 turn.note(What::Replied { step, reply: reply.clone(), took });
+                counted?;
                 Ok(reply)
             }
             Err(error) => {

@@ -53,6 +53,8 @@ enum Line {
     Taken { call: String, skill: String },
     /// Older messages were replaced: these are all that there are.
     Compacted { messages: Vec<Message> },
+    /// A reply of a model took this.
+    Spent { model: String, spent: Spent },
     /// Something that a later program writes and an older one can do without.
     #[serde(other)]
     Unknown,
@@ -185,13 +187,22 @@ impl Session {
         self.turn.clone().lock_owned().await
     }
 
-    /// What the replies of each model took since it was opened, by the model's name.
+    /// What the replies of each model took, by the model's name.
     pub fn spent_on(&self) -> BTreeMap<String, Spent> {
         self.state().spent.clone()
     }
 
-    pub(crate) fn spend(&self, model: &str, spent: Spent) {
-        *self.state().spent.entry(model.to_owned()).or_default() += spent;
+    /// Counts what a reply of a model took.
+    pub(crate) fn spend(&self, model: &str, spent: Spent) -> Result<(), SessionError> {
+        if spent == Spent::default() {
+            return Ok(());
+        }
+        let line = Line::Spent { model: model.to_owned(), spent };
+        let mut state = self.state();
+        // It is spent, whether that can be written or not.
+        let written = state.write(&line);
+        state.take(line);
+        written
     }
 
     fn record(&self, line: Line) -> Result<(), SessionError> {
@@ -246,6 +257,7 @@ impl State {
                 self.taken.push((call, skill));
             }
             Line::Compacted { messages } => self.messages = messages,
+            Line::Spent { model, spent } => *self.spent.entry(model).or_default() += spent,
         }
     }
 

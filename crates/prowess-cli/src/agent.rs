@@ -93,8 +93,15 @@ impl Working {
     ) -> Result<Stack> {
         let config = context::config(global)?;
         let library = context::library(global, printer)?;
-        let Kit { toolbox, gate, library, starter } =
-            toolbox::toolbox(Caller::Model, &self.running, library, global, launcher, printer)?;
+        let Kit { toolbox, gate, library, starter } = toolbox::toolbox(
+            Caller::Model,
+            &self.running,
+            library,
+            global,
+            self.naming.key_file.as_deref(),
+            launcher,
+            printer,
+        )?;
         let window = self.window(model.name(), &config);
         let provider: Arc<dyn Provider> = Arc::new(library.clone());
         let skills = Skills::new(Some(provider.clone()), self.showing(&config, &window))

@@ -30,7 +30,7 @@ pub(crate) struct Naming {
     base_url: Option<String>,
     /// The file that holds the key; nobody else may be able to read it
     #[arg(long, value_name = "FILE")]
-    key_file: Option<PathBuf>,
+    pub(crate) key_file: Option<PathBuf>,
     /// Wait for the whole reply, and print the answer alone
     #[arg(long)]
     pub(crate) no_stream: bool,
@@ -152,7 +152,9 @@ impl Naming {
         base_url: Option<&str>,
         set: &ModelSettings,
     ) -> Option<String> {
-        let set = set.name.value.as_ref().filter(|_| is_set_for(provider, set));
+        // Where no provider was typed, the name is one of those that it goes by.
+        let is_meant = self.provider.is_none() || is_set_for(provider, set);
+        let set = set.name.value.as_ref().filter(|_| is_meant);
         let named = self.model.as_ref().or(set).cloned();
         named.or_else(|| base_url.is_none().then(|| usual(provider).to_owned()))
     }
@@ -236,14 +238,11 @@ fn speech(word: &str) -> Result<Speech, Fault> {
     }
 }
 
-/// Whether what is set about the model is meant for this provider.
+/// Whether what is set about the model is meant for this provider: for OpenAI where none is named.
 fn is_set_for(provider: Provider, set: &ModelSettings) -> bool {
     match set.provider.value.as_deref() {
         Some(word) => word == provider.as_str(),
-        None => {
-            matches!(provider, Provider::OpenAi | Provider::Responses)
-                || set.base_url.value.is_none()
-        }
+        None => matches!(provider, Provider::OpenAi | Provider::Responses),
     }
 }
 

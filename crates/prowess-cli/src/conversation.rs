@@ -206,8 +206,8 @@ pub(crate) fn document(turned: &Turned, conversation: &Conversation) -> Json {
         "answer": answer.map(|it| &it.message.content),
         "error": error,
         "session": kept.name,
-        "usage": viewer.spent,
-        "cost": viewer.cost,
+        "usage": viewer.turn_spent,
+        "cost": viewer.turn_cost,
         "steps": viewer.steps,
         "events": events.collect::<Vec<Json>>(),
     })

@@ -10,8 +10,8 @@ use std::{
 
 use prowess_agent::Witness;
 use prowess_runtime::{
-    Approver, Config, Executor, Gate, Launcher, Limits, Origin, Outcome, Records, Sandbox, Starter,
-    Status, duration,
+    Approver, Config, Executor, Gate, Launcher, Limits, Origin, Outcome, Policy, Records, Sandbox,
+    Starter, Status, duration,
 };
 
 use crate::approver::approver;
@@ -41,10 +41,12 @@ impl Running {
     pub(crate) fn executor(
         &self,
         config: &Config,
+        policy: &Policy,
         launcher: Launcher,
     ) -> Result<Executor, Box<Outcome>> {
         let executor = Executor::new(self.sandbox(config, launcher), self.limits(config));
-        let executor = executor.with_reads(self.read.clone());
+        let executor =
+            executor.with_reads(self.read.clone()).with_withheld(policy.withheld.clone());
         Ok(executor.with_environment(self.environment(config)?))
     }
 
@@ -117,7 +119,9 @@ pub(crate) fn gate(config: &Config, approver: Arc<dyn Approver>) -> Gate {
         None => Records::in_memory(),
     };
     let cwd = env::current_dir().unwrap_or_default();
-    Gate { policy: config.policy(&cwd), approver, records }
+    let mut policy = config.policy(&cwd);
+    policy.withheld.extend(state());
+    Gate { policy, approver, records }
 }
 
 /// Why a variable cannot be passed on, whatever its value.

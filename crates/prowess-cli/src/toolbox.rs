@@ -39,18 +39,21 @@ pub(crate) struct Kit {
     pub(crate) starter: Starter,
 }
 
-/// All tools with the skills of this library.
+/// All tools with the skills of this library; none of them reads the file of a key.
 pub(crate) fn toolbox(
     caller: Caller,
     running: &Running,
     library: Library,
     global: &Global,
+    key_file: Option<&Path>,
     launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<Kit> {
     let config = context::config(global)?;
     let library = Arc::new(library);
-    let gate = Arc::new(running.gate(&config));
+    let mut gate = running.gate(&config);
+    gate.policy.withheld.extend(key_file.map(Path::to_owned));
+    let gate = Arc::new(gate);
     let policy = &gate.policy;
     let active = Arc::new(Active::new(Arc::new(library.clone())));
     let roots = Arc::new(roots(policy, printer));
@@ -58,7 +61,7 @@ pub(crate) fn toolbox(
     let sandbox = running.sandbox(&config, launcher.clone());
     let directory = env::current_dir().context("there is no working directory")?;
     let failed = |it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default());
-    let executor = running.executor(&config, launcher).map_err(failed)?;
+    let executor = running.executor(&config, policy, launcher).map_err(failed)?;
     let starter = running.starter(&config, gate.clone(), sandbox.clone()).map_err(failed)?;
     let commands = ExecuteCommand::new(policy.clone(), sandbox, limits, directory);
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
@@ -96,7 +99,7 @@ fn roots(policy: &Policy, printer: &mut Printer) -> Roots {
             Err(error) => printer.warning(&format!("no file is used there: {error}")),
         }
     }
-    Roots::new(roots)
+    Roots::new(roots).without(&policy.withheld).protecting(&policy.protected)
 }
 
 /// The tool for the database that is configured, if one is.

@@ -61,6 +61,10 @@ pub(crate) struct Viewer {
     pub(crate) spent: Spent,
     /// What that costs, if prices are known.
     pub(crate) cost: Option<f64>,
+    /// What this turn took.
+    pub(crate) turn_spent: Spent,
+    /// What that costs, if prices are known.
+    pub(crate) turn_cost: Option<f64>,
 }
 
 /// What the model says, made safe for a terminal piece by piece.
@@ -122,6 +126,8 @@ impl Viewer {
             steps: 0,
             spent: Spent::default(),
             cost: None,
+            turn_spent: Spent::default(),
+            turn_cost: None,
         }
     }
 
@@ -194,11 +200,15 @@ impl Viewer {
             What::Began { .. } => {
                 self.story.clear();
                 self.steps = 0;
+                (self.turn_spent, self.turn_cost) = (Spent::default(), None);
             }
             What::Matched { scores, .. } => self.scores.clone_from(scores),
             What::Fitted { window, tokens, .. } => self.fitted = Some((*window, tokens.clone())),
             What::Asked { step, .. } => (self.steps, self.said) = (*step, 0),
-            What::Spending { spent, cost } => (self.spent, self.cost) = (*spent, *cost),
+            What::Spending { spent, cost, turn_cost } => {
+                (self.spent, self.cost, self.turn_cost) = (*spent, *cost, *turn_cost);
+            }
+            What::Ended { spent, .. } => self.turn_spent = *spent,
             _ => {}
         }
     }

@@ -11,6 +11,7 @@ mod kept;
 mod program;
 mod reader;
 mod scripts;
+mod withheld;
 mod wrapper;
 
 use std::{
@@ -27,7 +28,7 @@ use crate::{
 };
 
 use self::program::Program;
-pub(crate) use self::{guard::Guard, kept::Kept};
+pub(crate) use self::{guard::Guard, kept::Kept, withheld::Withheld};
 
 /// Where a program of the system lies, by its name.
 pub(crate) fn program(name: &str) -> Result<PathBuf, Refusal> {
@@ -178,6 +179,9 @@ fn contained(directory: &Path, policy: &Policy) -> Result<PathBuf, Refusal> {
             &format!("`{shown}` leads into `.git`, which only git reads"),
             OUTSIDE,
         ));
+    }
+    if policy.withholds(&directory) {
+        return Err(refused(&format!("`{shown}` is not to be used"), "name another directory"));
     }
     let mut roots = policy.roots.iter().filter_map(|it| real(it));
     if roots.any(|it| directory.starts_with(it)) {

@@ -196,6 +196,8 @@ impl Config {
             hosts: set.hosts.value.clone(),
             roots: roots.unwrap_or_else(|| vec![cwd.to_owned()]),
             environment: set.environment.value.clone(),
+            withheld: self.model.key_file.value.iter().cloned().collect(),
+            protected: self.files.clone(),
         }
     }
 

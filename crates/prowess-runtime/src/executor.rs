@@ -41,6 +41,7 @@ pub struct Executor {
     limits: Limits,
     environment: BTreeMap<String, String>,
     reads: Vec<PathBuf>,
+    withheld: Vec<PathBuf>,
 }
 
 /// Who gets what a script prints and leaves behind, beside its outcome.
@@ -76,7 +77,8 @@ pub enum ExecuteError {
 impl Executor {
     /// Makes an executor.
     pub fn new(sandbox: Sandbox, limits: Limits) -> Self {
-        Self { sandbox, limits, environment: BTreeMap::new(), reads: Vec::new() }
+        let (environment, reads, withheld) = Default::default();
+        Self { sandbox, limits, environment, reads, withheld }
     }
 
     /// Gives these environment variables to every script.
@@ -89,6 +91,12 @@ impl Executor {
     #[must_use]
     pub fn with_reads(self, reads: Vec<PathBuf>) -> Self {
         Self { reads, ..self }
+    }
+
+    /// Lets no script read these, whatever else it may read.
+    #[must_use]
+    pub fn with_withheld(self, withheld: Vec<PathBuf>) -> Self {
+        Self { withheld, ..self }
     }
 
     /// Executes a skill. A script that could not be tried is refused.
@@ -192,6 +200,7 @@ impl Executor {
             reads: self.reads.clone(),
             writes: Vec::new(),
             hidden: Vec::new(),
+            withheld: self.withheld.clone(),
             work,
             limits: self.limits,
             chunks: delivery.chunks,

@@ -8,13 +8,11 @@ mod trust;
 mod connect;
 mod unpack;
 mod fetch;
-mod post;
 mod wire;
 
 pub(crate) use self::fetch::{FetchError, Fetcher, Request, Response};
 pub use self::{
     hosts::{Hosts, HostsError},
-    post::post,
     resolver::{Addresses, Resolver, SystemResolver},
     trust::CertificateError,
     wire::{Incoming, Patience, Post, Wire, WireError},

@@ -112,7 +112,7 @@ pub use crate::{
 pub use crate::{
     http::{
         Addresses, CertificateError, Hosts, HostsError, Incoming, Patience, Post, Resolver,
-        SystemResolver, Wire, WireError, post,
+        SystemResolver, Wire, WireError,
     },
     tools::HttpRequest,
 };

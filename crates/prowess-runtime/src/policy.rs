@@ -10,7 +10,11 @@ use std::path::{Component, Path, PathBuf};
 
 use prowess::{Manifest, Type};
 
-use crate::{commands::Plan, tool::Act};
+use crate::{
+    commands::Plan,
+    protected::{Way, lies_in},
+    tool::Act,
+};
 
 pub use self::glob::fits;
 use self::grant::Grant;
@@ -32,6 +36,10 @@ pub struct Policy {
     pub roots: Vec<PathBuf>,
     /// The environment variables that scripts may be given.
     pub environment: Vec<String>,
+    /// What nobody reads or writes, whatever the roots are: a key, and where approvals are kept.
+    pub withheld: Vec<PathBuf>,
+    /// What nobody writes, whatever the roots are: the files that this was read from.
+    pub protected: Vec<PathBuf>,
 }
 
 /// A rule decides about whatever matches all that it names. One that names nothing matches all.
@@ -166,6 +174,8 @@ impl Default for Policy {
             hosts: Vec::new(),
             roots: Vec::new(),
             environment: Vec::new(),
+            withheld: Vec::new(),
+            protected: Vec::new(),
         }
     }
 }
@@ -300,6 +310,20 @@ impl Policy {
             && rule.skill.as_ref().is_none_or(skill)
             && rule.command.as_ref().is_none_or(command)
             && rule.path.as_ref().is_none_or(path)
+    }
+
+    /// Whether nobody may use a path: it is withheld, or a rule denies it to everybody.
+    pub(crate) fn withholds(&self, path: &Path) -> bool {
+        let is_denied = |it: &Path| self.denied().any(|pattern| self.lies(it, pattern, Any));
+        self.withheld.iter().any(|it| lies_in(path, &Way::of(it).end))
+            || path.ancestors().any(is_denied)
+    }
+
+    /// The paths that are denied to everybody, with `*` and `?`.
+    pub(crate) fn denied(&self) -> impl Iterator<Item = &str> {
+        let is_general = |it: &&Rule| (&it.tool, &it.skill, &it.command) == (&None, &None, &None);
+        let denying = self.rules.iter().filter(|it| it.decision == Decision::Deny);
+        denying.filter(is_general).filter_map(|it| it.path.as_deref())
     }
 
     /// Whether a path fits a pattern: in all of its readings, or in any of them. It reads as it is

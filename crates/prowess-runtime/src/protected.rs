@@ -1,9 +1,13 @@
 //! What says how agents and tools behave that act without being asked: nothing an agent does writes it.
 
-use std::path::Path;
+use std::{
+    ffi::OsString,
+    fs, path,
+    path::{Component, Path, PathBuf},
+};
 
-/// Files and directories of that kind, wherever they lie: of ours, of git, of other clients, and of
-/// programs that run what a project holds.
+/// Files and directories of that kind, wherever they lie: of ours, of git, of other clients, of
+/// programs that run what a project holds, and of a home.
 pub(crate) const PROTECTED: &[&str] = &[
     "prowess.toml",
     ".prowess",
@@ -29,6 +33,18 @@ pub(crate) const PROTECTED: &[&str] = &[
     ".envrc",
     ".github/workflows",
     ".husky",
+    ".bash_profile",
+    ".bashrc",
+    ".config/autostart",
+    ".config/git",
+    ".gitconfig",
+    ".netrc",
+    ".npmrc",
+    ".profile",
+    ".pypirc",
+    ".ssh",
+    ".zprofile",
+    ".zshrc",
 ];
 
 /// Whether a path is one of them or lies in one, in any case a file system may ignore.
@@ -46,4 +62,55 @@ pub(crate) fn place(path: &Path) -> Option<&Path> {
         }
         Some(place)
     })
+}
+
+/// Where a path leads that a host has named.
+#[derive(Debug)]
+pub(crate) struct Way {
+    /// What it leads to, there or not, without links.
+    pub(crate) end: PathBuf,
+    /// The links on the way: whoever replaces one leads it elsewhere.
+    pub(crate) links: Vec<PathBuf>,
+}
+
+/// As many links as the kernel would follow.
+const MAX_LINKS: usize = 40;
+
+impl Way {
+    /// Follows a path.
+    pub(crate) fn of(path: &Path) -> Self {
+        let path = path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let names = |path: &Path| -> Vec<OsString> {
+            let is_name =
+                |it: &Component<'_>| matches!(it, Component::Normal(_) | Component::ParentDir);
+            let names = path.components().rev().filter(is_name);
+            names.map(|it| it.as_os_str().to_owned()).collect()
+        };
+        let mut way = Self { end: PathBuf::from("/"), links: Vec::new() };
+        let mut rest = names(&path);
+        while let Some(name) = rest.pop() {
+            if name == ".." {
+                way.end.pop();
+                continue;
+            }
+            way.end.push(name);
+            let Ok(target) = fs::read_link(&way.end) else { continue };
+            if way.links.len() == MAX_LINKS {
+                break;
+            }
+            way.links.push(way.end.clone());
+            way.end.pop();
+            if target.is_absolute() {
+                way.end = PathBuf::from("/");
+            }
+            rest.extend(names(&target));
+        }
+        way
+    }
+}
+
+/// Whether a path is another or lies in it, in any case a file system may ignore.
+pub(crate) fn lies_in(path: &Path, own: &Path) -> bool {
+    let mut names = path.iter();
+    own.iter().all(|own| names.next().is_some_and(|it| it.eq_ignore_ascii_case(own)))
 }

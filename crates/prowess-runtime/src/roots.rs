@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{
     outcome::{Outcome, Status},
-    protected::is_protected,
+    protected::{Way, is_protected, lies_in},
     root::{Root, RootError},
 };
 
@@ -12,7 +12,12 @@ use crate::{
 ///
 /// What git keeps for itself is in none of them: there may be tokens in it.
 #[derive(Debug)]
-pub struct Roots(Vec<Root>);
+pub struct Roots {
+    roots: Vec<Root>,
+    /// What is in none of them either, and what is only read, both without links.
+    withheld: Vec<PathBuf>,
+    protected: Vec<PathBuf>,
+}
 
 /// A file or directory inside one of the roots, by a path without links.
 #[derive(Debug)]
@@ -24,12 +29,24 @@ pub(crate) struct Place<'r> {
 impl Roots {
     /// Takes these directories, the working directory first.
     pub fn new(roots: Vec<Root>) -> Self {
-        Self(roots)
+        Self { roots, withheld: Vec::new(), protected: Vec::new() }
+    }
+
+    /// The same without these files and directories, whether they are there or not.
+    #[must_use]
+    pub fn without(self, withheld: &[PathBuf]) -> Self {
+        Self { withheld: withheld.iter().map(|it| Way::of(it).end).collect(), ..self }
+    }
+
+    /// The same, with these files only to be read.
+    #[must_use]
+    pub fn protecting(self, protected: &[PathBuf]) -> Self {
+        Self { protected: protected.iter().map(|it| Way::of(it).end).collect(), ..self }
     }
 
     /// Where these directories lie.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.0.iter().map(Root::path)
+        self.roots.iter().map(Root::path)
     }
 
     /// The place of something that is there, with every link on the way followed.
@@ -40,13 +57,18 @@ impl Roots {
         });
         let place = found.map_err(|error| self.outcome(path, &error))?;
         // A link may have led there.
-        if is_of_git(&place.path) { Err(self.outside(path)) } else { Ok(place) }
+        let is_withheld = is_of_git(&place.path) || has(&self.withheld, &place.absolute());
+        if is_withheld { Err(self.outside(path)) } else { Ok(place) }
     }
 
     /// The place of a file to write, whether it is there or not. No link is followed on the way.
     pub(crate) fn writable(&self, path: &str) -> Result<Place<'_>, Box<Outcome>> {
         let (root, inside) = self.find(path).map_err(|error| self.outcome(path, &error))?;
-        if is_protected(inside) {
+        let place = Place { root, path: inside.to_owned() };
+        if has(&self.withheld, &place.absolute()) {
+            return Err(self.outside(path));
+        }
+        if is_protected(inside) || has(&self.protected, &place.absolute()) {
             let message = format!("`{path}` is protected: it says what an agent may do");
             return Err(Outcome::bad(Status::Refused, message).into());
         }
@@ -54,7 +76,7 @@ impl Roots {
             let message = format!("`{path}` names a directory, and only a file can be written");
             return Err(Outcome::bad(Status::Refused, message).into());
         }
-        Ok(Place { root, path: inside.to_owned() })
+        Ok(place)
     }
 
     /// What an error about a path comes to. Whatever lies outside looks the same, there or not.
@@ -92,9 +114,9 @@ impl Roots {
             return Err(outside());
         }
         if given.is_relative() {
-            return Ok((self.0.first().ok_or_else(outside)?, given));
+            return Ok((self.roots.first().ok_or_else(outside)?, given));
         }
-        let inside = self.0.iter().filter_map(|root| Some((root, root.within(given)?)));
+        let inside = self.roots.iter().filter_map(|root| Some((root, root.within(given)?)));
         inside.min_by_key(|(_, rest)| rest.components().count()).ok_or_else(outside)
     }
 }
@@ -104,6 +126,11 @@ impl Place<'_> {
     pub(crate) fn absolute(&self) -> PathBuf {
         self.root.path().join(&self.path)
     }
+}
+
+/// Whether a path is one of these or lies in one.
+fn has(paths: &[PathBuf], path: &Path) -> bool {
+    paths.iter().any(|it| lies_in(path, it))
 }
 
 /// Whether a path leads into what git keeps for itself, in any case a file system may ignore.

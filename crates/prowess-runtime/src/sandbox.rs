@@ -74,6 +74,8 @@ pub struct Job {
     pub writes: Vec<PathBuf>,
     /// What of these it may not read all the same.
     pub hidden: Vec<PathBuf>,
+    /// What of these it may neither read nor write. What is not there is passed over.
+    pub withheld: Vec<PathBuf>,
     /// Its private directory.
     pub work: Work,
     /// How long and how much it may take.
@@ -280,6 +282,7 @@ impl Sandbox {
             |paths: &[PathBuf]| paths.iter().map(|it| given(it)).collect::<Result<Vec<_>, _>>();
         let (reads, writes) = (real(&job.reads)?, real(&job.writes)?);
         let hidden = real(&job.hidden)?;
+        let withheld = job.withheld.iter().filter_map(|it| fs::canonicalize(it).ok());
         let known = job.reads.iter().chain(&job.writes).zip(reads.iter().chain(&writes));
         let links = known.filter_map(|(path, real)| {
             let path = path::absolute(path).ok()?.into_os_string();
@@ -294,6 +297,7 @@ impl Sandbox {
             reads,
             writes,
             hidden,
+            withheld: withheld.map(Into::into).collect(),
             base: job.work.base().into(),
             limits: job.limits,
             levels: levels.collect(),

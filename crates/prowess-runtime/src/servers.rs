@@ -216,6 +216,7 @@ impl Starter {
             limits: self.limits,
             chunks: None,
             hidden: Vec::new(),
+            withheld: self.gate.policy.withheld.clone(),
         })
     }
 }

@@ -11,12 +11,14 @@ mod choose;
 mod summarise;
 mod extract;
 mod shorten;
+mod counts;
 mod draft;
 mod fit;
 
 pub use choose::{Choice, Chosen, Priority, choose, request};
+pub use counts::Counts;
 pub use extract::Extract;
-pub use fit::{Change, FitError, Fitted, Offer, Placed, Prompt, Remedy, Usage, fit};
+pub use fit::{Change, FitError, Fitted, Offer, Placed, Prompt, Remedy, Usage, fit, fit_again};
 pub use message::{Call, Message, Role};
 pub use read::{HistoryError, history};
 pub use summarise::Summarise;
@@ -45,16 +47,17 @@ impl Window {
     /// Counts the tokens of a message: its text and calls, 4 for itself and for each call, 1000 for
     /// an image or file.
     pub fn count(&self, message: &Message) -> usize {
-        let call = |it: &Call| CALL + self.tokens_of(&it.name) + self.tokens_of(&it.arguments);
-        MESSAGE
-            + self.tokens_of(&message.content)
-            + message.calls.iter().map(call).sum::<usize>()
-            + message.attached() * ATTACHED
+        count(message, |it| self.vocabulary.count(it))
     }
+}
 
-    fn tokens_of(&self, text: &str) -> usize {
-        self.vocabulary.count(text)
-    }
+/// Counts a message by what its texts count.
+fn count(message: &Message, mut tokens: impl FnMut(&str) -> usize) -> usize {
+    let texts = message.calls.iter().flat_map(|it| [&it.name, &it.arguments]);
+    MESSAGE
+        + texts.chain([&message.content]).map(|it| tokens(it)).sum::<usize>()
+        + message.calls.len() * CALL
+        + message.attached() * ATTACHED
 }
 
 impl Default for Window {

@@ -84,6 +84,10 @@ fn fill(text: &str, place: &Place<'_>, arguments: Option<&Arguments<'_>>) -> Str
             let end = rest.find(|c| !is_path(c)).unwrap_or(rest.len());
             place.write(&text[..at], &rest[..end], &rest[end..], &mut out);
             end
+        } else if !matches!(c, '$' | '\\' | '{') {
+            // Nothing that is filled in begins with another.
+            out.push(c);
+            c.len_utf8()
         } else if let Some((length, value)) = token(rest) {
             is_filled |= value.is_some();
             out.push_str(value.unwrap_or(&rest[..length]));
@@ -138,7 +142,7 @@ impl Place<'_> {
 
 /// Whether a character goes on with a path; one that goes on further than a resource is another.
 fn is_path(c: char) -> bool {
-    c.is_alphanumeric() || "_-./~+@%*".contains(c)
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '~' | '+' | '@' | '%' | '*')
 }
 
 /// What was typed behind the name of a skill.

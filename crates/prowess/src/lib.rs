@@ -46,9 +46,9 @@ pub use crate::{
     bundled::bundled,
     catalog::{Catalog, Cataloging, Format, block, catalog},
     context::{
-        Call, Change, Choice, Chosen, Extract, FitError, Fitted, HistoryError, Message, Offer,
-        Placed, Priority, Prompt, Remedy, Role, Summarise, Usage, Window, choose, fit, history,
-        request,
+        Call, Change, Choice, Chosen, Counts, Extract, FitError, Fitted, HistoryError, Message,
+        Offer, Placed, Priority, Prompt, Remedy, Role, Summarise, Usage, Window, choose, fit,
+        fit_again, history, request,
     },
     definition::{Definition, DefinitionError, Step, definition, parameters},
     describe::Describer,

@@ -41,6 +41,7 @@ pub use self::{
 pub(crate) use self::{
     mention::{invoked, mentioned},
     searchable::Searchable,
+    words::hash,
 };
 
 use self::{

@@ -2,13 +2,13 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
-use prowess::{Fitted, Message, Offer, Priority, Window, fit};
+use prowess::{Counts, Fitted, Message, Offer, Priority, Window, fit, fit_again};
 use serde_json::{Value as Json, json};
 
 use super::{
@@ -52,6 +52,10 @@ pub struct Fit {
     /// What the model turned out to hold, where that is less than the window.
     learned: Arc<AtomicUsize>,
 }
+
+/// What the texts of a session count, kept from one request to the next.
+#[derive(Default)]
+struct Counted(Mutex<Counts>);
 
 /// How often less is told.
 const RETRIES: usize = 3;
@@ -144,10 +148,14 @@ impl Fit {
         }
         let told = last(&request.told).map(|it| it.call_id.clone()).collect();
         let mut summaries = Summaries::new(window.vocabulary, told);
+        let counted = turn.session.keep(Counted::default);
         let mut rounds = 0;
         let mut fitted = loop {
             summaries.begin();
-            let fitted = fit(window, request.filled(), &summaries)?;
+            let fitted = {
+                let mut counts = counted.0.lock().unwrap_or_else(PoisonError::into_inner);
+                fit_again(window, request.filled(), &summaries, &mut counts)?
+            };
             if tell_again(&mut request, &said, &fitted) {
                 continue;
             }

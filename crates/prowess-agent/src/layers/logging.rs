@@ -122,7 +122,7 @@ impl Logging {
             What::Server { server, skill, state, .. } => {
                 (Level::INFO, "server", format!("`{server}` of `{skill}` {state}"))
             }
-            What::Spending { spent, cost } => {
+            What::Spending { spent, cost, .. } => {
                 let cost = cost.map_or(String::new(), |it| format!(", {it:.6} spent"));
                 let line = format!("{} tokens read, {} written{cost}", spent.input, spent.output);
                 (Level::DEBUG, "spending", line)

@@ -15,7 +15,7 @@ use prowess::{
 use prowess_runtime::{Active, FindSkills, Gate, Permitted, Provider, Tool, UseSkill};
 
 use self::{
-    look::{Looked, looked_up},
+    look::{Looked, Stood, looked_up},
     take_up::{note_resource, take_up},
 };
 use crate::{
@@ -157,6 +157,8 @@ struct Shown {
     offers: Vec<Offer>,
     /// The skill that was invoked with arguments, and what it says with them.
     invoked: Option<(String, String)>,
+    /// The skills whose instructions stand in the history.
+    stood: Vec<Arc<Stood>>,
     /// How many of the tools are offered.
     tools: usize,
 }
@@ -212,10 +214,11 @@ impl Skills {
         let (how, history) = (self.how.clone(), request.prompt.history.clone());
         let known = lock(&self.listed).clone().filter(|it| Arc::ptr_eq(&it.library, &library));
         let (own, taken, gate) = (library.clone(), turn.session.taken(), self.gate.clone());
+        let before = kept.lock().stood(&library);
         // Matching reads every skill the first time, and those that it shows each time.
         let work = move || {
             let listed = known.unwrap_or_else(|| Listed::new(own.clone(), how.catalog.as_ref()));
-            (listed, looked_up(&own, &history, &how, gate.as_deref(), &taken))
+            (listed, looked_up(&own, &history, &how, gate.as_deref(), &taken, &before))
         };
         let (listed, looked) = match tokio::task::spawn_blocking(work).await {
             Ok(found) => found,
@@ -230,6 +233,7 @@ impl Skills {
             tools: if self.how.use_skill { listed.tools } else { 0 },
             catalog: listed.text,
             invoked: looked.invoked,
+            stood: looked.stood,
             offers: looked.offers.into_iter().map(|it| it.0).collect(),
             library,
         })
@@ -272,6 +276,12 @@ impl State {
     fn of(&self, turn: &Turn) -> Option<Arc<Shown>> {
         let own = self.shown.as_ref().filter(|it| std::ptr::eq(it.0.as_ptr(), turn));
         own.map(|it| it.1.clone())
+    }
+
+    /// What stood in the history of the last turn, if that had the same library.
+    fn stood(&self, library: &Arc<Library>) -> Vec<Arc<Stood>> {
+        let last = self.shown.as_ref().filter(|it| Arc::ptr_eq(&it.1.library, library));
+        last.map(|it| it.1.stood.clone()).unwrap_or_default()
     }
 }
 

@@ -282,7 +282,7 @@ impl Open {
                     prowess.message = message
                 );
             }
-            What::Spending { spent, cost } => {
+            What::Spending { spent, cost, .. } => {
                 tell!(
                     self,
                     "spending",

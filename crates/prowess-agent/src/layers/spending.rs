@@ -14,8 +14,7 @@ use crate::{
 /// Stops before the next request once a limit is reached, and says after each one what was spent.
 ///
 /// A request that is under way is not stopped: the last one may go beyond a limit. Wherever it stands,
-/// it looks before every request. What models took for summaries counts too. A session counts
-/// from when it was opened.
+/// it looks before every request. What models took for summaries counts too.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -104,8 +103,9 @@ impl Spending {
         }
         let reply = next.reply(request).await;
         let spent = turn.session.spent_on();
-        let cost = (!self.prices.is_empty()).then(|| self.cost(&spent));
-        turn.note(What::Spending { spent: spent.into_values().sum(), cost });
+        let cost = |of| (!self.prices.is_empty()).then(|| self.cost(of));
+        let (cost, turn_cost) = (cost(&spent), cost(&turn.spent_on()));
+        turn.note(What::Spending { spent: spent.into_values().sum(), cost, turn_cost });
         reply
     }
 

@@ -173,8 +173,8 @@ async fn summarise(how: Summarising<'_>, messages: &[Message], budget: usize) ->
         Err(_) => Err(format!("there was no summary after {} s", patience.as_secs_f64())),
     };
     let spent = reply.as_ref().map_or(Spent::default(), |it| it.spent);
-    turn.spend(model.name(), spent);
-    let text = reply.and_then(|it| {
+    let counted = turn.spend(model.name(), spent).map_err(|it| it.to_string());
+    let text = counted.and(reply).and_then(|it| {
         // There is one line that says what a summary stands for, and it is ours.
         let lines = it.message.content.lines().filter(|it| !it.starts_with("[Summary of "));
         let text = lines.collect::<Vec<_>>().join("\n").trim().to_owned();

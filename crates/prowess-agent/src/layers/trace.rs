@@ -1,6 +1,7 @@
 //! A trace: everything that happens, one JSON line each.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     fmt, io,
     sync::{
@@ -17,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     event::{Event, Source, What},
     layer::Layer,
-    mask::mask_json,
+    mask::{mask, mask_json},
     model::Offered,
     request::Turn,
 };
@@ -39,6 +40,8 @@ struct State {
     has_begun: bool,
     /// The digests of what was written.
     said: BTreeSet<Id>,
+    /// The digests of long texts that have nothing to mask.
+    clean: BTreeSet<Id>,
     /// What was told in the last step of each turn that goes on, by session and number.
     told: BTreeMap<(String, usize), Vec<Id>>,
 }
@@ -50,6 +53,8 @@ type Id = [u8; 16];
 pub(crate) const VERSION: u32 = 1;
 /// How many digests are remembered; whatever is said again after that is written again.
 const MAX_SAID: usize = 1_000_000;
+/// From how many bytes on a text is remembered to have no secrets.
+const LONG: usize = 4096;
 
 impl Trace {
     /// Gives every line to a function, which need not be quick about it but should be.
@@ -87,14 +92,16 @@ impl Trace {
         let What::Asked { step, model, provider, ask, sources } = event.what else { return Ok(()) };
         if state.said.len() > MAX_SAID {
             state.said.clear();
+            state.clean.clear();
         }
-        let mut say = |id: Id, said: &dyn Fn() -> Json| {
-            if !state.said.contains(&id) {
-                let mut line = said();
+        let State { said, clean, told, .. } = state;
+        let mut say = |id: Id, masked: &mut dyn FnMut() -> Json| {
+            if !said.contains(&id) {
+                let mut line = masked();
                 line["event"] = json!("said");
                 line["id"] = json!(hex(&id));
-                self.line(line)?;
-                state.said.insert(id);
+                (self.sink)(&line.to_string())?;
+                said.insert(id);
             }
             io::Result::Ok(id)
         };
@@ -105,12 +112,13 @@ impl Trace {
             while let Some(source) = sources.next_if(|it| it.message <= at) {
                 own.push(source);
             }
-            let said = || json!({"message": message_json(message, &own)});
-            messages.push(say(message_id(message, &own), &said)?);
+            let mut masked = || json!({"message": message_json(message, &own, clean)});
+            messages.push(say(message_id(message, &own), &mut masked)?);
         }
-        let tools = ask.tools.iter().map(|it| say(tool_id(it), &|| json!({"tool": it})));
+        let tools =
+            ask.tools.iter().map(|it| say(tool_id(it), &mut || masked(json!({"tool": it}))));
         let tools = tools.collect::<io::Result<Vec<Id>>>()?;
-        let told = state.told.entry(place(event)).or_default();
+        let told = told.entry(place(event)).or_default();
         let same = told.iter().zip(&messages).take_while(|(old, new)| old == new).count();
         self.line(json!({
             "at": event.at, "session": event.session, "turn": event.turn, "step": step,
@@ -123,9 +131,8 @@ impl Trace {
         Ok(())
     }
 
-    fn line(&self, mut line: Json) -> io::Result<()> {
-        mask_json(&mut line);
-        (self.sink)(&line.to_string())
+    fn line(&self, line: Json) -> io::Result<()> {
+        (self.sink)(&masked(line).to_string())
     }
 }
 
@@ -152,14 +159,9 @@ impl fmt::Debug for Trace {
     }
 }
 
-/// A message with its text in the parts that came from different places.
-fn message_json(message: &Message, sources: &[&Source]) -> Json {
-    let part = |it: &&Source| json!({"from": it.from, "text": message.content.get(it.start..it.end).unwrap_or_default()});
-    let mut parts: Vec<Json> = sources.iter().map(part).collect();
-    if parts.is_empty() {
-        parts.push(json!({"from": message.role.as_str(), "text": message.content}));
-    }
-    let mut json = json!({"role": message.role.as_str(), "parts": parts});
+/// A message with its text in the parts that came from different places, masked.
+fn message_json(message: &Message, sources: &[&Source], clean: &mut BTreeSet<Id>) -> Json {
+    let mut json = json!({"role": message.role.as_str(), "parts": null});
     if !message.calls.is_empty() {
         json["calls"] = json!(message.calls);
     }
@@ -172,7 +174,36 @@ fn message_json(message: &Message, sources: &[&Source]) -> Json {
     if !message.rest.is_empty() {
         json["rest"] = json!(message.rest);
     }
+    json = masked(json);
+    let mut part =
+        |from: &str, text: &str| json!({"from": mask(from), "text": masked_text(text, clean)});
+    let text_of = |it: &Source| message.content.get(it.start..it.end).unwrap_or_default();
+    json["parts"] = match sources {
+        [] => json!([part(message.role.as_str(), &message.content)]),
+        sources => sources.iter().map(|it| part(&it.from, text_of(it))).collect(),
+    };
     json
+}
+
+fn masked(mut json: Json) -> Json {
+    mask_json(&mut json);
+    json
+}
+
+/// A text without its secrets. A long one is often told again, and is then known to have none.
+fn masked_text<'t>(text: &'t str, clean: &mut BTreeSet<Id>) -> Cow<'t, str> {
+    if text.len() < LONG {
+        return mask(text);
+    }
+    let id = digest(&[text]);
+    if clean.contains(&id) {
+        return Cow::Borrowed(text);
+    }
+    let masked = mask(text);
+    if let Cow::Borrowed(_) = masked {
+        clean.insert(id);
+    }
+    masked
 }
 
 fn message_id(message: &Message, sources: &[&Source]) -> Id {
@@ -203,5 +234,5 @@ fn place(event: &Event<'_>) -> (String, usize) {
 }
 
 fn hex(id: &Id) -> String {
-    id.iter().map(|it| format!("{it:02x}")).collect()
+    format!("{:032x}", u128::from_be_bytes(*id))
 }

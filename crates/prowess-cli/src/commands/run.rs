@@ -82,7 +82,7 @@ pub(crate) fn run(
     let ready = skill
         .ok_or_else(|| Box::new(missing(&library, &args.name)))
         .and_then(|skill| Task::of(skill, args, json.as_deref()))
-        .and_then(|task| Ok((task, args.running.executor(&config, launcher)?)));
+        .and_then(|task| Ok((task, args.running.executor(&config, &gate.policy, launcher)?)));
     let tried = match ready {
         Ok((task, executor)) => {
             if args.running.unsandboxed && task.is_script() {

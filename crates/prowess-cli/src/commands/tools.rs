@@ -40,7 +40,7 @@ pub(crate) fn run(
 ) -> Result<Status> {
     let library = context::library(global, printer)?;
     let running = Running::default();
-    let kit = toolbox::toolbox(Caller::Person, &running, library, global, launcher, printer)?;
+    let kit = toolbox::toolbox(Caller::Person, &running, library, global, None, launcher, printer)?;
     let toolbox = kit.toolbox;
     let tools = toolbox.tools();
     if args.format.is_none() && !printer.json {

@@ -15,7 +15,7 @@ use std::{
 
 use rustix::io::Errno;
 
-use crate::protected::place;
+use crate::protected::{is_protected, place};
 
 /// How many directories are looked into for them, the nearest first.
 const DIRECTORIES: usize = 50_000;
@@ -31,9 +31,20 @@ const TOTAL: u64 = 64 * 1024 * 1024;
 pub(crate) struct Guard {
     /// The roots, and what is above the working directory as far as a root.
     places: Vec<PathBuf>,
+    /// What is protected whatever its name is.
+    named: Vec<PathBuf>,
     trash: PathBuf,
     before: Seen,
     is_done: bool,
+}
+
+/// What was put right.
+#[derive(Debug)]
+pub(crate) struct Repair {
+    /// Each thing that had changed, in words.
+    pub(crate) said: Vec<String>,
+    /// Whether all of it is as it was.
+    pub(crate) is_whole: bool,
 }
 
 /// The protected files of some directories.
@@ -67,19 +78,26 @@ enum File {
 }
 
 impl Guard {
-    /// Looks at the protected files in the roots and below. What has to go afterwards is moved to
-    /// `trash`.
-    pub(crate) fn new(roots: &[PathBuf], directory: &Path, trash: PathBuf) -> Self {
+    /// Looks at the protected files in the roots and below, and at those that are named. What has to
+    /// go afterwards is moved to `trash`.
+    pub(crate) fn new(
+        roots: &[PathBuf],
+        directory: &Path,
+        mut named: Vec<PathBuf>,
+        trash: PathBuf,
+    ) -> Self {
         let inside = |it: &&Path| roots.iter().any(|root| it.starts_with(root));
         let above = directory.ancestors().take_while(inside).map(Path::to_owned);
         let places: Vec<PathBuf> = roots.iter().cloned().chain(above).collect();
-        Self { before: Seen::new(&places), places, trash, is_done: false }
+        named.retain(|it| inside(&&**it) && !is_protected(it));
+        Self { before: Seen::new(&places, &named), places, named, trash, is_done: false }
     }
 
     /// The protected files and directories in the roots and above the working directory. A link is
     /// none: what it leads to may be nothing for a command to read.
     pub(crate) fn there(&self) -> impl Iterator<Item = &Path> {
-        let files = self.before.files.iter().filter(|it| self.is_near(it.0));
+        let is_near = |it: &PathBuf| self.is_near(it) || self.named.contains(it);
+        let files = self.before.files.iter().filter(move |it| is_near(it.0));
         let is_own = |it: &File| matches!(it, File::Directory | File::Unseen | File::Plain(..));
         files.filter(move |it| is_own(it.1)).map(|it| &**it.0)
     }
@@ -91,16 +109,18 @@ impl Guard {
 
     /// Puts right what has changed, and says what that was. What was [`there`](Self::there) could
     /// not be changed where it was read-only.
-    pub(crate) fn restore(mut self, is_read_only: bool) -> Vec<String> {
+    pub(crate) fn restore(mut self, is_read_only: bool) -> Repair {
         self.put_right(is_read_only)
     }
 
-    fn put_right(&mut self, is_read_only: bool) -> Vec<String> {
+    fn put_right(&mut self, is_read_only: bool) -> Repair {
         self.is_done = true;
-        let after = Seen::new(&self.places);
-        let safe: BTreeSet<&Path> = self.there().filter(|_| is_read_only).collect();
+        let after = Seen::new(&self.places, &self.named);
+        // What is named may lie in a directory that was moved, and another in its place.
+        let is_safe = |it: &&Path| is_read_only && !self.named.iter().any(|own| own == it);
+        let safe: BTreeSet<&Path> = self.there().filter(is_safe).collect();
         let was_safe = |path: &Path| path.ancestors().any(|it| safe.contains(it));
-        let mut said = Vec::new();
+        let mut repair = Repair { said: Vec::new(), is_whole: true };
         let mut gone: Vec<&Path> = Vec::new();
         for (path, file) in &after.files {
             let old = self.before.moved(path, &after);
@@ -112,11 +132,12 @@ impl Guard {
             }
             gone.push(path);
             let what = if old.is_some() { "changed" } else { "written" };
-            said.push(match away(path, &self.trash) {
+            repair.said.push(match away(path, &self.trash) {
                 Ok(to) => {
                     format!("`{}` was {what}: moved to `{}`", path.display(), to.display())
                 }
                 Err(error) => {
+                    repair.is_whole = false;
                     format!("`{}` was {what}, and is still there: {error}", path.display())
                 }
             });
@@ -129,12 +150,15 @@ impl Guard {
             if is_same || was_safe(path) || !self.before.is_missed(path, &after) {
                 continue;
             }
-            said.push(match restore(path, file) {
+            repair.said.push(match restore(path, file) {
                 Ok(()) => format!("`{}` is as it was", path.display()),
-                Err(error) => format!("`{}` could not be restored: {error}", path.display()),
+                Err(error) => {
+                    repair.is_whole = false;
+                    format!("`{}` could not be restored: {error}", path.display())
+                }
             });
         }
-        said
+        repair
     }
 
     /// Whether a path is protected by its name, in one of the places.
@@ -152,8 +176,9 @@ impl Drop for Guard {
 }
 
 impl Seen {
-    /// Looks for them in these directories and below. No link is followed.
-    fn new(places: &[PathBuf]) -> Self {
+    /// Looks for them in these directories and below, and at those that are named. No link is
+    /// followed.
+    fn new(places: &[PathBuf], named: &[PathBuf]) -> Self {
         let (files, homes, tops) = Default::default();
         let mut seen = Self { files, homes, tops, room: TOTAL, unseen: None };
         let mut open: VecDeque<PathBuf> = places.iter().cloned().collect();
@@ -175,6 +200,11 @@ impl Seen {
                 } else if is_directory && !is_git(&directory) {
                     open.push_back(path);
                 }
+            }
+        }
+        for path in named {
+            if let Some(directory) = path.parent() {
+                seen.take_in(path.clone(), directory);
             }
         }
         seen

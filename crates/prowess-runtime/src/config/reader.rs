@@ -30,6 +30,7 @@ const RESERVED: &[&str] = &[
     "policy.environment",
     "sql.write",
     "sql.privileged",
+    "model.provider",
     "model.base_url",
     "model.key_file",
     "model.input_price",

@@ -154,7 +154,7 @@ pub struct SqlSettings {
 /// The language model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelSettings {
-    /// Whose it is.
+    /// Whose it is, and whose the key is.
     pub provider: Setting<Option<String>>,
     /// What it is called.
     pub name: Setting<Option<String>>,

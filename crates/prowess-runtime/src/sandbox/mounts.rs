@@ -61,7 +61,7 @@ pub(super) fn enter(order: &Order) -> Result<(), Failure> {
         let what = format!("give `{}`", path.display());
         tree.bind(&path, &path, attributes).map_err(Part::Job.failed(what))?;
     }
-    for path in &order.hidden {
+    for path in order.hidden.iter().chain(&order.withheld) {
         let what = format!("hide `{}`", Path::new(path).display());
         tree.hide(Path::new(path)).map_err(Part::Job.failed(what))?;
     }
@@ -82,9 +82,25 @@ fn tree_of(order: &Order) -> Vec<(PathBuf, u64)> {
     all.push((order.given(), READ));
     all.push((order.work(), WRITE));
     all.extend(paths(&order.writes, WRITE));
+    for path in &order.withheld {
+        anchor(Path::new(path), &mut all);
+    }
     // Stable: of one path given for both, writing comes last and so on top.
     all.sort_by_key(|it| it.0.components().count());
     all
+}
+
+/// Gives each directory above a path by itself: nothing that is mounted can be moved, so that nothing
+/// else can take the place of the path.
+fn anchor(path: &Path, all: &mut Vec<(PathBuf, u64)>) {
+    for above in path.ancestors().skip(1) {
+        let around = all.iter().filter(|it| above.starts_with(&it.0));
+        // The last of one path is the one on top.
+        let nearest = around.max_by_key(|it| it.0.components().count());
+        if nearest.is_some_and(|it| it.0 != above && it.1 == WRITE) {
+            all.push((above.to_owned(), WRITE));
+        }
+    }
 }
 
 /// A root that is being built.

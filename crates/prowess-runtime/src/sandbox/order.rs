@@ -27,6 +27,8 @@ pub(super) struct Order {
     pub(super) writes: Vec<OsString>,
     /// What of these it may not read.
     pub(super) hidden: Vec<OsString>,
+    /// What of these it may neither read nor write.
+    pub(super) withheld: Vec<OsString>,
     /// Other paths by which these are known, and where they lead.
     pub(super) links: Vec<(OsString, OsString)>,
     /// Where the directories of its work lie.

@@ -54,6 +54,7 @@ fn attempt(launcher: &Launcher, level: Level) -> Result<Given, Failure> {
             reads: Vec::new(),
             writes: Vec::new(),
             hidden: Vec::new(),
+            withheld: Vec::new(),
             links: Vec::new(),
             base: work.base().into(),
             limits: Limits::default(),

@@ -45,9 +45,18 @@ fn apply(order: &Order, level: Level) -> Result<LandlockStatus, RulesetError> {
     let device = AccessFs::ReadFile | AccessFs::WriteFile;
     let (reads, writes) = paths(order, level);
     // At the level *strong* something empty lies over what is hidden.
-    let hidden = if level == Level::Strong { &[][..] } else { &order.hidden };
-    let (reads, read_through) = around(reads, hidden);
-    let (writes, write_through) = around(writes, hidden);
+    let hidden: Vec<OsString> = match level {
+        Level::Strong => Vec::new(),
+        _ => order.hidden.iter().chain(&order.withheld).cloned().collect(),
+    };
+    let (reads, mut read_through) = around(reads, &hidden);
+    let (writes, write_through) = around(writes, &hidden);
+    let holds_withheld =
+        |it: &PathBuf| order.withheld.iter().any(|own| Path::new(own).starts_with(it));
+    // Whoever could write there could write what is withheld as well.
+    let (closed, write_through): (Vec<_>, Vec<_>) =
+        write_through.into_iter().partition(holds_withheld);
+    read_through.extend(closed);
     // Whatever holds for a directory holds for all that is in it.
     let unread = all & !(AccessFs::ReadFile | AccessFs::Execute);
     let status = Ruleset::default()

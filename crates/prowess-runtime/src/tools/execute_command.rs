@@ -17,10 +17,11 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::{input, schema};
 use crate::{
-    commands::{self, Guard, Kept, Plan},
+    commands::{self, Guard, Kept, Plan, Withheld},
     limits::Limits,
     outcome::{Level, Outcome, Status},
     policy::Policy,
+    protected::Way,
     sandbox::{Chunk, Job, Sandbox, SandboxError, Work},
     tool::{Act, Answer, Tool},
 };
@@ -38,6 +39,9 @@ pub struct ExecuteCommand {
 
 /// What is said of a command that wrote what is protected.
 const WROTE: &str = "what says how agents and tools behave was written, and has been put right";
+
+/// The same where not all of it could be put right.
+const STAYS: &str = "what says how agents and tools behave was written, and is not as it was";
 
 /// What it takes.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -93,7 +97,14 @@ impl ExecuteCommand {
         let roots = self.policy.roots.iter().filter_map(|it| fs::canonicalize(it).ok());
         let roots: Vec<PathBuf> = roots.collect();
         let kept = if plan.has_git() { Kept::default() } else { Kept::new(&roots) };
-        let guard = plan.writes().then(|| Guard::new(&roots, &plan.directory, self.trash.clone()));
+        let mut withheld = Withheld::new(&self.policy);
+        let guard = plan.writes().then(|| {
+            let protected = self.policy.protected.iter().map(|it| Way::of(it));
+            let mut named: Vec<PathBuf> =
+                protected.flat_map(|it| it.links.into_iter().chain([it.end])).collect();
+            named.append(&mut withheld.ways);
+            Guard::new(&roots, &plan.directory, named, self.trash.clone())
+        });
         let there = guard.iter().flat_map(Guard::there);
         let there = there.filter(|it| !kept.has(it)).map(Path::to_owned);
         let mut reads: Vec<PathBuf> = there.chain(plan.own_programs()).collect();
@@ -111,6 +122,7 @@ impl ExecuteCommand {
             reads,
             writes,
             hidden: kept.paths,
+            withheld: withheld.paths.into_iter().collect(),
             work,
             limits,
             chunks: self.chunks.clone(),
@@ -121,18 +133,23 @@ impl ExecuteCommand {
             format!("{what} was not looked for in `{}` and what comes after it", it.display())
         };
         outcome.denied.extend(kept.unseen.as_deref().map(|it| unseen("`.git`", it)));
+        outcome.denied.extend(withheld.unseen.as_deref().map(|it| unseen("what is denied", it)));
         if let Some(guard) = guard {
             outcome.denied.extend(guard.unseen().map(|it| unseen("what others act on", it)));
             // What it was shown read-only it could not change.
-            let put_right = guard.restore(outcome.sandbox == Some(Level::Strong));
-            if !put_right.is_empty() {
-                outcome.denied.extend(put_right);
+            let repair = guard.restore(outcome.sandbox == Some(Level::Strong));
+            if !repair.said.is_empty() {
+                outcome.denied.extend(repair.said);
                 outcome.status = if outcome.is_ok() { Status::Failed } else { outcome.status };
-                outcome.message = Some(WROTE.to_owned());
-                outcome.hint = Some(format!(
-                    "nothing is lost: what was there last lies in `{}`",
-                    self.trash.display()
-                ));
+                let trash = self.trash.display();
+                let (message, hint) = match repair.is_whole {
+                    true => {
+                        (WROTE, format!("nothing is lost: what was there last lies in `{trash}`"))
+                    }
+                    false => (STAYS, "look at each file before anything acts on it".to_owned()),
+                };
+                outcome.message = Some(message.to_owned());
+                outcome.hint = Some(hint);
             }
         }
         Ok(outcome)

@@ -3,6 +3,8 @@
 use super::{
     MESSAGE, Window,
     choose::{Priority, is_request},
+    count,
+    counts::Counts,
     fit::{Change, Fitted, Offer, Placed, Prompt, Remedy, Usage},
     mend::mend,
     message::{Message, Role},
@@ -69,24 +71,30 @@ enum Standing {
 }
 
 impl<'a> Draft<'a> {
-    pub(super) fn new(window: &'a Window, prompt: Prompt, summarise: &'a dyn Summarise) -> Self {
-        let count = |text: &str| window.vocabulary.count(text);
+    pub(super) fn new(
+        window: &'a Window,
+        prompt: Prompt,
+        summarise: &'a dyn Summarise,
+        counts: &mut Counts,
+    ) -> Self {
+        counts.begin();
+        let mut tokens = |text: &str| counts.count(window.vocabulary, text);
         let system: Vec<String> =
             [prompt.system, prompt.catalog].into_iter().filter(|it| !it.is_empty()).collect();
         let mut offers = prompt.skills;
         offers.sort_by_key(|it| it.priority);
         let mut history: Vec<Entry> =
-            prompt.history.into_iter().map(|it| Entry::new(it, window)).collect();
+            prompt.history.into_iter().map(|it| Entry::new(it, &mut tokens)).collect();
         if let Some(request) = history.iter_mut().rfind(|it| is_request(&it.message)) {
             request.standing = Standing::Request;
         }
         let mut draft = Self {
             window,
             summarise,
-            system_tokens: system.iter().map(|it| JOINT + count(it)).sum(),
+            system_tokens: system.iter().map(|it| JOINT + tokens(it)).sum(),
             system,
-            tool_tokens: prompt.tools.iter().map(|it| count(&it.to_string())).sum(),
-            skills: offers.into_iter().map(|it| Slot::new(it, window)).collect(),
+            tool_tokens: prompt.tools.iter().map(|it| tokens(&it.to_string())).sum(),
+            skills: offers.into_iter().map(|it| Slot::new(it, &mut tokens)).collect(),
             history,
             steps: Vec::new(),
         };
@@ -280,7 +288,8 @@ impl<'a> Draft<'a> {
             }
             let share = part(budget, tokens, old).min(tokens / 2);
             let made = summary(&messages, share, self.window, self.summarise);
-            let made = Entry { standing: Standing::Summary, ..Entry::new(made, self.window) };
+            let made = Entry::new(made, |it| self.window.vocabulary.count(it));
+            let made = Entry { standing: Standing::Summary, ..made };
             // A few short words are not made shorter by a summary.
             if made.tokens < tokens {
                 count += turns.len();
@@ -298,12 +307,12 @@ impl<'a> Draft<'a> {
 }
 
 impl Slot {
-    fn new(mut offer: Offer, window: &Window) -> Self {
+    fn new(mut offer: Offer, mut count: impl FnMut(&str) -> usize) -> Self {
         offer.contents.push((Level::Metadata, String::new()));
         let mut blocks: Vec<Block> = Vec::new();
         for (level, content) in &offer.contents {
             let text = offer.block(content);
-            let tokens = JOINT + window.vocabulary.count(&text);
+            let tokens = JOINT + count(&text);
             if blocks.last().is_none_or(|it| tokens < it.tokens) {
                 blocks.push(Block { level: *level, text, tokens });
             }
@@ -324,9 +333,9 @@ impl Slot {
 }
 
 impl Entry {
-    fn new(message: Message, window: &Window) -> Self {
+    fn new(message: Message, tokens: impl FnMut(&str) -> usize) -> Self {
         let standing = if message.role == Role::System { Standing::System } else { Standing::Turn };
-        Self { tokens: window.count(&message), message, standing, is_kept: true }
+        Self { tokens: count(&message, tokens), message, standing, is_kept: true }
     }
 
     fn is_turn(&self) -> bool {

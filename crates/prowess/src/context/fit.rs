@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 use super::{
     Window,
     choose::{Chosen, Priority},
+    counts::Counts,
     draft::Draft,
     mend::mend,
     message::{Message, Role},
@@ -206,7 +207,17 @@ impl Offer {
 /// its result stay together; skills stand in the order of their priority. The same input gives the
 /// same bytes, as far as `summarise` does.
 pub fn fit(window: &Window, prompt: Prompt, summarise: &dyn Summarise) -> Result<Fitted, FitError> {
-    let mut draft = Draft::new(window, prompt, summarise);
+    fit_again(window, prompt, summarise, &mut Counts::default())
+}
+
+/// Does the same, and counts only what was not counted the last time.
+pub fn fit_again(
+    window: &Window,
+    prompt: Prompt,
+    summarise: &dyn Summarise,
+    counts: &mut Counts,
+) -> Result<Fitted, FitError> {
+    let mut draft = Draft::new(window, prompt, summarise, counts);
     for (step, percent, take) in Draft::STEPS {
         if draft.is_over(percent) {
             draft.record(step, take);

@@ -93,8 +93,12 @@ fn fields(skill: &Skill) -> [(Field, Vec<Term>); 7] {
 }
 
 fn terms(text: &str) -> Vec<Term> {
-    let mut terms = Vec::new();
-    words::chunks(text, |chunk| words::terms(chunk, |found, _| terms.push(found.term)));
+    let (mut chunks, mut terms) = (Vec::new(), Vec::new());
+    words::chunks(text, |chunk| chunks.push(chunk));
+    // Most stand there many times, and to find their terms takes longer than to sort them.
+    chunks.sort_unstable();
+    chunks.dedup();
+    chunks.iter().for_each(|chunk| words::terms(chunk, |found, _| terms.push(found.term)));
     terms.sort_unstable();
     terms.dedup();
     terms

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use prowess::{
     Choice, Chosen, Level, Library, Matching, Message, Offer, Priority, Skill, Strategy, Tier,
-    Unknown, UseSkill, UsedSkill, choose, request, use_skill, why,
+    Unknown, UsedSkill, choose, request, why,
 };
 use prowess_runtime::{Active, Gate};
 
@@ -23,13 +23,23 @@ pub(super) struct Looked {
     /// Each with by what it came to be shown.
     pub(super) offers: Vec<(Offer, &'static str)>,
     pub(super) invoked: Option<(String, String)>,
-    told: Vec<Told>,
+    pub(super) stood: Vec<Arc<Stood>>,
     /// The skills that stand in full before the model, as the library knows them.
     active: Vec<String>,
     /// What could not be read.
     failed: Vec<String>,
     /// What somebody asked for by name and has to approve first.
     held_back: Vec<String>,
+}
+
+/// A skill whose instructions stood in the result of a call.
+#[derive(Debug)]
+pub(super) struct Stood {
+    /// What its file said.
+    source: String,
+    /// What the result says.
+    result: String,
+    told: Told,
 }
 
 /// Chooses skills for a history. What was taken up and still stands there is not shown again; what
@@ -40,6 +50,7 @@ pub(super) fn looked_up(
     how: &Showing,
     gate: Option<&Gate>,
     taken: &[(String, String)],
+    before: &[Arc<Stood>],
 ) -> Looked {
     let explicit = || Matching { strategy: Strategy::Explicit, rule: None, ..how.matching.clone() };
     let matching = if how.matched { how.matching.clone() } else { explicit() };
@@ -47,22 +58,23 @@ pub(super) fn looked_up(
     let mut looked = Looked::default();
     let mut again: Vec<&Path> = Vec::new();
     for (call, name) in taken {
-        let Some((skill, stands)) = standing(library, history, name, call) else { continue };
-        let (priority, level) = (Priority::Active, Level::Full);
-        let chosen = Chosen { skill, priority, level, arguments: None };
+        let Some(skill) = library.get(name).filter(|it| it.manifest.is_active()) else { continue };
+        let Ok(source) = skill.instructions() else { continue };
+        let known = before.iter().find(|it| it.stands(history, call, &source)).cloned();
+        let look = || Stood::look(skill, history, call, source);
+        let Some(stood) = known.map(Some).or_else(look) else { continue };
         let is_it = |it: &Chosen<'_>| it.skill.origin.path == skill.origin.path;
-        if stands {
+        if let Some(stood) = stood {
             looked.active.push(name.to_owned());
             // With other arguments it says something else.
             choice.skills.retain(|it| !is_it(it) || it.arguments.is_some());
-            let told = |offer| Told { call_id: call.clone(), offer };
-            looked.told.extend(Offer::new(&chosen).map(told));
+            looked.stood.push(stood);
             continue;
         }
         again.push(&skill.origin.path);
         match choice.skills.iter_mut().find(|it| is_it(it)) {
             Some(known) => known.level = Level::Full,
-            None => choice.skills.push(chosen),
+            None => choice.skills.push(in_full(skill)),
         }
     }
     choice.skills.sort_by_key(|it| it.priority);
@@ -70,19 +82,37 @@ pub(super) fn looked_up(
     looked
 }
 
-/// A skill that was taken up, if it is still there, and whether its instructions stand in the result
-/// of a call as they are now.
-fn standing<'lib>(
-    library: &'lib Library,
-    history: &[Message],
-    name: &str,
-    call: &str,
-) -> Option<(&'lib Skill, bool)> {
-    let skill = library.get(name).filter(|it| it.manifest.is_active())?;
-    let used = use_skill(library, &UseSkill { name: name.to_owned() });
-    let Ok(UsedSkill::Found { instructions, .. }) = used else { return None };
-    let mut results = history.iter().filter(|it| it.call_id.as_deref() == Some(call));
-    Some((skill, results.any(|it| it.content.contains(instructions.trim_end()))))
+impl Stood {
+    /// A skill that was taken up, if its instructions stand in the result of a call as they are now;
+    /// nothing at all if it can no longer be taken up.
+    fn look(
+        skill: &Skill,
+        history: &[Message],
+        call: &str,
+        source: String,
+    ) -> Option<Option<Arc<Self>>> {
+        let skill = &skill.holding(&source);
+        let Ok(UsedSkill::Found { instructions, .. }) = UsedSkill::of(skill) else { return None };
+        let stands = |it: &&str| it.contains(instructions.trim_end());
+        let Some(result) = results(history, call).find(stands) else { return Some(None) };
+        let told = Told { call_id: call.to_owned(), offer: Offer::new(&in_full(skill)).ok()? };
+        Some(Some(Arc::new(Self { source, result: result.to_owned(), told })))
+    }
+
+    /// Whether it is the skill of a call, and nothing has changed since.
+    fn stands(&self, history: &[Message], call: &str, source: &str) -> bool {
+        let is_it = self.told.call_id == call && self.source == source;
+        is_it && results(history, call).any(|it| it == self.result)
+    }
+}
+
+fn results<'h>(history: &'h [Message], call: &'h str) -> impl Iterator<Item = &'h str> {
+    let results = history.iter().filter(move |it| it.call_id.as_deref() == Some(call));
+    results.map(|it| it.content.as_str())
+}
+
+fn in_full(skill: &Skill) -> Chosen<'_> {
+    Chosen { skill, priority: Priority::Active, level: Level::Full, arguments: None }
 }
 
 impl Looked {
@@ -192,7 +222,7 @@ impl Looked {
                 turn.activate(&offer.name);
             }
         }
-        for told in &self.told {
+        for Stood { told, .. } in self.stood.iter().map(|it| &**it) {
             turn.activate(&told.offer.name);
             turn.tell(told.clone());
         }

@@ -1,0 +1,160 @@
+//! An agent that takes many turns: whether it stays small.
+
+use std::{
+    borrow::Cow,
+    fmt, fs,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Instant,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use prowess::{Call, Message, Role, Window};
+use prowess_agent::{
+    Agent, Approval, Ask, Boundary, Calling, Delta, Fit, Guard, Logging, Model, Reply, Replying,
+    Retry, Session, Spending, When,
+};
+use prowess_runtime::{
+    Act, Agreed, Answer, Approvals, Gate, Nobody, Outcome, Policy, Records, Tool, Toolbox,
+};
+use serde_json::{Value as Json, json};
+
+use crate::{load::number, measure::milliseconds, options::Options};
+
+/// A model that replies at once: it summarises, calls a tool every fourth time, or talks.
+#[derive(Debug)]
+pub(crate) struct Talker {
+    turns: AtomicUsize,
+    /// What it calls, one after the other.
+    calls: Vec<Call>,
+}
+
+impl Talker {
+    pub(crate) fn new(calls: Vec<Call>) -> Self {
+        Self { turns: AtomicUsize::new(0), calls }
+    }
+}
+
+impl Model for Talker {
+    fn name(&self) -> &str {
+        "talker"
+    }
+
+    fn provider(&self) -> &str {
+        "bench"
+    }
+
+    fn reply<'a>(&'a self, ask: &'a Ask, _: &'a (dyn Fn(Delta<'_>) + Send + Sync)) -> Replying<'a> {
+        let turn = self.turns.fetch_add(1, Ordering::Relaxed);
+        let is_asked = ask.messages.last().is_some_and(|it| it.role == Role::User);
+        let can_call = !ask.tools.is_empty() && is_asked && turn.is_multiple_of(4);
+        let mut message = Message::new(Role::Assistant, "");
+        if can_call {
+            message.calls.push(self.calls[turn / 4 % self.calls.len()].clone());
+        } else {
+            message.content = format!("Number {turn}. {}", "It is as it was before. ".repeat(8));
+        }
+        Box::pin(async { Ok(Reply { message, ..Reply::default() }) })
+    }
+}
+
+/// A tool that does nothing, at length.
+struct Work;
+
+impl fmt::Debug for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Work")
+    }
+}
+
+impl Tool for Work {
+    fn name(&self) -> &str {
+        "work"
+    }
+
+    fn description(&self) -> Cow<'_, str> {
+        "Does some work.".into()
+    }
+
+    fn input_schema(&self) -> Json {
+        json!({"type": "object"})
+    }
+
+    fn act(&self, _: &Json) -> Result<Act, Box<Outcome>> {
+        Ok(Act::Write("/work".into()))
+    }
+
+    fn call<'a>(&'a self, _: Json) -> Answer<'a> {
+        Box::pin(async { Outcome::ok("It went well. ".repeat(20)) })
+    }
+}
+
+/// An agent with all layers.
+fn agent(window: usize) -> Agent {
+    let policy = Policy { approvals: Approvals::Never, ..Policy::default() };
+    let gate = Gate { policy, approver: Arc::new(Nobody), records: Records::in_memory() };
+    let toolbox = Arc::new(Toolbox::new(Arc::new(gate)).with(Arc::new(Work)));
+    let window = Window { tokens: window, ..Window::default() };
+    let call = Call { name: "work".to_owned(), arguments: "{}".to_owned(), ..Call::default() };
+    Agent::new(Arc::new(Talker::new(vec![call])))
+        .with_system("You do what you are asked.")
+        .with(Boundary::new())
+        .with(Logging::default())
+        .with(Guard::new(Arc::new(Agreed)).asks(When::calls("w*").while_active("deploy-*")))
+        .with(Approval::new(Arc::new(Agreed)))
+        .with(Calling::new(toolbox))
+        .with(Spending::default())
+        .with(Fit::new(window).with_summaries(None))
+        .with(Retry::default())
+}
+
+/// Has many sessions take many turns each, side by side, and fails when memory grows with them.
+pub(crate) fn soak(options: &Options<'_>) -> Result<()> {
+    let given = |option, usual| options.get(option).map_or(Ok(usual), number);
+    let (sessions, turns) = (given("--sessions", 200)?, given("--turns", 1000)?);
+    let window = given("--window", 8000)?;
+    let runtime = tokio::runtime::Runtime::new()?;
+    let agent = agent(window);
+    let all: Vec<Session> = (0..sessions).map(|it| Session::new(format!("session {it}"))).collect();
+    println!("| turns of {sessions} sessions | RSS | messages kept | ms a turn |");
+    println!("|---:|---:|---:|---:|");
+    let start = Instant::now();
+    let mut tenth = None;
+    for percent in (10..=100).step_by(10) {
+        let from = turns * (percent - 10) / 100..turns * percent / 100;
+        let tasks: Vec<_> = all
+            .iter()
+            .map(|session| runtime.spawn(take_turns(agent.clone(), session.clone(), from.clone())))
+            .collect();
+        for task in tasks {
+            runtime.block_on(task)??;
+        }
+        let resident = resident_kib()?;
+        let kept: usize = all.iter().map(|it| it.messages().len()).sum();
+        let each = milliseconds(start.elapsed()) / (sessions * from.end).max(1) as f64;
+        println!("| {} | {resident} KiB | {kept} | {each:.3} |", from.end);
+        // By then every session has been compacted, and the allocator has what it needs.
+        let most = *tenth.get_or_insert(resident) * 3 / 2 + 16 * 1024;
+        ensure!(resident <= most, "{resident} KiB are more than {most} KiB");
+    }
+    Ok(())
+}
+
+async fn take_turns(agent: Agent, session: Session, turns: std::ops::Range<usize>) -> Result<()> {
+    for number in turns {
+        let prompt = format!("Turn {number}: {}", "please go on with it. ".repeat(10));
+        let answer = agent.ask(&session, prompt).await?;
+        ensure!(!answer.message.content.is_empty(), "there is no answer to turn {number}");
+    }
+    Ok(())
+}
+
+/// The memory that this process holds.
+fn resident_kib() -> Result<u64> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:"));
+    let line = line.context("the system tells no size")?;
+    Ok(line.trim().trim_end_matches(" kB").parse()?)
+}

@@ -1,0 +1,98 @@
+//! What no command may use: what the host withholds, and what a rule denies to everybody.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    policy::{Policy, fits},
+    protected::Way,
+};
+
+/// How many directories are looked into.
+const DIRECTORIES: usize = 50_000;
+
+/// What no command may use.
+#[derive(Debug, Default)]
+pub(crate) struct Withheld {
+    /// All of it that is there, without links.
+    pub(crate) paths: BTreeSet<PathBuf>,
+    /// What leads there, or would if it were there: nothing else may take its place.
+    pub(crate) ways: Vec<PathBuf>,
+    /// The first directory that was not looked into any more.
+    pub(crate) unseen: Option<PathBuf>,
+}
+
+impl Withheld {
+    /// Looks for what a policy withholds.
+    pub(crate) fn new(policy: &Policy) -> Self {
+        let mut withheld = Self::default();
+        for Way { end, mut links } in policy.withheld.iter().map(|it| Way::of(it)) {
+            withheld.ways.append(&mut links);
+            if end.exists() {
+                withheld.paths.insert(end);
+            } else {
+                withheld.ways.push(end);
+            }
+        }
+        let denied = policy.denied().map(|it| it.strip_prefix("./").unwrap_or(it));
+        let denied: Vec<&str> = denied.collect();
+        for root in &policy.roots {
+            for pattern in &denied {
+                withheld.take(&root.join(pattern), policy);
+            }
+        }
+        // What lies in something that is denied goes with it.
+        let is_below = |it: &str| it.strip_suffix("/*").is_some_and(|it| denied.contains(&it));
+        let is_open = |it: &&str| it.contains(['*', '?']) && !is_below(it);
+        let open: Vec<&str> = denied.iter().copied().filter(is_open).collect();
+        if !open.is_empty() {
+            withheld.look(&open, policy);
+        }
+        withheld
+    }
+
+    /// Looks for what fits a pattern in the roots and below, the nearest directories first.
+    fn look(&mut self, patterns: &[&str], policy: &Policy) {
+        let real = |it: &PathBuf| fs::canonicalize(it).ok();
+        let roots: Vec<(&PathBuf, PathBuf)> =
+            policy.roots.iter().filter_map(|it| Some((it, real(it)?))).collect();
+        let is_denied = |path: &Path| {
+            let inside = |(named, real): &(&PathBuf, PathBuf)| {
+                let rest = path.strip_prefix(real).ok()?;
+                Some([rest.to_owned(), named.join(rest)])
+            };
+            let readings = roots.iter().filter_map(inside).flatten().chain([path.to_owned()]);
+            let mut texts = readings.map(|it| it.to_string_lossy().into_owned());
+            texts.any(|text| patterns.iter().any(|it| fits(it, &text)))
+        };
+        let mut open: VecDeque<PathBuf> = roots.iter().map(|it| it.1.clone()).collect();
+        let mut seen = 0;
+        while let Some(directory) = open.pop_front() {
+            if seen == DIRECTORIES {
+                self.unseen = Some(directory);
+                break;
+            }
+            seen += 1;
+            for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if is_denied(&path) {
+                    self.take(&path, policy);
+                } else if entry.file_type().is_ok_and(|it| it.is_dir()) {
+                    open.push_back(path);
+                }
+            }
+        }
+    }
+
+    /// Takes in what a path leads to, if it is there and in the roots: nothing else is given anyway.
+    fn take(&mut self, path: &Path, policy: &Policy) {
+        let Ok(real) = fs::canonicalize(path) else { return };
+        let mut roots = policy.roots.iter().filter_map(|it| fs::canonicalize(it).ok());
+        if roots.any(|it| real.starts_with(it)) {
+            self.paths.insert(real);
+        }
+    }
+}

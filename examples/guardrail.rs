@@ -1,0 +1,48 @@
+//! A guard: while the skill for deploying is active, no file is read unless somebody says yes.
+#![expect(clippy::print_stdout, reason = "an example shows what it comes to")]
+
+use std::{error::Error, path::Path, sync::Arc};
+
+use prowess::{Library, Options};
+use prowess_agent::{Agent, Calling, Guard, Scripted, Session, Showing, Skills, When};
+use prowess_runtime::{Active, Gate, Nobody, Policy, ReadFile, Records, Root, Roots, Toolbox};
+use serde_json::json;
+
+/// The folder whose files may be read.
+const NOTES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/notes");
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    println!("{}", run().await?);
+    Ok(())
+}
+
+/// Asks for two things that take the same call, and says what came of it each time.
+pub async fn run() -> Result<String, Box<dyn Error>> {
+    let options = Options { sources: vec![prowess::bundled()], ..Options::default() };
+    let library = Arc::new(Library::load(&options)?);
+
+    let active = Arc::new(Active::new(Arc::new(library.clone())));
+    let roots = Arc::new(Roots::new(vec![Root::open(Path::new(NOTES))?]));
+    // Whoever asks at a terminal or in a chat goes here; this one is never there to say yes.
+    let approver = Arc::new(Nobody);
+    let (policy, records) = (Policy::default(), Records::in_memory());
+    let gate = Gate { policy, approver: approver.clone(), records };
+    let toolbox = Toolbox::new(Arc::new(gate)).with(Arc::new(ReadFile::new(active, roots)));
+
+    let read = |model: Scripted| model.calls("read_file", json!({"path": "team.md"}));
+    let model = Arc::new(read(read(Scripted::new()).says("I have read it.")).says("I may not."));
+    let agent = Agent::new(model.clone())
+        .with(Skills::new(Some(Arc::new(library)), Showing::default()))
+        .with(Guard::new(approver).asks(When::calls("read_file").while_active("deploy-*")))
+        .with(Calling::new(Arc::new(toolbox)));
+
+    let mut lines = Vec::new();
+    for prompt in ["Explain how the team works", "Deploy this branch to staging"] {
+        agent.ask(&Session::new(prompt), prompt).await?;
+        let asked = model.asked();
+        let result = asked.last().and_then(|it| it.messages.last());
+        lines.push(format!("{prompt}: {}", result.map_or("", |it| &it.content)));
+    }
+    Ok(lines.join("\n"))
+}
