@@ -31,7 +31,7 @@ pub(crate) fn text(typed: &str) -> Result<String> {
 
 /// Opens an ordinary file.
 pub(crate) fn open(path: &Path) -> Result<File> {
-    let cannot = || format!("cannot read `{}`", path.display());
+    let cannot = || format!("cannot open `{}`", path.display());
     // A pipe would be waited for, whoever writes to it or not.
     if !fs::metadata(path).with_context(cannot)?.is_file() {
         bail!("`{}` is not an ordinary file; `-` reads standard input", path.display());
