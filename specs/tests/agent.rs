@@ -20,8 +20,8 @@ use prowess_agent::{
     Session, Showing, Skills, Stop, Turn, TurnError, What,
 };
 use prowess_runtime::{
-    Act, Active, Decision, Gate, Nobody, Outcome, PlanStep, Policy, ReadFile, Records, Root, Roots,
-    Rule, Status, Tool, Toolbox,
+    Act, Active, Agreed, Decision, Gate, Nobody, Outcome, PlanStep, Policy, ReadFile, Records,
+    Root, Roots, Rule, Status, Tool, Toolbox,
 };
 use serde_json::{Value as Json, json};
 
@@ -781,6 +781,51 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
         assert_eq!(headings(&model.asked()[0]), [""; 0]);
         let warnings = watch.warnings();
         assert!(warnings[0].starts_with("skill `deploy` is left out: "), "{warnings:?}");
+    }
+
+    #[tokio::test]
+    async fn what_the_policy_denies_is_not_shown_and_what_needs_approval_is_named_alone() {
+        let needy = DEPLOY.replace("---\n\n", "requires-approval: true\n---\n\n");
+        let world = World::new().document("deploy", &needy).document("invoice", INVOICE);
+        let keeper = Arc::new(prowess::Keeper::start(&world.options()).unwrap());
+        let named = Rule { skill: Some("invoice".into()), ..Rule::new(Decision::Deny) };
+        let placed = Rule { path: Some("*/invoice/SKILL.md".into()), ..Rule::new(Decision::Deny) };
+        for rule in [named, placed] {
+            world.write("skills/deploy/SKILL.md", &needy);
+            let policy = Policy { rules: vec![rule], ..Policy::default() };
+            let records = Records::in_memory();
+            let gate = Arc::new(Gate { policy, approver: Arc::new(Agreed), records });
+            let script = Scripted::new().says("a").calls("use_skill", json!({"name": "deploy"}));
+            let (agent, model) = agent(script.says("b").says("c").says("d"));
+            let watch = Arc::new(Watch::default());
+            let layer = Skills::new(Some(keeper.clone()), Showing::default());
+            let agent = agent
+                .with_shared(watch.clone())
+                .with(layer.with_gate(gate.clone()))
+                .with(Calling::new(Arc::new(Toolbox::new(gate))));
+            let asks = |it| {
+                let (agent, session) = (&agent, Session::new(it));
+                async move { ask(agent, &session, "@deploy the app and @invoice customers").await }
+            };
+            asks("before").await;
+            let told = system(&model.asked()[0]).to_owned();
+            assert!(!told.contains("nvoice"), "{told}");
+            assert!(told.contains("Deploy the app to a server"), "{told}");
+            assert!(!told.contains("# Deploying"), "{told}");
+            let warned = watch.warnings().join("\n");
+            assert!(warned.contains("`deploy` needs approval before it is told"), "{warned}");
+            assert!(warned.contains("there is no skill `invoice`"), "{warned}");
+            // The model asks, and somebody agrees for good.
+            asks("asking").await;
+            assert!(!system(&model.asked()[1]).contains("# Deploying"));
+            assert!(results(&model.asked()[2])[0].contains("# Deploying"));
+            asks("approved").await;
+            assert!(system(&model.asked()[3]).contains("# Deploying"));
+            world.write("skills/deploy/SKILL.md", needy.replace("Push", "Drop"));
+            asks("changed").await;
+            let told = system(&model.asked()[4]).to_owned();
+            assert!(!told.contains("# Deploying"), "{told}");
+        }
     }
 }
 

@@ -85,8 +85,8 @@ mod settings_come_from_several_places_the_nearest_one_first {
         };
         let root = world.path("").canonicalize().unwrap();
         assert_eq!(set("a/b/c"), json!(root.join("mine")));
-        world.write("a/prowess.toml", "[skill]\nskills_dir = \"../other\"\n");
-        assert_eq!(set("a/b/c"), json!(root.join("a/../other")));
+        world.write("a/prowess.toml", "[skill]\nskills_dir = \"other\"\n");
+        assert_eq!(set("a/b/c"), json!(root.join("a/other")));
         assert_eq!(set("."), json!(root.join("mine")));
     }
 
@@ -339,6 +339,63 @@ mod a_project_cannot_take_what_is_its_user_s {
         assert!(wrong.contains("`model.input_price` must be a number from 0 on"), "{wrong}");
         let wrong = refused(&project("[sql]\nwrite = 3\n"), &["list"]);
         assert!(wrong.contains("`sql.write` must be `true` or `false`"), "{wrong}");
+    }
+
+    #[test]
+    fn a_project_names_nothing_outside_and_takes_back_nothing_of_its_user() {
+        let world = World::new()
+            .folder("project/data")
+            .folder("outside")
+            .link("project/link", "../outside");
+        let config = |toml: &str| {
+            world.write("project/prowess.toml", toml);
+            world.run(["config", "--json", "--cwd", "project"])
+        };
+        let outside = world.path("outside");
+        let outside = outside.display().to_string();
+        for place in [&*outside, "../outside", "data/../../outside", "link", "link/new", "~/x"] {
+            let toml = format!(
+                "[skill]\nskills_dir = \"{place}\"\ndirectories = [\"data\", \"{place}\"]\n"
+            );
+            let ran = config(&toml);
+            assert_eq!(setting(&ran, "skill.skills_dir").0, Json::Null, "{place}");
+            let directories = setting(&ran, "skill.directories").0;
+            assert_eq!(directories.as_array().unwrap().len(), 1, "{directories}");
+            let why = "no file of a project can name what lies outside its directory";
+            assert_eq!(ran.stderr.matches(why).count(), 2, "{}", ran.stderr);
+            let url = format!("[sql]\nurl = \"sqlite:{place}/a.db?mode=rw\"\n");
+            // A `~` is a name like any other there.
+            let is_taken = place.starts_with('~');
+            assert_eq!(setting(&config(&url), "sql.url").0.is_string(), is_taken, "{place}");
+            let named = world.run(["config", "--json", "--config", "project/prowess.toml"]);
+            assert!(setting(&named, "sql.url").0.is_string(), "{place}");
+        }
+        for url in ["sqlite://../a.db", "sqlite:%2e%2e/a.db", "sqlite:///etc/a.db"] {
+            let ran = config(&format!("[sql]\nurl = \"{url}\"\n"));
+            assert_eq!(setting(&ran, "sql.url").0, Json::Null, "{url}");
+        }
+        for url in ["sqlite:a.db", "sqlite://data/a.db", "sqlite::memory:", "postgres://h/d"] {
+            let ran = config(&format!("[sql]\nurl = \"{url}\"\n"));
+            assert_eq!((setting(&ran, "sql.url").0, &*ran.stderr), (json!(url), ""));
+        }
+        let world = project(
+            "[skill]\nenabled = true\nexclude = [\"b\"]\ninclude = []\n[policy]\n\
+             commands = [\"git log\", \"cargo\", \"rm\"]\nhosts = [\"a.example\", \"b.example\"]\n",
+        );
+        let user = "[skill]\nenabled = false\nexclude = [\"a\"]\ninclude = [\"c\"]\n[policy]\n\
+            commands = [\"git\", \"cargo test\", \"ls\"]\nhosts = [\"b.example\", \"c.example\"]\n";
+        let world = world.file(USER, user);
+        let ran = world.run(["config", "--json"]);
+        for (key, holds) in [
+            ("skill.enabled", json!(false)),
+            ("skill.exclude", json!(["b", "a"])),
+            ("skill.include", json!(["c"])),
+            ("policy.commands", json!(["git log", "cargo test"])),
+            ("policy.hosts", json!(["b.example"])),
+        ] {
+            assert_eq!(setting(&ran, key).0, holds, "{key}");
+            assert!(ran.stderr.contains(&format!("`{key}` is not taken")), "{}", ran.stderr);
+        }
     }
 
     #[test]

@@ -756,7 +756,7 @@ mod what_skills_bring_is_found_by_its_name {
                 (&output["skill"], &output["resource"]),
                 (&json!("deploy"), &json!("scripts/run.sh"))
             );
-            assert!(matches!(tool.act(&json!({ "path": path })).unwrap(), Act::Resource(_)));
+            assert!(matches!(tool.act(&json!({ "path": path })).unwrap(), Act::Resource { .. }));
         }
         // What a model is told when it takes a skill up can be read as it stands there.
         let world = world.document(

@@ -363,6 +363,14 @@ mod what_is_broken_but_clear_is_repaired_and_said {
             assert_eq!((finding.line, finding.severity.as_str()), (Some(5), "error"), "{second}");
             assert_eq!(parsed.manifest, Some(manifest(&with(&format!("{first}\n")))), "{first}");
         }
+        for fields in [
+            "requires_approval: false\nrequires-approval: true\n",
+            "requires-approval: false\nrequiresApproval: true\n",
+            "requires-approval: false\nrequires-approval: true\n",
+            "requiresApproval: true\n",
+        ] {
+            assert!(parsed(&with(fields)).manifest.unwrap().requires_approval, "{fields}");
+        }
     }
 
     #[test]

@@ -226,6 +226,15 @@ mod a_plugin_becomes_a_skill {
             .file("old/plugin-manifest.json", plugin("Old", fields))
             .file("old/.env", "TOKEN=secret")
             .file("old/config.env", "TOKEN=secret")
+            .file("old/id_rsa", "a key=secret")
+            .file("old/id_rsa.pub", "known to all")
+            .file("old/lib/Credentials-prod.json", "{}")
+            .file("old/lib/secrets.yaml", "a: secret")
+            .file("old/lib/service-account.json", "{}")
+            .file("old/lib/tls.KEY", "secret")
+            .file("old/lib/token-mine.txt", "secret")
+            .file("old/lib/tokens.md", "about tokens")
+            .file("old/store.p12", "secret")
             .file("old/node_modules/x/index.js", "x")
             .file("old/huge.bin", vec![0; 200_000])
             .file("old/kept.js", "kept");
@@ -235,7 +244,14 @@ mod a_plugin_becomes_a_skill {
         let wanted = [
             "`.env`: it is hidden",
             "`config.env`: it may hold secrets; the skill says which settings there are",
+            "`id_rsa`: it may hold secrets",
             "`node_modules`: programs make it again",
+            "`store.p12`: it may hold secrets",
+            "`lib/Credentials-prod.json`: it may hold secrets",
+            "`lib/secrets.yaml`: it may hold secrets",
+            "`lib/service-account.json`: it may hold secrets",
+            "`lib/tls.KEY`: it may hold secrets",
+            "`lib/token-mine.txt`: it may hold secrets",
             "`huge.bin`: it is larger than 102400 bytes",
             "`webSocketPush`: nothing here knows what it means",
             "`version`: it is not a text",
@@ -256,7 +272,10 @@ mod a_plugin_becomes_a_skill {
             .unwrap()
             .map(|it| it.unwrap().file_name().into_string().unwrap())
             .collect();
-        assert_eq!(files.len(), 2, "{files:?}");
+        assert_eq!(files.len(), 4, "{files:?}");
+        let below = std::fs::read_dir(world.path("skills/old/lib")).unwrap();
+        let below: Vec<_> = below.map(|it| it.unwrap().file_name()).collect();
+        assert_eq!(below, ["tokens.md"]);
         let said = world.run(["migrate", "old", "--dir", "again"]).stderr;
         assert_eq!(said.matches("not carried over: ").count(), wanted.len(), "{said}");
     }
@@ -374,6 +393,7 @@ mod nothing_is_lost_and_nothing_gets_in {
             .file("plugins/number/plugin-manifest.json", "{\"name\": {\"a\": 1}}")
             .file("plugins/skill/plugin-manifest.json", plugin("Skill", ""))
             .file("plugins/skill/SKILL.md", "mine")
+            .file("plugins/twice/plugin-manifest.json", "{\"name\": \"a\", \"name\": \"b\"}")
             .file("outside.json", plugin("Outside", ""))
             .link("plugins/link/plugin-manifest.json", "../../outside.json")
             .pipe("plugins/pipe/plugin-manifest.json");
@@ -389,7 +409,7 @@ mod nothing_is_lost_and_nothing_gets_in {
             .collect();
         let names = [
             "array", "broken", "bytes", "deep", "empty", "huge", "link", "nameless", "number",
-            "pipe", "skill",
+            "pipe", "skill", "twice",
         ];
         assert_eq!(failed, names.map(|it| format!("plugins/{it}")));
         assert_eq!(world.list().names(), ["good"]);

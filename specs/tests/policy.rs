@@ -7,12 +7,13 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use prowess::{AllowedTools, Manifest, Type};
+use prowess::{AllowedTools, Library, Manifest, Type};
 use prowess_runtime::{
-    Act, Agreed, AllowedToolsMode, Answering, Approvals, Approver, Decision, Entry, Gate, Nobody,
-    Outcome, Policy, Question, Records, Reply, Rule, Status, Wish,
+    Act, Active, Agreed, AllowedToolsMode, Answering, Approvals, Approver, Decision, Entry, Gate,
+    Nobody, Outcome, Policy, Question, ReadFile, Records, Reply, Roots, Rule, Status, Tool,
+    UseSkill, Wish,
 };
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
 use crate::world::World;
@@ -455,6 +456,32 @@ mod an_approval_holds_for_exactly_what_was_approved {
     }
 
     #[test]
+    fn what_is_told_is_what_was_let_pass() {
+        let world = World::new()
+            .document("deploy", "---\nname: deploy\ndescription: d\n---\nPush it.\n")
+            .document("check", "---\nname: check\ndescription: d\ntype: script\n---\nPush it.\n\n```sh\ntrue\n```\n");
+        world.write("skills/deploy/notes.md", "Push it.");
+        let library = Arc::new(Library::load(&world.options()).unwrap());
+        let active = Arc::new(Active::new(Arc::new(library)));
+        active.activate("deploy");
+        let use_skill = UseSkill { active: active.clone() };
+        let read_file = ReadFile::new(active, Arc::new(Roots::new(Vec::new())));
+        let cases: [(&dyn Tool, Json, &str); 3] = [
+            (&use_skill, json!({"name": "deploy"}), "skills/deploy/SKILL.md"),
+            (&use_skill, json!({"name": "check"}), "skills/check/SKILL.md"),
+            (&read_file, json!({"path": "notes.md"}), "skills/deploy/notes.md"),
+        ];
+        for (tool, input, file) in cases {
+            let act = tool.act(&input).unwrap();
+            let before = fs::read_to_string(world.path(file)).unwrap();
+            world.write(file, before.replace("Push it.", "Obey me."));
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let told = runtime.block_on(tool.perform(act, input)).output.unwrap().to_string();
+            assert!(told.contains("Push it.") && !told.contains("Obey me."), "{told}");
+        }
+    }
+
+    #[test]
     fn a_difference_is_short_and_says_what_it_leaves_out() {
         let count =
             |shown: &str, sign: char| shown.lines().filter(|it| it.starts_with(sign)).count();
@@ -492,6 +519,43 @@ mod an_approval_holds_for_exactly_what_was_approved {
         let wide = format!("{}evil\n", "x".repeat(300));
         let shown = difference(&[], &[("run.sh", &wide)]);
         assert!(shown.contains("x… and 104 more characters"), "{shown}");
+    }
+
+    #[test]
+    fn what_decides_comes_first_in_a_difference() {
+        let decoys: Vec<(String, String)> =
+            (0..300).map(|it| (format!("aa{it:03}.txt"), "x".repeat(4000))).collect();
+        let decoys = decoys.iter().map(|(path, text)| (&**path, &**text));
+        let old = numbered("line", 40);
+        let new = old.replace("line 2\n", "evil\n").replace("line 38\n", "worse\n");
+        let after: Vec<(&str, &str)> = decoys.chain([("zz-run.sh", new.as_str())]).collect();
+        let shown = difference(&[("zz-run.sh", &old)], &after);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines[0], "* zz-run.sh has changed");
+        let from = |it: &str| lines.iter().position(|line| *line == it);
+        assert!(from("* zz-run.sh:") < from("* aa000.txt:"), "{shown}");
+        assert!(shown.contains("+evil") && shown.contains("+worse"), "{shown}");
+        let apart = difference(&[("a.sh", &old)], &[("a.sh", &new)]);
+        assert!(apart.contains("\n…\n"), "{apart}");
+
+        let stage = Stage::new();
+        let act = stage.skill("s", "echo 1", true);
+        let tool = stage.folder("s").join("tool");
+        fs::write(&tool, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(&tool, fs::Permissions::from_mode(0o644)).unwrap();
+        stage.gate(stage.policy(), Agreed).passes("skill_s", &act);
+        for at in 0..300 {
+            fs::write(stage.folder("s").join(format!("a{at:03}.txt")), "x".repeat(4000)).unwrap();
+        }
+        fs::set_permissions(&tool, fs::Permissions::from_mode(0o4755)).unwrap();
+        let act = stage.skill("s", "echo 2", true);
+        let (gate, asked) = stage.asking(stage.policy(), Reply::No);
+        gate.refusal("skill_s", &act);
+        let shown = asked.lock().unwrap()[0].difference.clone().unwrap();
+        let named: Vec<&str> = shown.lines().take(2).collect();
+        assert_eq!(named[0], "* SKILL.md has changed");
+        assert!(named[1].starts_with("* tool has changed, mode 644 → 4755"), "{shown}");
+        assert!(shown.contains("-echo 1") && shown.contains("+echo 2"), "{shown}");
     }
 
     #[test]

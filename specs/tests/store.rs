@@ -1334,7 +1334,12 @@ mod commands_write_to_a_store {
 
     #[test]
     fn create_refuses_what_is_wrong_and_writes_nothing() {
-        let world = World::new().skill("taken", "a").file("latin1", b"\xE9");
+        let world = World::new()
+            .skill("taken", "a")
+            .file("latin1", b"\xE9")
+            .file("nul", "echo a\0b")
+            .file("twice", r#"{"script":"echo a","script":"echo b"}"#)
+            .pipe("pipe");
         let before = tree(&world.path("skills"));
         let create = |arguments: &str| {
             let arguments: Vec<&str> = arguments.split(' ').collect();
@@ -1365,6 +1370,12 @@ mod commands_write_to_a_store {
             "new --tags a,,b --definition {}",
             "new --parameters nonsense",
             "new --parameters [] --type script --definition {\"script\":\"x\"}",
+            "new --type script --file nul",
+            "new --type script --file twice",
+            "new --type script --file pipe",
+            "new --parameters @pipe",
+            r#"new --type script --definition {"script":"a","script":"b"}"#,
+            r#"new --parameters {"type":"object","type":"object"}"#,
             "taken",
             "../new",
             "New",
@@ -1437,6 +1448,11 @@ mod commands_write_to_a_store {
             assert_eq!(ran.code, Some(0), "{}", ran.stderr);
             assert_eq!(tree(&world.path("skills")), before);
         }
+        let flags = ["--dir", "skills", "--depth", "2", "--profile", "lenient"];
+        let ran = world.run([&["remove", "one"], &flags[..]].concat());
+        let told = format!("`prowess undo one {}`", flags.join(" "));
+        assert!(ran.stderr.contains(&told), "{}", ran.stderr);
+        assert_eq!(world.run([&["undo", "one"], &flags[..]].concat()).code, Some(0));
         for name in ["one", "broken"] {
             assert_eq!(world.run(["remove", name, "--dir", "skills"]).code, Some(0));
         }

@@ -104,7 +104,8 @@ impl Working {
         )?;
         let window = self.window(model.name(), &config);
         let provider: Arc<dyn Provider> = Arc::new(library.clone());
-        let skills = Skills::new(Some(provider.clone()), self.showing(&config, &window));
+        let skills = Skills::new(Some(provider.clone()), self.showing(&config, &window))
+            .with_gate(gate.clone());
         let spending = self.spending(model.name(), &config)?;
         let calling = Calling { max_steps: self.steps, ..Calling::new(Arc::new(toolbox)) };
         let system = self.system.as_deref().map_or_else(|| Ok(SYSTEM.to_owned()), given::text)?;

@@ -9,13 +9,17 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
+use clap::ValueEnum as _;
 use prowess::{
     Directory, Embedder, Finding, Library, Options, PRESETS, Preset, Scope, Skill, Unknown,
     Vocabulary, bundled, nearest, preset,
 };
 use prowess_runtime::{Bytes, Config, Entry, FileStore, Places, Presets};
 
-use crate::{arguments::Global, printer::Printer};
+use crate::{
+    arguments::{Global, ProfileName},
+    printer::Printer,
+};
 
 /// Loads the library that was asked for; the bundled skills when none was.
 pub(crate) fn library(global: &Global, printer: &mut Printer) -> Result<Library> {
@@ -222,6 +226,11 @@ pub(crate) fn typed(global: &Global) -> String {
     all.extend(global.preset.iter().map(|it| ("--preset", it.clone())));
     all.extend(paths("--cwd", global.cwd.as_slice()));
     all.extend(paths("--config", global.config.as_slice()));
+    all.extend(global.depth.iter().map(|it| ("--depth", it.get().to_string())));
+    if global.profile != ProfileName::Spec {
+        let name = global.profile.to_possible_value().map(|it| it.get_name().to_owned());
+        all.extend(name.map(|it| ("--profile", it)));
+    }
     let is_plain = |c: char| c.is_alphanumeric() || "/._-~:@%+=,".contains(c);
     let quoted = |it: &str| match !it.is_empty() && it.chars().all(is_plain) {
         true => it.to_owned(),

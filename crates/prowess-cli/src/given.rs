@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File},
     io::{self, Read},
+    path::Path,
 };
 
 use anyhow::{Context as _, Result, bail};
@@ -16,14 +17,7 @@ const MOST: u64 = 8 * 1024 * 1024;
 pub(crate) fn text(typed: &str) -> Result<String> {
     let (source, name): (Box<dyn Read>, &str) = match (typed, typed.strip_prefix('@')) {
         ("-", _) => (Box::new(io::stdin()), "standard input"),
-        (_, Some(path)) => {
-            let cannot = || format!("cannot open `{path}`");
-            // A pipe would be waited for, whoever writes to it or not.
-            if !fs::metadata(path).with_context(cannot)?.is_file() {
-                bail!("`{path}` is not an ordinary file; `-` reads standard input");
-            }
-            (Box::new(File::open(path).with_context(cannot)?), path)
-        }
+        (_, Some(path)) => (Box::new(open(Path::new(path))?), path),
         _ => return Ok(typed.to_owned()),
     };
     let mut text = String::new();
@@ -33,6 +27,16 @@ pub(crate) fn text(typed: &str) -> Result<String> {
         bail!("`{name}` has more than {MOST} bytes");
     }
     Ok(text)
+}
+
+/// Opens an ordinary file.
+pub(crate) fn open(path: &Path) -> Result<File> {
+    let cannot = || format!("cannot open `{}`", path.display());
+    // A pipe would be waited for, whoever writes to it or not.
+    if !fs::metadata(path).with_context(cannot)?.is_file() {
+        bail!("`{}` is not an ordinary file; `-` reads standard input", path.display());
+    }
+    File::open(path).with_context(cannot)
 }
 
 /// How a command ends whose input could not be taken: what could not be read is not known to be wrong.

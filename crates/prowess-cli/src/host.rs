@@ -10,8 +10,8 @@ use std::{
 
 use prowess_agent::Witness;
 use prowess_runtime::{
-    Config, Executor, Gate, Launcher, Limits, Origin, Outcome, Policy, Records, Sandbox, Starter,
-    Status, duration,
+    Approver, Config, Executor, Gate, Launcher, Limits, Origin, Outcome, Policy, Records, Sandbox,
+    Starter, Status, duration,
 };
 
 use crate::approver::approver;
@@ -83,22 +83,7 @@ impl Running {
 
     /// What decides whether something is run.
     pub(crate) fn gate(&self, config: &Config) -> Gate {
-        let approver = Arc::new(Witness::new(approver(self.yes)));
-        let records = match state() {
-            Some(directory) if is_homeless(&directory) => {
-                let home = env::home_dir().unwrap_or_default();
-                let home = home.display();
-                Records::without(format!(
-                    "nothing is logged and no approval is kept, because the home `{home}` is not there"
-                ))
-            }
-            Some(directory) => Records::at(directory),
-            None => Records::in_memory(),
-        };
-        let cwd = env::current_dir().unwrap_or_default();
-        let mut policy = config.policy(&cwd);
-        policy.withheld.extend(state());
-        Gate { policy, approver, records }
+        gate(config, Arc::new(Witness::new(approver(self.yes))))
     }
 
     fn environment(&self, config: &Config) -> Result<BTreeMap<String, String>, Box<Outcome>> {
@@ -118,6 +103,25 @@ impl Running {
         environment.extend(set.filter_map(|name| Some((name.clone(), env::var(name).ok()?))));
         Ok(environment)
     }
+}
+
+/// What decides whether something is done, and asks this one.
+pub(crate) fn gate(config: &Config, approver: Arc<dyn Approver>) -> Gate {
+    let records = match state() {
+        Some(directory) if is_homeless(&directory) => {
+            let home = env::home_dir().unwrap_or_default();
+            let home = home.display();
+            Records::without(format!(
+                "nothing is logged and no approval is kept, because the home `{home}` is not there"
+            ))
+        }
+        Some(directory) => Records::at(directory),
+        None => Records::in_memory(),
+    };
+    let cwd = env::current_dir().unwrap_or_default();
+    let mut policy = config.policy(&cwd);
+    policy.withheld.extend(state());
+    Gate { policy, approver, records }
 }
 
 /// Why a variable cannot be passed on, whatever its value.

@@ -22,6 +22,9 @@ pub enum CreateError {
     /// Its script does what no script should do.
     #[error("the script is refused: line {} is `{}` ({})", .0.line, .0.what, .0.pattern.as_str())]
     Danger(Danger),
+    /// Its script holds a character that no script can have.
+    #[error("the script is refused: it holds a NUL character")]
+    Nul,
     /// Its template cannot be read.
     #[error("the template cannot be read")]
     Template(#[from] TemplateError),
@@ -56,6 +59,10 @@ pub fn check_entry(entry: &Entry) -> Result<(), CreateError> {
         }
         Definition::Script { script } if script.trim().is_empty() => {
             return Err(missing("a text as its `script`"));
+        }
+        // No shell goes on behind it, so that what is looked at is not what runs.
+        Definition::Script { script } if script.contains('\0') => {
+            return Err(CreateError::Nul);
         }
         Definition::Script { script } => {
             if let Some(danger) = danger(script) {

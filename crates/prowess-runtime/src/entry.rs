@@ -75,16 +75,25 @@ impl Entry {
         Ok(Self { folder, ..self })
     }
 
-    /// A skill of a library as far as it can be told: what is no definition of its type is a text.
-    pub(crate) fn told(skill: &Skill) -> Self {
-        Self::of(skill).unwrap_or_else(|_| Self {
+    /// A skill of a library as it is told: whatever its type, all of it is a text.
+    pub(crate) fn told(skill: &Skill) -> Result<Self, ReadError> {
+        let content = skill.instructions()?;
+        Ok(match Self::new(skill.manifest.clone(), &content) {
+            Ok(entry) if entry.manifest.kind == Type::Instruction => {
+                Self { folder: skill.absolute_folder().map(SkillFolder::from), ..entry }
+            }
+            _ => Self::text(skill, content),
+        })
+    }
+
+    /// A text that stands for a skill.
+    pub(crate) fn text(skill: &Skill, content: String) -> Self {
+        Self {
             manifest: skill.manifest.clone(),
-            definition: Definition::Instruction {
-                content: skill.instructions().unwrap_or_default(),
-            },
+            definition: Definition::Instruction { content },
             parameters: None,
             folder: skill.absolute_folder().map(SkillFolder::from),
-        })
+        }
     }
 
     /// Makes an entry of a manifest and the body under it.

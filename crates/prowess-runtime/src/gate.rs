@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prowess::render_definition;
+use prowess::{Chosen, Level as Shown, Offer, Priority, ReadError, Skill, Type, render_definition};
 
 use crate::{
     approver::{Approver, Question, Reply},
@@ -71,6 +71,46 @@ impl Gate {
         }
     }
 
+    /// Whether the policy lets nobody be told a skill. Nothing is logged.
+    pub fn conceals(&self, skill: &Skill) -> bool {
+        matches!(self.ruling(&telling(skill)), Ruling::Deny(_))
+    }
+
+    /// Offers a skill as far as nobody has to be asked, and says whether somebody would have to be:
+    /// then it is no more than its name and description. Nobody is asked, and nothing is logged.
+    pub fn offer(&self, chosen: &Chosen<'_>) -> Result<(Offer, bool), ReadError> {
+        if chosen.level == Shown::Metadata {
+            return Ok((Offer::new(chosen)?, false));
+        }
+        // What is looked at is what is told.
+        let skill = &chosen.skill.holding(&chosen.skill.instructions()?);
+        let chosen = Chosen { skill, ..chosen.clone() };
+        if self.tells(skill) {
+            return Ok((Offer::new(&chosen)?, false));
+        }
+        let (level, priority) = (Shown::Metadata, Priority::Inactive);
+        Ok((Offer::new(&Chosen { level, priority, arguments: None, ..chosen })?, true))
+    }
+
+    /// Whether a skill is told to whoever wants it.
+    fn tells(&self, skill: &Skill) -> bool {
+        let act = telling(skill);
+        let asks = match self.ruling(&act) {
+            Ruling::Allow(_) => return true,
+            Ruling::Deny(_) => return false,
+            Ruling::Ask(_) => true,
+            Ruling::AskIfChanged => false,
+        };
+        let key = Key::of(&Wish { tool: TELLER, act: &act, active: &[] });
+        let Some(old) = self.records.approved(&key) else { return !asks };
+        let subject = Entry::told(skill).ok().and_then(|it| Subject::of(&it).ok());
+        subject.is_some_and(|it| it.digest == old.digest)
+    }
+
+    fn ruling(&self, act: &Act) -> Ruling {
+        self.policy.ruling(&Wish { tool: TELLER, act, active: &[] }, None)
+    }
+
     /// Logs that a wish came true with nothing to hold it.
     pub fn note_unsandboxed(&self, wish: &Wish<'_>) {
         self.records.note(&Note {
@@ -128,7 +168,7 @@ impl Gate {
     ) -> Result<Option<String>, Box<Outcome>> {
         // What only looks is not worth a line, unless somebody has agreed to it.
         let is_quiet = match wish.act {
-            Act::Tell | Act::Read(_) | Act::Resource(_) => true,
+            Act::Tell | Act::Read(_) | Act::Resource { .. } => true,
             Act::Disclose(_) => subject.is_none(),
             _ => false,
         };
@@ -160,6 +200,14 @@ impl Gate {
             sandbox: None,
         });
     }
+}
+
+/// The tool that tells skills.
+const TELLER: &str = "use_skill";
+
+/// To tell a skill, as far as the policy looks at it: not at its text.
+fn telling(skill: &Skill) -> Act {
+    Act::Disclose(Box::new(Entry::text(skill, String::new())))
 }
 
 /// Why something is refused, and what to do about it.
@@ -205,6 +253,10 @@ impl Key {
         let folder = wish.act.entry().and_then(|it| it.folder.as_ref());
         let place = folder.map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
         let (kind, name, place) = match wish.act {
+            // To tell what stands in it is not to run it.
+            Act::Disclose(entry) if entry.manifest.kind != Type::Instruction => {
+                (Kind::Call, format!("{TELLER} {}", entry.manifest.name), place)
+            }
             Act::Execute(entry) | Act::Disclose(entry) => {
                 (Kind::Skill, entry.manifest.name.to_string(), place)
             }
@@ -275,7 +327,7 @@ fn what(act: &Act) -> String {
         Act::Disclose(entry) => format!("use the skill `{}`", entry.manifest.name),
         Act::Execute(entry) => format!("run the skill `{}`", entry.manifest.name),
         Act::Command { line, directory } => format!("run `{line}` in `{}`", directory.display()),
-        Act::Read(path) | Act::Resource(path) => format!("read `{}`", path.display()),
+        Act::Read(path) | Act::Resource { path, .. } => format!("read `{}`", path.display()),
         Act::Write(path) => format!("write `{}`", path.display()),
         Act::Fetch { method, url } => format!("send {method} to `{url}`"),
         Act::Query(sql) => format!("ask the database `{sql}`"),

@@ -78,7 +78,7 @@ pub use crate::{
     outcome::{Captured, Level, Outcome, PlanStep, Status},
     parameters::{Parameters, ParametersError},
     policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, Wish, fits},
-    provider::Provider,
+    provider::{Permitted, Provider},
     records::{Note, Records, now as timestamp},
     registry::Registry,
     retriever::{Retrieved, Retriever},

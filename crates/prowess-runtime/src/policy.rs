@@ -238,7 +238,7 @@ impl Policy {
     /// Whether an active skill lists this; nothing when none lists any tool, or when the wish is
     /// only to be told something.
     fn is_listed(&self, wish: &Wish<'_>, plan: Option<&Plan>) -> Option<bool> {
-        if matches!(wish.act, Act::Tell | Act::Disclose(_) | Act::Resource(_)) {
+        if matches!(wish.act, Act::Tell | Act::Disclose(_) | Act::Resource { .. }) {
             return None;
         }
         let lists = wish.active.iter().map(|it| &it.allowed_tools.0);
@@ -272,7 +272,7 @@ impl Policy {
             Act::Query(_)
             | Act::Tell
             | Act::Disclose(_)
-            | Act::Resource(_)
+            | Act::Resource { .. }
             | Act::Start { .. }
             | Act::Serve { .. } => fitting.into_iter().any(|it| it.argument.is_none()),
         })
@@ -296,7 +296,9 @@ impl Policy {
             None => false,
         };
         let path = |it: &String| match wish.act {
-            Act::Read(path) | Act::Write(path) | Act::Resource(path) => self.lies(path, it, all),
+            Act::Read(path) | Act::Write(path) | Act::Resource { path, .. } => {
+                self.lies(path, it, all)
+            }
             // To allow a file is not to allow what the skill does.
             Act::Execute(entry) | Act::Disclose(entry) if all == Any => {
                 let document = entry.folder.as_ref().map(|it| it.join("SKILL.md"));

@@ -40,6 +40,13 @@ pub(crate) enum FileKind {
     Other(FileType),
 }
 
+impl FileKind {
+    /// Whether somebody may run it.
+    pub(crate) fn is_executable(self) -> bool {
+        matches!(self, Self::Plain(mode) if mode & 0o111 != 0)
+    }
+}
+
 /// A folder cannot be read whole.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

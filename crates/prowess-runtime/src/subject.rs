@@ -4,6 +4,7 @@ mod difference;
 
 use std::collections::BTreeMap;
 
+use prowess::Kind;
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -55,7 +56,11 @@ impl Subject {
         match &entry.folder {
             Some(folder) => {
                 subject.add(LOADED, loaded.as_bytes(), "", &mut 0);
-                folder.files()?.iter().for_each(|it| subject.add_file(it, &mut room));
+                let files = folder.files()?;
+                // What decides is kept, however much else there is.
+                let mut files: Vec<&SkillFile> = files.iter().collect();
+                files.sort_by_key(|it| (rank(&it.path, it.kind.is_executable()), &*it.path));
+                files.into_iter().for_each(|it| subject.add_file(it, &mut room));
             }
             None => subject.add("SKILL.md", loaded.as_bytes(), "", &mut room),
         }
@@ -111,6 +116,15 @@ impl Subject {
         *room -= text.as_ref().map_or(0, String::len);
         let (mode, size) = (mode.to_owned(), bytes.len() as u64);
         self.files.insert(path.to_owned(), Part { digest: hex(digest), mode, size, text });
+    }
+}
+
+/// What is looked at first: what a skill says, then what it can run, then all else.
+fn rank(path: &str, is_executable: bool) -> u8 {
+    match path {
+        "SKILL.md" | "skill.md" => 0,
+        path if is_executable || Kind::of(path) == Kind::Script => 1,
+        _ => 2,
     }
 }
 

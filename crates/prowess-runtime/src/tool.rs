@@ -1,6 +1,6 @@
 //! A tool: something that a model can call.
 
-use std::{borrow::Cow, fmt, future::Future, path::PathBuf, pin::Pin};
+use std::{borrow::Cow, fmt, future::Future, path::PathBuf, pin::Pin, sync::Arc};
 
 use prowess::Definition;
 use serde_json::Value;
@@ -51,7 +51,12 @@ pub enum Act {
     /// It tells the instructions of a skill.
     Disclose(Box<Entry>),
     /// It tells a file that an active skill brings.
-    Resource(PathBuf),
+    Resource {
+        /// Where it lies.
+        path: PathBuf,
+        /// What it held when it was looked at, which is what is told.
+        bytes: Arc<[u8]>,
+    },
     /// It executes a skill.
     Execute(Box<Entry>),
     /// It runs a command.
@@ -104,7 +109,7 @@ impl Act {
     /// Whether it changes nothing, wherever, so that several may be done side by side.
     pub fn only_looks(&self) -> bool {
         match self {
-            Self::Tell | Self::Disclose(_) | Self::Resource(_) | Self::Read(_) => true,
+            Self::Tell | Self::Disclose(_) | Self::Resource { .. } | Self::Read(_) => true,
             Self::Fetch { method, .. } => matches!(method.as_str(), "GET" | "HEAD"),
             Self::Execute(_)
             | Self::Command { .. }

@@ -77,6 +77,13 @@ impl Library {
         load(&self.options, Some(self))
     }
 
+    /// The same moment with fewer skills: those that are to be kept.
+    #[must_use]
+    pub fn keeping(&self, is_kept: impl Fn(&Skill) -> bool) -> Self {
+        let skills = self.skills.iter().filter(|it| is_kept(it)).cloned().collect();
+        Self { skills, searchable: Arc::default(), ..self.clone() }
+    }
+
     /// Every skill, sorted by name, those that are hidden by another included.
     pub fn all(&self) -> impl Iterator<Item = &Skill> {
         self.skills.iter().map(|it| &**it)

@@ -169,6 +169,7 @@ impl Made {
                 resources: resources.map_or_else(OnceLock::new, |it| it.into_boxed_slice().into()),
                 hidden_by: None,
                 home: home.clone(),
+                held: None,
             })
         });
         Self { number, path, real, linked, scope, skill, findings }

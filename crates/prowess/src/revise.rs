@@ -99,6 +99,10 @@ const ADDED: &str = " # without this line it is active";
 /// Stands behind the status of a skill whose status was empty.
 const FILLED: &str = " # without this word it is active";
 
+/// Stands behind the status of a skill whose status was one of these words, before that word.
+const INSTEAD: &str = " # in place of ";
+const NULLS: [&str; 4] = ["null", "Null", "NULL", "~"];
+
 fn with_status(text: &str, status: Status) -> Result<String, EditError> {
     let (mark, plain) = marked(text);
     let block = split(plain).frontmatter.ok_or(EditError::NoFrontmatter)?;
@@ -119,6 +123,13 @@ fn with_status(text: &str, status: Status) -> Result<String, EditError> {
     if let Some(filled) = filled.filter(|_| status == Status::Active) {
         return Ok(text.replacen(&filled, "", 1));
     }
+    let nulled = NULLS.iter().flat_map(|null| {
+        Status::ALL.map(|old| (format!("status: {old}{INSTEAD}{null}"), format!("status: {null}")))
+    });
+    let nulled = nulled.into_iter().find(|it| block.text.contains(it.0.as_str()));
+    if let Some((nulled, null)) = nulled.filter(|_| status == Status::Active) {
+        return Ok(text.replacen(&nulled, &null, 1));
+    }
     if span.is_empty() {
         let set = set(text, "status", &word.into())?;
         let start = mark.len() + block.start + block.text.find("status:").unwrap_or_default();
@@ -132,6 +143,10 @@ fn with_status(text: &str, status: Status) -> Result<String, EditError> {
     let span = block.start + span.start..block.start + span.end;
     // In place of the word alone, quotes and all stay.
     let written = &plain[span.clone()];
+    if NULLS.contains(&written) {
+        let (before, behind) = (&plain[..span.start], &plain[span.end..]);
+        return Ok(format!("{mark}{before}{word}{INSTEAD}{written}{behind}"));
+    }
     match Status::ALL.iter().find_map(|it| found(written, it.as_str())) {
         Some(old) => {
             let new = written.replacen(old, &like(old, word), 1);
@@ -275,6 +290,8 @@ mod tests {
             ("'ACTIVE' # mine", "'DISABLED' # mine"),
             ("", "disabled # without this word it is active"),
             ("# mine", "disabled # without this word it is active # mine"),
+            ("null", "disabled # in place of null"),
+            ("~ # mine", "disabled # in place of ~ # mine"),
         ] {
             let text = frame(&format!("status: {value}\n")).replace(": \n", ":\n");
             assert!(switched(&text).contains(&format!("\nstatus: {disabled}\n")), "{value}");

@@ -22,6 +22,8 @@ pub struct Skill {
     pub hidden_by: Option<Arc<Path>>,
     pub(crate) resources: OnceLock<Box<[Resource]>>,
     pub(crate) home: Arc<Home>,
+    /// What it tells instead of its file.
+    pub(crate) held: Option<Arc<str>>,
 }
 
 /// What a skill is read from, and how much of it.
@@ -184,6 +186,9 @@ impl Skill {
     /// Reads the instructions as they are now, also when the file has changed since it was loaded. A
     /// file that has lost its frontmatter has none.
     pub fn instructions(&self) -> Result<String, ReadError> {
+        if let Some(held) = &self.held {
+            return Ok(held.to_string());
+        }
         let bytes = self.home.source.read(&self.origin.path)?;
         let text = crate::parse::decode(&bytes).text;
         let document = prowess_frontmatter::split(&text);
@@ -191,6 +196,13 @@ impl Skill {
             return Err(ReadError::NoSkill { path: self.origin.path.to_path_buf() });
         }
         Ok(crate::parse::instructions(&document).to_owned())
+    }
+
+    /// The same skill with these instructions, whatever becomes of its file: so that what was looked
+    /// at is what is told.
+    #[must_use]
+    pub fn holding(&self, instructions: &str) -> Self {
+        Self { held: Some(instructions.into()), ..self.clone() }
     }
 
     /// The other files of its folder, sorted by path.

@@ -67,6 +67,18 @@ impl fmt::Display for UsedSkill {
     }
 }
 
+impl UsedSkill {
+    /// What a skill gives.
+    pub fn of(skill: &Skill) -> Result<Self, ReadError> {
+        Ok(Self::Found {
+            name: skill.manifest.name.to_string(),
+            folder: folder(skill),
+            instructions: told(skill, None)?,
+            resources: skill.resources().iter().map(|it| it.path.to_string()).collect(),
+        })
+    }
+}
+
 impl UseSkill {
     /// The JSON schema of the input, made from this type.
     pub fn schema() -> Schema {
@@ -79,14 +91,5 @@ pub fn use_skill(library: &Library, input: &UseSkill) -> Result<UsedSkill, ReadE
     let Some(skill) = library.get(&input.name) else {
         return Ok(UsedSkill::NotFound { message: format!("skill `{}` not found", input.name) });
     };
-    found(skill)
-}
-
-fn found(skill: &Skill) -> Result<UsedSkill, ReadError> {
-    Ok(UsedSkill::Found {
-        name: skill.manifest.name.to_string(),
-        folder: folder(skill),
-        instructions: told(skill, None)?,
-        resources: skill.resources().iter().map(|it| it.path.to_string()).collect(),
-    })
+    UsedSkill::of(skill)
 }

@@ -12,7 +12,7 @@ use prowess::{
     Call, Cataloging, Level, Library, Matching, Offer, Skill, Taken, Thresholds, Vocabulary,
     catalog,
 };
-use prowess_runtime::{Active, FindSkills, Provider, Tool, UseSkill};
+use prowess_runtime::{Active, FindSkills, Gate, Permitted, Provider, Tool, UseSkill};
 
 use self::{
     look::{Looked, Stood, looked_up},
@@ -34,6 +34,8 @@ use crate::{
 pub struct Skills {
     provider: Option<Arc<dyn Provider>>,
     how: Showing,
+    /// What decides how much of a skill may be shown.
+    gate: Option<Arc<Gate>>,
     /// `use_skill`, and `find_skills` for what the list has no room for.
     tools: Vec<Arc<dyn Tool>>,
     /// The list of the last library.
@@ -73,12 +75,32 @@ impl Default for Showing {
 impl Skills {
     /// Takes the skills of a provider. Without one there are none, which is said once a session.
     pub fn new(provider: Option<Arc<dyn Provider>>, how: Showing) -> Self {
-        let tools = provider.iter().flat_map(|it| -> [Arc<dyn Tool>; 2] {
-            let active = Arc::new(Active::new(it.clone()));
-            [Arc::new(UseSkill { active }), Arc::new(FindSkills { provider: it.clone() })]
-        });
-        Self { tools: tools.collect(), provider, how, listed: Mutex::default() }
+        Self {
+            tools: tools(provider.as_ref()),
+            provider,
+            how,
+            gate: None,
+            listed: Mutex::default(),
+        }
     }
+
+    /// Shows no skill that this gate conceals, and of one that it would ask about no more than name and
+    /// description.
+    #[must_use]
+    pub fn with_gate(self, gate: Arc<Gate>) -> Self {
+        let permitted = |it| -> Arc<dyn Provider> { Arc::new(Permitted::new(it, gate.clone())) };
+        let provider = self.provider.map(permitted);
+        Self { tools: tools(provider.as_ref()), provider, gate: Some(gate), ..self }
+    }
+}
+
+/// The tools with which a model finds and takes up skills.
+fn tools(provider: Option<&Arc<dyn Provider>>) -> Vec<Arc<dyn Tool>> {
+    let tools = provider.into_iter().flat_map(|it| -> [Arc<dyn Tool>; 2] {
+        let active = Arc::new(Active::new(it.clone()));
+        [Arc::new(UseSkill { active }), Arc::new(FindSkills { provider: it.clone() })]
+    });
+    tools.collect()
 }
 
 impl Layer for Skills {
@@ -191,12 +213,12 @@ impl Skills {
         note_library(turn, &library, kept);
         let (how, history) = (self.how.clone(), request.prompt.history.clone());
         let known = lock(&self.listed).clone().filter(|it| Arc::ptr_eq(&it.library, &library));
-        let (own, taken) = (library.clone(), turn.session.taken());
+        let (own, taken, gate) = (library.clone(), turn.session.taken(), self.gate.clone());
         let before = kept.lock().stood(&library);
         // Matching reads every skill the first time, and those that it shows each time.
         let work = move || {
             let listed = known.unwrap_or_else(|| Listed::new(own.clone(), how.catalog.as_ref()));
-            (listed, looked_up(&own, &history, &how, &taken, &before))
+            (listed, looked_up(&own, &history, &how, gate.as_deref(), &taken, &before))
         };
         let (listed, looked) = match tokio::task::spawn_blocking(work).await {
             Ok(found) => found,

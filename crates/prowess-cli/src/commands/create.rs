@@ -1,5 +1,4 @@
 use std::{
-    fs::File,
     io::{self, IsTerminal as _, Read},
     path::{Path, PathBuf},
 };
@@ -7,11 +6,13 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use clap::builder::PossibleValuesParser;
 use prowess::{Definition, Manifest, Type, check};
-use prowess_runtime::{Entry, Store as _, check_entry, definition_from_json, type_from_word};
+use prowess_runtime::{
+    Entry, Store as _, check_entry, definition_from_json, strict_json, type_from_word,
+};
 use serde_json::Value as Json;
 
 use super::{found_by, refused, show_entry};
-use crate::{Status, arguments::Global, context, printer::Printer};
+use crate::{Status, arguments::Global, context, given, printer::Printer};
 
 /// How much of a definition is read.
 const MAX_SIZE: u64 = 1024 * 1024;
@@ -102,7 +103,7 @@ fn at_fault(error: &anyhow::Error, printer: &mut Printer) -> Status {
 /// The definition that was typed, is in a file, or comes from standard input.
 fn definition(args: &Args, kind: Type, global: &Global) -> Result<Definition> {
     if let Some(text) = &args.definition {
-        let json: Json = serde_json::from_str(text).context("`--definition` is not JSON")?;
+        let json = strict_json(text).context("`--definition` is not JSON")?;
         return Ok(definition_from_json(kind, &json)?);
     }
     let text = match &args.file {
@@ -111,7 +112,12 @@ fn definition(args: &Args, kind: Type, global: &Global) -> Result<Definition> {
         _ => text(io::stdin().lock(), "standard input")?,
     };
     // What is JSON of the right shape is meant as such; a composite can be nothing else.
-    let json: Result<Json, _> = serde_json::from_str(&text);
+    let json = strict_json(&text);
+    if let (Err(error), Ok(loose)) = (&json, serde_json::from_str(&text))
+        && definition_from_json(kind, &loose).is_ok()
+    {
+        bail!("the definition says two things at once: {error}");
+    }
     let read = json.as_ref().ok().map(|it| definition_from_json(kind, it));
     Ok(match (kind, read) {
         (_, Some(Ok(definition))) if !text.trim().is_empty() => definition,
@@ -136,7 +142,7 @@ fn schema(text: &str, global: &Global) -> Result<Json> {
         Some(path) => file(Path::new(path), global)?,
         None => text.to_owned(),
     };
-    let json: Json = serde_json::from_str(&text).context("`--parameters` is not JSON")?;
+    let json = strict_json(&text).context("`--parameters` is not JSON")?;
     if !json.is_object() {
         bail!("`--parameters` is not a JSON schema: that is an object");
     }
@@ -146,7 +152,7 @@ fn schema(text: &str, global: &Global) -> Result<Json> {
 fn file(path: &Path, global: &Global) -> Result<String> {
     let path = global.cwd.as_ref().map_or(path.to_owned(), |it| it.join(path));
     let shown = path.display().to_string();
-    text(File::open(&path).with_context(|| format!("cannot read `{shown}`"))?, &shown)
+    text(given::open(&path)?, &shown)
 }
 
 fn text(from: impl Read, shown: &str) -> Result<String> {

@@ -1,17 +1,17 @@
-use std::{fs, io, io::Read as _, path::Path};
+use std::{fs, io, io::Read as _, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result};
 use prowess::{
     Cataloging, Choice, Extract, Fitted, Library, Matching, Message, Offer, Prompt, Role, UseSkill,
     Vocabulary, Window, catalog, choose, fit, history, request,
 };
-use prowess_runtime::{Config, Share};
+use prowess_runtime::{Config, Gate, Nobody, Permitted, Provider, Share};
 use serde_json::{Value as Json, json};
 
 use crate::{
     Status,
     arguments::{Global, StrategyName, share},
-    context,
+    context, host,
     printer::Printer,
     report, safe,
 };
@@ -70,7 +70,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         None => args.system.clone(),
     };
     let config = context::config(global)?;
-    let library = context::library(global, printer)?;
+    let gate = Arc::new(host::gate(&config, Arc::new(Nobody)));
+    let library: Arc<dyn Provider> = Arc::new(Arc::new(context::library(global, printer)?));
+    let library = Permitted::new(library, gate.clone()).library();
     let vocabulary = context::vocabulary(args.model.as_deref(), &config);
     let window = window(args, &config, vocabulary);
     let budget = Some(window.tokens / CATALOG);
@@ -80,7 +82,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let prompt = Prompt {
         system,
         catalog: catalog(&library, &cataloging).text,
-        skills: offers(&choice, printer),
+        skills: offers(&choice, &gate, printer),
         tools: tools(&library),
         history,
     };
@@ -146,12 +148,22 @@ fn matching(args: &Args, config: &Config) -> Matching {
     }
 }
 
-/// The skills that were chosen, read; what cannot be read is said and left out.
-fn offers(choice: &Choice<'_>, printer: &mut Printer) -> Vec<Offer> {
+/// The skills that were chosen, read as far as nobody has to be asked; what cannot be read is said and
+/// left out.
+fn offers(choice: &Choice<'_>, gate: &Gate, printer: &mut Printer) -> Vec<Offer> {
     context::unknown(&choice.unknown, printer);
-    let (offers, failed) = choice.offers();
-    for (name, error) in failed {
-        printer.note(&format!("skill `{name}` is left out: {error}"));
+    let mut offers = Vec::new();
+    for chosen in &choice.skills {
+        let name = &chosen.skill.manifest.name;
+        match gate.offer(chosen) {
+            Ok((offer, asks)) => {
+                if asks {
+                    printer.note(&format!("skill `{name}` needs approval before it is told"));
+                }
+                offers.push(offer);
+            }
+            Err(error) => printer.note(&format!("skill `{name}` is left out: {error}")),
+        }
     }
     offers
 }

@@ -39,7 +39,7 @@ const RESERVED: &[&str] = &[
 
 /// What the file of a project can make stricter and not looser: keys, and tables with their dot.
 const TIGHTENED: &[&str] =
-    &["policy.approvals", "policy.allowed_tools", "limits.", "sandbox.level"];
+    &["skill.enabled", "policy.approvals", "policy.allowed_tools", "limits.", "sandbox.level"];
 
 pub(super) struct Reader<'h> {
     path: Arc<Path>,

@@ -3,7 +3,7 @@
 use std::{
     fmt, fs,
     num::{NonZeroU64, NonZeroUsize},
-    path::{Component, PathBuf},
+    path::{Component, Path, PathBuf},
     time::Duration,
 };
 
@@ -16,6 +16,7 @@ use super::{
     origin::{Origin, Setting},
     places::Owner,
     reader::Reader,
+    spelt,
     units::{bytes, duration},
 };
 use crate::{
@@ -160,6 +161,9 @@ pub(super) fn without_password(text: &str) -> String {
     out
 }
 
+/// Why a setting of a project is set aside.
+const LOOSER: &str = "no file of a project can make it looser";
+
 /// A setting, whatever it holds.
 pub(super) trait Slot {
     /// Takes a value of a file; what is wrong with it is noted.
@@ -204,6 +208,16 @@ pub(super) trait Value: Sized {
         false
     }
 
+    /// Whether it is a place outside the directory of the file.
+    fn lies_outside(&self, _reader: &Reader<'_>) -> bool {
+        false
+    }
+
+    /// What of it holds in the file of a project whose user has said something else.
+    fn within(self, _key: &str, _below: &Self) -> Self {
+        self
+    }
+
     /// What of it holds in the file of a project, over what holds without that; the rest is set aside.
     fn held(
         self,
@@ -212,10 +226,14 @@ pub(super) trait Value: Sized {
         without: &Self,
         reader: &mut Reader<'_>,
     ) -> Option<Self> {
-        if !(reader.only_tightens(key) && self.is_looser(without)) {
+        let why = if reader.only_tightens(key) && self.is_looser(without) {
+            LOOSER
+        } else if reader.owner == Owner::Project && self.lies_outside(reader) {
+            "no file of a project can name what lies outside its directory"
+        } else {
             return Some(self);
-        }
-        reader.set_aside.push((key, origin.clone(), "no file of a project can make it looser"));
+        };
+        reader.set_aside.push((key, origin.clone(), why));
         None
     }
 
@@ -236,6 +254,13 @@ impl<T: Value> Slot for Setting<T> {
         let Some(value) = T::read(&format!("`{key}`"), item, reader) else { return };
         let Some(value) = value.held(key, &origin, &self.value, reader) else { return };
         let value = match self.given() {
+            Some(below) if reader.owner == Owner::Project => {
+                let (wanted, value) = (value.show(), value.within(key, below));
+                if wanted != value.show() {
+                    reader.set_aside.push((key, origin.clone(), LOOSER));
+                }
+                value.over(below)
+            }
             Some(below) => value.over(below),
             None => value,
         };
@@ -266,6 +291,10 @@ impl Value for bool {
 
     fn show(&self) -> Json {
         json!(self)
+    }
+
+    fn is_looser(&self, than: &Self) -> bool {
+        self > than
     }
 }
 
@@ -429,6 +458,20 @@ impl Value for Address {
     fn show(&self) -> Json {
         json!(self.to_string())
     }
+
+    /// Of databases, only those of SQLite are files.
+    fn lies_outside(&self, reader: &Reader<'_>) -> bool {
+        let Some(file) = self.0.strip_prefix("sqlite:") else { return false };
+        let file = file.strip_prefix("//").unwrap_or(file);
+        let file = file.split('?').next().unwrap_or_default();
+        let coded = file.to_ascii_lowercase();
+        match file {
+            "" | ":memory:" => false,
+            // A dot or a slash in disguise leads wherever it likes.
+            _ if ["%2e", "%2f"].iter().any(|it| coded.contains(it)) => true,
+            file => !is_inside(&reader.directory.join(file), &reader.directory),
+        }
+    }
 }
 
 impl Value for PathBuf {
@@ -447,6 +490,19 @@ impl Value for PathBuf {
     }
 }
 
+/// Whether a path lies in a directory, also behind links; of what is not there yet, as far as it is.
+fn is_inside(path: &Path, directory: &Path) -> bool {
+    let leads_inside = |it: PathBuf| it.starts_with(directory);
+    fs::canonicalize(path).map_or_else(
+        |_| {
+            let there = path.ancestors().find_map(|it| fs::canonicalize(it).ok());
+            let mut parts = path.components();
+            !parts.any(|it| it == Component::ParentDir) && there.is_some_and(leads_inside)
+        },
+        leads_inside,
+    )
+}
+
 impl Value for RootPath {
     fn wanted() -> String {
         PathBuf::wanted()
@@ -455,14 +511,7 @@ impl Value for RootPath {
     /// What a project names lies in it, also behind links; a user may name any.
     fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
         let path = PathBuf::of(key, item, reader)?;
-        let is_inside = match fs::canonicalize(&path) {
-            Ok(real) => real.starts_with(&reader.directory),
-            Err(_) => {
-                let mut parts = path.components();
-                path.starts_with(&reader.directory) && !parts.any(|it| it == Component::ParentDir)
-            }
-        };
-        if reader.owner != Owner::Project || is_inside {
+        if reader.owner != Owner::Project || is_inside(&path, &reader.directory) {
             return Some(Self(path));
         }
         let message = format!("{key} must lie in the directory of this file");
@@ -493,6 +542,10 @@ impl Value for Directory {
 
     fn show(&self) -> Json {
         self.path.show()
+    }
+
+    fn lies_outside(&self, reader: &Reader<'_>) -> bool {
+        !is_inside(&self.path, &reader.directory)
     }
 }
 
@@ -551,6 +604,10 @@ impl<T: Value> Value for Option<T> {
         T::hint(item)
     }
 
+    fn lies_outside(&self, reader: &Reader<'_>) -> bool {
+        self.as_ref().is_some_and(|it| it.lies_outside(reader))
+    }
+
     /// Without a limit, anything may happen.
     fn is_looser(&self, than: &Self) -> bool {
         match (self, than) {
@@ -585,6 +642,26 @@ impl<T: Value + Clone> Value for Vec<T> {
         if T::TOGETHER { below.iter().cloned().chain(self).collect() } else { self }
     }
 
+    /// A project leaves out no less than its user, and allows no more.
+    fn within(self, key: &str, below: &Self) -> Self {
+        let has = |all: &Self, one: &T| all.iter().any(|it| covers(key, &it.show(), &one.show()));
+        match key {
+            "skill.exclude" => {
+                let missing = below.iter().filter(|it| !has(&self, it)).cloned().collect::<Self>();
+                self.into_iter().chain(missing).collect()
+            }
+            // Without a name in it, it takes all.
+            "skill.include" if below.is_empty() => self,
+            "skill.include" if self.is_empty() => below.clone(),
+            "skill.include" | "policy.commands" | "policy.hosts" => {
+                let narrower = below.iter().filter(|it| has(&self, it) && !has_same(&self, it));
+                let narrower: Self = narrower.cloned().collect();
+                self.into_iter().filter(|it| has(below, it)).chain(narrower).collect()
+            }
+            _ => self,
+        }
+    }
+
     /// A project may well have a list without what it cannot say.
     fn held(
         self,
@@ -599,6 +676,22 @@ impl<T: Value + Clone> Value for Vec<T> {
             held.extend(it.held(key, origin, &same, reader));
         }
         (all == 0 || !held.is_empty()).then_some(held)
+    }
+}
+
+/// Whether a list has just this.
+fn has_same<T: Value>(all: &[T], one: &T) -> bool {
+    all.iter().any(|it| it.show() == one.show())
+}
+
+/// Whether an entry of a list stands for another: the first words of a command do.
+fn covers(key: &str, wide: &Json, narrow: &Json) -> bool {
+    match (wide.as_str(), narrow.as_str()) {
+        (Some(wide), Some(narrow)) if key == "policy.commands" => {
+            let mut words = spelt(narrow).split_ascii_whitespace();
+            spelt(wide).split_ascii_whitespace().all(|it| words.next() == Some(it))
+        }
+        _ => wide == narrow,
     }
 }
 

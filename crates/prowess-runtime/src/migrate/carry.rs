@@ -137,6 +137,8 @@ fn refused(path: &Path, kind: FileType, depth: usize) -> Option<&'static str> {
         Some("its name is no text that a skill can have")
     } else if name.ends_with(".env") {
         Some("it may hold secrets; the skill says which settings there are")
+    } else if !is_folder && is_secret(&name) {
+        Some("it may hold secrets")
     } else if name == "skill.md" {
         Some("only the text of a skill can be called that")
     } else if is_folder && MADE.contains(&&*name) {
@@ -146,4 +148,16 @@ fn refused(path: &Path, kind: FileType, depth: usize) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+/// Whether a file of this name, in small letters, usually holds a key or password.
+fn is_secret(name: &str) -> bool {
+    let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
+    let is_key = matches!(stem, "id_rsa" | "id_ed25519" | "id_ecdsa" | "id_dsa") && ending != "pub";
+    is_key
+        || matches!(ending, "key" | "pem" | "p12" | "pfx")
+        || stem == "secrets"
+        || (ending == "json"
+            && ["credentials", "service-account"].iter().any(|it| stem.starts_with(it)))
+        || (ending == "txt" && stem.starts_with("token"))
 }

@@ -1,13 +1,14 @@
 //! What a plugin says about itself. Whatever is read is taken out of the manifest; what is left in the end is
 //! told as lost.
 
+use serde::{Deserialize as _, de::Error as _};
 use serde_json::{Map, Value as Json};
 
 use super::{
     Lost,
     calls::{Piece, pieces},
 };
-use crate::{schema::Schema, store::Files};
+use crate::{schema::Schema, store::Files, strict_json::strict_json};
 
 /// A plugin, as its manifest describes it.
 #[derive(Debug, Default)]
@@ -60,7 +61,8 @@ impl Plugin {
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
         let mut plugin = Self::default();
-        for (key, value) in serde_json::from_slice::<Map<String, Json>>(bytes)? {
+        let text = str::from_utf8(bytes).map_err(serde_json::Error::custom)?;
+        for (key, value) in Map::<String, Json>::deserialize(strict_json(text)?)? {
             plugin.take(&key, value);
         }
         Ok(plugin)

@@ -8,7 +8,7 @@ use std::{
 
 use similar::{ChangeTag, TextDiff};
 
-use super::{LOADED, Part};
+use super::{LOADED, Part, rank};
 
 /// How many lines are shown of all files together, and how many files are named before them.
 const LINES: usize = 200;
@@ -22,16 +22,18 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 type Files = BTreeMap<String, Part>;
 
-/// Names every file that has changed, then shows how: of each file as much of what is new as of what
+/// Names every file that has changed, what the skill says and runs first, then shows how: of each file as much of what is new as of what
 /// is gone. Whatever is left out is counted.
 pub(super) fn difference(before: &Files, after: &Files) -> String {
     let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    let changes: Vec<Change<'_>> = paths
+    let mut changes: Vec<Change<'_>> = paths
         .into_iter()
         .filter(|it| *it != LOADED)
         .map(|path| Change { path, before: before.get(path), after: after.get(path) })
         .filter(|it| it.before.map(|it| &it.digest) != it.after.map(|it| &it.digest))
         .collect();
+    // What decides is not hidden behind what does not.
+    changes.sort_by_key(Change::rank);
     let mut out = String::new();
     for change in changes.iter().take(NAMES) {
         let _ = writeln!(out, "* {}", change.named());
@@ -66,11 +68,18 @@ struct Change<'f> {
 }
 
 struct Line {
-    tag: ChangeTag,
+    /// Nothing where lines are left out between two changes.
+    tag: Option<ChangeTag>,
     text: String,
 }
 
 impl Change<'_> {
+    fn rank(&self) -> u8 {
+        let parts = [self.before, self.after].into_iter().flatten();
+        let mut modes = parts.filter_map(|it| u32::from_str_radix(&it.mode, 8).ok());
+        rank(self.path, modes.any(|it| it & 0o111 != 0))
+    }
+
     /// Its name, and what cannot be shown in lines.
     fn named(&self) -> String {
         let name = plain(self.path);
@@ -108,14 +117,21 @@ impl Change<'_> {
         let Some((before, after)) = self.texts() else { return Vec::new() };
         let difference = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
         let groups = difference.grouped_ops(2);
-        let changes = groups.iter().flatten().flat_map(|it| difference.iter_changes(it));
-        changes.map(|it| Line { tag: it.tag(), text: cut(it.value()) }).collect()
+        let mut lines = Vec::new();
+        for group in &groups {
+            if !lines.is_empty() {
+                lines.push(Line { tag: None, text: "…".to_owned() });
+            }
+            let changes = group.iter().flat_map(|it| difference.iter_changes(it));
+            lines.extend(changes.map(|it| Line { tag: Some(it.tag()), text: cut(it.value()) }));
+        }
+        lines
     }
 }
 
 /// Shows lines, at most as many as this, and how many it leaves out. Returns how many it has shown.
 fn show(lines: &[Line], most: usize, out: &mut String) -> usize {
-    let count = |tag| lines.iter().filter(|it| it.tag == tag).count();
+    let count = |tag| lines.iter().filter(|it| it.tag == Some(tag)).count();
     let (gone, new) = (count(ChangeTag::Delete), count(ChangeTag::Insert));
     let is_short = lines.len() <= most;
     let news = new.min((most / 2).max(most.saturating_sub(gone)));
@@ -123,11 +139,12 @@ fn show(lines: &[Line], most: usize, out: &mut String) -> usize {
     let mut shown = 0;
     for line in lines {
         let (sign, left) = match line.tag {
-            ChangeTag::Equal if is_short => (' ', &mut 1),
+            None if is_short => ("", &mut 1),
+            Some(ChangeTag::Equal) if is_short => (" ", &mut 1),
             // What is around a change says less than the change.
-            ChangeTag::Equal => continue,
-            ChangeTag::Delete => ('-', &mut gone_left),
-            ChangeTag::Insert => ('+', &mut new_left),
+            None | Some(ChangeTag::Equal) => continue,
+            Some(ChangeTag::Delete) => ("-", &mut gone_left),
+            Some(ChangeTag::Insert) => ("+", &mut new_left),
         };
         if *left > 0 {
             *left -= 1;
@@ -143,12 +160,13 @@ fn show(lines: &[Line], most: usize, out: &mut String) -> usize {
 }
 
 fn changed(lines: &[Line]) -> usize {
-    lines.iter().filter(|it| it.tag != ChangeTag::Equal).count()
+    let changes = [Some(ChangeTag::Delete), Some(ChangeTag::Insert)];
+    lines.iter().filter(|it| changes.contains(&it.tag)).count()
 }
 
 /// The bits of a mode that say who may do what.
-fn bits(mode: &str) -> &str {
-    mode.strip_prefix("100").unwrap_or(mode)
+fn bits(mode: &str) -> String {
+    u32::from_str_radix(mode, 8).map_or_else(|_| mode.to_owned(), |it| format!("{:o}", it & 0o7777))
 }
 
 /// A line without its end; what is cut off is counted.

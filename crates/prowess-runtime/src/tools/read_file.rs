@@ -112,19 +112,39 @@ impl Tool for ReadFile {
     fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
         let input: Input = input(given)?;
         match self.0.find(&self.0.active(), &input.path)? {
-            Some(found) => Ok(found.path().map_or(Act::Tell, Act::Resource)),
+            Some(found) => {
+                let bytes = self.0.bytes(&found).map_err(|it| unreadable(&input.path, &it))?;
+                Ok(found.path().map_or(Act::Tell, |path| Act::Resource { path, bytes }))
+            }
             None => Ok(Act::Read(self.0.roots.existing(&input.path)?.absolute())),
         }
     }
 
     fn call<'a>(&'a self, given: Value) -> Answer<'a> {
+        self.perform(Act::Tell, given)
+    }
+
+    fn perform<'a>(&'a self, act: Act, given: Value) -> Answer<'a> {
         let reader = self.0.clone();
         let active = reader.active();
         Box::pin(blocking(move || {
             let input: Input = input(&given)?;
-            match reader.find(&active, &input.path)? {
-                Some(found) => reader.tell(&found, &input),
-                None => read(&reader.roots, &input.path, input.offset, input.limit),
+            match (reader.find(&active, &input.path)?, act) {
+                (Some(found), Act::Resource { path, bytes })
+                    if found.path().as_ref() == Some(&path) =>
+                {
+                    tell(&found, &bytes, &input)
+                }
+                // What it means has changed in this moment.
+                (_, Act::Resource { .. }) | (Some(_), Act::Read(_)) => {
+                    let message = format!("`{}` is another file by now", input.path);
+                    Err(Box::new(Outcome::bad(Status::Refused, message).hint("try again")))
+                }
+                (Some(found), _) => {
+                    let bytes = reader.bytes(&found);
+                    tell(&found, &bytes.map_err(|it| unreadable(&input.path, &it))?, &input)
+                }
+                (None, _) => read(&reader.roots, &input.path, input.offset, input.limit),
             }
         }))
     }
@@ -155,19 +175,6 @@ impl Reader {
         Ok(found.pop())
     }
 
-    fn tell(&self, found: &Found, input: &Input) -> Result<Outcome, Box<Outcome>> {
-        let limit = within(input.limit, BYTES)?;
-        let bytes = self.bytes(found).map_err(|error| {
-            Outcome::bad(Status::Failed, format!("cannot read `{}`: {error}", input.path))
-        })?;
-        let part = Part::read(&mut io::Cursor::new(&bytes), input.offset, limit);
-        let part = part.expect("nothing stands between us and our memory");
-        let mut answer = about(&input.path, part.answer(bytes.len() as u64));
-        answer["skill"] = found.skill.manifest.name.as_ref().into();
-        answer["resource"] = found.resource.as_ref().into();
-        Ok(Outcome::ok(answer))
-    }
-
     fn bytes(&self, found: &Found) -> Result<Arc<[u8]>, prowess::ReadError> {
         let key = (found.skill.origin.path.clone(), found.resource.clone());
         let (now, stamp) = ((self.clock)(), found.stamp());
@@ -191,6 +198,20 @@ impl Reader {
     fn kept(&self) -> MutexGuard<'_, HashMap<Key, Kept>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn tell(found: &Found, bytes: &[u8], input: &Input) -> Result<Outcome, Box<Outcome>> {
+    let limit = within(input.limit, BYTES)?;
+    let part = Part::read(&mut io::Cursor::new(bytes), input.offset, limit);
+    let part = part.expect("nothing stands between us and our memory");
+    let mut answer = about(&input.path, part.answer(bytes.len() as u64));
+    answer["skill"] = found.skill.manifest.name.as_ref().into();
+    answer["resource"] = found.resource.as_ref().into();
+    Ok(Outcome::ok(answer))
+}
+
+fn unreadable(path: &str, error: &prowess::ReadError) -> Box<Outcome> {
+    Box::new(Outcome::bad(Status::Failed, format!("cannot read `{path}`: {error}")))
 }
 
 impl fmt::Debug for Reader {

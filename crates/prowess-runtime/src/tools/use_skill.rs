@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use prowess::{UseSkill as Input, UsedSkill, nearest, use_skill};
+use prowess::{Definition, ReadError, Skill, UseSkill as Input, UsedSkill, nearest};
 use serde_json::{Value, json};
 
 use super::{blocking, input, schema};
@@ -10,6 +10,7 @@ use crate::{
     active::Active,
     entry::Entry,
     outcome::{Outcome, Status},
+    skill_folder::SkillFolder,
     tool::{Act, Answer, Tool},
 };
 
@@ -41,28 +42,55 @@ impl Tool for UseSkill {
 
     fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
         let Input { name } = input(given)?;
-        let library = self.active.library();
-        // Of what is not there, nothing but that is told.
-        let told = library.get(&name).map(|it| Act::Disclose(Box::new(Entry::told(it))));
-        Ok(told.unwrap_or(Act::Tell))
+        let active = self.active();
+        let library = active.library();
+        // Only people take up what hides from models.
+        let is_seen = |it: &&Skill| it.manifest.is_active() && !it.manifest.hides_from_model();
+        let skill = library.get(&name).filter(is_seen);
+        let skill = skill.ok_or_else(|| Box::new(unknown(&active, &name)))?;
+        let entry = Entry::told(skill).map_err(|error| unreadable(&name, &error))?;
+        Ok(Act::Disclose(Box::new(entry)))
     }
 
     fn call<'a>(&'a self, given: Value) -> Answer<'a> {
-        let active = Active::current().unwrap_or_else(|| self.active.clone());
-        Box::pin(blocking(move || take_up(&active, &input(&given)?)))
+        Box::pin(async move {
+            match self.act(&given) {
+                Ok(act) => self.perform(act, given).await,
+                Err(outcome) => *outcome,
+            }
+        })
+    }
+
+    fn perform<'a>(&'a self, act: Act, given: Value) -> Answer<'a> {
+        let active = self.active();
+        Box::pin(blocking(move || take_up(&active, act, &input(&given)?)))
     }
 }
 
-fn take_up(active: &Active, input: &Input) -> Result<Outcome, Box<Outcome>> {
-    let library = active.library();
-    // Only people take up what hides from models.
-    let hides = library.get(&input.name).is_some_and(|it| it.manifest.hides_from_model());
-    if hides || !active.activate(&input.name) {
-        return Err(Box::new(unknown(active, &input.name)));
+impl UseSkill {
+    fn active(&self) -> Arc<Active> {
+        Active::current().unwrap_or_else(|| self.active.clone())
     }
-    let used = use_skill(&library, input).map_err(|error| {
-        Outcome::bad(Status::Failed, format!("cannot read the skill `{}`: {error}", input.name))
-    })?;
+}
+
+/// Takes up what was let pass, and tells just that.
+fn take_up(active: &Active, act: Act, input: &Input) -> Result<Outcome, Box<Outcome>> {
+    let library = active.library();
+    let (Act::Disclose(entry), Some(skill)) = (act, library.get(&input.name)) else {
+        // It has gone in this moment.
+        return Err(Box::new(unknown(active, &input.name)));
+    };
+    let Definition::Instruction { content } = &entry.definition else {
+        return Err(Box::new(Outcome::bad(Status::Invalid, "nothing else is told")));
+    };
+    let folder = skill.absolute_folder().map(SkillFolder::from);
+    if skill.manifest != entry.manifest || folder != entry.folder {
+        let message = format!("the skill `{}` has changed in this moment", input.name);
+        return Err(Box::new(Outcome::bad(Status::Refused, message).hint("try again")));
+    }
+    let used = UsedSkill::of(&skill.holding(content));
+    let used = used.map_err(|error| unreadable(&input.name, &error))?;
+    active.activate(&input.name);
     match used {
         UsedSkill::Found { name, folder, instructions, resources } => Ok(Outcome::ok(json!({
             "name": name,
@@ -70,9 +98,13 @@ fn take_up(active: &Active, input: &Input) -> Result<Outcome, Box<Outcome>> {
             "instructions": instructions,
             "resources": resources,
         }))),
-        // It has gone in this moment.
         UsedSkill::NotFound { .. } => Err(Box::new(unknown(active, &input.name))),
     }
+}
+
+fn unreadable(name: &str, error: &ReadError) -> Box<Outcome> {
+    let message = format!("cannot read the skill `{name}`: {error}");
+    Box::new(Outcome::bad(Status::Failed, message))
 }
 
 pub(super) fn unknown(active: &Active, name: &str) -> Outcome {

@@ -1,15 +1,11 @@
 //! Which skills a conversation needs, and how much each of them matters to it.
 
-use super::{
-    fit::Offer,
-    message::{Message, Role},
-};
+use super::message::{Message, Role};
 use crate::{
     disclose::{Level, Thresholds},
     library::Library,
     matching::{Match, Matching, Strategy, Unknown, activate, invoked, mentioned},
     skill::Skill,
-    source::ReadError,
     use_skill::UseSkill,
 };
 
@@ -117,18 +113,6 @@ pub fn choose<'lib>(
 }
 
 impl<'lib> Choice<'lib> {
-    /// Reads the skills that were chosen; those that cannot be read come apart, each with why.
-    pub fn offers(&self) -> (Vec<Offer>, Vec<(&'lib str, ReadError)>) {
-        let (mut offers, mut failed) = (Vec::new(), Vec::new());
-        for chosen in &self.skills {
-            match Offer::new(chosen) {
-                Ok(offer) => offers.push(offer),
-                Err(error) => failed.push((&*chosen.skill.manifest.name, error)),
-            }
-        }
-        (offers, failed)
-    }
-
     /// Adds a skill, or raises the one that is there.
     fn add(&mut self, skill: &'lib Skill, priority: Priority, level: Level) {
         match self.skills.iter_mut().find(|it| it.skill.origin.path == skill.origin.path) {

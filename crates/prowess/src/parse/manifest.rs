@@ -20,7 +20,12 @@ impl Reading<'_> {
         for (number, field) in fields.iter().enumerate() {
             let first =
                 !fields[..number].iter().any(|it| canonical(&it.key) == canonical(&field.key));
-            if first && !typing.take(field) {
+            // Of several words about an approval, the one that asks for it holds.
+            let is_taken = match canonical(&field.key) {
+                "requires-approval" if !first => typing.take(field) || !first,
+                _ => !first || typing.take(field),
+            };
+            if !is_taken {
                 unknown.push(field.clone().into_owned());
             }
         }
@@ -36,7 +41,15 @@ impl Reading<'_> {
                 report.note(
                     &rule::DUPLICATE_KEY,
                     At::line(self.line(field)),
-                    || format!("`{}` stands twice; the first is taken", field.key),
+                    || match canonical(&field.key) {
+                        "requires-approval" => {
+                            format!(
+                                "`{}` stands twice; approval is required if one says so",
+                                field.key
+                            )
+                        }
+                        _ => format!("`{}` stands twice; the first is taken", field.key),
+                    },
                     "keep one of them",
                 );
             }
@@ -65,6 +78,7 @@ pub(crate) const SPELLINGS: &[(&str, &str)] = &[
     ("allowedTools", "allowed-tools"),
     ("allowed_tools", "allowed-tools"),
     ("created_by", "created-by"),
+    ("requiresApproval", "requires-approval"),
     ("requires_approval", "requires-approval"),
     ("user-invokable", "user-invocable"),
     ("when-to-use", "when_to_use"),
@@ -125,7 +139,7 @@ impl Typing<'_, '_> {
             "requires-approval" => {
                 // What is not clearly a no asks for approval.
                 let value = self.bool(field);
-                self.manifest.requires_approval = value != Some(false);
+                self.manifest.requires_approval |= value != Some(false);
                 value.is_some()
             }
             key if DIALECT.contains(&key) => {

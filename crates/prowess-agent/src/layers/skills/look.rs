@@ -4,9 +4,9 @@ use std::{path::Path, sync::Arc};
 
 use prowess::{
     Choice, Chosen, Level, Library, Matching, Message, Offer, Priority, Skill, Strategy, Tier,
-    Unknown, UseSkill, UsedSkill, choose, request, use_skill, why,
+    Unknown, UsedSkill, choose, request, why,
 };
-use prowess_runtime::Active;
+use prowess_runtime::{Active, Gate};
 
 use super::{Kept, Showing};
 use crate::{
@@ -28,6 +28,8 @@ pub(super) struct Looked {
     active: Vec<String>,
     /// What could not be read.
     failed: Vec<String>,
+    /// What somebody asked for by name and has to approve first.
+    held_back: Vec<String>,
 }
 
 /// A skill whose instructions stood in the result of a call.
@@ -46,6 +48,7 @@ pub(super) fn looked_up(
     library: &Library,
     history: &[Message],
     how: &Showing,
+    gate: Option<&Gate>,
     taken: &[(String, String)],
     before: &[Arc<Stood>],
 ) -> Looked {
@@ -58,11 +61,11 @@ pub(super) fn looked_up(
         let Some(skill) = library.get(name).filter(|it| it.manifest.is_active()) else { continue };
         let Ok(source) = skill.instructions() else { continue };
         let known = before.iter().find(|it| it.stands(history, call, &source)).cloned();
-        let look = || Stood::look(library, skill, history, name, call, source);
+        let look = || Stood::look(skill, history, call, source);
         let Some(stood) = known.map(Some).or_else(look) else { continue };
         let is_it = |it: &Chosen<'_>| it.skill.origin.path == skill.origin.path;
-        looked.active.push(name.to_owned());
         if let Some(stood) = stood {
+            looked.active.push(name.to_owned());
             // With other arguments it says something else.
             choice.skills.retain(|it| !is_it(it) || it.arguments.is_some());
             looked.stood.push(stood);
@@ -75,7 +78,7 @@ pub(super) fn looked_up(
         }
     }
     choice.skills.sort_by_key(|it| it.priority);
-    looked.take(library, history, choice, &again);
+    looked.take(library, history, choice, gate, &again);
     looked
 }
 
@@ -83,15 +86,13 @@ impl Stood {
     /// A skill that was taken up, if its instructions stand in the result of a call as they are now;
     /// nothing at all if it can no longer be taken up.
     fn look(
-        library: &Library,
         skill: &Skill,
         history: &[Message],
-        name: &str,
         call: &str,
         source: String,
     ) -> Option<Option<Arc<Self>>> {
-        let used = use_skill(library, &UseSkill { name: name.to_owned() });
-        let Ok(UsedSkill::Found { instructions, .. }) = used else { return None };
+        let skill = &skill.holding(&source);
+        let Ok(UsedSkill::Found { instructions, .. }) = UsedSkill::of(skill) else { return None };
         let stands = |it: &&str| it.contains(instructions.trim_end());
         let Some(result) = results(history, call).find(stands) else { return Some(None) };
         let told = Told { call_id: call.to_owned(), offer: Offer::new(&in_full(skill)).ok()? };
@@ -120,11 +121,12 @@ impl Looked {
         &mut self,
         library: &Library,
         history: &[Message],
-        choice: Choice<'_>,
+        mut choice: Choice<'_>,
+        gate: Option<&Gate>,
         again: &[&Path],
     ) {
         let query = request(history).map(|it| it.content.clone());
-        for chosen in &choice.skills {
+        for chosen in &mut choice.skills {
             let (skill, path) = (chosen.skill, &*chosen.skill.origin.path);
             let found = choice.considered.iter().find(|it| *it.skill.origin.path == *path);
             let by = match found {
@@ -132,8 +134,21 @@ impl Looked {
                 Some(found) if found.tier == Tier::Mentioned => "mentioned",
                 _ => "matched",
             };
-            match Offer::new(chosen) {
-                Ok(offer) => {
+            let offer = match gate {
+                Some(gate) => gate.offer(chosen),
+                None => Offer::new(chosen).map(|it| (it, false)),
+            };
+            match offer {
+                Ok((offer, asks)) => {
+                    if asks {
+                        chosen.level = Level::Metadata;
+                    }
+                    if asks && by == "mentioned" {
+                        let name = &skill.manifest.name;
+                        self.held_back.push(format!(
+                            "skill `{name}` needs approval before it is told; `use_skill` asks for it"
+                        ));
+                    }
                     if chosen.level == Level::Full {
                         self.active.push(library.address(skill));
                     }
@@ -194,7 +209,7 @@ impl Looked {
                 format!("there is no skill `{}`{}", unknown.name, near.unwrap_or_default());
             turn.note(What::Warned { message });
         }
-        for message in &self.failed {
+        for message in self.failed.iter().chain(&self.held_back) {
             turn.note(What::Warned { message: message.clone() });
         }
         for (offer, by) in &self.offers {

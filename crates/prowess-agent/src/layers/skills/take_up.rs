@@ -43,9 +43,9 @@ pub(super) async fn take_up(
     if let Err(error) = turn.session.take_up(&call.id, &address) {
         turn.note(What::Warned { message: error.to_string() });
     }
-    let library = shown.library.clone();
+    let (library, instructions) = (shown.library.clone(), instructions.clone());
     let offer = tokio::task::spawn_blocking(move || {
-        let skill = library.get(&address)?;
+        let skill = &library.get(&address)?.holding(&instructions);
         let (priority, level) = (Priority::Active, Level::Full);
         Offer::new(&Chosen { skill, priority, level, arguments: None }).ok()
     });
