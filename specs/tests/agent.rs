@@ -826,6 +826,13 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
             let told = system(&model.asked()[4]).to_owned();
             assert!(!told.contains("# Deploying"), "{told}");
         }
+        // The program shows the same.
+        world.write("prowess.toml", "[[policy.rules]]\nskill = \"invoice\"\ndecision = \"deny\"\n");
+        let ran = world.run(["prompt", "@deploy it, @invoice them", "--dir", "skills"]);
+        let told = ran.stdout();
+        assert!(told.contains("Deploy the app to a server"), "{told}");
+        assert!(!told.contains("# Deploying") && !told.contains("Write invoices"), "{told}");
+        assert!(ran.stderr.contains("`deploy` needs approval"), "{}", ran.stderr);
     }
 }
 
