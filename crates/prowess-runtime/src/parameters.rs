@@ -376,6 +376,8 @@ mod tests {
         assert_eq!(add(r#"{"a": 2}"#), "`a` is given twice");
         assert!(add(r#"{"c": 1, "c": 2}"#).contains("`c` stands there twice"));
         assert_eq!(add(r#"{"d": 1e400}"#), "`d` cannot be taken: number out of range");
+        assert!(add(r#"{"d": "\ud800"}"#).contains("hex escape"));
+        assert!(add(r#"{"d": [{"x": 1, "x": 1}]}"#).contains("`x` stands there twice"));
         assert!(add(r#"{"e": 123456789012345678901}"#).starts_with("`e` has more digits"));
         assert!(add("[1]").ends_with("`{\"name\": \"value\"}`, and this is a list"));
         assert!(add("{").contains("and this is no JSON: EOF"));

@@ -8,7 +8,7 @@ use std::{
 
 use futures_util::future::join_all;
 use prowess::{Call, Message, Prompt, Role, nearest};
-use prowess_runtime::{Outcome, Status, Tool, Toolbox, strict_json};
+use prowess_runtime::{Act, Outcome, Status, Tool, Toolbox, strict_json};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -183,12 +183,14 @@ impl Calling {
     }
 }
 
-/// Whether a call changes nothing, wherever.
+/// Whether a call changes nothing, wherever. Of two calls that take up a skill the first tells it, which
+/// is not left to chance.
 fn only_looks(turn: &Turn, call: &Call) -> bool {
     let Some((tool, input)) = turn.tool(&call.name).zip(input(call).ok()) else { return false };
     // A tool that breaks down when it is asked does so again when it is called, and is told of then.
     let act = catch_unwind(AssertUnwindSafe(|| tool.act(&input)));
-    act.is_ok_and(|it| it.is_ok_and(|act| act.only_looks()))
+    let is_it = |act: Act| act.only_looks() && !matches!(act, Act::Disclose(_));
+    act.is_ok_and(|it| it.is_ok_and(is_it))
 }
 
 /// What a call gives its tool; nothing at all is an empty object.
