@@ -9,7 +9,7 @@ use std::{
     mem::MaybeUninit,
     os::{fd::OwnedFd, unix::net::UnixStream},
     path::Path,
-    process,
+    process, thread,
     time::{Duration, Instant},
 };
 
@@ -41,6 +41,8 @@ use crate::outcome::Level;
 const START: Duration = Duration::from_secs(10);
 /// How long a run that is asked to end may take before it is killed.
 const GRACE: Duration = Duration::from_millis(200);
+/// How long a look waits for the next one where it has seen too many processes.
+const MOMENT: Duration = Duration::from_millis(5);
 /// How often processes, memory and files are looked at, and how much of the time that may take.
 const LOOK: Duration = Duration::from_millis(50);
 const SHARE: u32 = 10;
@@ -262,7 +264,7 @@ impl<'o> Run<'o> {
         let room = limits.memory.saturating_sub(open.waiting);
         if tree::memory(&processes, room) > room || open.waiting > limits.memory {
             self.stop(Stop::Memory);
-        } else if tree::tasks(&processes) > limits.processes {
+        } else if tree::tasks(&processes) > limits.processes && self.is_crowded() {
             self.stop(Stop::Processes);
         } else if written > limits.work {
             self.stop(Stop::Work);
@@ -293,6 +295,15 @@ impl<'o> Run<'o> {
         let mut said = [0; 64];
         let count = rustix::io::read(&self.ended, &mut said)?;
         Ok(serde_json::from_slice(&said[..count]).unwrap_or(KILLED))
+    }
+
+    /// Whether there are still too many processes after a moment: who has ended is counted until
+    /// somebody takes leave of it, which may take that long on a busy machine.
+    fn is_crowded(&self) -> bool {
+        (0..3).all(|_| {
+            thread::sleep(MOMENT);
+            tree::tasks(&self.processes()) > self.order.limits.processes
+        })
     }
 
     /// All processes of the run, without the one that only holds them.
