@@ -246,35 +246,10 @@ fn last(told: &[Told]) -> impl Iterator<Item = &Told> {
 
 /// What was done, as the `prompt` command tells it.
 fn noted(window: &Window, fitted: &Fitted) -> What {
-    let tokens = fitted.tokens;
-    let skill = |it: &prowess::Placed| {
-        json!({
-            "name": it.name,
-            "priority": it.priority.as_str(),
-            "level": it.level.as_str(),
-            "tokens": it.tokens,
-            "kept": it.left_out.is_none(),
-            "left_out_by": it.left_out.map(|it| it.as_str()),
-        })
-    };
-    let step = |it: &prowess::Change| {
-        json!({
-            "step": it.step.as_str(),
-            "before": it.before,
-            "after": it.after,
-            "what": it.what,
-        })
-    };
     What::Fitted {
         window: window.tokens,
-        tokens: json!({
-            "system": tokens.system,
-            "history": tokens.history,
-            "skills": tokens.skills,
-            "tools": tokens.tools,
-            "total": tokens.total(),
-        }),
-        skills: fitted.skills.iter().map(skill).collect(),
-        steps: fitted.steps.iter().map(step).collect(),
+        tokens: json!(fitted.tokens),
+        skills: json!(fitted.skills),
+        steps: json!(fitted.steps),
     }
 }

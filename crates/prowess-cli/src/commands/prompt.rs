@@ -197,39 +197,14 @@ pub(super) fn text(messages: &[Message]) -> String {
 }
 
 fn fitted_json(fitted: &Fitted, window: &Window, query: Option<&str>, tools: &[Json]) -> Json {
-    let tokens = &fitted.tokens;
-    let skill = |it: &prowess::Placed| {
-        json!({
-            "name": it.name,
-            "priority": it.priority.as_str(),
-            "level": it.level.as_str(),
-            "tokens": it.tokens,
-            "kept": it.left_out.is_none(),
-            "left_out_by": it.left_out.map(|it| it.as_str()),
-        })
-    };
-    let step = |it: &prowess::Change| {
-        json!({
-            "step": it.step.as_str(),
-            "before": it.before,
-            "after": it.after,
-            "what": it.what,
-        })
-    };
     json!({
         "query": query,
         "messages": fitted.messages,
         "window": window.tokens,
         "counted": window.vocabulary.as_str(),
-        "tokens": {
-            "system": tokens.system,
-            "history": tokens.history,
-            "skills": tokens.skills,
-            "tools": tokens.tools,
-            "total": tokens.total(),
-        },
-        "skills": fitted.skills.iter().map(skill).collect::<Vec<_>>(),
-        "steps": fitted.steps.iter().map(step).collect::<Vec<_>>(),
+        "tokens": fitted.tokens,
+        "skills": fitted.skills,
+        "steps": fitted.steps,
         "tools": tools,
     })
 }

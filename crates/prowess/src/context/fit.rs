@@ -1,6 +1,7 @@
 //! From all that a model could be told to what fits into its window.
 
-use serde_json::Value as Json;
+use serde::{Serialize, Serializer};
+use serde_json::{Value as Json, json};
 
 use super::{
     Window,
@@ -138,6 +139,40 @@ impl Usage {
     /// All of it.
     pub fn total(&self) -> usize {
         self.system + self.history + self.skills + self.tools
+    }
+}
+
+impl Serialize for Usage {
+    /// Each part, and the total.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { system, history, skills, tools } = self;
+        let total = self.total();
+        json!({"system": system, "history": history, "skills": skills, "tools": tools, "total": total})
+            .serialize(serializer)
+    }
+}
+
+impl Serialize for Placed {
+    /// What is shown of it, and by what it was left out.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        json!({
+            "name": self.name,
+            "priority": self.priority.as_str(),
+            "level": self.level.as_str(),
+            "tokens": self.tokens,
+            "kept": self.left_out.is_none(),
+            "left_out_by": self.left_out.map(Remedy::as_str),
+        })
+        .serialize(serializer)
+    }
+}
+
+impl Serialize for Change {
+    /// What was done, and what came of it.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { step, before, after, what } = self;
+        json!({"step": step.as_str(), "before": before, "after": after, "what": what})
+            .serialize(serializer)
     }
 }
 
