@@ -9,6 +9,7 @@ mod served;
 mod instructions;
 mod server;
 mod tools;
+mod frame;
 mod stdio;
 
 pub use crate::{

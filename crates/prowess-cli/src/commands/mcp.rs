@@ -3,6 +3,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use prowess_mcp::{Served, Server, Telling, serve_stdio};
 use prowess_runtime::{Active, FindSkills, Nobody, Permitted, Toolbox, UseSkill};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{Status, arguments::Global, context, host, printer::Printer};
 
@@ -29,7 +30,17 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let server = Server::new(Arc::new(Served { provider, toolbox, telling }));
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    runtime.block_on(serve_stdio(server))?;
+    runtime.block_on(async {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let stop = async {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        };
+        anyhow::Ok(serve_stdio(server, stop).await?)
+    })?;
     // Whoever is still at it must not keep the program from ending.
     runtime.shutdown_background();
     Ok(Status::Well)
