@@ -11,8 +11,11 @@ mod server;
 mod tools;
 mod frame;
 mod stdio;
+mod admission;
+mod http;
 
 pub use crate::{
+    http::{Http, HttpServer},
     served::{Served, Telling},
     server::Server,
     stdio::{ServeError, serve_stdio},

@@ -10,19 +10,30 @@ use rmcp::{
     },
     service::RequestContext,
 };
+use tokio::sync::Semaphore;
 
 use crate::{instructions::instructions, served::Served, tools};
 
 /// Answers the requests of one client, or of many.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Server {
     served: Arc<Served>,
+    /// How many more tools the client may call meanwhile.
+    calls: Semaphore,
 }
+
+/// How many tools a client may call at once.
+const CALLS: usize = 64;
 
 impl Server {
     /// Serves this.
     pub fn new(served: Arc<Served>) -> Self {
-        Self { served }
+        Self { served, calls: Semaphore::new(CALLS) }
+    }
+
+    /// Serves the same to another client.
+    pub(crate) fn for_another(&self) -> Self {
+        Self::new(self.served.clone())
     }
 }
 
@@ -49,6 +60,9 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let Ok(_call) = self.calls.try_acquire() else {
+            return Err(ErrorData::internal_error("too many tools are called at once", None));
+        };
         tokio::select! {
             done = tools::call(&self.served, request) => done,
             // What a call has started ends with it.

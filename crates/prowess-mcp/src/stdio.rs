@@ -3,6 +3,7 @@
 use std::{
     collections::{HashSet, VecDeque},
     io,
+    net::SocketAddr,
     pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -47,7 +48,13 @@ pub enum ServeError {
     /// The client and the server did not come to terms.
     #[error("the client did not begin as the protocol asks")]
     Beginning(#[source] Box<ServerInitializeError>),
-    /// The server could not begin, or its task broke down.
+    /// Others than those on this machine would be served, whoever they are.
+    #[error("`{0}` can be reached from other machines, and no token keeps them out")]
+    Open(SocketAddr),
+    /// The address cannot be taken.
+    #[error("`{0}` cannot be served at")]
+    Address(SocketAddr, #[source] io::Error),
+    /// The server's task broke down.
     #[error("the server broke down")]
     Broken(#[from] io::Error),
 }
