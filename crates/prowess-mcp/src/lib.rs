@@ -9,6 +9,14 @@ mod served;
 mod instructions;
 mod server;
 mod tools;
+mod uri;
+mod paging;
+mod carried;
+mod entry;
+mod resources;
+mod directory;
+mod media_type;
+mod extension;
 mod stdio;
 
 pub use crate::{
