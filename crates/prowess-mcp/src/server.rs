@@ -5,14 +5,15 @@ use std::sync::Arc;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult,
-        PaginatedRequestParams, ServerCapabilities, ServerConfig,
+        CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, Implementation,
+        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+        ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
     },
     service::RequestContext,
 };
 use tokio::sync::Semaphore;
 
-use crate::{instructions::instructions, served::Served, tools};
+use crate::{extension, instructions::instructions, resources, served::Served, tools};
 
 /// Answers the requests of one client, or of many.
 #[derive(Debug)]
@@ -39,7 +40,11 @@ impl Server {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_extensions_with(extension::capabilities())
+            .build();
         let mut info = ServerConfig::new(capabilities);
         info.server_info =
             Implementation::new("prowess", env!("CARGO_PKG_VERSION")).with_title("Prowess");
@@ -68,5 +73,39 @@ impl ServerHandler for Server {
             // What a call has started ends with it.
             () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
         }
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let cursor = request.and_then(|it| it.cursor);
+        self.served.work(move |served| resources::list(served, cursor.as_deref())).await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(resources::templates())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let read = move |served: &Served| resources::read(served, &request.uri);
+        self.served.work(read).await.map(ReadResourceResponse::Complete)
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        extension::answer(&self.served, request, context.protocol_version()).await
     }
 }

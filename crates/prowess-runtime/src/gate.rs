@@ -1,6 +1,6 @@
 //! The gate that every call passes before anything happens: the policy, then somebody who is asked.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use prowess::{Chosen, Level as Shown, Offer, Priority, ReadError, Skill, Type, render_definition};
 
@@ -92,8 +92,8 @@ impl Gate {
         Ok((Offer::new(&Chosen { level, priority, arguments: None, ..chosen })?, true))
     }
 
-    /// Whether a skill is told to whoever wants it.
-    fn tells(&self, skill: &Skill) -> bool {
+    /// Whether a skill is told to whoever wants it: nobody has to be asked. Nothing is logged.
+    pub fn tells(&self, skill: &Skill) -> bool {
         let act = telling(skill);
         let asks = match self.ruling(&act) {
             Ruling::Allow(_) => return true,
@@ -105,6 +105,13 @@ impl Gate {
         let Some(old) = self.records.approved(&key) else { return !asks };
         let subject = Entry::told(skill).ok().and_then(|it| Subject::of(&it).ok());
         subject.is_some_and(|it| it.digest == old.digest)
+    }
+
+    /// Whether a file of a skill that is told is told as well. Nothing is logged.
+    pub fn tells_file(&self, path: &Path) -> bool {
+        let act = Act::Resource { path: path.to_owned(), bytes: Arc::default() };
+        let wish = Wish { tool: READER, act: &act, active: &[] };
+        matches!(self.policy.ruling(&wish, None), Ruling::Allow(_) | Ruling::AskIfChanged)
     }
 
     fn ruling(&self, act: &Act) -> Ruling {
@@ -204,6 +211,8 @@ impl Gate {
 
 /// The tool that tells skills.
 const TELLER: &str = "use_skill";
+/// The tool that reads their files.
+const READER: &str = "read_skill_file";
 
 /// To tell a skill, as far as the policy looks at it: not at its text.
 fn telling(skill: &Skill) -> Act {

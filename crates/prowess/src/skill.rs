@@ -224,6 +224,11 @@ impl Skill {
         self.home.source.read_beside(&self.origin.path, &known.path)
     }
 
+    /// Reads its `SKILL.md` as it is now, with the frontmatter.
+    pub fn document(&self) -> Result<Vec<u8>, ReadError> {
+        self.home.source.read(&self.origin.path)
+    }
+
     /// The folder of the skill.
     pub fn folder(&self) -> &Path {
         self.origin.path.parent().unwrap_or(Path::new(""))
