@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use prowess_frontmatter::{Field, Kind, Scalar, Value, read, split};
+use prowess_frontmatter::{Field, Kind, Scalar, Style, Value, read, split};
 use serde_json::{Map, Number, Value as Json};
 
 use super::{Encoding, Fault, MAX_FRONTMATTER, decode, yaml_fields};
@@ -51,6 +51,14 @@ pub enum FrontmatterError {
         /// The line, counted from 1 within the frontmatter.
         line: usize,
     },
+    /// A key is a number, boolean or null that is written in more than one way.
+    #[error("the key `{key}` in line {line} of the frontmatter is no text")]
+    Key {
+        /// The key.
+        key: String,
+        /// The line, counted from 1 within the frontmatter.
+        line: usize,
+    },
 }
 
 /// Maps the frontmatter of a `SKILL.md` to JSON, every field of it, in the order written.
@@ -82,7 +90,7 @@ pub fn frontmatter_json(bytes: &[u8]) -> Result<Map<String, Json>, FrontmatterEr
             Fault::NotMap { .. } => FrontmatterError::NotMap,
         })?,
     };
-    map(&fields)
+    map(text, &fields)
 }
 
 /// Whether a CR stands alone: it ends a line to YAML, but not to everybody who splits one off.
@@ -90,25 +98,42 @@ fn has_lone_cr(text: &str) -> bool {
     text.contains('\r') && text.replace("\r\n", "").contains('\r')
 }
 
-fn map(fields: &[Field<'_>]) -> Result<Map<String, Json>, FrontmatterError> {
+fn map(text: &str, fields: &[Field<'_>]) -> Result<Map<String, Json>, FrontmatterError> {
     let mut seen = HashSet::with_capacity(fields.len());
     let mut map = Map::with_capacity(fields.len());
     for field in fields {
+        let (key, line) = (field.key.to_string(), field.line);
+        if !is_text(text, field) {
+            return Err(FrontmatterError::Key { key, line });
+        }
         if !seen.insert(&*field.key) {
-            let (key, line) = (field.key.to_string(), field.line);
             return Err(FrontmatterError::Duplicate { key, line });
         }
-        map.insert(field.key.to_string(), value(&field.value)?);
+        map.insert(key, value(text, &field.value)?);
     }
     Ok(map)
 }
 
-fn value(value: &Value<'_>) -> Result<Json, FrontmatterError> {
+/// Whether a key is the same text to everybody: as `12` and `true` are, but not `1.0` or `True`.
+fn is_text(text: &str, field: &Field<'_>) -> bool {
+    let written = text.get(field.key_span.clone()).unwrap_or_default();
+    let key = Scalar { text: (&*field.key).into(), style: Style::Plain };
+    match key.kind() {
+        _ if written.starts_with(['"', '\'']) => true,
+        Kind::Text | Kind::Ambiguous => true,
+        Kind::Integer | Kind::Bool => scalar(&key).to_string() == field.key,
+        Kind::Null | Kind::Float => false,
+    }
+}
+
+fn value(text: &str, value: &Value<'_>) -> Result<Json, FrontmatterError> {
     Ok(match value {
         Value::Empty => Json::Null,
         Value::Scalar(it) => scalar(it),
-        Value::List(items) => items.iter().map(self::value).collect::<Result<_, _>>()?,
-        Value::Map(fields) => map(fields)?.into(),
+        Value::List(items) => {
+            items.iter().map(|it| self::value(text, it)).collect::<Result<_, _>>()?
+        }
+        Value::Map(fields) => map(text, fields)?.into(),
     })
 }
 

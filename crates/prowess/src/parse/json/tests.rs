@@ -114,7 +114,7 @@ fn both_readers_come_to_the_same_json() {
         let text = format!("k: {written}\n");
         let Ok(fields) = read(&text) else { continue };
         let library = yaml_fields(&text).unwrap();
-        assert_eq!(map(&fields), map(&library), "{written}");
+        assert_eq!(map(&text, &fields), map(&text, &library), "{written}");
         compared += 1;
     }
     assert!(compared > 60, "{compared}");
@@ -124,6 +124,12 @@ fn both_readers_come_to_the_same_json() {
 fn keys_are_text_in_the_order_written() {
     assert_eq!(json("b: 1\na: 2"), r#"{"b":1,"a":2}"#);
     assert_eq!(json("1: a\ntrue: b\n2026-01-01: c"), r#"{"1":"a","true":"b","2026-01-01":"c"}"#);
+    assert_eq!(json("'1.0': a\n\"~\": b"), r#"{"1.0":"a","~":"b"}"#);
+    for key in ["1.0", "1e3", "0x1F", "007", "+1", "True", "null", "~", ".inf"] {
+        let expected = format!("the key `{key}` in line 2 of the frontmatter is no text");
+        assert_eq!(json(&format!("a: {{b: c}}\n{key}: d")), expected);
+        assert_eq!(json(&format!("a:\n  {key}: d")), expected);
+    }
     assert_eq!(
         json("a: 1\nb:\n  c: 1\n  c: 2"),
         "the key `c` stands a second time in line 4 of the frontmatter"
