@@ -103,10 +103,8 @@ mod both_kinds_of_client_are_served {
             let mut told = new.request(method, params.clone());
             let result = told.as_object_mut().unwrap();
             assert_eq!(result.remove("resultType"), Some(json!("complete")), "{method}");
-            if method != "resources/directory/read" {
-                assert_eq!(result.remove("ttlMs"), Some(json!(0)), "{method}");
-                assert_eq!(result.remove("cacheScope"), Some(json!("private")), "{method}");
-            }
+            assert_eq!(result.remove("ttlMs"), Some(json!(0)), "{method}");
+            assert_eq!(result.remove("cacheScope"), Some(json!("private")), "{method}");
             assert_eq!(told, old.request(method, params), "{method}");
         }
     }
@@ -141,7 +139,7 @@ mod an_entry_tells_all_of_a_skill {
 
     #[test]
     fn an_entry_has_the_whole_frontmatter_and_every_file() {
-        let text = "---\nname: one\ndescription: a\nmetadata:\n  team: [x, y]\nmine: {deep: true}\n---\nBody\n";
+        let text = "---\nname: one\ndescription: a\nmetadata:\n  team: x\nmine: {deep: [true, 1]}\n---\nBody\n";
         let world = World::new()
             .document("one", text)
             .file("skills/one/references/guide.md", "guide")
@@ -152,7 +150,7 @@ mod an_entry_tells_all_of_a_skill {
         assert_eq!(told["uri"], uri("one"));
         assert_eq!(
             told["frontmatter"],
-            json!({"name": "one", "description": "a", "metadata": {"team": ["x", "y"]}, "mine": {"deep": true}})
+            json!({"name": "one", "description": "a", "metadata": {"team": "x"}, "mine": {"deep": [true, 1]}})
         );
         assert_eq!(
             files(&told),
@@ -191,12 +189,12 @@ mod an_entry_tells_all_of_a_skill {
     #[test]
     fn values_are_mapped_to_json_in_one_way() {
         let lines = "date: 2026-01-01\nversion: 1.10\nyes: no\nwide: 18446744073709551615\n\
-                     huge: 1e400\nhex: 0x1F\nnothing:\ntext: |\n  a\n  b\nquoted: '1'\n'1.0': ~\n";
+                     huge: 1e300\nhex: 0x1F\nnothing:\ntext: |\n  a\n  b\nquoted: '1'\n'1.0': ~\n";
         let text = format!("---\nname: one\ndescription: a\n{lines}---\n");
         let world = World::new().document("one", text);
         let mut client = McpClient::new(&world);
         let expected = "{\"name\":\"one\",\"description\":\"a\",\"date\":\"2026-01-01\",\"version\":1.1,\
-                        \"yes\":\"no\",\"wide\":18446744073709551615,\"huge\":null,\"hex\":31,\
+                        \"yes\":\"no\",\"wide\":18446744073709551615,\"huge\":1e+300,\"hex\":31,\
                         \"nothing\":null,\"text\":\"a\\nb\\n\",\"quoted\":\"1\",\"1.0\":null}";
         assert_eq!(entry(&mut client, &uri("one"))["frontmatter"].to_string(), expected);
     }
@@ -244,6 +242,7 @@ mod a_skill_that_cannot_be_carried_says_why {
 
     #[test]
     fn whatever_a_host_could_not_verify_is_left_to_the_tools() {
+        let long = format!("---\nname: long\ndescription: {}\n---\n", "é".repeat(1025));
         let cases: &[(&str, &str, &str)] = &[
             ("repaired", "---\nname: repaired\ndescription: Use: now\n---\n", "is not YAML"),
             (
@@ -252,6 +251,17 @@ mod a_skill_that_cannot_be_carried_says_why {
                 "`x` stands a second time",
             ),
             ("padded", "---\nname: padded\ndescription: a\n--- \n", "two lines of exactly `---`"),
+            (
+                "typed",
+                "---\nname: typed\ndescription: a\nmetadata:\n  v: 1.0\n---\n",
+                "its metadata",
+            ),
+            (
+                "system",
+                "---\nname: system\ndescription: a\ncompatibility: [x]\n---\n",
+                "its compatibility",
+            ),
+            ("long", &long, "its description"),
             ("marked", "\u{feff}---\nname: marked\ndescription: a\n---\n", "byte order mark"),
         ];
         let mut world = World::new().skill("good", "a").skill("many", "b").skill("changed", "c");
