@@ -447,7 +447,7 @@ mod lists_come_in_pages {
 
     #[test]
     fn the_pages_of_a_list_have_every_skill_once() {
-        let names: Vec<String> = (0..250).map(|it| format!("skill-{it:03}")).collect();
+        let names: Vec<String> = (0..1100).map(|it| format!("skill-{it:04}")).collect();
         let world = names.iter().fold(World::new(), |world, name| world.skill(name, "a"));
         let mut client = McpClient::new(&world);
         for (method, params, items, name) in [
@@ -457,7 +457,7 @@ mod lists_come_in_pages {
         ] {
             let pages = pages(&mut client, method, &params, items);
             let sizes: Vec<usize> = pages.iter().map(Vec::len).collect();
-            assert_eq!(sizes, [100, 100, 50], "{method}");
+            assert_eq!(sizes, [500, 500, 100], "{method}");
             let told: Vec<_> =
                 pages.concat().iter().map(|it| it.pointer(name).unwrap().clone()).collect();
             assert_eq!(json!(told), json!(names), "{method}");
@@ -466,7 +466,7 @@ mod lists_come_in_pages {
 
     #[test]
     fn a_cursor_that_no_list_gave_is_refused() {
-        let names: Vec<String> = (0..101).map(|it| format!("skill-{it:03}")).collect();
+        let names: Vec<String> = (0..501).map(|it| format!("skill-{it:03}")).collect();
         let world = names.iter().fold(World::new(), |world, name| world.skill(name, "a"));
         let mut client = McpClient::new(&world);
         let own = client.request("skills/list", json!({}))["nextCursor"].take();

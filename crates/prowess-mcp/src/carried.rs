@@ -166,7 +166,7 @@ impl<'lib> Place<'lib> {
         };
         let short = || {
             let skill = listed(library).find(|it| *it.manifest.name == **first)?;
-            Some(Self::Skill { skill, base: uri::below("skill:/", first), path: rest.join("/") })
+            Some(Self::Skill { skill, base: uri::top(first), path: rest.join("/") })
         };
         scoped().or_else(short)
     }
@@ -177,5 +177,5 @@ const SCOPES: [Scope; 3] = [Scope::Project, Scope::User, Scope::Bundled];
 
 /// The URI of a skill's folder.
 pub(crate) fn base(skill: &Skill) -> String {
-    uri::below(&uri::of_scope(skill.origin.scope), &skill.manifest.name)
+    uri::below(&uri::top(skill.origin.scope.as_str()), &skill.manifest.name)
 }
