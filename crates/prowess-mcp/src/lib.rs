@@ -8,7 +8,10 @@
 mod served;
 mod instructions;
 mod server;
+mod uri;
 mod tools;
+mod prompts;
+mod completion;
 mod stdio;
 
 pub use crate::{

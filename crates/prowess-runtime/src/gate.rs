@@ -92,8 +92,8 @@ impl Gate {
         Ok((Offer::new(&Chosen { level, priority, arguments: None, ..chosen })?, true))
     }
 
-    /// Whether a skill is told to whoever wants it.
-    fn tells(&self, skill: &Skill) -> bool {
+    /// Whether a skill is told to whoever wants it: nobody has to be asked. Nothing is logged.
+    pub fn tells(&self, skill: &Skill) -> bool {
         let act = telling(skill);
         let asks = match self.ruling(&act) {
             Ruling::Allow(_) => return true,
@@ -143,7 +143,7 @@ impl Gate {
         }
         match reply {
             Reply::No => {
-                let refusal = unapproved(&question, &who);
+                let refusal = unapproved(wish, &question, &who);
                 let outcome = self.refuse(wish, Some(&subject), &who, refusal);
                 Err(Box::new(Outcome { difference: question.difference, ..*outcome }))
             }
@@ -299,17 +299,34 @@ fn denied(wish: &Wish<'_>, ground: Ground) -> Refusal {
     }
 }
 
-fn unapproved(question: &Question, who: &str) -> Refusal {
+fn unapproved(wish: &Wish<'_>, question: &Question, who: &str) -> Refusal {
     let Question { what, why, .. } = question;
     match who {
         "nobody" => Refusal {
             message: format!("approval is needed to {what}, because {why}, and nobody was asked"),
-            hint: "`--yes` approves it, and so does an answer at a terminal".to_owned(),
+            hint: format!("`{}` approves it, and so does an answer at a terminal", approving(wish)),
         },
         _ => Refusal {
             message: format!("approval to {what} was not given"),
             hint: "nothing was done".to_owned(),
         },
+    }
+}
+
+/// What to type so that the same wish comes true: a command where it is safe to be copied.
+fn approving(wish: &Wish<'_>) -> String {
+    let is_plain =
+        |it: &str| it.bytes().all(|it| it.is_ascii_alphanumeric() || b"-_./".contains(&it));
+    let name = skill(wish).filter(|it| is_plain(it));
+    match (wish.act, name.map(|it| (it, it.split_once('/')))) {
+        (Act::Disclose(_), Some((name, _))) => {
+            format!(r#"prowess tool {TELLER} '{{"name":"{name}"}}' --yes"#)
+        }
+        (Act::Execute(_), Some((_, Some((name, script))))) => {
+            format!("prowess run {name} --script {script} --yes")
+        }
+        (Act::Execute(_), Some((name, None))) => format!("prowess run {name} --yes"),
+        _ => "--yes".to_owned(),
     }
 }
 

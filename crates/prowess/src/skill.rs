@@ -224,6 +224,11 @@ impl Skill {
         self.home.source.read_beside(&self.origin.path, &known.path)
     }
 
+    /// Reads its `SKILL.md` as it is now, with the frontmatter.
+    pub fn document(&self) -> Result<Vec<u8>, ReadError> {
+        self.home.source.read(&self.origin.path)
+    }
+
     /// The folder of the skill.
     pub fn folder(&self) -> &Path {
         self.origin.path.parent().unwrap_or(Path::new(""))
@@ -254,6 +259,16 @@ impl Manifest {
     /// Whether the model does not see the skill, so that only a person can invoke it.
     pub fn hides_from_model(&self) -> bool {
         self.dialect().disable_model_invocation == Some(true)
+    }
+
+    /// Whether a model may know of the skill: it is in use and does not hide from models.
+    pub fn is_for_models(&self) -> bool {
+        self.is_active() && !self.hides_from_model()
+    }
+
+    /// Whether a person can invoke the skill by its name.
+    pub fn is_for_people(&self) -> bool {
+        self.is_active() && self.dialect().user_invocable != Some(false)
     }
 
     /// The fields that clients have added; all empty when none is used.
