@@ -52,7 +52,8 @@ pub(crate) fn run(
         let calls = Calls { timeout, ..Calls::default() };
         toolbox = toolbox.with(Arc::new(RunSkill { active, executor })).with_calls(calls);
     }
-    let telling = Telling { budget: args.budget, ..Telling::default() };
+    let vocabulary = context::vocabulary(None, &config);
+    let telling = Telling { budget: args.budget, vocabulary, ..Telling::default() };
     let server = Server::new(Arc::new(Served::new(provider, toolbox, telling)));
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;

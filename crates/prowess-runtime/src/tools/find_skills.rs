@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use prowess::{Thresholds, brief_line};
+use prowess::{Level, Thresholds, brief_line};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -33,16 +33,16 @@ struct Input {
 }
 
 /// What it gives: the skills that fit, best first, and how many there are in all.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoundSkills {
-    /// Those that fit, best first; none where no word of the query stands in any.
+    /// Those that fit, best first; the nearest where none clearly does.
     pub skills: Vec<FoundSkill>,
     /// How many there are to be found.
     pub total: usize,
 }
 
 /// A skill that fits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoundSkill {
     /// What it is called.
     pub name: String,
@@ -75,7 +75,22 @@ impl Tool for FindSkills {
     }
 
     fn output_schema(&self) -> Option<Value> {
-        Some(schema::<FoundSkills>())
+        let text = json!({"type": "string"});
+        let skill = json!({
+            "type": "object",
+            "properties": {
+                "name": text,
+                "description": text,
+                "confidence": {"type": "number"},
+                "level": {"type": "string", "enum": ["metadata", "brief", "full"]},
+            },
+            "required": ["name", "description", "confidence", "level"],
+        });
+        Some(json!({
+            "type": "object",
+            "properties": {"skills": {"type": "array", "items": skill}, "total": {"type": "integer"}},
+            "required": ["skills", "total"],
+        }))
     }
 
     fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
@@ -94,7 +109,12 @@ impl Tool for FindSkills {
                 level: thresholds.level(it.confidence).as_str().to_owned(),
                 name: it.name,
             });
-            Ok(Outcome::ok(json!(FoundSkills { skills: found.collect(), total })))
+            let mut skills: Vec<FoundSkill> = found.collect();
+            // Beside one that fits, what hardly can is not worth its tokens.
+            if skills.first().is_some_and(|it| it.level != Level::Metadata.as_str()) {
+                skills.retain(|it| it.confidence > 0.0);
+            }
+            Ok(Outcome::ok(json!(FoundSkills { skills, total })))
         }))
     }
 }

@@ -81,6 +81,8 @@ impl Tool for ReadSkillFile {
                 Outcome::bad(Status::Refused, message).hint("`use_skill` says how to get it"),
             ));
         }
+        // What rules say about a skill in use holds for whoever reads its files.
+        active.activate(&input.name);
         let path = input.path.strip_prefix("./").unwrap_or(&input.path);
         let bytes = read(skill, path).map_err(|error| unread(skill, &input.path, &error))?;
         let folder = skill.absolute_folder().unwrap_or_else(|| skill.folder().to_owned());
