@@ -106,7 +106,8 @@ mod three_tools_are_enough_for_any_number_of_skills {
 
     #[test]
     fn where_nothing_fits_that_is_said() {
-        let mut client = McpClient::new(&many(5));
+        let world = many(5);
+        let mut client = McpClient::new(&world);
         let result = client.call("find_skills", json!({"query": "xyzzy plugh"}));
         assert_eq!(told(&result), "No skill fits; there are 5. Try other words.");
         assert_eq!(result["structuredContent"], json!({"skills": [], "total": 5}));
@@ -115,7 +116,8 @@ mod three_tools_are_enough_for_any_number_of_skills {
             json!({"query": "the number of birds of prey in Peru, by region"}),
         ));
         assert!(text.starts_with("No skill clearly fits. The nearest of 5:\n- skill-00"), "{text}");
-        let mut none = McpClient::new(&World::new());
+        let world = World::new();
+        let mut none = McpClient::new(&world);
         assert_eq!(told(&none.call("find_skills", json!({"query": "x"}))), "There are no skills.");
         assert!(none.server.get("instructions").is_none());
     }
@@ -144,7 +146,7 @@ mod three_tools_are_enough_for_any_number_of_skills {
 
     #[test]
     fn files_of_a_skill_are_read_by_its_name_and_their_path() {
-        let long: String = (0..20_000).map(|n| format!("line {n}\n")).collect();
+        let long: String = (0..9_000).map(|n| format!("line {n}\n")).collect();
         let image = [0x89, b'P', b'N', b'G', 0, 0xff];
         let world = World::new()
             .skill("one", "d")
@@ -172,7 +174,7 @@ mod three_tools_are_enough_for_any_number_of_skills {
             all += part;
             offset += part.len();
             let Some(more) = content[1]["text"].as_str() else {
-                assert!(rounds > 2);
+                assert!(rounds > 1);
                 break;
             };
             let said = format!("It has {} bytes and goes on at `offset` {offset}.", long.len());
@@ -193,10 +195,12 @@ mod three_tools_are_enough_for_any_number_of_skills {
             .skill("one", "d")
             .skill("two", "d")
             .file("skills/two/own.md", "SECRET")
+            .file("secret.md", "SECRET")
             .file("skills/secret.md", "SECRET")
-            .link("skills/one/link.md", "../secret.md")
-            .link("skills/one/folder", "../two");
-        let root = world.path("skills/secret.md").display().to_string();
+            .link("skills/one/link.md", "../../secret.md")
+            .link("skills/one/folder", "../../home")
+            .file("home/own.md", "SECRET");
+        let root = world.path("secret.md").display().to_string();
         let mut client = McpClient::new(&world);
         for path in [
             "../secret.md",
@@ -239,7 +243,7 @@ mod three_tools_are_enough_for_any_number_of_skills {
             (
                 "find_skills",
                 json!({"query": 1}),
-                "the input is wrong: `query` is to be a string, not a number",
+                "the input is wrong: `query` is not of type \"string\"",
             ),
             (
                 "find_skills",
@@ -446,8 +450,9 @@ mod people_invoke_skills_as_prompts {
 
     #[test]
     fn a_prompt_has_the_arguments_of_its_skill() {
+        let world = world();
         for revision in [V2025, Revision::Stateless] {
-            let mut client = McpClient::with(&world(), revision, &[]);
+            let mut client = McpClient::with(&world, revision, &[]);
             assert_eq!(client.server["capabilities"]["prompts"], json!({}));
             let prompts = client.request("prompts/list", json!({}))["prompts"].take();
             let hint = "[staging|production] <version>";
@@ -473,7 +478,8 @@ mod people_invoke_skills_as_prompts {
 
     #[test]
     fn a_prompt_is_the_skill_with_its_arguments_filled_in() {
-        let mut client = McpClient::new(&world());
+        let world = world();
+        let mut client = McpClient::new(&world);
         let mut release = |arguments| message(&mut client, "release", arguments);
         let both = json!({"where": "staging", "version": "1.0"});
         assert_eq!(release(both), "Ship 1.0 to staging: staging 1.0\n");
@@ -497,7 +503,8 @@ mod people_invoke_skills_as_prompts {
 
     #[test]
     fn what_is_wrong_with_a_prompt_is_an_error() {
-        let mut client = McpClient::new(&world());
+        let world = world();
+        let mut client = McpClient::new(&world);
         for (method, params, message) in [
             (
                 "prompts/get",
@@ -515,7 +522,7 @@ mod people_invoke_skills_as_prompts {
                 json!({"name": "release", "arguments": {"version": 2}}),
                 "`version` is to be a text",
             ),
-            ("prompts/list", json!({"cursor": "zz"}), "the cursor is none that this list gave"),
+            ("prompts/list", json!({"cursor": "zz"}), "there is no such cursor"),
         ] {
             let error = client.error(method, params);
             assert_eq!(error["code"], -32602, "{error}");
@@ -525,7 +532,8 @@ mod people_invoke_skills_as_prompts {
 
     #[test]
     fn prompts_come_in_pages() {
-        let mut client = McpClient::new(&many(250));
+        let world = many(250);
+        let mut client = McpClient::new(&world);
         let (mut all, mut cursor, mut pages) = (Vec::new(), json!({}), 0);
         loop {
             let mut page = client.request("prompts/list", cursor);
@@ -542,7 +550,8 @@ mod people_invoke_skills_as_prompts {
 
     #[test]
     fn what_a_person_types_is_completed() {
-        let mut client = McpClient::new(&world());
+        let world = world();
+        let mut client = McpClient::new(&world);
         assert_eq!(client.server["capabilities"]["completions"], json!({}));
         let complete = |client: &mut McpClient, reference: Json, name: &str, value: &str| {
             let argument = json!({"name": name, "value": value});
@@ -571,7 +580,8 @@ mod people_invoke_skills_as_prompts {
             let answer = complete(&mut client, reference, argument, "");
             assert_eq!(answer["error"]["code"], -32602, "{answer}");
         }
-        let mut client = McpClient::new(&many(150));
+        let world = many(150);
+        let mut client = McpClient::new(&world);
         let all = complete(&mut client, template(), "path", "skill-");
         let all = &all["result"]["completion"];
         assert_eq!(all["values"].as_array().unwrap().len(), 100);

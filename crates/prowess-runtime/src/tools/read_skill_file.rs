@@ -3,7 +3,7 @@
 use std::{borrow::Cow, io, sync::Arc};
 
 use prowess::{ReadError, Skill, nearest};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -37,6 +37,7 @@ pub struct ReadSkillFile {
 /// What it takes.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = plain)]
 struct Input {
     /// The exact name of the skill
     name: String,
@@ -47,6 +48,17 @@ struct Input {
     offset: u64,
     /// How many bytes at most
     limit: Option<u64>,
+}
+
+/// Leaves out of the schema what no model needs to know of a number.
+fn plain(schema: &mut Schema) {
+    for name in ["offset", "limit"] {
+        let properties = schema.get_mut("properties").and_then(|it| it.get_mut(name));
+        if let Some(number) = properties.and_then(Value::as_object_mut) {
+            number.insert("type".to_owned(), "integer".into());
+            number.retain(|key, _| ["type", "description"].contains(&key.as_str()));
+        }
+    }
 }
 
 /// What every skill has.
