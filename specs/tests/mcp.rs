@@ -522,7 +522,7 @@ mod people_invoke_skills_as_prompts {
                 json!({"name": "release", "arguments": {"version": 2}}),
                 "`version` is to be a text",
             ),
-            ("prompts/list", json!({"cursor": "zz"}), "there is no such cursor"),
+            ("prompts/list", json!({"cursor": "zz"}), "the cursor is none that this list gave"),
         ] {
             let error = client.error(method, params);
             assert_eq!(error["code"], -32602, "{error}");

@@ -6,10 +6,12 @@ use rmcp::{
     model::{CompleteRequestParams, CompleteResult, CompletionInfo, Reference},
 };
 
-use crate::{prompts, served::Served};
-
-/// The addresses of all skills.
-pub(crate) const TEMPLATE: &str = "skill://{+path}";
+use crate::{
+    carried::{DOCUMENT, listed},
+    prompts,
+    resources::TEMPLATE,
+    served::Served,
+};
 
 /// Completes the argument of a prompt, or the path in the address of a skill.
 pub(crate) fn complete(
@@ -50,11 +52,10 @@ fn choices(skill: &Skill, at: usize) -> Vec<String> {
 
 /// The paths of skills that begin with what was typed, or whose skill's name does.
 fn paths(library: &Library, typed: &str) -> Vec<String> {
-    let skills = library.skills().filter(|it| it.manifest.is_active());
-    let skills = skills.filter(|it| is_plain_name(&it.manifest.name));
+    let skills = listed(library).filter(|it| is_plain_name(&it.manifest.name));
     let fits = |skill: &Skill| {
         let (scope, name) = (skill.origin.scope, &skill.manifest.name);
-        let path = format!("{scope}/{name}/SKILL.md");
+        let path = format!("{scope}/{name}/{DOCUMENT}");
         (path.starts_with(typed) || name.starts_with(typed)).then_some(path)
     };
     skills.filter_map(fits).collect()

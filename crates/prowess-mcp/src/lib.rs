@@ -8,13 +8,24 @@
 mod served;
 mod instructions;
 mod server;
-mod uri;
 mod tools;
 mod prompts;
 mod completion;
+mod uri;
+mod paging;
+mod carried;
+mod entry;
+mod resources;
+mod directory;
+mod media_type;
+mod extension;
+mod frame;
 mod stdio;
+mod admission;
+mod http;
 
 pub use crate::{
+    http::{Http, HttpServer},
     served::{Served, Telling},
     server::Server,
     stdio::{ServeError, serve_stdio},

@@ -7,33 +7,24 @@ use rmcp::{
     ErrorData,
     model::{
         GetPromptRequestParams, GetPromptResponse, GetPromptResult, JsonObject, ListPromptsResult,
-        PaginatedRequestParams, Prompt, PromptArgument, PromptMessage, Role,
+        Prompt, PromptArgument, PromptMessage, Role,
     },
 };
 
-use crate::{served::Served, tools::READER};
+use crate::{paging::page, served::Served, tools::READER};
 
 /// What is typed behind the name of a skill that gives its arguments no names.
 pub(crate) const ARGUMENTS: &str = "arguments";
-/// How many prompts a page has, and how many characters a description.
-const PAGE: usize = 100;
+/// How many characters a description has.
 const MAX_DESCRIPTION: usize = 1024;
 
-/// Lists the skills that a person can invoke, by name, a page at a time. A page goes on behind the last
-/// name of the one before, whatever has come or gone since.
-pub(crate) fn list(
-    served: &Served,
-    request: Option<PaginatedRequestParams>,
-) -> Result<ListPromptsResult, ErrorData> {
-    let cursor = request.and_then(|it| it.cursor);
-    let last = cursor.as_deref().map(name_of).transpose()?;
+/// Lists the skills that a person can invoke, by name, a page at a time.
+pub(crate) fn list(served: &Served, cursor: Option<&str>) -> Result<ListPromptsResult, ErrorData> {
     let library = served.library();
-    let behind = |it: &&Skill| last.as_deref().is_none_or(|last| &*it.manifest.name > last);
-    let mut skills = invocable(&library).filter(behind);
-    let page: Vec<&Skill> = skills.by_ref().take(PAGE).collect();
-    let mut result = ListPromptsResult::with_all_items(page.iter().map(|it| prompt(it)).collect());
-    let more = skills.next().and(page.last());
-    result.next_cursor = more.map(|it| cursor_behind(&it.manifest.name));
+    let all = invocable(&library).map(|it| (&*it.manifest.name, it));
+    let page = page("prompts", cursor, all, |skill| Some((prompt(skill), MAX_DESCRIPTION)))?;
+    let mut result = ListPromptsResult::with_all_items(page.items);
+    result.next_cursor = page.next;
     Ok(result)
 }
 
@@ -130,18 +121,4 @@ fn quoted(value: &str) -> String {
     }
     let escape = |c| iter::repeat_n('\\', usize::from(matches!(c, '"' | '\\'))).chain([c]);
     iter::once('"').chain(value.chars().flat_map(escape)).chain(['"']).collect()
-}
-
-/// Where a page ends: the last name, in digits that nobody takes for more than they are.
-fn cursor_behind(name: &str) -> String {
-    name.bytes().map(|it| format!("{it:02x}")).collect()
-}
-
-fn name_of(cursor: &str) -> Result<String, ErrorData> {
-    let digits = cursor.as_bytes().chunks(2).map(|it| {
-        let pair = str::from_utf8(it).ok().filter(|it| it.len() == 2)?;
-        u8::from_str_radix(pair, 16).ok()
-    });
-    let name = digits.collect::<Option<Vec<u8>>>().and_then(|it| String::from_utf8(it).ok());
-    name.ok_or_else(|| ErrorData::invalid_params("there is no such cursor", None))
 }

@@ -14,7 +14,7 @@ use rmcp::{
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use crate::{served::Served, uri::uri};
+use crate::{carried::base, media_type::media_type, served::Served, uri};
 
 /// How the files of a skill are read by whoever cannot open them where they lie.
 pub(crate) const READER: &str = "`read_skill_file` reads these files.";
@@ -139,8 +139,11 @@ fn read(
     let mut content = match (text("content"), text("content_base64")) {
         (Some(text), _) => vec![ContentBlock::text(text)],
         (_, Some(bytes)) => {
-            let uri = uri(skill, &text("path").unwrap_or_default());
-            vec![ContentBlock::resource(ResourceContents::blob(bytes, uri))]
+            let path = text("path").unwrap_or_default();
+            let path = path.strip_prefix("./").unwrap_or(&path);
+            let uri = skill.map(|it| uri::below(&base(it), path)).unwrap_or_default();
+            let blob = ResourceContents::blob(bytes, uri);
+            vec![ContentBlock::resource(blob.with_mime_type(media_type(path, false)))]
         }
         _ => Vec::new(),
     };

@@ -1,6 +1,6 @@
 //! The gate that every call passes before anything happens: the policy, then somebody who is asked.
 
-use std::sync::Arc;
+use std::{path::Path, slice, sync::Arc};
 
 use prowess::{Chosen, Level as Shown, Offer, Priority, ReadError, Skill, Type, render_definition};
 
@@ -107,6 +107,15 @@ impl Gate {
         subject.is_some_and(|it| it.digest == old.digest)
     }
 
+    /// Whether a file of a skill that is told is told as well. Nothing is logged.
+    pub fn tells_file(&self, skill: &Skill, path: &Path) -> bool {
+        let act = Act::Resource { path: path.to_owned(), bytes: Arc::default() };
+        // What rules say about a skill in use holds for whoever reads its files.
+        let active = slice::from_ref(&skill.manifest);
+        let wish = Wish { tool: READER, act: &act, active };
+        matches!(self.policy.ruling(&wish, None), Ruling::Allow(_) | Ruling::AskIfChanged)
+    }
+
     fn ruling(&self, act: &Act) -> Ruling {
         self.policy.ruling(&Wish { tool: TELLER, act, active: &[] }, None)
     }
@@ -204,6 +213,8 @@ impl Gate {
 
 /// The tool that tells skills.
 const TELLER: &str = "use_skill";
+/// The tool that reads their files.
+const READER: &str = "read_skill_file";
 
 /// To tell a skill, as far as the policy looks at it: not at its text.
 fn telling(skill: &Skill) -> Act {

@@ -62,7 +62,7 @@ pub use crate::{
         Activate, Activation, Embedder, EmbedderError, Field, Match, Matching, Reason, Strategy,
         Tier, Unknown, activate, matches, matches_among, matches_by, nearest, why,
     },
-    parse::{Parsed, parse},
+    parse::{FrontmatterError, Parsed, frontmatter_json, parse},
     render::{render, render_definition},
     revise::{ReviseError, revise, revise_status},
     rule::{Profile, RULES, Rule, rule},

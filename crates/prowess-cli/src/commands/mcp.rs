@@ -6,6 +6,7 @@ use prowess_runtime::{
     Active, Calls, FindSkills, Launcher, Nobody, Outcome, Permitted, ReadSkillFile, RunSkill,
     Toolbox, UseSkill,
 };
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
     Status,
@@ -57,7 +58,17 @@ pub(crate) fn run(
     let server = Server::new(Arc::new(Served::new(provider, toolbox, telling)));
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    runtime.block_on(serve_stdio(server))?;
+    runtime.block_on(async {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let stop = async {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        };
+        anyhow::Ok(serve_stdio(server, stop).await?)
+    })?;
     // Whoever is still at it must not keep the program from ending.
     runtime.shutdown_background();
     Ok(Status::Well)
