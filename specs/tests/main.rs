@@ -40,6 +40,7 @@ mod servers;
 mod sessions;
 mod trace;
 mod ask;
+mod mcp;
 mod mcp_skills;
 mod mcp_transport;
 mod ledger;

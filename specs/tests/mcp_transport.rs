@@ -790,7 +790,7 @@ struct Within {
 impl Within {
     fn new(http: Http, toolbox: Toolbox) -> Self {
         let library = Arc::new(world().load());
-        let served = Served { provider: Arc::new(library), toolbox, telling: Telling::default() };
+        let served = Served::new(Arc::new(library), toolbox, Telling::default());
         let server = Server::new(Arc::new(served));
         let runtime = Runtime::new().unwrap();
         let address = "127.0.0.1:0".parse().unwrap();

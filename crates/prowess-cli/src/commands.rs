@@ -56,7 +56,7 @@ pub(crate) fn run(
         Command::Prompt(args) => prompt::run(args, global, printer),
         Command::Ask(args) => ask::run(args, global, launcher, printer),
         Command::Chat(args) => chat::run(args, global, launcher, printer),
-        Command::Mcp(args) => mcp::run(args, global, printer),
+        Command::Mcp(args) => mcp::run(args, global, launcher, printer),
         Command::Catalog(args) => catalog::run(args, global, printer),
         Command::New(args) => new::run(args, global, printer),
         Command::Create(args) => create::run(args, global, printer),

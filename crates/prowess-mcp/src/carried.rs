@@ -118,7 +118,7 @@ fn files<'lib>(skill: &'lib Skill, gate: &Gate) -> Vec<&'lib Resource> {
     let folder = skill.absolute_folder();
     let is_told = |path: &str| {
         let path = folder.as_ref().map(|it| it.join(path));
-        path.is_none_or(|it| gate.tells_file(&it))
+        path.is_none_or(|it| gate.tells_file(skill, &it))
     };
     let resources = skill.resources().iter();
     resources.filter(|it| uri::can_tell(&it.path) && is_told(&it.path)).collect()

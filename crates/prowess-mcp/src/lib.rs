@@ -9,6 +9,8 @@ mod served;
 mod instructions;
 mod server;
 mod tools;
+mod prompts;
+mod completion;
 mod uri;
 mod paging;
 mod carried;

@@ -36,8 +36,11 @@ pub(crate) fn list(
 }
 
 /// The form of every URI that can be read.
+pub(crate) const TEMPLATE: &str = "skill://{+path}";
+
+/// Tells the form of every URI that can be read.
 pub(crate) fn templates() -> ListResourceTemplatesResult {
-    let template = ResourceTemplate::new("skill://{+path}", "skill-file")
+    let template = ResourceTemplate::new(TEMPLATE, "skill-file")
         .with_title("File of a skill")
         .with_description("<scope>/<name>/SKILL.md, or another file that the skill brings");
     ListResourceTemplatesResult::with_all_items(vec![template])

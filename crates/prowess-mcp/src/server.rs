@@ -6,20 +6,19 @@ use prowess::matches;
 use rmcp::{
     ErrorData, Peer, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, Implementation,
-        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-        ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-        SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter,
-        UnsubscribeRequestMethod, UnsubscribeRequestParams,
+        CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
+        CustomRequest, CustomResult, GetPromptRequestParams, GetPromptResponse, Implementation,
+        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+        PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+        ServerCapabilities, ServerConfig, SubscribeRequestMethod, SubscribeRequestParams,
+        SubscriptionFilter, UnsubscribeRequestMethod, UnsubscribeRequestParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 use tokio::sync::Semaphore;
 
 use crate::{
-    extension,
-    instructions::instructions,
-    resources,
+    completion, extension, prompts, resources,
     served::Served,
     tools,
     watch::{Following, Listener, Watch},
@@ -84,6 +83,8 @@ impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
+            .enable_prompts()
+            .enable_completions()
             .enable_resources()
             .enable_extensions_with(extension::capabilities())
             .build();
@@ -93,7 +94,7 @@ impl ServerHandler for Server {
         }
         info.server_info =
             Implementation::new("prowess", env!("CARGO_PKG_VERSION")).with_title("Prowess");
-        info.instructions = instructions(&self.served.library(), &self.served.telling);
+        info.instructions = self.served.instructions();
         info
     }
 
@@ -152,6 +153,31 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         extension::answer(&self.served, request, context.protocol_version()).await
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let cursor = request.and_then(|it| it.cursor);
+        prompts::list(&self.served, cursor.as_deref())
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.served.work(|served| prompts::get(served, request)).await
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        completion::complete(&self.served, request)
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

@@ -1,6 +1,6 @@
 //! The gate that every call passes before anything happens: the policy, then somebody who is asked.
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, slice, sync::Arc};
 
 use prowess::{Chosen, Level as Shown, Offer, Priority, ReadError, Skill, Type, render_definition};
 
@@ -108,9 +108,11 @@ impl Gate {
     }
 
     /// Whether a file of a skill that is told is told as well. Nothing is logged.
-    pub fn tells_file(&self, path: &Path) -> bool {
+    pub fn tells_file(&self, skill: &Skill, path: &Path) -> bool {
         let act = Act::Resource { path: path.to_owned(), bytes: Arc::default() };
-        let wish = Wish { tool: READER, act: &act, active: &[] };
+        // What rules say about a skill in use holds for whoever reads its files.
+        let active = slice::from_ref(&skill.manifest);
+        let wish = Wish { tool: READER, act: &act, active };
         matches!(self.policy.ruling(&wish, None), Ruling::Allow(_) | Ruling::AskIfChanged)
     }
 
@@ -150,7 +152,7 @@ impl Gate {
         }
         match reply {
             Reply::No => {
-                let refusal = unapproved(&question, &who);
+                let refusal = unapproved(wish, &question, &who);
                 let outcome = self.refuse(wish, Some(&subject), &who, refusal);
                 Err(Box::new(Outcome { difference: question.difference, ..*outcome }))
             }
@@ -308,17 +310,34 @@ fn denied(wish: &Wish<'_>, ground: Ground) -> Refusal {
     }
 }
 
-fn unapproved(question: &Question, who: &str) -> Refusal {
+fn unapproved(wish: &Wish<'_>, question: &Question, who: &str) -> Refusal {
     let Question { what, why, .. } = question;
     match who {
         "nobody" => Refusal {
             message: format!("approval is needed to {what}, because {why}, and nobody was asked"),
-            hint: "`--yes` approves it, and so does an answer at a terminal".to_owned(),
+            hint: format!("`{}` approves it, and so does an answer at a terminal", approving(wish)),
         },
         _ => Refusal {
             message: format!("approval to {what} was not given"),
             hint: "nothing was done".to_owned(),
         },
+    }
+}
+
+/// What to type so that the same wish comes true: a command where it is safe to be copied.
+fn approving(wish: &Wish<'_>) -> String {
+    let is_plain =
+        |it: &str| it.bytes().all(|it| it.is_ascii_alphanumeric() || b"-_./".contains(&it));
+    let name = skill(wish).filter(|it| is_plain(it));
+    match (wish.act, name.map(|it| (it, it.split_once('/')))) {
+        (Act::Disclose(_), Some((name, _))) => {
+            format!(r#"prowess tool {TELLER} '{{"name":"{name}"}}' --yes"#)
+        }
+        (Act::Execute(_), Some((_, Some((name, script))))) => {
+            format!("prowess run {name} --script {script} --yes")
+        }
+        (Act::Execute(_), Some((name, None))) => format!("prowess run {name} --yes"),
+        _ => "--yes".to_owned(),
     }
 }
 

@@ -96,8 +96,8 @@ pub use crate::{
     tool::{Act, Answer, Tool},
     toolbox::{Calls, Toolbox},
     tools::{
-        ExecuteCommand, FileOperations, FindSkills, ReadFile, RunSkill, SkillTool, UseSkill,
-        skill_tools,
+        ExecuteCommand, FileOperations, FindSkills, FoundSkill, FoundSkills, ReadFile,
+        ReadSkillFile, RunSkill, SkillTool, UseSkill, skill_tools,
     },
 };
 #[cfg(feature = "sql")]

@@ -24,6 +24,11 @@ pub trait Tool: Send + Sync + fmt::Debug {
     /// The JSON schema of its input.
     fn input_schema(&self) -> Value;
 
+    /// The JSON schema of what it gives when all is well, where it promises one.
+    fn output_schema(&self) -> Option<Value> {
+        None
+    }
+
     /// Other names of its inputs, each with the name that it stands for.
     fn aliases(&self) -> &[(&str, &str)] {
         &[]
@@ -50,7 +55,7 @@ pub enum Act {
     Tell,
     /// It tells the instructions of a skill.
     Disclose(Box<Entry>),
-    /// It tells a file that an active skill brings.
+    /// It tells a file that a skill brings.
     Resource {
         /// Where it lies.
         path: PathBuf,

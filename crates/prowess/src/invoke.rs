@@ -36,6 +36,18 @@ pub fn invoke(skill: &Skill, arguments: Option<&str>) -> Result<String, ReadErro
     Ok(text)
 }
 
+/// The names that the frontmatter of a skill gives its arguments, in their order.
+pub fn argument_names(manifest: &Manifest) -> Vec<&str> {
+    let declared = manifest.unknown.iter().find(|it| it.key == "arguments");
+    let mut names: Vec<&str> = match declared.map(|it| &it.value) {
+        Some(Value::List(items)) => items.iter().filter_map(Value::as_text).collect(),
+        Some(value) => value.as_text().unwrap_or("").split_whitespace().collect(),
+        None => Vec::new(),
+    };
+    names.truncate(MAX_NAMES);
+    names
+}
+
 /// The instructions with arguments filled in and paths absolute, without the list of files.
 pub(crate) fn told(skill: &Skill, arguments: Option<&str>) -> Result<String, ReadError> {
     let place = Place {
@@ -155,14 +167,7 @@ struct Arguments<'a> {
 
 impl<'a> Arguments<'a> {
     fn new(text: &'a str, manifest: &'a Manifest) -> Self {
-        let declared = manifest.unknown.iter().find(|it| it.key == "arguments");
-        let mut names: Vec<&str> = match declared.map(|it| &it.value) {
-            Some(Value::List(items)) => items.iter().filter_map(Value::as_text).collect(),
-            Some(value) => value.as_text().unwrap_or("").split_whitespace().collect(),
-            None => Vec::new(),
-        };
-        names.truncate(MAX_NAMES);
-        Self { all: text.trim(), each: split(text), names }
+        Self { all: text.trim(), each: split(text), names: argument_names(manifest) }
     }
 
     /// The placeholder that a text begins with: its length, and what is filled in if anything is.

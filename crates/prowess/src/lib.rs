@@ -55,7 +55,7 @@ pub use crate::{
     disclose::{Disclosure, Level, Thresholds, ThresholdsError, disclose},
     discover::{Directory, PRESETS, Preset, preset},
     finding::{Finding, Severity},
-    invoke::invoke,
+    invoke::{argument_names, invoke},
     keeper::Keeper,
     library::{Library, LoadError, Options},
     matching::{
@@ -66,6 +66,7 @@ pub use crate::{
     render::{render, render_definition},
     revise::{ReviseError, revise, revise_status},
     rule::{Profile, RULES, Rule, rule},
+    shorten::brief_line,
     skill::{AllowedTools, Dialect, Kind, Manifest, Origin, Resource, Scope, Skill, Status, Type},
     source::{Found, Limits, Listing, Memory, ReadError, Source, Stamp, Visit, What},
     taken::Taken,

@@ -261,6 +261,16 @@ impl Manifest {
         self.dialect().disable_model_invocation == Some(true)
     }
 
+    /// Whether a model may know of the skill: it is in use and does not hide from models.
+    pub fn is_for_models(&self) -> bool {
+        self.is_active() && !self.hides_from_model()
+    }
+
+    /// Whether a person can invoke the skill by its name.
+    pub fn is_for_people(&self) -> bool {
+        self.is_active() && self.dialect().user_invocable != Some(false)
+    }
+
     /// The fields that clients have added; all empty when none is used.
     pub fn dialect(&self) -> &Dialect {
         static NONE: LazyLock<Dialect> = LazyLock::new(Dialect::default);

@@ -9,8 +9,7 @@ use std::{
 };
 
 use prowess::{
-    Call, Cataloging, Level, Library, Matching, Offer, Skill, Taken, Thresholds, Vocabulary,
-    catalog,
+    Call, Cataloging, Level, Library, Matching, Offer, Taken, Thresholds, Vocabulary, catalog,
 };
 use prowess_runtime::{Active, FindSkills, Gate, Permitted, Provider, Tool, UseSkill};
 
@@ -76,7 +75,7 @@ impl Skills {
     /// Takes the skills of a provider. Without one there are none, which is said once a session.
     pub fn new(provider: Option<Arc<dyn Provider>>, how: Showing) -> Self {
         Self {
-            tools: tools(provider.as_ref()),
+            tools: tools(provider.as_ref(), how.thresholds),
             provider,
             how,
             gate: None,
@@ -90,15 +89,21 @@ impl Skills {
     pub fn with_gate(self, gate: Arc<Gate>) -> Self {
         let permitted = |it| -> Arc<dyn Provider> { Arc::new(Permitted::new(it, gate.clone())) };
         let provider = self.provider.map(permitted);
-        Self { tools: tools(provider.as_ref()), provider, gate: Some(gate), ..self }
+        Self {
+            tools: tools(provider.as_ref(), self.how.thresholds),
+            provider,
+            gate: Some(gate),
+            ..self
+        }
     }
 }
 
 /// The tools with which a model finds and takes up skills.
-fn tools(provider: Option<&Arc<dyn Provider>>) -> Vec<Arc<dyn Tool>> {
+fn tools(provider: Option<&Arc<dyn Provider>>, thresholds: Thresholds) -> Vec<Arc<dyn Tool>> {
     let tools = provider.into_iter().flat_map(|it| -> [Arc<dyn Tool>; 2] {
         let active = Arc::new(Active::new(it.clone()));
-        [Arc::new(UseSkill { active }), Arc::new(FindSkills { provider: it.clone() })]
+        let find = FindSkills { provider: it.clone(), thresholds };
+        [Arc::new(UseSkill { active }), Arc::new(find)]
     });
     tools.collect()
 }
@@ -243,8 +248,7 @@ impl Skills {
 impl Listed {
     fn new(library: Arc<Library>, how: Option<&Cataloging<'_>>) -> Self {
         let drawn = how.map(|it| catalog(&library, it)).unwrap_or_default();
-        let may = |it: &Skill| it.manifest.is_active() && !it.manifest.hides_from_model();
-        let tools = match library.skills().any(may) {
+        let tools = match library.skills().any(|it| it.manifest.is_for_models()) {
             true if drawn.dropped > 0 => 2,
             has_any => usize::from(has_any),
         };
