@@ -722,7 +722,24 @@ mod clients_are_told_what_changes {
             let read = client.request("resources/read", json!({"uri": URI}));
             assert!(read["contents"][0]["text"].as_str().unwrap().ends_with("New.\n"), "{read}");
         }
-        assert_eq!(old.request("resources/unsubscribe", json!({"uri": URI})), json!({}));
+        // There is an end to how much a client may want to hear of.
+        let long = json!({"uri": format!("skill://project/one/{}", "x".repeat(600))});
+        assert_eq!(old.error("resources/subscribe", long)["code"], -32602);
+        let forms = (0..256u32).map(|form| -> String {
+            let letters = "SKILL.md".chars().enumerate();
+            let written = letters.map(|(place, letter)| match form >> place & 1 {
+                1 => format!("%{:02x}", u32::from(letter)),
+                _ => letter.to_string(),
+            });
+            format!("skill://project/one/{}", written.collect::<String>())
+        });
+        let taken = forms
+            .filter(|it| old.ask("resources/subscribe", json!({"uri": it})).get("error").is_none());
+        let taken: Vec<String> = taken.collect();
+        assert_eq!(taken.len(), 128);
+        for uri in taken {
+            assert_eq!(old.request("resources/unsubscribe", json!({"uri": uri})), json!({}));
+        }
         new.notify("notifications/cancelled", json!({"requestId": listening}));
 
         world.write("skills/two/SKILL.md", "---\nname: two\ndescription: Two.\n---\n");

@@ -19,7 +19,7 @@ use crate::{
     toolbox::GRACE,
 };
 
-/// Serve the skills over the Model Context Protocol, on standard input and output
+/// Serve the skills over the Model Context Protocol, on standard input and output or over HTTP
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// How many tokens the catalog in the server's instructions may take
