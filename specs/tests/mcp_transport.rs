@@ -65,6 +65,16 @@ mod a_client_speaks_with_the_program_over_its_standard_input_and_output {
     }
 
     #[test]
+    fn what_there_is_to_say_about_the_server_is_said_on_stderr() {
+        let world = world().skill("two", "Does two things. Use when two things are to be done.");
+        let mut client = McpClient::with(&world, V2025, &["--verbose"]);
+        assert_eq!(client.call("find_skills", json!({"query": "one"}))["isError"], false);
+        let ended = client.leave();
+        assert_eq!(ended.stderr, "note: 2 skills are loaded\n");
+        assert_eq!((ended.code, ended.said.len()), (Some(0), 0));
+    }
+
+    #[test]
     fn what_was_asked_before_leaving_is_answered() {
         let mut client = McpClient::new(&world());
         let asked: BTreeSet<u64> = (0..100).map(|_| client.post("tools/list", json!({}))).collect();
