@@ -17,9 +17,14 @@ mod resources;
 mod directory;
 mod media_type;
 mod extension;
+mod watch;
+mod frame;
 mod stdio;
+mod admission;
+mod http;
 
 pub use crate::{
+    http::{Http, HttpServer},
     served::{Served, Telling},
     server::Server,
     stdio::{ServeError, serve_stdio},
