@@ -1,9 +1,12 @@
 //! Clients of `prowess mcp`, well-behaved and not.
 
 use std::{
+    borrow::Cow,
     collections::BTreeSet,
     fs,
     io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpStream,
+    os::unix::fs::PermissionsExt as _,
     process::{Child, Stdio},
     sync::{
         Arc,
@@ -13,11 +16,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+use prowess_mcp::{Http, HttpServer, Served, Server, Telling};
+use prowess_runtime::{Act, Answer, Gate, Nobody, Outcome, Policy, Records, Tool, Toolbox};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value as Json, json};
+use tokio::runtime::Runtime;
 
 use crate::{
-    mcp_client::{McpClient, Revision, V2025},
+    mcp_client::{At, McpClient, McpHost, Revision, V2025, meant},
     world::{SKILLS, World},
 };
 
@@ -289,6 +295,587 @@ mod no_client_makes_the_server_take_much_memory {
         writer.join().unwrap();
         server.wait().unwrap();
         assert!(taken < 80 << 10, "{taken} KiB");
+    }
+}
+
+mod any_number_of_clients_are_served_over_http {
+    use super::*;
+
+    #[test]
+    fn both_kinds_of_client_are_answered_over_http() {
+        let world = world();
+        let host = McpHost::new(&world, &[]);
+        let session = host.at.session();
+        let told = session.ask("tools/list", json!({})).json();
+        assert!(!told["result"]["tools"][0].is_null());
+        let stateless = host.at.ask_stateless("tools/list", json!({}));
+        assert_eq!((stateless.status, stateless.header("mcp-session-id")), (200, None));
+        let stateless = stateless.json();
+        assert_eq!(stateless["result"]["tools"], told["result"]["tools"]);
+        assert_eq!(stateless["result"]["resultType"], "complete");
+        let discovered = host.at.ask_stateless("server/discover", json!({})).json();
+        assert!(!discovered["result"]["capabilities"]["tools"].is_null());
+
+        let stream = session.with("Accept", "text/event-stream").open("GET", "/mcp", "");
+        assert_eq!(line_with(&stream, "HTTP/1.1"), "HTTP/1.1 200 OK");
+        line_with(&stream, "data:");
+        assert_eq!(session.send("DELETE", "/mcp", "").status, 202);
+        assert_eq!(session.ask("tools/list", json!({})).status, 404);
+        // Its stream is over too.
+        assert_eq!(line_with(&stream, "no such line"), "");
+    }
+
+    #[test]
+    fn hundreds_of_sessions_are_open_at_once() {
+        let host = McpHost::new(&world(), &[]);
+        let clients: Vec<_> = (0..200)
+            .map(|_| {
+                let session = host.at.session();
+                let stream = session.with("Accept", "text/event-stream").open("GET", "/mcp", "");
+                (session, stream)
+            })
+            .collect();
+        let names: BTreeSet<&String> = clients.iter().map(|it| &it.0.headers[0].1).collect();
+        assert_eq!(names.len(), 200, "each has a session of its own");
+        thread::scope(|scope| {
+            for clients in clients.chunks(25) {
+                scope.spawn(move || {
+                    for (session, stream) in clients {
+                        assert_eq!(line_with(stream, "HTTP/1.1"), "HTTP/1.1 200 OK");
+                        let query = json!({"name": "find_skills", "arguments": {"query": "one"}});
+                        let found = session.ask("tools/call", query).json();
+                        assert_eq!(found["result"]["isError"], false, "{found}");
+                    }
+                });
+            }
+        });
+        let taken = peak(host.pid());
+        assert!(taken < 120 << 10, "{taken} KiB");
+    }
+
+    #[test]
+    fn there_are_only_so_many_sessions_and_connections() {
+        let http = Http { sessions: 3, connections: 2, ..few() };
+        let host = Within::new(http, Toolbox::new(gate()));
+        let mut sessions: Vec<At> = (0..3).map(|_| host.at.session()).collect();
+        let begin = || {
+            host.at.ask(
+                "initialize",
+                json!({"protocolVersion": "2025-11-25",
+            "capabilities": {}, "clientInfo": {"name": "specs", "version": "1"}}),
+            )
+        };
+        let refused = begin();
+        assert_eq!((refused.status, refused.header("retry-after")), (503, Some("60")));
+        assert_eq!(sessions[0].ask("ping", json!({})).json()["result"], json!({}));
+        assert_eq!(sessions.remove(0).send("DELETE", "/mcp", "").status, 202);
+        eventually(|| begin().status == 200);
+        assert_eq!(begin().status, 503);
+        // Those from which nothing is heard make room.
+        eventually(|| begin().status == 200);
+        eventually(|| sessions[0].ask("ping", json!({})).status == 404);
+
+        let held = [host.at.connect(), host.at.connect()];
+        eventually(|| {
+            let mut said = String::new();
+            let _ = host.at.connect().read_to_string(&mut said);
+            said.starts_with("HTTP/1.1 503")
+        });
+        drop(held);
+        eventually(|| {
+            let asked = std::panic::catch_unwind(|| host.at.ask_stateless("tools/list", json!({})));
+            asked.is_ok_and(|it| it.status == 200)
+        });
+    }
+
+    #[test]
+    fn the_server_says_where_it_is_and_stops_in_good_order() {
+        for signal in [Signal::INT, Signal::TERM] {
+            let host = McpHost::new(&world(), &[]);
+            let said = format!("note: serving at http://127.0.0.1:{}/mcp\n", host.at.port);
+            assert_eq!(host.stderr(), said);
+            let session = host.at.session();
+            let stream = session.with("Accept", "text/event-stream").open("GET", "/mcp", "");
+            line_with(&stream, "data:");
+            let start = Instant::now();
+            kill_process(Pid::from_raw(host.pid().cast_signed()).unwrap(), signal).unwrap();
+            assert_eq!(line_with(&stream, "no such line"), "");
+            assert_eq!(host.end(), Some(0));
+            assert!(start.elapsed() < SOON);
+        }
+    }
+
+    #[test]
+    fn a_call_that_is_cancelled_is_stopped() {
+        let slow = Arc::new(Slow::default());
+        let host = Within::new(Http::default(), Toolbox::new(gate()).with(slow.clone()));
+        let call = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call",
+            "params": {"name": "slow", "arguments": {}}});
+        let session = host.at.session();
+        let asked = session.clone();
+        let waiting = thread::spawn(move || asked.post(&call.to_string()));
+        eventually(|| slow.running.load(Ordering::SeqCst) == 1);
+        let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+            "params": {"requestId": 7}});
+        assert_eq!(session.post(&cancel.to_string()).status, 202);
+        eventually(|| slow.running.load(Ordering::SeqCst) == 0);
+        assert_eq!(waiting.join().unwrap().status, 200);
+
+        let at = host.at.with("MCP-Protocol-Version", "2026-07-28");
+        let at = at.with("Mcp-Method", "tools/call").with("Mcp-Name", "slow");
+        let at = at.with("Content-Type", "application/json");
+        let at = at.with("Accept", "application/json, text/event-stream");
+        let params = meant(Revision::Stateless, json!({"name": "slow", "arguments": {}}));
+        let call = json!({"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": params});
+        let stream = at.open("POST", "/mcp", &call.to_string());
+        eventually(|| slow.running.load(Ordering::SeqCst) == 1);
+        drop(stream);
+        eventually(|| slow.running.load(Ordering::SeqCst) == 0);
+    }
+}
+
+mod nobody_is_let_in_over_http_who_should_not_be {
+    use super::*;
+
+    #[test]
+    fn other_machines_are_served_only_with_a_token() {
+        let world = world();
+        for address in ["0.0.0.0:0", "[::]:0", "0.0.0.0"] {
+            let ran = world.run(["mcp", "--http", address].iter().chain(&SKILLS));
+            assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{address}");
+            assert!(ran.stderr.contains("can be reached from other machines"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("`--token-file`"), "{}", ran.stderr);
+        }
+        let ran = world.run(["mcp", "--token-file", "token"]);
+        assert_eq!(ran.code, Some(2));
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let ran = world.run(["mcp", "--http", &taken.local_addr().unwrap().to_string()]);
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.stderr.contains("cannot be served at"), "{}", ran.stderr);
+        for nonsense in ["", "here", "127.0.0.1:99999", "example.com:80"] {
+            assert_eq!(world.run(["mcp", "--http", nonsense]).code, Some(2), "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn whoever_has_not_the_token_is_turned_away() {
+        let world = world().file("token", "open-sesame\n");
+        let ran = world.run(["mcp", "--http", "--token-file", "token"].iter().chain(&SKILLS));
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.stderr.contains("chmod 600"), "{}", ran.stderr);
+        let only_own = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(world.path("token"), only_own).unwrap();
+        let host = McpHost::new(&world, &["--token-file", "token"]);
+        let at = &host.at;
+        for (with, challenge) in [
+            (at.clone(), "Bearer realm=\"prowess\""),
+            (at.with("Authorization", "open-sesame"), "Bearer realm=\"prowess\""),
+            (at.with("Authorization", "Basic b3Blbi1zZXNhbWU="), "Bearer realm=\"prowess\""),
+            (at.with("Authorization", "Bearer"), "Bearer realm=\"prowess\""),
+            (at.with("Authorization", "Bearer open-sesam"), WRONG),
+            (at.with("Authorization", "Bearer open-sesame!"), WRONG),
+            (at.with("Authorization", "Bearer OPEN-SESAME"), WRONG),
+        ] {
+            for method in ["GET", "POST", "DELETE", "PUT"] {
+                let answered = with.send(method, "/mcp", "{}");
+                let wanted = answered.header("www-authenticate");
+                assert_eq!((answered.status, wanted), (401, Some(challenge)), "{with:?}");
+            }
+        }
+        let right = at.with("Authorization", "Bearer open-sesame");
+        let twice = right.with("Authorization", "Bearer open-sesame");
+        assert_eq!(twice.send("POST", "/mcp", "{}").status, 401);
+        let session = right.session();
+        assert_eq!(session.ask("ping", json!({})).json()["result"], json!({}));
+        let lower = at.with("authorization", "bearer open-sesame");
+        assert_eq!(lower.ask_stateless("tools/list", json!({})).status, 200);
+        // A session is no ticket for whoever comes to know it.
+        let id = &session.headers[1];
+        assert_eq!(at.with(&id.0, &id.1).ask("ping", json!({})).status, 401);
+    }
+
+    #[test]
+    fn a_name_that_is_not_ours_is_refused() {
+        let host = McpHost::new(&world(), &["--allow-host", "skills.example.com"]);
+        let port = host.at.port;
+        let status =
+            |name: &str| host.at.with("Host", name).ask_stateless("tools/list", json!({})).status;
+        for own in
+            ["localhost", "LOCALHOST", "127.0.0.1", "[::1]", "127.0.0.9", "skills.example.com"]
+        {
+            assert_eq!(status(own), 200, "{own}");
+            assert_eq!(status(&format!("{own}:{port}")), 200, "{own}");
+        }
+        for other in [
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.nip.io",
+            "192.168.0.7",
+            "0.0.0.0",
+            "evil.example:80",
+            "a@127.0.0.1",
+            "localhost:evil",
+            "",
+            "-",
+        ] {
+            assert!([400, 403].contains(&status(other)), "{other}");
+        }
+        let twice = host.at.with("Host", "localhost").with("Host", "evil.example");
+        assert!([400, 403].contains(&twice.ask_stateless("tools/list", json!({})).status));
+        let named = host.at.send("GET", "http://evil.example/mcp", "");
+        assert_eq!(named.status, 403);
+    }
+
+    #[test]
+    fn a_website_that_is_not_welcome_is_refused() {
+        let host = McpHost::new(&world(), &["--allow-origin", "https://app.example.com"]);
+        let from = |origin: &str| host.at.with("Origin", origin);
+        for origin in [
+            "https://evil.example",
+            "https://app.example.com.evil.example",
+            "http://app.example.com",
+            "https://app.example.com:8443",
+            "http://localhost.evil.example",
+            "http://127.0.0.1.nip.io",
+            "null",
+            "file://",
+            "chrome-extension://localhost",
+            "",
+            "http://localhost http://evil.example",
+        ] {
+            for method in ["GET", "POST", "OPTIONS", "DELETE"] {
+                let answered = from(origin).send(method, "/mcp", "{}");
+                let allowed = answered.header("access-control-allow-origin");
+                assert_eq!((answered.status, allowed), (403, None), "{method} {origin}");
+            }
+        }
+        for origin in [
+            "https://app.example.com",
+            "http://localhost:3000",
+            "http://127.0.0.1",
+            "http://[::1]:1",
+        ] {
+            let asked = from(origin)
+                .with("Access-Control-Request-Method", "POST")
+                .with("Access-Control-Request-Headers", "content-type,mcp-session-id")
+                .send("OPTIONS", "/mcp", "");
+            assert_eq!(asked.status, 204, "{origin}");
+            assert_eq!(asked.header("access-control-allow-origin"), Some(origin));
+            assert_eq!(asked.header("access-control-allow-methods"), Some("GET, POST, DELETE"));
+            let headers = asked.header("access-control-allow-headers");
+            assert_eq!(headers, Some("content-type,mcp-session-id"));
+            let told = from(origin).ask_stateless("tools/list", json!({}));
+            assert_eq!(told.status, 200, "{origin}");
+            assert_eq!(told.header("access-control-allow-origin"), Some(origin));
+            assert_eq!(told.header("vary"), Some("Origin"));
+        }
+        assert_eq!(host.at.send("OPTIONS", "/mcp", "").header("access-control-allow-origin"), None);
+    }
+}
+
+mod no_client_over_http_brings_the_server_down {
+    use super::*;
+
+    #[test]
+    fn what_is_no_request_gets_the_status_that_belongs_to_it() {
+        let host = McpHost::new(&world(), &[]);
+        let at = &host.at;
+        for (body, code) in [
+            ("", -32700),
+            ("hello", -32700),
+            ("{", -32700),
+            ("42", -32600),
+            ("[]", -32600),
+            (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, -32600),
+            (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, -32600),
+            (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, -32600),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}"#, -32602),
+        ] {
+            let answered = at.post(body);
+            assert_eq!(answered.status, 400, "{body}");
+            assert_eq!(answered.header("content-type"), Some("application/json"), "{body}");
+            assert_eq!(answered.json()["error"]["code"], code, "{body}");
+        }
+        let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        assert_eq!(at.post(ping).status, 400, "no session");
+        assert_eq!(at.with("Mcp-Session-Id", "nobody").post(ping).status, 404);
+        assert_eq!(at.with("Mcp-Session-Id", "../../etc").post(ping).status, 404);
+        assert_eq!(at.with("MCP-Protocol-Version", "1999-01-01").post(ping).status, 400);
+        assert_eq!(at.send("POST", "/mcp", ping).status, 406);
+        let accepting = at.with("Accept", "application/json, text/event-stream");
+        assert_eq!(accepting.send("POST", "/mcp", ping).status, 415);
+        assert_eq!(at.send("GET", "/mcp", "").status, 406);
+        assert_eq!(at.with("Accept", "text/event-stream").send("GET", "/mcp", "").status, 400);
+        assert_eq!(at.send("DELETE", "/mcp", "").status, 400);
+        for method in ["PUT", "PATCH", "TRACE"] {
+            assert_eq!(at.send(method, "/mcp", "").status, 405, "{method}");
+        }
+        for path in ["/", "/mcp/", "/mcp/../mcp", "/etc/passwd", "/MCP", "//mcp"] {
+            assert_eq!(at.send("POST", path, ping).status, 404, "{path}");
+        }
+        let unknown = at.ask_stateless("no/such/method", json!({}));
+        assert_eq!((unknown.status, unknown.json()["error"]["code"].clone()), (404, json!(-32601)));
+        let mismatched = at.with("MCP-Protocol-Version", "2026-07-28").with("Mcp-Method", "ping");
+        let params = meant(Revision::Stateless, json!({}));
+        assert_eq!(mismatched.ask("tools/list", params).status, 400);
+
+        for nonsense in [
+            "hello\r\n\r\n".to_owned(),
+            "\0\0\0\0\r\n\r\n".to_owned(),
+            "GET /mcp HTTP/9.9\r\n\r\n".to_owned(),
+            "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(),
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n".to_owned(),
+            format!("GET /mcp HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(1 << 20)),
+            format!("GET /mcp HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "X: y\r\n".repeat(5000)),
+        ] {
+            let mut stream = at.connect();
+            // It may have hung up before it has read everything.
+            let _ = stream.write_all(nonsense.as_bytes());
+            let mut said = Vec::new();
+            let _ = stream.read_to_end(&mut said);
+            let said = String::from_utf8_lossy(&said);
+            let is_refused = said.is_empty() || said.starts_with("HTTP/1.1 4");
+            assert!(is_refused, "{said} to {:.40}", nonsense);
+        }
+        assert_eq!(at.ask_stateless("tools/list", json!({})).status, 200);
+    }
+
+    #[test]
+    fn a_giant_body_is_refused_and_not_kept() {
+        let host = McpHost::new(&world(), &[]);
+        host.at.session();
+        let before = peak(host.pid());
+        for how in
+            ["Content-Length: 67108864\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n4000000\r\n"]
+        {
+            let mut stream = host.at.connect();
+            let mut reading = stream.try_clone().unwrap();
+            write!(stream, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n{how}").unwrap();
+            let writing = thread::spawn(move || {
+                let block = vec![b' '; 1 << 20];
+                for _ in 0..64 {
+                    if stream.write_all(&block).is_err() {
+                        break;
+                    }
+                }
+            });
+            assert_eq!(line_with(&reading, "HTTP/1.1"), "HTTP/1.1 413 Payload Too Large");
+            let _ = reading.read_to_end(&mut Vec::new());
+            writing.join().unwrap();
+        }
+        assert_eq!(host.at.ask_stateless("tools/list", json!({})).status, 200);
+        let grown = peak(host.pid()) - before;
+        assert!(grown < 16 << 10, "{grown} KiB more");
+    }
+
+    #[test]
+    fn a_client_that_takes_its_time_is_not_waited_for() {
+        let host = Within::new(few(), Toolbox::new(gate()));
+        let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\n";
+        let body = "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{";
+        for (sent, expected) in [
+            (String::new(), ""),
+            ("POST /mcp HT".to_owned(), ""),
+            (head.to_owned(), ""),
+            (format!("{head}{body}"), "HTTP/1.1 408 Request Timeout"),
+        ] {
+            let start = Instant::now();
+            let mut stream = host.at.connect();
+            stream.write_all(sent.as_bytes()).unwrap();
+            assert_eq!(host.at.ask_stateless("tools/list", json!({})).status, 200);
+            let mut said = String::new();
+            stream.read_to_string(&mut said).unwrap();
+            assert_eq!(said.lines().next().unwrap_or_default(), expected, "{sent}");
+            assert!(start.elapsed() < SOON, "{sent}");
+        }
+    }
+}
+
+mod clients_are_told_what_changes {
+    use super::*;
+
+    const URI: &str = "skill://project/one/SKILL.md";
+
+    #[test]
+    fn a_change_is_told_while_the_server_watches() {
+        let world = world();
+        let mut old = McpClient::with(&world, V2025, &["--watch"]);
+        let mut new = McpClient::with(&world, Revision::Stateless, &["--watch"]);
+        let declared = json!({"subscribe": true, "listChanged": true});
+        assert_eq!(old.server["capabilities"]["resources"], declared);
+        assert_eq!(new.server["capabilities"]["resources"], declared);
+        assert_eq!(old.request("resources/subscribe", json!({"uri": URI})), json!({}));
+        let unknown =
+            old.error("resources/subscribe", json!({"uri": "skill://project/no/SKILL.md"}));
+        assert_eq!(unknown["code"], -32002);
+        let wanted = json!({"resourcesListChanged": true, "toolsListChanged": true, "resourceSubscriptions": [URI]});
+        let listening = new.post("subscriptions/listen", json!({"notifications": wanted}));
+        let accepted = new.notification("notifications/subscriptions/acknowledged");
+        let heard = json!({"resourcesListChanged": true, "resourceSubscriptions": [URI]});
+        assert_eq!(accepted["notifications"], heard);
+
+        world.write("skills/one/SKILL.md", "---\nname: one\ndescription: Another.\n---\n\nNew.\n");
+        for client in [&mut old, &mut new] {
+            client.notification("notifications/resources/list_changed");
+            let updated = client.notification("notifications/resources/updated");
+            assert_eq!(updated["uri"], URI);
+            let read = client.request("resources/read", json!({"uri": URI}));
+            assert!(read["contents"][0]["text"].as_str().unwrap().ends_with("New.\n"), "{read}");
+        }
+        assert_eq!(old.request("resources/unsubscribe", json!({"uri": URI})), json!({}));
+        new.notify("notifications/cancelled", json!({"requestId": listening}));
+
+        world.write("skills/two/SKILL.md", "---\nname: two\ndescription: Two.\n---\n");
+        world.remove("skills/one/SKILL.md");
+        old.notification("notifications/resources/list_changed");
+        eventually(|| {
+            let listed = old.request("resources/list", json!({}));
+            listed["resources"].as_array().is_some_and(|it| it.len() == 1 && it[0]["name"] == "two")
+        });
+        thread::sleep(Duration::from_millis(500));
+        let is_updated = |it: &String| it.contains("resources/updated");
+        assert!(!old.leave().said.iter().any(is_updated));
+        assert_eq!(new.leave().said, [""; 0]);
+    }
+
+    #[test]
+    fn a_change_is_told_on_the_stream_of_a_session() {
+        let world = world();
+        let host = McpHost::new(&world, &["--watch"]);
+        let session = host.at.session();
+        let stream = session.with("Accept", "text/event-stream").open("GET", "/mcp", "");
+        assert_eq!(line_with(&stream, "HTTP/1.1"), "HTTP/1.1 200 OK");
+        let subscribed = session.ask("resources/subscribe", json!({"uri": URI})).json();
+        assert_eq!(subscribed["result"], json!({}));
+        // Others come and go meanwhile.
+        drop((host.at.session(), host.at.session().send("DELETE", "/mcp", "")));
+        world.write("skills/one/SKILL.md", "---\nname: one\ndescription: Another.\n---\n");
+        line_with(&stream, "list_changed");
+        assert!(line_with(&stream, "resources/updated").contains(URI));
+        let read = session.ask("resources/read", json!({"uri": URI})).json();
+        assert!(read["result"]["contents"][0]["text"].as_str().unwrap().contains("Another."));
+    }
+
+    #[test]
+    fn without_watching_nothing_is_promised() {
+        let world = world();
+        let mut old = McpClient::new(&world);
+        let mut new = McpClient::with(&world, Revision::Stateless, &[]);
+        for client in [&old, &new] {
+            assert_eq!(client.server["capabilities"]["resources"], json!({}));
+        }
+        let uri = json!({"uri": URI});
+        assert_eq!(old.error("resources/subscribe", uri.clone())["code"], -32601);
+        assert_eq!(old.error("resources/unsubscribe", uri.clone())["code"], -32601);
+        let listen = json!({"notifications": {"resourcesListChanged": true}});
+        assert_eq!(new.error("subscriptions/listen", listen)["code"], -32601);
+        world.write("skills/two/SKILL.md", "---\nname: two\ndescription: Two.\n---\n");
+        thread::sleep(Duration::from_millis(1200));
+        let listed = old.request("resources/list", json!({}));
+        assert_eq!(listed["resources"].as_array().unwrap().len(), 1);
+        assert_eq!(old.leave().said, [""; 0]);
+        assert_eq!(new.leave().said, [""; 0]);
+    }
+}
+
+/// What is said of a token that is not the right one.
+const WRONG: &str = "Bearer realm=\"prowess\", error=\"invalid_token\"";
+
+/// A server in this process.
+struct Within {
+    at: At,
+    _runtime: Runtime,
+}
+
+impl Within {
+    fn new(http: Http, toolbox: Toolbox) -> Self {
+        let library = Arc::new(world().load());
+        let served = Served::new(Arc::new(library), toolbox, Telling::default());
+        let server = Server::new(Arc::new(served));
+        let runtime = Runtime::new().unwrap();
+        let address = "127.0.0.1:0".parse().unwrap();
+        let host = runtime.block_on(HttpServer::bind(address, http)).unwrap();
+        let port = host.url().rsplit([':', '/']).nth(1).unwrap().parse().unwrap();
+        runtime.spawn(host.serve(server, std::future::pending()));
+        Self { at: At { port, headers: Vec::new() }, _runtime: runtime }
+    }
+}
+
+/// Settings under which little is waited for.
+fn few() -> Http {
+    let idle = Duration::from_millis(900);
+    Http { patience: Duration::from_millis(400), idle, ..Http::default() }
+}
+
+fn gate() -> Arc<Gate> {
+    Arc::new(Gate {
+        policy: Policy::default(),
+        approver: Arc::new(Nobody),
+        records: Records::in_memory(),
+    })
+}
+
+/// A tool that never comes to an end by itself.
+#[derive(Debug, Default)]
+struct Slow {
+    running: Arc<AtomicUsize>,
+}
+
+impl Tool for Slow {
+    fn name(&self) -> &str {
+        "slow"
+    }
+
+    fn description(&self) -> Cow<'_, str> {
+        "Takes its time.".into()
+    }
+
+    fn input_schema(&self) -> Json {
+        json!({"type": "object"})
+    }
+
+    fn act(&self, _: &Json) -> Result<Act, Box<Outcome>> {
+        Ok(Act::Tell)
+    }
+
+    fn call<'a>(&'a self, _: Json) -> Answer<'a> {
+        struct Work(Arc<AtomicUsize>);
+        impl Drop for Work {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
+        Box::pin(async {
+            self.running.fetch_add(1, Ordering::SeqCst);
+            let _work = Work(self.running.clone());
+            std::future::pending().await
+        })
+    }
+}
+
+/// The next line of a stream that holds this; nothing when the stream has ended before.
+fn line_with(mut stream: &TcpStream, part: &str) -> String {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    while stream.read(&mut byte).unwrap() == 1 {
+        match byte[0] {
+            b'\n' => {
+                let text = String::from_utf8(std::mem::take(&mut line)).unwrap();
+                if text.contains(part) {
+                    return text.trim_end().to_owned();
+                }
+            }
+            other => line.push(other),
+        }
+    }
+    String::new()
+}
+
+fn eventually(mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(20), "it never came to that");
+        thread::sleep(Duration::from_millis(20));
     }
 }
 

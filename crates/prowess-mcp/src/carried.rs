@@ -17,6 +17,10 @@ pub(crate) const DOCUMENT: &str = "SKILL.md";
 const MAX_FILES: usize = 512;
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
+/// How many characters the specification allows.
+const MAX_DESCRIPTION: usize = 1024;
+const MAX_COMPATIBILITY: usize = 500;
+
 /// A skill that every host can take as it is.
 #[derive(Debug)]
 pub(crate) struct Carried<'lib> {
@@ -42,8 +46,12 @@ pub(crate) enum Uncarried {
     Frontmatter(#[from] FrontmatterError),
     #[error("its frontmatter does not say `name: {0}` any more, or never did")]
     Renamed(String),
-    #[error("its frontmatter has no description")]
-    Undescribed,
+    #[error("its description is no text of 1 to {MAX_DESCRIPTION} characters")]
+    Description,
+    #[error("its compatibility is no text of 1 to {MAX_COMPATIBILITY} characters")]
+    Compatibility,
+    #[error("its metadata are not texts alone: numbers, dates and booleans need quotes")]
+    Metadata,
     #[error("it has more than {MAX_FILES} files")]
     TooMany,
     #[error("its files have more than {MAX_BYTES} bytes")]
@@ -65,10 +73,7 @@ impl<'lib> Carried<'lib> {
         if frontmatter.get("name").and_then(Value::as_str) != Some(name) {
             return Err(Uncarried::Renamed(name.to_owned()));
         }
-        let described = frontmatter.get("description").and_then(Value::as_str);
-        if described.is_none_or(|it| it.trim().is_empty()) {
-            return Err(Uncarried::Undescribed);
-        }
+        conforms(&frontmatter)?;
         let files = files(skill, gate);
         if files.len() >= MAX_FILES {
             return Err(Uncarried::TooMany);
@@ -87,6 +92,25 @@ impl<'lib> Carried<'lib> {
         let file = self.files.iter().find(|it| &*it.path == path)?;
         self.skill.read(&file.path).ok().map(Cow::Owned)
     }
+}
+
+/// Whether the fields are what the specification asks for. A host may refuse a whole list for one
+/// entry that is not.
+fn conforms(frontmatter: &Map<String, Value>) -> Result<(), Uncarried> {
+    let is_text = |it: &Value, max| {
+        it.as_str().is_some_and(|it| !it.trim().is_empty() && it.chars().count() <= max)
+    };
+    if !frontmatter.get("description").is_some_and(|it| is_text(it, MAX_DESCRIPTION)) {
+        return Err(Uncarried::Description);
+    }
+    if !frontmatter.get("compatibility").is_none_or(|it| is_text(it, MAX_COMPATIBILITY)) {
+        return Err(Uncarried::Compatibility);
+    }
+    let is_texts = |it: &Value| it.as_object().is_some_and(|it| it.values().all(Value::is_string));
+    if !frontmatter.get("metadata").is_none_or(is_texts) {
+        return Err(Uncarried::Metadata);
+    }
+    Ok(())
 }
 
 /// The files beside a `SKILL.md` that may be told, and can be.
@@ -142,7 +166,7 @@ impl<'lib> Place<'lib> {
         };
         let short = || {
             let skill = listed(library).find(|it| *it.manifest.name == **first)?;
-            Some(Self::Skill { skill, base: uri::below("skill:/", first), path: rest.join("/") })
+            Some(Self::Skill { skill, base: uri::top(first), path: rest.join("/") })
         };
         scoped().or_else(short)
     }
@@ -153,5 +177,5 @@ const SCOPES: [Scope; 3] = [Scope::Project, Scope::User, Scope::Bundled];
 
 /// The URI of a skill's folder.
 pub(crate) fn base(skill: &Skill) -> String {
-    uri::below(&uri::of_scope(skill.origin.scope), &skill.manifest.name)
+    uri::below(&uri::top(skill.origin.scope.as_str()), &skill.manifest.name)
 }

@@ -48,7 +48,7 @@ fn skills(
     scope: Scope,
     cursor: Option<&str>,
 ) -> Result<Page<Resource>, ErrorData> {
-    let base = uri::of_scope(scope);
+    let base = uri::top(scope.as_str());
     let all = in_scope(library, scope).map(|it| (&*it.manifest.name, it));
     page(&base, cursor, all, |skill| {
         Carried::new(skill, served.toolbox.gate()).ok()?;

@@ -76,10 +76,8 @@ pub(crate) async fn answer(
     if version.is_some_and(is_new) {
         result["resultType"] = "complete".into();
         // Files may change at any moment: what was told is to be asked for again.
-        if method != "resources/directory/read" {
-            result["ttlMs"] = 0.into();
-            result["cacheScope"] = "private".into();
-        }
+        result["ttlMs"] = 0.into();
+        result["cacheScope"] = "private".into();
     }
     Ok(CustomResult(result))
 }

@@ -106,6 +106,7 @@ impl HttpServer {
     /// Serves whoever comes, until somebody stops it.
     pub async fn serve(self, server: Server, stop: impl Future<Output = ()>) {
         let Self { listener, address, http } = self;
+        let _following = server.set_out();
         let door = Arc::new(Door::new(server, address, &http));
         let room = Arc::new(Semaphore::new(http.connections));
         let mut clients = JoinSet::new();

@@ -19,6 +19,7 @@ mod resources;
 mod directory;
 mod media_type;
 mod extension;
+mod watch;
 mod frame;
 mod stdio;
 mod admission;

@@ -3,10 +3,10 @@
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use rmcp::ErrorData;
 
-/// How many items of a list are looked at for one page.
-const MAX_ITEMS: usize = 100;
+/// How many items of a list are looked at for one page. Some clients take no more than 64 pages.
+const MAX_ITEMS: usize = 500;
 /// When a page is full, by what its items cost.
-const MAX_COST: usize = 1024 * 1024;
+const MAX_COST: usize = 2 * 1024 * 1024;
 
 /// A part of a list.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn pages_make_the_list() {
-        let names = names(0, 250);
+        let names = names(0, 1100);
         let mut all = Vec::new();
         let mut cursor = None;
         loop {
@@ -84,17 +84,17 @@ mod tests {
             }
         }
         assert_eq!(all, names);
-        assert_eq!(told(&names[..100], None).next, None);
+        assert_eq!(told(&names[..500], None).next, None);
     }
 
     #[test]
     fn what_comes_or_goes_moves_no_other() {
-        let before = names(0, 250);
+        let before = names(0, 1100);
         let first = told(&before, None);
-        assert_eq!(first.items.last().map(String::as_str), Some("00099"));
-        let mut after = names(150, 250);
+        assert_eq!(first.items.last().map(String::as_str), Some("00499"));
+        let mut after = names(600, 1100);
         after.insert(0, "00000-new".to_owned());
-        assert_eq!(told(&after, first.next.as_deref()).items, names(150, 250));
+        assert_eq!(told(&after, first.next.as_deref()).items, names(600, 1100));
     }
 
     #[test]

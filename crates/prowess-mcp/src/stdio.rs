@@ -73,6 +73,8 @@ pub async fn serve_stdio(server: Server, stop: impl Future<Output = ()>) -> Resu
         },
         () = &mut stop => return Ok(()),
     };
+    // Not before the client has its first answer, which it waits for most.
+    let _following = running.service().set_out();
     let cancellation = running.cancellation_token();
     let mut ended = pin!(running.waiting());
     let ended = tokio::select! {

@@ -5,8 +5,6 @@
 
 use std::fmt::Write as _;
 
-use prowess::Scope;
-
 /// How long a URI may be that is looked at.
 const MAX_LENGTH: usize = 8 * 1024;
 
@@ -67,9 +65,9 @@ pub(crate) fn can_tell(path: &str) -> bool {
     path.split('/').all(is_name)
 }
 
-/// The URI of a scope.
-pub(crate) fn of_scope(scope: Scope) -> String {
-    format!("skill://{scope}")
+/// The URI of a name that stands at the beginning: a scope, or a skill.
+pub(crate) fn top(name: &str) -> String {
+    below("skill:/", name)
 }
 
 /// The URI of what lies below another; nothing but letters, digits and `-._~` is left as it is.

@@ -1,13 +1,15 @@
+mod serving;
+
 use std::sync::Arc;
 
 use anyhow::Result;
-use prowess_mcp::{Served, Server, Telling, serve_stdio};
+use prowess_mcp::{Served, Server, Telling};
 use prowess_runtime::{
     Active, Calls, FindSkills, Launcher, Nobody, Outcome, Permitted, ReadSkillFile, RunSkill,
     Toolbox, UseSkill,
 };
-use tokio::signal::unix::{SignalKind, signal};
 
+use self::serving::Serving;
 use crate::{
     Status,
     arguments::Global,
@@ -26,6 +28,11 @@ pub(crate) struct Args {
     /// Offer `run_skill` too, which runs skills and their scripts in the sandbox
     #[arg(long)]
     run: bool,
+    /// Look out for changes of the skills, and tell clients of them
+    #[arg(long)]
+    watch: bool,
+    #[command(flatten)]
+    serving: Serving,
 }
 
 pub(crate) fn run(
@@ -35,10 +42,11 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> Result<Status> {
     let config = context::config(global)?;
-    let library = Arc::new(context::library(global, printer)?);
+    let is_watched = args.watch || config.skill.watch.value;
+    let keeper = Arc::new(context::keeper(global, is_watched, printer)?);
     // The client's person sees no terminal of ours: what would have to be asked is refused.
     let gate = Arc::new(host::gate(&config, Arc::new(Nobody)));
-    let provider = Arc::new(Permitted::new(Arc::new(library), gate.clone()));
+    let provider = Arc::new(Permitted::new(keeper, gate.clone()));
     let active = Arc::new(Active::new(provider.clone()));
     let thresholds = config.thresholds();
     let mut toolbox = Toolbox::new(gate.clone())
@@ -54,22 +62,10 @@ pub(crate) fn run(
         toolbox = toolbox.with(Arc::new(RunSkill { active, executor })).with_calls(calls);
     }
     let vocabulary = context::vocabulary(None, &config);
-    let telling = Telling { budget: args.budget, vocabulary, ..Telling::default() };
+    let folders = args.serving.http.is_none();
+    let telling = Telling { budget: args.budget, vocabulary, folders };
     let server = Server::new(Arc::new(Served::new(provider, toolbox, telling)));
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    runtime.block_on(async {
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let stop = async {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-        };
-        anyhow::Ok(serve_stdio(server, stop).await?)
-    })?;
-    // Whoever is still at it must not keep the program from ending.
-    runtime.shutdown_background();
+    let server = if is_watched { server.watching() } else { server };
+    args.serving.serve(server, printer)?;
     Ok(Status::Well)
 }

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use prowess_frontmatter::{Field, Kind, Scalar, Value, read, split};
+use prowess_frontmatter::{Field, Kind, Scalar, Style, Value, read, split};
 use serde_json::{Map, Number, Value as Json};
 
 use super::{Encoding, Fault, MAX_FRONTMATTER, decode, yaml_fields};
@@ -51,6 +51,20 @@ pub enum FrontmatterError {
         /// The line, counted from 1 within the frontmatter.
         line: usize,
     },
+    /// JSON has no number for an infinity, for what is no number, and for what no double holds.
+    #[error("the number `{text}` of the frontmatter has no form in JSON")]
+    Number {
+        /// The number, as written.
+        text: String,
+    },
+    /// A key is a number, boolean or null, or one that some languages keep for themselves.
+    #[error("the key `{key}` in line {line} of the frontmatter is no text to everybody")]
+    Key {
+        /// The key.
+        key: String,
+        /// The line, counted from 1 within the frontmatter.
+        line: usize,
+    },
 }
 
 /// Maps the frontmatter of a `SKILL.md` to JSON, every field of it, in the order written.
@@ -82,7 +96,7 @@ pub fn frontmatter_json(bytes: &[u8]) -> Result<Map<String, Json>, FrontmatterEr
             Fault::NotMap { .. } => FrontmatterError::NotMap,
         })?,
     };
-    map(&fields)
+    map(text, &fields)
 }
 
 /// Whether a CR stands alone: it ends a line to YAML, but not to everybody who splits one off.
@@ -90,66 +104,78 @@ fn has_lone_cr(text: &str) -> bool {
     text.contains('\r') && text.replace("\r\n", "").contains('\r')
 }
 
-fn map(fields: &[Field<'_>]) -> Result<Map<String, Json>, FrontmatterError> {
+fn map(text: &str, fields: &[Field<'_>]) -> Result<Map<String, Json>, FrontmatterError> {
     let mut seen = HashSet::with_capacity(fields.len());
     let mut map = Map::with_capacity(fields.len());
     for field in fields {
+        let (key, line) = (field.key.to_string(), field.line);
+        if !is_text(text, field) {
+            return Err(FrontmatterError::Key { key, line });
+        }
         if !seen.insert(&*field.key) {
-            let (key, line) = (field.key.to_string(), field.line);
             return Err(FrontmatterError::Duplicate { key, line });
         }
-        map.insert(field.key.to_string(), value(&field.value)?);
+        map.insert(key, value(text, &field.value)?);
     }
     Ok(map)
 }
 
-fn value(value: &Value<'_>) -> Result<Json, FrontmatterError> {
+/// Whether a key is the same text to everybody: in quotes, or nothing else without them.
+fn is_text(text: &str, field: &Field<'_>) -> bool {
+    let written = text.get(field.key_span.clone()).unwrap_or_default();
+    let key = Scalar { text: (&*field.key).into(), style: Style::Plain };
+    let is_plain_text = || matches!(key.kind(), Kind::Text | Kind::Ambiguous);
+    // An object of JavaScript has it already.
+    field.key != "__proto__" && (written.starts_with(['"', '\'']) || is_plain_text())
+}
+
+fn value(text: &str, value: &Value<'_>) -> Result<Json, FrontmatterError> {
     Ok(match value {
         Value::Empty => Json::Null,
-        Value::Scalar(it) => scalar(it),
-        Value::List(items) => items.iter().map(self::value).collect::<Result<_, _>>()?,
-        Value::Map(fields) => map(fields)?.into(),
+        Value::Scalar(it) => scalar(it)?,
+        Value::List(items) => {
+            items.iter().map(|it| self::value(text, it)).collect::<Result<_, _>>()?
+        }
+        Value::Map(fields) => map(text, fields)?.into(),
     })
 }
 
-fn scalar(scalar: &Scalar<'_>) -> Json {
+fn scalar(scalar: &Scalar<'_>) -> Result<Json, FrontmatterError> {
     let text = &*scalar.text;
-    match scalar.kind() {
+    Ok(match scalar.kind() {
         Kind::Null => Json::Null,
         Kind::Bool => text.eq_ignore_ascii_case("true").into(),
-        Kind::Integer => integer(text),
-        Kind::Float => float(text),
+        Kind::Integer => integer(text)?,
+        Kind::Float => double(text, text.parse().ok())?,
         Kind::Text | Kind::Ambiguous => text.into(),
-    }
+    })
 }
 
 /// An integer as it is in 64 bits, with or without a sign; a larger one is the nearest double.
-fn integer(text: &str) -> Json {
-    let based = |radix: u32| {
-        let digits = &text[2..];
-        u64::from_str_radix(digits, radix).map_or_else(|_| wide(digits, radix), Json::from)
+fn integer(text: &str) -> Result<Json, FrontmatterError> {
+    let (digits, radix) = match text.get(..2) {
+        Some("0x") => (&text[2..], 16),
+        Some("0o") => (&text[2..], 8),
+        _ => (text, 10),
     };
-    match text.get(..2) {
-        Some("0x") => based(16),
-        Some("0o") => based(8),
-        _ => {
-            let small = text.parse::<i64>().map(Json::from);
-            small.or_else(|_| text.parse::<u64>().map(Json::from)).unwrap_or_else(|_| float(text))
-        }
+    if let Ok(number) = i64::from_str_radix(digits, radix) {
+        return Ok(number.into());
     }
+    if let Ok(number) = u64::from_str_radix(digits, radix) {
+        return Ok(number.into());
+    }
+    double(text, if radix == 10 { text.parse().ok() } else { Some(wide(digits, radix)) })
 }
 
 /// The double of an integer of another base than ten that 64 bits do not hold.
-fn wide(digits: &str, radix: u32) -> Json {
+fn wide(digits: &str, radix: u32) -> f64 {
     let digits = digits.chars().filter_map(|it| it.to_digit(radix));
-    let value = digits.fold(0.0, |sum, it| sum * f64::from(radix) + f64::from(it));
-    Number::from_f64(value).into()
+    digits.fold(0.0, |sum, it| sum * f64::from(radix) + f64::from(it))
 }
 
-/// A number with a fraction or an exponent. What JSON has no number for is null: infinities, what
-/// is no number, and what no double holds.
-fn float(text: &str) -> Json {
-    text.parse().ok().and_then(Number::from_f64).into()
+fn double(text: &str, number: Option<f64>) -> Result<Json, FrontmatterError> {
+    let number = number.and_then(Number::from_f64).map(Json::Number);
+    number.ok_or_else(|| FrontmatterError::Number { text: text.to_owned() })
 }
 
 #[cfg(test)]
