@@ -65,6 +65,16 @@ mod a_client_speaks_with_the_program_over_its_standard_input_and_output {
     }
 
     #[test]
+    fn what_there_is_to_say_about_the_server_is_said_on_stderr() {
+        let world = world().skill("two", "Does two things. Use when two things are to be done.");
+        let mut client = McpClient::with(&world, V2025, &["--verbose"]);
+        assert_eq!(client.call("find_skills", json!({"query": "one"}))["isError"], false);
+        let ended = client.leave();
+        assert_eq!(ended.stderr, "note: 2 skills are loaded\n");
+        assert_eq!((ended.code, ended.said.len()), (Some(0), 0));
+    }
+
+    #[test]
     fn what_was_asked_before_leaving_is_answered() {
         let mut client = McpClient::new(&world());
         let asked: BTreeSet<u64> = (0..100).map(|_| client.post("tools/list", json!({}))).collect();
@@ -722,7 +732,24 @@ mod clients_are_told_what_changes {
             let read = client.request("resources/read", json!({"uri": URI}));
             assert!(read["contents"][0]["text"].as_str().unwrap().ends_with("New.\n"), "{read}");
         }
-        assert_eq!(old.request("resources/unsubscribe", json!({"uri": URI})), json!({}));
+        // There is an end to how much a client may want to hear of.
+        let long = json!({"uri": format!("skill://project/one/{}", "x".repeat(600))});
+        assert_eq!(old.error("resources/subscribe", long)["code"], -32602);
+        let forms = (0..256u32).map(|form| -> String {
+            let letters = "SKILL.md".chars().enumerate();
+            let written = letters.map(|(place, letter)| match form >> place & 1 {
+                1 => format!("%{:02x}", u32::from(letter)),
+                _ => letter.to_string(),
+            });
+            format!("skill://project/one/{}", written.collect::<String>())
+        });
+        let taken = forms
+            .filter(|it| old.ask("resources/subscribe", json!({"uri": it})).get("error").is_none());
+        let taken: Vec<String> = taken.collect();
+        assert_eq!(taken.len(), 128);
+        for uri in taken {
+            assert_eq!(old.request("resources/unsubscribe", json!({"uri": uri})), json!({}));
+        }
         new.notify("notifications/cancelled", json!({"requestId": listening}));
 
         world.write("skills/two/SKILL.md", "---\nname: two\ndescription: Two.\n---\n");

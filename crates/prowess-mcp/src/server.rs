@@ -190,7 +190,7 @@ impl ServerHandler for Server {
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        self.watch.as_ref().map(|_| Watch::accept(requested))
+        self.watch.as_ref().map(|it| it.accept(requested))
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {

@@ -68,7 +68,10 @@ pub async fn serve_stdio(server: Server, stop: impl Future<Output = ()>) -> Resu
         begun = server.serve(lines) => match begun {
             Ok(running) => running,
             // Whoever looks in and goes has done nothing wrong.
-            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+            Err(
+                ServerInitializeError::ConnectionClosed(_)
+                | ServerInitializeError::TransportError { .. },
+            ) => return Ok(()),
             Err(error) => return Err(ServeError::Beginning(Box::new(error))),
         },
         () = &mut stop => return Ok(()),

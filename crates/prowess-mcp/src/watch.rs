@@ -24,8 +24,11 @@ use crate::{resources, served::Served};
 const EVERY: Duration = Duration::from_millis(200);
 /// How long a client may take to be told.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How many resources a client may want to hear of.
-const MOST: usize = 256;
+/// How many resources a client may want to hear of, how many all of them may, and how long a URI may
+/// be for that.
+const MOST: usize = 128;
+const MOST_OF_ALL: usize = 8192;
+const LONGEST: usize = 512;
 
 /// Those who want to hear of changes.
 #[derive(Debug, Default)]
@@ -92,11 +95,12 @@ impl Watch {
         self.add(Voice::Peer(peer), BTreeSet::new())
     }
 
-    /// What is heard of those things that a client wants to hear of.
-    pub(crate) fn accept(requested: &SubscriptionFilter) -> SubscriptionFilter {
+    /// As much of what a client wants to hear of as there is room for.
+    pub(crate) fn accept(&self, requested: &SubscriptionFilter) -> SubscriptionFilter {
         let mut accepted = requested.clone();
         if let Some(uris) = &mut accepted.resource_subscriptions {
-            uris.truncate(MOST);
+            uris.retain(|it| it.len() <= LONGEST);
+            uris.truncate(MOST.min(self.room()));
         }
         accepted
     }
@@ -116,7 +120,8 @@ impl Watch {
                 Ok(())
             })
             .await?;
-        let _listener = self.add(Voice::Subscription(context.sink().clone()), uris);
+        let voice = Voice::Subscription(context.sink().clone());
+        let _listener = self.add(voice, uris);
         context.cancelled().await;
         Ok(())
     }
@@ -128,9 +133,12 @@ impl Watch {
         listener: &Listener,
         uri: String,
     ) -> Result<(), ErrorData> {
-        if locked(&listener.uris).len() >= MOST {
-            let message = format!("no more than {MOST} resources can be subscribed to");
-            return Err(ErrorData::invalid_params(message, None));
+        let own = locked(&listener.uris).len();
+        if own >= MOST || self.room() == 0 {
+            return Err(ErrorData::invalid_params("too many resources are subscribed to", None));
+        }
+        if uri.len() > LONGEST {
+            return Err(ErrorData::invalid_params("the URI is too long to subscribe to", None));
         }
         let (watch, wanted) = (self.clone(), uri.clone());
         served
@@ -155,15 +163,27 @@ impl Watch {
         locked(&self.seen).entry(uri.to_owned()).or_insert(stamp);
     }
 
+    /// How many more resources somebody may want to hear of.
+    fn room(&self) -> usize {
+        let mut seen = locked(&self.seen);
+        if seen.len() >= MOST_OF_ALL {
+            let wanted = self.wanted();
+            seen.retain(|uri, _| wanted.contains(uri));
+        }
+        MOST_OF_ALL.saturating_sub(seen.len())
+    }
+
+    fn wanted(&self) -> BTreeSet<String> {
+        self.listeners().iter().flat_map(|it| locked(&it.uris).clone()).collect()
+    }
+
     fn listeners(&self) -> Vec<Arc<Listener>> {
         locked(&self.listeners).iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Looks at all that somebody wants to hear of; what nobody does is forgotten.
     fn look(&self, served: &Served, before: &Library, after: &Library) -> Change {
-        let wanted: BTreeSet<String> =
-            self.listeners().iter().flat_map(|it| locked(&it.uris).clone()).collect();
-        let found = wanted.into_iter().map(|it| (stamp(served, &it).ok(), it));
+        let found = self.wanted().into_iter().map(|it| (stamp(served, &it).ok(), it));
         let found: BTreeMap<String, Option<u64>> = found.map(|(stamp, uri)| (uri, stamp)).collect();
         let last = std::mem::replace(&mut *locked(&self.seen), found.clone());
         let is_other = |(uri, stamp): &(String, Option<u64>)| last.get(uri) != Some(stamp);

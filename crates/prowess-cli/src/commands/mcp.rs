@@ -19,7 +19,7 @@ use crate::{
     toolbox::GRACE,
 };
 
-/// Serve the skills over the Model Context Protocol, on standard input and output
+/// Serve the skills over the Model Context Protocol, on standard input and output or over HTTP
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// How many tokens the catalog in the server's instructions may take
@@ -44,6 +44,10 @@ pub(crate) fn run(
     let config = context::config(global)?;
     let is_watched = args.watch || config.skill.watch.value;
     let keeper = Arc::new(context::keeper(global, is_watched, printer)?);
+    if printer.verbose {
+        let watched = if is_watched { ", and watched" } else { "" };
+        printer.note(&format!("{} skills are loaded{watched}", keeper.library().skills().count()));
+    }
     // The client's person sees no terminal of ours: what would have to be asked is refused.
     let gate = Arc::new(host::gate(&config, Arc::new(Nobody)));
     let provider = Arc::new(Permitted::new(keeper, gate.clone()));

@@ -22,6 +22,8 @@ const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const PORT: u16 = 8765;
 /// What holds the token.
 const TOKEN: &str = "PROWESS_MCP_TOKEN";
+/// How many may read files at once.
+const READERS: usize = 32;
 /// How many files may be open beside connections.
 const OTHERS: u64 = 256;
 
@@ -48,8 +50,11 @@ pub(crate) struct Serving {
 impl Serving {
     /// Serves until the client leaves or somebody ends the program.
     pub(crate) fn serve(&self, server: Server, printer: &mut Printer) -> Result<()> {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .max_blocking_threads(READERS)
+            .enable_all()
+            .build()?;
         let served = match self.http {
             None => runtime.block_on(async { anyhow::Ok(serve_stdio(server, stop()?).await?) }),
             Some(address) => self.serve_http(address, server, &runtime, printer),
