@@ -482,7 +482,7 @@ mod people_invoke_skills_as_prompts {
         World::new()
             .document(
                 "release",
-                "---\nname: release\ndescription: Releases  a\n  version.\narguments: [where, version]\nargument-hint: \"[staging|production] <version>\"\n---\nShip $version to $where: $ARGUMENTS\n",
+                "---\nname: release\ndescription: Releases  a\n  version.\narguments: [where, version]\nargument-hint: \"[where: staging|production] <version>\"\n---\nShip $version to $where: $ARGUMENTS\n",
             )
             .skill("tidy", "Tidies.")
             .file("skills/tidy/notes.md", "n")
@@ -502,7 +502,7 @@ mod people_invoke_skills_as_prompts {
             let mut client = McpClient::with(&world, revision, &[]);
             assert_eq!(client.server["capabilities"]["prompts"], json!({}));
             let prompts = client.request("prompts/list", json!({}))["prompts"].take();
-            let hint = "[staging|production] <version>";
+            let hint = "[where: staging|production] <version>";
             let argument =
                 |name: &str| json!({"name": name, "description": hint, "required": false});
             assert_eq!(

@@ -336,8 +336,10 @@ fn unapproved(wish: &Wish<'_>, question: &Question, who: &str) -> Refusal {
 
 /// What to type so that the same wish comes true: a command where it is safe to be copied.
 fn approving(wish: &Wish<'_>) -> String {
-    let is_plain =
-        |it: &str| it.bytes().all(|it| it.is_ascii_alphanumeric() || b"-_./".contains(&it));
+    let is_plain = |it: &str| {
+        let is_letter = |it: u8| it.is_ascii_alphanumeric() || b"-_.".contains(&it);
+        it.split('/').all(|it| !it.starts_with('-') && it.bytes().all(is_letter))
+    };
     let name = skill(wish).filter(|it| is_plain(it));
     match (wish.act, name.map(|it| (it, it.split_once('/')))) {
         (Act::Disclose(entry), Some((name, _))) if entry.manifest.kind != Type::Instruction => {
