@@ -87,7 +87,10 @@ pub use crate::{
     sandbox::{Check, Chunk, Job, Launcher, Report, Running, Sandbox, SandboxError, Work},
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
-    servers::{Described, Description, Server, ServerPatience, Starter},
+    servers::{
+        Described, Description, Server, ServerAddress, ServerPatience, ServerProgram, Starter,
+        Transport,
+    },
     skill_folder::{FolderError, SkillFolder},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
     strict_json::strict_json,
