@@ -767,7 +767,10 @@ mod a_server_can_run_somewhere_else {
         assert!(outcome.hint.unwrap().contains("has to run already"));
 
         let server = mcp(|tool, client| match tool {
-            "hang" => Some(Ok(thread::sleep(Duration::from_secs(8)))),
+            "hang" => {
+                thread::sleep(Duration::from_secs(8));
+                Some(Ok(()))
+            }
             "flood" => Some(
                 write!(client, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: ")
                     .and_then(|()| for_ever(client, &[b'x'; 1 << 20], Duration::ZERO)),
