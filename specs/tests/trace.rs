@@ -79,6 +79,7 @@ impl Layer for Shows {
             confidence,
             level: level.map(str::to_owned),
             why: vec![why.to_owned()],
+            carried: name == "binoculars",
         };
         if turn.steps() == 0 {
             turn.note(What::Discovered { skills: 3, findings: vec!["a finding".to_owned()] });
@@ -745,7 +746,7 @@ mod a_trace_is_shown_as_one_page {
         assert_eq!(page.text(failed), "---x-xx");
         assert_eq!(page.text("document.title"), "Trace: look at the sea");
         let totals = page.text("document.getElementById('totals').innerText").replace('\n', " ");
-        for total in ["turns 2", "steps 3", "calls 2", "cached 200", "cost $0.25", "errors 3"] {
+        for total in ["turns 2", "steps 3", "calls 2", "cached 200", "cost 0.25", "errors 3"] {
             assert!(totals.contains(total), "no {total} in {totals}");
         }
         let detail = page.text(DETAIL);
@@ -757,6 +758,7 @@ mod a_trace_is_shown_as_one_page {
             "lookout",
             "0.91",
             "look in name",
+            "carried over",
             "telescope",
             "lokout",
             "shown as full, by matched",
@@ -802,6 +804,8 @@ mod a_trace_is_shown_as_one_page {
             page.press("j");
         }
         assert!(!turns.contains("undefined") && !turns.contains("NaN"), "{turns}");
+        // Nobody has said in what prices are.
+        assert!(!turns.contains('$'), "{turns}");
         let mut missing = vec![
             "7 skills discovered",
             "not found creat-pr",

@@ -255,6 +255,9 @@ pub struct Score {
     pub level: Option<String>,
     /// What speaks for it.
     pub why: Vec<String>,
+    /// Whether it is shown for what was asked before, rather than for this request.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub carried: bool,
 }
 
 /// Where a part of a prompt came from.

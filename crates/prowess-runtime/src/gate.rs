@@ -281,7 +281,7 @@ impl Key {
             Act::Execute(entry) | Act::Disclose(entry) => {
                 (Kind::Skill, entry.manifest.name.to_string(), place)
             }
-            Act::Start { entry, server } => {
+            Act::Start { entry, server, .. } => {
                 (Kind::Server, format!("{}/{server}", entry.manifest.name), place)
             }
             act => (Kind::Call, wish.tool.to_owned(), what(act)),
@@ -297,7 +297,12 @@ fn question(wish: &Wish<'_>, subject: &Subject, ground: Ground, old: Option<&Sub
             Some(subject.difference(old)).filter(|it| !it.is_empty()),
         ),
         (_, Ground::Required) => ("the skill requires approval", None),
-        (_, Ground::Server) => ("it goes on running as long as the agent does", None),
+        (_, Ground::Server) => match wish.act {
+            Act::Start { url: Some(_), .. } => {
+                ("whatever its tools are given leaves this machine", None)
+            }
+            _ => ("it goes on running as long as the agent does", None),
+        },
         (_, Ground::Rule) => ("a rule of the policy asks for it", None),
         _ => ("the policy asks before everything that runs", None),
     };
@@ -373,8 +378,12 @@ fn what(act: &Act) -> String {
         Act::Write(path) => format!("write `{}`", path.display()),
         Act::Fetch { method, url } => format!("send {method} to `{url}`"),
         Act::Query(sql) => format!("ask the database `{sql}`"),
-        Act::Start { entry, server } => {
-            format!("start the server `{server}` of the skill `{}`", entry.manifest.name)
+        Act::Start { entry, server, url } => {
+            let of = format!("the server `{server}` of the skill `{}`", entry.manifest.name);
+            match url {
+                None => format!("start {of}"),
+                Some(url) => format!("connect to {of} at `{url}`"),
+            }
         }
         Act::Serve { server, skill, tool } => {
             format!("use `{tool}` of the server `{server}` that the skill `{skill}` brought")
@@ -385,16 +394,21 @@ fn what(act: &Act) -> String {
 /// The same for the log, without what could be a secret in an address or a statement.
 fn logged(act: &Act) -> String {
     match act {
-        Act::Fetch { method, url } => {
-            let end = url.find(['?', '#']).unwrap_or(url.len());
-            let (scheme, rest) = url[..end].split_once("://").unwrap_or(("", &url[..end]));
-            let host = rest.split('/').next().unwrap_or_default();
-            let user = host.rfind('@').map_or(0, |it| it + 1);
-            format!("send {method} to `{scheme}://{}`", &rest[user..])
+        Act::Fetch { url, .. } | Act::Start { url: Some(url), .. } => {
+            what(act).replace(&**url, &bare(url))
         }
         Act::Query(_) => "ask the database".to_owned(),
         act => what(act),
     }
+}
+
+/// An address without what could be a secret in it.
+fn bare(url: &str) -> String {
+    let end = url.find(['?', '#']).unwrap_or(url.len());
+    let start = url[..end].find("://").map_or(0, |it| it + "://".len());
+    let host = url[start..end].split('/').next().unwrap_or_default();
+    let user = host.rfind('@').map_or(0, |it| it + 1);
+    format!("{}{}", &url[..start], &url[start + user..end])
 }
 
 impl Ground {

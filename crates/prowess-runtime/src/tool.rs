@@ -84,12 +84,14 @@ pub enum Act {
     },
     /// It asks a database.
     Query(String),
-    /// It starts a server that a skill brings, which goes on running.
+    /// It starts a server that a skill brings, which goes on running, or connects to one.
     Start {
-        /// The server as a skill of its own: what is executed is its command line.
+        /// The server as a skill of its own: what is executed is its command line, or its address.
         entry: Box<Entry>,
         /// What the server is called.
         server: String,
+        /// Where it is, if it is no program; as it is written.
+        url: Option<String>,
     },
     /// It asks a server that a skill brought.
     Serve {

@@ -15,7 +15,7 @@ use crate::{
     error::TurnError,
     event::What,
     layer::{Called, Layer, Next, NextCall, Replied},
-    model::{Reply, Stop},
+    model::{IS_ERROR, Reply, Stop},
     request::{Request, Turn, is_empty},
     session::SessionError,
 };
@@ -151,7 +151,10 @@ impl Calling {
         let next = NextCall { layers: turn.layers(), turn, tool: tool.as_ref(), last: &last };
         let outcome = turn.within(next.call(call.clone())).await;
         let most = if self.whole.contains(&call.name) { usize::MAX } else { self.max_result };
-        let result = Message::new(Role::Tool, told(&outcome, most));
+        let mut result = Message::new(Role::Tool, told(&outcome, most));
+        if !outcome.is_ok() {
+            result.rest.insert(IS_ERROR.to_owned(), true.into());
+        }
         turn.session.push(Message { call_id: Some(call.id.clone()), ..result })?;
         turn.note(What::Returned {
             id: call.id.clone(),

@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     event::{Event, Source, What},
     layer::Layer,
-    mask::{mask, mask_json},
+    mask::{MASK, mask, mask_json},
     model::Offered,
     request::Turn,
 };
@@ -69,6 +69,19 @@ impl Trace {
         drop(journal.take_lines());
         let journal = Mutex::new(journal);
         Self::new(move |line| journal.lock().unwrap_or_else(PoisonError::into_inner).append(line))
+    }
+
+    /// Masks these texts, too, wherever they stand.
+    #[must_use]
+    pub fn without(self, secrets: Vec<String>) -> Self {
+        let sink = self.sink;
+        let quoted = secrets.iter().map(|it| json!(it).to_string());
+        let secrets: Vec<String> = quoted.map(|it| it.trim_matches('"').to_owned()).collect();
+        let masked = move |line: &str| {
+            let known = |text: String, secret: &String| text.replace(secret.as_str(), MASK);
+            sink(&secrets.iter().fold(line.to_owned(), known))
+        };
+        Self { sink: Box::new(masked), ..self }
     }
 
     fn write(&self, event: &Event<'_>) -> io::Result<()> {

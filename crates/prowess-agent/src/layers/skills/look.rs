@@ -78,7 +78,7 @@ pub(super) fn looked_up(
         }
     }
     choice.skills.sort_by_key(|it| it.priority);
-    looked.take(library, history, choice, gate, &again);
+    looked.take(library, history, choice, gate, &again, matching.threshold);
     looked
 }
 
@@ -124,6 +124,7 @@ impl Looked {
         mut choice: Choice<'_>,
         gate: Option<&Gate>,
         again: &[&Path],
+        threshold: f64,
     ) {
         let query = request(history).map(|it| it.content.clone());
         for chosen in &mut choice.skills {
@@ -177,9 +178,11 @@ impl Looked {
                 let reasons = level.as_ref().zip(query.as_deref());
                 let reasons =
                     reasons.map(|(_, query)| why(library, query, it.skill)).unwrap_or_default();
+                let is_sure = it.tier == Tier::Mentioned || it.confidence >= threshold;
                 Score {
                     name: it.skill.manifest.name.to_string(),
                     confidence: it.confidence,
+                    carried: level.is_some() && !is_sure,
                     level,
                     why: reasons.into_iter().map(|it| it.word).collect(),
                 }
