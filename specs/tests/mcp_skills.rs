@@ -226,14 +226,19 @@ mod an_entry_tells_all_of_a_skill {
     }
 
     #[test]
-    fn a_file_that_has_gone_is_no_longer_told() {
+    fn files_are_told_as_they_are_now() {
         let world = World::new().skill("one", "a").file("skills/one/notes.md", "notes");
         let mut client = McpClient::new(&world);
         assert_eq!(files(&entry(&mut client, &uri("one"))), ["SKILL.md", "notes.md"]);
         world.remove("skills/one/notes.md");
+        world.write("skills/one/other.md", "other");
         let told = entry(&mut client, &uri("one"));
-        assert_eq!(files(&told), ["SKILL.md"]);
+        assert_eq!(files(&told), ["SKILL.md", "other.md"]);
         verify(&mut client, &told);
+        let folder = json!({"uri": "skill://project/one"});
+        let children = client.request("resources/directory/read", folder);
+        assert_eq!(children["resources"][1]["name"], "other.md");
+        assert_eq!(children["resources"].as_array().unwrap().len(), 2);
     }
 }
 
@@ -537,7 +542,7 @@ mod nothing_outside_is_told {
         );
         for revision in [V2025, Revision::Stateless] {
             let mut client = McpClient::with(&world, revision, &[]);
-            let mut answers = |client: &mut McpClient| {
+            let answers = |client: &mut McpClient| {
                 let mut answers = Vec::new();
                 for uri in &uris {
                     for method in ["resources/read", "skills/get", "resources/directory/read"] {

@@ -23,14 +23,15 @@ const MAX_COMPATIBILITY: usize = 500;
 
 /// A skill that every host can take as it is.
 #[derive(Debug)]
-pub(crate) struct Carried<'lib> {
-    pub(crate) skill: &'lib Skill,
+pub(crate) struct Carried {
+    /// The skill, its files listed just now.
+    pub(crate) skill: Skill,
     /// Its `SKILL.md` as it is now.
     pub(crate) document: Vec<u8>,
     /// The frontmatter of just these bytes.
     pub(crate) frontmatter: Map<String, Value>,
     /// The other files that are served.
-    pub(crate) files: Vec<&'lib Resource>,
+    pub(crate) files: Vec<Resource>,
 }
 
 /// Why a skill is not carried; the tools still have it.
@@ -58,9 +59,9 @@ pub(crate) enum Uncarried {
     TooLarge,
 }
 
-impl<'lib> Carried<'lib> {
+impl Carried {
     /// Looks at a skill as it is now.
-    pub(crate) fn new(skill: &'lib Skill, gate: &Gate) -> Result<Self, Uncarried> {
+    pub(crate) fn new(skill: &Skill, gate: &Gate) -> Result<Self, Uncarried> {
         let name = &*skill.manifest.name;
         if !is_plain_name(name) {
             return Err(Uncarried::Name);
@@ -74,7 +75,8 @@ impl<'lib> Carried<'lib> {
             return Err(Uncarried::Renamed(name.to_owned()));
         }
         conforms(&frontmatter)?;
-        let files = files(skill, gate);
+        let skill = skill.relisted();
+        let files = files(&skill, gate);
         if files.len() >= MAX_FILES {
             return Err(Uncarried::TooMany);
         }
@@ -114,14 +116,14 @@ fn conforms(frontmatter: &Map<String, Value>) -> Result<(), Uncarried> {
 }
 
 /// The files beside a `SKILL.md` that may be told, and can be.
-fn files<'lib>(skill: &'lib Skill, gate: &Gate) -> Vec<&'lib Resource> {
+fn files(skill: &Skill, gate: &Gate) -> Vec<Resource> {
     let folder = skill.absolute_folder();
     let is_told = |path: &str| {
         let path = folder.as_ref().map(|it| it.join(path));
         path.is_none_or(|it| gate.tells_file(skill, &it))
     };
     let resources = skill.resources().iter();
-    resources.filter(|it| uri::can_tell(&it.path) && is_told(&it.path)).collect()
+    resources.filter(|it| uri::can_tell(&it.path) && is_told(&it.path)).cloned().collect()
 }
 
 /// The skills of a listing, sorted by name: those in use that no other hides.

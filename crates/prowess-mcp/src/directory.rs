@@ -57,7 +57,7 @@ fn skills(
 }
 
 /// What lies right in a folder of a skill, by name; nothing for what is none.
-fn children(skill: &Carried<'_>, base: &str, path: &str) -> BTreeMap<String, Resource> {
+fn children(skill: &Carried, base: &str, path: &str) -> BTreeMap<String, Resource> {
     let document = (DOCUMENT, true, skill.document.len() as u64);
     let files = skill.files.iter().map(|it| (&*it.path, it.is_text, it.size));
     let mut children = BTreeMap::new();

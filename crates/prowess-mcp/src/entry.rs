@@ -28,7 +28,7 @@ struct Digested {
 impl Entry {
     /// Makes the entry of a skill whose folder has this URI. A file that cannot be read now is not
     /// served now, and is left out.
-    pub(crate) fn new(skill: &Carried<'_>, base: &str) -> Self {
+    pub(crate) fn new(skill: &Carried, base: &str) -> Self {
         let paths = skill.files.iter().map(|it| &*it.path);
         let digested = |path: &str| {
             let bytes = skill.read(path)?;

@@ -28,7 +28,7 @@ pub(crate) fn capabilities() -> ExtensionCapabilities {
 }
 
 /// What the methods take.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Listing {
     cursor: Option<String>,
 }
@@ -53,8 +53,7 @@ pub(crate) async fn answer(
     let CustomRequest { method, params, .. } = request;
     let mut result = match &*method {
         "skills/list" => {
-            let Listing { cursor } =
-                if params.is_some() { taken(params)? } else { Listing::default() };
+            let Listing { cursor } = taken(params)?;
             served.work(move |served| list(served, cursor.as_deref())).await?
         }
         "skills/get" => {
@@ -100,7 +99,8 @@ const BASE: &[&str] = &[
 ];
 
 fn taken<T: DeserializeOwned>(params: Option<Value>) -> Result<T, ErrorData> {
-    let taken = serde_json::from_value(params.unwrap_or_default());
+    let params = params.filter(|it| !it.is_null()).unwrap_or_else(|| json!({}));
+    let taken = serde_json::from_value(params);
     taken.map_err(|it| ErrorData::invalid_params(it.to_string(), None))
 }
 

@@ -1,7 +1,6 @@
 //! Skills as resources: each `SKILL.md` is listed, and every file of a skill can be read.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use prowess::Skill;
 use rmcp::{
     ErrorData,
     model::{
@@ -56,22 +55,21 @@ pub(crate) fn read(served: &Served, uri: &str) -> Result<ReadResourceResult, Err
         return Err(nothing());
     };
     let skill = Carried::new(skill, served.toolbox.gate()).map_err(|_| nothing())?;
-    let bytes = skill.read(&path).ok_or_else(nothing)?.into_owned();
+    let bytes = skill.read(&path).ok_or_else(nothing)?;
     let listed = skill.files.iter().find(|it| *it.path == *path);
     let is_text = listed.is_none_or(|it| it.is_text);
     let uri = uri::below(&base, &path);
-    let contents = match String::from_utf8(bytes) {
+    let contents = match str::from_utf8(&bytes) {
         Ok(text) if is_text => ResourceContents::text(text, uri),
-        Ok(text) => ResourceContents::blob(BASE64_STANDARD.encode(text), uri),
-        Err(error) => ResourceContents::blob(BASE64_STANDARD.encode(error.as_bytes()), uri),
+        _ => ResourceContents::blob(BASE64_STANDARD.encode(&bytes), uri),
     };
     Ok(ReadResourceResult::new(vec![contents.with_mime_type(media_type(&path, is_text))]))
 }
 
 /// The `SKILL.md` of a skill, as a resource.
-fn document(skill: &Carried<'_>) -> Resource {
-    let Skill { manifest, .. } = skill.skill;
-    let uri = uri::below(&base(skill.skill), DOCUMENT);
+fn document(skill: &Carried) -> Resource {
+    let manifest = &skill.skill.manifest;
+    let uri = uri::below(&base(&skill.skill), DOCUMENT);
     let resource = Resource::new(uri, &*manifest.name)
         .with_description(&*manifest.description)
         .with_mime_type(media_type(DOCUMENT, true))

@@ -205,6 +205,12 @@ impl Skill {
         Self { held: Some(instructions.into()), ..self.clone() }
     }
 
+    /// The same skill, with its resources to be listed anew.
+    #[must_use]
+    pub fn relisted(&self) -> Self {
+        Self { resources: OnceLock::new(), ..self.clone() }
+    }
+
     /// The other files of its folder, sorted by path.
     pub fn resources(&self) -> &[Resource] {
         let Home { source, limits } = &*self.home;
