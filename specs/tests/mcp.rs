@@ -6,7 +6,7 @@ use prowess::Vocabulary;
 use serde_json::{Value as Json, json};
 
 use crate::{
-    mcp_client::{McpClient, Revision, V2025},
+    mcp_client::{McpClient, McpHost, Revision, V2025},
     world::World,
 };
 
@@ -376,17 +376,64 @@ mod the_policy_holds_for_every_client {
         };
         let refused = refusals(&mut client);
         assert!(refused.iter().all(|it| it.contains("approval is needed")), "{refused:?}");
-        assert!(refused[1].contains("`use_skill` says how"), "{refused:?}");
-        let command = refused[0].split('`').find(|it| it.starts_with("prowess tool")).unwrap();
-        let typed = command.replacen("prowess", "\"$0\" --dir skills", 1);
-        let ran = world.run_script(&typed);
-        assert_eq!(ran.code, Some(0), "{typed}: {}", ran.stderr);
+        let commands = |text: &String| text.split('`').any(|it| it == "prowess run deploy --yes");
+        assert!(refused.iter().all(commands), "{refused:?}");
+        let ran = world.run(["run", "deploy", "--yes", "--dir", "skills"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         assert!(told(&client.call("use_skill", named("deploy"))).contains("Push it."));
         assert_eq!(told(&client.call("read_skill_file", file("deploy", "notes.md"))), "notes");
         client.request("prompts/get", named("deploy"));
         world.write("skills/deploy/notes.md", "others");
         let refused = refusals(&mut client);
         assert!(refused[0].contains("it has changed since it was approved"), "{refused:?}");
+    }
+
+    #[test]
+    fn over_http_nobody_is_told_where_skills_lie() {
+        let world = World::new()
+            .document(
+                "deploy",
+                "---\nname: deploy\ndescription: d\n---\n\
+                 Run [it](scripts/run.sh) in ${SKILL_DIR}, or ${SKILL_DIR}/scripts/run.sh.\n",
+            )
+            .file("skills/deploy/scripts/run.sh", "echo \"at $SKILL_DIR\"\n")
+            .file("skills/deploy/key.pem", "SECRET")
+            .skill("gone", "d")
+            .file("prowess.toml", "[[policy.rules]]\npath = \"*.pem\"\ndecision = \"deny\"\n");
+        let host = McpHost::new(&world, &["--run"]);
+        let session = host.at.session();
+        world.remove("skills/gone/SKILL.md");
+        let call = |tool: &str, arguments: Json| {
+            session.ask("tools/call", json!({"name": tool, "arguments": arguments})).json()
+        };
+        let script = json!({"name": "deploy", "script": "scripts/run.sh"});
+        let answers = [
+            host.at.ask_stateless("server/discover", json!({})).json(),
+            call("find_skills", json!({"query": "deploy"})),
+            call("use_skill", named("deploy")),
+            session.ask("prompts/get", named("deploy")).json(),
+            call("run_skill", script),
+            call("read_skill_file", file("deploy", "key.pem")),
+            call("use_skill", named("gone")),
+            call("use_skill", named(&world.path("skills/deploy").display().to_string()))["result"]
+                ["isError"]
+                .take(),
+            session.ask("prompts/get", named("gone")).json(),
+        ];
+        let roots = [world.path(""), fs::canonicalize(world.path("")).unwrap()];
+        for (root, answer) in
+            roots.iter().flat_map(|it| answers.iter().map(move |answer| (it, answer)))
+        {
+            let root = root.display().to_string();
+            assert!(!answer.to_string().contains(root.trim_end_matches('/')), "{answer}");
+        }
+        let text = texts(&answers[2]["result"]);
+        let told = "Folder: .\n\nRun [it](scripts/run.sh) in ., or scripts/run.sh.\n";
+        assert!(text.contains(told), "{text}");
+        assert!(answers[4].to_string().contains("given/skill"), "{}", answers[4]);
+        assert!(wrong(&answers[5]["result"]).ends_with("shows it"), "{}", answers[5]);
+        assert!(wrong(&answers[6]["result"]).contains("cannot read"), "{}", answers[6]);
+        assert_eq!((&answers[7], &answers[8]["error"]["code"]), (&json!(true), &json!(-32603)));
     }
 }
 
@@ -435,7 +482,7 @@ mod people_invoke_skills_as_prompts {
         World::new()
             .document(
                 "release",
-                "---\nname: release\ndescription: Releases  a\n  version.\narguments: [where, version]\nargument-hint: \"[staging|production] <version>\"\n---\nShip $version to $where: $ARGUMENTS\n",
+                "---\nname: release\ndescription: Releases  a\n  version.\narguments: [where, version]\nargument-hint: \"[where: staging|production] <version>\"\n---\nShip $version to $where: $ARGUMENTS\n",
             )
             .skill("tidy", "Tidies.")
             .file("skills/tidy/notes.md", "n")
@@ -455,7 +502,7 @@ mod people_invoke_skills_as_prompts {
             let mut client = McpClient::with(&world, revision, &[]);
             assert_eq!(client.server["capabilities"]["prompts"], json!({}));
             let prompts = client.request("prompts/list", json!({}))["prompts"].take();
-            let hint = "[staging|production] <version>";
+            let hint = "[where: staging|production] <version>";
             let argument =
                 |name: &str| json!({"name": name, "description": hint, "required": false});
             assert_eq!(
@@ -532,7 +579,7 @@ mod people_invoke_skills_as_prompts {
 
     #[test]
     fn prompts_come_in_pages() {
-        let world = many(250);
+        let world = many(600);
         let mut client = McpClient::new(&world);
         let (mut all, mut cursor, mut pages) = (Vec::new(), json!({}), 0);
         loop {
@@ -544,8 +591,8 @@ mod people_invoke_skills_as_prompts {
                 None => break,
             }
         }
-        let wanted: Vec<String> = (0..250).map(|n| format!("skill-{n:03}")).collect();
-        assert_eq!((all, pages), (wanted, 3));
+        let wanted: Vec<String> = (0..600).map(|n| format!("skill-{n:03}")).collect();
+        assert_eq!((all, pages), (wanted, 2));
     }
 
     #[test]

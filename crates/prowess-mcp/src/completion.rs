@@ -42,12 +42,19 @@ pub(crate) fn complete(
     Ok(CompleteResult::new(first(all)))
 }
 
-/// What an `argument-hint` offers at this place: `[staging|production]` has two choices.
+/// What an `argument-hint` offers at this place: `[staging|production]` has two choices, and so has
+/// `<where: staging|production>`.
 fn choices(skill: &Skill, at: usize) -> Vec<String> {
     let hint = skill.manifest.dialect().argument_hint.as_deref().unwrap_or_default();
-    let parts = hint.split(['[', ']', '<', '>', ' ']).filter(|it| !it.is_empty());
-    let part = parts.into_iter().nth(at).filter(|it| it.contains('|')).unwrap_or_default();
-    part.split('|').filter(|it| !it.is_empty()).map(str::to_owned).collect()
+    let places: Vec<&str> = match hint.contains(['[', '<']) {
+        true => {
+            hint.split(['[', '<']).skip(1).filter_map(|it| it.split([']', '>']).next()).collect()
+        }
+        false => hint.split_whitespace().collect(),
+    };
+    let place = places.into_iter().filter(|it| !it.is_empty()).nth(at).unwrap_or_default();
+    let offered = place.rsplit(':').next().filter(|it| it.contains('|')).unwrap_or_default();
+    offered.split('|').map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect()
 }
 
 /// The paths of skills that begin with what was typed, or whose skill's name does.

@@ -11,7 +11,11 @@ use rmcp::{
     },
 };
 
-use crate::{paging::page, served::Served, tools::READER};
+use crate::{
+    paging::page,
+    served::Served,
+    tools::{READER, wrong},
+};
 
 /// What is typed behind the name of a skill that gives its arguments no names.
 pub(crate) const ARGUMENTS: &str = "arguments";
@@ -43,11 +47,8 @@ pub(crate) fn get(
     };
     // What is looked at is what is told.
     let held = skill.holding(&skill.instructions().map_err(unreadable)?);
-    if !served.toolbox.gate().tells(&held) {
-        return Err(invalid(format!(
-            "approval is needed to use the skill `{}`; `use_skill` says how to get it",
-            request.name
-        )));
+    if let Some(refusal) = served.toolbox.gate().reserves(&held) {
+        return Err(invalid(wrong(&refusal)));
     }
     let mut text = invoke(&held, Some(&arguments)).map_err(unreadable)?;
     if !skill.resources().is_empty() {

@@ -40,12 +40,17 @@ pub(crate) async fn call(
     let input = request.arguments.map_or(Value::Null, Value::Object);
     let library = served.library();
     let named = input.get("name").or_else(|| input.get("skill_name")).and_then(Value::as_str);
+    // Whoever is not told where skills lie does not find out by guessing either.
+    if let Some(path) = named.filter(|it| it.contains('/') && !served.telling.folders) {
+        let text = format!("skill `{path}` not found");
+        return Ok(CallToolResult::error(vec![ContentBlock::text(text)]).into());
+    }
     let skill = named.and_then(|it| library.get(it)).cloned();
     // Whose conversation it is nobody says, so that no call goes by what another has taken up.
     let active = Arc::new(Active::new(Arc::new(library)));
     let outcome = active.within(served.toolbox.call_tool(tool, input)).await;
     let result = result(served, tool.name(), skill.as_ref(), &outcome);
-    Ok(CallToolResponse::Complete(result))
+    Ok(result.into())
 }
 
 /// What people see of a tool, and what clients may take for granted about it.
@@ -86,7 +91,7 @@ fn result(served: &Served, tool: &str, skill: Option<&Skill>, outcome: &Outcome)
 }
 
 /// What went wrong and what to do about it; where something ran, all that is known of it.
-fn wrong(outcome: &Outcome) -> String {
+pub(crate) fn wrong(outcome: &Outcome) -> String {
     if outcome.stdout.is_some() || outcome.stderr.is_some() {
         return json!(outcome).to_string();
     }

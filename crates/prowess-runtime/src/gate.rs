@@ -107,6 +107,16 @@ impl Gate {
         subject.is_some_and(|it| it.digest == old.digest)
     }
 
+    /// Why a skill is not told to whoever wants it, with what to do about it; nothing if it is.
+    /// Nothing is logged.
+    pub fn reserves(&self, skill: &Skill) -> Option<Box<Outcome>> {
+        let act = telling(skill);
+        let wish = Wish { tool: TELLER, act: &act, active: &[] };
+        let message = format!("approval is needed to {}", what(&act));
+        let refusal = || Refusal { message, hint: format!("`{}` approves it", approving(&wish)) };
+        (!self.tells(skill)).then(|| refusal().into())
+    }
+
     /// Whether a file of a skill that is told is told as well. Nothing is logged.
     pub fn tells_file(&self, skill: &Skill, path: &Path) -> bool {
         let act = Act::Resource { path: path.to_owned(), bytes: Arc::default() };
@@ -326,17 +336,21 @@ fn unapproved(wish: &Wish<'_>, question: &Question, who: &str) -> Refusal {
 
 /// What to type so that the same wish comes true: a command where it is safe to be copied.
 fn approving(wish: &Wish<'_>) -> String {
-    let is_plain =
-        |it: &str| it.bytes().all(|it| it.is_ascii_alphanumeric() || b"-_./".contains(&it));
+    let is_plain = |it: &str| {
+        let is_letter = |it: u8| it.is_ascii_alphanumeric() || b"-_.".contains(&it);
+        it.split('/').all(|it| !it.starts_with('-') && it.bytes().all(is_letter))
+    };
     let name = skill(wish).filter(|it| is_plain(it));
     match (wish.act, name.map(|it| (it, it.split_once('/')))) {
-        (Act::Disclose(_), Some((name, _))) => {
+        (Act::Disclose(entry), Some((name, _))) if entry.manifest.kind != Type::Instruction => {
             format!(r#"prowess tool {TELLER} '{{"name":"{name}"}}' --yes"#)
         }
         (Act::Execute(_), Some((_, Some((name, script))))) => {
             format!("prowess run {name} --script {script} --yes")
         }
-        (Act::Execute(_), Some((name, None))) => format!("prowess run {name} --yes"),
+        (Act::Disclose(_) | Act::Execute(_), Some((name, None))) => {
+            format!("prowess run {name} --yes")
+        }
         _ => "--yes".to_owned(),
     }
 }

@@ -87,11 +87,8 @@ impl Tool for ReadSkillFile {
         let library = active.library();
         let skill = library.get(&input.name).filter(|it| it.manifest.is_active());
         let skill = skill.ok_or_else(|| Box::new(unknown(&active, &input.name)))?;
-        if !self.gate.tells(skill) {
-            let message = format!("approval is needed to read files of `{}`", input.name);
-            return Err(Box::new(
-                Outcome::bad(Status::Refused, message).hint("`use_skill` says how to get it"),
-            ));
+        if let Some(refusal) = self.gate.reserves(skill) {
+            return Err(refusal);
         }
         // What rules say about a skill in use holds for whoever reads its files.
         active.activate(&input.name);
