@@ -1463,13 +1463,13 @@ impl Drop for Remote {
     }
 }
 
-fn python() -> &'static str {
+pub(crate) fn python() -> &'static str {
     let places = ["/usr/local/bin/python3", "/usr/bin/python3", "/bin/python3"];
     places.into_iter().find(|it| Path::new(it).exists()).expect("there is a Python")
 }
 
 /// Where the official SDK lies; it is fetched by the first test that needs it.
-static SDK: LazyLock<PathBuf> = LazyLock::new(|| {
+pub(crate) static SDK: LazyLock<PathBuf> = LazyLock::new(|| {
     let target = Path::new(program()).ancestors().nth(2).unwrap();
     let folder = target.join("mcp-sdk-2.3.0");
     if !folder.exists() {
