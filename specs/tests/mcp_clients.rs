@@ -86,6 +86,9 @@ mod the_official_sdks_use_all_that_is_served {
                 false => stage.world.path("skills/release").display().to_string(),
             };
             let listed = json!(["skill://project/release/SKILL.md"]);
+            // Version 2 tells its client the same in both revisions, as the error names the resource.
+            let is_new = revision == NEW || client == "sdk2.mjs";
+            let no_resource = if is_new { -32602 } else { -32002 };
             let expected = json!({
                 "server": "prowess",
                 "instructions": "## Skills\n\nWhen one of these skills fits the task, call `use_skill` with its name first and follow its instructions.\n\n- release: Releases a version.\n",
@@ -102,7 +105,7 @@ mod the_official_sdks_use_all_that_is_served {
                 "templates": ["skill://{+path}"],
                 "text": "Notes.\n",
                 "blob": "iVBORw0KGgoAAA==",
-                "no_resource": if revision == NEW { -32602 } else { -32002 },
+                "no_resource": no_resource,
                 "skills": listed,
             });
             assert_eq!(told, expected, "{client} {revision}");
@@ -232,14 +235,13 @@ mod the_conformance_suite_finds_no_fault {
 
     #[test]
     fn the_server_keeps_to_the_skills_extension() {
-        for world in [world(), awkward()] {
-            let host = McpHost::new(&world, &[]);
-            for scenario in ["directory", "enumeration", "manifest"] {
-                let did = conform(&host, &["--scenario", &format!("sep-2640-skills-{scenario}")]);
-                let stdout = said(&did);
-                assert!(stdout.contains(" 0 failed, 0 warnings"), "{stdout}");
-                assert!(!stdout.contains("SKIPPED"), "{stdout}");
-            }
+        let world = awkward();
+        let host = McpHost::new(&world, &[]);
+        for scenario in ["directory", "enumeration", "manifest"] {
+            let did = conform(&host, &["--scenario", &format!("sep-2640-skills-{scenario}")]);
+            let stdout = said(&did);
+            assert!(stdout.contains(" 0 failed, 0 warnings"), "{stdout}");
+            assert!(!stdout.contains("SKIPPED"), "{stdout}");
         }
     }
 
@@ -268,7 +270,7 @@ fn awkward() -> World {
     let bytes: Vec<u8> = (0..70_000_u32).map(|it| (it % 251) as u8).collect();
     World::new()
         .skill("binary", "Has bytes.")
-        .file("skills/binary/data.bin", bytes)
+        .file("skills/binary/assets/data.bin", bytes)
         .file("skills/binary/latin.txt", b"\xFF\xFEz")
         .file("skills/binary/nul.txt", "a\0b")
         .document("crlf", "---\r\nname: crlf\r\ndescription: Ends lines.\r\ntext: |\r\n  a\r\n  b\r\n---\r\n\r\n# CRLF\r\n")
@@ -404,6 +406,8 @@ fn told(did: &Output) -> Json {
 }
 
 /// Where the clients lie; they are fetched by the first test that needs them.
+///
+/// The Inspector's window is never opened: what builds it is overridden by old versions, which are small.
 static CLIENTS: LazyLock<PathBuf> = LazyLock::new(|| {
     let from = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../specs/clients"));
     let target = Path::new(program()).ancestors().nth(2).unwrap();
