@@ -1,6 +1,9 @@
 //! What happens on the way, for whoever looks on.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use prowess::{Message, Offer, Role};
 use prowess_runtime::Outcome;
@@ -119,7 +122,8 @@ pub enum What {
         /// Whose it is.
         provider: String,
         /// Exactly what it is asked.
-        ask: Ask,
+        #[serde(serialize_with = "shared")]
+        ask: Arc<Ask>,
         /// What came from where.
         sources: Vec<Source>,
     },
@@ -348,6 +352,10 @@ fn called<'m>(messages: &'m [Message], result: &Message) -> &'m str {
     let mut calls = messages.iter().flat_map(|it| &it.calls);
     let call = calls.find(|it| Some(&it.id) == result.call_id.as_ref());
     call.map_or("", |it| &it.name)
+}
+
+fn shared<S: serde::Serializer>(ask: &Arc<Ask>, serializer: S) -> Result<S::Ok, S::Error> {
+    ask.serialize(serializer)
 }
 
 fn milliseconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

@@ -294,7 +294,7 @@ impl Request {
             model: model.name().to_owned(),
             provider: model.provider().to_owned(),
             sources: sources(&ask.messages, &offers, &catalog),
-            ask: Ask::clone(&ask),
+            ask: ask.clone(),
         });
         let start = Instant::now();
         let hear = |delta: Delta<'_>| turn.note(What::heard(delta));

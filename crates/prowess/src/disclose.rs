@@ -3,6 +3,7 @@
 mod brief;
 mod thresholds;
 
+pub(crate) use self::brief::brief;
 pub use self::thresholds::{Thresholds, ThresholdsError};
 
 use std::borrow::Cow;
@@ -62,7 +63,7 @@ impl Level {
 pub fn disclose(skill: &Skill, level: Level) -> Result<Disclosure, ReadError> {
     let text = match level {
         Level::Metadata => metadata(skill),
-        Level::Brief => metadata(skill) + &brief::brief(&told(skill, None)?),
+        Level::Brief => metadata(skill) + &brief(&told(skill, &skill.instructions()?, None)),
         Level::Full => full(skill)?,
     };
     let tokens = Vocabulary::Estimate.count(&text);

@@ -73,7 +73,7 @@ impl UsedSkill {
         Ok(Self::Found {
             name: skill.manifest.name.to_string(),
             folder: folder(skill),
-            instructions: told(skill, None)?,
+            instructions: told(skill, &skill.instructions()?, None),
             resources: skill.resources().iter().map(|it| it.path.to_string()).collect(),
         })
     }
