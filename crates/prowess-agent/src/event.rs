@@ -325,10 +325,13 @@ pub(crate) fn sources(messages: &[Message], offers: &[Offer], catalog: &str) -> 
         // A skill begins with its heading, and ends where the next one or the text does.
         let text = &message.content;
         let mut starts: Vec<(usize, String)> = vec![(0, "system".to_owned())];
-        starts.extend(place(text, catalog).map(|it| (it, "catalog".to_owned())));
+        let listed = place(text, catalog);
+        starts.extend(listed.map(|it| (it, "catalog".to_owned())));
+        // Skills stand behind the list.
+        let behind = listed.map_or(0, |it| it + catalog.len());
         let headings = offers.iter().filter_map(|it| {
             let heading = format!("## Skill: {}\n", it.name);
-            Some((text.find(&heading)?, format!("skill:{}", it.name)))
+            Some((behind + text[behind..].find(&heading)?, format!("skill:{}", it.name)))
         });
         starts.extend(headings);
         starts.sort();

@@ -28,11 +28,11 @@ const FOLDER: [&str; 3] = ["${CLAUDE_SKILL_DIR}", "${SKILL_DIR}", "{baseDir}"];
 /// Paths of the skill's own files are made absolute where the skill lies on disk: in links, where
 /// they begin with `./`, and wherever they have a folder.
 pub fn invoke(skill: &Skill, arguments: Option<&str>) -> Result<String, ReadError> {
-    Ok(with_files(skill, told(skill, &skill.instructions()?, arguments)))
+    Ok(with_files(skill, filled(skill, &skill.instructions()?, arguments)))
 }
 
 /// Instructions with arguments filled in and paths absolute, without the list of files.
-pub(crate) fn told(skill: &Skill, instructions: &str, arguments: Option<&str>) -> String {
+pub(crate) fn filled(skill: &Skill, instructions: &str, arguments: Option<&str>) -> String {
     let place = Place {
         folder: folder(skill),
         on_disk: skill.absolute_folder().is_some(),

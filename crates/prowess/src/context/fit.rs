@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     catalog::block,
-    disclose::{Level, brief},
-    invoke::{told, with_files},
+    disclose::{Level, Told},
+    invoke::{filled, with_files},
     shorten::one_line,
     source::ReadError,
 };
@@ -215,14 +215,15 @@ impl Offer {
         let mut contents = Vec::new();
         if chosen.level >= Level::Brief {
             let instructions = skill.instructions()?;
-            let told = |arguments| told(skill, &instructions, arguments);
-            let plain = told(None);
-            // Name and description stand above the content already.
-            let brief = brief(&plain).trim().to_owned();
+            let arguments = chosen.arguments.as_deref();
+            let invoked = arguments.map(|it| filled(skill, &instructions, Some(it)));
+            let told = Told::of(skill, instructions);
             if chosen.level >= Level::Full {
-                let full = chosen.arguments.as_deref().map_or(plain, |it| told(Some(it)));
+                let full = invoked.unwrap_or_else(|| told.full.clone());
                 contents.push((Level::Full, with_files(skill, full)));
             }
+            // Name and description stand above the content already.
+            let brief = told.brief.trim().to_owned();
             contents.push((Level::Brief, brief));
         }
         Ok(Self { name, description, priority: chosen.priority, contents })

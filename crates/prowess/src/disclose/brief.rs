@@ -16,7 +16,7 @@ const PARAMETERS: usize = 100;
 const PARAMETER: usize = 25;
 
 /// The parameters and the first instructions, as much as fits; a cut is said.
-pub(crate) fn brief(instructions: &str) -> String {
+pub(super) fn brief(instructions: &str) -> String {
     let mut text = Text { text: String::from("\n"), room: BRIEF };
     if let Ok(Some(schema)) = parameters(instructions) {
         text.parameters(&schema);
