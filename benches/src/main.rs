@@ -45,7 +45,7 @@ const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--dis
                      prowess-benches reliability store [--cycles N] [--program PATH]\n       \
                      prowess-benches reliability races [--swaps N]\n       \
                      prowess-benches agent [--skills F --queries F] [--size N] [--sessions N]\n       \
-                     prowess-benches soak [--sessions N] [--turns N] [--window N]";
+                     prowess-benches soak [--sessions N] [--turns N] [--window N] [--size N]";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -82,7 +82,7 @@ fn main() -> Result<()> {
             &["--skills", "--queries", "--size", "--sessions"],
         )?),
         ["soak", ref words @ ..] => {
-            soak::soak(&Options::new(words, &["--sessions", "--turns", "--window"])?)
+            soak::soak(&Options::new(words, &["--sessions", "--turns", "--window", "--size"])?)
         }
         ["reliability-store-writer", path, seed, from] => store::writer(path, seed, from),
         ["reliability-store-saver", path, own] => store::saver(path, own),
