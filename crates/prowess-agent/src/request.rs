@@ -58,7 +58,7 @@ pub struct Told {
     /// The call whose result they are.
     pub call_id: String,
     /// The skill.
-    pub offer: Offer,
+    pub offer: Arc<Offer>,
 }
 
 /// From what a person asks to the answer.

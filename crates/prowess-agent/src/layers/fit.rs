@@ -205,7 +205,7 @@ fn tell_again(request: &mut Request, fitted: &Fitted) -> bool {
         if is_whole {
             continue;
         }
-        let mut again = Offer { priority: Priority::Active, ..offer.clone() };
+        let mut again = Offer { priority: Priority::Active, ..Offer::clone(offer) };
         // It may be shown for another reason, and as much of it.
         match offers.iter_mut().find(|it| it.name == offer.name) {
             Some(known) => {
