@@ -106,8 +106,7 @@ fn agent(library: &Arc<Library>, window: usize, trace: Trace) -> Agent {
     let gate = Gate { policy, approver: Arc::new(Nobody), records: Records::in_memory() };
     let toolbox = Arc::new(Toolbox::new(Arc::new(gate)).with(Arc::new(Work)));
     let window = Window { tokens: window, ..Window::default() };
-    let work =
-        || Call { name: "work".to_owned(), arguments: "{}".to_owned(), ..Call::default() };
+    let work = || Call { name: "work".to_owned(), arguments: "{}".to_owned(), ..Call::default() };
     let calls = calls(library).flat_map(|it| [work(), it]).collect();
     let provider: Arc<dyn Provider> = Arc::new(library.clone());
     let cataloging = Cataloging { budget: Some(window.tokens / 10), ..Cataloging::default() };

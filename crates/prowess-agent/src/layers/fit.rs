@@ -147,16 +147,23 @@ impl Fit {
         let told = last(&request.told).map(|it| it.call_id.clone()).collect();
         let mut summaries = Summaries::new(window.vocabulary, told);
         let counted = turn.session.keep(Counted::default);
-        let mut rounds = 0;
+        let (mut rounds, mut is_marked) = (0, false);
         let mut fitted = loop {
             summaries.begin();
             let fitted = {
                 let prompt = request.filled_by(|place, message| {
-                    message.rest.insert(PLACE.to_owned(), json!(place));
+                    if is_marked {
+                        message.rest.insert(PLACE.to_owned(), json!(place));
+                    }
                 });
                 let mut counts = counted.0.lock().unwrap_or_else(PoisonError::into_inner);
                 fit_again(window, prompt, &summaries, &mut counts)?
             };
+            // Which messages are left is only asked where some may not be.
+            if !is_marked && !fitted.steps.is_empty() {
+                is_marked = true;
+                continue;
+            }
             if tell_again(&mut request, &fitted) {
                 continue;
             }
