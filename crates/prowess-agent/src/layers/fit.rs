@@ -159,7 +159,7 @@ impl Fit {
                 let mut counts = counted.0.lock().unwrap_or_else(PoisonError::into_inner);
                 fit_again(window, prompt, &summaries, &mut counts)?
             };
-            // Which messages are left is only asked where some may not be.
+            // Which messages are left is only asked where something was done to them.
             if !is_marked && !fitted.steps.is_empty() {
                 is_marked = true;
                 continue;
@@ -180,7 +180,8 @@ impl Fit {
                 break fitted;
             }
         };
-        if let Some(messages) = compacted(&request.prompt.history, &fitted)
+        if is_marked
+            && let Some(messages) = compacted(&request.prompt.history, &fitted)
             && turn.session.messages() == request.prompt.history
         {
             let (before, after) = (request.prompt.history.len(), messages.len());
