@@ -26,8 +26,8 @@ use crate::{
 ///
 /// What looks like a secret is masked. A message, tool or long text that the model is told again and
 /// again is written once, as `said`, and referred to by its digest; of the messages of a step, those that
-/// it has in common with the step before are only counted, as `same`. A line that cannot be written is warned
-/// of once and is no fault of the turn.
+/// it has in common with the step before are only counted, as `same`. A line that cannot be written is
+/// warned of once and is no fault of the turn.
 pub struct Trace {
     sink: Box<Sink>,
     state: Mutex<State>,
