@@ -645,7 +645,7 @@ mod no_client_over_http_brings_the_server_down {
             let _ = stream.read_to_end(&mut said);
             let said = String::from_utf8_lossy(&said);
             let is_refused = said.is_empty() || said.starts_with("HTTP/1.1 4");
-            assert!(is_refused, "{said} to {:.40}", nonsense);
+            assert!(is_refused, "{said} to {nonsense:.40}");
         }
         assert_eq!(at.ask_stateless("tools/list", json!({})).status, 200);
     }
