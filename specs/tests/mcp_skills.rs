@@ -542,7 +542,7 @@ mod nothing_outside_is_told {
         );
         for revision in [V2025, Revision::Stateless] {
             let mut client = McpClient::with(&world, revision, &[]);
-            let mut answers = |client: &mut McpClient| {
+            let answers = |client: &mut McpClient| {
                 let mut answers = Vec::new();
                 for uri in &uris {
                     for method in ["resources/read", "skills/get", "resources/directory/read"] {
