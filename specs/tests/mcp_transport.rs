@@ -17,7 +17,7 @@ use std::{
 };
 
 use prowess_mcp::{Http, HttpServer, Served, Server, Telling};
-use prowess_runtime::{Act, Answer, Gate, Nobody, Outcome, Policy, Records, Tool, Toolbox};
+use prowess_runtime::{Act, Answer, Calls, Gate, Nobody, Outcome, Policy, Records, Tool, Toolbox};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;
@@ -645,7 +645,7 @@ mod no_client_over_http_brings_the_server_down {
             let _ = stream.read_to_end(&mut said);
             let said = String::from_utf8_lossy(&said);
             let is_refused = said.is_empty() || said.starts_with("HTTP/1.1 4");
-            assert!(is_refused, "{said} to {:.40}", nonsense);
+            assert!(is_refused, "{said} to {nonsense:.40}");
         }
         assert_eq!(at.ask_stateless("tools/list", json!({})).status, 200);
     }
@@ -698,6 +698,27 @@ mod no_client_over_http_brings_the_server_down {
             assert_eq!(said.lines().next().unwrap_or_default(), expected, "{sent}");
             assert!(start.elapsed() < SOON, "{sent}");
         }
+    }
+
+    #[test]
+    fn a_client_that_does_not_read_its_answer_is_cut_off() {
+        let calls = Calls { output: 1 << 26, ..Calls::default() };
+        let toolbox = Toolbox::new(gate()).with(Arc::new(Long)).with_calls(calls);
+        let host = Within::new(Http { connections: 1, ..few() }, toolbox);
+        let at = host.at.with("MCP-Protocol-Version", "2026-07-28");
+        let at = at.with("Mcp-Method", "tools/call").with("Mcp-Name", "long");
+        let at = at.with("Content-Type", "application/json");
+        let at = at.with("Accept", "application/json, text/event-stream");
+        let params = meant(Revision::Stateless, json!({"name": "long", "arguments": {}}));
+        let call = json!({"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": params});
+        let stream = at.open("POST", "/mcp", &call.to_string());
+        assert_eq!(line_with(&stream, "HTTP/1.1"), "HTTP/1.1 200 OK");
+        // As long as it is there, there is no room for another.
+        eventually(|| {
+            let asked = std::panic::catch_unwind(|| host.at.ask_stateless("tools/list", json!({})));
+            asked.is_ok_and(|it| it.status == 200)
+        });
+        drop(stream);
     }
 }
 
@@ -877,6 +898,32 @@ impl Tool for Slow {
             let _work = Work(self.running.clone());
             std::future::pending().await
         })
+    }
+}
+
+/// A tool that has much to say.
+#[derive(Debug)]
+struct Long;
+
+impl Tool for Long {
+    fn name(&self) -> &str {
+        "long"
+    }
+
+    fn description(&self) -> Cow<'_, str> {
+        "Says much.".into()
+    }
+
+    fn input_schema(&self) -> Json {
+        json!({"type": "object"})
+    }
+
+    fn act(&self, _: &Json) -> Result<Act, Box<Outcome>> {
+        Ok(Act::Tell)
+    }
+
+    fn call<'a>(&'a self, _: Json) -> Answer<'a> {
+        Box::pin(async { Outcome::ok("x".repeat(1 << 25)) })
     }
 }
 

@@ -49,8 +49,12 @@ impl Admission {
     /// Looks at the name the server is called by, and at the website that asks, if it is one.
     pub(crate) fn admit<B>(&self, request: &Request<B>) -> Result<Admitted, Denied> {
         let host = one(request.headers(), header::HOST).ok_or(Denied::Host)?;
-        let host = Some(host).filter(|it| !it.as_bytes().contains(&b'@')).ok_or(Denied::Host)?;
         let host: Authority = host.as_bytes().try_into().map_err(|_| Denied::Host)?;
+        let is_plain = host.as_str() == host.host()
+            || host.port().is_some_and(|port| host.as_str() == format!("{}:{port}", host.host()));
+        if !is_plain {
+            return Err(Denied::Host);
+        }
         let named = request.uri().authority().into_iter().chain([&host]);
         if !named.map(Authority::host).all(|it| self.is_own(it)) {
             return Err(Denied::Host);

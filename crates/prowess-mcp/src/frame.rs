@@ -30,7 +30,7 @@ const METHODS: [&str; 15] = [
 
 /// Reads a message. What is none is answered with an error, unless it is one that nobody answers: a
 /// notification or an answer.
-pub(crate) fn read(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Option<JsonRpcError>> {
+pub(crate) fn read(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Option<Box<JsonRpcError>>> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     match serde_json::from_slice(bytes) {
         Ok(ClientJsonRpcMessage::Request(JsonRpcRequest {
@@ -40,10 +40,11 @@ pub(crate) fn read(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Option<JsonRpcE
         })) if METHODS.contains(&&*request.method) => {
             let message =
                 format!("the params of `{}` are not those of the protocol", request.method);
-            Err(Some(JsonRpcError::new(Some(id), ErrorData::invalid_params(message, None))))
+            let error = ErrorData::invalid_params(message, None);
+            Err(Some(JsonRpcError::new(Some(id), error).into()))
         }
         Ok(message) => Ok(message),
-        Err(_) => Err(refusal(bytes)),
+        Err(_) => Err(refusal(bytes).map(Box::new)),
     }
 }
 

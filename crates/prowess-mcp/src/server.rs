@@ -190,14 +190,15 @@ impl ServerHandler for Server {
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        self.watch.as_ref().map(|it| it.accept(requested))
+        self.watch.as_ref().map(|it| it.accept(&self.served, requested))
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let (Some(watch), Ok(_listening)) = (&self.watch, self.listening.try_acquire()) else {
             return Err(ErrorData::internal_error("too many subscriptions at once", None));
         };
-        watch.listen(&self.served, context).await
+        watch.listen(context).await;
+        Ok(())
     }
 
     async fn subscribe(

@@ -96,34 +96,28 @@ impl Watch {
     }
 
     /// As much of what a client wants to hear of as there is room for.
-    pub(crate) fn accept(&self, requested: &SubscriptionFilter) -> SubscriptionFilter {
+    pub(crate) fn accept(
+        &self,
+        served: &Served,
+        requested: &SubscriptionFilter,
+    ) -> SubscriptionFilter {
         let mut accepted = requested.clone();
         if let Some(uris) = &mut accepted.resource_subscriptions {
             uris.retain(|it| it.len() <= LONGEST);
             uris.truncate(MOST.min(self.room()));
+            // They are read here, because what changes after the client has been told that it is
+            // accepted must not be missed.
+            uris.iter().for_each(|it| self.remember(it, stamp(served, it).ok()));
         }
         accepted
     }
 
     /// Tells a client what it has asked for, until it does not want to hear of it any more.
-    pub(crate) async fn listen(
-        self: &Arc<Self>,
-        served: &Arc<Served>,
-        context: SubscriptionContext,
-    ) -> Result<(), ErrorData> {
+    pub(crate) async fn listen(&self, context: SubscriptionContext) {
         let uris = context.accepted().resource_subscriptions.iter().flatten().cloned();
-        let uris: BTreeSet<String> = uris.collect();
-        let (watch, wanted) = (self.clone(), uris.clone());
-        served
-            .work(move |served| {
-                wanted.iter().for_each(|it| watch.remember(it, stamp(served, it).ok()));
-                Ok(())
-            })
-            .await?;
         let voice = Voice::Subscription(context.sink().clone());
-        let _listener = self.add(voice, uris);
+        let _listener = self.add(voice, uris.collect());
         context.cancelled().await;
-        Ok(())
     }
 
     /// Has a client hear of one resource more.
