@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use prowess::{Call, Message, Prompt, Role, nearest};
+use prowess::{Call, Message, Role, nearest};
 use prowess_runtime::{Act, Outcome, Status, Tool, Toolbox, strict_json};
 use serde_json::{Value as Json, json};
 
@@ -80,10 +80,11 @@ impl Calling {
             {
                 last.content = format!("{}\n\n{LAST}", last.content);
             }
-            let prompt = Prompt { history, ..request.prompt.clone() };
-            let told = turn.told();
+            let mut asked = request.clone();
+            asked.prompt.history = history;
+            asked.told = turn.told();
             // What was made to fit before tells nothing of what has been said since.
-            let asked = Request { prompt, told, fitted: None, ..request.clone() };
+            asked.fitted = None;
             let mut reply = next.reply(asked).await?;
             if reply.stop == Stop::Filtered {
                 reply.message.calls.clear();

@@ -210,22 +210,26 @@ impl Skills {
     async fn look(
         &self,
         provider: &Arc<dyn Provider>,
-        request: &Request,
+        request: &mut Request,
         kept: &Kept,
     ) -> Arc<Shown> {
-        let turn = &request.turn;
+        let turn = &request.turn.clone();
         let library = provider.library();
         note_library(turn, &library, kept);
-        let (how, history) = (self.how.clone(), request.prompt.history.clone());
+        let history = Arc::new(std::mem::take(&mut request.prompt.history));
+        let (how, said) = (self.how.clone(), history.clone());
         let known = lock(&self.listed).clone().filter(|it| Arc::ptr_eq(&it.library, &library));
         let (own, taken, gate) = (library.clone(), turn.session.taken(), self.gate.clone());
         let before = kept.lock().stood(&library);
         // Matching reads every skill the first time, and those that it shows each time.
         let work = move || {
             let listed = known.unwrap_or_else(|| Listed::new(own.clone(), how.catalog.as_ref()));
-            (listed, looked_up(&own, &history, &how, gate.as_deref(), &taken, &before))
+            (listed, looked_up(&own, &said, &how, gate.as_deref(), &taken, &before))
         };
-        let (listed, looked) = match tokio::task::spawn_blocking(work).await {
+        let found = tokio::task::spawn_blocking(work).await;
+        // The work is done, so that nobody else holds it.
+        request.prompt.history = Arc::unwrap_or_clone(history);
+        let (listed, looked) = match found {
             Ok(found) => found,
             Err(error) => {
                 turn.note(What::Warned { message: format!("no skill is shown: {error}") });

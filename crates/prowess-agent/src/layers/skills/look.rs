@@ -95,7 +95,8 @@ impl Stood {
         let Ok(UsedSkill::Found { instructions, .. }) = UsedSkill::of(skill) else { return None };
         let stands = |it: &&str| it.contains(instructions.trim_end());
         let Some(result) = results(history, call).find(stands) else { return Some(None) };
-        let told = Told { call_id: call.to_owned(), offer: Offer::new(&in_full(skill)).ok()? };
+        let offer = Arc::new(Offer::new(&in_full(skill)).ok()?);
+        let told = Told { call_id: call.to_owned(), offer };
         Some(Some(Arc::new(Self { source, result: result.to_owned(), told })))
     }
 
