@@ -118,38 +118,24 @@ mod the_mcp_inspector_finds_no_fault {
 
     #[test]
     fn the_inspector_uses_all_that_is_served() {
-        let stage = Stage::new(world(), &[]);
+        let stage = Stage::new(world(), &["--run"]);
         for (era, is_http) in EACH_WAY {
-            let ask = |arguments: &[&str]| {
-                let did = stage.inspect(era, is_http, &[arguments, &["--format", "json"]].concat());
-                told(&did)["result"].take()
+            let ask = |words: &str| {
+                let words: Vec<&str> = words.split(' ').collect();
+                let asked = [&["--format", "json", "--method"], &words[..]].concat();
+                told(&stage.inspect(era, is_http, &asked))["result"].take()
             };
-            let tools = ask(&["--method", "tools/list", "--strict"]);
-            assert_eq!(tools["tools"].as_array().unwrap().len(), 3);
-            let called = ask(&[
-                "--method",
-                "tools/call",
-                "--tool-name",
-                "find_skills",
-                "--tool-arg",
-                "query=release a version",
-            ]);
+            let tools = ask("tools/list --strict");
+            assert_eq!(tools["tools"].as_array().unwrap().len(), 4);
+            let called = ask("tools/call --tool-name find_skills --tool-arg query=release");
             assert_eq!(called["structuredContent"]["skills"][0]["name"], "release");
-            let prompt = ask(&[
-                "--method",
-                "prompts/get",
-                "--prompt-name",
-                "release",
-                "--prompt-args",
-                "where=staging",
-                "version=2",
-            ]);
+            let prompt =
+                ask("prompts/get --prompt-name release --prompt-args where=staging version=2");
             let text = prompt["messages"][0]["content"]["text"].as_str().unwrap();
             assert!(text.starts_with("Ship 2 to staging.\n"), "{text}");
-            let of = |method, uri| ask(&["--method", method, "--uri", uri]);
-            let read = of("resources/read", "skill://project/release/icon.png");
+            let read = ask("resources/read --uri skill://project/release/icon.png");
             assert_eq!(read["contents"][0]["mimeType"], "image/png");
-            let within = of("resources/directory/read", "skill://project/release");
+            let within = ask("resources/directory/read --uri skill://project/release");
             let names = within["resources"].as_array().unwrap().iter().map(|it| &it["name"]);
             assert_eq!(names.collect::<Vec<_>>(), ["SKILL.md", "icon.png", "notes.md"]);
         }
@@ -185,7 +171,7 @@ mod the_mcp_inspector_finds_no_fault {
 
     /// The skills that were verified, and their files.
     fn verified(stage: &Stage, era: &str, is_http: bool) -> Vec<(String, Vec<String>)> {
-        let asked = ["--method", "skills/list", "--verify", "--require-digests"];
+        let asked = ["--quiet", "--method", "skills/list", "--verify", "--require-digests"];
         let did = stage.inspect(era, is_http, &asked);
         let stdout = said(&did);
         let reports = stdout.lines().map(|it| serde_json::from_str::<Json>(it).unwrap());
@@ -367,7 +353,7 @@ impl Stage {
     fn inspect(&self, era: &str, is_http: bool, arguments: &[&str]) -> Output {
         let script = "node_modules/@modelcontextprotocol/inspector/clients/cli/build/index.js";
         let mut command = patient(node());
-        command.arg(CLIENTS.join(script)).args(["--quiet", "--protocol-era", era]);
+        command.arg(CLIENTS.join(script)).args(["--protocol-era", era]);
         match is_http {
             true => {
                 let header = format!("Authorization: Bearer {TOKEN}");
