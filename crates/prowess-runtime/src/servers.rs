@@ -151,7 +151,7 @@ impl Starter {
             entry: Box::new(entry(skill, description, files.clone())),
             server: description.name.clone(),
         };
-        self.gate.pass(&Wish { tool: &prefix, act: &act, active }).await?;
+        self.gate.pass(&Wish { tool: &prefix, act: &act, active, given: None }).await?;
         let job = self.job(description, &files).map_err(|it| hinted(it, description))?;
         drop(files);
         let (running, stream) = self.sandbox.start(job).map_err(Outcome::from)?;

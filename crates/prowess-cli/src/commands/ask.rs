@@ -64,7 +64,7 @@ pub(crate) fn run(
         (false, false) => View::Stream,
     };
     let model = args.working.naming.model(&context::config(global)?, printer)?;
-    let stack = args.working.stack(model, view, global, launcher, printer)?;
+    let stack = args.working.stack(model, args.which.file(), view, global, launcher, printer)?;
     let mut conversation = Conversation::new(stack, args.which.open()?, view, printer)?;
     let turned = conversation.turn(prompt, printer)?;
     let status = match view {
@@ -128,7 +128,8 @@ fn dry_run(
     let model = args.working.naming.shown(&context::config(global)?)?;
     let unasked = Arc::new(Unasked::new(model));
     let view = View::Dry;
-    let stack = args.working.stack(unasked.clone(), view, global, launcher, printer)?;
+    let stack =
+        args.working.stack(unasked.clone(), args.which.file(), view, global, launcher, printer)?;
     let mut conversation = Conversation::new(stack, args.which.replayed()?, view, printer)?;
     let turned = conversation.turn(prompt, printer)?;
     let Conversation { stack, viewer, .. } = &conversation;

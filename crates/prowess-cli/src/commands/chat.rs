@@ -58,7 +58,7 @@ pub(crate) fn run(
         (false, false) => View::Stream,
     };
     let model = args.working.naming.model(&context::config(global)?, printer)?;
-    let stack = args.working.stack(model, view, global, launcher, printer)?;
+    let stack = args.working.stack(model, args.which.file(), view, global, launcher, printer)?;
     let kept = args.which.open()?;
     let mut lines = Lines::new(&stack.library, &kept)?;
     let conversation = Conversation::new(stack, kept, view, printer)?;

@@ -16,7 +16,7 @@ use crate::{
     catalog::block,
     disclose::{Level, disclose},
     invoke::invoke,
-    shorten::one_line,
+    shorten::{defused, one_line},
     source::ReadError,
 };
 
@@ -210,7 +210,8 @@ impl Offer {
     /// Offers a skill at the level it was chosen for and at those below.
     pub fn new(chosen: &Chosen<'_>) -> Result<Self, ReadError> {
         let manifest = &chosen.skill.manifest;
-        let (name, description) = (one_line(&manifest.name), one_line(&manifest.description));
+        let line = |text: &str| defused(&one_line(text)).into_owned();
+        let (name, description) = (line(&manifest.name), line(&manifest.description));
         let mut contents = Vec::new();
         if chosen.level >= Level::Full {
             contents.push((Level::Full, invoke(chosen.skill, chosen.arguments.as_deref())?));
