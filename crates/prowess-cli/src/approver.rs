@@ -98,8 +98,8 @@ fn shown(question: &Question) -> String {
     if let Some(given) = given {
         let _ = write!(out, "It would be given:\n{}", whole(given));
     }
-    let (what, why) = (safe::line(what), safe::line(why));
-    let _ = write!(out, "May prowess {what}? It is asked because {why}.\n");
+    let (what, why) = (safe::shown(&safe::line(what)), safe::line(why));
+    let _ = writeln!(out, "May prowess {what}? It is asked because {why}.");
     let always = if given.is_some() { "[a]lways, whatever it is given: " } else { "[a]lways: " };
     let _ = write!(out, "[y]es, [n]o, {always}");
     out

@@ -120,7 +120,7 @@ impl Gate {
         let taken = active.skills();
         let book = OnceCell::new();
         let untold = |skill: &Skill| {
-            // What is told without a look at its files is the most of all.
+            // Of most skills no file has to be looked at.
             let told = self.told(skill, |key| {
                 let book = book.get_or_init(|| self.records.all());
                 Some(book.iter().rfind(|it| it.key == *key)?.subject.digest.clone())

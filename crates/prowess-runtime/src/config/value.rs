@@ -696,7 +696,8 @@ fn has_same<T: Value>(all: &[T], one: &T) -> bool {
     all.iter().any(|it| it.show() == one.show())
 }
 
-/// Whether an entry of a list stands for another: the first words of a command do, and a host for each of its ports.
+/// Whether an entry of a list stands for another: the first words of a command do, and a host does for
+/// each of its ports.
 fn covers(key: &str, wide: &Json, narrow: &Json) -> bool {
     match (wide.as_str(), narrow.as_str()) {
         (Some(wide), Some(narrow)) if key == "policy.commands" => {
