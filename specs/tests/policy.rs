@@ -406,11 +406,13 @@ mod nothing_runs_before_the_policy_allows_it {
     fn what_was_typed_before_a_question_does_not_answer_it() {
         let document = "---\nname: greet\ndescription: d\ntype: script\nrequires_approval: true\n---\n```sh\necho hello-$((1 + 1))\n```\n";
         let world = World::new().document("greet", document);
-        world.write("ask", "sleep 1; exec $1 run greet --dir skills\n");
-        let ran =
-            world.run_script("(echo y; sleep 5; echo n) | script -qec \"sh ask $0\" /dev/null");
-        let said = ran.stdout();
-        assert!(said.contains("May prowess run") && !said.contains("hello-2"), "{said}");
+        let run = |typed: &str| world.run_typing_ahead("y\n", typed, "run greet --dir skills");
+        for (typed, runs) in [("n\n", false), ("y\n", true)] {
+            let ran = run(typed);
+            let said = ran.stdout();
+            assert!(said.contains("May prowess run"), "{said}");
+            assert_eq!(said.contains("hello-2"), runs, "{said}");
+        }
     }
 
     #[test]
@@ -423,8 +425,8 @@ mod nothing_runs_before_the_policy_allows_it {
              sh -c \"(sleep 1; kill -$it \\$\\$) & exec $1 run greet --dir skills\"\n\
              echo \"ended with $?\"\ndone\ntest -e late || echo soon\n",
         );
-        let ran =
-            world.run_script("(sleep 9; touch late; echo y) | script -qec \"sh ask $0\" /dev/null");
+        let ran = world
+            .run_script("(sleep 18; touch late; echo y) | script -qec \"sh ask $0\" /dev/null");
         let said = ran.stdout();
         assert_eq!(said.matches("May prowess run").count(), 3, "{said}");
         let ended: Vec<_> = said.split("ended with ").skip(1).map(|it| &it[..3]).collect();

@@ -4,6 +4,7 @@ use std::{
     ffi::OsStr,
     fs::{self, File},
     io::{self, Write as _},
+    mem,
     os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -188,11 +189,22 @@ impl World {
 
     /// Runs the program at a terminal at which this is typed; all that it prints is its stdout.
     pub(crate) fn run_at_terminal(&self, typed: &str, arguments: &str) -> Ran {
-        let line = format!("{} {arguments}", program());
+        self.at_terminal("", typed, &format!("{} {arguments}", program()))
+    }
+
+    /// Does the same for somebody who has typed more before the program begins.
+    pub(crate) fn run_typing_ahead(&self, ahead: &str, typed: &str, arguments: &str) -> Ran {
+        self.at_terminal(ahead, typed, &format!("sleep 1; exec {} {arguments}", program()))
+    }
+
+    fn at_terminal(&self, mut ahead: &str, typed: &str, line: &str) -> Ran {
         let mut lines = typed.split_inclusive('\n');
         let mut asked = 0;
         let mut command = Command::new("script");
-        self.attend(command.args(["-qefc", &line, "/dev/null"]), Stdio::piped(), |child, out| {
+        self.attend(command.args(["-qefc", line, "/dev/null"]), Stdio::piped(), |child, out| {
+            if let Some(stdin) = &mut child.stdin {
+                stdin.write_all(mem::take(&mut ahead).as_bytes()).unwrap();
+            }
             let said = String::from_utf8_lossy(&fs::read(out).unwrap()).into_owned();
             let questions = said.matches("[y]es, [n]o").count();
             while asked < questions {
