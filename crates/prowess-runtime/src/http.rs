@@ -11,7 +11,7 @@ mod fetch;
 mod wire;
 
 pub(crate) use self::{
-    fetch::{FetchError, Fetcher, Request, Response},
+    fetch::{FetchError, Fetcher, OURS, Request, Response},
     hosts::covers,
 };
 pub use self::{
