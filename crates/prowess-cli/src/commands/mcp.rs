@@ -15,6 +15,7 @@ use crate::{
     Status,
     arguments::Global,
     context,
+    fault::Fault,
     host::{self, Running},
     printer::Printer,
     toolbox::GRACE,
@@ -22,7 +23,6 @@ use crate::{
 
 /// Serve the skills over the Model Context Protocol, on standard input and output or over HTTP
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Other>,
@@ -46,6 +46,12 @@ enum Other {
 }
 
 impl Args {
+    /// Whether nothing is said about serving.
+    fn is_bare(&self) -> bool {
+        let Self { command: _, budget, run, watch, serving } = self;
+        *budget == Telling::default().budget && !run && !watch && serving.http.is_none()
+    }
+
     /// Whether a client can start this and speak with it.
     fn is_of_a_client(&self) -> bool {
         self.command.is_none() && self.serving.http.is_none()
@@ -58,8 +64,12 @@ pub(crate) fn run(
     launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<Status> {
-    if let Some(Other::Install(args)) = &args.command {
-        return install::run(args, global, printer);
+    if let Some(Other::Install(install)) = &args.command {
+        if !args.is_bare() {
+            let hint = "what the server is to be given stands behind it, as `-- --watch`";
+            return Err(Fault::unable("`install` serves nobody").hint(hint).into());
+        }
+        return install::run(install, global, printer);
     }
     let config = context::config(global)?;
     let is_watched = args.watch || config.skill.watch.value;
