@@ -25,7 +25,7 @@ pub(super) struct Client {
     /// The way to them in a newer form of the file, taken where a file has it already.
     newer: Option<&'static [&'static str]>,
     shape: Shape,
-    /// Where its makers, or who collects what they say, say so.
+    /// Where its makers say so.
     pub(super) source: &'static str,
     /// When that was looked up.
     pub(super) checked: &'static str,
@@ -281,22 +281,20 @@ impl Client {
 
     /// A server as this client wants it.
     pub(super) fn entry(&self, program: &str, arguments: &[String]) -> Map<String, Json> {
+        let kind = |it: &str| ("type", Json::from(it));
+        let command = ("command", Json::from(program));
+        let args = ("args", Json::from(arguments));
         let fields = match self.shape {
-            Shape::Plain => json!({ "command": program, "args": arguments }),
-            Shape::Typed => json!({ "type": "stdio", "command": program, "args": arguments }),
-            Shape::Tools => json!({
-                "type": "local", "command": program, "args": arguments, "tools": ["*"],
-            }),
+            Shape::Plain => vec![command, args],
+            Shape::Typed => vec![kind("stdio"), command, args],
+            Shape::Tools => vec![kind("local"), command, args, ("tools", json!(["*"]))],
             Shape::Joined => {
-                let all: Vec<&str> =
-                    [program].into_iter().chain(arguments.iter().map(String::as_str)).collect();
-                json!({ "type": "local", "command": all })
+                let all: Json =
+                    [program].into_iter().chain(arguments.iter().map(|it| &**it)).collect();
+                vec![kind("local"), ("command", all)]
             }
         };
-        match fields {
-            Json::Object(fields) => fields,
-            _ => Map::new(),
-        }
+        fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 

@@ -51,13 +51,14 @@ impl Document {
             return Ok(Self { path, target, text: String::new(), found: None });
         }
         let found = fs::metadata(&target).with_context(cannot)?;
-        let wrong = match () {
-            () if !found.is_file() => "is not a file",
-            () if found.len() > MAX => "is too large",
-            () if found.permissions().readonly() => "is read-only",
-            () => "",
+        let wrong = if !found.is_file() {
+            Some("is not a file")
+        } else if found.len() > MAX {
+            Some("is too large")
+        } else {
+            found.permissions().readonly().then_some("is read-only")
         };
-        if !wrong.is_empty() {
+        if let Some(wrong) = wrong {
             return Err(Fault::unable(format!("`{shown}` {wrong}"))
                 .hint("it is left alone")
                 .into());

@@ -398,7 +398,7 @@ mod tests {
     }
 
     fn put_in(text: &str) -> String {
-        put(text, &["s", "p"], &entry()).map_or_else(|it| it.what, |it| it)
+        put(text, &["s", "p"], &entry()).unwrap_or_else(|it| it.what)
     }
 
     #[test]
