@@ -52,10 +52,12 @@ pub(super) fn remove(text: &str, way: &[&str]) -> Result<String, Broken> {
     let start = text[..member.start].trim_end_matches([' ', '\t']).len();
     let rest = text[end..].trim_start_matches([' ', '\t', '\r']);
     let is_alone = text[..start].ends_with('\n') && rest.starts_with('\n');
-    let cut = match member.comma {
-        _ if is_alone => start..text.len() - rest.len() + 1,
-        Some(_) => member.start..text.len() - text[end..].trim_start_matches([' ', '\t']).len(),
-        None => start..end,
+    let cut = if is_alone {
+        start..text.len() - rest.len() + 1
+    } else if at + 1 == members.len() {
+        start..end
+    } else {
+        member.start..text.len() - text[end..].trim_start_matches([' ', '\t']).len()
     };
     edits.push((cut, String::new()));
     Ok(apply(text, edits))
@@ -422,7 +424,7 @@ mod tests {
             format!("{{\n\t\"s\": {{\n\t\t{lines}\n\t}}, // none\n}}\n")
         );
         assert_eq!(put_in("{}"), put_in(" ").trim());
-        assert_eq!(put_in("{ // all\n}"), format!("{{ // all\n{}", &put_in("")[2..].trim()));
+        assert_eq!(put_in("{ // all\n}"), format!("{{ // all\n{}", &put_in("")[2..].trim_end()));
     }
 
     #[test]
@@ -442,14 +444,29 @@ mod tests {
     }
 
     #[test]
-    fn no_text_makes_it_panic() {
-        let text = "{\n// é\n\"s\": {\"a\\\"\": [1, -2.5e3, null, \"é\\u00e9\"], /* x */ \"p\": {\"command\": true,},},}";
-        assert!(get(text, &["s", "p"]).is_ok_and(|it| it.is_some()));
+    fn whatever_it_reads_it_edits_right() {
+        let way = ["s", "p"];
+        let check = |text: &str| {
+            if let Ok(there) = put(text, &way, &entry()) {
+                let read = get(&there, &way).map_err(|it| it.what);
+                let read = read.ok().flatten().unwrap_or_default();
+                assert_eq!(read["command"], "/p", "{text:?} became {there:?}");
+                let gone = remove(&there, &way).map_err(|it| it.what).unwrap_or_default();
+                let read = get(&gone, &way).map_err(|it| it.what);
+                assert_eq!(read, Ok(None), "{there:?} became {gone:?}");
+            }
+        };
+        let text = "{\n// é\n\"s\": {\"a\\\"\": [1, -2.5e3, null, \"é\\u00e9\"], /* x */ \"p\": {\"command\": true,},\n\"b\":2 //\n,},}";
+        assert!(get(text, &way).is_ok_and(|it| it.is_some()));
+        check(text);
         for (at, c) in text.char_indices() {
-            let _ = put(&text[..at], &["s", "p"], &entry());
-            let without = format!("{}{}", &text[..at], &text[at + c.len_utf8()..]);
-            let _ = put(&without, &["s", "p"], &entry());
-            let _ = remove(&without, &["s", "p"]);
+            let rest = &text[at + c.len_utf8()..];
+            check(&text[..at]);
+            check(&format!("{}{rest}", &text[..at]));
+            for other in ["\n", ",", "}", "\"", "//", "{}", "\r\n \t"] {
+                check(&format!("{}{other}{rest}", &text[..at]));
+                check(&format!("{}{other}{c}{rest}", &text[..at]));
+            }
         }
         assert!(get(&"[".repeat(100_000), &["s"]).is_err());
         assert!(get(&"{\"a\":".repeat(100_000), &["s"]).is_err());
