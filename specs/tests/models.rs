@@ -425,6 +425,33 @@ mod each_provider_is_asked_in_its_own_words {
         });
         assert!(sent(endless).to_string().len() < 1_000_000);
     }
+
+    #[test]
+    fn a_name_that_a_model_made_up_goes_back_as_one_that_is_taken() {
+        let long = "ä".repeat(100);
+        let made_up = ["functions.weather", "a\u{1b}[2J", "", &long, "weather"];
+        let mut ask = question_with_tool();
+        for (id, name) in (1..).zip(made_up) {
+            let (id, name, arguments) = (format!("c{id}"), name.to_owned(), "{}".to_owned());
+            let call = Call { id: id.clone(), name, arguments, ..Call::default() };
+            let calling = Message { calls: vec![call], ..Message::new(Role::Assistant, "") };
+            let result = Message { call_id: Some(id), ..Message::new(Role::Tool, "none") };
+            ask.messages.extend([calling, result]);
+        }
+        for provider in Provider::ALL {
+            let server = ModelServer::start([Answer::text("Well.")]);
+            reply(&*server.model(provider), &ask);
+            let mut body = server.last();
+            body["tools"].take();
+            let named = |name: &str| body.to_string().contains(&format!("\"name\":\"{name}\""));
+            for name in ["functions_weather", "a__2J", "unknown", &"_".repeat(64), "weather"] {
+                assert!(named(name), "{provider:?} is not told of {name}: {body}");
+            }
+            for name in ["functions.weather", "", &long] {
+                assert!(!named(name), "{provider:?} does not take {name:?}: {body}");
+            }
+        }
+    }
 }
 
 mod a_reply_is_heard_as_it_comes {

@@ -150,6 +150,8 @@ pub enum ModelError {
         message: String,
         /// How many tokens its window holds, if that was said.
         window: Option<usize>,
+        /// How many it counts in what it was told, if that was said.
+        told: Option<usize>,
     },
     /// Its provider will not answer this, whoever asks.
     #[error("`{model}` refused: {message}")]
@@ -219,6 +221,10 @@ pub enum ModelError {
     },
 }
 
+/// What to do where too much is told.
+pub(crate) const WINDOW: &str =
+    "`--window`, or the setting `window.tokens`, says how many tokens the model holds";
+
 impl ModelError {
     /// Whether the same request may come out well a little later.
     pub fn is_passing(&self) -> bool {
@@ -244,7 +250,7 @@ impl ModelError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::RateLimited { .. } => "wait, or ask another model with `--model`".to_owned(),
-            Self::TooLong { .. } => "set `window.tokens` to what the model holds".to_owned(),
+            Self::TooLong { .. } => WINDOW.to_owned(),
             Self::Auth { provider, .. } => {
                 let key = match provider.as_str() {
                     "anthropic" => "ANTHROPIC_API_KEY",

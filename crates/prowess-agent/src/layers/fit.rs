@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use prowess::{Counts, Fitted, Message, Offer, Priority, Window, fit, fit_again};
+use prowess::{Counts, FitError, Fitted, Message, Offer, Priority, Window, fit, fit_again};
 use serde_json::{Value as Json, json};
 
 use super::{
@@ -119,15 +119,19 @@ impl Fit {
                     return reply;
                 }
             };
-            let ModelError::TooLong { window: said, .. } = error else { return Err(error.into()) };
-            // Providers count otherwise than we do: what they took for too much is too much.
-            let less = told / 4 * 3;
-            is_said = said.is_some();
-            window.tokens = said.unwrap_or(less).min(less);
-            attempt += 1;
-            // Where nothing can be left out, what the provider says is what there is to say.
-            if fit(&window, request.filled(), &Summaries::default()).is_err() {
+            let ModelError::TooLong { window: said, told: counted, .. } = error else {
                 return Err(error.into());
+            };
+            is_said = said.is_some();
+            window.tokens = less(told, said, counted);
+            attempt += 1;
+            let fits = |window| fit(&window, request.filled(), &Summaries::default());
+            if let Err(FitError { needed, .. }) = fits(window) {
+                (window.tokens, is_said) = (needed.total(), false);
+                // Where nothing can be left out, what the provider says is what there is to say.
+                if window.tokens >= told || fits(window).is_err() {
+                    return Err(error.into());
+                }
             }
             let (message, wait) = (error.to_string(), Duration::ZERO);
             turn.note(What::Retried { attempt, message, wait });
@@ -188,6 +192,20 @@ impl Fit {
         turn.note(noted(window, &fitted));
         request.fitted = Some(fitted);
         Ok(request)
+    }
+}
+
+/// How much is told next, where so much was too much for a model that holds so many tokens, and counts
+/// so many in what it was told.
+fn less(told: usize, holds: Option<usize>, counted: Option<usize>) -> usize {
+    let less = told / 4 * 3;
+    match (holds, counted) {
+        // It counts otherwise than we do, and a summary may be a little longer than it should.
+        (Some(holds), Some(counted)) if counted > holds => {
+            let fitting = holds as u128 * told as u128 / counted as u128 * 95 / 100;
+            usize::try_from(fitting).unwrap_or(less)
+        }
+        (holds, _) => holds.unwrap_or(less).min(less),
     }
 }
 

@@ -13,6 +13,7 @@ use serde_json::Value as Json;
 use super::{
     connection::Provider,
     draft::Draft,
+    history::taken,
     sse::{Events, TooLong},
     trouble::{Trouble, presentable, wait},
 };
@@ -126,7 +127,7 @@ impl Adapter {
     fn written(&self, ask: &Ask, mut manners: Manners) -> Json {
         manners.no_stream |= !self.stream;
         let by = if manners.forgotten { String::new() } else { self.by() };
-        self.protocol.body(&self.name, &by, ask, manners)
+        self.protocol.body(&self.name, &by, &taken(ask), manners)
     }
 
     pub(super) fn post(&self, body: Vec<u8>) -> Post {

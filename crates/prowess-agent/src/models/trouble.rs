@@ -16,6 +16,8 @@ pub(super) struct Trouble {
     words: Vec<String>,
     /// How many tokens the window holds.
     window: Option<usize>,
+    /// How many tokens it was told.
+    told: Option<usize>,
     wait: Option<Duration>,
 }
 
@@ -98,7 +100,8 @@ impl Trouble {
         let retry = details.iter().find_map(|it| it["retryDelay"].as_str());
         let wait = retry.and_then(duration).or_else(|| said_wait(&message));
         let status = number(&error["code"]).and_then(|it| u16::try_from(it).ok()).unwrap_or(0);
-        Self { status, window: number(&error["n_ctx"]), wait, words, message }
+        let (window, told) = (number(&error["n_ctx"]), number(&error["n_prompt_tokens"]));
+        Self { status, window, told, wait, words, message }
     }
 
     /// What it means to whoever asked.
@@ -111,7 +114,9 @@ impl Trouble {
         let (provider, model) = (provider.to_owned(), model.to_owned());
         let is_long = has(LONG) || status == 413 || says(LONG_SAID);
         if is_long && !matches!(status, 401..=404) {
-            return ModelError::TooLong { model, message, window: self.window.or(window(&lower)) };
+            let window = self.window.or(window(&lower));
+            let told = self.told.or(window.and_then(|it| told(&lower, it)));
+            return ModelError::TooLong { model, message, window, told };
         }
         if has(REFUSED) || says(REFUSED_SAID) {
             return ModelError::Refused { model, message };
@@ -279,6 +284,17 @@ fn window(message: &str) -> Option<usize> {
     Some(reply.and_then(|it| window.checked_sub(it)).filter(|it| *it > 0).unwrap_or(window))
 }
 
+/// How many tokens it was told, if a message says so beside how many may be.
+fn told(message: &str, window: usize) -> Option<usize> {
+    for (sign, is_before) in [(" in the messages", true), ("context limit: ", false)] {
+        if let Some((before, behind)) = message.split_once(sign) {
+            let numbers = numbers(if is_before { before } else { behind });
+            return if is_before { numbers.last() } else { numbers.first() }.copied();
+        }
+    }
+    numbers(message).into_iter().find(|it| *it > window)
+}
+
 fn numbers(text: &str) -> Vec<usize> {
     let digits = text.split(|c: char| !c.is_ascii_digit());
     digits.filter_map(|it| it.parse().ok()).collect()
@@ -290,49 +306,63 @@ mod tests {
 
     #[test]
     fn the_window_is_what_the_prompt_may_have() {
-        for (message, tokens) in [
+        for (message, tokens, prompt) in [
             (
                 "this model's maximum context length is 8192 tokens. however, you requested 9000 tokens (5000 in the messages, 4000 in the completion).",
                 Some(4192),
+                Some(5000),
             ),
             (
                 "this model's maximum context length is 128000 tokens. however, your messages resulted in 130000 tokens.",
                 Some(128_000),
+                Some(130_000),
             ),
             (
                 "this endpoint's maximum context length is 131072 tokens. however, you requested about 200000 tokens",
                 Some(131_072),
+                Some(200_000),
             ),
-            ("prompt is too long: 208310 tokens > 200000 maximum", Some(200_000)),
+            ("prompt is too long: 208310 tokens > 200000 maximum", Some(200_000), Some(208_310)),
             (
                 "input length and `max_tokens` exceed context limit: 178959 + 64000 > 200000, decrease input length",
                 Some(136_000),
+                Some(178_959),
             ),
             (
                 "the input token count (2551556) exceeds the maximum number of tokens allowed (1048576).",
                 Some(1_048_576),
+                Some(2_551_556),
             ),
             (
                 "prompt contains 65673 tokens, too large for model with 32768 maximum context length",
                 Some(32_768),
+                Some(65_673),
             ),
             (
                 "this model's maximum prompt length is 131072 but the request contains 537812 tokens.",
                 Some(131_072),
+                Some(537_812),
             ),
             (
                 "request too large for gpt-4o on tokens per min (tpm): limit 30000, requested 40000.",
                 Some(30_000),
+                Some(40_000),
             ),
             (
                 "request (9000 tokens) exceeds the available context size (8192 tokens), try increasing it",
                 Some(8192),
+                Some(9000),
             ),
-            ("your input exceeds the context window of this model. please adjust your input", None),
-            ("é maximum", None),
-            ("context limit: 1", None),
+            (
+                "your input exceeds the context window of this model. please adjust your input",
+                None,
+                None,
+            ),
+            ("é maximum", None, None),
+            ("context limit: 1", None, None),
         ] {
             assert_eq!(window(message), tokens, "{message}");
+            assert_eq!(tokens.and_then(|it| told(message, it)), prompt, "{message}");
         }
     }
 

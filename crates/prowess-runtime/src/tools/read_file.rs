@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::{
     blocking,
-    file_operations::{BYTES, about, read, within},
+    file_operations::{about, page, read},
     input, schema,
 };
 use crate::{
@@ -201,8 +201,8 @@ impl Reader {
 }
 
 fn tell(found: &Found, bytes: &[u8], input: &Input) -> Result<Outcome, Box<Outcome>> {
-    let limit = within(input.limit, BYTES)?;
-    let part = Part::read(&mut io::Cursor::new(bytes), input.offset, limit);
+    let page = page(input.limit)?;
+    let part = Part::read(&mut io::Cursor::new(bytes), input.offset, page);
     let part = part.expect("nothing stands between us and our memory");
     let mut answer = about(&input.path, part.answer(bytes.len() as u64));
     answer["skill"] = found.skill.manifest.name.as_ref().into();
