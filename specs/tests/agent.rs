@@ -1443,6 +1443,10 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
         assert_eq!(asked.len(), 5);
         let said: Vec<&str> = asked[4].messages.iter().map(|it| it.content.as_str()).collect();
         assert_eq!(said, ["a", "here", "b", "c"]);
+        // That is no further step.
+        let (agent, _) = self::agent(Scripted::new().says("").says("here"));
+        let agent = agent.with(Calling { max_steps: 1, ..calling([]) });
+        assert_eq!(ask(&agent, &session, "a").await.message.content, "here");
     }
 
     #[tokio::test]

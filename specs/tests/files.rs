@@ -759,6 +759,14 @@ mod what_skills_bring_is_found_by_its_name {
             );
             assert!(matches!(tool.act(&json!({ "path": path })).unwrap(), Act::Resource { .. }));
         }
+        // A bundled skill lies on no disk, and has a folder all the same.
+        let options = prowess::Options { sources: vec![prowess::bundled()], ..Default::default() };
+        let bundled = Arc::new(prowess::Library::load(&options).unwrap());
+        let active = Active::new(Arc::new(bundled));
+        assert!(active.activate("create-pr"));
+        let tool = ReadFile::new(Arc::new(active), roots(&world));
+        let read = output(told(&tool, "bundled/create-pr/scripts/gather.sh"));
+        assert_eq!(read["resource"], "scripts/gather.sh");
         // What a model is told when it takes a skill up can be read as it stands there.
         let world = world.document(
             "linked",
@@ -902,7 +910,10 @@ mod what_skills_bring_is_found_by_its_name {
             let outcome = told(&tool, path);
             assert_eq!(outcome.status, Status::Refused, "{path:?}: {outcome:?}");
             let message = outcome.message.unwrap().replace(path, "PATH");
-            assert_eq!(message, "`PATH` does not lie in a directory that may be used");
+            match path.contains(".git") {
+                true => assert_eq!(message, "`PATH` is protected: no tool uses it"),
+                false => assert_eq!(message, "`PATH` does not lie in a directory that may be used"),
+            }
         }
         for path in [
             "..%2f..%2foutside%2fsecret",

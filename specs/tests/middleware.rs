@@ -323,11 +323,15 @@ fn too_long_by(window: Option<usize>, told: Option<usize>) -> ModelError {
 }
 
 fn limited(wait: Option<Duration>) -> ModelError {
-    ModelError::RateLimited { model: "fake".into(), wait }
+    ModelError::RateLimited { model: "fake".into(), message: "slow down".into(), wait }
 }
 
 fn unknown_key() -> ModelError {
-    ModelError::Auth { provider: "test".into(), message: "no such key".into() }
+    ModelError::Auth {
+        provider: "test".into(),
+        message: "no such key".into(),
+        variable: "TEST_KEY",
+    }
 }
 
 /// A retry that takes next to no time.

@@ -148,7 +148,8 @@ fn is_homeless(directory: &Path) -> bool {
     env::home_dir().is_some_and(|home| directory.starts_with(&home) && !home.exists())
 }
 
-fn time(text: &str) -> Result<Duration, String> {
+/// A time as it is typed.
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
     let wanted = "it is not a time such as `5s`, `500ms` or `2m`, of a year at the most";
     duration(text).ok_or_else(|| wanted.to_owned())
 }

@@ -61,6 +61,26 @@ impl Which {
         self.resume.is_some()
     }
 
+    /// Says no to a session and something else in one file.
+    pub(crate) fn differs_from(&self, other: Option<&Path>) -> Result<()> {
+        let name = self.session.as_ref().or(self.resume.as_ref()).filter(|it| !it.is_empty());
+        let Some((name, other)) = name.zip(other) else { return Ok(()) };
+        // A file that is not there yet is known by its folder.
+        let place = |path: &Path| match fs::canonicalize(path) {
+            Ok(path) => path,
+            Err(_) => {
+                let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+                let folder = fs::canonicalize(folder.unwrap_or(Path::new(".")));
+                folder.unwrap_or_default().join(path.file_name().unwrap_or_default())
+            }
+        };
+        if place(&path(name)?) != place(other) {
+            return Ok(());
+        }
+        let message = format!("`{}` cannot hold both the session and the trace", other.display());
+        Err(Fault::typed(message).hint("name another file for `--trace`").into())
+    }
+
     /// The session that is meant; a new one if none was named.
     pub(crate) fn open(&self) -> Result<Kept> {
         match (self.session.as_deref(), self.resume.as_deref()) {

@@ -1,5 +1,7 @@
 //! What an agent does, shown while it does it.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use prowess_agent::{Layer, Score, Spent, Trace, Turn, What};
 use prowess_runtime::Outcome;
@@ -47,6 +49,8 @@ pub(crate) struct Viewer {
     has_status: bool,
     /// What the model has said since it was last asked.
     said: usize,
+    /// What it has said of a reply that is not whole yet, where only whole ones are shown.
+    held: String,
     /// The lines of the trace.
     pub(crate) lines: Vec<String>,
     /// What happened in this turn, a line each.
@@ -76,6 +80,8 @@ struct Speech {
     is_at_start: bool,
 }
 
+/// Whoever waits longer wants to know what for.
+const LONG: Duration = Duration::from_secs(5);
 /// How much of what a tool is given or answers is shown.
 const BRIEF: usize = 100;
 
@@ -119,6 +125,7 @@ impl Viewer {
             speech: Speech { has_return: false, is_at_start: true },
             has_status: false,
             said: 0,
+            held: String::new(),
             lines: Vec::new(),
             story: Vec::new(),
             scores: Vec::new(),
@@ -153,8 +160,19 @@ impl Viewer {
         if matches!(what, What::Asked { .. }) && self.view == View::Stream {
             self.end_line(printer)?;
         }
-        if let What::Heard { text } = &what {
-            return if self.view == View::Stream { self.say(text, printer) } else { Ok(()) };
+        if self.view == View::Stream {
+            match &what {
+                What::Heard { text } if printer.is_terminal => return self.say(text, printer),
+                // What broke off cannot be taken back from whoever reads a pipe.
+                What::Heard { text } => self.held.push_str(text),
+                What::Replied { .. } if !printer.is_terminal => {
+                    let reply = std::mem::take(&mut self.held);
+                    self.say(&reply, printer)?;
+                    self.end_line(printer)?;
+                }
+                What::Failed { .. } => self.held.clear(),
+                _ => {}
+            }
         }
         if let What::Retried { .. } = &what
             && self.said > 0
@@ -164,9 +182,24 @@ impl Viewer {
             printer.note("the reply broke off: what stands above is said again");
             self.said = 0;
         }
+        if let What::Retried { wait, message, .. } = &what
+            && *wait >= LONG
+            && !printer.verbose
+        {
+            self.clear(printer)?;
+            printer.note(&format!("{message}; it is asked again in {:.0} s", wait.as_secs_f64()));
+        }
         if let What::Warned { message } = &what {
             self.clear(printer)?;
             printer.warning(message);
+        }
+        if let What::Server { server, skill, state, message } = &what
+            && ["refused", "failed"].contains(&&**state)
+        {
+            self.clear(printer)?;
+            let message = message.replace('\n', "; ");
+            printer
+                .warning(&format!("the server `{server}` of skill `{skill}` {state}: {message}"));
         }
         let Some(story) = story(&what) else { return Ok(()) };
         if what.is_piece() {
@@ -183,6 +216,7 @@ impl Viewer {
 
     /// Ends what is shown, so that something else can be.
     pub(crate) fn end(&mut self, printer: &mut Printer) -> Result<()> {
+        self.held.clear();
         self.clear(printer)
     }
 

@@ -74,8 +74,9 @@ impl Calling {
         self.catch_up(&turn).await?;
         // Every step has a longer one.
         request.prompt.history.clear();
-        let mut was_empty = false;
-        for step in 1..=self.max_steps {
+        let (mut was_empty, mut step) = (false, 0);
+        while step < self.max_steps {
+            step += 1;
             let mut history = turn.session.messages();
             if let Some(last) = history.last_mut().filter(|_| step == self.max_steps)
                 && last.role == Role::Tool
@@ -93,6 +94,8 @@ impl Calling {
             // Some models say nothing now and then, and something when they are asked again.
             if is_empty(&reply.message) && reply.stop == Stop::Done && !was_empty {
                 was_empty = true;
+                // To ask once more is no further step.
+                step -= 1;
                 turn.note(What::Warned { message: "the model said nothing".to_owned() });
                 continue;
             }

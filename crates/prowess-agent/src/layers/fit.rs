@@ -20,7 +20,7 @@ use crate::{
     event::What,
     layer::{Layer, Next, Replied},
     model::{Model, ModelError, Reply},
-    request::{Request, Told},
+    request::{Request, Told, Turn},
 };
 
 /// Makes every request fit into a window, by [`prowess::fit`]: over 80 % of it old messages are
@@ -176,7 +176,7 @@ impl Fit {
                 break fitted;
             }
         };
-        request.prompt.history = said;
+        request.prompt.history.clone_from(&said);
         if let Some(messages) = compacted(&request.prompt.history, &fitted)
             && turn.session.messages() == request.prompt.history
         {
@@ -186,6 +186,7 @@ impl Fit {
             turn.note(What::Compacted { before, after, by });
             request.prompt.history = messages;
         }
+        warn_of_cut(&turn, &said, &fitted);
         for message in &mut fitted.messages {
             message.rest.shift_remove(PLACE);
         }
@@ -193,6 +194,28 @@ impl Fit {
         request.fitted = Some(fitted);
         Ok(request)
     }
+}
+
+/// Says once a turn how much of the person's own request is not told.
+fn warn_of_cut(turn: &Turn, said: &[Message], fitted: &Fitted) {
+    let Some(request) = prowess::request(said) else { return };
+    let place = said.iter().position(|it| std::ptr::eq(it, request));
+    let told = fitted.messages.iter().find(|it| self::place(it) == place);
+    let Some(told) = told.filter(|it| it.content != request.content) else { return };
+    let warned = turn.session.keep(|| AtomicUsize::new(0));
+    if warned.swap(turn.number, Ordering::Relaxed) != turn.number {
+        let (all, left) = (request.content.len(), told.content.len());
+        let message = format!(
+            "the request is too long for the window: of {all} bytes {} are left out of its middle",
+            all.saturating_sub(left)
+        );
+        turn.note(What::Warned { message });
+    }
+}
+
+/// Where a message stands in the session.
+fn place(message: &Message) -> Option<usize> {
+    message.rest.get(PLACE).and_then(Json::as_u64).map(|it| it as usize)
 }
 
 /// How much is told next, where so much was too much for a model that holds so many tokens, and counts
@@ -244,7 +267,6 @@ fn tell_again(request: &mut Request, said: &[Message], fitted: &Fitted) -> bool 
 
 /// What stands in the session in place of what was said, once something was summarised.
 fn compacted(said: &[Message], fitted: &Fitted) -> Option<Vec<Message>> {
-    let place = |it: &Message| it.rest.get(PLACE).and_then(Json::as_u64).map(|it| it as usize);
     let is_made = |it: &Message| place(it).is_none() && is_summary(it);
     // What was shortened for this request stays whole in the session.
     let stays = |it: &Message| match place(it) {

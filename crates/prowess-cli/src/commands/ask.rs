@@ -54,6 +54,10 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> Result<Status> {
     let prompt = args.prompt()?;
+    args.which.differs_from(args.working.trace.as_deref())?;
+    if args.is_unread() {
+        printer.note("what comes on stdin is not read: `--file -` shows it to the model");
+    }
     if args.dry_run {
         return dry_run(args, prompt, global, launcher, printer);
     }
@@ -63,7 +67,7 @@ pub(crate) fn run(
         (false, false) if args.working.naming.no_stream => View::Whole,
         (false, false) => View::Stream,
     };
-    let model = args.working.naming.model(&context::config(global)?, printer)?;
+    let model = args.working.naming.model("ask", &context::config(global)?, printer)?;
     let stack = args.working.stack(model, view, global, launcher, printer)?;
     let mut conversation = Conversation::new(stack, args.which.open()?, view, printer)?;
     let turned = conversation.turn(prompt, printer)?;
@@ -86,6 +90,16 @@ pub(crate) fn run(
 }
 
 impl Args {
+    /// Whether something waits on stdin that nobody asked for.
+    fn is_unread(&self) -> bool {
+        let is_read =
+            self.prompt.is_none() || self.prompt.iter().chain(&self.file).any(|it| it == "-");
+        let stdin = io::stdin();
+        !is_read
+            && !stdin.is_terminal()
+            && rustix::io::ioctl_fionread(&stdin).is_ok_and(|it| it > 0)
+    }
+
     /// What is asked, with the texts that go with it; nothing to go on where a session was broken off.
     fn prompt(&self) -> Result<Option<String>> {
         let from_stdin = self.file.iter().chain(&self.prompt).filter(|it| *it == "-").count();

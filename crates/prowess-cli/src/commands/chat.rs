@@ -57,7 +57,8 @@ pub(crate) fn run(
         (false, true) => View::Whole,
         (false, false) => View::Stream,
     };
-    let model = args.working.naming.model(&context::config(global)?, printer)?;
+    args.which.differs_from(args.working.trace.as_deref())?;
+    let model = args.working.naming.model("chat", &context::config(global)?, printer)?;
     let stack = args.working.stack(model, view, global, launcher, printer)?;
     let kept = args.which.open()?;
     let mut lines = Lines::new(&stack.library, &kept)?;
