@@ -208,6 +208,17 @@ mod what_is_asked_is_answered {
     }
 
     #[test]
+    fn a_skill_that_is_not_there_cannot_be_invoked() {
+        let server = ModelServer::answering(|_| Answer::text("Well."));
+        let ran = ask(&World::new(), &server, &["/creat-pr to main"]);
+        assert_eq!((ran.code, server.requests().len()), (Some(1), 0), "{}", ran.stderr);
+        assert!(ran.stderr.contains("did you mean `/create-pr`?"), "{}", ran.stderr);
+        for fine in ["/create-pr to main", "/etc/hosts is what?"] {
+            assert_eq!(ask(&World::new(), &server, &[fine]).code, Some(0));
+        }
+    }
+
+    #[test]
     fn a_limit_of_a_reply_is_typed_or_set() {
         let server = ModelServer::answering(|_| Answer::text("Well."));
         let world = World::new().file("set.toml", "[model]\nmax_output = 700\n");
@@ -315,6 +326,10 @@ mod what_is_asked_is_answered {
             }
             let body = server.last();
             assert_eq!(messages(&body).last().unwrap().1.contains("hello Ada"), ran_it);
+            // What was done, or was not, stays to be read.
+            let status = if ran_it { "ok" } else { "refused" };
+            let done = r#"run_skill {"name":"probe","parameters":{"who":"Ada"}}: "#;
+            assert!(ran.stdout().contains(&format!("{done}{status}")), "{}", ran.stdout());
         }
     }
 
@@ -399,6 +414,26 @@ mod what_is_asked_is_answered {
 
 mod what_happens_can_be_seen {
     use super::*;
+
+    #[test]
+    fn the_log_has_no_key_that_is_known() {
+        let call = json!({"command": format!("ls {KEY}")});
+        let server = ModelServer::start([
+            Answer::calls([("execute_command", call.clone())]),
+            Answer::text("Well."),
+            Answer::calls([("execute_command", call)]),
+            Answer::text("Well."),
+        ]);
+        let world = World::new().file("key", KEY);
+        fs::set_permissions(world.path("key"), fs::Permissions::from_mode(0o600)).unwrap();
+        let url = server.url();
+        let typed = ["ask", "Hi", "--base-url", &url, "--model", "m"];
+        world.run_with_env(&[("OPENAI_API_KEY", KEY)], &typed);
+        world.run([&typed[..], &["--key-file", "key"]].concat());
+        let log = world.path("home/.local/state/prowess/audit.jsonl");
+        let log = fs::read_to_string(log).unwrap();
+        assert_eq!((log.matches("ls [masked]").count(), log.matches(KEY).count()), (2, 0), "{log}");
+    }
 
     fn calls() -> [Answer; 3] {
         [
@@ -518,11 +553,11 @@ mod what_happens_can_be_seen {
         let server = ModelServer::start([words.in_pieces(1024).slowly(pause)]);
         let world = World::new();
         let script = format!(
-            "OPENAI_API_KEY=x \"$0\" ask Speak --events --base-url {} --model m | head -c 5",
+            "OPENAI_API_KEY=x \"$0\" ask Speak --base-url {} --model m | sleep 3",
             server.url()
         );
         let ran = world.run_script(&script);
-        assert_eq!(ran.stdout().len(), 5);
+        assert_eq!(ran.stdout(), "");
         assert!(!ran.stderr.contains("error") && !ran.stderr.contains("panic"), "{}", ran.stderr);
         assert!(server.was_hung_up());
     }
@@ -917,6 +952,34 @@ mod a_session_is_kept {
     }
 
     #[test]
+    fn sessions_are_listed_and_removed() {
+        let server = ModelServer::answering(|_| Answer::text("Noted."));
+        let world = World::new();
+        assert!(world.run(["sessions"]).stderr.contains("no session is kept"));
+        for (name, said) in [("one", "First\nwords"), ("two", "Other words\u{1b}[2J")] {
+            assert_eq!(ask(&world, &server, &[said, "--session", name]).code, Some(0));
+        }
+        let ran = world.run(["sessions"]);
+        ran.assert_safe();
+        let lines: Vec<&str> = ran.stdout().lines().collect();
+        assert!(lines[0].starts_with("two ") && lines[0].contains("Other words"), "{lines:?}");
+        assert!(lines[1].starts_with("one ") && lines[1].ends_with("First words"), "{lines:?}");
+        let ran = ask(&world, &server, &["Hi", "--resume", "nosuch"]);
+        assert!(ran.stderr.contains("`prowess sessions`"), "{}", ran.stderr);
+        let ran = world.run(["sessions", "--remove", "tow"]);
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.stderr.contains("did you mean `two`?"), "{}", ran.stderr);
+        assert_eq!(world.run(["sessions", "--remove", "two"]).code, Some(0));
+        let left = world.run(["sessions", "--json"]).json();
+        assert_eq!(left["sessions"].as_array().unwrap().len(), 1);
+        assert_eq!(left["sessions"][0]["begins"], "First words");
+        for (time, count) in [("30d", 1), ("1ms", 0)] {
+            assert_eq!(world.run(["sessions", "--remove-older", time]).code, Some(0));
+            assert_eq!(sessions(&world), count);
+        }
+    }
+
+    #[test]
     fn two_programs_are_not_in_one_session() {
         let server = ModelServer::start([Answer::text("half").then_hang()]);
         let world = World::new();
@@ -937,6 +1000,31 @@ mod a_conversation_goes_on_line_by_line {
         let url = server.url();
         let named = ["chat", "--base-url", &url, "--model", "test-model"];
         world.run_reading(text, &named.iter().chain(more).copied().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_conversation_that_goes_on_says_where_it_was() {
+        let server = ModelServer::answering(|_| Answer::text("Noted."));
+        let world = World::new();
+        ask(&world, &server, &["I am Ada", "--session", "s"]);
+        let ran = chat(&world, &server, "/why\n/budget\n", &["--resume", "s"]);
+        let said = "goes on after 1 request; the last was: I am Ada";
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+        assert!(ran.stdout().starts_with("nothing was asked since"), "{}", ran.stdout());
+        assert!(ran.stdout().contains("before that 25 tokens were read"), "{}", ran.stdout());
+        assert_eq!(server.requests().len(), 1);
+    }
+
+    #[test]
+    fn lines_that_cannot_be_edited_are_read_as_they_are() {
+        let server = ModelServer::answering(|_| Answer::text("Well."));
+        let world = World::new().file("typed", "Hello\n/quit\n");
+        let ran = world.run_script(&format!(
+            "exec env TERM=dumb script -qec \"$0 chat --base-url {} --model m\" /dev/null < typed",
+            server.url()
+        ));
+        assert_eq!(ran.code, Some(0), "{}", ran.stdout());
+        assert!(ran.stdout().contains("> ") && ran.stdout().contains("Well."), "{}", ran.stdout());
     }
 
     #[test]

@@ -40,6 +40,9 @@ pub(crate) struct Naming {
     pub(crate) no_stream: bool,
 }
 
+/// The shortest text that is taken for a key where it stands in something else.
+const SHORTEST_KEY: usize = 8;
+
 /// How a model is spoken to, also one that is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Speech {
@@ -261,6 +264,15 @@ fn is_set_for(provider: Provider, set: &ModelSettings) -> bool {
         Some(word) => word == provider.as_str(),
         None => matches!(provider, Provider::OpenAi | Provider::Responses),
     }
+}
+
+/// The keys that are known: those of the environment, and that of a file. What is so short that it may
+/// be anything is none.
+pub(crate) fn keys(file: Option<&Path>) -> Vec<String> {
+    let variables = Provider::ALL.into_iter().flat_map(variables).filter_map(|it| variable(it));
+    let of_file = file.and_then(|it| key_of_file(it).ok());
+    let keys = variables.chain(of_file).map(|it| it.trim().to_owned());
+    keys.filter(|it| it.len() >= SHORTEST_KEY).collect()
 }
 
 /// The key that a file holds.

@@ -14,7 +14,7 @@ use prowess_runtime::{
     Starter, Status, duration,
 };
 
-use crate::approver::approver;
+use crate::{approver::approver, connection};
 
 /// How something is run, as it is typed.
 #[derive(Debug, Default, clap::Args)]
@@ -118,6 +118,7 @@ pub(crate) fn gate(config: &Config, approver: Arc<dyn Approver>) -> Gate {
         Some(directory) => Records::at(directory),
         None => Records::in_memory(),
     };
+    let records = records.masking(connection::keys(config.model.key_file.value.as_deref()));
     let cwd = env::current_dir().unwrap_or_default();
     let mut policy = config.policy(&cwd);
     policy.withheld.extend(state());

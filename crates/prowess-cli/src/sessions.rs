@@ -1,18 +1,22 @@
 //! Where sessions are kept, and how they are called.
 
 use std::{
-    fs, io,
+    cmp::Reverse,
+    fs,
+    io::{self, Read as _},
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     process,
+    time::SystemTime,
 };
 
 use anyhow::{Context as _, Result};
 use prowess::nearest;
 use prowess_agent::Session;
 use prowess_runtime::{Journal, timestamp};
+use serde_json::Value as Json;
 
-use crate::{fault::Fault, host};
+use crate::{fault::Fault, given, host};
 
 /// Which session it is, as it is typed.
 #[derive(Debug, Default, clap::Args)]
@@ -51,6 +55,20 @@ impl Kept {
     }
 }
 
+/// A session that was kept.
+#[derive(Debug)]
+pub(crate) struct Past {
+    pub(crate) name: String,
+    /// When something was last said in it.
+    pub(crate) changed: SystemTime,
+    pub(crate) bytes: u64,
+    /// The first words that somebody said in it.
+    pub(crate) begins: String,
+}
+
+/// How much of a session is read for its first words, and how many of them are shown.
+const READ: u64 = 64 * 1024;
+const WORDS: usize = 80;
 /// The longest name.
 const LONGEST: usize = 100;
 const ENDING: &str = ".jsonl";
@@ -188,6 +206,43 @@ fn last() -> Option<String> {
     kept.into_iter().max_by_key(changed)
 }
 
+/// All that are kept, the last one first.
+pub(crate) fn past() -> Vec<Past> {
+    let past = |name: String| {
+        let path = path(&name).ok()?;
+        let metadata = fs::metadata(&path).ok()?;
+        let changed = metadata.modified().ok()?;
+        Some(Past { begins: begins(&path), changed, bytes: metadata.len(), name })
+    };
+    let mut all: Vec<Past> = kept().into_iter().filter_map(past).collect();
+    all.sort_by_key(|it| Reverse(it.changed));
+    all
+}
+
+/// Removes one that nobody is in.
+pub(crate) fn remove(name: &str) -> Result<()> {
+    if !kept().iter().any(|it| it == name) {
+        return Err(missing(name).into());
+    }
+    let path = path(name)?;
+    let _one = opened(&path, name)?;
+    fs::remove_file(&path).with_context(|| format!("cannot remove `{}`", path.display()))
+}
+
+/// The first words of a session.
+fn begins(path: &Path) -> String {
+    let mut bytes = Vec::new();
+    let file = given::open(path).ok();
+    let _ = file.map(|it| it.take(READ).read_to_end(&mut bytes));
+    let lines = bytes.split(|it| *it == b'\n');
+    let lines = lines.filter_map(|it| serde_json::from_slice::<Json>(it).ok());
+    let said = lines.filter(|it| it["message"]["role"] == "user");
+    let text = said.filter_map(|it| it["message"]["content"].as_str().map(str::to_owned)).next();
+    let words = text.unwrap_or_default();
+    let words: Vec<&str> = words.split_whitespace().take(WORDS).collect();
+    words.join(" ").chars().take(WORDS).collect()
+}
+
 /// The names of all that are kept.
 fn kept() -> Vec<String> {
     let entries = directory().and_then(|it| fs::read_dir(it).ok());
@@ -208,6 +263,7 @@ fn missing(name: &str) -> Fault {
     let fault = Fault::typed(format!("there is no session `{name}`"));
     match nearest(name, kept.iter().map(String::as_str)) {
         Some(near) => fault.hint(format!("did you mean `{near}`?")),
-        None => fault.hint("`--resume` without a name goes on with the last one"),
+        None if kept.is_empty() => fault.hint("no session is kept"),
+        None => fault.hint("`prowess sessions` lists them, and `--resume` without a name goes on with the last one"),
     }
 }

@@ -12,7 +12,7 @@ use prowess_runtime::{
 
 use crate::{
     arguments::Global,
-    context,
+    connection, context,
     host::{Running, state},
     printer::Printer,
 };
@@ -52,7 +52,12 @@ pub(crate) fn toolbox(
     let config = context::config(global)?;
     let library = Arc::new(library);
     let mut gate = running.gate(&config);
-    gate.policy.withheld.extend(key_file.map(Path::to_owned));
+    if let Some(file) = key_file {
+        gate.policy.withheld.push(file.to_owned());
+        let set = config.model.key_file.value.as_deref();
+        let keys = connection::keys(set).into_iter().chain(connection::keys(Some(file)));
+        gate.records = gate.records.masking(keys.collect());
+    }
     let gate = Arc::new(gate);
     let policy = &gate.policy;
     let active = Arc::new(Active::new(Arc::new(library.clone())));

@@ -1,10 +1,10 @@
 //! What an agent does, shown while it does it.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::Result;
 use prowess_agent::{Layer, Score, Spent, Trace, Turn, What};
-use prowess_runtime::Outcome;
+use prowess_runtime::{Outcome, Status};
 use serde_json::{Value as Json, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -51,6 +51,8 @@ pub(crate) struct Viewer {
     said: usize,
     /// What it has said of a reply that is not whole yet, where only whole ones are shown.
     held: String,
+    /// What the tools that are called are given, by the ids of their calls.
+    given: BTreeMap<String, String>,
     /// The lines of the trace.
     pub(crate) lines: Vec<String>,
     /// What happened in this turn, a line each.
@@ -126,6 +128,7 @@ impl Viewer {
             has_status: false,
             said: 0,
             held: String::new(),
+            given: BTreeMap::new(),
             lines: Vec::new(),
             story: Vec::new(),
             scores: Vec::new(),
@@ -193,6 +196,13 @@ impl Viewer {
             self.clear(printer)?;
             printer.warning(message);
         }
+        if let Some(done) = self.done(&what)
+            && printer.err_is_terminal
+            && !printer.verbose
+        {
+            self.clear(printer)?;
+            printer.told(&done);
+        }
         if let What::Server { server, skill, state, message } = &what
             && ["refused", "failed"].contains(&&**state)
         {
@@ -229,10 +239,29 @@ impl Viewer {
         self.end_line(printer)
     }
 
+    /// What is told of a call that did something, or was not allowed to.
+    fn done(&mut self, what: &What) -> Option<String> {
+        match what {
+            What::Called { id, input, .. } => {
+                self.given.insert(id.clone(), input.clone());
+                None
+            }
+            What::Returned { id, tool, outcome, .. } => {
+                let input = self.given.remove(id).unwrap_or_default();
+                let is_refused = outcome.status == Status::Refused;
+                let is_told = matches!(self.view, View::Stream | View::Whole)
+                    && (is_refused || !only_looks(tool, &input));
+                is_told.then(|| format!("{tool} {}: {}", brief(&input), ended(outcome)))
+            }
+            _ => None,
+        }
+    }
+
     fn remember(&mut self, what: &What) {
         match what {
             What::Began { .. } => {
                 self.story.clear();
+                self.given.clear();
                 self.steps = 0;
                 (self.turn_spent, self.turn_cost) = (Spent::default(), None);
             }
@@ -357,6 +386,16 @@ fn story(what: &What) -> Option<String> {
         }
         _ => return None,
     })
+}
+
+/// Whether a call of one of our tools changes nothing.
+fn only_looks(tool: &str, input: &str) -> bool {
+    let reads = || {
+        let input: Json = serde_json::from_str(input).unwrap_or_default();
+        input["operation"] == "read" || input["operation"] == "list"
+    };
+    ["use_skill", "find_skills", "read_file"].contains(&tool)
+        || tool == "file_operations" && reads()
 }
 
 /// A skill that was considered, with how sure that is.

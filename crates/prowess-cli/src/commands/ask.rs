@@ -4,11 +4,12 @@ use std::{
 };
 
 use anyhow::Result;
+use prowess::Library;
 use prowess_agent::{Ask, Model, Score};
 use prowess_runtime::Launcher;
 use serde_json::{Value as Json, json};
 
-use super::{count, prompt};
+use super::{chat, count, prompt};
 use crate::{
     Status,
     agent::{Unasked, Working},
@@ -69,6 +70,7 @@ pub(crate) fn run(
     };
     let model = args.working.naming.model("ask", &context::config(global)?, printer)?;
     let stack = args.working.stack(model, view, global, launcher, printer)?;
+    invocable(prompt.as_deref(), &stack.library)?;
     let mut conversation = Conversation::new(stack, args.which.open()?, view, printer)?;
     let turned = conversation.turn(prompt, printer)?;
     let status = match view {
@@ -131,6 +133,13 @@ impl Args {
     }
 }
 
+/// Says no to a request that invokes a skill which is not there.
+fn invocable(prompt: Option<&str>, library: &Library) -> Result<(), Fault> {
+    let name = prompt.and_then(chat::command);
+    let unknown = name.and_then(|it| chat::unknown(it, std::iter::empty(), library));
+    unknown.map_or(Ok(()), Err)
+}
+
 /// Goes the whole way to a model that is not asked, and shows what it would have been.
 fn dry_run(
     args: &Args,
@@ -143,6 +152,7 @@ fn dry_run(
     let unasked = Arc::new(Unasked::new(model));
     let view = View::Dry;
     let stack = args.working.stack(unasked.clone(), view, global, launcher, printer)?;
+    invocable(prompt.as_deref(), &stack.library)?;
     let mut conversation = Conversation::new(stack, args.which.replayed()?, view, printer)?;
     let turned = conversation.turn(prompt, printer)?;
     let Conversation { stack, viewer, .. } = &conversation;
