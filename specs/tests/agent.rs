@@ -834,6 +834,28 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
         assert!(!told.contains("# Deploying") && !told.contains("Write invoices"), "{told}");
         assert!(ran.stderr.contains("`deploy` needs approval"), "{}", ran.stderr);
     }
+
+    #[tokio::test]
+    async fn what_has_no_room_for_a_description_can_be_looked_for() {
+        let text = |number: usize| {
+            format!(
+                "---\nname: skill-{number}\ndescription: Does thing {number} whenever somebody asks for just that, and says so in many words\n---\n"
+            )
+        };
+        let files: Vec<(String, String)> =
+            (0..50).map(|it| (format!("skill-{it}/SKILL.md"), text(it))).collect();
+        let library = library(files.iter().map(|it| (&*it.0, &*it.1)));
+        for (budget, is_described) in [(700, false), (5000, true)] {
+            let (agent, model) = agent(Scripted::new().says("Well."));
+            let catalog = Some(Cataloging { budget: Some(budget), ..Cataloging::default() });
+            let how = Showing { matched: false, catalog, ..Showing::default() };
+            ask(&agent.with(skills(library.clone(), how)), &Session::new("s"), "go").await;
+            let asked = &model.asked()[0];
+            assert!(system(asked).contains("- skill-49"), "every name is there");
+            assert_eq!(system(asked).contains("Does thing"), is_described, "{}", system(asked));
+            assert_eq!(tools(asked).contains(&"find_skills"), !is_described);
+        }
+    }
 }
 
 mod instructions_enter_the_conversation_once {

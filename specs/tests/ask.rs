@@ -208,6 +208,21 @@ mod what_is_asked_is_answered {
     }
 
     #[test]
+    fn a_skill_that_does_something_is_run_when_it_is_invoked() {
+        let world = script_skill("");
+        let dry = |prompt: &str| {
+            world.run(["ask", prompt, "--dry-run", "--json", "--dir", "skills"]).json()
+        };
+        let run = "call `run_skill` with the name `probe`";
+        let invoked = dry("/probe who=Ada");
+        assert!(messages(&invoked["body"])[0].1.contains(run), "{invoked}");
+        assert_eq!(invoked["skills"][0]["why"][0], "it is invoked");
+        let mentioned = dry("what does @probe do?");
+        assert!(!messages(&mentioned["body"])[0].1.contains(run), "{mentioned}");
+        assert_eq!(mentioned["skills"][0]["why"][0], "it is mentioned");
+    }
+
+    #[test]
     fn a_skill_that_is_not_there_cannot_be_invoked() {
         let server = ModelServer::answering(|_| Answer::text("Well."));
         let ran = ask(&World::new(), &server, &["/creat-pr to main"]);

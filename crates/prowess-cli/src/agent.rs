@@ -165,6 +165,7 @@ impl Working {
             },
             thresholds: config.thresholds(),
             catalog: usual.catalog.map(cataloging),
+            run_skill: true,
             ..usual
         }
     }

@@ -312,7 +312,9 @@ impl Adapter {
                 while let Some(source) = deepest.and_then(Error::source) {
                     deepest = Some(source);
                 }
-                let cause = deepest.map(ToString::to_string);
+                // The number of an error tells nobody anything.
+                let without_number = |it: &str| it.split(" (os error").next().map(str::to_owned);
+                let cause = deepest.and_then(|it| without_number(&it.to_string()));
                 let (host, error) = (self.host(), error);
                 if let WireError::Broken { .. } = error {
                     let message = cause.unwrap_or_else(|| error.to_string());
