@@ -176,20 +176,12 @@ impl Chat {
                 (*kept, *viewer) = (sessions::fresh()?, Viewer::new(viewer.view()));
                 printer.note("a new conversation begins");
             }
-            _ if self
-                .conversation
-                .stack
-                .library
-                .get(name)
-                .is_some_and(|it| can_be_invoked(&it.manifest)) =>
-            {
-                return self.turn(Some(text.to_owned()), printer);
-            }
             _ => {
-                let known = COMMANDS.iter().map(|it| it.0);
-                let fault = unknown(name, known, &self.conversation.stack.library);
-                let fault = fault.unwrap_or_else(|| Fault::typed("it cannot be invoked"));
-                fault.tell(printer);
+                let commands = COMMANDS.iter().map(|it| it.0);
+                match unknown(name, commands, &self.conversation.stack.library) {
+                    None => return self.turn(Some(text.to_owned()), printer),
+                    Some(fault) => fault.tell(printer),
+                }
                 self.last = Status::AtFault;
             }
         }
