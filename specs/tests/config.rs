@@ -299,7 +299,8 @@ mod a_project_cannot_take_what_is_its_user_s {
     fn what_is_the_user_s_is_not_taken_from_a_project() {
         let toml = "[policy]\nenvironment = [\"TOKEN\"]\ncommands = [\"ls\"]\nhosts = [\"a.example\"]\n\
             [sql]\nwrite = true\nprivileged = true\n[model]\nbase_url = \"http://a.example\"\n\
-            input_price = 1\noutput_price = 2.5\nname = \"m\"\nprovider = \"gemini\"\n";
+            input_price = 1\noutput_price = 2.5\nname = \"m\"\nprovider = \"gemini\"\n\
+            [agent]\nkeep_sessions = 1\n";
         let world = project(toml);
         let reserved = [
             "policy.environment",
@@ -321,7 +322,7 @@ mod a_project_cannot_take_what_is_its_user_s {
         for said in ["`policy.environment`", "toml:2)", "`sql.write`", "toml:6)", "toml:7)"] {
             assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
         }
-        assert_eq!(ran.stderr.matches("no file of a project can set it").count(), 7);
+        assert_eq!(ran.stderr.matches("no file of a project can set it").count(), 8);
         assert_eq!(setting(&ran, "policy.commands").0, json!(["ls"]));
         assert_eq!(setting(&ran, "policy.hosts").0, json!(["a.example"]));
         for tool in ["list", "tools"] {

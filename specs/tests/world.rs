@@ -238,13 +238,28 @@ impl World {
         self.finish(&mut command).ok()
     }
 
-    fn finish(&self, command: &mut Command) -> io::Result<Ran> {
-        let (out, err) = (tempfile::NamedTempFile::new()?, tempfile::NamedTempFile::new()?);
-        let mut child = command
+    /// The program, to be started from this folder by somebody who speaks with it.
+    pub(crate) fn command<A: AsRef<OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Command {
+        let mut command = Command::new(program());
+        self.stage(command.args(arguments));
+        command
+    }
+
+    fn stage<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command
             .current_dir(self.root.path())
             .env_clear()
             .env("HOME", self.path("home"))
             .env("PATH", "/usr/bin:/bin")
+    }
+
+    fn finish(&self, command: &mut Command) -> io::Result<Ran> {
+        let (out, err) = (tempfile::NamedTempFile::new()?, tempfile::NamedTempFile::new()?);
+        let mut child = self
+            .stage(command)
             .stdin(Stdio::null())
             .stdout(out.reopen()?)
             .stderr(err.reopen()?)

@@ -34,6 +34,9 @@ pub trait Model: Send + Sync + fmt::Debug {
 /// A reply, once it is waited for.
 pub type Replying<'a> = Pin<Box<dyn Future<Output = Result<Reply, ModelError>> + Send + 'a>>;
 
+/// What a message has that is the result of a call that came out badly.
+pub(crate) const IS_ERROR: &str = "is_error";
+
 /// What a model is asked.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Ask {
@@ -231,6 +234,12 @@ pub enum ModelError {
         /// What went wrong.
         message: String,
     },
+    /// Nobody listens where it should be.
+    #[error("`{host}` cannot be reached: nobody listens there")]
+    Absent {
+        /// Who was to be reached.
+        host: String,
+    },
     /// It took too long.
     #[error("`{model}` said nothing for {} s", after.as_secs_f64())]
     Timeout {
@@ -269,6 +278,7 @@ impl ModelError {
                 | Self::Server { .. }
                 | Self::Network { .. }
                 | Self::Broken { .. }
+                | Self::Absent { .. }
                 | Self::Timeout { .. }
                 | Self::Malformed { .. }
         )
@@ -307,6 +317,9 @@ impl ModelError {
                 .to_owned(),
             Self::Timeout { .. } => "`--model-timeout` waits longer".to_owned(),
             Self::Network { host, .. } => format!("is `{host}` the right address, and up?"),
+            Self::Absent { .. } => {
+                "start the server, or name the address at which it is with `--base-url`".to_owned()
+            }
             _ => return None,
         })
     }

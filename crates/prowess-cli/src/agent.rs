@@ -79,6 +79,8 @@ pub(crate) struct Stack {
     pub(crate) gate: Arc<Gate>,
     pub(crate) sights: UnboundedReceiver<Sight>,
     pub(crate) window: Window,
+    /// What must not be shown.
+    pub(crate) secrets: Vec<String>,
 }
 
 /// What a model is told first unless somebody says otherwise.
@@ -120,18 +122,20 @@ impl Working {
         let calling = Calling { max_steps: self.steps.get(), ..Calling::new(Arc::new(toolbox)) };
         let system = self.system.as_deref().map_or_else(|| Ok(SYSTEM.to_owned()), given::text)?;
         let system = format!("{}\n\n{}", system.trim_end(), surroundings());
-        let (lookout, shown, sights) = Lookout::new(view);
-        let mut agent = Agent::new(model).with_system(system);
+        let secrets = self.naming.secrets(&config);
+        let (lookout, shown, sights) = Lookout::new(view, &secrets);
+        // What was said is told before what ends it.
+        let mut agent = Agent::new(model).with_system(system).with(lookout);
         if let Some(tokens) = self.max_output.or(config.model.max_output.value) {
             agent = agent.with_max_output(tokens.get());
         }
-        for trace in [self.traced()?, shown].into_iter().flatten() {
+        let traced = self.traced()?.map(|it| it.without(secrets.clone()));
+        for trace in [traced, shown].into_iter().flatten() {
             agent = agent.with(trace);
         }
         let mut agent = agent
             .with(Spans::new("prowess"))
             .with(Logging::default())
-            .with(lookout)
             .with(Boundary::new())
             .with(skills)
             .with(calling);
@@ -141,7 +145,7 @@ impl Working {
         }
         let agent =
             agent.with(spending).with(Fit::new(window).with_summaries(None)).with(Retry::default());
-        Ok(Stack { agent, library, gate, sights, window })
+        Ok(Stack { agent, library, gate, sights, window, secrets })
     }
 
     fn window(&self, model: &str, config: &Config) -> Window {

@@ -7,8 +7,8 @@ use prowess::{Profile, Strategy};
 use prowess_runtime::{Depth, Share};
 
 use crate::commands::{
-    ask, catalog, chat, check, config, create, disable, enable, find, list, migrate, new, prompt,
-    read, remove, run, sandbox, sessions, show, tool, tools, trace, undo,
+    ask, catalog, chat, check, config, create, disable, enable, find, list, mcp, migrate, new,
+    prompt, read, remove, run, sandbox, sessions, show, tool, tools, trace, undo,
 };
 
 /// Skills for agents: find them, check them, read them
@@ -32,6 +32,7 @@ pub(crate) enum Command {
     Ask(ask::Args),
     Chat(chat::Args),
     Sessions(sessions::Args),
+    Mcp(mcp::Args),
     Catalog(catalog::Args),
     New(new::Args),
     Create(create::Args),

@@ -11,8 +11,8 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum as _;
 use prowess::{
-    Directory, Embedder, Finding, Library, Options, PRESETS, Preset, Scope, Skill, Strategy,
-    Unknown, Vocabulary, bundled, nearest, preset,
+    Directory, Embedder, Finding, Keeper, Library, Listing, Options, PRESETS, Preset, Scope, Skill,
+    Strategy, Unknown, Vocabulary, bundled, nearest, preset,
 };
 use prowess_runtime::{Bytes, Config, Entry, FileStore, Origin, Places, Presets};
 
@@ -41,6 +41,19 @@ pub(crate) fn embedding_library(
     let options = Options { embedder: embedder.transpose()?, ..options(&config, global) };
     say_where(&config, &options, printer);
     load(&config, &options, printer)
+}
+
+/// Loads the library that was asked for, for somebody who serves it as long as it is wanted. Only one
+/// that is watched lists all files from the start, because any of them may change.
+pub(crate) fn keeper(global: &Global, is_watched: bool, printer: &mut Printer) -> Result<Keeper> {
+    let config = config(global)?;
+    let resources = if is_watched { Listing::AtOnce } else { Listing::OnDemand };
+    let options = Options { watch: is_watched, resources, ..options(&config, global) };
+    say_where(&config, &options, printer);
+    passed_over(&config, printer);
+    let keeper = Keeper::start(&options)?;
+    tell_missing(&keeper.library(), printer);
+    Ok(keeper)
 }
 
 /// Loads the library that was asked for, or the one skill that a path names, wherever it lies. Returns
@@ -90,8 +103,12 @@ fn say_where(config: &Config, options: &Options, printer: &mut Printer) {
 fn load(config: &Config, options: &Options, printer: &mut Printer) -> Result<Library> {
     passed_over(config, printer);
     let library = Library::load(options)?;
-    library.findings().iter().filter(|it| is_missing(it)).for_each(|it| printer.finding(it));
+    tell_missing(&library, printer);
     Ok(library)
+}
+
+fn tell_missing(library: &Library, printer: &mut Printer) {
+    library.findings().iter().filter(|it| is_missing(it)).for_each(|it| printer.finding(it));
 }
 
 /// Whether a finding says that a directory is not there, which every command says at once.

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// How long a call may take to notice that its time is over.
-const GRACE: Duration = Duration::from_secs(10);
+pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
 /// Who calls the tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,7 +12,7 @@ pub enum Convention {
     Anthropic,
     /// Functions with `parameters`, as OpenAI takes them; strict where the schema can be.
     OpenAi,
-    /// `name`, `description` and `inputSchema`, as in the Model Context Protocol.
+    /// `name`, `description`, `inputSchema` and `outputSchema`, as in the Model Context Protocol.
     Mcp,
 }
 
@@ -37,7 +37,14 @@ impl Convention {
             Self::Anthropic => {
                 json!({"name": name, "description": description, "input_schema": schema})
             }
-            Self::Mcp => json!({"name": name, "description": description, "inputSchema": schema}),
+            Self::Mcp => {
+                let mut told =
+                    json!({"name": name, "description": description, "inputSchema": schema});
+                if let Some(schema) = tool.output_schema() {
+                    told["outputSchema"] = plain(schema);
+                }
+                told
+            }
             Self::OpenAi => {
                 json!({"type": "function", "function": {
                     "name": name,
@@ -54,6 +61,11 @@ impl Convention {
 /// itself as a whole, the sizes of numbers, and that what may be left out may be null as well.
 pub fn plain_schema(mut schema: Value) -> Value {
     lean(&mut schema);
+    plain(schema)
+}
+
+/// A schema without what it says about itself as a whole; always that of an object.
+fn plain(schema: Value) -> Value {
     let Value::Object(mut schema) = schema else { return json!({"type": "object"}) };
     for noise in ["$schema", "title", "description"] {
         schema.remove(noise);

@@ -1,6 +1,6 @@
 //! The gate that every call passes before anything happens: the policy, then somebody who is asked.
 
-use std::sync::Arc;
+use std::{path::Path, slice, sync::Arc};
 
 use prowess::{Chosen, Level as Shown, Offer, Priority, ReadError, Skill, Type, render_definition};
 
@@ -92,8 +92,8 @@ impl Gate {
         Ok((Offer::new(&Chosen { level, priority, arguments: None, ..chosen })?, true))
     }
 
-    /// Whether a skill is told to whoever wants it.
-    fn tells(&self, skill: &Skill) -> bool {
+    /// Whether a skill is told to whoever wants it: nobody has to be asked. Nothing is logged.
+    pub fn tells(&self, skill: &Skill) -> bool {
         let act = telling(skill);
         let asks = match self.ruling(&act) {
             Ruling::Allow(_) => return true,
@@ -105,6 +105,25 @@ impl Gate {
         let Some(old) = self.records.approved(&key) else { return !asks };
         let subject = Entry::told(skill).ok().and_then(|it| Subject::of(&it).ok());
         subject.is_some_and(|it| it.digest == old.digest)
+    }
+
+    /// Why a skill is not told to whoever wants it, with what to do about it; nothing if it is.
+    /// Nothing is logged.
+    pub fn reserves(&self, skill: &Skill) -> Option<Box<Outcome>> {
+        let act = telling(skill);
+        let wish = Wish { tool: TELLER, act: &act, active: &[] };
+        let message = format!("approval is needed to {}", what(&act));
+        let refusal = || Refusal { message, hint: format!("`{}` approves it", approving(&wish)) };
+        (!self.tells(skill)).then(|| refusal().into())
+    }
+
+    /// Whether a file of a skill that is told is told as well. Nothing is logged.
+    pub fn tells_file(&self, skill: &Skill, path: &Path) -> bool {
+        let act = Act::Resource { path: path.to_owned(), bytes: Arc::default() };
+        // What rules say about a skill in use holds for whoever reads its files.
+        let active = slice::from_ref(&skill.manifest);
+        let wish = Wish { tool: READER, act: &act, active };
+        matches!(self.policy.ruling(&wish, None), Ruling::Allow(_) | Ruling::AskIfChanged)
     }
 
     fn ruling(&self, act: &Act) -> Ruling {
@@ -143,7 +162,7 @@ impl Gate {
         }
         match reply {
             Reply::No => {
-                let refusal = unapproved(&question, &who);
+                let refusal = unapproved(wish, &question, &who);
                 let outcome = self.refuse(wish, Some(&subject), &who, refusal);
                 Err(Box::new(Outcome { difference: question.difference, ..*outcome }))
             }
@@ -204,6 +223,8 @@ impl Gate {
 
 /// The tool that tells skills.
 const TELLER: &str = "use_skill";
+/// The tool that reads their files.
+const READER: &str = "read_skill_file";
 
 /// To tell a skill, as far as the policy looks at it: not at its text.
 fn telling(skill: &Skill) -> Act {
@@ -260,7 +281,7 @@ impl Key {
             Act::Execute(entry) | Act::Disclose(entry) => {
                 (Kind::Skill, entry.manifest.name.to_string(), place)
             }
-            Act::Start { entry, server } => {
+            Act::Start { entry, server, .. } => {
                 (Kind::Server, format!("{}/{server}", entry.manifest.name), place)
             }
             act => (Kind::Call, wish.tool.to_owned(), what(act)),
@@ -276,7 +297,12 @@ fn question(wish: &Wish<'_>, subject: &Subject, ground: Ground, old: Option<&Sub
             Some(subject.difference(old)).filter(|it| !it.is_empty()),
         ),
         (_, Ground::Required) => ("the skill requires approval", None),
-        (_, Ground::Server) => ("it goes on running as long as the agent does", None),
+        (_, Ground::Server) => match wish.act {
+            Act::Start { url: Some(_), .. } => {
+                ("whatever its tools are given leaves this machine", None)
+            }
+            _ => ("it goes on running as long as the agent does", None),
+        },
         (_, Ground::Rule) => ("a rule of the policy asks for it", None),
         _ => ("the policy asks before everything that runs", None),
     };
@@ -299,17 +325,38 @@ fn denied(wish: &Wish<'_>, ground: Ground) -> Refusal {
     }
 }
 
-fn unapproved(question: &Question, who: &str) -> Refusal {
+fn unapproved(wish: &Wish<'_>, question: &Question, who: &str) -> Refusal {
     let Question { what, why, .. } = question;
     match who {
         "nobody" => Refusal {
             message: format!("approval is needed to {what}, because {why}, and nobody was asked"),
-            hint: "`--yes` approves it, and so does an answer at a terminal".to_owned(),
+            hint: format!("`{}` approves it, and so does an answer at a terminal", approving(wish)),
         },
         _ => Refusal {
             message: format!("approval to {what} was not given"),
             hint: "nothing was done".to_owned(),
         },
+    }
+}
+
+/// What to type so that the same wish comes true: a command where it is safe to be copied.
+fn approving(wish: &Wish<'_>) -> String {
+    let is_plain = |it: &str| {
+        let is_letter = |it: u8| it.is_ascii_alphanumeric() || b"-_.".contains(&it);
+        it.split('/').all(|it| !it.starts_with('-') && it.bytes().all(is_letter))
+    };
+    let name = skill(wish).filter(|it| is_plain(it));
+    match (wish.act, name.map(|it| (it, it.split_once('/')))) {
+        (Act::Disclose(entry), Some((name, _))) if entry.manifest.kind != Type::Instruction => {
+            format!(r#"prowess tool {TELLER} '{{"name":"{name}"}}' --yes"#)
+        }
+        (Act::Execute(_), Some((_, Some((name, script))))) => {
+            format!("prowess run {name} --script {script} --yes")
+        }
+        (Act::Disclose(_) | Act::Execute(_), Some((name, None))) => {
+            format!("prowess run {name} --yes")
+        }
+        _ => "--yes".to_owned(),
     }
 }
 
@@ -331,8 +378,12 @@ fn what(act: &Act) -> String {
         Act::Write(path) => format!("write `{}`", path.display()),
         Act::Fetch { method, url } => format!("send {method} to `{url}`"),
         Act::Query(sql) => format!("ask the database `{sql}`"),
-        Act::Start { entry, server } => {
-            format!("start the server `{server}` of the skill `{}`", entry.manifest.name)
+        Act::Start { entry, server, url } => {
+            let of = format!("the server `{server}` of the skill `{}`", entry.manifest.name);
+            match url {
+                None => format!("start {of}"),
+                Some(url) => format!("connect to {of} at `{url}`"),
+            }
         }
         Act::Serve { server, skill, tool } => {
             format!("use `{tool}` of the server `{server}` that the skill `{skill}` brought")
@@ -343,16 +394,21 @@ fn what(act: &Act) -> String {
 /// The same for the log, without what could be a secret in an address or a statement.
 fn logged(act: &Act) -> String {
     match act {
-        Act::Fetch { method, url } => {
-            let end = url.find(['?', '#']).unwrap_or(url.len());
-            let (scheme, rest) = url[..end].split_once("://").unwrap_or(("", &url[..end]));
-            let host = rest.split('/').next().unwrap_or_default();
-            let user = host.rfind('@').map_or(0, |it| it + 1);
-            format!("send {method} to `{scheme}://{}`", &rest[user..])
+        Act::Fetch { url, .. } | Act::Start { url: Some(url), .. } => {
+            what(act).replace(&**url, &bare(url))
         }
         Act::Query(_) => "ask the database".to_owned(),
         act => what(act),
     }
+}
+
+/// An address without what could be a secret in it.
+fn bare(url: &str) -> String {
+    let end = url.find(['?', '#']).unwrap_or(url.len());
+    let start = url[..end].find("://").map_or(0, |it| it + "://".len());
+    let host = url[start..end].split('/').next().unwrap_or_default();
+    let user = host.rfind('@').map_or(0, |it| it + 1);
+    format!("{}{}", &url[..start], &url[start + user..end])
 }
 
 impl Ground {

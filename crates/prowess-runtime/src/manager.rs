@@ -228,7 +228,7 @@ impl Mapped {
 
 /// Whether a model may use a skill.
 fn is_in_use(skill: &Skill) -> bool {
-    skill.manifest.is_active() && !skill.manifest.hides_from_model()
+    skill.manifest.is_for_models()
 }
 
 /// The skill that fits best, and how sure that is.

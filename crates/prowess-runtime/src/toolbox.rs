@@ -80,6 +80,11 @@ impl Toolbox {
         Self { calls, places: Semaphore::new(calls.at_once.max(1)), ..self }
     }
 
+    /// What every call passes.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
     /// The tools, in the order in which they were added.
     pub fn tools(&self) -> &[Arc<dyn Tool>] {
         &self.tools

@@ -15,6 +15,7 @@ use crate::{
     finding::{Finding, Report, Severity},
     gather::gather,
     library::{Library, LoadError, Options},
+    matching::Memo,
     parse::{Reading, decode},
     rule::{self, Profile},
     skill::{Home, Manifest, Origin, Scope, Skill},
@@ -30,7 +31,8 @@ pub(crate) fn load(options: &Options, before: Option<&Library>) -> Result<Librar
     let (sources, mut findings) = open(options);
     let visited: Vec<&dyn Source> = sources.iter().map(|it| &**it).collect();
     let home = |source: &Arc<dyn Source>| {
-        Arc::new(Home { source: source.clone(), limits: options.limits })
+        let (source, limits) = (source.clone(), options.limits);
+        Arc::new(Home { source, limits, told: Memo::default() })
     };
     let homes: Vec<Arc<Home>> = sources.iter().map(home).collect();
     let gathered = gather(&visited, &options.limits, options.resources, |number, found| {

@@ -14,6 +14,11 @@ pub(crate) fn one_line(text: &str) -> String {
     line
 }
 
+/// Puts a text on one line of so many characters at the most, cut behind a word.
+pub fn brief_line(text: &str, characters: usize) -> String {
+    shortened(&one_line(text), characters, |it| it.chars().count()).into_owned()
+}
+
 /// Cuts a line behind a word so that it measures `most` at the most, with `…` where something was
 /// cut. A line without a word that fits comes out empty.
 pub(crate) fn shortened(line: &str, most: usize, measure: impl Fn(&str) -> usize) -> Cow<'_, str> {

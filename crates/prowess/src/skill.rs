@@ -9,7 +9,11 @@ use std::{
 
 use prowess_frontmatter::{Field, Value};
 
-use crate::source::{Limits, ReadError, Source};
+use crate::{
+    disclose::Told,
+    matching::Memo,
+    source::{Limits, ReadError, Source},
+};
 
 /// A skill of a library. Its instructions stay where they are until they are asked for.
 #[derive(Debug, Clone)]
@@ -31,6 +35,8 @@ pub struct Skill {
 pub(crate) struct Home {
     pub(crate) source: Arc<dyn Source>,
     pub(crate) limits: Limits,
+    /// What skills say, by their paths and instructions: a conversation is told the same ones again.
+    pub(crate) told: Memo<(Arc<Path>, String), Arc<Told>>,
 }
 
 /// The frontmatter of a skill, typed. A field that is not there is empty.
@@ -205,9 +211,15 @@ impl Skill {
         Self { held: Some(instructions.into()), ..self.clone() }
     }
 
+    /// The same skill, with its resources to be listed anew.
+    #[must_use]
+    pub fn relisted(&self) -> Self {
+        Self { resources: OnceLock::new(), ..self.clone() }
+    }
+
     /// The other files of its folder, sorted by path.
     pub fn resources(&self) -> &[Resource] {
-        let Home { source, limits } = &*self.home;
+        let Home { source, limits, .. } = &*self.home;
         self.resources
             .get_or_init(|| source.resources(&self.origin.path, limits).0.into_boxed_slice())
     }
@@ -222,6 +234,11 @@ impl Skill {
             });
         };
         self.home.source.read_beside(&self.origin.path, &known.path)
+    }
+
+    /// Reads its `SKILL.md` as it is now, with the frontmatter.
+    pub fn document(&self) -> Result<Vec<u8>, ReadError> {
+        self.home.source.read(&self.origin.path)
     }
 
     /// The folder of the skill.
@@ -254,6 +271,16 @@ impl Manifest {
     /// Whether the model does not see the skill, so that only a person can invoke it.
     pub fn hides_from_model(&self) -> bool {
         self.dialect().disable_model_invocation == Some(true)
+    }
+
+    /// Whether a model may know of the skill: it is in use and does not hide from models.
+    pub fn is_for_models(&self) -> bool {
+        self.is_active() && !self.hides_from_model()
+    }
+
+    /// Whether a person can invoke the skill by its name.
+    pub fn is_for_people(&self) -> bool {
+        self.is_active() && self.dialect().user_invocable != Some(false)
     }
 
     /// The fields that clients have added; all empty when none is used.

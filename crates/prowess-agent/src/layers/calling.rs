@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use prowess::{Call, Message, Prompt, Role, nearest};
+use prowess::{Call, Message, Role, nearest};
 use prowess_runtime::{Act, Outcome, Status, Tool, Toolbox, strict_json};
 use serde_json::{Value as Json, json};
 
@@ -15,7 +15,7 @@ use crate::{
     error::TurnError,
     event::What,
     layer::{Called, Layer, Next, NextCall, Replied},
-    model::{Reply, Stop},
+    model::{IS_ERROR, Reply, Stop},
     request::{Request, Turn, is_empty},
     session::SessionError,
 };
@@ -83,10 +83,11 @@ impl Calling {
             {
                 last.content = format!("{}\n\n{LAST}", last.content);
             }
-            let prompt = Prompt { history, ..request.prompt.clone() };
-            let told = turn.told();
+            let mut asked = request.clone();
+            asked.prompt.history = history;
+            asked.told = turn.told();
             // What was made to fit before tells nothing of what has been said since.
-            let asked = Request { prompt, told, fitted: None, ..request.clone() };
+            asked.fitted = None;
             let mut reply = next.reply(asked).await?;
             if reply.stop == Stop::Filtered {
                 reply.message.calls.clear();
@@ -156,7 +157,10 @@ impl Calling {
         let next = NextCall { layers: turn.layers(), turn, tool: tool.as_ref(), last: &last };
         let outcome = turn.within(next.call(call.clone())).await;
         let most = if self.whole.contains(&call.name) { usize::MAX } else { self.max_result };
-        let result = Message::new(Role::Tool, told(&outcome, most));
+        let mut result = Message::new(Role::Tool, told(&outcome, most));
+        if !outcome.is_ok() {
+            result.rest.insert(IS_ERROR.to_owned(), true.into());
+        }
         turn.session.push(Message { call_id: Some(call.id.clone()), ..result })?;
         turn.note(What::Returned {
             id: call.id.clone(),

@@ -28,7 +28,9 @@ use crate::{
 ///
 /// What the model says goes to stdout as it comes, what it does to stderr: on a terminal in one line
 /// that changes, with `-v` line by line. A key comes from `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`,
-/// `GEMINI_API_KEY` or a file. Ctrl-C ends it; what was said is kept, and `--resume` goes on.
+/// `GEMINI_API_KEY` or a file. Ctrl-C ends it; what was said is kept, and `--resume` goes on. A second
+/// Ctrl-C ends it at once, whatever holds it up. Sessions are files in `~/.local/state/prowess/sessions`,
+/// and can be removed there.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// What is asked for; `-` or nothing reads it from stdin
@@ -68,10 +70,13 @@ pub(crate) fn run(
         (false, false) if args.working.naming.no_stream => View::Whole,
         (false, false) => View::Stream,
     };
-    let model = args.working.naming.model("ask", &context::config(global)?, printer)?;
+    let config = context::config(global)?;
+    let model = args.working.naming.model("ask", &config, printer)?;
     let stack = args.working.stack(model, view, global, launcher, printer)?;
     invocable(prompt.as_deref(), &stack.library)?;
-    let mut conversation = Conversation::new(stack, args.which.open()?, view, printer)?;
+    let kept = args.which.open(config.agent.keep_sessions.value)?;
+    let mut conversation = Conversation::new(stack, kept, view, printer)?;
+    conversation.end_at_second()?;
     let turned = conversation.turn(prompt, printer)?;
     let status = match view {
         View::Events | View::Dry => conversation::ended(&turned),

@@ -35,6 +35,7 @@ const RESERVED: &[&str] = &[
     "model.key_file",
     "model.input_price",
     "model.output_price",
+    "agent.keep_sessions",
 ];
 
 /// What the file of a project can make stricter and not looser: keys, and tables with their dot.

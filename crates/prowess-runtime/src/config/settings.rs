@@ -151,6 +151,13 @@ pub struct SqlSettings {
     pub privileged: Setting<bool>,
 }
 
+/// The agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentSettings {
+    /// How many sessions are kept that nobody gave a name; the oldest go first.
+    pub keep_sessions: Setting<NonZeroUsize>,
+}
+
 /// The language model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelSettings {
@@ -245,6 +252,13 @@ impl Default for LimitSettings {
             processes: count(limits.processes),
             descriptors: count(limits.descriptors),
         }
+    }
+}
+
+impl Default for AgentSettings {
+    fn default() -> Self {
+        let sessions = NonZeroUsize::new(200).expect("a session is kept at all");
+        Self { keep_sessions: Setting::new(sessions) }
     }
 }
 

@@ -39,7 +39,8 @@ pub(super) struct Source {
     /// The skill that brought it.
     pub(super) skill: String,
     pub(super) caller: Caller,
-    pub(super) ending: Ending,
+    /// How it ended, if it is a program.
+    pub(super) ending: Option<Ending>,
     /// How long a call may take.
     pub(super) patience: Duration,
 }
@@ -112,7 +113,7 @@ impl ServerTool {
             Ok(Err(Failure::Said(message))) => {
                 Outcome::bad(Status::Failed, shortened(&message, MESSAGE))
             }
-            Ok(Err(failure)) => explained(server, failure, ending).await,
+            Ok(Err(failure)) => explained(server, failure, ending.as_ref()).await,
             Err(_) => {
                 let message = format!(
                     "the server `{server}` did not answer for {} s",

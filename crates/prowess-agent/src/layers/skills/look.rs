@@ -78,7 +78,7 @@ pub(super) fn looked_up(
         }
     }
     choice.skills.sort_by_key(|it| it.priority);
-    looked.take(library, history, choice, gate, &again, how.run_skill);
+    looked.take(library, history, choice, gate, &again, how);
     looked
 }
 
@@ -95,7 +95,8 @@ impl Stood {
         let Ok(UsedSkill::Found { instructions, .. }) = UsedSkill::of(skill) else { return None };
         let stands = |it: &&str| it.contains(instructions.trim_end());
         let Some(result) = results(history, call).find(stands) else { return Some(None) };
-        let told = Told { call_id: call.to_owned(), offer: Offer::new(&in_full(skill)).ok()? };
+        let offer = Arc::new(Offer::new(&in_full(skill)).ok()?);
+        let told = Told { call_id: call.to_owned(), offer };
         Some(Some(Arc::new(Self { source, result: result.to_owned(), told })))
     }
 
@@ -140,7 +141,7 @@ impl Looked {
         mut choice: Choice<'_>,
         gate: Option<&Gate>,
         again: &[&Path],
-        runs: bool,
+        how: &Showing,
     ) {
         let query = request(history).map(|it| it.content.clone());
         for chosen in &mut choice.skills {
@@ -157,7 +158,7 @@ impl Looked {
             };
             match offer {
                 Ok((mut offer, asks)) => {
-                    if runs && chosen.arguments.is_some() {
+                    if how.run_skill && chosen.arguments.is_some() {
                         tell_to_run(&mut offer, skill);
                     }
                     if asks {
@@ -208,9 +209,11 @@ impl Looked {
                     Tier::Mentioned => Some("it is mentioned".to_owned()),
                     _ => None,
                 };
+                let is_sure = it.tier == Tier::Mentioned || it.confidence >= how.matching.threshold;
                 Score {
                     name: it.skill.manifest.name.to_string(),
                     confidence: it.confidence,
+                    carried: level.is_some() && !is_sure,
                     level,
                     why: by_name.into_iter().chain(words).collect(),
                 }
