@@ -1334,6 +1334,24 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
     }
 
     #[tokio::test]
+    async fn a_reply_makes_no_more_calls_than_are_allowed() {
+        let hundred = (0..100).map(|it| call(&format!("c{it}"), "one", "{}")).collect();
+        let script = Scripted::new().replies(calls(hundred, Stop::Calls)).says("done");
+        let (agent, model) = agent(script);
+        let (tool, watch) = (Sample::says("one", "1"), Arc::new(Watch::default()));
+        let calling = Calling { max_calls: 3, ..calling([tool.clone()]) };
+        let session = Session::new("s");
+        ask(&agent.with_shared(watch.clone()).with(calling), &session, "go").await;
+        assert_eq!(tool.calls(), 3);
+        let asked = model.asked();
+        let results = results(&asked[1]);
+        assert_eq!((results.len(), &results[..3]), (100, &["1"; 3][..]));
+        assert!(results[3..].iter().all(|it| it.contains("too many calls in one reply")));
+        assert_eq!(watch.warnings(), ["97 calls of one reply were too many, and not made"]);
+        assert_eq!(session.open_calls(), []);
+    }
+
+    #[tokio::test]
     async fn calls_without_an_id_of_their_own_are_given_one() {
         let both = || calls(vec![call("x", "one", "{}"), call("x", "one", "{}")], Stop::Calls);
         let empty = calls(vec![call("", "one", "{}"), call("call_5", "one", "{}")], Stop::Calls);

@@ -596,6 +596,36 @@ mod what_happens_can_be_seen {
     }
 
     #[test]
+    fn a_session_and_a_trace_that_are_named_are_out_of_reach() {
+        let tried = |path: &str| {
+            [
+                ("read_file", json!({ "path": path })),
+                ("file_operations", json!({ "operation": "read", "path": path })),
+                ("execute_command", json!({ "command": format!("cat {path}") })),
+                (
+                    "file_operations",
+                    json!({ "operation": "write", "path": path, "content": "forged" }),
+                ),
+            ]
+        };
+        let calls = Answer::calls(tried("s.jsonl").into_iter().chain(tried("t.jsonl")));
+        let server = ModelServer::start([calls, Answer::text("Done.")]);
+        let world = World::new();
+        let ran = ask(&world, &server, &["Secretly", "--session", "s.jsonl", "--trace", "t.jsonl"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let body = server.last();
+        let results: Vec<_> = messages(&body).into_iter().filter(|it| it.0 == "tool").collect();
+        assert_eq!(results.len(), 8);
+        for (_, text) in results {
+            assert!(!text.contains("Secretly"), "{text}");
+        }
+        for path in ["s.jsonl", "t.jsonl"] {
+            let kept = fs::read_to_string(world.path(path)).unwrap();
+            assert!(kept.contains("Secretly") && kept.lines().count() > 5, "{kept}");
+        }
+    }
+
+    #[test]
     fn what_a_model_says_cannot_move_the_cursor() {
         let text = "a\u{1b}[2J\u{1b}]0;title\u{7}b\r\nc\u{202e}d ä\u{9b}31m";
         for piece in [1, 3, 64] {
@@ -1290,7 +1320,7 @@ mod a_conversation_goes_on_line_by_line {
         let mut terminal = Terminal::start_with(&world, &server, "--dir skills");
         terminal.hear("> ");
         terminal.type_in("probe\r");
-        terminal.hear("[a]lways: ");
+        terminal.hear("[a]lways, whatever it is given: ");
         terminal.type_in("\u{3}");
         terminal.hear("it was interrupted");
         terminal.hear("> ");

@@ -94,10 +94,11 @@ const STEPS: NonZeroUsize = NonZeroUsize::new(50).expect("it is not zero");
 const CATALOG: usize = 10;
 
 impl Working {
-    /// The agent over a model.
+    /// The agent over a model, whose tools leave alone the file of the session.
     pub(crate) fn stack(
         &self,
         model: Arc<dyn Model>,
+        session: Option<PathBuf>,
         view: View,
         global: &Global,
         launcher: Launcher,
@@ -105,12 +106,14 @@ impl Working {
     ) -> Result<Stack> {
         let config = context::config(global)?;
         let library = context::library(global, printer)?;
+        let own = [&self.naming.key_file, &self.trace, &session];
+        let withheld: Vec<PathBuf> = own.into_iter().flatten().cloned().collect();
         let Kit { toolbox, gate, library, starter } = toolbox::toolbox(
             Caller::Model,
             &self.running,
             library,
             global,
-            self.naming.key_file.as_deref(),
+            &withheld,
             launcher,
             printer,
         )?;

@@ -142,7 +142,7 @@ fn take_flags(config: &mut Config, global: &Global) -> Result<()> {
         skill.presets.flag("--preset", Presets { presets, from: None });
     }
     if !global.include.is_empty() {
-        skill.include.flag("--include", global.include.clone());
+        skill.include.flag("--include", Some(global.include.clone()));
     }
     if !global.exclude.is_empty() {
         skill.exclude.flag("--exclude", global.exclude.clone());

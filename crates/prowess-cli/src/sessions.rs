@@ -75,6 +75,12 @@ const LONGEST: usize = 100;
 const ENDING: &str = ".jsonl";
 
 impl Which {
+    /// The file that was named, of which the others are kept out of reach anyway.
+    pub(crate) fn file(&self) -> Option<PathBuf> {
+        let name = self.session.as_ref().or(self.resume.as_ref())?;
+        path(name).ok()
+    }
+
     /// Whether a session that is there is gone on with.
     pub(crate) fn resumes(&self) -> bool {
         self.resume.is_some()

@@ -10,7 +10,7 @@ use std::{borrow::Cow, sync::Arc};
 use crate::{
     invoke::{filled, invoke},
     parse::described,
-    shorten::{one_line, shortened, to_sentence},
+    shorten::{defused, one_line, shortened, to_sentence, visible},
     skill::{Resource, Skill},
     source::ReadError,
     tokens::Vocabulary,
@@ -98,6 +98,8 @@ pub fn disclose(skill: &Skill, level: Level) -> Result<Disclosure, ReadError> {
 /// Everything that the skill says, its description first.
 fn full(skill: &Skill) -> Result<String, ReadError> {
     let (name, description) = (&skill.manifest.name, &skill.manifest.description);
+    let description = visible(description);
+    let description = defused(&description);
     Ok(format!("# {}\n\n{description}\n\n{}", one_line(name), invoke(skill, None)?))
 }
 
@@ -113,6 +115,7 @@ pub(crate) fn description(skill: &Skill) -> Cow<'_, str> {
 /// The name and the description.
 fn metadata(skill: &Skill) -> String {
     let description = one_line(&description(skill));
+    let description = defused(&description);
     let heading = format!("# {}\n\n", one_line(&skill.manifest.name));
     let count = |text: &str| Vocabulary::Estimate.count(text);
     let room = METADATA.saturating_sub(count(&heading)).max(DESCRIPTION);

@@ -260,7 +260,7 @@ fn wanted(
     findings: &mut Vec<Finding>,
 ) -> Vec<Arc<Skill>> {
     let among = |name: &str, names: &[String]| names.iter().any(|it| it == name);
-    for name in &options.include {
+    for name in options.include.iter().flatten() {
         if !skills.iter().any(|it| *it.manifest.name == **name) {
             let message = format!("no skill is called `{name}`, which is to be included");
             let hint = "check the spelling";
@@ -275,8 +275,7 @@ fn wanted(
     }
     skills.retain(|it| {
         let name = &*it.manifest.name;
-        (options.include.is_empty() || among(name, &options.include))
-            && !among(name, &options.exclude)
+        options.include.as_ref().is_none_or(|it| among(name, it)) && !among(name, &options.exclude)
     });
     skills
 }

@@ -31,6 +31,8 @@ pub struct Calling {
     pub toolbox: Arc<Toolbox>,
     /// How often the model is asked at the most before there must be an answer.
     pub max_steps: usize,
+    /// How many calls of one reply are made; the others are answered with that.
+    pub max_calls: usize,
     /// How many bytes of a result the model is told.
     pub max_result: usize,
     /// The tools whose results are told whole: a rule that is left out of instructions is broken.
@@ -47,10 +49,10 @@ const UNMADE: &str = "This call was not made: the agent was interrupted. Call it
                       still needed.";
 
 impl Calling {
-    /// Takes 50 steps at the most, and 32 KiB of a result.
+    /// Takes 50 steps at the most, 64 calls a step, and 32 KiB of a result.
     pub fn new(toolbox: Arc<Toolbox>) -> Self {
         let whole = vec!["use_skill".to_owned()];
-        Self { toolbox, max_steps: 50, max_result: 32 * 1024, whole }
+        Self { toolbox, max_steps: 50, max_calls: 64, max_result: 32 * 1024, whole }
     }
 }
 
@@ -135,10 +137,22 @@ impl Calling {
         calls: &[Call],
         stop: Stop,
     ) -> Result<(), SessionError> {
+        let (calls, over) = calls.split_at(calls.len().min(self.max_calls));
         let look = async || calls.iter().map(|it| (it, only_looks(turn, it))).collect::<Vec<_>>();
         for group in turn.within(look()).await.chunk_by(|a, b| a.1 && b.1) {
             let made = join_all(group.iter().map(|it| self.call(turn, it.0, stop))).await;
             made.into_iter().collect::<Result<(), _>>()?;
+        }
+        for call in over {
+            let (call_id, most) = (Some(call.id.clone()), self.max_calls);
+            let told = format!(
+                "This call was not made: there were too many calls in one reply. Make {most} at the most."
+            );
+            turn.session.push(Message { call_id, ..Message::new(Role::Tool, told) })?;
+        }
+        if !over.is_empty() {
+            let message = format!("{} calls of one reply were too many, and not made", over.len());
+            turn.note(What::Warned { message });
         }
         Ok(())
     }

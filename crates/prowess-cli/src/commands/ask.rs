@@ -72,7 +72,7 @@ pub(crate) fn run(
     };
     let config = context::config(global)?;
     let model = args.working.naming.model("ask", &config, printer)?;
-    let stack = args.working.stack(model, view, global, launcher, printer)?;
+    let stack = args.working.stack(model, args.which.file(), view, global, launcher, printer)?;
     invocable(prompt.as_deref(), &stack.library)?;
     let kept = args.which.open(config.agent.keep_sessions.value)?;
     let mut conversation = Conversation::new(stack, kept, view, printer)?;
@@ -156,7 +156,8 @@ fn dry_run(
     let model = args.working.naming.shown(&context::config(global)?)?;
     let unasked = Arc::new(Unasked::new(model));
     let view = View::Dry;
-    let stack = args.working.stack(unasked.clone(), view, global, launcher, printer)?;
+    let stack =
+        args.working.stack(unasked.clone(), args.which.file(), view, global, launcher, printer)?;
     invocable(prompt.as_deref(), &stack.library)?;
     let mut conversation = Conversation::new(stack, args.which.replayed()?, view, printer)?;
     let turned = conversation.turn(prompt, printer)?;

@@ -69,7 +69,7 @@ pub(crate) fn run(
     let config = context::config(global)?;
     let keep = config.agent.keep_sessions.value;
     let model = args.working.naming.model("chat", &config, printer)?;
-    let stack = args.working.stack(model, view, global, launcher, printer)?;
+    let stack = args.working.stack(model, args.which.file(), view, global, launcher, printer)?;
     let kept = args.which.open(keep)?;
     let mut lines = Lines::new(&stack.library, &kept)?;
     let conversation = Conversation::new(stack, kept, view, printer)?;

@@ -29,8 +29,8 @@ pub struct SkillSettings {
     pub directories: Setting<Vec<Directory>>,
     /// The presets that are read behind them.
     pub presets: Setting<Presets>,
-    /// The names to take; all when empty.
-    pub include: Setting<Vec<String>>,
+    /// The names to take, and no others; all when there is no list.
+    pub include: Setting<Option<Vec<String>>>,
     /// The names to leave out.
     pub exclude: Setting<Vec<String>>,
     /// The largest resource.
@@ -77,8 +77,8 @@ pub struct WindowSettings {
 pub struct PolicySettings {
     /// The commands that may be run: each the first words of one.
     pub commands: Setting<Vec<String>>,
-    /// The hosts that may be asked although they are private.
-    pub hosts: Setting<Vec<String>>,
+    /// The hosts that may be asked, and no others; the internet when there is no list.
+    pub hosts: Setting<Option<Vec<String>>>,
     /// The directories in which files may be read and written; nothing when nobody has said, which
     /// leaves the working directory.
     pub roots: Setting<Option<Vec<RootPath>>>,

@@ -16,7 +16,7 @@ use crate::{
     catalog::block,
     disclose::{Level, Told},
     invoke::{filled, with_files},
-    shorten::one_line,
+    shorten::{defused, one_line},
     source::ReadError,
 };
 
@@ -211,8 +211,8 @@ impl Offer {
     /// Offers a skill at the level it was chosen for and at those below.
     pub fn new(chosen: &Chosen<'_>) -> Result<Self, ReadError> {
         let skill = chosen.skill;
-        let (name, description) =
-            (one_line(&skill.manifest.name), one_line(&skill.manifest.description));
+        let line = |text: &str| defused(&one_line(text)).into_owned();
+        let (name, description) = (line(&skill.manifest.name), line(&skill.manifest.description));
         let mut contents = Vec::new();
         if chosen.level >= Level::Brief {
             let instructions = skill.instructions()?;
