@@ -18,6 +18,7 @@ use prowess_runtime::{Bytes, Config, Entry, FileStore, Places, Presets};
 
 use crate::{
     arguments::{Global, ProfileName},
+    host,
     printer::Printer,
 };
 
@@ -56,7 +57,7 @@ pub(crate) fn library_for(
     let name = folder.as_ref().map_or_else(|| name.to_owned(), |it| it.display().to_string());
     if let Some(folder) = folder {
         let directories = vec![Directory::new(folder)];
-        options = Options { directories, sources: Vec::new(), cwd: None, ..options };
+        options = Options { directories, sources: Vec::new(), cwd: None, cache: None, ..options };
     }
     say_where(&config, &options, printer);
     Ok((load(&config, &options, printer)?, name))
@@ -139,6 +140,9 @@ fn take_flags(config: &mut Config, global: &Global) -> Result<()> {
     if let Some(depth) = global.depth {
         skill.depth.flag("--depth", depth);
     }
+    if global.no_cache {
+        skill.cache.flag("--no-cache", false);
+    }
     Ok(())
 }
 
@@ -160,6 +164,7 @@ pub(crate) fn options(config: &Config, global: &Global) -> Options {
         cwd: global.cwd.clone(),
         home: env::home_dir(),
         profile: global.profile.into(),
+        cache: config.skill.cache.value.then(host::cache).flatten(),
         ..config.options()
     };
     if options.directories.is_empty() && options.sources.is_empty() {

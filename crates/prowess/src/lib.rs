@@ -25,6 +25,8 @@ mod parse;
 mod render;
 mod revise;
 mod validate;
+mod coded;
+mod recall;
 mod gather;
 mod load;
 mod library;
@@ -67,7 +69,7 @@ pub use crate::{
     revise::{ReviseError, revise, revise_status},
     rule::{Profile, RULES, Rule, rule},
     skill::{AllowedTools, Dialect, Kind, Manifest, Origin, Resource, Scope, Skill, Status, Type},
-    source::{Found, Limits, Listing, Memory, ReadError, Source, Stamp, Visit, What},
+    source::{Cache, Found, Limits, Listing, Memory, ReadError, Source, Stamp, Visit, What},
     taken::Taken,
     tokens::Vocabulary,
     use_skill::{UseSkill, UsedSkill, use_skill},

@@ -9,7 +9,7 @@ use std::{
 
 use prowess_frontmatter::{Field, Value};
 
-use crate::source::{Limits, ReadError, Source};
+use crate::source::{Folder, Key, Limits, ReadError, Source};
 
 /// A skill of a library. Its instructions stay where they are until they are asked for.
 #[derive(Debug, Clone)]
@@ -24,12 +24,16 @@ pub struct Skill {
     pub(crate) home: Arc<Home>,
     /// What it tells instead of its file.
     pub(crate) held: Option<Arc<str>>,
+    /// What its text for the index is told from others by, where its files tell.
+    pub(crate) state: Option<Key>,
 }
 
 /// What a skill is read from, and how much of it.
 #[derive(Debug)]
 pub(crate) struct Home {
     pub(crate) source: Arc<dyn Source>,
+    /// The same, where it is a folder on disk.
+    pub(crate) folder: Option<Arc<Folder>>,
     pub(crate) limits: Limits,
 }
 
@@ -202,12 +206,12 @@ impl Skill {
     /// at is what is told.
     #[must_use]
     pub fn holding(&self, instructions: &str) -> Self {
-        Self { held: Some(instructions.into()), ..self.clone() }
+        Self { held: Some(instructions.into()), state: None, ..self.clone() }
     }
 
     /// The other files of its folder, sorted by path.
     pub fn resources(&self) -> &[Resource] {
-        let Home { source, limits } = &*self.home;
+        let Home { source, limits, .. } = &*self.home;
         self.resources
             .get_or_init(|| source.resources(&self.origin.path, limits).0.into_boxed_slice())
     }
