@@ -12,6 +12,7 @@ mod browser;
 mod format;
 mod discovery;
 mod keeping;
+mod cache;
 mod words;
 mod matching;
 mod window;

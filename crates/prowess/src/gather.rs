@@ -86,7 +86,7 @@ pub(crate) fn gather_by<T: Send>(
 pub(crate) struct Place {
     pub(crate) source: usize,
     pub(crate) folder: PathBuf,
-    depth: usize,
+    pub(crate) depth: usize,
     /// How many links lead there.
     pub(crate) links: usize,
 }

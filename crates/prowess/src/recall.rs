@@ -104,6 +104,15 @@ impl<'b> Recall<'b> {
         Some(came)
     }
 
+    /// How many visits are told that can be understood.
+    pub(crate) fn told(&self) -> usize {
+        let is_told = |known: &&Known<'_>| {
+            let bytes = &mut { known.body };
+            <Vec<(Box<str>, Mark)>>::take(bytes).and_then(|_| came(bytes)).is_some()
+        };
+        self.known.values().filter(is_told).count()
+    }
+
     /// Whether what was seen tells all about a folder, beyond doubt.
     pub(crate) fn is_telling(&self, seen: &Seen) -> bool {
         let is_settled = |it: &(_, Mark)| it.1.is_settled(self.moment, self.settled);
