@@ -88,6 +88,11 @@ fn say_where(config: &Config, options: &Options, printer: &mut Printer) {
     }
 }
 
+/// Keeps a library until the process ends, which takes less time than freeing it.
+pub(crate) fn to_the_end(library: Library) -> &'static Library {
+    Box::leak(Box::new(library))
+}
+
 fn load(config: &Config, options: &Options, printer: &mut Printer) -> Result<Library> {
     passed_over(config, printer);
     let library = Library::load(options)?;

@@ -54,7 +54,7 @@ pub(crate) fn load(options: &Options, before: Option<&Library>) -> Result<Librar
     }
     left_out.sort();
     left_out.dedup();
-    made.sort_unstable_by(|a, b| (a.name(), a.rank()).cmp(&(b.name(), b.rank())));
+    made.sort_unstable_by(|a, b| a.name().cmp(b.name()).then_with(|| a.rank().cmp(&b.rank())));
     let skills = made.into_iter().filter_map(|it| it.skill).collect();
     let skills = resolve(wanted(skills, options, &mut findings), &mut findings);
     findings.sort_by(|a, b| (a.path.as_os_str(), a.line).cmp(&(b.path.as_os_str(), b.line)));

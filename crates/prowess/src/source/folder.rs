@@ -266,7 +266,7 @@ impl Folder {
     }
 
     fn real_of(&self, path: &Arc<Path>, folder: &Path, name: &str) -> Arc<Path> {
-        match self.path == self.real {
+        match self.path.as_os_str() == self.real.as_os_str() {
             true => path.clone(),
             false => joined(&self.real, folder, name).into(),
         }
