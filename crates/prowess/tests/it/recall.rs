@@ -69,7 +69,7 @@ impl Edit {
                 .and_then(|it| it.set_modified(std::time::SystemTime::UNIX_EPOCH)),
             Self::Remove => fs::remove_dir_all(&folder).or_else(|_| fs::remove_file(&folder)),
             Self::Rename => fs::rename(&folder, world.path("skills/renamed")),
-            Self::Lock => fs::set_permissions(&document, Permissions::from_mode(0)),
+            Self::Lock => fs::set_permissions(&document, Permissions::from_mode(0o000)),
             Self::Unlock => fs::set_permissions(&document, Permissions::from_mode(0o600)),
             Self::Resource(text) => fs::create_dir_all(folder.join("scripts"))
                 .and_then(|()| fs::write(folder.join("scripts/run"), text)),
