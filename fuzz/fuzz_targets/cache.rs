@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use prowess::{attempt, kept};
+use prowess::attempt::{attempt, kept};
 
 fuzz_target!(|input: (&str, &str, bool, Vec<(u16, u8)>)| {
     let (one, two, is_index, changes) = input;

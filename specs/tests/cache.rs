@@ -296,7 +296,7 @@ mod a_cache_is_safe_to_have {
             assert_eq!(files(&world), [""; 0].map(PathBuf::from));
         };
         is_left_alone(&|| {
-            fs::set_permissions(folder(&world), Permissions::from_mode(0o777)).unwrap()
+            fs::set_permissions(folder(&world), Permissions::from_mode(0o777)).unwrap();
         });
         is_left_alone(&|| {
             fs::remove_dir(folder(&world)).unwrap();

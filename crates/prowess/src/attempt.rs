@@ -1,5 +1,4 @@
 //! What happens with bytes that nobody has kept; for tests and fuzzers, and for nobody else.
-#![doc(hidden)]
 
 use std::path::PathBuf;
 

@@ -41,13 +41,11 @@ mod catalog;
 mod use_skill;
 mod taken;
 mod context;
-mod attempt;
+#[doc(hidden)]
+pub mod attempt;
 
 #[doc(hidden)]
-pub use crate::{
-    attempt::{attempt, kept},
-    matching::fitting,
-};
+pub use crate::matching::fitting;
 pub use crate::{
     bundled::bundled,
     catalog::{Catalog, Cataloging, Format, block, catalog},
