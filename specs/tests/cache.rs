@@ -128,6 +128,9 @@ mod what_has_not_changed_is_not_read_again {
         assert!(second.iter().all(|it| found.contains(&&**it)), "{second:?}");
         assert_eq!(said, again);
         assert_eq!(again, find(&world, "count sheep", &["--no-cache"]));
+        world.write("skills/skill-3/METADATA.yml", "description: counts goats\n");
+        thread::sleep(SETTLED);
+        assert_eq!(find(&world, "sheep", &[]), find(&world, "sheep", &["--no-cache"]));
     }
 
     #[test]
