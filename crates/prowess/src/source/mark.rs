@@ -46,3 +46,27 @@ impl Mark {
         self.modified < before && self.changed < before
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_settled_once_its_clock_has_moved_on() {
+        let at = |seconds: i64| Mark {
+            device: 1,
+            inode: 1,
+            size: 1,
+            modified: (0, 0),
+            changed: (seconds, 0),
+        };
+        let moment = SystemTime::UNIX_EPOCH + Duration::from_secs(100);
+        let settled = Duration::from_secs(2);
+        assert!(at(97).is_settled(moment, settled));
+        for seconds in [98, 99, 100, 101, i64::MAX] {
+            assert!(!at(seconds).is_settled(moment, settled), "{seconds}");
+            assert!(!Mark { modified: (seconds, 0), ..at(0) }.is_settled(moment, settled));
+        }
+        assert!(!at(-1).is_settled(SystemTime::UNIX_EPOCH, settled));
+    }
+}
