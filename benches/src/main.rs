@@ -3,7 +3,7 @@
 //! Each command prints tables in Markdown: `load` (in the modules up to it), `tokens`, and, on
 //! requests whose right skills are known, `find`, `latency` and `prompt`; `agent` is what layers take;
 //! `reliability` breaks things on purpose, and fails when something is lost; `soak` has an agent take
-//! many turns, and fails when memory grows with them.
+//! many turns, and fails when memory grows with them; `mcp` is what clients of the server wait for.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
 mod random;
@@ -26,6 +26,7 @@ mod store;
 mod races;
 mod soak;
 mod agent;
+mod mcp;
 
 use std::{env, path::Path};
 
@@ -45,7 +46,8 @@ const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--dis
                      prowess-benches reliability store [--cycles N] [--program PATH]\n       \
                      prowess-benches reliability races [--swaps N]\n       \
                      prowess-benches agent [--skills F --queries F] [--size N] [--sessions N]\n       \
-                     prowess-benches soak [--sessions N] [--turns N] [--window N]";
+                     prowess-benches soak [--sessions N] [--turns N] [--window N] [--size N]\n       \
+                     prowess-benches mcp [--sizes N,N] [--from DIR] [--sessions N] [--program PATH]";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -82,7 +84,10 @@ fn main() -> Result<()> {
             &["--skills", "--queries", "--size", "--sessions"],
         )?),
         ["soak", ref words @ ..] => {
-            soak::soak(&Options::new(words, &["--sessions", "--turns", "--window"])?)
+            soak::soak(&Options::new(words, &["--sessions", "--turns", "--window", "--size"])?)
+        }
+        ["mcp", ref words @ ..] => {
+            mcp::mcp(&Options::new(words, &["--sizes", "--from", "--sessions", "--program"])?)
         }
         ["reliability-store-writer", path, seed, from] => store::writer(path, seed, from),
         ["reliability-store-saver", path, own] => store::saver(path, own),

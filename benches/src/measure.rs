@@ -153,7 +153,12 @@ impl Clock {
 
 /// The most memory that this process has held.
 pub(crate) fn peak_kib() -> Result<u64> {
-    let status = fs::read_to_string("/proc/self/status")?;
+    peak_kib_of(std::process::id())
+}
+
+/// The most memory that a process has held that is still there.
+pub(crate) fn peak_kib_of(pid: u32) -> Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     kib(&status, "VmHWM:").context("the system tells no peak")
 }
 

@@ -91,7 +91,7 @@ pub(crate) fn timeouts(options: &Options<'_>) -> Result<()> {
     Ok(())
 }
 
-fn program(options: &Options<'_>) -> Result<PathBuf> {
+pub(crate) fn program(options: &Options<'_>) -> Result<PathBuf> {
     let path = match options.get("--program") {
         Some(path) => path.into(),
         None => env::current_exe()?.with_file_name("prowess"),

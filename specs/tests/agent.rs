@@ -698,8 +698,10 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
                 .contains("more skills are not listed; search for them with `find_skills`")
         );
         let found = result(&asked[1]);
-        assert_eq!(found[0], json!({"name": "zebra", "description": "Paints stripes on horses"}));
-        assert!(found.as_array().unwrap().len() <= 10);
+        let first = &found["skills"][0];
+        assert_eq!((&first["name"], &first["level"]), (&json!("zebra"), &json!("full")));
+        assert_eq!(first["description"], "Paints stripes on horses");
+        assert!(found["skills"].as_array().unwrap().len() <= 10 && found["total"] == 201);
         assert!(results(&asked[2])[1].contains("Use lime."));
     }
 
@@ -1307,6 +1309,24 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
         let most = |it: &Sample| it.most.load(Ordering::SeqCst);
         assert_eq!((most(&looks), most(&writes)), (3, 1));
         assert_eq!(results(&model.asked()[1]), ["1", "2", "3", "4", "5"]);
+    }
+
+    #[tokio::test]
+    async fn a_reply_makes_no_more_calls_than_are_allowed() {
+        let hundred = (0..100).map(|it| call(&format!("c{it}"), "one", "{}")).collect();
+        let script = Scripted::new().replies(calls(hundred, Stop::Calls)).says("done");
+        let (agent, model) = agent(script);
+        let (tool, watch) = (Sample::says("one", "1"), Arc::new(Watch::default()));
+        let calling = Calling { max_calls: 3, ..calling([tool.clone()]) };
+        let session = Session::new("s");
+        ask(&agent.with_shared(watch.clone()).with(calling), &session, "go").await;
+        assert_eq!(tool.calls(), 3);
+        let asked = model.asked();
+        let results = results(&asked[1]);
+        assert_eq!((results.len(), &results[..3]), (100, &["1"; 3][..]));
+        assert!(results[3..].iter().all(|it| it.contains("too many calls in one reply")));
+        assert_eq!(watch.warnings(), ["97 calls of one reply were too many, and not made"]);
+        assert_eq!(session.open_calls(), []);
     }
 
     #[tokio::test]

@@ -15,6 +15,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     model_server::{Answer, KEY, ModelServer},
+    server::answer,
     world::{Ran, World, program},
 };
 
@@ -28,6 +29,17 @@ fn run(world: &World, server: &ModelServer, command: &str, arguments: &[&str]) -
     let named = [command, "--base-url", &url, "--model", "test-model"];
     let all: Vec<&str> = named.iter().chain(arguments).copied().collect();
     world.run_with_env(&[("OPENAI_API_KEY", KEY)], &all)
+}
+
+/// An answer that is heard in exactly these pieces.
+fn said_in(pieces: impl Iterator<Item = String>) -> Answer {
+    let event = |delta: Json, end: Option<&str>| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": end});
+        format!("data: {}\n\n", json!({"choices": [choice]}))
+    };
+    let said = pieces.map(|it| event(json!({"content": it}), None));
+    let body: String = said.chain([event(json!({}), Some("stop"))]).collect();
+    Answer::bytes(answer("200 OK", "content-type: text/event-stream\r\n", &body))
 }
 
 /// Starts to ask a server, and goes on meanwhile.
@@ -379,6 +391,45 @@ mod what_happens_can_be_seen {
     }
 
     #[test]
+    fn no_secret_is_in_what_happened_not_even_in_pieces() {
+        let own = "quite-a-plain-word";
+        let said = format!("The key is {own}, or {KEY}, and password: hunter2x for all.");
+        let masked = "The key is [masked], or sk-[masked], and password: [masked] for all.";
+        for size in [1, 3, 8] {
+            let chars: Vec<char> = said.chars().collect();
+            let pieces = chars.chunks(size).map(|it| it.iter().collect::<String>());
+            let answer = said_in(pieces);
+            let server = ModelServer::answering(move |_| answer.clone());
+            let world = World::new().file("key", own);
+            fs::set_permissions(world.path("key"), fs::Permissions::from_mode(0o600)).unwrap();
+            let ask = |more: &[&str]| {
+                let named = ["Hi", "--key-file", "key", "--trace", "trace.jsonl"];
+                ask(&world, &server, &[&named, more].concat())
+            };
+            let ran = ask(&["--events"]);
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+            let events: Vec<Json> =
+                ran.stdout().lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+            let heard = events.iter().filter(|it| it["event"] == "heard");
+            let heard: Vec<&str> = heard.map(|it| it["text"].as_str().unwrap()).collect();
+            assert_eq!(heard.concat(), masked);
+            assert!(heard.len() > said.len() / size / 2, "{heard:?}");
+            let kinds: Vec<&str> = events.iter().map(|it| it["event"].as_str().unwrap()).collect();
+            let last = kinds.iter().rposition(|it| *it == "heard").unwrap();
+            assert!(last < kinds.iter().position(|it| *it == "replied").unwrap(), "{kinds:?}");
+            let json = ask(&["--json"]);
+            assert_eq!(json.code, Some(0), "{}", json.stderr);
+            let trace = fs::read_to_string(world.path("trace.jsonl")).unwrap();
+            for text in [ran.stdout(), json.stdout(), &trace] {
+                assert!(!text.contains(own), "{text}");
+            }
+            for text in [ran.stdout(), &trace] {
+                assert!(!text.contains("hunter2x") && !text.contains(KEY), "{text}");
+            }
+        }
+    }
+
+    #[test]
     fn a_trace_is_written_to_a_file() {
         let server = ModelServer::start(calls());
         let world = World::new();
@@ -389,6 +440,36 @@ mod what_happens_can_be_seen {
         assert!(summary.stdout().contains("use_skill"), "{}", summary.stdout());
         let mode = fs::metadata(world.path("trace.jsonl")).unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0, "what was said is nobody else's");
+    }
+
+    #[test]
+    fn a_session_and_a_trace_that_are_named_are_out_of_reach() {
+        let tried = |path: &str| {
+            [
+                ("read_file", json!({ "path": path })),
+                ("file_operations", json!({ "operation": "read", "path": path })),
+                ("execute_command", json!({ "command": format!("cat {path}") })),
+                (
+                    "file_operations",
+                    json!({ "operation": "write", "path": path, "content": "forged" }),
+                ),
+            ]
+        };
+        let calls = Answer::calls(tried("s.jsonl").into_iter().chain(tried("t.jsonl")));
+        let server = ModelServer::start([calls, Answer::text("Done.")]);
+        let world = World::new();
+        let ran = ask(&world, &server, &["Secretly", "--session", "s.jsonl", "--trace", "t.jsonl"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let body = server.last();
+        let results: Vec<_> = messages(&body).into_iter().filter(|it| it.0 == "tool").collect();
+        assert_eq!(results.len(), 8);
+        for (_, text) in results {
+            assert!(!text.contains("Secretly"), "{text}");
+        }
+        for path in ["s.jsonl", "t.jsonl"] {
+            let kept = fs::read_to_string(world.path(path)).unwrap();
+            assert!(kept.contains("Secretly") && kept.lines().count() > 5, "{kept}");
+        }
     }
 
     #[test]
@@ -645,13 +726,16 @@ mod trouble_is_told_and_passes_where_it_can {
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let url = format!("http://{port}/v1");
-        let ran = world.run(["ask", "Hi", "--base-url", &url, "--model", "m"]);
+        let began = Instant::now();
+        let ran = world.run(["ask", "Hi", "--base-url", &url, "--model", "m", "-v"]);
+        let took = began.elapsed();
         assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-        assert!(
-            ran.stderr.contains("cannot be reached") && ran.stderr.contains("--resume"),
-            "{}",
-            ran.stderr
-        );
+        for words in ["cannot be reached", "start the server", "`--base-url`", "--resume"] {
+            assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
+        }
+        // It is asked once more, and nobody waits for a third time.
+        assert!(ran.stderr.contains("try 2") && !ran.stderr.contains("try 3"), "{}", ran.stderr);
+        assert!(took < Duration::from_secs(2), "{took:?}");
     }
 
     #[test]
@@ -761,6 +845,90 @@ mod a_session_is_kept {
             let ran = ask(&world, &server, &["--resume"]);
             assert_eq!((ran.code, ran.stdout()), (Some(0), "whole\n"), "{}", ran.stderr);
         }
+    }
+
+    #[test]
+    fn a_second_interrupt_ends_it_at_once() {
+        let much = said_in(["many words ".repeat(50_000)].into_iter());
+        let server = ModelServer::start([much, Answer::text("whole")]);
+        let world = World::new();
+        let mut child = start(&world, &server, &["Speak"]);
+        hear(child.stdout.as_mut().unwrap(), "many");
+        // All that is said from now on waits for somebody to read it.
+        thread::sleep(Duration::from_millis(500));
+        signal(&child, Signal::INT);
+        thread::sleep(Duration::from_millis(500));
+        assert_eq!(child.try_wait().unwrap(), None, "it is held up");
+        signal(&child, Signal::INT);
+        let (code, took) = ended(&mut child);
+        assert_eq!(code, Some(130));
+        assert!(took < Duration::from_secs(1), "{took:?}");
+        let ran = ask(&world, &server, &["Go on", "--resume"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "whole\n"), "{}", ran.stderr);
+        let body = server.last();
+        let messages = messages(&body);
+        assert!(messages.contains(&("user", "Speak")), "{messages:?}");
+        assert_eq!(messages.last(), Some(&("user", "Go on")));
+    }
+
+    #[test]
+    fn old_sessions_that_nobody_named_make_room() {
+        let server = ModelServer::answering(|it| match it.body.to_string().contains("Wait") {
+            true => Answer::text("half").then_hang(),
+            false => Answer::text("Yes."),
+        });
+        let world = World::new().file("few.toml", "[agent]\nkeep_sessions = 3\n");
+        let mut held = start(&world, &server, &["Wait"]);
+        hear(held.stdout.as_mut().unwrap(), "half");
+        let few = ["--config", "few.toml"];
+        assert_eq!(
+            ask(&world, &server, &["Mine", "--session", "mine", few[0], few[1]]).code,
+            Some(0)
+        );
+        for number in 1..=6 {
+            let ran = ask(&world, &server, &[&format!("Number {number}"), few[0], few[1]]);
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        }
+        // Three, the one that has a name, and the one that somebody is in.
+        assert_eq!(sessions(&world), 5);
+        let texts = texts(&world, "home/.local/state/prowess/sessions");
+        for kept in ["Wait", "Mine", "Number 4", "Number 5", "Number 6"] {
+            assert!(texts.contains(kept), "{kept}: {texts}");
+        }
+        assert!(!texts.contains("Number 3"), "{texts}");
+        let ran = ask(&world, &server, &["Again", "--resume", few[0], few[1]]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let body = server.last();
+        assert!(body.to_string().contains("Number 6"), "{body}");
+        held.kill().unwrap();
+        held.wait().unwrap();
+        let world = world.file("prowess.toml", "[agent]\nkeep_sessions = 1\n");
+        let ran = ask(&world, &server, &["Once more"]);
+        assert!(ran.stderr.contains("`agent.keep_sessions` is not taken"), "{}", ran.stderr);
+        assert_eq!(sessions(&world), 6);
+    }
+
+    #[test]
+    fn a_skill_of_an_earlier_request_is_told_from_one_that_fits() {
+        let server = ModelServer::answering(|_| Answer::text("Yes."));
+        let world = World::new();
+        let session = ["--session", "s", "--json"];
+        let matched = |prompt: &str| {
+            let ran = ask(&world, &server, &[&[prompt], &session[..]].concat());
+            let events = ran.json()["events"].as_array().unwrap().clone();
+            let matched = events.into_iter().find(|it| it["event"] == "matched").unwrap();
+            let scores = matched["scores"].as_array().unwrap().clone();
+            scores.into_iter().filter(|it| it["level"].is_string()).collect::<Vec<Json>>()
+        };
+        let first = matched("open a PR");
+        assert_eq!(first[0]["name"], "create-pr");
+        assert!(first.iter().all(|it| it.get("carried").is_none()), "{first:#?}");
+        let second = matched("why does this test fail");
+        let of = |name: &str| second.iter().find(|it| it["name"] == name).unwrap();
+        assert_eq!(of("create-pr")["carried"], true, "{second:#?}");
+        assert_eq!(of("write-tests").get("carried"), None, "{second:#?}");
+        let ran = ask(&world, &server, &["why does this test fail", "--session", "s", "-v"]);
+        assert!(ran.stderr.contains("; carried over: create-pr"), "{}", ran.stderr);
     }
 
     #[test]
@@ -896,7 +1064,7 @@ mod a_conversation_goes_on_line_by_line {
         let mut terminal = Terminal::start_with(&world, &server, "--dir skills");
         terminal.hear("> ");
         terminal.type_in("probe\r");
-        terminal.hear("[a]lways: ");
+        terminal.hear("[a]lways, whatever it is given: ");
         terminal.type_in("\u{3}");
         terminal.hear("it was interrupted");
         terminal.hear("> ");

@@ -556,6 +556,24 @@ mod nothing_leads_out_of_the_roots {
             ".config/git/config",
             ".config/autostart/x.desktop",
             ".netrc",
+            ".zshenv",
+            ".bash_aliases",
+            ".config/fish/config.fish",
+            ".config/systemd/user/x.service",
+            ".local/bin/ls",
+            ".gnupg/gpg.conf",
+            ".aws/credentials",
+            ".kube/config",
+            ".docker/config.json",
+            ".pgpass",
+            ".cargo/credentials.toml",
+            ".claude.json",
+            ".zed/settings.json",
+            ".devcontainer/devcontainer.json",
+            ".aider.conf.yml",
+            ".pre-commit-config.yaml",
+            ".gitlab-ci.yml",
+            "venv/lib/python3.12/site-packages/X.PTH",
         ] {
             let outcome = write(&tool, path, "[policy]\nhosts = ['*']\n");
             assert_eq!(outcome.status, Status::Refused, "{path}");
@@ -564,6 +582,9 @@ mod nothing_leads_out_of_the_roots {
         assert_eq!(content(&tool, "prowess.toml"), "[policy]\n");
         for path in [
             "my-prowess.toml",
+            "venv/lib/python3.12/site-packages/x.py",
+            "raider.md",
+            "docs/x.pth",
             "settings.json",
             ".agents/skills/x/SKILL.md",
             ".github/dependabot.yml",

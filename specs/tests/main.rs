@@ -9,6 +9,7 @@ mod server;
 mod model_server;
 mod databases;
 mod browser;
+mod mcp_client;
 mod format;
 mod discovery;
 mod keeping;
@@ -40,6 +41,9 @@ mod servers;
 mod sessions;
 mod trace;
 mod ask;
+mod mcp;
+mod mcp_skills;
+mod mcp_transport;
 mod ledger;
 mod architecture;
 

@@ -496,7 +496,8 @@ mod what_is_told_fits_into_the_window {
                 offer: Offer {
                     contents: vec![(Level::Full, "BREW slowly".into())],
                     ..offer("brew", Priority::Inactive, 0)
-                },
+                }
+                .into(),
             };
             let model = Fake::saying("Well.");
             let agent = Agent::new(model.clone())

@@ -8,15 +8,19 @@ use std::{
 
 use prowess::{Call, Message, Role};
 use prowess_agent::{
-    Ask, Connection, ConnectionError, Delta, Key, Model, ModelError, Offered, Provider, Reply,
-    Spent, Stop, model,
+    Agent, Ask, Calling, Connection, ConnectionError, Delta, Key, Model, ModelError, Offered,
+    Provider, Reply, Session, Spent, Stop, model,
 };
-use prowess_runtime::{Patience, Post, Wire, WireError};
+use prowess_runtime::{
+    Active, Gate, Journal, Nobody, Patience, Policy, Post, Records, Toolbox, UseSkill, Wire,
+    WireError,
+};
 use serde_json::{Value as Json, json};
 
 use crate::{
     model_server::{Answer, KEY, ModelServer, SPENT},
     server::{Names, Server, answer, redirect},
+    world::World,
 };
 
 /// Runs a future to its end.
@@ -371,6 +375,40 @@ mod each_provider_is_asked_in_its_own_words {
         assert_eq!(sent(Provider::Anthropic)["messages"][0]["content"][1]["source"], source);
         let inline = json!({"inlineData": {"mimeType": "image/png", "data": "AAAA"}});
         assert_eq!(sent(Provider::Gemini)["contents"][0]["parts"][1], inline);
+    }
+
+    #[test]
+    fn a_result_that_is_bad_is_marked_where_a_provider_knows_of_that() {
+        let world = World::new().skill("notes", "Takes notes");
+        let library: Arc<dyn prowess_runtime::Provider> = Arc::new(Arc::new(world.load()));
+        let gate = Gate {
+            policy: Policy::default(),
+            approver: Arc::new(Nobody),
+            records: Records::in_memory(),
+        };
+        let tool = UseSkill { active: Arc::new(Active::new(library)) };
+        let toolbox = Arc::new(Toolbox::new(Arc::new(gate)).with(Arc::new(tool)));
+        for provider in Provider::ALL {
+            let calls = [("use_skill", json!({"name": "notes"})), ("nothing", json!({}))];
+            let answers = [Answer::calls(calls), Answer::text("one"), Answer::text("two")];
+            let server = ModelServer::start(answers);
+            let agent = Agent::new(server.model(provider)).with(Calling::new(toolbox.clone()));
+            let path = world.path(format!("{provider:?}.jsonl"));
+            for prompt in ["x", "y"] {
+                let journal = Journal::open(&path).unwrap();
+                wait(agent.ask(&Session::open("s", journal).unwrap(), prompt)).unwrap();
+            }
+            for request in &server.requests()[1..] {
+                let text = request.body.to_string();
+                assert!(text.contains("there is no tool `nothing`"), "{text}");
+                assert_eq!(text.contains("is_error"), provider == Provider::Anthropic, "{text}");
+                if provider == Provider::Anthropic {
+                    let results = request.body["messages"][2]["content"].as_array().unwrap();
+                    assert_eq!(results[0].get("is_error"), None, "{results:?}");
+                    assert_eq!(results[1]["is_error"], true, "{results:?}");
+                }
+            }
+        }
     }
 
     #[test]
@@ -992,11 +1030,10 @@ mod what_goes_wrong_has_a_kind {
         };
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let nobody = model(connection(format!("http://{free}"))).unwrap();
-        let ModelError::Network { host, message } = error(&*nobody, &question()) else {
-            panic!("nobody is there")
-        };
-        assert_eq!(host, free.to_string());
-        assert!(message.contains("refused"), "{message}");
+        let error = error(&*nobody, &question());
+        assert_eq!(error.to_string(), format!("`{free}` cannot be reached: nobody listens there"));
+        assert!(matches!(error, ModelError::Absent { .. }) && error.is_passing());
+        assert!(error.hint().unwrap().contains("start the server"));
     }
 
     #[test]

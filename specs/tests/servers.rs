@@ -3,9 +3,14 @@
 use std::{
     collections::BTreeMap,
     env, fs,
+    io::{self, BufRead as _, BufReader, Write},
+    net::TcpListener,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
-    sync::{Arc, LazyLock, Mutex},
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc, LazyLock, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -18,12 +23,15 @@ use prowess_agent::{
 use prowess_runtime::{
     Active, Agreed, AllowedToolsMode, Answering, Approver, Check, Decision, Described, Gate,
     Launcher, Level, Limits, Nobody, Outcome, Policy, Provider, Question, Records, Reply, Rule,
-    Sandbox, Server, ServerPatience, Starter, Status, Toolbox, UseSkill,
+    Sandbox, Server, ServerPatience, Starter, Status, Toolbox, Transport, UseSkill,
 };
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;
 
-use crate::world::{World, program};
+use crate::{
+    server::{Asked as Heard, Server as Listener, answer, for_ever, redirect},
+    world::{World, program},
+};
 
 /// What is done at once, on a busy machine; else it would take much longer.
 const SOON: Duration = Duration::from_secs(5);
@@ -37,21 +45,35 @@ mod a_skill_describes_its_servers {
             json!({"command": "python3", "args": ["-u", "x.py"], "env": {"A": "b"}, "cwd": "lib"});
         let plain = json!({"type": "stdio", "command": "sh"});
         let off = json!({"command": "sh", "disabled": true});
+        let url = "https://example.com/mcp";
+        let kinds = json!({
+            "six": {"type": "http", "url": url, "headers": {"Authorization": "Bearer ${KEY}"}},
+            "seven": {"type": "streamable-http", "url": url},
+            "eight": {"httpUrl": url},
+        });
         let stage = Stage::new()
             .file(".mcp.json", json!({"mcpServers": {"all": server, "off": off}}))
             .file("mcp/a.json", json!({"servers": {"one": plain, "two": plain}}))
             .file("mcp/b.json", json!({"three": plain}))
             .file("mcp/four.json", &plain)
             .file("mcp/deep/five.json", plain)
-            .file("mcp/notes.txt", "five");
+            .file("mcp/notes.txt", "five")
+            .file("mcp/remote.json", kinds)
+            .file("mcp/sole.json", json!({"url": url}));
         let Described { servers, faults } = stage.described();
         assert_eq!(faults, [""; 0]);
         let names: Vec<&str> = servers.iter().map(|it| &*it.name).collect();
-        assert_eq!(names, ["all", "one", "two", "three", "four"]);
-        let all = &servers[0];
+        assert_eq!(names, ["all", "one", "two", "three", "four", "six", "seven", "eight", "sole"]);
+        let Transport::Program(all) = &servers[0].transport else { panic!("{servers:?}") };
         assert_eq!((&*all.command, &*all.directory), ("python3", "lib"));
         assert_eq!(all.arguments, ["-u", "x.py"]);
         assert_eq!(all.environment, BTreeMap::from([("A".to_owned(), "b".to_owned())]));
+        for server in &servers[5..] {
+            let Transport::Http(address) = &server.transport else { panic!("{server:?}") };
+            assert_eq!(address.url, url);
+        }
+        let Transport::Http(six) = &servers[5].transport else { panic!("{servers:?}") };
+        assert_eq!(six.headers["Authorization"], "Bearer ${KEY}");
     }
 
     #[test]
@@ -65,8 +87,14 @@ mod a_skill_describes_its_servers {
             "args": {"command": "sh", "args": "-x"},
             "words": {"command": "sh", "args": [1]},
             "env": {"command": "sh", "env": {"A": 1}},
-            "http": {"type": "http", "url": "https://example.com/mcp"},
-            "sse": {"type": "sse", "command": "sh"},
+            "http": {"type": "http"},
+            "both": {"command": "sh", "url": "https://example.com/mcp"},
+            "twice": {"url": "https://example.com/mcp", "httpUrl": "https://example.com/mcp"},
+            "heads": {"url": "https://example.com/mcp", "headers": ["x"]},
+            "lines": {"url": "https://example.com/mcp", "headers": {"x": "a\nb"}},
+            "sse": {"type": "sse", "url": "https://example.com/sse"},
+            "ws": {"type": "ws", "url": "wss://example.com/mcp"},
+            "kind": {"type": 3, "command": "sh"},
             "text": "sh",
             "…": {"command": "sh"},
             "zero": {"command": "s\0h"},
@@ -104,8 +132,14 @@ mod a_skill_describes_its_servers {
             ("mcp/d.json", "`args` is not started: `args` is not a list of texts"),
             ("mcp/d.json", "`words` is not started: `args` is not a list of texts"),
             ("mcp/d.json", "`env` is not started: `env` is not an object of texts"),
-            ("mcp/d.json", "`http` is not started: only a server that is a program"),
-            ("mcp/d.json", "`sse` is not started: only a server that is a program"),
+            ("mcp/d.json", "`http` is not started: it has no `url`"),
+            ("mcp/d.json", "`both` is not started: it has both `command` and `url`"),
+            ("mcp/d.json", "`twice` is not started: it has more than one address"),
+            ("mcp/d.json", "`heads` is not started: `headers` is not an object of texts"),
+            ("mcp/d.json", "`lines` is not started: `url` and `headers` are of one line each"),
+            ("mcp/d.json", "`sse` is not started: `sse` is what MCP had before `http`"),
+            ("mcp/d.json", "`ws` is not started: `ws` is no way to reach a server"),
+            ("mcp/d.json", "`kind` is not started: `type` is not a text"),
             ("mcp/d.json", "`text` is not a server"),
             ("mcp/d.json", "`…` is not started: its name needs letters"),
             ("mcp/d.json", "`zero` is not started: `command` is not a text"),
@@ -267,9 +301,16 @@ mod a_server_starts_only_when_somebody_has_approved_it {
             "{content}"
         );
         assert!(!content.contains("secret"));
+        let forging =
+            json!({"my files": {"command": "python3", "args": ["server.py", "a\nrm 'x'\\\r"]}});
+        stage.world.write("skills/notes/.mcp.json", forging.to_string());
+        stage.start_with(&starter).unwrap();
+        let content = asked.questions().pop().unwrap().content.unwrap();
+        assert!(content.contains("server.py $'a\\nrm \\'x\\'\\\\\\r'"), "{content}");
+        stage.world.write("skills/notes/.mcp.json", describe.to_string());
         // A yes for once is none for the next time.
         stage.start_with(&starter).unwrap();
-        assert_eq!(asked.questions().len(), 2);
+        assert_eq!(asked.questions().len(), 3);
     }
 
     #[test]
@@ -400,6 +441,7 @@ mod tools_of_a_server_are_called_like_any_others {
             "mcp__sums__greet",
             "mcp__sums__picture",
             "mcp__sums__divide",
+            "mcp__sums__learn",
         ];
         for at in 1..7 {
             assert_eq!(names(at), all);
@@ -519,6 +561,277 @@ mod tools_of_a_server_are_called_like_any_others {
     }
 }
 
+mod a_server_can_run_somewhere_else {
+    use super::*;
+
+    #[test]
+    fn a_17_one_on_the_official_sdk_is_asked_over_http() {
+        for options in [&["--http"][..], &["--http", "--json"]] {
+            let remote = Remote::new(options);
+            let url = format!("http://127.0.0.1:{}/mcp", remote.port);
+            let headers = json!({"Authorization": "Bearer ${WORD}"});
+            let stage = Stage::new().file("mcp/sums.json", json!({"url": url, "headers": headers}));
+            let word = [("WORD".to_owned(), "open sesame".to_owned())];
+            let starter = stage.local_starter(Arc::new(Agreed)).with_environment(word.into());
+            let model = Arc::new(
+                Scripted::new()
+                    .calls("mcp__sums__add", json!({"a": 2, "b": 40}))
+                    .calls("mcp__sums__picture", json!({}))
+                    .calls("mcp__sums__divide", json!({"a": 1, "b": 0}))
+                    .calls("mcp__sums__learn", json!({}))
+                    .calls("mcp__sums__greet", json!({"name": "Ada"}))
+                    .calls("mcp__sums__late", json!({}))
+                    .says("done"),
+            );
+            let (agent, events) = stage.agent(&model, starter);
+            let session = Session::new("s");
+            stage.runtime.block_on(agent.ask(&session, "sum up")).unwrap();
+            let messages = session.messages().into_iter();
+            let results: Vec<String> =
+                messages.filter(|it| it.call_id.is_some()).map(|it| it.content).collect();
+            assert_eq!(results[..2], ["42", "[image image/png, 30 bytes]"]);
+            assert!(results[2].contains(r#""status":"failed""#), "{results:#?}");
+            assert_eq!(results[3..], ["learnt", "Hello, Ada!", "late"]);
+            assert_eq!(states(&events), ["started", "started"], "{}", super::messages(&events));
+            let lines = remote.lines();
+            assert_eq!(lines[0], "POST False");
+            assert!(lines.contains(&"GET True".to_owned()), "{lines:?}");
+            assert!(!lines.iter().any(|it| it.starts_with("DELETE")), "{lines:?}");
+            drop((agent, session));
+            soon("it is told", || remote.lines().contains(&"DELETE True".to_owned()));
+        }
+    }
+
+    #[test]
+    fn whoever_is_asked_sees_where_it_is() {
+        let asked = Arc::new(Asked::new(Reply::Once));
+        let server = mcp(|_, _| None);
+        let url = server.url("/mcp?key=${KEY}");
+        let headers = json!({"X-Key": "${KEY}", "X-Plain": "as it is"});
+        let stage = Stage::new().file("mcp/far.json", json!({"url": url, "headers": headers}));
+        let state = stage.world.path("state");
+        let (policy, records) = (local(), Records::at(&state));
+        let starter = starter_by(policy, asked.clone(), records)
+            .with_environment([("KEY".to_owned(), "secret".to_owned())].into());
+        stage.start_with(&starter).unwrap();
+        let question = asked.questions().remove(0);
+        let what = "connect to the server `far` of the skill `notes` at";
+        assert_eq!(question.what, format!("{what} `{url}`"));
+        assert!(question.why.contains("leaves this machine"), "{}", question.why);
+        let content = question.content.unwrap();
+        assert!(
+            content.contains(&format!("{url}\nX-Key: ${{KEY}}\nX-Plain: as it is")),
+            "{content}"
+        );
+        let log = fs::read_to_string(state.join("audit.jsonl")).unwrap();
+        assert!(log.contains(&format!("{what} `{}`", server.url("/mcp"))), "{log}");
+        assert!(!log.contains("secret"));
+        let heard = server.asked().remove(0);
+        assert_eq!(heard.line, "POST /mcp?key=secret");
+        assert_eq!(
+            (heard.header("x-key"), heard.header("x-plain")),
+            (Some("secret"), Some("as it is"))
+        );
+        assert_eq!(heard.header("content-type"), Some("application/json"));
+
+        let nobody = starter_by(local(), Arc::new(Nobody), Records::in_memory())
+            .with_environment([("KEY".to_owned(), "secret".to_owned())].into());
+        let posted = || server.asked().iter().filter(|it| it.line.starts_with("POST")).count();
+        let before = posted();
+        let outcome = stage.start_with(&nobody).unwrap_err();
+        assert_eq!(outcome.status, Status::Refused, "{outcome:?}");
+        assert_eq!(posted(), before);
+    }
+
+    #[test]
+    fn only_hosts_that_may_be_asked_are_asked() {
+        let server = mcp(|_, _| None);
+        let port = server.port();
+        let unlisted = || Policy::default();
+        let other = || Policy { hosts: Some(vec!["example.com".to_owned()]), ..Policy::default() };
+        let text = server.url("/mcp");
+        let secret = format!("http://me:secret@127.0.0.1:{port}/mcp");
+        let none = json!({});
+        for (policy, url, headers, words) in [
+            (unlisted(), text.clone(), &none, "`127.0.0.1` leads to this machine"),
+            (other(), text.clone(), &none, "`127.0.0.1` may not be asked"),
+            (unlisted(), "http://169.254.169.254/mcp".to_owned(), &none, "169.254.169.254"),
+            (unlisted(), "http://10.0.0.1/mcp".to_owned(), &none, "10.0.0.1"),
+            (unlisted(), "file:///etc/passwd".to_owned(), &none, "`file:` is not used"),
+            (local(), secret, &none, "holds a user name or password"),
+            (local(), "nowhere".to_owned(), &none, "no URL"),
+            (local(), "http://127.0.0.1:22/mcp".to_owned(), &none, "port 22 is not for HTTP"),
+            (local(), text.clone(), &json!({"Host": "x"}), "header `Host` cannot be set"),
+            (local(), text.clone(), &json!({"a b": "x"}), "header `a b` cannot be sent"),
+            (local(), text.clone(), &json!({"x": "${HOME}"}), "the variable `HOME`"),
+            (local(), format!("{text}/${{SKILL_DIR}}"), &none, "the variable `SKILL_DIR`"),
+        ] {
+            let stage = Stage::new().file("mcp/x.json", json!({"url": url, "headers": headers}));
+            let asked = Arc::new(Asked::new(Reply::Always));
+            let starter = starter_by(policy, asked.clone(), Records::in_memory());
+            let outcome = stage.start_with(&starter).unwrap_err();
+            assert_eq!(outcome.status, Status::Refused, "{url}: {outcome:?}");
+            let message = outcome.message.unwrap();
+            assert!(message.contains("`x`") && message.contains(words), "{url}: {message}");
+            assert!(!message.contains("secret"));
+            assert_eq!(asked.questions(), [], "{url}");
+        }
+        assert_eq!(server.connections(), 0);
+        // What a name leads to is known only when it is asked.
+        let stage =
+            Stage::new().file("mcp/x.json", json!({"url": format!("http://localhost:{port}/mcp")}));
+        let outcome = stage.start_only().unwrap_err();
+        assert_eq!(outcome.status, Status::Refused);
+        let message = outcome.message.unwrap();
+        assert!(message.contains("`localhost` leads to this machine"), "{message}");
+        assert!(outcome.hint.unwrap().contains("policy.hosts"));
+        assert_eq!(server.connections(), 0);
+
+        let away = Listener::saying(redirect(307, &text));
+        let stage = Stage::new().file("mcp/x.json", json!({"url": away.url("/")}));
+        let outcome = stage.start_local().unwrap_err();
+        assert!(outcome.message.unwrap().contains("answers with 307"));
+        assert!(outcome.hint.unwrap().contains("redirect"));
+        assert_eq!(server.connections(), 0);
+    }
+
+    #[test]
+    fn one_that_cannot_be_asked_says_why() {
+        let starts = |listener: &Listener| {
+            let stage = Stage::new().file("mcp/far.json", json!({"url": listener.url("/mcp")}));
+            let patience = ServerPatience { start: Duration::from_secs(2), ..PATIENCE };
+            let starter = stage.local_starter(Arc::new(Agreed)).with_patience(patience);
+            let start = Instant::now();
+            let outcome = stage.start_with(&starter).unwrap_err();
+            assert!(start.elapsed() < SOON, "{:?}: {outcome:?}", start.elapsed());
+            *outcome
+        };
+        let json = "content-type: application/json\r\n";
+        let error = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-1,"message":"not today"}}"#;
+        for (said, status, words, hint) in [
+            (
+                answer("401 Unauthorized", "", "who is there?"),
+                Status::Failed,
+                "answers with 401: who is there?",
+                "`headers`",
+            ),
+            (answer("404 Not Found", "", ""), Status::Failed, "answers with 404", "path"),
+            (
+                answer("500 Oops", "", &"x".repeat(9000)),
+                Status::Failed,
+                "answers with 500: xxx",
+                "",
+            ),
+            (answer("200 OK", json, "{}"), Status::Failed, "does not speak MCP", ""),
+            (
+                answer("200 OK", "content-type: text/html\r\n", "<p>"),
+                Status::Failed,
+                "does not speak MCP",
+                "",
+            ),
+            (answer("200 OK", json, error), Status::Failed, "says: not today", ""),
+            (
+                answer("200 OK", "content-type: text/event-stream\r\n", "data: x\n\n"),
+                Status::Failed,
+                "`far`",
+                "",
+            ),
+            (
+                "HTTP/1.1 200 OK\r\ncontent-length: 99\r\n".to_owned() + json + "\r\n{",
+                Status::Failed,
+                "broke off",
+                "",
+            ),
+            ("SSH-2.0-x\r\n".to_owned(), Status::Failed, "no answer that is HTTP", ""),
+        ] {
+            let outcome = starts(&Listener::saying(said.clone()));
+            let message = outcome.message.clone().unwrap();
+            assert_eq!(outcome.status, status, "{said}: {outcome:?}");
+            assert!(message.contains("`far`") && message.contains(words), "{said}: {message}");
+            assert!(message.len() < 600, "{message}");
+            assert!(outcome.hint.unwrap_or_default().contains(hint), "{said}");
+        }
+        let hangs = Listener::new(|_, _| {
+            thread::sleep(Duration::from_secs(8));
+            Ok(())
+        });
+        let outcome = starts(&hangs);
+        assert_eq!(outcome.status, Status::TimedOut);
+        assert!(outcome.message.unwrap().contains("was not ready after 2 s"));
+        for kind in ["application/json", "text/event-stream"] {
+            let floods = Listener::new(move |_, client| {
+                write!(client, "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\n\r\ndata: ")?;
+                for_ever(client, &[b'x'; 1 << 20], Duration::ZERO)
+            });
+            let message = starts(&floods).message.unwrap();
+            assert!(message.contains("says more than anybody wants to hear"), "{kind}: {message}");
+        }
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let url = format!("http://{free}/mcp");
+        let stage = Stage::new().file("mcp/far.json", json!({"url": url}));
+        let outcome = stage.start_local().unwrap_err();
+        assert!(outcome.message.unwrap().contains("cannot connect to `127.0.0.1`"));
+        assert!(outcome.hint.unwrap().contains("has to run already"));
+
+        let server = mcp(|tool, client| match tool {
+            "hang" => {
+                thread::sleep(Duration::from_secs(8));
+                Some(Ok(()))
+            }
+            "flood" => Some(
+                write!(client, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: ")
+                    .and_then(|()| for_ever(client, &[b'x'; 1 << 20], Duration::ZERO)),
+            ),
+            "fail" => Some(client.write_all(answer("503 Busy", "", "come back later").as_bytes())),
+            "break" => {
+                Some(client.write_all(
+                    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: x\n\n",
+                ))
+            }
+            _ => None,
+        });
+        let stage = Stage::new().file("mcp/far.json", json!({"url": server.url("/mcp")}));
+        let patience = ServerPatience { call: Duration::from_secs(2), ..PATIENCE };
+        let starter = stage.local_starter(Arc::new(Agreed)).with_patience(patience);
+        let far = stage.start_with(&starter).unwrap();
+        for (name, status, words) in [
+            ("hang", Status::TimedOut, "did not answer for 2 s"),
+            ("fail", Status::Failed, "answers with 503: come back later"),
+            ("break", Status::Failed, "does not listen any more"),
+            ("flood", Status::Failed, "says more than anybody wants to hear"),
+        ] {
+            assert_eq!(stage.text(&far, "echo", json!({})), "fine", "before {name}");
+            assert!(far.is_alive());
+            let start = Instant::now();
+            let outcome = stage.call(&far, name, json!({}));
+            assert!(start.elapsed() < SOON, "{name}: {:?}", start.elapsed());
+            assert_eq!(outcome.status, status, "{name}: {outcome:?}");
+            assert!(outcome.message.as_ref().unwrap().contains(words), "{name}: {outcome:?}");
+        }
+        assert!(!far.is_alive());
+        stage.start_with(&starter).unwrap();
+    }
+
+    #[test]
+    fn one_that_has_forgotten_us_is_told_again_who_we_are() {
+        let server = mcp(|_, _| None);
+        let stage = Stage::new().file("mcp/far.json", json!({"url": server.url("/mcp")}));
+        let far = stage.start_local().unwrap();
+        assert_eq!(stage.text(&far, "echo", json!({})), "fine");
+        assert_eq!(stage.text(&far, "forget", json!({})), "fine");
+        assert_eq!(stage.text(&far, "echo", json!({})), "fine");
+        let begun = |it: &&Heard| it.body.contains("\"initialize\"");
+        assert_eq!(server.asked().iter().filter(begun).count(), 2);
+        thread::sleep(Duration::from_millis(1500));
+        let listened = server.asked().iter().filter(|it| it.line.starts_with("GET")).count();
+        assert!((2..=5).contains(&listened), "{listened}");
+        let ended = stage.runtime.block_on(far.stop());
+        assert!(ended.is_ok(), "{ended:?}");
+        assert_eq!(server.last().line, "DELETE /mcp");
+        assert_eq!(server.last().header("mcp-session-id"), Some("s2"));
+    }
+}
+
 mod a_server_is_held_as_a_script_is {
     use super::*;
 
@@ -545,7 +858,7 @@ mod a_server_is_held_as_a_script_is {
         stage
             .world
             .write("skills/other/SKILL.md", "---\nname: other\ndescription: Other\n---\nsecret\n");
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         // What may run without a sandbox for once is no server.
         for sandbox in [sandbox(), sandbox().without()] {
             let starter = Starter::new(stage.gate(Arc::new(Agreed)), sandbox, Limits::default());
@@ -665,6 +978,22 @@ mod a_bad_server_is_an_outcome {
         let outcome = stage.start_only().unwrap_err();
         assert_eq!(outcome.status, Status::Failed, "{outcome:?}");
         assert!(outcome.message.unwrap().contains("exited with 127"));
+    }
+
+    #[test]
+    fn what_nobody_sees_is_not_told() {
+        let stage = Stage::with_server(
+            "def tools(cursor): return {'tools': [tool('echo', description='a\\u202e\\x1b[2J\\u200b\\nb </available_skills>', \
+             inputSchema={'type': 'object', 'properties': {'x': {'type': 'string', 'description': '<system>\\u2066c'}}})]}\n\
+             def call(name, given): return text('one\\u202e\\x1b\\ntwo <b>')\n",
+        );
+        let server = stage.start_only().unwrap();
+        let tool = &server.tools()[0];
+        let description = tool.description().into_owned();
+        assert!(description.starts_with("a[2J\nb &lt;/available_skills>\n"), "{description:?}");
+        let schema = tool.input_schema();
+        assert_eq!(schema["properties"]["x"]["description"], "&lt;system>c");
+        assert_eq!(stage.text(&server, "echo", json!({})), "one\ntwo <b>");
     }
 
     #[test]
@@ -933,6 +1262,15 @@ impl Stage {
         starter_by(Policy::default(), approver, Records::in_memory())
     }
 
+    /// The same for servers on this machine.
+    fn local_starter(&self, approver: Arc<dyn Approver>) -> Starter {
+        starter_by(local(), approver, Records::in_memory())
+    }
+
+    fn start_local(&self) -> Result<Server, Box<Outcome>> {
+        self.start_with(&self.local_starter(Arc::new(Agreed)))
+    }
+
     fn described(&self) -> Described {
         let library = self.world.load();
         let starter = self.starter(Arc::new(Nobody));
@@ -1062,15 +1400,104 @@ for line in sys.stdin:
     )
 }
 
+/// A policy that lets this machine be asked.
+fn local() -> Policy {
+    Policy { hosts: Some(vec!["127.0.0.1".to_owned()]), ..Policy::default() }
+}
+
+/// A server that speaks MCP over HTTP as far as it has to, but for calls that are answered by a
+/// function. Whoever calls `forget` makes it forget its session.
+fn mcp(
+    call: impl Fn(&str, &mut dyn Write) -> Option<io::Result<()>> + Send + Sync + 'static,
+) -> Listener {
+    let sessions = AtomicUsize::new(0);
+    let is_known = AtomicBool::new(false);
+    Listener::new(move |heard, client| {
+        if !heard.line.starts_with("POST") {
+            // What it says unasked ends at once, and it wants to be listened to again at once.
+            let head = "content-type: text/event-stream\r\n";
+            return client.write_all(answer("200 OK", head, "retry: 0\n\n").as_bytes());
+        }
+        let message: Json = serde_json::from_str(&heard.body).unwrap();
+        let (method, params) = (message["method"].as_str().unwrap_or_default(), &message["params"]);
+        let result = match method {
+            "initialize" => {
+                sessions.fetch_add(1, Ordering::SeqCst);
+                is_known.store(true, Ordering::SeqCst);
+                let version = &params["protocolVersion"];
+                json!({"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}})
+            }
+            _ if !is_known.load(Ordering::SeqCst) => {
+                return client.write_all(answer("404 Not Found", "", "no such session").as_bytes());
+            }
+            "tools/list" => {
+                let names = ["echo", "hang", "flood", "fail", "break", "forget"];
+                let tool = |it: &str| json!({"name": it, "inputSchema": {"type": "object"}});
+                json!({"tools": names.map(tool)})
+            }
+            "tools/call" => {
+                let name = params["name"].as_str().unwrap();
+                if let Some(done) = call(name, client) {
+                    return done;
+                }
+                is_known.store(name != "forget", Ordering::SeqCst);
+                json!({"content": [{"type": "text", "text": "fine"}]})
+            }
+            _ => return client.write_all(answer("202 Accepted", "", "").as_bytes()),
+        };
+        let session = sessions.load(Ordering::SeqCst);
+        let head = format!("content-type: application/json\r\nmcp-session-id: s{session}\r\n");
+        let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
+        client.write_all(answer("200 OK", &head, &body).as_bytes())
+    })
+}
+
+/// The official SDK, listening on this machine. Gone when it is dropped.
+struct Remote {
+    child: Child,
+    port: u16,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Remote {
+    fn new(options: &[&str]) -> Self {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/servers/sdk.py");
+        let mut command = Command::new(python());
+        command.arg(script).args(options).env("SITE", &*SDK);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut said = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let port = said.next().expect("it says its port").parse().unwrap();
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let own = lines.clone();
+        thread::spawn(move || said.for_each(|it| own.lock().unwrap().push(it)));
+        Self { child, port, lines }
+    }
+
+    /// What it was asked so far.
+    fn lines(&self) -> Vec<String> {
+        self.lines.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn python() -> &'static str {
+    let places = ["/usr/local/bin/python3", "/usr/bin/python3", "/bin/python3"];
+    places.into_iter().find(|it| Path::new(it).exists()).expect("there is a Python")
+}
+
 /// Where the official SDK lies; it is fetched by the first test that needs it.
 static SDK: LazyLock<PathBuf> = LazyLock::new(|| {
     let target = Path::new(program()).ancestors().nth(2).unwrap();
     let folder = target.join("mcp-sdk-2.3.0");
     if !folder.exists() {
-        let places = ["/usr/local/bin/python3", "/usr/bin/python3", "/bin/python3"];
-        let python = places.iter().find(|it| Path::new(it).exists()).expect("there is a Python");
         let making = target.join("mcp-sdk-new");
-        let mut pip = Command::new(python);
+        let mut pip = Command::new(python());
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target"]);
         let output = pip.arg(&making).arg("mcp==2.3.0").output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -57,7 +57,7 @@ pub use crate::{
         Price, Retrieval, Retrieving, Retry, Servers, Showing, Skills, Spans, Spending, Trace,
         When, Witness,
     },
-    mask::mask,
+    mask::{Masking, mask},
     model::{Ask, Delta, Model, ModelError, Offered, Reply, Replying, Spent, Stop},
     models::{Connection, ConnectionError, Key, Provider, Scripted, model},
     otlp::{Collector, CollectorError, Otlp, Sending},

@@ -34,6 +34,9 @@ pub trait Model: Send + Sync + fmt::Debug {
 /// A reply, once it is waited for.
 pub type Replying<'a> = Pin<Box<dyn Future<Output = Result<Reply, ModelError>> + Send + 'a>>;
 
+/// What a message has that is the result of a call that came out badly.
+pub(crate) const IS_ERROR: &str = "is_error";
+
 /// What a model is asked.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Ask {
@@ -201,6 +204,12 @@ pub enum ModelError {
         /// What went wrong.
         message: String,
     },
+    /// Nobody listens where it should be.
+    #[error("`{host}` cannot be reached: nobody listens there")]
+    Absent {
+        /// Who was to be reached.
+        host: String,
+    },
     /// It took too long.
     #[error("`{model}` said nothing for {} s", after.as_secs_f64())]
     Timeout {
@@ -227,6 +236,7 @@ impl ModelError {
             Self::RateLimited { .. }
                 | Self::Server { .. }
                 | Self::Network { .. }
+                | Self::Absent { .. }
                 | Self::Timeout { .. }
                 | Self::Malformed { .. }
         )
@@ -257,6 +267,9 @@ impl ModelError {
                 "`--model` names the model, `--base-url` the address".to_owned()
             }
             Self::Network { host, .. } => format!("is `{host}` the right address, and up?"),
+            Self::Absent { .. } => {
+                "start the server, or name the address at which it is with `--base-url`".to_owned()
+            }
             _ => return None,
         })
     }

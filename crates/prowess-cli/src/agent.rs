@@ -71,6 +71,8 @@ pub(crate) struct Stack {
     pub(crate) gate: Arc<Gate>,
     pub(crate) sights: UnboundedReceiver<Sight>,
     pub(crate) window: Window,
+    /// What must not be shown.
+    pub(crate) secrets: Vec<String>,
 }
 
 /// What a model is told first unless somebody says otherwise.
@@ -82,10 +84,11 @@ const SYSTEM: &str = "You are an agent at the command line of the person who ask
 const CATALOG: usize = 10;
 
 impl Working {
-    /// The agent over a model.
+    /// The agent over a model, whose tools leave alone the file of the session.
     pub(crate) fn stack(
         &self,
         model: Arc<dyn Model>,
+        session: Option<PathBuf>,
         view: View,
         global: &Global,
         launcher: Launcher,
@@ -93,12 +96,14 @@ impl Working {
     ) -> Result<Stack> {
         let config = context::config(global)?;
         let library = context::library(global, printer)?;
+        let own = [&self.naming.key_file, &self.trace, &session];
+        let withheld: Vec<PathBuf> = own.into_iter().flatten().cloned().collect();
         let Kit { toolbox, gate, library, starter } = toolbox::toolbox(
             Caller::Model,
             &self.running,
             library,
             global,
-            self.naming.key_file.as_deref(),
+            &withheld,
             launcher,
             printer,
         )?;
@@ -109,15 +114,17 @@ impl Working {
         let spending = self.spending(model.name(), &config)?;
         let calling = Calling { max_steps: self.steps, ..Calling::new(Arc::new(toolbox)) };
         let system = self.system.as_deref().map_or_else(|| Ok(SYSTEM.to_owned()), given::text)?;
-        let (lookout, shown, sights) = Lookout::new(view);
-        let mut agent = Agent::new(model).with_system(system);
-        for trace in [self.traced()?, shown].into_iter().flatten() {
+        let secrets = self.naming.secrets(&config);
+        let (lookout, shown, sights) = Lookout::new(view, &secrets);
+        // What was said is told before what ends it.
+        let mut agent = Agent::new(model).with_system(system).with(lookout);
+        let traced = self.traced()?.map(|it| it.without(secrets.clone()));
+        for trace in [traced, shown].into_iter().flatten() {
             agent = agent.with(trace);
         }
         let mut agent = agent
             .with(Spans::new("prowess"))
             .with(Logging::default())
-            .with(lookout)
             .with(Boundary::new())
             .with(skills)
             .with(calling);
@@ -127,7 +134,7 @@ impl Working {
         }
         let agent =
             agent.with(spending).with(Fit::new(window).with_summaries(None)).with(Retry::default());
-        Ok(Stack { agent, library, gate, sights, window })
+        Ok(Stack { agent, library, gate, sights, window, secrets })
     }
 
     fn window(&self, model: &str, config: &Config) -> Window {

@@ -69,6 +69,7 @@ impl Naming {
             let hint = "`--model NAME` names it; a server lists those that it has under `/models`";
             return Err(Fault::unable("no model is named").hint(hint));
         };
+        let key = key.as_deref().map(Key::new);
         let connection = Connection { base_url, key, ..self.connection(provider, name) };
         model(connection).map_err(|it| Fault::unable(it.to_string()))
     }
@@ -86,6 +87,14 @@ impl Naming {
         let Some(name) = name else { return Ok(None) };
         let connection = Connection { base_url, ..self.connection(provider, name) };
         model(connection).map(Some).map_err(|it| Fault::unable(it.to_string()))
+    }
+
+    /// What must not be shown, whoever says it: the key, if there is one.
+    pub(crate) fn secrets(&self, config: &Config) -> Vec<String> {
+        let set = &config.model;
+        let Ok(Some(Speech::With(provider))) = self.speech(set) else { return Vec::new() };
+        let key = self.key(provider, set).ok().flatten();
+        key.into_iter().filter(|it| !it.is_empty()).collect()
     }
 
     fn connection(&self, provider: Provider, name: String) -> Connection {
@@ -134,12 +143,12 @@ impl Naming {
         by_variable.or_else(|| by_setting().map(|it| it.as_str().to_owned()))
     }
 
-    fn key(&self, provider: Provider, set: &ModelSettings) -> Result<Option<Key>, Fault> {
+    fn key(&self, provider: Provider, set: &ModelSettings) -> Result<Option<String>, Fault> {
         if let Some(file) = &self.key_file {
             return key(file).map(Some);
         }
         if let Some(text) = variables(provider).iter().find_map(|it| variable(it)) {
-            return Ok(Some(Key::new(&text)));
+            return Ok(Some(text.trim().to_owned()));
         }
         let file = set.key_file.value.as_ref().filter(|_| is_set_for(provider, set));
         file.map(|it| key(it)).transpose()
@@ -247,8 +256,8 @@ fn is_set_for(provider: Provider, set: &ModelSettings) -> bool {
 }
 
 /// The key that a file holds.
-fn key(path: &Path) -> Result<Key, Fault> {
-    key_of_file(path).map(|it| Key::new(&it)).map_err(|error| {
+fn key(path: &Path) -> Result<String, Fault> {
+    key_of_file(path).map(|it| it.trim().to_owned()).map_err(|error| {
         let cause = std::error::Error::source(&error).map(|it| format!(": {it}"));
         let message = format!("`{}`: {error}{}", path.display(), cause.unwrap_or_default());
         let fault = Fault::unable(message);
@@ -273,12 +282,13 @@ fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|it| !it.trim().is_empty())
 }
 
-/// The model that is asked where nobody names one.
+/// The model that is asked where nobody names one: the everyday one of each provider, by what their
+/// documentation said in November 2026.
 fn usual(provider: Provider) -> &'static str {
     match provider {
-        Provider::OpenAi | Provider::Responses => "gpt-5-mini",
-        Provider::Anthropic => "claude-sonnet-4-5",
-        Provider::Gemini => "gemini-2.5-flash",
+        Provider::OpenAi | Provider::Responses => "gpt-6.1-terra",
+        Provider::Anthropic => "claude-sonnet-5-5",
+        Provider::Gemini => "gemini-3.8-flash",
     }
 }
 

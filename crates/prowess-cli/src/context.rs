@@ -11,8 +11,8 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum as _;
 use prowess::{
-    Directory, Embedder, Finding, Library, Options, PRESETS, Preset, Scope, Skill, Unknown,
-    Vocabulary, bundled, nearest, preset,
+    Directory, Embedder, Finding, Keeper, Library, Listing, Options, PRESETS, Preset, Scope, Skill,
+    Unknown, Vocabulary, bundled, nearest, preset,
 };
 use prowess_runtime::{Bytes, Config, Entry, FileStore, Places, Presets};
 
@@ -42,6 +42,19 @@ pub(crate) fn embedding_library(
     let options = Options { embedder: embedder.transpose()?, ..options(&config, global) };
     say_where(&config, &options, printer);
     load(&config, &options, printer)
+}
+
+/// Loads the library that was asked for, for somebody who serves it as long as it is wanted. Only one
+/// that is watched lists all files from the start, because any of them may change.
+pub(crate) fn keeper(global: &Global, is_watched: bool, printer: &mut Printer) -> Result<Keeper> {
+    let config = config(global)?;
+    let resources = if is_watched { Listing::AtOnce } else { Listing::OnDemand };
+    let options = Options { watch: is_watched, resources, ..options(&config, global) };
+    say_where(&config, &options, printer);
+    passed_over(&config, printer);
+    let keeper = Keeper::start(&options)?;
+    tell_missing(&keeper.library(), printer);
+    Ok(keeper)
 }
 
 /// Loads the library that was asked for, or the one skill that a path names, wherever it lies. Returns
@@ -96,8 +109,12 @@ pub(crate) fn to_the_end(library: Library) -> &'static Library {
 fn load(config: &Config, options: &Options, printer: &mut Printer) -> Result<Library> {
     passed_over(config, printer);
     let library = Library::load(options)?;
-    library.findings().iter().filter(|it| is_missing(it)).for_each(|it| printer.finding(it));
+    tell_missing(&library, printer);
     Ok(library)
+}
+
+fn tell_missing(library: &Library, printer: &mut Printer) {
+    library.findings().iter().filter(|it| is_missing(it)).for_each(|it| printer.finding(it));
 }
 
 /// Whether a finding says that a directory is not there, which every command says at once.
@@ -131,7 +148,7 @@ fn take_flags(config: &mut Config, global: &Global) -> Result<()> {
         skill.presets.flag("--preset", Presets { presets, from: None });
     }
     if !global.include.is_empty() {
-        skill.include.flag("--include", global.include.clone());
+        skill.include.flag("--include", Some(global.include.clone()));
     }
     if !global.exclude.is_empty() {
         skill.exclude.flag("--exclude", global.exclude.clone());

@@ -33,6 +33,9 @@ pub(crate) enum Turned {
     Terminated,
 }
 
+/// What a program exits with that was ended by an interrupt, as shells have it.
+const INTERRUPTED: i32 = 128 + 2;
+
 /// Listens for those who have enough.
 #[derive(Debug)]
 struct Signals {
@@ -100,6 +103,19 @@ impl Conversation {
         }
         viewer.end(printer)?;
         Ok(turned)
+    }
+
+    /// Ends the program at once when somebody interrupts it for the second time: what holds it up may not
+    /// let go, such as whoever should read what it prints. What was said is kept as it comes.
+    pub(crate) fn end_at_second(&self) -> Result<()> {
+        let _within = self.runtime.enter();
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        self.runtime.spawn(async move {
+            interrupt.recv().await;
+            interrupt.recv().await;
+            std::process::exit(INTERRUPTED);
+        });
+        Ok(())
     }
 
     /// Waits for something, unless somebody has enough before.
@@ -193,9 +209,12 @@ pub(crate) fn report(
 
 /// A turn as a document, with all that happened in it.
 pub(crate) fn document(turned: &Turned, conversation: &Conversation) -> Json {
-    let Conversation { kept, viewer, .. } = conversation;
+    let Conversation { kept, viewer, stack, .. } = conversation;
+    let without = |text: String, secret: &String| text.replace(secret.as_str(), "[masked]");
+    let shown =
+        |answer: &Answer| stack.secrets.iter().fold(answer.message.content.clone(), without);
     let (answer, error) = match turned {
-        Turned::Answered(answer) => (Some(answer), None),
+        Turned::Answered(answer) => (Some(shown(answer)), None),
         Turned::Over => (None, None),
         Turned::Failed(error) => (None, Some(reason(error))),
         Turned::Interrupted => (None, Some("it was interrupted".to_owned())),
@@ -203,7 +222,7 @@ pub(crate) fn document(turned: &Turned, conversation: &Conversation) -> Json {
     };
     let events = viewer.lines.iter().filter_map(|it| serde_json::from_str(it).ok());
     json!({
-        "answer": answer.map(|it| &it.message.content),
+        "answer": answer,
         "error": error,
         "session": kept.name,
         "usage": viewer.turn_spent,

@@ -11,15 +11,15 @@ use std::{
     time::Duration,
 };
 
-use prowess::Cache;
+use prowess::{Cache, Library};
 use prowess_agent::Witness;
 use prowess_runtime::{
-    Approver, Config, Executor, Gate, Launcher, Limits, Origin, Outcome, Policy, Records, Sandbox,
-    Starter, Status, duration,
+    Approver, Config, Executor, Gate, Launcher, Limits, Nobody, Origin, Outcome, Policy, Records,
+    Sandbox, Starter, Status, duration,
 };
 use rustix::process::geteuid;
 
-use crate::approver::approver;
+use crate::{approver::approver, printer::Printer};
 
 /// How something is run, as it is typed.
 #[derive(Debug, Default, clap::Args)]
@@ -130,6 +130,21 @@ pub(crate) fn gate(config: &Config, approver: Arc<dyn Approver>) -> Gate {
         .filter(|it| DirBuilder::new().recursive(true).mode(0o700).create(it).is_ok());
     policy.withheld.extend(state().into_iter().chain(cache));
     Gate { policy, approver, records }
+}
+
+/// A library without the skills that a rule denies, which are counted on stderr.
+pub(crate) fn shown(library: Library, config: &Config, printer: &mut Printer) -> Library {
+    if config.policy.rules.value.is_empty() {
+        return library;
+    }
+    let gate = gate(config, Arc::new(Nobody));
+    let denied = library.all().filter(|it| gate.conceals(it)).count();
+    if denied == 0 {
+        return library;
+    }
+    let skills = if denied == 1 { "skill is" } else { "skills are" };
+    printer.note(&format!("{denied} {skills} not shown, because a rule of the policy denies them"));
+    library.keeping(|it| !gate.conceals(it))
 }
 
 /// Why a variable cannot be passed on, whatever its value.

@@ -14,6 +14,7 @@ use prowess_runtime::{ConfigError, Outcome};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
+    termios::{QueueSelector, tcflush},
 };
 use serde::Serialize;
 
@@ -249,6 +250,8 @@ impl Printer {
 /// Asks the person at the terminal, and returns the line that is typed, unless it is over before. What
 /// comes from a skill must be made safe first.
 pub(crate) fn ask(question: &str, is_over: &AtomicBool) -> io::Result<String> {
+    // What was typed before answers something else.
+    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
     // What is shown for a while gives way.
     let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
     io::stderr().write_all(format!("{clear}{question}").as_bytes())?;

@@ -2,9 +2,11 @@
 
 use std::{
     fs, io,
+    num::NonZeroUsize,
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     process,
+    time::SystemTime,
 };
 
 use anyhow::{Context as _, Result};
@@ -56,13 +58,19 @@ const LONGEST: usize = 100;
 const ENDING: &str = ".jsonl";
 
 impl Which {
+    /// The file that was named, of which the others are kept out of reach anyway.
+    pub(crate) fn file(&self) -> Option<PathBuf> {
+        let name = self.session.as_ref().or(self.resume.as_ref())?;
+        path(name).ok()
+    }
+
     /// Whether a session that is there is gone on with.
     pub(crate) fn resumes(&self) -> bool {
         self.resume.is_some()
     }
 
     /// The session that is meant; a new one if none was named.
-    pub(crate) fn open(&self) -> Result<Kept> {
+    pub(crate) fn open(&self, keep: NonZeroUsize) -> Result<Kept> {
         match (self.session.as_deref(), self.resume.as_deref()) {
             (Some(name), _) => opened(&path(name)?, name),
             (None, Some("")) => {
@@ -76,7 +84,7 @@ impl Which {
                 }
                 opened(&path, name)
             }
-            (None, None) => fresh(),
+            (None, None) => fresh(keep),
         }
     }
 }
@@ -108,8 +116,9 @@ impl Which {
     }
 }
 
-/// Begins a session under a name that says when; one that is not kept where there is no home.
-pub(crate) fn fresh() -> Result<Kept> {
+/// Begins a session under a name that says when; one that is not kept where there is no home. Of those
+/// that have such a name so many are kept.
+pub(crate) fn fresh(keep: NonZeroUsize) -> Result<Kept> {
     let when: String = timestamp().chars().filter(char::is_ascii_alphanumeric).collect();
     if directory().is_none() {
         return Ok(Kept::unkept(Session::new(when)));
@@ -117,7 +126,32 @@ pub(crate) fn fresh() -> Result<Kept> {
     let mut names = (1_u64..).map(|number| format!("{when}-{}", number * u64::from(process::id())));
     let name = names.find(|it| path(it).is_ok_and(|it| !it.exists())).unwrap_or_default();
     let path = path(&name)?;
-    Ok(Kept { fresh: Some(path.clone()), ..opened(&path, &name)? })
+    let kept = Kept { fresh: Some(path.clone()), ..opened(&path, &name)? };
+    prune(keep);
+    Ok(kept)
+}
+
+/// Removes the oldest of the sessions that nobody gave a name, unless somebody is in them.
+fn prune(keep: NonZeroUsize) {
+    let mut unnamed: Vec<_> = kept().into_iter().filter(|it| is_unnamed(it)).collect();
+    unnamed.sort_by_key(|it| std::cmp::Reverse(changed(it)));
+    for path in unnamed.iter().skip(keep.get()).filter_map(|it| path(it).ok()) {
+        if Journal::open(&path).is_ok() {
+            // What cannot be removed is not in the way.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Whether a name says when its session began, and nothing else.
+fn is_unnamed(name: &str) -> bool {
+    let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+    name.split_once('-').is_some_and(|(when, number)| {
+        let when = when.strip_suffix('Z').and_then(|it| it.split_once('T'));
+        let is_time =
+            |(day, time): (&str, &str)| day.len() == 8 && is_number(day) && is_number(time);
+        when.is_some_and(is_time) && is_number(number)
+    })
 }
 
 fn opened(path: &Path, name: &str) -> Result<Kept> {
@@ -160,12 +194,13 @@ fn directory() -> Option<PathBuf> {
 
 /// The session that something was last said in.
 fn last() -> Option<String> {
-    let kept = kept();
-    let changed = |name: &String| {
-        let metadata = fs::metadata(directory()?.join(format!("{name}{ENDING}"))).ok()?;
-        metadata.modified().ok()
-    };
-    kept.into_iter().max_by_key(changed)
+    kept().into_iter().max_by_key(|it| changed(it))
+}
+
+/// When something was last said in a session.
+fn changed(name: &str) -> Option<SystemTime> {
+    let metadata = fs::metadata(directory()?.join(format!("{name}{ENDING}"))).ok()?;
+    metadata.modified().ok()
 }
 
 /// The names of all that are kept.

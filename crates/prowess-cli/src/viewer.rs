@@ -1,7 +1,9 @@
 //! What an agent does, shown while it does it.
 
+use std::sync::{Mutex, PoisonError};
+
 use anyhow::Result;
-use prowess_agent::{Layer, Score, Spent, Trace, Turn, What};
+use prowess_agent::{Layer, Masking, Score, Spent, Trace, Turn, What};
 use prowess_runtime::Outcome;
 use serde_json::{Value as Json, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -36,6 +38,14 @@ pub(crate) enum Sight {
 pub(crate) struct Lookout {
     sender: UnboundedSender<Sight>,
     view: View,
+    pieces: Mutex<Pieces>,
+}
+
+/// What the model says and thinks piece by piece, without what looks like a secret.
+#[derive(Debug)]
+struct Pieces {
+    heard: Masking,
+    thought: Masking,
 }
 
 /// Shows what happens, and remembers of a turn what one may ask about later.
@@ -81,17 +91,24 @@ const BRIEF: usize = 100;
 
 impl Lookout {
     /// A layer, where it tells things, and the layer that writes the trace there, where one is wanted.
-    pub(crate) fn new(view: View) -> (Self, Option<Trace>, UnboundedReceiver<Sight>) {
+    /// The secrets are masked in both, whole or in pieces.
+    pub(crate) fn new(
+        view: View,
+        secrets: &[String],
+    ) -> (Self, Option<Trace>, UnboundedReceiver<Sight>) {
         let (sender, receiver) = unbounded_channel();
         let lines = sender.clone();
         let trace = matches!(view, View::Events | View::Document).then(|| {
-            Trace::new(move |line| {
+            let trace = Trace::new(move |line| {
                 // Whoever is gone does not want to know.
                 let _ = lines.send(Sight::Line(line.to_owned()));
                 Ok(())
-            })
+            });
+            trace.without(secrets.to_vec())
         });
-        (Self { sender, view }, trace, receiver)
+        let masking = Masking::new(secrets.to_vec());
+        let pieces = Mutex::new(Pieces { heard: masking.clone(), thought: masking });
+        (Self { sender, view, pieces }, trace, receiver)
     }
 }
 
@@ -101,14 +118,41 @@ impl Layer for Lookout {
     }
 
     fn note(&self, turn: &Turn, what: &What) {
-        let sight = match self.view {
+        if self.view == View::Events {
+            let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
             // A trace has no pieces; whoever follows the events wants them.
-            View::Events if what.is_piece() => {
-                Sight::Line(serde_json::to_string(&turn.event(what)).unwrap_or_default())
+            for piece in pieces.take(what) {
+                let line = serde_json::to_string(&turn.event(&piece)).unwrap_or_default();
+                let _ = self.sender.send(Sight::Line(line));
             }
-            _ => Sight::What(Box::new(what.clone())),
+            if what.is_piece() {
+                return;
+            }
+        }
+        let _ = self.sender.send(Sight::What(Box::new(what.clone())));
+    }
+}
+
+impl Pieces {
+    /// What can be shown by now, as what happens now goes on or ends what was said.
+    fn take(&mut self, what: &What) -> Vec<What> {
+        let heard = match what {
+            What::Heard { text } => self.heard.take(text),
+            _ => self.heard.finish(),
         };
-        let _ = self.sender.send(sight);
+        let thought = match what {
+            What::Thought { text } => self.thought.take(text),
+            _ => self.thought.finish(),
+        };
+        let heard = (!heard.is_empty()).then_some(What::Heard { text: heard });
+        let thought = (!thought.is_empty()).then_some(What::Thought { text: thought });
+        let calls = matches!(what, What::Calls { .. }).then(|| what.clone());
+        // Of the two only the one that ends was before what happens now.
+        let said = match what {
+            What::Heard { .. } => [thought, heard],
+            _ => [heard, thought],
+        };
+        said.into_iter().flatten().chain(calls).collect()
     }
 }
 
@@ -280,12 +324,17 @@ impl Speech {
 fn story(what: &What) -> Option<String> {
     Some(match what {
         What::Matched { scores, .. } => {
-            let shown = scores.iter().filter(|it| it.level.is_some());
-            let shown: Vec<String> = shown.map(score).collect();
-            if shown.is_empty() {
+            let shown = || scores.iter().filter(|it| it.level.is_some());
+            let fitting: Vec<String> = shown().filter(|it| !it.carried).map(score).collect();
+            let carried: Vec<&str> = shown().filter(|it| it.carried).map(|it| &*it.name).collect();
+            let lists =
+                [("skills that fit", fitting.join(", ")), ("carried over", carried.join(", "))];
+            let told = lists.iter().filter(|it| !it.1.is_empty());
+            let told: Vec<String> = told.map(|(what, names)| format!("{what}: {names}")).collect();
+            if told.is_empty() {
                 return None;
             }
-            format!("skills that fit: {}", shown.join(", "))
+            told.join("; ")
         }
         What::Disclosed { skill, level, by, tokens } => match by.as_str() {
             "read_file" => format!("reads `{level}` of skill `{skill}` ({tokens} tokens)"),
@@ -327,6 +376,9 @@ fn story(what: &What) -> Option<String> {
 
 /// A skill that was considered, with how sure that is.
 fn score(score: &Score) -> String {
+    if score.carried {
+        return format!("{} carried over", score.name);
+    }
     format!("{} {:.0} %", score.name, score.confidence * 100.0)
 }
 

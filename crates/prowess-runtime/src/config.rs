@@ -21,8 +21,8 @@ pub use self::{
     origin::{ConfigError, Fault, Origin, Setting},
     places::Places,
     settings::{
-        DisclosureSettings, LimitSettings, MatchingSettings, ModelSettings, PolicySettings,
-        RuleSetting, SandboxSettings, SkillSettings, SqlSettings, WindowSettings,
+        AgentSettings, DisclosureSettings, LimitSettings, MatchingSettings, ModelSettings,
+        PolicySettings, RuleSetting, SandboxSettings, SkillSettings, SqlSettings, WindowSettings,
     },
     units::{bytes, duration},
     value::{Address, Bytes, Depth, Presets, Price, RootPath, Share},
@@ -54,6 +54,8 @@ pub struct Config {
     pub sql: SqlSettings,
     /// The language model.
     pub model: ModelSettings,
+    /// The agent.
+    pub agent: AgentSettings,
     /// The files that were read, the one that weighs least first.
     pub files: Vec<PathBuf>,
     /// Files that were found and not taken, each with the reason.
@@ -215,7 +217,17 @@ impl Config {
     /// Every setting with its key. A new one is a field and a line here.
     fn slots(&mut self) -> Vec<(&'static str, &mut dyn Slot)> {
         let Self {
-            skill, matching, disclosure, window, policy, limits, sandbox, sql, model, ..
+            skill,
+            matching,
+            disclosure,
+            window,
+            policy,
+            limits,
+            sandbox,
+            sql,
+            model,
+            agent,
+            ..
         } = self;
         vec![
             ("skill.enabled", &mut skill.enabled),
@@ -262,6 +274,7 @@ impl Config {
             ("model.key_file", &mut model.key_file),
             ("model.input_price", &mut model.input_price),
             ("model.output_price", &mut model.output_price),
+            ("agent.keep_sessions", &mut agent.keep_sessions),
         ]
     }
 

@@ -12,7 +12,7 @@ pub enum Convention {
     Anthropic,
     /// Functions with `parameters`, as OpenAI takes them; strict where the schema can be.
     OpenAi,
-    /// `name`, `description` and `inputSchema`, as in the Model Context Protocol.
+    /// `name`, `description`, `inputSchema` and `outputSchema`, as in the Model Context Protocol.
     Mcp,
 }
 
@@ -37,7 +37,14 @@ impl Convention {
             Self::Anthropic => {
                 json!({"name": name, "description": description, "input_schema": schema})
             }
-            Self::Mcp => json!({"name": name, "description": description, "inputSchema": schema}),
+            Self::Mcp => {
+                let mut told =
+                    json!({"name": name, "description": description, "inputSchema": schema});
+                if let Some(schema) = tool.output_schema() {
+                    told["outputSchema"] = plain(schema);
+                }
+                told
+            }
             Self::OpenAi => {
                 json!({"type": "function", "function": {
                     "name": name,

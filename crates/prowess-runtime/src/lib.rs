@@ -58,10 +58,10 @@ pub use crate::{
     active::Active,
     approver::{Agreed, Answering, Approver, Nobody, Question, Reply},
     config::{
-        Address, Bytes, Config, ConfigError, Depth, DisclosureSettings, Fault, LimitSettings,
-        MatchingSettings, ModelSettings, Origin, Places, PolicySettings, Presets, Price, RootPath,
-        RuleSetting, SandboxSettings, Setting, Share, Shown, SkillSettings, SqlSettings,
-        WindowSettings, bytes, duration,
+        Address, AgentSettings, Bytes, Config, ConfigError, Depth, DisclosureSettings, Fault,
+        LimitSettings, MatchingSettings, ModelSettings, Origin, Places, PolicySettings, Presets,
+        Price, RootPath, RuleSetting, SandboxSettings, Setting, Share, Shown, SkillSettings,
+        SqlSettings, WindowSettings, bytes, duration,
     },
     convention::Convention,
     create::{CreateError, check_entry},
@@ -87,7 +87,10 @@ pub use crate::{
     sandbox::{Check, Chunk, Job, Launcher, Report, Running, Sandbox, SandboxError, Work},
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
-    servers::{Described, Description, Server, ServerPatience, Starter},
+    servers::{
+        Described, Description, Server, ServerAddress, ServerPatience, ServerProgram, Starter,
+        Transport,
+    },
     skill_folder::{FolderError, SkillFolder},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
     strict_json::strict_json,
@@ -96,8 +99,8 @@ pub use crate::{
     tool::{Act, Answer, Tool},
     toolbox::{Calls, Toolbox},
     tools::{
-        ExecuteCommand, FileOperations, FindSkills, ReadFile, RunSkill, SkillTool, UseSkill,
-        skill_tools,
+        ExecuteCommand, FileOperations, FindSkills, FoundSkill, FoundSkills, ReadFile,
+        ReadSkillFile, RunSkill, SkillTool, UseSkill, skill_tools,
     },
 };
 #[cfg(feature = "sql")]

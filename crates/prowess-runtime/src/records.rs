@@ -9,7 +9,9 @@ mod time;
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::{self, Read as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    os::unix::fs::{
+        DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+    },
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
     thread,
@@ -113,7 +115,7 @@ impl Records {
 
     /// What was approved under a key.
     pub(crate) fn approved(&self, key: &Key) -> Option<Subject> {
-        self.read().into_iter().rfind(|it| it.key == *key).map(|it| it.subject)
+        self.all().into_iter().rfind(|it| it.key == *key).map(|it| it.subject)
     }
 
     /// Records an approval, in place of an older one of the same thing.
@@ -135,7 +137,8 @@ impl Records {
         }
     }
 
-    fn read(&self) -> Vec<Approval> {
+    /// Every approval that holds, the newest last.
+    pub(crate) fn all(&self) -> Vec<Approval> {
         let Some(directory) = &self.directory else { return lock(&self.memory).clone() };
         let read = match open(directory) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
@@ -204,12 +207,26 @@ fn open(directory: &Path) -> io::Result<Book> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Book::default()),
         file => file?,
     };
-    if !file.metadata()?.is_file() {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
         return Err(io::Error::other("it is not an ordinary file"));
+    }
+    if !is_own(&metadata, 0o022) || !is_own(&fs::metadata(directory)?, 0o002) {
+        let shown = directory.display();
+        let why = format!(
+            "`{BOOK}` in `{shown}`, or that directory, is somebody else's or can be written by others"
+        );
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
     let mut text = Vec::new();
     file.take(BOOK_SIZE).read_to_end(&mut text)?;
     serde_json::from_slice(&text).map_err(|it| io::Error::new(io::ErrorKind::InvalidData, it))
+}
+
+/// Whether something belongs to whoever runs this, or to the system, and nobody else can write it.
+fn is_own(metadata: &fs::Metadata, others: u32) -> bool {
+    let own = [rustix::process::geteuid().as_raw(), 0];
+    own.contains(&metadata.uid()) && metadata.mode() & others == 0
 }
 
 /// Never waits for a pipe, and follows no link that somebody has put there.

@@ -33,8 +33,7 @@ impl Retriever {
         let Some(provider) = &self.provider else { return Vec::new() };
         let library = provider.library();
         let found = matches_among(&library, request, limit, |skill| {
-            let manifest = &skill.manifest;
-            skill.hidden_by.is_none() && manifest.is_active() && !manifest.hides_from_model()
+            skill.hidden_by.is_none() && skill.manifest.is_for_models()
         });
         let retrieved = found.iter().map(|it| Retrieved {
             name: it.skill.manifest.name.to_string(),

@@ -1,9 +1,11 @@
-//! Servers that skills bring: they are described in a skill's folder, started in the sandbox once
-//! somebody has approved it, and their tools are called like any others.
+//! Servers that skills bring: they are described in a skill's folder, started in the sandbox or asked
+//! over HTTP once somebody has approved it, and their tools are called like any others.
 
 mod name;
 mod description;
 mod expand;
+#[cfg(feature = "http")]
+mod remote;
 mod client;
 mod ending;
 mod tool;
@@ -17,8 +19,11 @@ use std::{
 };
 
 use prowess::{Definition, Manifest, Skill, Type};
+use serde_json::Value;
 use tokio::{task::spawn_blocking, time::timeout};
 
+#[cfg(feature = "http")]
+use crate::http::Hosts;
 use crate::{
     commands,
     entry::Entry,
@@ -31,17 +36,20 @@ use crate::{
     skill_folder::{FileKind, SkillFile, SkillFolder},
     tool::{Act, Tool},
 };
-use client::{Client, Failure};
+use client::{Client, Failure, Line};
 use ending::{NO_NETWORK, explained};
 use expand::Known;
+#[cfg(feature = "http")]
+use remote::Remote;
 use tool::Source;
 
-pub use description::{Described, Description};
+pub use description::{Described, Description, ServerAddress, ServerProgram, Transport};
 
 /// Starts the servers that skills bring.
 ///
-/// A server reads the system and a copy of its skill, writes its work directory alone, and has no
-/// network. Making a starter touches nothing.
+/// A server that is a program reads the system and a copy of its skill, writes its work directory
+/// alone, and has no network. One behind an address is asked only if its host may be. Making a starter
+/// touches nothing.
 #[derive(Debug, Clone)]
 pub struct Starter {
     gate: Arc<Gate>,
@@ -73,12 +81,14 @@ impl Default for ServerPatience {
     }
 }
 
-/// A server that runs. Soon after this is dropped nobody of it is alive.
+/// A server that runs. Soon after this is dropped nobody of it is alive, and one behind an address has
+/// been told.
 #[derive(Debug)]
 pub struct Server {
     source: Source,
     client: Client,
-    running: Running,
+    /// Its program, if it is one of ours.
+    running: Option<Running>,
     patience: ServerPatience,
     offer: Mutex<Offer>,
 }
@@ -145,33 +155,47 @@ impl Starter {
         active: &[Manifest],
     ) -> Result<Server, Box<Outcome>> {
         let prefix = name::server(name);
+        let server = &description.name;
         // What is read now is what runs, whatever lies there by then.
         let files = files(skill).await?;
-        let act = Act::Start {
-            entry: Box::new(entry(skill, description, files.clone())),
-            server: description.name.clone(),
+        let url = match &description.transport {
+            Transport::Program(_) => None,
+            Transport::Http(address) => {
+                // Nobody is asked about what cannot be.
+                self.line(description, address)?;
+                Some(address.url.clone())
+            }
         };
-        self.gate.pass(&Wish { tool: &prefix, act: &act, active }).await?;
-        let job = self.job(description, &files).map_err(|it| hinted(it, description))?;
+        let entry = Box::new(entry(skill, description, files.clone()));
+        let act = Act::Start { entry, server: server.clone(), url };
+        self.gate.pass(&Wish { tool: &prefix, act: &act, active, given: None }).await?;
+        let (running, line) = match &description.transport {
+            Transport::Program(program) => {
+                let job = self.job(description, program, &files);
+                let job = job.map_err(|it| hinted(it, description))?;
+                let (running, stream) = self.sandbox.start(job).map_err(Outcome::from)?;
+                (Some(running), Line::Stream(stream))
+            }
+            Transport::Http(address) => (None, self.line(description, address)?),
+        };
         drop(files);
-        let (running, stream) = self.sandbox.start(job).map_err(Outcome::from)?;
-        let ending = running.ending();
+        let ending = running.as_ref().map(Running::ending);
         let begun = async {
-            let client = Client::connect(stream).await?;
+            let client = Client::connect(line).await?;
             let listed = client.tools(TOOLS).await?;
             Ok::<_, Failure>((client, listed))
         };
-        let server = &description.name;
         let (client, listed) = match timeout(self.patience.start, begun).await {
             Ok(Ok(begun)) => begun,
             Ok(Err(failure)) => {
-                let outcome = explained(server, failure, &ending).await;
+                let outcome = explained(server, failure, ending.as_ref()).await;
                 return Err(hinted(Box::new(outcome), description));
             }
             Err(_) => {
                 let seconds = self.patience.start.as_secs_f64();
                 let message = format!("the server `{server}` was not ready after {seconds} s");
-                let outcome = Outcome::bad(Status::TimedOut, message).hint(NO_NETWORK);
+                let outcome = Outcome::bad(Status::TimedOut, message);
+                let outcome = if running.is_some() { outcome.hint(NO_NETWORK) } else { outcome };
                 return Err(hinted(Box::new(outcome), description));
             }
         };
@@ -188,23 +212,26 @@ impl Starter {
     }
 
     /// What runs for a server: with a copy of its skill, in which it begins.
-    fn job(&self, description: &Description, files: &[SkillFile]) -> Result<Job, Box<Outcome>> {
+    fn job(
+        &self,
+        description: &Description,
+        program: &ServerProgram,
+        files: &[SkillFile],
+    ) -> Result<Job, Box<Outcome>> {
         let failed = |error| Box::new(Outcome::error(Status::Failed, &error));
         let work = Work::new().map_err(failed)?;
         let folder = work.give_folder(COPY, files).map_err(failed)?;
-        let known = Known { folder: &folder.to_string_lossy(), variables: &self.environment };
+        let known = Known { folder: Some(&folder.to_string_lossy()), variables: &self.environment };
         let expand = |text: &String| known.expand(text).map_err(|name| unknown(description, &name));
-        let program = program(description, &expand(&description.command)?, &folder, files)?;
-        let arguments = description.arguments.iter().map(|it| expand(it).map(OsString::from));
-        let argv = std::iter::once(Ok(program)).chain(arguments).collect::<Result<_, _>>()?;
-        let variables = description.environment.iter();
+        let ServerProgram { command, arguments, environment, directory } = program;
+        let command = self::program(description, &expand(command)?, &folder, files)?;
+        let arguments = arguments.iter().map(|it| expand(it).map(OsString::from));
+        let argv = std::iter::once(Ok(command)).chain(arguments).collect::<Result<_, _>>()?;
+        let variables = environment.iter();
         let variables = variables.map(|(name, value)| Ok((name.clone(), expand(value)?)));
         let env = variables.collect::<Result<_, Box<Outcome>>>()?;
-        let directory = inside(&expand(&description.directory)?, &folder).ok_or_else(|| {
-            refused(
-                description,
-                &format!("`cwd` leads out of the skill: `{}`", description.directory),
-            )
+        let directory = inside(&expand(directory)?, &folder).ok_or_else(|| {
+            refused(description, &format!("`cwd` leads out of the skill: `{directory}`"))
         })?;
         Ok(Job {
             argv,
@@ -218,6 +245,29 @@ impl Starter {
             hidden: Vec::new(),
             withheld: self.gate.policy.withheld.clone(),
         })
+    }
+
+    /// The way to a server behind an address, as far as it may be gone.
+    #[cfg(feature = "http")]
+    fn line(
+        &self,
+        description: &Description,
+        address: &ServerAddress,
+    ) -> Result<Line, Box<Outcome>> {
+        let known = Known { folder: None, variables: &self.environment };
+        let expand = |text: &String| known.expand(text).map_err(|name| unknown(description, &name));
+        let headers = address.headers.iter().map(|(name, it)| Ok((name.clone(), expand(it)?)));
+        let headers = headers.collect::<Result<_, Box<Outcome>>>()?;
+        let hosts = self.gate.policy.hosts.as_ref();
+        let hosts = hosts.map_or_else(|| Ok(Hosts::default()), Hosts::new);
+        let hosts = hosts.map_err(|error| Outcome::error(Status::Invalid, &error))?;
+        let remote = Remote::new(hosts, self.patience.start, expand(&address.url)?, headers);
+        remote.map(Line::Remote).map_err(|it| it.outcome(&description.name).into())
+    }
+
+    #[cfg(not(feature = "http"))]
+    fn line(&self, description: &Description, _: &ServerAddress) -> Result<Line, Box<Outcome>> {
+        Err(refused(description, "nothing is asked over HTTP by this program"))
     }
 }
 
@@ -244,12 +294,12 @@ impl Server {
 
     /// Whether it can still be asked.
     pub fn is_alive(&self) -> bool {
-        !self.running.is_over() && !self.client.is_closed()
+        !self.running.as_ref().is_some_and(Running::is_over) && !self.client.is_closed()
     }
 
     /// Why it cannot be asked any more.
     pub async fn fault(&self) -> Outcome {
-        explained(self.name(), self.client.failure(), &self.source.ending).await
+        explained(self.name(), self.client.failure(), self.source.ending.as_ref()).await
     }
 
     /// Asks for its tools again, if it has said that there are others; says whether there are.
@@ -266,8 +316,12 @@ impl Server {
 
     /// Ends it: it is told so, and killed when it does not listen. Says how it ended.
     pub async fn stop(self) -> Outcome {
-        self.client.close().await;
-        self.running.stop(self.patience.stop).await
+        let closed = timeout(self.patience.stop, self.client.close()).await;
+        match self.running {
+            Some(running) => running.stop(self.patience.stop).await,
+            None if closed.is_ok() => Outcome::ok(Value::Null),
+            None => Outcome::bad(Status::TimedOut, "it did not say that it has heard of the end"),
+        }
     }
 
     fn offer(&self) -> MutexGuard<'_, Offer> {
@@ -352,10 +406,10 @@ fn unknown(description: &Description, name: &str) -> Box<Outcome> {
 
 /// The same, with what to know about programs that fetch what they run.
 fn hinted(outcome: Box<Outcome>, description: &Description) -> Box<Outcome> {
-    let command = &description.command;
-    if !FETCHERS.contains(&command.as_str()) {
-        return outcome;
-    }
+    let command = match &description.transport {
+        Transport::Program(it) if FETCHERS.contains(&it.command.as_str()) => &it.command,
+        _ => return outcome,
+    };
     let hint = format!(
         "`{command}` fetches the server, and there is no network for it: let the skill bring it"
     );

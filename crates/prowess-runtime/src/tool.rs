@@ -24,6 +24,11 @@ pub trait Tool: Send + Sync + fmt::Debug {
     /// The JSON schema of its input.
     fn input_schema(&self) -> Value;
 
+    /// The JSON schema of what it gives when all is well, where it promises one.
+    fn output_schema(&self) -> Option<Value> {
+        None
+    }
+
     /// Other names of its inputs, each with the name that it stands for.
     fn aliases(&self) -> &[(&str, &str)] {
         &[]
@@ -50,7 +55,7 @@ pub enum Act {
     Tell,
     /// It tells the instructions of a skill.
     Disclose(Box<Entry>),
-    /// It tells a file that an active skill brings.
+    /// It tells a file that a skill brings.
     Resource {
         /// Where it lies.
         path: PathBuf,
@@ -79,12 +84,14 @@ pub enum Act {
     },
     /// It asks a database.
     Query(String),
-    /// It starts a server that a skill brings, which goes on running.
+    /// It starts a server that a skill brings, which goes on running, or connects to one.
     Start {
-        /// The server as a skill of its own: what is executed is its command line.
+        /// The server as a skill of its own: what is executed is its command line, or its address.
         entry: Box<Entry>,
         /// What the server is called.
         server: String,
+        /// Where it is, if it is no program; as it is written.
+        url: Option<String>,
     },
     /// It asks a server that a skill brought.
     Serve {

@@ -80,6 +80,11 @@ impl Toolbox {
         Self { calls, places: Semaphore::new(calls.at_once.max(1)), ..self }
     }
 
+    /// What every call passes.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
     /// The tools, in the order in which they were added.
     pub fn tools(&self) -> &[Arc<dyn Tool>] {
         &self.tools
@@ -116,7 +121,10 @@ impl Toolbox {
         let (act, input) = asked.unwrap_or_else(|_| Err(broken(name)))?;
         let active = Active::current().or_else(|| self.active.clone());
         let manifests = manifests(active.as_deref());
-        let wish = Wish { tool: name, act: &act, active: &manifests };
+        let wish = Wish { tool: name, act: &act, active: &manifests, given: Some(&input) };
+        if let Some(active) = &active {
+            self.gate.guard(&wish, active)?;
+        }
         let difference = self.gate.pass(&wish).await?;
         // Only closing would be an error, and nobody closes it.
         let _place = self.places.acquire().await;

@@ -5,6 +5,7 @@ mod find_skills;
 mod run_skill;
 mod skill;
 mod read_file;
+mod read_skill_file;
 mod file_operations;
 mod execute_command;
 #[cfg(feature = "http")]
@@ -25,8 +26,9 @@ pub use self::http_request::HttpRequest;
 pub use self::{
     execute_command::ExecuteCommand,
     file_operations::FileOperations,
-    find_skills::FindSkills,
+    find_skills::{FindSkills, FoundSkill, FoundSkills},
     read_file::ReadFile,
+    read_skill_file::ReadSkillFile,
     run_skill::RunSkill,
     skill::{SkillTool, skill_tools},
     use_skill::UseSkill,

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt::Write as _};
 use crate::{
     disclose::description,
     library::Library,
-    shorten::{one_line, shortened},
+    shorten::{defused, one_line, shortened},
     skill::Skill,
     tokens::Vocabulary,
 };
@@ -77,12 +77,11 @@ impl Default for Cataloging<'_> {
 /// alphabet, which the last line says. A skill that is added at the end changes nothing before
 /// it unless the others have to be shortened further.
 pub fn catalog(library: &Library, how: &Cataloging<'_>) -> Catalog {
-    let shown = library.skills().filter(|it| is_shown(it));
-    let entries: Vec<Entry> = shown.map(|it| Entry::new(it, how.format)).collect();
-    if entries.is_empty() {
+    let skills: Vec<&Skill> = library.skills().filter(|it| it.manifest.is_for_models()).collect();
+    if skills.is_empty() {
         return Catalog::default();
     }
-    let drawn = how.drawn(&entries);
+    let drawn = how.drawn(&skills);
     let mut text = String::new();
     if !drawn.lines.is_empty() || !drawn.note.is_empty() {
         let (head, tail) = how.frame();
@@ -93,19 +92,13 @@ pub fn catalog(library: &Library, how: &Cataloging<'_>) -> Catalog {
         text,
         shown: drawn.shown,
         shortened: drawn.shortened,
-        dropped: entries.len() - drawn.shown,
+        dropped: skills.len() - drawn.shown,
     }
 }
 
 /// Writes a skill as it stands in a system prompt.
 pub fn block(name: &str, description: &str, content: &str) -> String {
     format!("## Skill: {name}\n{description}\n\n{content}")
-}
-
-/// Whether a model may know of a skill.
-fn is_shown(skill: &Skill) -> bool {
-    let manifest = &skill.manifest;
-    manifest.is_active() && !manifest.hides_from_model()
 }
 
 /// What is shown of a skill, each part on one line.
@@ -117,21 +110,27 @@ struct Entry {
 }
 
 impl Entry {
-    fn new(skill: &Skill, format: Format) -> Self {
-        let whole = match format {
-            Format::Names => String::new(),
-            Format::List | Format::Xml => one_line(&description(skill)),
+    /// A skill without its description, which may stand in a file of its own.
+    fn bare(skill: &Skill, format: Format) -> Self {
+        let location = || {
+            let folder = skill.absolute_folder();
+            let file = skill.origin.path.file_name().unwrap_or_default();
+            let path = folder.as_deref().unwrap_or(skill.folder()).join(file);
+            one_line(&path.display().to_string())
         };
-        let description = shortened(&whole, MAX_DESCRIPTION, |it| it.chars().count());
-        let folder = skill.absolute_folder();
-        let file = skill.origin.path.file_name().unwrap_or_default();
-        let location = folder.as_deref().unwrap_or(skill.folder()).join(file);
         Self {
             name: one_line(&skill.manifest.name),
-            is_cut: matches!(description, Cow::Owned(_)),
-            description: description.into_owned(),
-            location: one_line(&location.display().to_string()),
+            description: String::new(),
+            location: if format == Format::Xml { location() } else { String::new() },
+            is_cut: false,
         }
+    }
+
+    fn described(self, skill: &Skill) -> Self {
+        let whole = one_line(&description(skill));
+        let description = shortened(&whole, MAX_DESCRIPTION, |it| it.chars().count());
+        let is_cut = matches!(description, Cow::Owned(_));
+        Self { description: description.into_owned(), is_cut, ..self }
     }
 }
 
@@ -156,23 +155,37 @@ impl Drawn {
 impl Cataloging<'_> {
     /// Writes as much as the budget allows. Each line is counted once, in hundredths of a token, which
     /// add up.
-    fn drawn(&self, entries: &[Entry]) -> Drawn {
+    fn drawn(&self, skills: &[&Skill]) -> Drawn {
         let count = |text: &str| self.vocabulary.hundredths(text);
         let mut drawn = Drawn::default();
-        let whole = || entries.iter().map(|it| self.line(it, &it.description));
-        let Some(budget) = self.budget else {
-            whole().zip(entries).for_each(|(line, it)| drawn.push(&line, it.is_cut));
-            return drawn;
-        };
         let (head, tail) = self.frame();
-        let room = budget.saturating_mul(100).checked_sub(count(&head) + count(tail));
-        let bare: Vec<String> = entries.iter().map(|it| self.line(it, "")).collect();
-        let least: Vec<usize> = bare.iter().map(|it| count(it)).collect();
-        let Some(left) = room.and_then(|it| it.checked_sub(least.iter().sum())) else {
-            return self.dropped(&bare, &least, room.unwrap_or(0), entries);
-        };
+        let budget = self.budget.unwrap_or(usize::MAX).saturating_mul(100);
+        let room = budget.saturating_sub(count(&head) + count(tail));
+        let (mut entries, mut bare, mut least) = (Vec::new(), Vec::new(), Vec::new());
+        let mut left = room;
+        for skill in skills {
+            let entry = Entry::bare(skill, self.format);
+            let line = self.line(&entry, "");
+            let cost = if self.budget.is_some() { count(&line) } else { 0 };
+            let rest = left.checked_sub(cost);
+            entries.push(entry);
+            bare.push(line);
+            least.push(cost);
+            // However many there are, no more are looked at than there is room for.
+            let Some(rest) = rest else { return self.dropped(&bare, &least, room, skills) };
+            left = rest;
+        }
+        if self.format != Format::Names {
+            let described = entries.into_iter().zip(skills).map(|(it, skill)| it.described(skill));
+            entries = described.collect();
+        }
+        let whole = entries.iter().map(|it| self.line(it, &it.description));
+        if self.budget.is_none() {
+            whole.zip(&entries).for_each(|(line, it)| drawn.push(&line, it.is_cut));
+            return drawn;
+        }
 
-        let lines: Vec<String> = whole().collect();
+        let lines: Vec<String> = whole.collect();
         let costs =
             lines.iter().zip(&least).map(|(line, least)| count(line).saturating_sub(*least));
         let costs: Vec<usize> = costs.collect();
@@ -192,21 +205,22 @@ impl Cataloging<'_> {
     }
 
     /// As many names as there is room for beside the note about the others.
-    fn dropped(&self, bare: &[String], least: &[usize], room: usize, entries: &[Entry]) -> Drawn {
+    fn dropped(&self, bare: &[String], least: &[usize], room: usize, skills: &[&Skill]) -> Drawn {
         let mut drawn = Drawn::default();
         let note = |dropped: usize| {
             let skills = if dropped == 1 { "skill is" } else { "skills are" };
             format!("{dropped} more {skills} not listed; {}.\n", self.search)
         };
         // The number of those left out has no more digits than that of all.
-        let reserved = self.vocabulary.hundredths(&note(bare.len()));
+        let reserved = self.vocabulary.hundredths(&note(skills.len()));
         let Some(mut left) = room.checked_sub(reserved) else { return drawn };
-        for ((line, least), entry) in bare.iter().zip(least).zip(entries) {
+        for ((line, least), skill) in bare.iter().zip(least).zip(skills) {
             let Some(rest) = left.checked_sub(*least) else { break };
             left = rest;
-            drawn.push(line, !entry.description.is_empty());
+            let has_more = self.format != Format::Names && !skill.manifest.description.is_empty();
+            drawn.push(line, has_more);
         }
-        drawn.note = note(bare.len() - drawn.shown);
+        drawn.note = note(skills.len() - drawn.shown);
         drawn
     }
 
@@ -251,19 +265,6 @@ fn cap(costs: &[usize], room: usize) -> usize {
         left -= cost;
     }
     usize::MAX
-}
-
-/// A line in which nothing opens or closes a tag.
-fn defused(line: &str) -> Cow<'_, str> {
-    let mut parts = line.split('<');
-    let Some(first) = parts.next().filter(|_| line.contains('<')) else { return line.into() };
-    let mut out = first.to_owned();
-    for part in parts {
-        let is_tag = part.starts_with(|c: char| c.is_alphabetic() || matches!(c, '/' | '!' | '?'));
-        out.push_str(if is_tag { "&lt;" } else { "<" });
-        out.push_str(part);
-    }
-    out.into()
 }
 
 /// A text as it stands between two tags.

@@ -15,6 +15,7 @@ use crate::{
     finding::{Finding, Report, Severity},
     gather::{Gathered, Step, Visited, gather, gather_by},
     library::{Library, LoadError, Options},
+    matching::Memo,
     parse::{Reading, decode},
     recall::{Came, IndexPlace, Kept, Recall, keys, state},
     rule::{self, Profile},
@@ -154,7 +155,9 @@ pub(crate) fn fingerprint(options: &Options) -> Fingerprint {
 
 /// Opens the directories. One that cannot be opened is a finding.
 fn open(options: &Options) -> (Vec<Arc<Home>>, Vec<Finding>) {
-    let limits = options.limits;
+    let lodge = |source: Arc<dyn Source>, folder: Option<Arc<Folder>>| {
+        Arc::new(Home { source, folder, limits: options.limits, told: Memo::default() })
+    };
     let mut findings = Vec::new();
     let (cwd, home) = (options.cwd.as_deref(), options.home.as_deref());
     let paths: Vec<PathBuf> = options.directories.iter().map(|it| it.resolve(cwd, home)).collect();
@@ -167,7 +170,7 @@ fn open(options: &Options) -> (Vec<Arc<Home>>, Vec<Finding>) {
             Ok(folder) if !opened.insert(folder.real().to_owned()) => {}
             Ok(folder) => {
                 let folder = Arc::new(folder);
-                homes.push(Arc::new(Home { source: folder.clone(), folder: Some(folder), limits }));
+                homes.push(lodge(folder.clone(), Some(folder)));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound && directory.optional => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => findings.push(Finding::new(
@@ -186,8 +189,7 @@ fn open(options: &Options) -> (Vec<Arc<Home>>, Vec<Finding>) {
             )),
         }
     }
-    let other = |it: &Arc<dyn Source>| Arc::new(Home { source: it.clone(), folder: None, limits });
-    homes.extend(options.sources.iter().map(other));
+    homes.extend(options.sources.iter().map(|it| lodge(it.clone(), None)));
     (homes, findings)
 }
 
@@ -328,7 +330,7 @@ fn wanted(
     findings: &mut Vec<Finding>,
 ) -> Vec<Arc<Skill>> {
     let among = |name: &str, names: &[String]| names.iter().any(|it| it == name);
-    for name in &options.include {
+    for name in options.include.iter().flatten() {
         if !skills.iter().any(|it| *it.manifest.name == **name) {
             let message = format!("no skill is called `{name}`, which is to be included");
             let hint = "check the spelling";
@@ -343,8 +345,7 @@ fn wanted(
     }
     skills.retain(|it| {
         let name = &*it.manifest.name;
-        (options.include.is_empty() || among(name, &options.include))
-            && !among(name, &options.exclude)
+        options.include.as_ref().is_none_or(|it| among(name, it)) && !among(name, &options.exclude)
     });
     skills
 }

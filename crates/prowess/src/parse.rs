@@ -8,6 +8,7 @@ mod decode;
 mod yaml;
 mod repair;
 mod manifest;
+mod json;
 
 use prowess_frontmatter::{Block, Document, Field, Quirk, read, split};
 
@@ -17,6 +18,7 @@ use crate::{
     skill::Manifest,
 };
 
+pub use self::json::{FrontmatterError, frontmatter_json};
 pub(crate) use self::{
     decode::{Decoded, Encoding, decode},
     manifest::{SPELLINGS, canonical},

@@ -9,7 +9,11 @@ use std::{
 
 use prowess_frontmatter::{Field, Value};
 
-use crate::source::{Folder, Key, Limits, ReadError, Source};
+use crate::{
+    disclose::Told,
+    matching::Memo,
+    source::{Folder, Key, Limits, ReadError, Source},
+};
 
 /// A skill of a library. Its instructions stay where they are until they are asked for.
 #[derive(Debug, Clone)]
@@ -35,6 +39,8 @@ pub(crate) struct Home {
     /// The same, where it is a folder on disk.
     pub(crate) folder: Option<Arc<Folder>>,
     pub(crate) limits: Limits,
+    /// What skills say, by their paths and instructions: a conversation is told the same ones again.
+    pub(crate) told: Memo<(Arc<Path>, String), Arc<Told>>,
 }
 
 /// The frontmatter of a skill, typed. A field that is not there is empty.
@@ -209,6 +215,12 @@ impl Skill {
         Self { held: Some(instructions.into()), state: None, ..self.clone() }
     }
 
+    /// The same skill, with its resources to be listed anew.
+    #[must_use]
+    pub fn relisted(&self) -> Self {
+        Self { resources: OnceLock::new(), state: None, ..self.clone() }
+    }
+
     /// The other files of its folder, sorted by path.
     pub fn resources(&self) -> &[Resource] {
         let Home { source, limits, .. } = &*self.home;
@@ -226,6 +238,11 @@ impl Skill {
             });
         };
         self.home.source.read_beside(&self.origin.path, &known.path)
+    }
+
+    /// Reads its `SKILL.md` as it is now, with the frontmatter.
+    pub fn document(&self) -> Result<Vec<u8>, ReadError> {
+        self.home.source.read(&self.origin.path)
     }
 
     /// The folder of the skill.
@@ -258,6 +275,16 @@ impl Manifest {
     /// Whether the model does not see the skill, so that only a person can invoke it.
     pub fn hides_from_model(&self) -> bool {
         self.dialect().disable_model_invocation == Some(true)
+    }
+
+    /// Whether a model may know of the skill: it is in use and does not hide from models.
+    pub fn is_for_models(&self) -> bool {
+        self.is_active() && !self.hides_from_model()
+    }
+
+    /// Whether a person can invoke the skill by its name.
+    pub fn is_for_people(&self) -> bool {
+        self.is_active() && self.dialect().user_invocable != Some(false)
     }
 
     /// The fields that clients have added; all empty when none is used.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use prowess::{Call, Message, Prompt, Role, nearest};
+use prowess::{Call, Message, Role, nearest};
 use prowess_runtime::{Act, Outcome, Status, Tool, Toolbox, strict_json};
 use serde_json::{Value as Json, json};
 
@@ -15,7 +15,7 @@ use crate::{
     error::TurnError,
     event::What,
     layer::{Called, Layer, Next, NextCall, Replied},
-    model::{Reply, Stop},
+    model::{IS_ERROR, Reply, Stop},
     request::{Request, Turn, is_empty},
     session::SessionError,
 };
@@ -31,6 +31,8 @@ pub struct Calling {
     pub toolbox: Arc<Toolbox>,
     /// How often the model is asked at the most before there must be an answer.
     pub max_steps: usize,
+    /// How many calls of one reply are made; the others are answered with that.
+    pub max_calls: usize,
     /// How many bytes of a result the model is told.
     pub max_result: usize,
     /// The tools whose results are told whole: a rule that is left out of instructions is broken.
@@ -45,10 +47,10 @@ const UNMADE: &str = "This call was not made: the agent was interrupted. Call it
                       still needed.";
 
 impl Calling {
-    /// Takes 50 steps at the most, and 32 KiB of a result.
+    /// Takes 50 steps at the most, 64 calls a step, and 32 KiB of a result.
     pub fn new(toolbox: Arc<Toolbox>) -> Self {
         let whole = vec!["use_skill".to_owned()];
-        Self { toolbox, max_steps: 50, max_result: 32 * 1024, whole }
+        Self { toolbox, max_steps: 50, max_calls: 64, max_result: 32 * 1024, whole }
     }
 }
 
@@ -80,10 +82,11 @@ impl Calling {
             {
                 last.content = format!("{}\n\n{LAST}", last.content);
             }
-            let prompt = Prompt { history, ..request.prompt.clone() };
-            let told = turn.told();
+            let mut asked = request.clone();
+            asked.prompt.history = history;
+            asked.told = turn.told();
             // What was made to fit before tells nothing of what has been said since.
-            let asked = Request { prompt, told, fitted: None, ..request.clone() };
+            asked.fitted = None;
             let mut reply = next.reply(asked).await?;
             if reply.stop == Stop::Filtered {
                 reply.message.calls.clear();
@@ -129,10 +132,22 @@ impl Calling {
         calls: &[Call],
         stop: Stop,
     ) -> Result<(), SessionError> {
+        let (calls, over) = calls.split_at(calls.len().min(self.max_calls));
         let look = async || calls.iter().map(|it| (it, only_looks(turn, it))).collect::<Vec<_>>();
         for group in turn.within(look()).await.chunk_by(|a, b| a.1 && b.1) {
             let made = join_all(group.iter().map(|it| self.call(turn, it.0, stop))).await;
             made.into_iter().collect::<Result<(), _>>()?;
+        }
+        for call in over {
+            let (call_id, most) = (Some(call.id.clone()), self.max_calls);
+            let told = format!(
+                "This call was not made: there were too many calls in one reply. Make {most} at the most."
+            );
+            turn.session.push(Message { call_id, ..Message::new(Role::Tool, told) })?;
+        }
+        if !over.is_empty() {
+            let message = format!("{} calls of one reply were too many, and not made", over.len());
+            turn.note(What::Warned { message });
         }
         Ok(())
     }
@@ -151,7 +166,10 @@ impl Calling {
         let next = NextCall { layers: turn.layers(), turn, tool: tool.as_ref(), last: &last };
         let outcome = turn.within(next.call(call.clone())).await;
         let most = if self.whole.contains(&call.name) { usize::MAX } else { self.max_result };
-        let result = Message::new(Role::Tool, told(&outcome, most));
+        let mut result = Message::new(Role::Tool, told(&outcome, most));
+        if !outcome.is_ok() {
+            result.rest.insert(IS_ERROR.to_owned(), true.into());
+        }
         turn.session.push(Message { call_id: Some(call.id.clone()), ..result })?;
         turn.note(What::Returned {
             id: call.id.clone(),

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use prowess::{Counts, Fitted, Message, Offer, Priority, Window, fit, fit_again};
+use prowess::{Counts, Fitted, Message, Offer, Priority, Prompt, Window, fit, fit_again};
 use serde_json::{Value as Json, json};
 
 use super::{
@@ -110,7 +110,9 @@ impl Fit {
         loop {
             request = self.fitted(request, &window, next.model()).await?;
             let told = request.fitted.as_ref().map_or(0, |it| it.tokens.total());
-            let error = match next.reply(request.clone()).await {
+            // What is told of it now tells nothing of the next attempt.
+            let fitted = request.fitted.take();
+            let error = match next.reply(Request { fitted, ..request.clone() }).await {
                 Err(TurnError::Model(error)) if attempt <= RETRIES => error,
                 reply => {
                     if is_said && reply.is_ok() {
@@ -142,21 +144,27 @@ impl Fit {
         own: &dyn Model,
     ) -> Result<Request, TurnError> {
         let turn = request.turn.clone();
-        let said = request.prompt.history.clone();
-        for (place, message) in request.prompt.history.iter_mut().enumerate() {
-            message.rest.insert(PLACE.to_owned(), json!(place));
-        }
         let told = last(&request.told).map(|it| it.call_id.clone()).collect();
         let mut summaries = Summaries::new(window.vocabulary, told);
         let counted = turn.session.keep(Counted::default);
-        let mut rounds = 0;
+        let (mut rounds, mut is_marked) = (0, false);
         let mut fitted = loop {
             summaries.begin();
             let fitted = {
+                let prompt = request.filled_by(|place, message| {
+                    if is_marked {
+                        message.rest.insert(PLACE.to_owned(), json!(place));
+                    }
+                });
                 let mut counts = counted.0.lock().unwrap_or_else(PoisonError::into_inner);
-                fit_again(window, request.filled(), &summaries, &mut counts)?
+                fit_again(window, prompt, &summaries, &mut counts)?
             };
-            if tell_again(&mut request, &said, &fitted) {
+            // Which messages are left is only asked where something was done to them.
+            if !is_marked && !fitted.steps.is_empty() {
+                is_marked = true;
+                continue;
+            }
+            if tell_again(&mut request, &fitted) {
                 continue;
             }
             let Some(model) = self.summariser.model(own).filter(|_| rounds < ROUNDS) else {
@@ -172,8 +180,8 @@ impl Fit {
                 break fitted;
             }
         };
-        request.prompt.history = said;
-        if let Some(messages) = compacted(&request.prompt.history, &fitted)
+        if is_marked
+            && let Some(messages) = compacted(&request.prompt.history, &fitted)
             && turn.session.messages() == request.prompt.history
         {
             let (before, after) = (request.prompt.history.len(), messages.len());
@@ -193,9 +201,10 @@ impl Fit {
 
 /// Offers the skills anew whose instructions no longer stand whole in what is told, and says whether
 /// there were any.
-fn tell_again(request: &mut Request, said: &[Message], fitted: &Fitted) -> bool {
+fn tell_again(request: &mut Request, fitted: &Fitted) -> bool {
     let mut any = false;
-    let (told, offers) = (&request.told, &mut request.prompt.skills);
+    let Prompt { skills: offers, history: said, .. } = &mut request.prompt;
+    let told = &request.told;
     for Told { call_id, offer } in last(told) {
         let is_result = |it: &&Message| it.call_id.as_ref() == Some(call_id);
         let stands = fitted.messages.iter().find(is_result).map(|it| &it.content);
@@ -204,7 +213,7 @@ fn tell_again(request: &mut Request, said: &[Message], fitted: &Fitted) -> bool 
         if is_whole {
             continue;
         }
-        let mut again = Offer { priority: Priority::Active, ..offer.clone() };
+        let mut again = Offer { priority: Priority::Active, ..Offer::clone(offer) };
         // It may be shown for another reason, and as much of it.
         match offers.iter_mut().find(|it| it.name == offer.name) {
             Some(known) => {

@@ -19,6 +19,8 @@ use crate::{
 /// Asks the model again when it failed for a reason that may pass: too many requests, trouble of its
 /// provider, a broken connection, silence, a reply that cannot be read.
 ///
+/// Where nobody listens it is asked once more and no oftener, because that hardly passes while one waits.
+///
 /// The waits double, each cut short at random so that many who failed together do not come back
 /// together. Where the provider says how long to wait, that is waited for; where it says longer than
 /// `max_wait`, nothing is, because any earlier try would be in vain.
@@ -80,7 +82,11 @@ impl Retry {
             };
             let left = self.max_time.saturating_sub(start.elapsed());
             let wait = self.wait(attempt, &error).filter(|it| *it <= left);
-            let Some(wait) = wait.filter(|_| attempt < self.attempts) else {
+            let attempts = match error {
+                ModelError::Absent { .. } => self.attempts.min(2),
+                _ => self.attempts,
+            };
+            let Some(wait) = wait.filter(|_| attempt < attempts) else {
                 return Err(error.into());
             };
             attempt += 1;

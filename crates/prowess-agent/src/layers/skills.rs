@@ -9,8 +9,7 @@ use std::{
 };
 
 use prowess::{
-    Call, Cataloging, Level, Library, Matching, Offer, Skill, Taken, Thresholds, Vocabulary,
-    catalog,
+    Call, Cataloging, Level, Library, Matching, Offer, Taken, Thresholds, Vocabulary, catalog,
 };
 use prowess_runtime::{Active, FindSkills, Gate, Permitted, Provider, Tool, UseSkill};
 
@@ -76,7 +75,7 @@ impl Skills {
     /// Takes the skills of a provider. Without one there are none, which is said once a session.
     pub fn new(provider: Option<Arc<dyn Provider>>, how: Showing) -> Self {
         Self {
-            tools: tools(provider.as_ref()),
+            tools: tools(provider.as_ref(), how.thresholds),
             provider,
             how,
             gate: None,
@@ -90,15 +89,21 @@ impl Skills {
     pub fn with_gate(self, gate: Arc<Gate>) -> Self {
         let permitted = |it| -> Arc<dyn Provider> { Arc::new(Permitted::new(it, gate.clone())) };
         let provider = self.provider.map(permitted);
-        Self { tools: tools(provider.as_ref()), provider, gate: Some(gate), ..self }
+        Self {
+            tools: tools(provider.as_ref(), self.how.thresholds),
+            provider,
+            gate: Some(gate),
+            ..self
+        }
     }
 }
 
 /// The tools with which a model finds and takes up skills.
-fn tools(provider: Option<&Arc<dyn Provider>>) -> Vec<Arc<dyn Tool>> {
+fn tools(provider: Option<&Arc<dyn Provider>>, thresholds: Thresholds) -> Vec<Arc<dyn Tool>> {
     let tools = provider.into_iter().flat_map(|it| -> [Arc<dyn Tool>; 2] {
         let active = Arc::new(Active::new(it.clone()));
-        [Arc::new(UseSkill { active }), Arc::new(FindSkills { provider: it.clone() })]
+        let find = FindSkills { provider: it.clone(), thresholds };
+        [Arc::new(UseSkill { active }), Arc::new(find)]
     });
     tools.collect()
 }
@@ -205,22 +210,26 @@ impl Skills {
     async fn look(
         &self,
         provider: &Arc<dyn Provider>,
-        request: &Request,
+        request: &mut Request,
         kept: &Kept,
     ) -> Arc<Shown> {
-        let turn = &request.turn;
+        let turn = &request.turn.clone();
         let library = provider.library();
         note_library(turn, &library, kept);
-        let (how, history) = (self.how.clone(), request.prompt.history.clone());
+        let history = Arc::new(std::mem::take(&mut request.prompt.history));
+        let (how, said) = (self.how.clone(), history.clone());
         let known = lock(&self.listed).clone().filter(|it| Arc::ptr_eq(&it.library, &library));
         let (own, taken, gate) = (library.clone(), turn.session.taken(), self.gate.clone());
         let before = kept.lock().stood(&library);
         // Matching reads every skill the first time, and those that it shows each time.
         let work = move || {
             let listed = known.unwrap_or_else(|| Listed::new(own.clone(), how.catalog.as_ref()));
-            (listed, looked_up(&own, &history, &how, gate.as_deref(), &taken, &before))
+            (listed, looked_up(&own, &said, &how, gate.as_deref(), &taken, &before))
         };
-        let (listed, looked) = match tokio::task::spawn_blocking(work).await {
+        let found = tokio::task::spawn_blocking(work).await;
+        // The work is done, so that nobody else holds it.
+        request.prompt.history = Arc::unwrap_or_clone(history);
+        let (listed, looked) = match found {
             Ok(found) => found,
             Err(error) => {
                 turn.note(What::Warned { message: format!("no skill is shown: {error}") });
@@ -243,8 +252,7 @@ impl Skills {
 impl Listed {
     fn new(library: Arc<Library>, how: Option<&Cataloging<'_>>) -> Self {
         let drawn = how.map(|it| catalog(&library, it)).unwrap_or_default();
-        let may = |it: &Skill| it.manifest.is_active() && !it.manifest.hides_from_model();
-        let tools = match library.skills().any(may) {
+        let tools = match library.skills().any(|it| it.manifest.is_for_models()) {
             true if drawn.dropped > 0 => 2,
             has_any => usize::from(has_any),
         };

@@ -3,6 +3,7 @@
 use std::{
     error::Error,
     fmt,
+    io::ErrorKind,
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -270,6 +271,9 @@ impl Adapter {
                 ModelError::Timeout { model: self.name.clone(), after }
             }
             WireError::TooLong { .. } => self.malformed("it is too long"),
+            WireError::Connect { source, .. } if source.kind() == ErrorKind::ConnectionRefused => {
+                ModelError::Absent { host: self.host() }
+            }
             error => {
                 let mut deepest: Option<&dyn Error> = error.source();
                 while let Some(source) = deepest.and_then(Error::source) {

@@ -9,7 +9,7 @@ use super::{
     history::{BEGIN, Content, Said, apart, arguments, contents, parameters, parts},
     trouble::Trouble,
 };
-use crate::model::{Ask, Offered, Stop};
+use crate::model::{Ask, IS_ERROR, Offered, Stop};
 
 /// Messages: the system prompt stands apart, roles alternate, and results are said by the user.
 #[derive(Debug)]
@@ -145,6 +145,9 @@ fn blocks(message: &Message, by: &str) -> Vec<Json> {
             let mut result = json!({"type": "tool_result", "tool_use_id": call_id});
             if !message.content.is_empty() {
                 result["content"] = message.content.as_str().into();
+            }
+            if message.rest.get(IS_ERROR) == Some(&Json::Bool(true)) {
+                result["is_error"] = true.into();
             }
             vec![result]
         }

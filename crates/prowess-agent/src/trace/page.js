@@ -29,7 +29,7 @@ const number = (value) => Number(value || 0).toLocaleString("en-US");
 const counted = (many, what) => [many, many === 1 ? what : `${what}s`];
 const count = (many, what) => `${number(many)} ${what}${many === 1 ? "" : "s"}`;
 const percent = (part, all) => { const it = (part * 100) / Math.max(all, 1); return it > 0 && it < 0.1 ? "< 0.1 %" : `${it.toFixed(it < 10 ? 1 : 0)} %`; };
-const money = (value) => `$${Number(value).toFixed(value < 0.1 ? 4 : 2)}`;
+const money = (value) => `${Number(value).toFixed(value < 0.1 ? 4 : 2)}`;
 
 function duration(ms) {
   if (!Number.isFinite(ms)) return "";
@@ -232,7 +232,7 @@ function showMatch(event) {
       [{ name: "Skill", class: "name" }, { name: "Confidence" }, { name: "Shown" }, { name: "Why" }],
       scores.map((it) => [
         skillName(it.name),
-        h("span", { class: "meter" }, h("span", { class: "track" }, h("i", { width: `${Math.min(Math.max(Number(it.confidence) || 0, 0), 1) * 100}%` })), (Number(it.confidence) || 0).toFixed(2)),
+        it.carried ? h("span", { class: "quiet" }, "carried over") : h("span", { class: "meter" }, h("span", { class: "track" }, h("i", { width: `${Math.min(Math.max(Number(it.confidence) || 0, 0), 1) * 100}%` })), (Number(it.confidence) || 0).toFixed(2)),
         it.level ? badge(text(it.level), "good") : h("span", { class: "quiet" }, "–"), list(it.why).map(text).join(" · ")])));
 }
 

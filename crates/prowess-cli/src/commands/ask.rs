@@ -27,7 +27,9 @@ use crate::{
 ///
 /// What the model says goes to stdout as it comes, what it does to stderr: on a terminal in one line
 /// that changes, with `-v` line by line. A key comes from `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`,
-/// `GEMINI_API_KEY` or a file. Ctrl-C ends it; what was said is kept, and `--resume` goes on.
+/// `GEMINI_API_KEY` or a file. Ctrl-C ends it; what was said is kept, and `--resume` goes on. A second
+/// Ctrl-C ends it at once, whatever holds it up. Sessions are files in `~/.local/state/prowess/sessions`,
+/// and can be removed there.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// What is asked for; `-` or nothing reads it from stdin
@@ -63,9 +65,12 @@ pub(crate) fn run(
         (false, false) if args.working.naming.no_stream => View::Whole,
         (false, false) => View::Stream,
     };
-    let model = args.working.naming.model(&context::config(global)?, printer)?;
-    let stack = args.working.stack(model, view, global, launcher, printer)?;
-    let mut conversation = Conversation::new(stack, args.which.open()?, view, printer)?;
+    let config = context::config(global)?;
+    let model = args.working.naming.model(&config, printer)?;
+    let stack = args.working.stack(model, args.which.file(), view, global, launcher, printer)?;
+    let kept = args.which.open(config.agent.keep_sessions.value)?;
+    let mut conversation = Conversation::new(stack, kept, view, printer)?;
+    conversation.end_at_second()?;
     let turned = conversation.turn(prompt, printer)?;
     let status = match view {
         View::Events | View::Dry => conversation::ended(&turned),
@@ -128,7 +133,8 @@ fn dry_run(
     let model = args.working.naming.shown(&context::config(global)?)?;
     let unasked = Arc::new(Unasked::new(model));
     let view = View::Dry;
-    let stack = args.working.stack(unasked.clone(), view, global, launcher, printer)?;
+    let stack =
+        args.working.stack(unasked.clone(), args.which.file(), view, global, launcher, printer)?;
     let mut conversation = Conversation::new(stack, args.which.replayed()?, view, printer)?;
     let turned = conversation.turn(prompt, printer)?;
     let Conversation { stack, viewer, .. } = &conversation;

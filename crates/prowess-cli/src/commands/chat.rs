@@ -1,4 +1,7 @@
-use std::io::{self, BufRead as _, IsTerminal as _};
+use std::{
+    io::{self, BufRead as _, IsTerminal as _},
+    num::NonZeroUsize,
+};
 
 use anyhow::{Context as _, Result};
 use prowess::{Library, Manifest, Role, nearest};
@@ -57,12 +60,14 @@ pub(crate) fn run(
         (false, true) => View::Whole,
         (false, false) => View::Stream,
     };
-    let model = args.working.naming.model(&context::config(global)?, printer)?;
-    let stack = args.working.stack(model, view, global, launcher, printer)?;
-    let kept = args.which.open()?;
+    let config = context::config(global)?;
+    let keep = config.agent.keep_sessions.value;
+    let model = args.working.naming.model(&config, printer)?;
+    let stack = args.working.stack(model, args.which.file(), view, global, launcher, printer)?;
+    let kept = args.which.open(keep)?;
     let mut lines = Lines::new(&stack.library, &kept)?;
     let conversation = Conversation::new(stack, kept, view, printer)?;
-    let mut chat = Chat { conversation, last: Status::Well };
+    let mut chat = Chat { conversation, keep, last: Status::Well };
     let ended = chat.go_on(args, &mut lines, printer);
     let kept = &chat.conversation.kept;
     kept.discard_if_unused();
@@ -77,6 +82,8 @@ pub(crate) fn run(
 /// A conversation that goes on.
 struct Chat {
     conversation: Conversation,
+    /// How many sessions are kept.
+    keep: NonZeroUsize,
     /// What the last request came to.
     last: Status,
 }
@@ -148,7 +155,7 @@ impl Chat {
             "clear" => {
                 let Conversation { kept, viewer, .. } = &mut self.conversation;
                 kept.discard_if_unused();
-                (*kept, *viewer) = (sessions::fresh()?, Viewer::new(viewer.view()));
+                (*kept, *viewer) = (sessions::fresh(self.keep)?, Viewer::new(viewer.view()));
                 printer.note("a new conversation begins");
             }
             _ if self

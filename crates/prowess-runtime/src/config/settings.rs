@@ -29,8 +29,8 @@ pub struct SkillSettings {
     pub directories: Setting<Vec<Directory>>,
     /// The presets that are read behind them.
     pub presets: Setting<Presets>,
-    /// The names to take; all when empty.
-    pub include: Setting<Vec<String>>,
+    /// The names to take, and no others; all when there is no list.
+    pub include: Setting<Option<Vec<String>>>,
     /// The names to leave out.
     pub exclude: Setting<Vec<String>>,
     /// The largest resource.
@@ -79,8 +79,8 @@ pub struct WindowSettings {
 pub struct PolicySettings {
     /// The commands that may be run: each the first words of one.
     pub commands: Setting<Vec<String>>,
-    /// The hosts that may be asked although they are private.
-    pub hosts: Setting<Vec<String>>,
+    /// The hosts that may be asked, and no others; the internet when there is no list.
+    pub hosts: Setting<Option<Vec<String>>>,
     /// The directories in which files may be read and written; nothing when nobody has said, which
     /// leaves the working directory.
     pub roots: Setting<Option<Vec<RootPath>>>,
@@ -151,6 +151,13 @@ pub struct SqlSettings {
     pub write: Setting<bool>,
     /// Whether a superuser is taken as it is; otherwise it reads, and without the rights of one.
     pub privileged: Setting<bool>,
+}
+
+/// The agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentSettings {
+    /// How many sessions are kept that nobody gave a name; the oldest go first.
+    pub keep_sessions: Setting<NonZeroUsize>,
 }
 
 /// The language model.
@@ -244,6 +251,13 @@ impl Default for LimitSettings {
             processes: count(limits.processes),
             descriptors: count(limits.descriptors),
         }
+    }
+}
+
+impl Default for AgentSettings {
+    fn default() -> Self {
+        let sessions = NonZeroUsize::new(200).expect("a session is kept at all");
+        Self { keep_sessions: Setting::new(sessions) }
     }
 }
 

@@ -105,6 +105,21 @@ pub(crate) enum FetchError {
 const MAX_REDIRECTS: usize = 5;
 /// What we say who we are.
 pub(super) const OURSELVES: &str = concat!("prowess/", env!("CARGO_PKG_VERSION"));
+/// Headers that belong to the connection, and are not for whoever asks to set.
+pub(crate) const OURS: &[&str] = &[
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
 /// How many addresses of a host are looked at.
 const MAX_ADDRESSES: usize = 32;
 /// What is still sent when a redirect leads to another origin: nothing that could be a secret.

@@ -13,19 +13,22 @@ use url::{Host, Position, Url};
 
 use super::{
     connect::Connection,
-    fetch::{OURSELVES, host, server_name},
+    fetch::{FetchError, OURSELVES, host, server_name},
+    hosts::{Admission, Hosts},
     resolver::{Resolver, SystemResolver},
     trust::{CertificateError, Trust},
 };
 
 /// Posts to servers that the user named, wherever they are: this machine and private networks too.
-/// Whatever a model may choose goes through [`HttpRequest`](crate::HttpRequest) instead.
+/// What somebody else names is kept to hosts that may be asked; whatever a model may choose goes
+/// through [`HttpRequest`](crate::HttpRequest) instead.
 ///
 /// No redirect is followed, no proxy is used (`HTTPS_PROXY` is not read), and nothing is kept from one
 /// post to the next. Dropping what it gives closes the connection.
 #[derive(Debug)]
 pub struct Wire {
     patience: Patience,
+    hosts: Option<Hosts>,
     resolver: Arc<dyn Resolver>,
     trust: Trust,
 }
@@ -77,6 +80,12 @@ pub enum WireError {
     #[error("{why}")]
     Url {
         /// What is wrong with it.
+        why: String,
+    },
+    /// It may not be asked.
+    #[error("{why}")]
+    Refused {
+        /// What is not allowed.
         why: String,
     },
     /// A header is none.
@@ -156,7 +165,14 @@ impl Default for Patience {
 impl Wire {
     /// Waits as long as this.
     pub fn new(patience: Patience) -> Self {
-        Self { patience, resolver: Arc::new(SystemResolver), trust: Trust::default() }
+        let (hosts, trust) = Default::default();
+        Self { patience, hosts, resolver: Arc::new(SystemResolver), trust }
+    }
+
+    /// Asks only these hosts.
+    #[must_use]
+    pub fn with_hosts(self, hosts: Hosts) -> Self {
+        Self { hosts: Some(hosts), ..self }
     }
 
     /// Looks names up in another way than the system does.
@@ -170,11 +186,22 @@ impl Wire {
         Ok(Self { trust: Trust::new(pem)?, ..self })
     }
 
+    /// Whether it may be posted, as far as its text says.
+    pub fn check(&self, post: &Post) -> Result<(), WireError> {
+        post.check()?;
+        self.admit(&parse(&post.url)?).map(|_| ())
+    }
+
     /// Posts, and waits for the head of the answer.
     pub async fn post(&self, post: Post) -> Result<Incoming, WireError> {
+        self.send(Method::POST, post).await
+    }
+
+    /// The same, done in another way.
+    pub(crate) async fn send(&self, method: Method, post: Post) -> Result<Incoming, WireError> {
         let url = parse(&post.url)?;
         let (host, most) = (host(&url), post.most);
-        let request = sendable(post, &url)?;
+        let request = sendable(method, post, &url)?;
         let end = Deadline::after(self.patience.total);
         let soon = Deadline::after(self.patience.connect).or(end);
         let mut connection = soon.wait(&host, self.connect(&url)).await??;
@@ -207,7 +234,9 @@ impl Wire {
         connection.map_err(|source| WireError::Connect { host, source })
     }
 
+    /// The addresses of a host, each of which may be connected to.
     async fn addresses(&self, url: &Url) -> Result<Vec<SocketAddr>, WireError> {
+        let admission = self.admit(url)?;
         let port = url.port_or_known_default().ok_or_else(unusable)?;
         let name = match url.host().ok_or_else(unusable)? {
             Host::Domain(name) => name,
@@ -216,14 +245,26 @@ impl Wire {
         };
         let found = self.resolver.resolve(name).await;
         let found = found.map_err(|source| WireError::Resolve { host: name.to_owned(), source })?;
-        Ok(found.into_iter().map(|it| SocketAddr::new(it, port)).collect())
+        let checked = |address| {
+            if let Some((hosts, admission)) = admission {
+                hosts.allow(name, address, port, admission).map_err(refused)?;
+            }
+            Ok(SocketAddr::new(address, port))
+        };
+        found.into_iter().map(checked).collect()
+    }
+
+    /// What says where a host may lead to; nothing where it may lead anywhere.
+    fn admit(&self, url: &Url) -> Result<Option<(&Hosts, Admission)>, WireError> {
+        let Some(hosts) = &self.hosts else { return Ok(None) };
+        Ok(Some((hosts, hosts.admit(url).map_err(refused)?)))
     }
 }
 
 impl Post {
     /// Whether it can be posted, as far as its text says.
     pub fn check(&self) -> Result<(), WireError> {
-        sendable(self.clone(), &parse(&self.url)?).map(|_| ())
+        sendable(Method::POST, self.clone(), &parse(&self.url)?).map(|_| ())
     }
 }
 
@@ -311,13 +352,21 @@ fn parse(text: &str) -> Result<Url, WireError> {
     Err(WireError::Url { why })
 }
 
+fn refused(error: FetchError) -> WireError {
+    WireError::Refused { why: error.to_string() }
+}
+
 fn unusable() -> WireError {
     WireError::Url { why: "the URL cannot be used".to_owned() }
 }
 
-fn sendable(post: Post, url: &Url) -> Result<hyper::Request<Full<Bytes>>, WireError> {
+fn sendable(
+    method: Method,
+    post: Post,
+    url: &Url,
+) -> Result<hyper::Request<Full<Bytes>>, WireError> {
     let mut request = hyper::Request::new(Full::from(post.body));
-    *request.method_mut() = Method::POST;
+    *request.method_mut() = method;
     let path = &url[Position::BeforePath..Position::AfterQuery];
     *request.uri_mut() = path.parse().map_err(|_| unusable())?;
     let headers = request.headers_mut();

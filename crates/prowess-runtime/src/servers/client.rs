@@ -4,7 +4,7 @@ use std::{
     fmt, io,
     pin::Pin,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::{Context, Poll, ready},
@@ -26,6 +26,10 @@ use tokio::{
     io::{AsyncRead, ReadBuf},
     net::UnixStream,
 };
+
+#[cfg(feature = "http")]
+use super::remote::Remote;
+use crate::outcome::{Outcome, Status};
 
 pub(super) use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, Tool as Listed};
 
@@ -53,6 +57,35 @@ pub(super) enum Failure {
     Said(String),
     /// What it says is not MCP.
     Nonsense(String),
+    /// There is no way to it.
+    Trouble(Trouble),
+}
+
+/// Why there is no way to a server behind an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Trouble {
+    pub(super) status: Status,
+    pub(super) message: String,
+    pub(super) hint: Option<&'static str>,
+}
+
+impl Trouble {
+    /// What came of asking that server.
+    pub(super) fn outcome(self, server: &str) -> Outcome {
+        let Self { status, message, hint } = self;
+        let outcome =
+            Outcome::bad(status, format!("the server `{server}` cannot be asked: {message}"));
+        Outcome { hint: hint.map(str::to_owned), ..outcome }
+    }
+}
+
+/// The way to a server.
+pub(super) enum Line {
+    /// The input and output of a program.
+    Stream(UnixStream),
+    #[cfg(feature = "http")]
+    /// Requests to an address.
+    Remote(Remote),
 }
 
 /// How much a server may say between two questions.
@@ -62,13 +95,19 @@ const PAGES: usize = 64;
 
 impl Client {
     /// Introduces ourselves to the server at the other end.
-    pub(super) async fn connect(stream: UnixStream) -> Result<Self, Failure> {
+    pub(super) async fn connect(line: Line) -> Result<Self, Failure> {
         let ear = Arc::new(Ear { room: AtomicU64::new(MOST), ..Ear::default() });
-        let (read, write) = stream.into_split();
-        let read = Bounded { read, ear: ear.clone() };
         let handler = Handler { ear: ear.clone() };
-        let transport = AsyncRwTransport::new_client(read, write);
-        match serve_client(handler, transport).await {
+        let served = match line {
+            Line::Stream(stream) => {
+                let (read, write) = stream.into_split();
+                let read = Bounded { read, ear: ear.clone() };
+                serve_client(handler, AsyncRwTransport::new_client(read, write)).await
+            }
+            #[cfg(feature = "http")]
+            Line::Remote(remote) => serve_client(handler, remote.transport(ear.clone())).await,
+        };
+        match served {
             Ok(service) => Ok(Self { service, ear }),
             Err(_) if ear.is_flooded() => Err(Failure::Flood),
             Err(ClientInitializeError::JsonRpcError(error)) => {
@@ -77,7 +116,7 @@ impl Client {
             Err(
                 ClientInitializeError::ConnectionClosed(_)
                 | ClientInitializeError::TransportError { .. },
-            ) => Err(Failure::Gone),
+            ) => Err(ear.gone()),
             Err(error) => Err(Failure::Nonsense(error.to_string())),
         }
     }
@@ -114,14 +153,14 @@ impl Client {
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.service.is_transport_closed()
+        self.service.is_transport_closed() || self.ear.is_flooded()
     }
 
     pub(super) fn caller(&self) -> Caller {
         Caller { peer: self.service.peer().clone(), ear: self.ear.clone() }
     }
 
-    /// Hangs up: the server finds the end of its input.
+    /// Hangs up: the server finds the end of its input, or is told to forget us.
     pub(super) async fn close(self) {
         let _ = self.service.cancel().await;
     }
@@ -160,27 +199,51 @@ impl fmt::Debug for Caller {
 
 /// What is noticed while a server speaks.
 #[derive(Debug, Default)]
-struct Ear {
+pub(super) struct Ear {
     /// How much it may still say.
     room: AtomicU64,
     is_flooded: AtomicBool,
     has_news: AtomicBool,
+    /// What was in the way since the last question.
+    trouble: Mutex<Option<Trouble>>,
 }
 
 impl Ear {
     fn listen(&self) {
         self.room.store(MOST, Ordering::Relaxed);
+        self.note(None);
     }
 
-    fn is_flooded(&self) -> bool {
+    /// Notes what is in the way to it.
+    pub(super) fn note(&self, trouble: Option<Trouble>) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+    }
+
+    /// Hears so much; says whether that is still wanted.
+    pub(super) fn hear(&self, said: usize) -> bool {
+        let (room, said) = (&self.room, said as u64);
+        let fits = room.try_update(Ordering::Relaxed, Ordering::Relaxed, |it| it.checked_sub(said));
+        if fits.is_err() {
+            self.is_flooded.store(true, Ordering::Relaxed);
+        }
+        fits.is_ok()
+    }
+
+    pub(super) fn is_flooded(&self) -> bool {
         self.is_flooded.load(Ordering::Relaxed)
+    }
+
+    /// Why it is not there.
+    fn gone(&self) -> Failure {
+        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        trouble.map_or(Failure::Gone, Failure::Trouble)
     }
 
     fn failure(&self, error: ServiceError) -> Failure {
         match error {
             _ if self.is_flooded() => Failure::Flood,
             ServiceError::McpError(error) => Failure::Said(error.message.into()),
-            ServiceError::TransportClosed | ServiceError::TransportSend(_) => Failure::Gone,
+            ServiceError::TransportClosed | ServiceError::TransportSend(_) => self.gone(),
             error => Failure::Nonsense(error.to_string()),
         }
     }
@@ -200,14 +263,10 @@ impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.read).poll_read(context, buffer))?;
-        let said = (buffer.filled().len() - before) as u64;
-        let room = &self.ear.room;
-        let fits = room.try_update(Ordering::Relaxed, Ordering::Relaxed, |it| it.checked_sub(said));
-        if fits.is_err() {
-            self.ear.is_flooded.store(true, Ordering::Relaxed);
-            return Poll::Ready(Err(io::ErrorKind::FileTooLarge.into()));
+        match self.ear.hear(buffer.filled().len() - before) {
+            true => Poll::Ready(Ok(())),
+            false => Poll::Ready(Err(io::ErrorKind::FileTooLarge.into())),
         }
-        Poll::Ready(Ok(()))
     }
 }
 

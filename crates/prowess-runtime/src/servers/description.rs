@@ -14,6 +14,22 @@ use crate::root::{Links, Root, RootError};
 pub struct Description {
     /// What it is called.
     pub name: String,
+    /// How it is reached.
+    pub transport: Transport,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transport {
+    /// As a program that is started for it.
+    Program(ServerProgram),
+    /// Over HTTP, wherever it runs.
+    Http(ServerAddress),
+}
+
+/// A server that is a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerProgram {
     /// The program: a name of the system, or a path within the skill's folder.
     pub command: String,
     /// What the program is given.
@@ -22,6 +38,15 @@ pub struct Description {
     pub environment: BTreeMap<String, String>,
     /// Where it begins, within the skill's folder.
     pub directory: String,
+}
+
+/// A server that runs already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerAddress {
+    /// Where it is.
+    pub url: String,
+    /// What it is sent with every request.
+    pub headers: BTreeMap<String, String>,
 }
 
 /// All servers of a skill.
@@ -39,11 +64,26 @@ const FOLDER: &str = "mcp";
 /// How many servers a skill can have, and how large what describes them can be.
 const SERVERS: usize = 16;
 const BYTES: u64 = 64 * 1024;
-/// How many arguments and variables a server can have.
+/// How many arguments, variables and headers a server can have.
 const WORDS: usize = 128;
 
-/// What else other clients write, and makes no difference here.
-const KNOWN: &[&str] = &["type", "command", "args", "env", "cwd", "disabled", "description"];
+/// What other clients write too; not all of it makes a difference here.
+const KNOWN: &[&str] = &[
+    "type",
+    "transport",
+    "command",
+    "args",
+    "env",
+    "cwd",
+    "url",
+    "httpUrl",
+    "serverUrl",
+    "headers",
+    "disabled",
+    "description",
+];
+/// Where they write the address of a server that runs already.
+const ADDRESSES: &[&str] = &["url", "httpUrl", "serverUrl"];
 
 impl Described {
     /// Reads what a skill says about its servers.
@@ -121,9 +161,6 @@ impl Described {
     }
 }
 
-/// Where other clients write the address of a server that runs already.
-const ADDRESSES: &[&str] = &["url", "httpUrl", "serverUrl"];
-
 impl Description {
     /// Reads a server; nothing for one that is switched off.
     fn read(name: &str, server: &Map<String, Value>) -> Result<Option<Self>, String> {
@@ -133,19 +170,46 @@ impl Description {
         if plain(name).is_empty() || name.len() > 64 {
             return Err("its name needs letters or digits, 64 at the most".to_owned());
         }
-        let kind = server.get("type").and_then(Value::as_str).unwrap_or("stdio");
-        if kind != "stdio" || ADDRESSES.iter().any(|it| server.contains_key(*it)) {
-            return Err(
-                "only a server that is a program of its own can be used, none behind an address"
-                    .to_owned(),
-            );
+        let address = ADDRESSES.iter().find(|it| server.contains_key(**it));
+        if let Some(address) = address.filter(|_| server.contains_key("command")) {
+            return Err(format!("it has both `command` and `{address}`"));
         }
-        let text = |key: &str| match server.get(key) {
-            None => Ok(None),
-            Some(Value::String(text)) if !text.contains('\0') => Ok(Some(text.clone())),
-            Some(_) => Err(format!("`{key}` is not a text")),
+        let transport = match kind(server)? {
+            "stdio" => Transport::Program(ServerProgram::read(server)?),
+            "http" | "streamable-http" | "streamableHttp" => {
+                Transport::Http(ServerAddress::read(server)?)
+            }
+            "sse" => {
+                let why = "`sse` is what MCP had before `http`, and is not spoken any more";
+                return Err(why.to_owned());
+            }
+            other => return Err(format!("`{other}` is no way to reach a server")),
         };
-        let command = text("command")?.filter(|it| !it.is_empty()).ok_or("it has no `command`")?;
+        Ok(Some(Self { name: name.to_owned(), transport }))
+    }
+
+    /// What would run or be asked, for whoever is asked: every variable and word as it is written.
+    pub(super) fn line(&self) -> String {
+        match &self.transport {
+            Transport::Program(program) => program.line(),
+            Transport::Http(address) => address.line(),
+        }
+    }
+}
+
+/// How a server is reached, in the word for it; what it does not say is told by what else it says.
+fn kind(server: &Map<String, Value>) -> Result<&str, String> {
+    match server.get("type").or(server.get("transport")) {
+        Some(Value::String(kind)) => Ok(kind),
+        Some(_) => Err("`type` is not a text".to_owned()),
+        None if ADDRESSES.iter().any(|it| server.contains_key(*it)) => Ok("http"),
+        None => Ok("stdio"),
+    }
+}
+
+impl ServerProgram {
+    fn read(server: &Map<String, Value>) -> Result<Self, String> {
+        let command = text(server, "command")?.ok_or("it has no `command`")?;
         let arguments = match server.get("args") {
             None => Vec::new(),
             Some(Value::Array(words)) if words.len() <= WORDS => words
@@ -155,24 +219,25 @@ impl Description {
                 .ok_or("`args` is not a list of texts")?,
             Some(_) => return Err("`args` is not a list of texts".to_owned()),
         };
-        let environment = match server.get("env") {
-            None => BTreeMap::new(),
-            Some(Value::Object(values)) if values.len() <= WORDS => {
-                let pairs = values.iter().map(|(name, value)| Some((name.clone(), word(value)?)));
-                pairs.collect::<Option<_>>().ok_or("`env` is not an object of texts")?
-            }
-            Some(_) => return Err("`env` is not an object of texts".to_owned()),
-        };
-        let directory = text("cwd")?.unwrap_or_default();
-        Ok(Some(Self { name: name.to_owned(), command, arguments, environment, directory }))
+        let environment = texts(server, "env")?;
+        let directory = text(server, "cwd")?.unwrap_or_default();
+        Ok(Self { command, arguments, environment, directory })
     }
 
-    /// What would run, for whoever is asked: every variable and word as it is written.
-    pub(super) fn line(&self) -> String {
+    fn line(&self) -> String {
         let quoted = |it: &str| {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c);
             if !it.is_empty() && it.chars().all(is_plain) {
                 return it.to_owned();
+            }
+            // A line of its own would look like another command.
+            if it.contains(char::is_control) {
+                let escaped = it.replace('\\', r"\\").replace('\'', r"\'");
+                let shown = |c: char| match c {
+                    c if c.is_control() => c.escape_default().to_string(),
+                    c => c.to_string(),
+                };
+                return format!("$'{}'", escaped.chars().map(shown).collect::<String>());
             }
             format!("'{}'", it.replace('\'', r"'\''"))
         };
@@ -185,6 +250,45 @@ impl Description {
             directory => format!("cd {}\n{line}\n", quoted(directory)),
         }
     }
+}
+
+impl ServerAddress {
+    fn read(server: &Map<String, Value>) -> Result<Self, String> {
+        let urls = ADDRESSES.iter().map(|it| text(server, it));
+        let urls: Vec<String> = urls.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+        let [url] = <[String; 1]>::try_from(urls).map_err(|it| match it.len() {
+            0 => "it has no `url`",
+            _ => "it has more than one address",
+        })?;
+        let headers = texts(server, "headers")?;
+        // Whoever is asked sees them line by line.
+        let has_lines = |it: &String| it.contains(char::is_control);
+        if has_lines(&url) || headers.iter().any(|(name, it)| has_lines(name) || has_lines(it)) {
+            return Err("`url` and `headers` are of one line each".to_owned());
+        }
+        Ok(Self { url, headers })
+    }
+
+    fn line(&self) -> String {
+        let headers = self.headers.iter().map(|(name, value)| format!("{name}: {value}\n"));
+        std::iter::once(format!("{}\n", self.url)).chain(headers).collect()
+    }
+}
+
+/// A text that a server has; nothing if it is empty.
+fn text(server: &Map<String, Value>, key: &str) -> Result<Option<String>, String> {
+    let Some(value) = server.get(key) else { return Ok(None) };
+    let text = word(value).ok_or_else(|| format!("`{key}` is not a text"))?;
+    Ok(Some(text).filter(|it| !it.is_empty()))
+}
+
+/// Texts by their names.
+fn texts(server: &Map<String, Value>, key: &str) -> Result<BTreeMap<String, String>, String> {
+    let Some(value) = server.get(key) else { return Ok(BTreeMap::new()) };
+    let values = value.as_object().filter(|it| it.len() <= WORDS);
+    let pair = |(name, value): (&String, &Value)| Some((name.clone(), word(value)?));
+    let pairs = values.and_then(|it| it.iter().map(pair).collect());
+    pairs.ok_or_else(|| format!("`{key}` is not an object of texts"))
 }
 
 fn word(value: &Value) -> Option<String> {

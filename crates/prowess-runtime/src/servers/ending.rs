@@ -18,20 +18,16 @@ pub(super) const NO_NETWORK: &str =
     "a server has no network, no files but its skill's and the system's, and a few variables";
 
 /// What came of asking a server that does not answer as it should.
-pub(super) async fn explained(server: &str, failure: Failure, ending: &Ending) -> Outcome {
+pub(super) async fn explained(server: &str, failure: Failure, ending: Option<&Ending>) -> Outcome {
     let why = match failure {
         Failure::Gone => {
-            let ended = timeout(SOON, ending.outcome()).await;
-            return ended.map_or_else(
-                |_| {
-                    Outcome::bad(
-                        Status::Failed,
-                        format!("the server `{server}` does not listen any more"),
-                    )
-                },
-                |ended| told(server, ended),
-            );
+            let ended = async { timeout(SOON, ending?.outcome()).await.ok() };
+            match ended.await {
+                Some(ended) => return told(server, ended),
+                None => "does not listen any more".to_owned(),
+            }
         }
+        Failure::Trouble(trouble) => return trouble.outcome(server),
         Failure::Flood => "says more than anybody wants to hear".to_owned(),
         Failure::Said(message) => format!("says: {message}"),
         Failure::Nonsense(message) => format!("does not speak MCP: {message}"),

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 /// The names that stand for the folder of the skill.
 const FOLDER: &[&str] = &["SKILL_DIR", "CLAUDE_SKILL_DIR"];
 
-/// What a description can refer to: the folder of its skill, and variables that may be passed on.
+/// What a description can refer to: the folder of its skill, where it has a copy of it, and variables
+/// that may be passed on.
 #[derive(Debug)]
 pub(super) struct Known<'k> {
-    pub(super) folder: &'k str,
+    pub(super) folder: Option<&'k str>,
     pub(super) variables: &'k BTreeMap<String, String>,
 }
 
@@ -27,7 +28,7 @@ impl Known<'_> {
             };
             let name = name.strip_prefix("env:").unwrap_or(name);
             let value = match self.variables.get(name) {
-                _ if FOLDER.contains(&name) => Some(self.folder),
+                _ if FOLDER.contains(&name) => self.folder,
                 value => value.map(String::as_str).or(default),
             };
             whole.push_str(value.ok_or(name)?);
@@ -44,7 +45,7 @@ mod tests {
     #[test]
     fn only_what_is_known_is_filled_in() {
         let variables = [("TOKEN".to_owned(), "${HOME}".to_owned())].into();
-        let known = Known { folder: "/skill", variables: &variables };
+        let known = Known { folder: Some("/skill"), variables: &variables };
         let expand = |text: &str| known.expand(text);
         let some = |text: &str| Ok(text.to_owned());
         assert_eq!(expand("plain $HOME $(x) {y}"), some("plain $HOME $(x) {y}"));
@@ -54,5 +55,7 @@ mod tests {
         assert_eq!(expand("${HOME}"), Err("HOME".to_owned()));
         assert_eq!(expand("${open"), some("${open"));
         assert_eq!(expand("${}"), Err(String::new()));
+        let homeless = Known { folder: None, variables: &variables };
+        assert_eq!(homeless.expand("${SKILL_DIR}"), Err("SKILL_DIR".to_owned()));
     }
 }

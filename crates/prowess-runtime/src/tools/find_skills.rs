@@ -2,8 +2,9 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use prowess::{Level, Thresholds, brief_line};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{blocking, input, schema};
@@ -19,6 +20,8 @@ use crate::{
 pub struct FindSkills {
     /// Whoever has the skills.
     pub provider: Arc<dyn Provider>,
+    /// From which confidence on a skill is worth how much.
+    pub thresholds: Thresholds,
 }
 
 /// What it takes.
@@ -29,8 +32,32 @@ struct Input {
     query: String,
 }
 
-/// How many skills are told.
+/// What it gives: the skills that fit, best first, and how many there are in all.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FoundSkills {
+    /// Those that fit, best first; the nearest where none clearly does.
+    pub skills: Vec<FoundSkill>,
+    /// How many there are to be found.
+    pub total: usize,
+}
+
+/// A skill that fits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FoundSkill {
+    /// What it is called.
+    pub name: String,
+    /// What it is for, on one line.
+    pub description: String,
+    /// How likely it is to be the right one, from 0 to 1, in hundredths.
+    pub confidence: f64,
+    /// How much of it that is worth: `metadata`, `brief` or `full`.
+    pub level: String,
+}
+
+/// How many skills are told, and how many characters of a description; the specification allows no
+/// more.
 const MOST: usize = 10;
+const MAX_DESCRIPTION: usize = 1024;
 
 impl Tool for FindSkills {
     fn name(&self) -> &str {
@@ -47,18 +74,47 @@ impl Tool for FindSkills {
         schema::<Input>()
     }
 
+    fn output_schema(&self) -> Option<Value> {
+        let text = json!({"type": "string"});
+        let skill = json!({
+            "type": "object",
+            "properties": {
+                "name": text,
+                "description": text,
+                "confidence": {"type": "number"},
+                "level": {"type": "string", "enum": ["metadata", "brief", "full"]},
+            },
+            "required": ["name", "description", "confidence", "level"],
+        });
+        Some(json!({
+            "type": "object",
+            "properties": {"skills": {"type": "array", "items": skill}, "total": {"type": "integer"}},
+            "required": ["skills", "total"],
+        }))
+    }
+
     fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
         input::<Input>(given).map(|_| Act::Tell)
     }
 
     fn call<'a>(&'a self, given: Value) -> Answer<'a> {
-        let retriever = Retriever { provider: Some(self.provider.clone()) };
+        let (library, thresholds) = (self.provider.library(), self.thresholds);
         Box::pin(blocking(move || {
             let Input { query } = input(&given)?;
-            let found = retriever.retrieve(&query, MOST);
-            let told =
-                found.iter().map(|it| json!({"name": it.name, "description": it.description}));
-            Ok(Outcome::ok(told.collect::<Vec<_>>()))
+            let total = library.skills().filter(|it| it.manifest.is_for_models()).count();
+            let retriever = Retriever { provider: Some(Arc::new(library)) };
+            let found = retriever.retrieve(&query, MOST).into_iter().map(|it| FoundSkill {
+                description: brief_line(&it.description, MAX_DESCRIPTION),
+                confidence: (it.confidence * 100.0).round() / 100.0,
+                level: thresholds.level(it.confidence).as_str().to_owned(),
+                name: it.name,
+            });
+            let mut skills: Vec<FoundSkill> = found.collect();
+            // Beside one that fits, what hardly can is not worth its tokens.
+            if skills.first().is_some_and(|it| it.level != Level::Metadata.as_str()) {
+                skills.retain(|it| it.confidence > 0.0);
+            }
+            Ok(Outcome::ok(json!(FoundSkills { skills, total })))
         }))
     }
 }

@@ -14,7 +14,7 @@ use url::Url;
 use super::{input, schema};
 use crate::{
     content::{Content, text_end},
-    http::{CertificateError, FetchError, Fetcher, Hosts, Request, Resolver, Response},
+    http::{CertificateError, FetchError, Fetcher, Hosts, OURS, Request, Resolver, Response},
     limits::Limits,
     outcome::{Outcome, Status},
     tool::{Act, Answer, Tool},
@@ -60,21 +60,6 @@ enum Verb {
     Head,
 }
 
-/// Headers that belong to the connection, and are not for whoever asks to set.
-const OURS: &[&str] = &[
-    "connection",
-    "content-length",
-    "expect",
-    "host",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
 /// The most bytes of all headers of an answer that are told.
 const MAX_HEADERS: usize = 32 * 1024;
 

@@ -117,8 +117,7 @@ impl RunSkill {
 
     /// A skill that is in use and that a model may know of.
     fn skill<'l>(&self, library: &'l Library, name: &str) -> Result<&'l Skill, Box<Outcome>> {
-        let is_seen = |it: &&Skill| it.manifest.is_active() && !it.manifest.hides_from_model();
-        let skill = library.get(name).filter(is_seen);
+        let skill = library.get(name).filter(|it| it.manifest.is_for_models());
         skill.ok_or_else(|| Box::new(unknown(&self.active, name)))
     }
 }

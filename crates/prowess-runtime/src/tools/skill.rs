@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
-use prowess::{Definition, Library, Manifest};
+use prowess::{Definition, Library};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -43,8 +43,7 @@ pub fn skill_tools(
 ) -> Vec<Arc<dyn Tool>> {
     let mut taken: BTreeSet<String> = others.iter().map(|it| it.name().to_owned()).collect();
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-    let is_seen = |it: &Manifest| it.is_active() && !it.hides_from_model();
-    for skill in library.skills().filter(|it| is_seen(&it.manifest)) {
+    for skill in library.skills().filter(|it| it.manifest.is_for_models()) {
         // One that has gone since it was listed is not there.
         if let Ok(entry) = Entry::of(skill) {
             let name = tool_name(&entry.manifest.name, &taken);

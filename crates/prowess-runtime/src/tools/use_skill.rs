@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use prowess::{Definition, ReadError, Skill, UseSkill as Input, UsedSkill, nearest};
+use prowess::{Definition, ReadError, UseSkill as Input, UsedSkill, nearest};
 use serde_json::{Value, json};
 
 use super::{blocking, input, schema};
@@ -27,9 +27,7 @@ impl Tool for UseSkill {
     }
 
     fn description(&self) -> Cow<'_, str> {
-        "Takes up a skill: tells its instructions and the files that come with it, which \
-         `read_file` then reads."
-            .into()
+        "Takes up a skill: tells its instructions and the files that come with it.".into()
     }
 
     fn input_schema(&self) -> Value {
@@ -45,8 +43,7 @@ impl Tool for UseSkill {
         let active = self.active();
         let library = active.library();
         // Only people take up what hides from models.
-        let is_seen = |it: &&Skill| it.manifest.is_active() && !it.manifest.hides_from_model();
-        let skill = library.get(&name).filter(is_seen);
+        let skill = library.get(&name).filter(|it| it.manifest.is_for_models());
         let skill = skill.ok_or_else(|| Box::new(unknown(&active, &name)))?;
         let entry = Entry::told(skill).map_err(|error| unreadable(&name, &error))?;
         Ok(Act::Disclose(Box::new(entry)))
@@ -110,8 +107,7 @@ fn unreadable(name: &str, error: &ReadError) -> Box<Outcome> {
 pub(super) fn unknown(active: &Active, name: &str) -> Outcome {
     let library = active.library();
     let outcome = Outcome::bad(Status::NotFound, format!("skill `{name}` not found"));
-    let given = library.skills().map(|it| &it.manifest);
-    let given = given.filter(|it| it.is_active() && !it.hides_from_model());
+    let given = library.skills().map(|it| &it.manifest).filter(|it| it.is_for_models());
     match nearest(name, given.map(|it| &*it.name)) {
         Some(near) => outcome.hint(format!("did you mean `{near}`?")),
         None => outcome,

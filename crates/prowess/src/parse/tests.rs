@@ -16,7 +16,7 @@ use crate::{
     rule::Profile,
 };
 
-/// Everything but places and styles, one line for each field.
+/// Everything but places, one line for each field: of how a scalar was written, what it is by that.
 fn shown(fields: &[Field<'_>]) -> String {
     fields.iter().map(|it| format!("{:?}: {}\n", it.key, shown_value(&it.value))).collect()
 }
@@ -24,7 +24,7 @@ fn shown(fields: &[Field<'_>]) -> String {
 fn shown_value(value: &Value<'_>) -> String {
     match value {
         Value::Empty => "nothing".to_owned(),
-        Value::Scalar(it) => format!("{:?}", it.text),
+        Value::Scalar(it) => format!("{:?} {:?}", it.kind(), it.text),
         Value::List(items) => {
             format!("[{}]", items.iter().map(shown_value).collect::<Vec<_>>().join(", "))
         }

@@ -78,7 +78,7 @@ pub(super) fn looked_up(
         }
     }
     choice.skills.sort_by_key(|it| it.priority);
-    looked.take(library, history, choice, gate, &again);
+    looked.take(library, history, choice, gate, &again, matching.threshold);
     looked
 }
 
@@ -95,7 +95,8 @@ impl Stood {
         let Ok(UsedSkill::Found { instructions, .. }) = UsedSkill::of(skill) else { return None };
         let stands = |it: &&str| it.contains(instructions.trim_end());
         let Some(result) = results(history, call).find(stands) else { return Some(None) };
-        let told = Told { call_id: call.to_owned(), offer: Offer::new(&in_full(skill)).ok()? };
+        let offer = Arc::new(Offer::new(&in_full(skill)).ok()?);
+        let told = Told { call_id: call.to_owned(), offer };
         Some(Some(Arc::new(Self { source, result: result.to_owned(), told })))
     }
 
@@ -124,6 +125,7 @@ impl Looked {
         mut choice: Choice<'_>,
         gate: Option<&Gate>,
         again: &[&Path],
+        threshold: f64,
     ) {
         let query = request(history).map(|it| it.content.clone());
         for chosen in &mut choice.skills {
@@ -177,9 +179,11 @@ impl Looked {
                 let reasons = level.as_ref().zip(query.as_deref());
                 let reasons =
                     reasons.map(|(_, query)| why(library, query, it.skill)).unwrap_or_default();
+                let is_sure = it.tier == Tier::Mentioned || it.confidence >= threshold;
                 Score {
                     name: it.skill.manifest.name.to_string(),
                     confidence: it.confidence,
+                    carried: level.is_some() && !is_sure,
                     level,
                     why: reasons.into_iter().map(|it| it.word).collect(),
                 }

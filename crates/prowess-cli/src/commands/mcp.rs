@@ -1,0 +1,75 @@
+mod serving;
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use prowess_mcp::{Served, Server, Telling};
+use prowess_runtime::{
+    Active, Calls, FindSkills, Launcher, Nobody, Outcome, Permitted, ReadSkillFile, RunSkill,
+    Toolbox, UseSkill,
+};
+
+use self::serving::Serving;
+use crate::{
+    Status,
+    arguments::Global,
+    context,
+    host::{self, Running},
+    printer::Printer,
+    toolbox::GRACE,
+};
+
+/// Serve the skills over the Model Context Protocol, on standard input and output or over HTTP
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// How many tokens the catalog in the server's instructions may take
+    #[arg(long, value_name = "TOKENS", default_value_t = Telling::default().budget)]
+    budget: usize,
+    /// Offer `run_skill` too, which runs skills and their scripts in the sandbox
+    #[arg(long)]
+    run: bool,
+    /// Look out for changes of the skills, and tell clients of them
+    #[arg(long)]
+    watch: bool,
+    #[command(flatten)]
+    serving: Serving,
+}
+
+pub(crate) fn run(
+    args: &Args,
+    global: &Global,
+    launcher: Launcher,
+    printer: &mut Printer,
+) -> Result<Status> {
+    let config = context::config(global)?;
+    let is_watched = args.watch || config.skill.watch.value;
+    let keeper = Arc::new(context::keeper(global, is_watched, printer)?);
+    if printer.verbose {
+        let watched = if is_watched { ", and watched" } else { "" };
+        printer.note(&format!("{} skills are loaded{watched}", keeper.library().skills().count()));
+    }
+    // The client's person sees no terminal of ours: what would have to be asked is refused.
+    let gate = Arc::new(host::gate(&config, Arc::new(Nobody)));
+    let provider = Arc::new(Permitted::new(keeper, gate.clone()));
+    let active = Arc::new(Active::new(provider.clone()));
+    let thresholds = config.thresholds();
+    let mut toolbox = Toolbox::new(gate.clone())
+        .with(Arc::new(FindSkills { provider: provider.clone(), thresholds }))
+        .with(Arc::new(UseSkill { active: active.clone() }))
+        .with(Arc::new(ReadSkillFile { active: active.clone(), gate: gate.clone() }));
+    if args.run {
+        let running = Running::default();
+        let failed = |it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default());
+        let executor = running.executor(&config, &gate.policy, launcher).map_err(failed)?;
+        let timeout = running.limits(&config).timeout + GRACE;
+        let calls = Calls { timeout, ..Calls::default() };
+        toolbox = toolbox.with(Arc::new(RunSkill { active, executor })).with_calls(calls);
+    }
+    let vocabulary = context::vocabulary(None, &config);
+    let folders = args.serving.http.is_none();
+    let telling = Telling { budget: args.budget, vocabulary, folders };
+    let server = Server::new(Arc::new(Served::new(provider, toolbox, telling)));
+    let server = if is_watched { server.watching() } else { server };
+    args.serving.serve(server, printer)?;
+    Ok(Status::Well)
+}

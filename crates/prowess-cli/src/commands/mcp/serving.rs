@@ -1,0 +1,143 @@
+//! Where and to whom skills are served.
+
+use std::{
+    env,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::PathBuf,
+};
+
+use anyhow::Result;
+use prowess_mcp::{Http, HttpServer, ServeError, Server, serve_stdio};
+use prowess_runtime::key_of_file;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::{
+    runtime::Runtime,
+    signal::unix::{SignalKind, signal},
+};
+
+use crate::{fault::Fault, printer::Printer};
+
+/// Where a server is when nobody says otherwise.
+const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const PORT: u16 = 8765;
+/// What holds the token.
+const TOKEN: &str = "PROWESS_MCP_TOKEN";
+/// How many may read files at once.
+const READERS: usize = 32;
+/// How many files may be open beside connections.
+const OTHERS: u64 = 256;
+
+/// Where and to whom skills are served, as it is typed.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Over HTTP")]
+pub(crate) struct Serving {
+    /// Serve any number of clients over HTTP instead, by default at 127.0.0.1:8765
+    #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, default_missing_value = "127.0.0.1", value_parser = address)]
+    pub(crate) http: Option<SocketAddr>,
+    /// The file with the token that clients must have, unless PROWESS_MCP_TOKEN is set; without one
+    /// only those on this machine are served
+    #[arg(long, value_name = "FILE", requires = "http")]
+    token_file: Option<PathBuf>,
+    /// Let this website speak with the server, such as `https://example.com`; may be given several
+    /// times
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    allow_origin: Vec<String>,
+    /// Let clients call the server by this name; may be given several times
+    #[arg(long, value_name = "NAME", requires = "http")]
+    allow_host: Vec<String>,
+}
+
+impl Serving {
+    /// Serves until the client leaves or somebody ends the program.
+    pub(crate) fn serve(&self, server: Server, printer: &mut Printer) -> Result<()> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .max_blocking_threads(READERS)
+            .enable_all()
+            .build()?;
+        let served = match self.http {
+            None => runtime.block_on(async { anyhow::Ok(serve_stdio(server, stop()?).await?) }),
+            Some(address) => self.serve_http(address, server, &runtime, printer),
+        };
+        // Whoever is still at it must not keep the program from ending.
+        runtime.shutdown_background();
+        served
+    }
+
+    fn serve_http(
+        &self,
+        address: SocketAddr,
+        server: Server,
+        runtime: &Runtime,
+        printer: &mut Printer,
+    ) -> Result<()> {
+        let http = Http {
+            token: self.token()?,
+            origins: self.allow_origin.clone(),
+            hosts: self.allow_host.clone(),
+            ..Http::default()
+        };
+        let http = Http { connections: http.connections.min(open_files()), ..http };
+        runtime.block_on(async {
+            let stop = stop()?;
+            let http = HttpServer::bind(address, http).await.map_err(|error| match error {
+                ServeError::Open(_) => Fault::unable(error.to_string())
+                    .hint(format!(
+                        "name a file that holds a token with `--token-file`, or set `{TOKEN}`"
+                    ))
+                    .into(),
+                error => anyhow::Error::new(error),
+            })?;
+            printer.note(&format!("serving at {}", http.url()));
+            http.serve(server, stop).await;
+            Ok(())
+        })
+    }
+
+    fn token(&self) -> Result<Option<String>, Fault> {
+        let Some(path) = &self.token_file else {
+            let set = env::var(TOKEN).ok().map(|it| it.trim().to_owned());
+            return Ok(set.filter(|it| !it.is_empty()));
+        };
+        key_of_file(path).map(Some).map_err(|error| {
+            let fault = Fault::unable(format!("`{}`: {error}", path.display()));
+            error.hint(path).into_iter().fold(fault, Fault::hint)
+        })
+    }
+}
+
+/// Waits until somebody ends the program; it listens from now on.
+fn stop() -> Result<impl Future<Output = ()>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+/// How many connections may be open. Each of them is an open file, and there may be as many as the
+/// system allows at all.
+fn open_files() -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    let most = setrlimit(Resource::Nofile, raised).map_or(limit.current, |()| limit.maximum);
+    let most = most.unwrap_or(u64::MAX).saturating_sub(OTHERS).max(OTHERS);
+    usize::try_from(most).unwrap_or(usize::MAX)
+}
+
+/// Reads an address: `8765`, `127.0.0.1`, `localhost:8765`, `[::1]:8765`.
+fn address(typed: &str) -> Result<SocketAddr, String> {
+    let named = typed.strip_prefix("localhost").map(|rest| format!("{ADDRESS}{rest}"));
+    let typed = named.as_deref().unwrap_or(typed);
+    if let Ok(port) = typed.trim_start_matches(':').parse() {
+        return Ok(SocketAddr::new(ADDRESS, port));
+    }
+    let bare = typed.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(typed);
+    if let Ok(address) = bare.parse() {
+        return Ok(SocketAddr::new(address, PORT));
+    }
+    typed.parse().map_err(|_| "an address and a port are wanted, such as 127.0.0.1:8765".to_owned())
+}

@@ -1,0 +1,144 @@
+//! Who is let in over HTTP: by the name the server is called by, the website that asks, and a token.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri, header, uri::Authority};
+use sha2::{Digest as _, Sha256};
+
+use crate::http::Http;
+
+/// Who is let in.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    address: IpAddr,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+    /// The digest of the token: two digests can be compared without telling how alike they are.
+    token: Option<[u8; 32]>,
+}
+
+/// A request that is let in, with the website it came from.
+pub(crate) struct Admitted {
+    pub(crate) origin: Option<HeaderValue>,
+}
+
+/// Why a request is not let in.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Denied {
+    /// A name that leads here and is not ours: a website may have made it lead here.
+    #[error("the server is not called by that name")]
+    Host,
+    #[error("that website may not speak with the server")]
+    Origin,
+    #[error("a token is needed")]
+    NoToken,
+    #[error("the token is not the right one")]
+    WrongToken,
+}
+
+impl Admission {
+    pub(crate) fn new(address: SocketAddr, http: &Http) -> Self {
+        Self {
+            address: address.ip(),
+            hosts: http.hosts.clone(),
+            origins: http.origins.clone(),
+            token: http.token.as_ref().map(|it| Sha256::digest(it).into()),
+        }
+    }
+
+    /// Looks at the name the server is called by, and at the website that asks, if it is one.
+    pub(crate) fn admit<B>(&self, request: &Request<B>) -> Result<Admitted, Denied> {
+        let host = one(request.headers(), header::HOST).ok_or(Denied::Host)?;
+        let host: Authority = host.as_bytes().try_into().map_err(|_| Denied::Host)?;
+        let is_plain = host.as_str() == host.host()
+            || host.port().is_some_and(|port| host.as_str() == format!("{}:{port}", host.host()));
+        if !is_plain {
+            return Err(Denied::Host);
+        }
+        let named = request.uri().authority().into_iter().chain([&host]);
+        if !named.map(Authority::host).all(|it| self.is_own(it)) {
+            return Err(Denied::Host);
+        }
+        if !request.headers().contains_key(header::ORIGIN) {
+            return Ok(Admitted { origin: None });
+        }
+        let origin = one(request.headers(), header::ORIGIN).ok_or(Denied::Origin)?;
+        match self.is_welcome(origin) {
+            true => Ok(Admitted { origin: Some(origin.clone()) }),
+            false => Err(Denied::Origin),
+        }
+    }
+
+    /// Looks for the token, where one is needed.
+    pub(crate) fn check_token(&self, headers: &HeaderMap) -> Result<(), Denied> {
+        let Some(token) = &self.token else { return Ok(()) };
+        let given = one(headers, header::AUTHORIZATION).map(HeaderValue::as_bytes);
+        let (scheme, given) = given.and_then(|it| it.split_at_checked(7)).ok_or(Denied::NoToken)?;
+        if !scheme.eq_ignore_ascii_case(b"Bearer ") {
+            return Err(Denied::NoToken);
+        }
+        let given: [u8; 32] = Sha256::digest(given.trim_ascii()).into();
+        let differs = token.iter().zip(given).fold(0, |all, (one, other)| all | (one ^ other));
+        if differs == 0 { Ok(()) } else { Err(Denied::WrongToken) }
+    }
+
+    /// Whether a name is ours. An address that is written out cannot be made to lead here by others.
+    fn is_own(&self, host: &str) -> bool {
+        let listed = self.hosts.iter().any(|it| it.eq_ignore_ascii_case(host));
+        listed
+            || match address(host) {
+                Some(address) => {
+                    address.is_loopback()
+                        || address == self.address
+                        || self.address.is_unspecified()
+                }
+                None => host.eq_ignore_ascii_case("localhost"),
+            }
+    }
+
+    /// Whether a website may speak with us: one of this machine, or one that was named.
+    fn is_welcome(&self, origin: &HeaderValue) -> bool {
+        let Ok(origin) = origin.to_str() else { return false };
+        if self.origins.iter().any(|it| it.eq_ignore_ascii_case(origin)) {
+            return true;
+        }
+        let Ok(uri) = origin.parse::<Uri>() else { return false };
+        let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
+        let host = uri.authority().map(Authority::host);
+        is_web
+            && host.is_some_and(|it| {
+                it.eq_ignore_ascii_case("localhost")
+                    || address(it).is_some_and(|it| it.is_loopback())
+            })
+    }
+}
+
+impl Denied {
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Self::Host | Self::Origin => StatusCode::FORBIDDEN,
+            Self::NoToken | Self::WrongToken => StatusCode::UNAUTHORIZED,
+        }
+    }
+
+    /// How the client may be let in.
+    pub(crate) fn challenge(&self) -> Option<&'static str> {
+        match self {
+            Self::Host | Self::Origin => None,
+            Self::NoToken => Some("Bearer realm=\"prowess\""),
+            Self::WrongToken => Some("Bearer realm=\"prowess\", error=\"invalid_token\""),
+        }
+    }
+}
+
+/// A header that stands there once; one that is given twice means nothing.
+fn one(headers: &HeaderMap, name: header::HeaderName) -> Option<&HeaderValue> {
+    let mut values = headers.get_all(name).iter();
+    values.next().filter(|_| values.next().is_none())
+}
+
+/// The address that is written as a host, with brackets where it needs them.
+fn address(host: &str) -> Option<IpAddr> {
+    let bare = host.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    bare.unwrap_or(host).parse().ok()
+}

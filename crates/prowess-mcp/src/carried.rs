@@ -1,0 +1,183 @@
+//! A skill that the Skills extension carries, and the files of it that are served.
+//!
+//! What is listed is what can be read: both ask here.
+
+use std::borrow::Cow;
+
+use prowess::{FrontmatterError, Library, Resource, Scope, Skill, frontmatter_json, is_plain_name};
+use prowess_runtime::Gate;
+use serde_json::{Map, Value};
+
+use crate::uri::{self, Uri};
+
+/// What every skill has.
+pub(crate) const DOCUMENT: &str = "SKILL.md";
+
+/// How many files of a skill every host takes, and how many bytes of all of them.
+const MAX_FILES: usize = 512;
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// How many characters the specification allows.
+const MAX_DESCRIPTION: usize = 1024;
+const MAX_COMPATIBILITY: usize = 500;
+
+/// A skill that every host can take as it is.
+#[derive(Debug)]
+pub(crate) struct Carried {
+    /// The skill, its files listed just now.
+    pub(crate) skill: Skill,
+    /// Its `SKILL.md` as it is now.
+    pub(crate) document: Vec<u8>,
+    /// The frontmatter of just these bytes.
+    pub(crate) frontmatter: Map<String, Value>,
+    /// The other files that are served.
+    pub(crate) files: Vec<Resource>,
+}
+
+/// Why a skill is not carried; the tools still have it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Uncarried {
+    #[error("its name is not one that the Agent Skills specification allows")]
+    Name,
+    #[error("somebody has to approve it first")]
+    Unapproved,
+    #[error("its `SKILL.md` cannot be read now")]
+    Unreadable,
+    #[error("{0}")]
+    Frontmatter(#[from] FrontmatterError),
+    #[error("its frontmatter does not say `name: {0}` any more, or never did")]
+    Renamed(String),
+    #[error("its description is no text of 1 to {MAX_DESCRIPTION} characters")]
+    Description,
+    #[error("its compatibility is no text of 1 to {MAX_COMPATIBILITY} characters")]
+    Compatibility,
+    #[error("its metadata are not texts alone: numbers, dates and booleans need quotes")]
+    Metadata,
+    #[error("it has more than {MAX_FILES} files")]
+    TooMany,
+    #[error("its files have more than {MAX_BYTES} bytes")]
+    TooLarge,
+}
+
+impl Carried {
+    /// Looks at a skill as it is now.
+    pub(crate) fn new(skill: &Skill, gate: &Gate) -> Result<Self, Uncarried> {
+        let name = &*skill.manifest.name;
+        if !is_plain_name(name) {
+            return Err(Uncarried::Name);
+        }
+        if !gate.tells(skill) {
+            return Err(Uncarried::Unapproved);
+        }
+        let document = skill.document().map_err(|_| Uncarried::Unreadable)?;
+        let frontmatter = frontmatter_json(&document)?;
+        if frontmatter.get("name").and_then(Value::as_str) != Some(name) {
+            return Err(Uncarried::Renamed(name.to_owned()));
+        }
+        conforms(&frontmatter)?;
+        let skill = skill.relisted();
+        let files = files(&skill, gate);
+        if files.len() >= MAX_FILES {
+            return Err(Uncarried::TooMany);
+        }
+        if files.iter().map(|it| it.size).sum::<u64>() + document.len() as u64 > MAX_BYTES {
+            return Err(Uncarried::TooLarge);
+        }
+        Ok(Self { skill, document, frontmatter, files })
+    }
+
+    /// Reads one of its files; nothing for one that is not served.
+    pub(crate) fn read(&self, path: &str) -> Option<Cow<'_, [u8]>> {
+        if path == DOCUMENT {
+            return Some(Cow::Borrowed(&self.document));
+        }
+        let file = self.files.iter().find(|it| &*it.path == path)?;
+        self.skill.read(&file.path).ok().map(Cow::Owned)
+    }
+}
+
+/// Whether the fields are what the specification asks for. A host may refuse a whole list for one
+/// entry that is not.
+fn conforms(frontmatter: &Map<String, Value>) -> Result<(), Uncarried> {
+    let is_text = |it: &Value, max| {
+        it.as_str().is_some_and(|it| !it.trim().is_empty() && it.chars().count() <= max)
+    };
+    if !frontmatter.get("description").is_some_and(|it| is_text(it, MAX_DESCRIPTION)) {
+        return Err(Uncarried::Description);
+    }
+    if !frontmatter.get("compatibility").is_none_or(|it| is_text(it, MAX_COMPATIBILITY)) {
+        return Err(Uncarried::Compatibility);
+    }
+    let is_texts = |it: &Value| it.as_object().is_some_and(|it| it.values().all(Value::is_string));
+    if !frontmatter.get("metadata").is_none_or(is_texts) {
+        return Err(Uncarried::Metadata);
+    }
+    Ok(())
+}
+
+/// The files beside a `SKILL.md` that may be told, and can be.
+fn files(skill: &Skill, gate: &Gate) -> Vec<Resource> {
+    let folder = skill.absolute_folder();
+    let is_told = |path: &str| {
+        let path = folder.as_ref().map(|it| it.join(path));
+        path.is_none_or(|it| gate.tells_file(skill, &it))
+    };
+    let resources = skill.resources().iter();
+    resources.filter(|it| uri::can_tell(&it.path) && is_told(&it.path)).cloned().collect()
+}
+
+/// The skills of a listing, sorted by name: those in use that no other hides.
+pub(crate) fn listed(library: &Library) -> impl Iterator<Item = &Skill> {
+    library.skills().filter(|it| it.manifest.is_active())
+}
+
+/// The skills in use of one scope, sorted by name; of those with one name the first.
+pub(crate) fn in_scope(library: &Library, scope: Scope) -> impl Iterator<Item = &Skill> {
+    let mut last = None;
+    let of_scope = library.all().filter(move |it| it.origin.scope == scope);
+    let first =
+        of_scope.filter(move |it| last.replace(&*it.manifest.name) != Some(&*it.manifest.name));
+    first.filter(|it| it.manifest.is_active())
+}
+
+/// Where a URI leads.
+#[derive(Debug)]
+pub(crate) enum Place<'lib> {
+    /// To all skills of a scope.
+    Scope(Scope),
+    /// To a skill, or into it.
+    Skill {
+        /// The skill.
+        skill: &'lib Skill,
+        /// The URI of its folder, in the form that was asked for.
+        base: String,
+        /// The path within; empty for the folder itself.
+        path: String,
+    },
+}
+
+impl<'lib> Place<'lib> {
+    /// Finds where a URI leads: into a scope, else into the skill that its first part names.
+    pub(crate) fn find(library: &'lib Library, uri: &Uri) -> Option<Self> {
+        let [first, rest @ ..] = &uri.0[..] else { return None };
+        let scoped = || {
+            let scope = SCOPES.into_iter().find(|it| it.as_str() == first)?;
+            let [name, path @ ..] = rest else { return Some(Self::Scope(scope)) };
+            let skill = in_scope(library, scope).find(|it| *it.manifest.name == **name)?;
+            Some(Self::Skill { skill, base: base(skill), path: path.join("/") })
+        };
+        let short = || {
+            let skill = listed(library).find(|it| *it.manifest.name == **first)?;
+            Some(Self::Skill { skill, base: uri::top(first), path: rest.join("/") })
+        };
+        scoped().or_else(short)
+    }
+}
+
+/// The scopes that URIs begin with.
+const SCOPES: [Scope; 3] = [Scope::Project, Scope::User, Scope::Bundled];
+
+/// The URI of a skill's folder.
+pub(crate) fn base(skill: &Skill) -> String {
+    uri::below(&uri::top(skill.origin.scope.as_str()), &skill.manifest.name)
+}

@@ -1,0 +1,150 @@
+//! The Skills extension of the protocol: `skills/list`, `skills/get`, `resources/directory/read`.
+
+use std::sync::Arc;
+
+use rmcp::{
+    ErrorData,
+    model::{
+        CustomRequest, CustomResult, ErrorCode, ExtensionCapabilities, JsonObject, ProtocolVersion,
+    },
+};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use crate::{
+    carried::{Carried, DOCUMENT, Place, base, listed},
+    directory,
+    entry::Entry,
+    paging::page,
+    resources::{malformed, shown},
+    served::Served,
+    uri::Uri,
+};
+
+/// What the server says that it has of extensions.
+pub(crate) fn capabilities() -> ExtensionCapabilities {
+    let settings = JsonObject::from_iter([("directoryRead".to_owned(), true.into())]);
+    ExtensionCapabilities::from([("io.modelcontextprotocol/skills".to_owned(), settings)])
+}
+
+/// What the methods take.
+#[derive(Debug, Deserialize)]
+struct Listing {
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Getting {
+    uri: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Reading {
+    uri: String,
+    cursor: Option<String>,
+}
+
+/// Answers what is no method of the base protocol, or none in this form.
+pub(crate) async fn answer(
+    served: &Arc<Served>,
+    request: CustomRequest,
+    version: Option<ProtocolVersion>,
+) -> Result<CustomResult, ErrorData> {
+    let CustomRequest { method, params, .. } = request;
+    let mut result = match &*method {
+        "skills/list" => {
+            let Listing { cursor } = taken(params)?;
+            served.work(move |served| list(served, cursor.as_deref())).await?
+        }
+        "skills/get" => {
+            let Getting { uri } = taken(params)?;
+            served.work(move |served| get(served, &uri)).await?
+        }
+        "resources/directory/read" => {
+            let Reading { uri, cursor } = taken(params)?;
+            served.work(move |served| read(served, &uri, cursor.as_deref())).await?
+        }
+        // What the base protocol has comes here only when its params are of no use.
+        _ if BASE.contains(&&*method) => {
+            let message = format!("the params of `{method}` are not what it takes");
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        _ => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)),
+    };
+    let is_new = |it: ProtocolVersion| it.as_str() >= ProtocolVersion::V_2026_07_28.as_str();
+    if version.is_some_and(is_new) {
+        result["resultType"] = "complete".into();
+        // Files may change at any moment: what was told is to be asked for again.
+        result["ttlMs"] = 0.into();
+        result["cacheScope"] = "private".into();
+    }
+    Ok(CustomResult(result))
+}
+
+/// The methods of the base protocol that take params.
+const BASE: &[&str] = &[
+    "completion/complete",
+    "initialize",
+    "logging/setLevel",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/templates/list",
+    "resources/unsubscribe",
+    "subscriptions/listen",
+    "tools/call",
+    "tools/list",
+];
+
+fn taken<T: DeserializeOwned>(params: Option<Value>) -> Result<T, ErrorData> {
+    let params = params.filter(|it| !it.is_null()).unwrap_or_else(|| json!({}));
+    let taken = serde_json::from_value(params);
+    taken.map_err(|it| ErrorData::invalid_params(it.to_string(), None))
+}
+
+/// A page of the skills. One is hashed when its page is asked for, and no other.
+fn list(served: &Served, cursor: Option<&str>) -> Result<Value, ErrorData> {
+    let library = served.library();
+    let all = listed(&library).map(|it| (&*it.manifest.name, it));
+    let page = page("skills", cursor, all, |skill| {
+        let carried = Carried::new(skill, served.toolbox.gate()).ok()?;
+        let entry = Entry::new(&carried, &base(skill));
+        let cost = entry.cost();
+        Some((entry, cost))
+    })?;
+    Ok(told(json!({ "skills": page.items }), page.next))
+}
+
+/// The entry of one skill.
+fn get(served: &Served, uri: &str) -> Result<Value, ErrorData> {
+    let found = Uri::read(uri).map_err(|why| malformed(uri, why))?;
+    let library = served.library();
+    let (skill, base) = match Place::find(&library, &found) {
+        Some(Place::Skill { skill, base, path }) if path == DOCUMENT => (skill, base),
+        _ => {
+            let message = format!("no skill is served at {}", shown(uri));
+            return Err(ErrorData::invalid_params(message, None));
+        }
+    };
+    let carried = Carried::new(skill, served.toolbox.gate()).map_err(|why| {
+        let message = format!("{} is reached by the tools only: {why}", shown(uri));
+        ErrorData::invalid_params(message, None)
+    })?;
+    Ok(json!({ "skill": Entry::new(&carried, &base) }))
+}
+
+/// A page of what lies in a folder.
+fn read(served: &Served, uri: &str, cursor: Option<&str>) -> Result<Value, ErrorData> {
+    let page = directory::read(served, uri, cursor)?;
+    Ok(told(json!({ "resources": page.items }), page.next))
+}
+
+/// A result, with where the next page begins.
+fn told(mut result: Value, next: Option<String>) -> Value {
+    if let Some(next) = next {
+        result["nextCursor"] = next.into();
+    }
+    result
+}

@@ -1,0 +1,321 @@
+//! Serving over streamable HTTP: many clients, each of which has to be let in.
+
+use std::{convert::Infallible, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Full, combinators::BoxBody};
+use hyper::{
+    body::{Bytes, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::{
+    model::{ClientJsonRpcMessage, ClientRequest, JsonRpcError},
+    transport::{
+        StreamableHttpServerConfig, StreamableHttpService,
+        streamable_http_server::session::local::LocalSessionManager,
+    },
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+
+use crate::{
+    admission::{Admission, Admitted, Denied},
+    frame,
+    server::Server,
+    stdio::ServeError,
+};
+
+/// Where clients find the server.
+const PATH: &str = "/mcp";
+/// How much of a message everybody may send at once, and how many may send more.
+const SHORT: usize = 64 * 1024;
+const LONG_ONES: usize = 16;
+/// How large the head of a request may be, and how much of an answer waits to be read.
+const BUFFER: usize = 64 * 1024;
+/// How long the server waits before it takes in more clients when it cannot.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long clients may take to read the rest when the server stops.
+const LEAVING: Duration = Duration::from_secs(2);
+
+/// Who is served over HTTP, and how many of them.
+#[derive(Debug, Clone)]
+pub struct Http {
+    /// What lets a client in; without one, whoever is on this machine.
+    pub token: Option<String>,
+    /// The websites that may speak with the server, beside those of this machine.
+    pub origins: Vec<String>,
+    /// The names by which clients may call the server, beside those of this machine.
+    pub hosts: Vec<String>,
+    /// How many connections may be open.
+    pub connections: usize,
+    /// How many sessions there may be.
+    pub sessions: usize,
+    /// After what time a session ends from which nothing is heard.
+    pub idle: Duration,
+    /// How long a client may take to send a head or a body, or to read anything of an answer.
+    pub patience: Duration,
+}
+
+/// A place at which clients can reach the server.
+#[derive(Debug)]
+pub struct HttpServer {
+    listener: TcpListener,
+    address: SocketAddr,
+    http: Http,
+}
+
+type Answer = Response<BoxBody<Bytes, Infallible>>;
+
+impl Default for Http {
+    fn default() -> Self {
+        Self {
+            token: None,
+            origins: Vec::new(),
+            hosts: Vec::new(),
+            connections: 4096,
+            sessions: 2048,
+            idle: Duration::from_secs(30 * 60),
+            patience: Duration::from_secs(30),
+        }
+    }
+}
+
+impl HttpServer {
+    /// Takes an address. One that other machines reach is refused without a token.
+    pub async fn bind(address: SocketAddr, http: Http) -> Result<Self, ServeError> {
+        if !address.ip().is_loopback() && http.token.is_none() {
+            return Err(ServeError::Open(address));
+        }
+        let listener = TcpListener::bind(address).await;
+        let listener = listener.map_err(|error| ServeError::Address(address, error))?;
+        let address = listener.local_addr()?;
+        Ok(Self { listener, address, http })
+    }
+
+    /// Where clients find it.
+    pub fn url(&self) -> String {
+        format!("http://{}{PATH}", self.address)
+    }
+
+    /// Serves whoever comes, until somebody stops it.
+    pub async fn serve(self, server: Server, stop: impl Future<Output = ()>) {
+        let Self { listener, address, http } = self;
+        let _following = server.set_out();
+        let door = Arc::new(Door::new(server, address, &http));
+        let room = Arc::new(Semaphore::new(http.connections));
+        let mut clients = JoinSet::new();
+        let mut stop = pin!(stop);
+        loop {
+            let client = tokio::select! {
+                client = listener.accept() => client,
+                Some(_) = clients.join_next() => continue,
+                () = &mut stop => break,
+            };
+            // A client that is gone again, or too many open files: the next may come in.
+            let Ok((client, _)) = client else {
+                sleep(PAUSE).await;
+                continue;
+            };
+            let Ok(place) = room.clone().try_acquire_owned() else {
+                let _ = client.try_write(FULL);
+                continue;
+            };
+            let door = door.clone();
+            let patience = http.patience;
+            clients.spawn(async move {
+                door.attend(client, patience).await;
+                drop(place);
+            });
+        }
+        drop(listener);
+        door.service.config.cancellation_token.cancel();
+        let _ = timeout(LEAVING, async { while clients.join_next().await.is_some() {} }).await;
+    }
+}
+
+/// What a client is told when there are too many already.
+const FULL: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+/// What stands between the clients and the server.
+struct Door {
+    admission: Admission,
+    service: StreamableHttpService<Server, LocalSessionManager>,
+    manager: Arc<LocalSessionManager>,
+    sessions: usize,
+    patience: Duration,
+    long_ones: Semaphore,
+}
+
+impl Door {
+    fn new(server: Server, address: SocketAddr, http: &Http) -> Self {
+        let mut manager = LocalSessionManager::default();
+        manager.session_config.keep_alive = Some(http.idle);
+        let manager = Arc::new(manager);
+        // Who is let in is decided here, before anything is read.
+        let config = StreamableHttpServerConfig::default()
+            .disable_allowed_hosts()
+            .with_json_response(true)
+            .with_max_request_body_bytes(frame::LONGEST);
+        let each = move || Ok(server.for_another());
+        Self {
+            admission: Admission::new(address, http),
+            service: StreamableHttpService::new(each, manager.clone(), config),
+            manager,
+            sessions: http.sessions,
+            patience: http.patience,
+            long_ones: Semaphore::new(LONG_ONES),
+        }
+    }
+
+    /// Answers one client until it leaves.
+    async fn attend(self: Arc<Self>, client: TcpStream, patience: Duration) {
+        let _ = client.set_nodelay(true);
+        // A client that reads nothing, or is not there any more, is not waited for.
+        let limit = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
+        let _ = rustix::net::sockopt::set_tcp_user_timeout(&client, limit);
+        let stopped = self.service.config.cancellation_token.clone();
+        let answer = service_fn(move |request| {
+            let door = self.clone();
+            async move { Ok::<_, Infallible>(door.answer(request).await) }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(patience)
+            .max_buf_size(BUFFER)
+            .serve_connection(TokioIo::new(client), answer);
+        let mut connection = pin!(connection);
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = stopped.cancelled() => connection.as_mut().graceful_shutdown(),
+        }
+        let _ = connection.await;
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Answer {
+        let Admitted { origin } = match self.admission.admit(&request) {
+            Ok(admitted) => admitted,
+            Err(denied) => return denial(&denied),
+        };
+        let mut answer = self.answer_admitted(request).await;
+        if let Some(origin) = origin {
+            allow(answer.headers_mut(), origin);
+        }
+        answer
+    }
+
+    async fn answer_admitted(&self, request: Request<Incoming>) -> Answer {
+        if request.uri().path() != PATH {
+            return said(StatusCode::NOT_FOUND, format!("clients are served at {PATH}"));
+        }
+        if request.method() == Method::OPTIONS {
+            return preflight(request.headers());
+        }
+        if let Err(denied) = self.admission.check_token(request.headers()) {
+            return denial(&denied);
+        }
+        if request.method() != Method::POST {
+            return self.service.handle(request).await;
+        }
+        let (head, body) = request.into_parts();
+        let body = match timeout(self.patience, self.read(body)).await {
+            Ok(Ok(body)) => body,
+            Ok(Err(answer)) => return *answer,
+            Err(_) => return said(StatusCode::REQUEST_TIMEOUT, "the message took too long"),
+        };
+        match frame::read(&body) {
+            Ok(message) if begins(&message) && self.is_full().await => {
+                let mut answer =
+                    said(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions already");
+                answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
+                answer
+            }
+            Ok(_) => self.service.handle(Request::from_parts(head, Full::new(body))).await,
+            Err(Some(error)) => refusal(StatusCode::BAD_REQUEST, &error),
+            Err(None) => said(StatusCode::ACCEPTED, ""),
+        }
+    }
+
+    async fn is_full(&self) -> bool {
+        self.manager.sessions.read().await.len() >= self.sessions
+    }
+
+    /// Reads a message. Only few long ones are read at once, so that all of them are not much.
+    async fn read(&self, mut body: Incoming) -> Result<Bytes, Box<Answer>> {
+        let mut message = Vec::new();
+        let mut place = None;
+        while let Some(read) = body.frame().await {
+            let Ok(read) = read else {
+                return Err(said(StatusCode::BAD_REQUEST, "the message broke off").into());
+            };
+            let Ok(data) = read.into_data() else { continue };
+            if message.len() + data.len() > SHORT && place.is_none() {
+                place = self.long_ones.acquire().await.ok();
+            }
+            if message.len() + data.len() > frame::LONGEST {
+                return Err(refusal(StatusCode::PAYLOAD_TOO_LARGE, &frame::too_long()).into());
+            }
+            message.extend_from_slice(&data);
+        }
+        Ok(message.into())
+    }
+}
+
+/// Whether a message begins a session.
+fn begins(message: &ClientJsonRpcMessage) -> bool {
+    let ClientJsonRpcMessage::Request(request) = message else { return false };
+    matches!(request.request, ClientRequest::InitializeRequest(_))
+}
+
+fn denial(denied: &Denied) -> Answer {
+    let mut answer = said(denied.status(), denied.to_string());
+    if let Some(challenge) = denied.challenge() {
+        let challenge = HeaderValue::from_static(challenge);
+        answer.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    }
+    answer
+}
+
+fn refusal(status: StatusCode, error: &JsonRpcError) -> Answer {
+    let body = serde_json::to_vec(error).unwrap_or_default();
+    let mut answer = said(status, body);
+    let json = HeaderValue::from_static("application/json");
+    answer.headers_mut().insert(header::CONTENT_TYPE, json);
+    answer
+}
+
+fn said(status: StatusCode, text: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(text.into()).boxed());
+    *answer.status_mut() = status;
+    answer
+}
+
+/// What a browser asks before it lets a website ask.
+fn preflight(asked: &HeaderMap) -> Answer {
+    let mut answer = said(StatusCode::NO_CONTENT, "");
+    let headers = answer.headers_mut();
+    headers.insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));
+    if asked.contains_key(header::ORIGIN) {
+        let methods = HeaderValue::from_static("GET, POST, DELETE");
+        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+        headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+        if let Some(names) = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
+            headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names.clone());
+        }
+    }
+    answer
+}
+
+/// Lets a website read an answer.
+fn allow(headers: &mut HeaderMap, origin: HeaderValue) {
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+    let exposed = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate");
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+}

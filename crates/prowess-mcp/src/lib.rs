@@ -1,0 +1,33 @@
+//! Skills and tools over the Model Context Protocol: any client uses a library of any size.
+//!
+//! The modules stand in the order in which a client meets them. Nothing here decides what a skill is,
+//! which one fits or what may be done: `prowess` and `prowess-runtime` do, and this tells it in the
+//! words of the protocol.
+#![warn(missing_docs)]
+
+mod served;
+mod instructions;
+mod server;
+mod tools;
+mod prompts;
+mod completion;
+mod uri;
+mod paging;
+mod carried;
+mod entry;
+mod resources;
+mod directory;
+mod media_type;
+mod extension;
+mod watch;
+mod frame;
+mod stdio;
+mod admission;
+mod http;
+
+pub use crate::{
+    http::{Http, HttpServer},
+    served::{Served, Telling},
+    server::Server,
+    stdio::{ServeError, serve_stdio},
+};

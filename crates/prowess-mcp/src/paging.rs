@@ -1,0 +1,119 @@
+//! Pages of a list: each begins behind the last item of the one before, whatever came or went since.
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use rmcp::ErrorData;
+
+/// How many items of a list are looked at for one page. Some clients take no more than 64 pages.
+const MAX_ITEMS: usize = 500;
+/// When a page is full, by what its items cost.
+const MAX_COST: usize = 2 * 1024 * 1024;
+
+/// A part of a list.
+#[derive(Debug)]
+pub(crate) struct Page<T> {
+    pub(crate) items: Vec<T>,
+    /// Where the next one begins; nothing behind the last.
+    pub(crate) next: Option<String>,
+}
+
+/// Makes one page of a list whose items come sorted by their keys, each key once.
+///
+/// `make` gives an item and roughly how many bytes it takes, or nothing for one that is passed over.
+pub(crate) fn page<K: AsRef<str>, I, T>(
+    list: &str,
+    cursor: Option<&str>,
+    all: impl Iterator<Item = (K, I)>,
+    mut make: impl FnMut(I) -> Option<(T, usize)>,
+) -> Result<Page<T>, ErrorData> {
+    let after = cursor.map(|it| read(list, it)).transpose()?;
+    let is_told = |key: &str| after.as_deref().is_some_and(|after| key <= after);
+    let mut page = Page { items: Vec::new(), next: None };
+    let (mut looked_at, mut cost) = (0, 0);
+    let mut last = None;
+    for (key, item) in all.skip_while(|it| is_told(it.0.as_ref())) {
+        if looked_at == MAX_ITEMS || cost >= MAX_COST {
+            page.next = last.map(|it: K| write(list, it.as_ref()));
+            break;
+        }
+        looked_at += 1;
+        last = Some(key);
+        if let Some((item, bytes)) = make(item) {
+            cost += bytes;
+            page.items.push(item);
+        }
+    }
+    Ok(page)
+}
+
+/// A cursor: the list that it belongs to, and the last key that was told.
+fn write(list: &str, last: &str) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(format!("{list}\n{last}"))
+}
+
+fn read(list: &str, cursor: &str) -> Result<String, ErrorData> {
+    let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok();
+    let text = bytes.and_then(|it| String::from_utf8(it).ok());
+    let last = text.as_ref().and_then(|it| it.strip_prefix(list)?.strip_prefix('\n'));
+    let unknown = || ErrorData::invalid_params("the cursor is none that this list gave", None);
+    last.map(str::to_owned).ok_or_else(unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(from: usize, to: usize) -> Vec<String> {
+        (from..to).map(|it| format!("{it:05}")).collect()
+    }
+
+    fn told(names: &[String], cursor: Option<&str>) -> Page<String> {
+        page("names", cursor, names.iter().map(|it| (it, it)), |it| Some((it.clone(), 1))).unwrap()
+    }
+
+    #[test]
+    fn pages_make_the_list() {
+        let names = names(0, 1100);
+        let mut all = Vec::new();
+        let mut cursor = None;
+        loop {
+            let page = told(&names, cursor.as_deref());
+            all.extend(page.items);
+            cursor = page.next;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(all, names);
+        assert_eq!(told(&names[..500], None).next, None);
+    }
+
+    #[test]
+    fn what_comes_or_goes_moves_no_other() {
+        let before = names(0, 1100);
+        let first = told(&before, None);
+        assert_eq!(first.items.last().map(String::as_str), Some("00499"));
+        let mut after = names(600, 1100);
+        after.insert(0, "00000-new".to_owned());
+        assert_eq!(told(&after, first.next.as_deref()).items, names(600, 1100));
+    }
+
+    #[test]
+    fn what_costs_much_is_told_in_small_pages() {
+        let names = names(0, 10);
+        let items = names.iter().map(|it| (it, it));
+        let page = page("names", None, items, |it| Some((it, MAX_COST / 2))).unwrap();
+        assert_eq!(page.items.len(), 2);
+        assert!(page.next.is_some());
+    }
+
+    #[test]
+    fn a_cursor_of_another_list_is_refused() {
+        let cursor = write("others", "00001");
+        for cursor in [&cursor, "", "%%%", "bmFtZXM", "AAAA", "\u{e9}"] {
+            let names = names(0, 10);
+            let page =
+                page("names", Some(cursor), names.iter().map(|it| (it, it)), |it| Some((it, 1)));
+            assert_eq!(page.unwrap_err().code.0, -32602, "{cursor}");
+        }
+    }
+}

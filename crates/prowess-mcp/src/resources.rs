@@ -1,0 +1,94 @@
+//! Skills as resources: each `SKILL.md` is listed, and every file of a skill can be read.
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use rmcp::{
+    ErrorData,
+    model::{
+        Annotations, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult,
+        Resource, ResourceContents, ResourceTemplate, Role,
+    },
+};
+
+use crate::{
+    carried::{Carried, DOCUMENT, Place, base, listed},
+    media_type::media_type,
+    paging::page,
+    served::Served,
+    uri::{self, Uri},
+};
+
+/// Lists the `SKILL.md` of each skill that the extension carries, a page at a time.
+pub(crate) fn list(
+    served: &Served,
+    cursor: Option<&str>,
+) -> Result<ListResourcesResult, ErrorData> {
+    let library = served.library();
+    let all = listed(&library).map(|it| (&*it.manifest.name, it));
+    let page = page("resources", cursor, all, |skill| {
+        let resource = document(&Carried::new(skill, served.toolbox.gate()).ok()?);
+        let cost = resource.description.as_ref().map_or(0, String::len) + 256;
+        Some((resource, cost))
+    })?;
+    let mut result = ListResourcesResult::with_all_items(page.items);
+    result.next_cursor = page.next;
+    Ok(result)
+}
+
+/// The form of every URI that can be read.
+pub(crate) const TEMPLATE: &str = "skill://{+path}";
+
+/// Tells the form of every URI that can be read.
+pub(crate) fn templates() -> ListResourceTemplatesResult {
+    let template = ResourceTemplate::new(TEMPLATE, "skill-file")
+        .with_title("File of a skill")
+        .with_description("<scope>/<name>/SKILL.md, or another file that the skill brings");
+    ListResourceTemplatesResult::with_all_items(vec![template])
+}
+
+/// Reads one file of a skill.
+pub(crate) fn read(served: &Served, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+    let found = Uri::read(uri).map_err(|why| malformed(uri, why))?;
+    let library = served.library();
+    let nothing =
+        || ErrorData::resource_not_found(format!("no file is served at {}", shown(uri)), None);
+    let Some(Place::Skill { skill, base, path }) = Place::find(&library, &found) else {
+        return Err(nothing());
+    };
+    let skill = Carried::new(skill, served.toolbox.gate()).map_err(|_| nothing())?;
+    let bytes = skill.read(&path).ok_or_else(nothing)?;
+    let listed = skill.files.iter().find(|it| *it.path == *path);
+    let is_text = listed.is_none_or(|it| it.is_text);
+    let uri = uri::below(&base, &path);
+    let contents = match str::from_utf8(&bytes) {
+        Ok(text) if is_text => ResourceContents::text(text, uri),
+        _ => ResourceContents::blob(BASE64_STANDARD.encode(&bytes), uri),
+    };
+    Ok(ReadResourceResult::new(vec![contents.with_mime_type(media_type(&path, is_text))]))
+}
+
+/// The `SKILL.md` of a skill, as a resource.
+fn document(skill: &Carried) -> Resource {
+    let manifest = &skill.skill.manifest;
+    let uri = uri::below(&base(&skill.skill), DOCUMENT);
+    let resource = Resource::new(uri, &*manifest.name)
+        .with_description(&*manifest.description)
+        .with_mime_type(media_type(DOCUMENT, true))
+        .with_size(skill.document.len() as u64);
+    match manifest.hides_from_model() {
+        true => resource.with_annotations(Annotations::default().with_audience(vec![Role::User])),
+        false => resource,
+    }
+}
+
+/// What is said of a URI that is none.
+pub(crate) fn malformed(uri: &str, why: &str) -> ErrorData {
+    ErrorData::invalid_params(format!("{} is no URI of a skill: {why}", shown(uri)), None)
+}
+
+/// As much of a client's URI as fits a message.
+pub(crate) fn shown(uri: &str) -> String {
+    match uri.char_indices().nth(200) {
+        Some((end, _)) => format!("`{}…`", &uri[..end]),
+        None => format!("`{uri}`"),
+    }
+}

@@ -1,0 +1,237 @@
+//! The server: each request of the protocol goes to the module that answers it.
+
+use std::sync::{Arc, OnceLock};
+
+use prowess::matches;
+use rmcp::{
+    ErrorData, Peer, RoleServer, ServerHandler,
+    model::{
+        CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
+        CustomRequest, CustomResult, GetPromptRequestParams, GetPromptResponse, Implementation,
+        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+        PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+        ServerCapabilities, ServerConfig, SubscribeRequestMethod, SubscribeRequestParams,
+        SubscriptionFilter, UnsubscribeRequestMethod, UnsubscribeRequestParams,
+    },
+    service::{NotificationContext, RequestContext, SubscriptionContext},
+};
+use tokio::sync::Semaphore;
+
+use crate::{
+    completion, extension, prompts, resources,
+    served::Served,
+    tools,
+    watch::{Following, Listener, Watch},
+};
+
+/// Answers the requests of one client, or of many.
+#[derive(Debug)]
+pub struct Server {
+    served: Arc<Served>,
+    watch: Option<Arc<Watch>>,
+    /// The client, once it can be told of changes.
+    listener: OnceLock<Arc<Listener>>,
+    /// How many more tools the client may call meanwhile.
+    calls: Semaphore,
+    /// How many more times the client may ask to be told of changes.
+    listening: Semaphore,
+}
+
+/// How many tools a client may call at once.
+const CALLS: usize = 64;
+/// How many times at once a client may ask to be told of changes.
+const LISTENING: usize = 8;
+
+impl Server {
+    /// Serves this.
+    pub fn new(served: Arc<Served>) -> Self {
+        Self {
+            served,
+            watch: None,
+            listener: OnceLock::new(),
+            calls: Semaphore::new(CALLS),
+            listening: Semaphore::new(LISTENING),
+        }
+    }
+
+    /// Tells clients when the provider has another library than before.
+    pub fn watching(mut self) -> Self {
+        self.watch = Some(Arc::default());
+        self
+    }
+
+    /// Serves the same to another client.
+    pub(crate) fn for_another(&self) -> Self {
+        Self { watch: self.watch.clone(), ..Self::new(self.served.clone()) }
+    }
+
+    /// Makes the index in good time for the first who looks for something, and follows the library
+    /// if clients are to be told of changes.
+    pub(crate) fn set_out(&self) -> Option<Following> {
+        let library = self.served.library();
+        tokio::task::spawn_blocking(move || drop(matches(&library, "anything", 1)));
+        self.watch.as_ref().map(|it| it.follow(&self.served))
+    }
+
+    /// The client, for those who tell it of changes.
+    fn listener(&self, watch: &Watch, peer: Peer<RoleServer>) -> &Listener {
+        self.listener.get_or_init(|| watch.greet(peer))
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_prompts()
+            .enable_completions()
+            .enable_resources()
+            .enable_extensions_with(extension::capabilities())
+            .build();
+        let mut info = ServerConfig::new(capabilities);
+        if self.watch.is_some() {
+            declare_changes(&mut info.capabilities);
+        }
+        info.server_info =
+            Implementation::new("prowess", env!("CARGO_PKG_VERSION")).with_title("Prowess");
+        info.instructions = self.served.instructions();
+        info
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        tools::list(&self.served)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Ok(_call) = self.calls.try_acquire() else {
+            return Err(ErrorData::internal_error("too many tools are called at once", None));
+        };
+        tokio::select! {
+            done = tools::call(&self.served, request) => done,
+            // What a call has started ends with it.
+            () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
+        }
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let cursor = request.and_then(|it| it.cursor);
+        self.served.work(move |served| resources::list(served, cursor.as_deref())).await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(resources::templates())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let read = move |served: &Served| resources::read(served, &request.uri);
+        self.served.work(read).await.map(ReadResourceResponse::Complete)
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        extension::answer(&self.served, request, context.protocol_version()).await
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let cursor = request.and_then(|it| it.cursor);
+        prompts::list(&self.served, cursor.as_deref())
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.served.work(|served| prompts::get(served, request)).await
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        completion::complete(&self.served, request)
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if let Some(watch) = &self.watch {
+            self.listener(watch, context.peer);
+        }
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        self.watch.as_ref().map(|it| it.accept(&self.served, requested))
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let (Some(watch), Ok(_listening)) = (&self.watch, self.listening.try_acquire()) else {
+            return Err(ErrorData::internal_error("too many subscriptions at once", None));
+        };
+        watch.listen(context).await;
+        Ok(())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let Some(watch) = &self.watch else {
+            return Err(ErrorData::method_not_found::<SubscribeRequestMethod>());
+        };
+        let listener = self.listener(watch, context.peer);
+        watch.subscribe(&self.served, listener, request.uri).await
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let Some(watch) = &self.watch else {
+            return Err(ErrorData::method_not_found::<UnsubscribeRequestMethod>());
+        };
+        self.listener(watch, context.peer).unsubscribe(&request.uri);
+        Ok(())
+    }
+}
+
+/// Says that clients are told of changes. The tools never change.
+fn declare_changes(capabilities: &mut ServerCapabilities) {
+    if let Some(resources) = &mut capabilities.resources {
+        (resources.subscribe, resources.list_changed) = (Some(true), Some(true));
+    }
+    if let Some(prompts) = &mut capabilities.prompts {
+        prompts.list_changed = Some(true);
+    }
+}

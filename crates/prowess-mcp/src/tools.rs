@@ -1,0 +1,159 @@
+//! The tools: as many as the toolbox has, however many skills there are.
+
+use std::sync::Arc;
+
+use prowess::{Skill, UsedSkill};
+use prowess_runtime::{Active, Convention, FoundSkills, Outcome, Status};
+use rmcp::{
+    ErrorData,
+    model::{
+        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult,
+        ResourceContents, Tool, ToolAnnotations,
+    },
+};
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+
+use crate::{carried::base, media_type::media_type, served::Served, uri};
+
+/// How the files of a skill are read by whoever cannot open them where they lie.
+pub(crate) const READER: &str = "`read_skill_file` reads these files.";
+
+/// Lists all of them at once.
+pub(crate) fn list(served: &Served) -> Result<ListToolsResult, ErrorData> {
+    let told = served.toolbox.tools().iter().filter_map(|it| Convention::Mcp.tell(&**it));
+    let tools: Result<Vec<Tool>, _> = told.map(serde_json::from_value).collect();
+    let tools = tools.map_err(|it| ErrorData::internal_error(it.to_string(), None))?;
+    Ok(ListToolsResult::with_all_items(tools.into_iter().map(titled).collect()))
+}
+
+/// Calls one. Whatever comes of it is a result that the model reads; only a tool that is not there is
+/// an error of the protocol.
+pub(crate) async fn call(
+    served: &Served,
+    request: CallToolRequestParams,
+) -> Result<CallToolResponse, ErrorData> {
+    let Some(tool) = served.toolbox.find(&request.name) else {
+        let message = format!("there is no tool `{}`", request.name);
+        return Err(ErrorData::invalid_params(message, None));
+    };
+    let input = request.arguments.map_or(Value::Null, Value::Object);
+    let library = served.library();
+    let named = input.get("name").or_else(|| input.get("skill_name")).and_then(Value::as_str);
+    // Whoever is not told where skills lie does not find out by guessing either.
+    if let Some(path) = named.filter(|it| it.contains('/') && !served.telling.folders) {
+        let text = format!("skill `{path}` not found");
+        return Ok(CallToolResult::error(vec![ContentBlock::text(text)]).into());
+    }
+    let skill = named.and_then(|it| library.get(it)).cloned();
+    // Whose conversation it is nobody says, so that no call goes by what another has taken up.
+    let active = Arc::new(Active::new(Arc::new(library)));
+    let outcome = active.within(served.toolbox.call_tool(tool, input)).await;
+    let result = result(served, tool.name(), skill.as_ref(), &outcome);
+    Ok(result.into())
+}
+
+/// What people see of a tool, and what clients may take for granted about it.
+fn titled(tool: Tool) -> Tool {
+    let looks = |title: &str| (title.to_owned(), ToolAnnotations::new().read_only(true));
+    let (title, annotations) = match &*tool.name {
+        "find_skills" => looks("Find skills"),
+        "use_skill" => looks("Use a skill"),
+        "read_skill_file" => looks("Read a file of a skill"),
+        "run_skill" => {
+            let runs = ToolAnnotations::new().read_only(false).destructive(false);
+            ("Run a skill".to_owned(), runs)
+        }
+        _ => return tool,
+    };
+    tool.with_title(title).with_annotations(annotations.open_world(false))
+}
+
+/// What came of a call, as the model reads it.
+fn result(served: &Served, tool: &str, skill: Option<&Skill>, outcome: &Outcome) -> CallToolResult {
+    let told = |text: String| ContentBlock::text(served.told(skill, text));
+    if outcome.status != Status::Ok {
+        return CallToolResult::error(vec![told(wrong(outcome))]);
+    }
+    let output = outcome.output.clone().unwrap_or_default();
+    match (tool, output) {
+        ("find_skills", output) => {
+            let mut result = CallToolResult::success(vec![told(found(&output))]);
+            result.structured_content = Some(output);
+            result
+        }
+        ("use_skill", output) => CallToolResult::success(vec![told(used(output))]),
+        ("read_skill_file", output) => CallToolResult::success(read(skill, &output, told)),
+        (_, Value::String(text)) => CallToolResult::success(vec![told(text)]),
+        (_, Value::Null) => CallToolResult::success(vec![told(json!(outcome).to_string())]),
+        (_, output) => CallToolResult::success(vec![told(output.to_string())]),
+    }
+}
+
+/// What went wrong and what to do about it; where something ran, all that is known of it.
+pub(crate) fn wrong(outcome: &Outcome) -> String {
+    if outcome.stdout.is_some() || outcome.stderr.is_some() {
+        return json!(outcome).to_string();
+    }
+    let parts = [&outcome.message, &outcome.hint, &outcome.difference];
+    parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("\n")
+}
+
+/// The skills that fit, a line each, and how many there are.
+fn found(output: &Value) -> String {
+    let Ok(FoundSkills { skills, total }) = FoundSkills::deserialize(output) else {
+        return output.to_string();
+    };
+    let mut text = match (skills.first(), total) {
+        (_, 0) => return "There are no skills.".to_owned(),
+        (None, _) => return format!("No skill fits; there are {total}. Try other words."),
+        (Some(first), _) if first.level == "metadata" => {
+            format!("No skill clearly fits. The nearest of {total}:\n")
+        }
+        _ => format!("Best first, of {total} skills:\n"),
+    };
+    for it in skills {
+        let percent = match (it.confidence * 100.0).round() {
+            0.0 => "<1".to_owned(),
+            percent => percent.to_string(),
+        };
+        text += &format!("- {} ({percent}%, {}): {}\n", it.name, it.level, it.description);
+    }
+    text
+}
+
+/// The instructions as they are, with nothing escaped.
+fn used(mut output: Value) -> String {
+    output["status"] = "found".into();
+    let Ok(used) = UsedSkill::deserialize(&output) else { return output.to_string() };
+    match &used {
+        UsedSkill::Found { resources, .. } if !resources.is_empty() => {
+            format!("{used}\n{READER}\n")
+        }
+        used => used.to_string(),
+    }
+}
+
+/// A part of a file: text as it is, anything else in base64; and how to read on where there is more.
+fn read(
+    skill: Option<&Skill>,
+    output: &Value,
+    told: impl Fn(String) -> ContentBlock,
+) -> Vec<ContentBlock> {
+    let text = |key: &str| output[key].as_str().map(str::to_owned);
+    let mut content = match (text("content"), text("content_base64")) {
+        (Some(text), _) => vec![ContentBlock::text(text)],
+        (_, Some(bytes)) => {
+            let path = text("path").unwrap_or_default();
+            let path = path.strip_prefix("./").unwrap_or(&path);
+            let uri = skill.map(|it| uri::below(&base(it), path)).unwrap_or_default();
+            let blob = ResourceContents::blob(bytes, uri);
+            vec![ContentBlock::resource(blob.with_mime_type(media_type(path, false)))]
+        }
+        _ => Vec::new(),
+    };
+    if let (Some(next), size) = (output["next_offset"].as_u64(), &output["size"]) {
+        content.push(told(format!("It has {size} bytes and goes on at `offset` {next}.")));
+    }
+    content
+}

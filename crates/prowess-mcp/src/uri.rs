@@ -1,0 +1,157 @@
+//! The URIs of skills: `skill://<scope>/<name>/<path>`, and `skill://<name>/<path>` for short.
+//!
+//! A client's URI is taken apart here and compared with what is served. No part of it is ever a
+//! path on this machine.
+
+use std::fmt::Write as _;
+
+/// How long a URI may be that is looked at.
+const MAX_LENGTH: usize = 8 * 1024;
+
+/// What a URI names: parts below each other, decoded, each of them a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Uri(pub(crate) Vec<String>);
+
+impl Uri {
+    /// Takes a URI apart, or says what is wrong with it.
+    pub(crate) fn read(uri: &str) -> Result<Self, &'static str> {
+        if uri.len() > MAX_LENGTH {
+            return Err("it is too long");
+        }
+        let rest = uri.split_once("://").filter(|it| it.0.eq_ignore_ascii_case("skill"));
+        let (_, rest) = rest.ok_or("it does not begin with `skill://`")?;
+        if rest.contains(['?', '#']) {
+            return Err("it has a query or a fragment");
+        }
+        let authority = rest.split('/').next().unwrap_or_default();
+        if authority.contains(['@', ':']) {
+            return Err("it has a user or a port");
+        }
+        rest.split('/').map(part).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// A part of a URI, decoded.
+fn part(written: &str) -> Result<String, &'static str> {
+    let mut bytes = Vec::with_capacity(written.len());
+    let mut rest = written.as_bytes();
+    while let [first, behind @ ..] = rest {
+        let digit = |it: Option<&u8>| it.and_then(|it| char::from(*it).to_digit(16));
+        rest = match (first, digit(behind.first()), digit(behind.get(1))) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.push((high * 16 + low) as u8);
+                &behind[2..]
+            }
+            (b'%', ..) => return Err("it has a `%` without two digits behind it"),
+            _ => {
+                bytes.push(*first);
+                behind
+            }
+        };
+    }
+    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
+    if is_name(&text) { Ok(text) } else { Err("a part of it is no name of a file or folder") }
+}
+
+/// Whether a part of a path is a name everywhere: on no system does it lead up or fall apart.
+fn is_name(part: &str) -> bool {
+    !matches!(part, "" | "." | "..")
+        && !part.contains(['/', '\\'])
+        && !part.contains(char::is_control)
+}
+
+/// Whether a path within a skill can be told in a URI.
+pub(crate) fn can_tell(path: &str) -> bool {
+    path.split('/').all(is_name)
+}
+
+/// The URI of a name that stands at the beginning: a scope, or a skill.
+pub(crate) fn top(name: &str) -> String {
+    below("skill:/", name)
+}
+
+/// The URI of what lies below another; nothing but letters, digits and `-._~` is left as it is.
+pub(crate) fn below(base: &str, path: &str) -> String {
+    let mut uri = base.to_owned();
+    for part in path.split('/').filter(|it| !it.is_empty()) {
+        uri.push('/');
+        for byte in part.bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                    uri.push(char::from(byte));
+                }
+                _ => write!(uri, "%{byte:02X}").expect("a string takes everything"),
+            }
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(uri: &str) -> Result<Vec<String>, &'static str> {
+        Uri::read(uri).map(|it| it.0)
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        for path in ["SKILL.md", "a/b/c.txt", "my file (1).md", "é/%2F?#.md", "a:b@c", "..."] {
+            let uri = below("skill://project/one", path);
+            assert!(uri.bytes().all(|it| it.is_ascii_graphic()), "{uri}");
+            assert_eq!(read(&uri).map(|it| it[2..].join("/")), Ok(path.to_owned()), "{uri}");
+        }
+    }
+
+    #[test]
+    fn spellings_of_one_uri_are_one() {
+        let expected = Ok(vec!["project".to_owned(), "one".to_owned(), "a b.md".to_owned()]);
+        for uri in [
+            "skill://project/one/a b.md",
+            "skill://project/one/a%20b.md",
+            "SKILL://project/one/%61%20b%2emd",
+        ] {
+            assert_eq!(read(uri), expected, "{uri}");
+        }
+    }
+
+    #[test]
+    fn nothing_leads_up_or_elsewhere() {
+        for uri in [
+            "",
+            "skill",
+            "skill:project/one",
+            "skill:///one/SKILL.md",
+            "skill://",
+            "file:///etc/passwd",
+            "http://project/one",
+            "skill://project/../one",
+            "skill://project/one/..",
+            "skill://project/one/%2e%2e/%2e%2E",
+            "skill://project/one/.%2e/x",
+            "skill://project/one/./x",
+            "skill://project/one//x",
+            "skill://project/one/",
+            "skill://project/one/a%2fb",
+            "skill://project/one/a\\b",
+            "skill://project/one/..%5c..%5cx",
+            "skill://project/one/a%00",
+            "skill://project/one/a\0",
+            "skill://project/one/a%0a",
+            "skill://project/one/%ff",
+            "skill://project/one/%c0%ae%c0%ae",
+            "skill://project/one/%",
+            "skill://project/one/%4",
+            "skill://project/one/%zz",
+            "skill://project/one/%+1",
+            "skill://project/one/x?y",
+            "skill://project/one/x#y",
+            "skill://me@project/one",
+            "skill://project:80/one",
+            &format!("skill://project/{}", "a/".repeat(5000)),
+        ] {
+            assert!(read(uri).is_err(), "{uri}");
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! The way to a server behind an address: the transport of the SDK on our own wire.
+
+use std::{
+    collections::HashMap,
+    error::Error,
+    iter,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::stream::{BoxStream, StreamExt as _, try_unfold};
+use hyper::{
+    Method,
+    body::Bytes,
+    header::{HeaderName, HeaderValue},
+};
+use rmcp::{
+    model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
+    transport::{
+        StreamableHttpClientTransport,
+        streamable_http_client::{
+            SseError, StreamableHttpClient, StreamableHttpClientTransportConfig,
+            StreamableHttpError, StreamableHttpPostResponse as Posted,
+        },
+    },
+};
+use sse_stream::{Sse, SseStream};
+use tokio::time::sleep;
+
+use super::client::{Ear, Trouble};
+use crate::{
+    http::{Hosts, Incoming, OURS, Patience, Post, Wire, WireError},
+    outcome::Status,
+};
+
+/// A server behind an address.
+#[derive(Debug)]
+pub(super) struct Remote {
+    wire: Wire,
+    /// What every request is made of.
+    base: Post,
+}
+
+/// The same while it is asked.
+#[derive(Debug, Clone)]
+struct Asked {
+    remote: Arc<Remote>,
+    ear: Arc<Ear>,
+    /// Whether it was listened to before.
+    is_known: Arc<AtomicBool>,
+}
+
+/// Why nothing came of a request. Whoever asked is told by the ear.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Unasked(String);
+
+type Failed = StreamableHttpError<Unasked>;
+
+/// How long it takes at least until a server is listened to again, whatever it says about that.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How much of what a server says about a failure is passed on.
+const MESSAGE: usize = 256;
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
+
+impl Remote {
+    /// A server at this URL, if it may be asked, with headers that are sent with every request. How long
+    /// is waited for an answer is for whoever asks to say.
+    pub(super) fn new(
+        hosts: Hosts,
+        connect: Duration,
+        url: String,
+        headers: Vec<(String, String)>,
+    ) -> Result<Self, Trouble> {
+        let is_ours = |name: &str| OURS.iter().any(|it| it.eq_ignore_ascii_case(name));
+        if let Some((name, _)) = headers.iter().find(|it| is_ours(&it.0)) {
+            let message = format!("header `{}` cannot be set", name.escape_debug());
+            return Err(Trouble { status: Status::Refused, message, hint: None });
+        }
+        let patience = Patience { connect, idle: Duration::MAX, total: Duration::MAX };
+        let wire = Wire::new(patience).with_hosts(hosts);
+        let base = Post { url, headers, body: Vec::new(), most: u64::MAX };
+        wire.check(&base).map_err(|error| trouble(&error))?;
+        Ok(Self { wire, base })
+    }
+
+    /// What speaks with it.
+    pub(super) fn transport(
+        self,
+        ear: Arc<Ear>,
+    ) -> StreamableHttpClientTransport<impl StreamableHttpClient> {
+        let config = StreamableHttpClientTransportConfig::with_uri(&*self.base.url);
+        let asked = Asked { remote: Arc::new(self), ear, is_known: Arc::default() };
+        StreamableHttpClientTransport::with_client(asked, config)
+    }
+}
+
+impl StreamableHttpClient for Asked {
+    type Error = Unasked;
+
+    async fn post_message(
+        &self,
+        _: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Posted, Failed> {
+        let has_session = session.is_some();
+        let own = [("content-type", JSON.to_owned()), ("accept", format!("{JSON}, {EVENTS}"))];
+        let own = own.into_iter().chain(session.map(|it| (SESSION, it.to_string())));
+        let body = serde_json::to_vec(&message)?;
+        let mut incoming = self.send(Method::POST, headers, own, body).await?;
+        let session = incoming.header(SESSION).map(str::to_owned);
+        let kind = incoming.header("content-type").unwrap_or_default();
+        match incoming.status {
+            202 | 204 => Ok(Posted::Accepted),
+            404 if has_session => Err(Failed::SessionExpired),
+            200..300 if kind.starts_with(EVENTS) => Ok(Posted::Sse(self.events(incoming), session)),
+            200..300 if kind.starts_with(JSON) => {
+                let body = self.body(&mut incoming).await?;
+                match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+                    Ok(message) => Ok(Posted::Json(message, session)),
+                    Err(_) if !matches!(message, ClientJsonRpcMessage::Request(_)) => {
+                        Ok(Posted::Accepted)
+                    }
+                    Err(error) => Err(self.fail(nonsense(&error.to_string()))),
+                }
+            }
+            200..300 if !matches!(message, ClientJsonRpcMessage::Request(_)) => {
+                Ok(Posted::Accepted)
+            }
+            200..300 => Err(self.fail(nonsense("its answer is neither JSON nor events"))),
+            _ => {
+                let trouble = self.refusal(&mut incoming).await?;
+                Err(self.fail(trouble))
+            }
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        _: Arc<str>,
+        session: Arc<str>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Failed> {
+        let own = [(SESSION, session.to_string())];
+        self.send(Method::DELETE, headers, own, Vec::new()).await.map(|_| ())
+    }
+
+    async fn get_stream(
+        &self,
+        _: Arc<str>,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failed> {
+        if self.is_known.swap(true, Ordering::Relaxed) {
+            sleep(PAUSE).await;
+        }
+        if self.ear.is_flooded() {
+            return Err(Failed::ServerDoesNotSupportSse);
+        }
+        let own = iter::once(("accept", EVENTS.to_owned()))
+            .chain(session.map(|it| (SESSION, it.to_string())))
+            .chain(last.map(|it| ("last-event-id", it)));
+        let incoming = self.send(Method::GET, headers, own, Vec::new()).await?;
+        let is_stream = incoming.header("content-type").is_some_and(|it| it.starts_with(EVENTS));
+        match incoming.status {
+            200 if is_stream => Ok(self.events(incoming)),
+            _ => Err(Failed::ServerDoesNotSupportSse),
+        }
+    }
+}
+
+const SESSION: &str = "mcp-session-id";
+
+impl Asked {
+    /// Sends something, and waits for the head of the answer. What MCP says outdoes the description.
+    async fn send(
+        &self,
+        method: Method,
+        headers: HashMap<HeaderName, HeaderValue>,
+        own: impl IntoIterator<Item = (&'static str, String)>,
+        body: Vec<u8>,
+    ) -> Result<Incoming, Failed> {
+        let text = |it: HeaderValue| it.to_str().unwrap_or_default().to_owned();
+        let headers = headers.into_iter().map(|(name, value)| (name.to_string(), text(value)));
+        let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
+        let plain = ("accept-encoding".to_owned(), "identity".to_owned());
+        let base = self.remote.base.clone();
+        let headers = base.headers.into_iter().chain(headers).chain(own).chain([plain]).collect();
+        let sent = self.remote.wire.send(method, Post { headers, body, ..base }).await;
+        sent.map_err(|error| self.fail(trouble(&error)))
+    }
+
+    /// All of an answer, as long as it is not too much.
+    async fn body(&self, incoming: &mut Incoming) -> Result<Vec<u8>, Failed> {
+        let mut body = Vec::new();
+        while let Some(bytes) =
+            incoming.chunk().await.map_err(|error| self.fail(trouble(&error)))?
+        {
+            if !self.ear.hear(bytes.len()) {
+                return Err(Failed::Client(flood()));
+            }
+            body.extend(bytes);
+        }
+        Ok(body)
+    }
+
+    /// The events of an answer, as they come.
+    fn events(&self, incoming: Incoming) -> BoxStream<'static, Result<Sse, SseError>> {
+        let ear = self.ear.clone();
+        let bytes = try_unfold((incoming, ear), |(mut incoming, ear)| async move {
+            let chunk = incoming.chunk().await.map_err(|error| Unasked(error.to_string()))?;
+            let Some(bytes) = chunk else { return Ok(None) };
+            if !ear.hear(bytes.len()) {
+                return Err(flood());
+            }
+            Ok(Some((Bytes::from(bytes), (incoming, ear))))
+        });
+        SseStream::from_bytes_stream(bytes).boxed()
+    }
+
+    /// What a server says that does not want to be asked.
+    async fn refusal(&self, incoming: &mut Incoming) -> Result<Trouble, Failed> {
+        let status = incoming.status;
+        let hint = match status {
+            300..=399 => Some("no redirect is followed: describe it by the URL that it leads to"),
+            401 | 403 => Some(
+                "its description can have `headers`, such as `authorization` with a variable in it",
+            ),
+            404 => Some("look at the path of its `url`"),
+            _ => None,
+        };
+        let body = self.body(incoming).await?;
+        let said: String = String::from_utf8_lossy(&body).chars().take(MESSAGE).collect();
+        let said = said.trim();
+        let colon = if said.is_empty() { "" } else { ": " };
+        let message = format!("it answers with {status}{colon}{said}");
+        Ok(Trouble { status: Status::Failed, message, hint })
+    }
+
+    fn fail(&self, trouble: Trouble) -> Failed {
+        let unasked = Unasked(trouble.message.clone());
+        self.ear.note(Some(trouble));
+        Failed::Client(unasked)
+    }
+}
+
+fn flood() -> Unasked {
+    Unasked("it says more than anybody wants to hear".to_owned())
+}
+
+fn nonsense(why: &str) -> Trouble {
+    Trouble { status: Status::Failed, message: format!("it does not speak MCP: {why}"), hint: None }
+}
+
+fn trouble(error: &WireError) -> Trouble {
+    let mut deepest: Option<&dyn Error> = error.source();
+    while let Some(source) = deepest.and_then(Error::source) {
+        deepest = Some(source);
+    }
+    let message = deepest.map_or(error.to_string(), |it| format!("{error}: {it}"));
+    let (status, hint) = match error {
+        WireError::Refused { .. } => {
+            (Status::Refused, Some("whoever configures this can allow it in `policy.hosts`"))
+        }
+        WireError::Url { .. } | WireError::Header { .. } => (Status::Refused, None),
+        WireError::Timeout { .. } => (Status::TimedOut, None),
+        WireError::Connect { .. } | WireError::Resolve { .. } => (
+            Status::Failed,
+            Some("it has to run already, and the `url` of its description to be right"),
+        ),
+        _ => (Status::Failed, None),
+    };
+    Trouble { status, message, hint }
+}

@@ -1,0 +1,142 @@
+//! `read_skill_file`: a file of a skill, by the name of the skill and its path there.
+
+use std::{borrow::Cow, io, sync::Arc};
+
+use prowess::{ReadError, Skill, nearest};
+use schemars::{JsonSchema, Schema};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    blocking,
+    file_operations::{BYTES, about, within},
+    input, schema,
+    use_skill::unknown,
+};
+use crate::{
+    active::Active,
+    content::Part,
+    gate::Gate,
+    outcome::{Outcome, Status},
+    tool::{Act, Answer, Tool},
+};
+
+/// The tool `read_skill_file`: for whoever has no other way to the files of a skill.
+///
+/// A skill need not have been taken up. One that somebody has to approve first is refused, with all
+/// of its files. The `SKILL.md` of one that hides from models is not told, but its other files are:
+/// a person may have invoked it, and its instructions name them.
+#[derive(Debug)]
+pub struct ReadSkillFile {
+    /// The library of the skills.
+    pub active: Arc<Active>,
+    /// What decides whether a skill is told.
+    pub gate: Arc<Gate>,
+}
+
+/// What it takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(transform = plain)]
+struct Input {
+    /// The exact name of the skill
+    name: String,
+    /// The path of the file in the skill
+    path: String,
+    /// The byte to begin with
+    #[serde(default)]
+    offset: u64,
+    /// How many bytes at most
+    limit: Option<u64>,
+}
+
+/// Leaves out of the schema what no model needs to know of a number.
+fn plain(schema: &mut Schema) {
+    for name in ["offset", "limit"] {
+        let properties = schema.get_mut("properties").and_then(|it| it.get_mut(name));
+        if let Some(number) = properties.and_then(Value::as_object_mut) {
+            number.insert("type".to_owned(), "integer".into());
+            number.retain(|key, _| ["type", "description"].contains(&key.as_str()));
+        }
+    }
+}
+
+/// What every skill has.
+const DOCUMENT: &str = "SKILL.md";
+
+impl Tool for ReadSkillFile {
+    fn name(&self) -> &str {
+        "read_skill_file"
+    }
+
+    fn description(&self) -> Cow<'_, str> {
+        "Reads a file that a skill brings.".into()
+    }
+
+    fn input_schema(&self) -> Value {
+        schema::<Input>()
+    }
+
+    fn aliases(&self) -> &[(&str, &str)] {
+        &[("skill_name", "name")]
+    }
+
+    fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
+        let input: Input = input(given)?;
+        let active = Active::current().unwrap_or_else(|| self.active.clone());
+        let library = active.library();
+        let skill = library.get(&input.name).filter(|it| it.manifest.is_active());
+        let skill = skill.ok_or_else(|| Box::new(unknown(&active, &input.name)))?;
+        if let Some(refusal) = self.gate.reserves(skill) {
+            return Err(refusal);
+        }
+        // What rules say about a skill in use holds for whoever reads its files.
+        active.activate(&input.name);
+        let path = input.path.strip_prefix("./").unwrap_or(&input.path);
+        let bytes = read(skill, path).map_err(|error| unread(skill, &input.path, &error))?;
+        let folder = skill.absolute_folder().unwrap_or_else(|| skill.folder().to_owned());
+        Ok(Act::Resource { path: folder.join(path), bytes: bytes.into() })
+    }
+
+    fn call<'a>(&'a self, given: Value) -> Answer<'a> {
+        Box::pin(async move {
+            match self.act(&given) {
+                Ok(act) => self.perform(act, given).await,
+                Err(outcome) => *outcome,
+            }
+        })
+    }
+
+    fn perform<'a>(&'a self, act: Act, given: Value) -> Answer<'a> {
+        Box::pin(blocking(move || {
+            let input: Input = input(&given)?;
+            let Act::Resource { bytes, .. } = act else {
+                return Err(Box::new(Outcome::bad(Status::Invalid, "nothing else is read")));
+            };
+            let limit = within(input.limit, BYTES)?;
+            let part = Part::read(&mut io::Cursor::new(&bytes), input.offset, limit);
+            let part = part.expect("nothing stands between us and our memory");
+            Ok(Outcome::ok(about(&input.path, part.answer(bytes.len() as u64))))
+        }))
+    }
+}
+
+/// Reads what a skill lists, or its `SKILL.md`.
+fn read(skill: &Skill, path: &str) -> Result<Vec<u8>, ReadError> {
+    match path == DOCUMENT && skill.manifest.is_for_models() {
+        true => skill.document(),
+        false => skill.read(path),
+    }
+}
+
+fn unread(skill: &Skill, path: &str, error: &ReadError) -> Box<Outcome> {
+    if !matches!(error, ReadError::NoSuchResource { .. }) {
+        return Box::new(Outcome::error(Status::Failed, error));
+    }
+    let outcome = Outcome::bad(Status::NotFound, error.to_string());
+    let paths = skill.resources().iter().map(|it| &*it.path);
+    Box::new(match nearest(path, paths) {
+        Some(near) => outcome.hint(format!("did you mean `{near}`?")),
+        None => outcome.hint("`use_skill` lists the files"),
+    })
+}

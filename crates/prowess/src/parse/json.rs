@@ -1,0 +1,182 @@
+//! From a frontmatter to JSON, by one mapping: the core schema of YAML 1.2.
+//!
+//! `docs/frontmatter-json.md` is its description. Whoever compares what one program says of a skill
+//! with what another reads in its file needs the same value from both, so that nothing here is
+//! repaired or guessed: what two readers could see differently in structure is refused.
+
+use std::collections::HashSet;
+
+use prowess_frontmatter::{Field, Kind, Scalar, Style, Value, read, split};
+use serde_json::{Map, Number, Value as Json};
+
+use super::{Encoding, Fault, MAX_FRONTMATTER, decode, yaml_fields};
+
+/// A frontmatter has no form in JSON that everybody would agree on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrontmatterError {
+    /// The bytes are no UTF-8, or have a mark before it.
+    #[error("the file is not UTF-8, or begins with a byte order mark")]
+    Encoding,
+    /// There is no frontmatter, or not one that every reader finds.
+    #[error("the file does not begin with a frontmatter between two lines of exactly `---`")]
+    Delimiters,
+    /// It has more bytes than are read.
+    #[error("the frontmatter has more than {MAX_FRONTMATTER} bytes")]
+    TooLarge,
+    /// It is not YAML, whatever a repair would make of it.
+    #[error("line {line} of the frontmatter is not YAML: {what}")]
+    Invalid {
+        /// The line, counted from 1 within the frontmatter.
+        line: usize,
+        /// What stands there.
+        what: String,
+    },
+    /// It has something that readers treat differently: an alias, a tag, a merge key.
+    #[error("line {line} of the frontmatter has {what}")]
+    Unsafe {
+        /// The line, counted from 1 within the frontmatter.
+        line: usize,
+        /// What stands there.
+        what: &'static str,
+    },
+    /// It is YAML, but no map.
+    #[error("the frontmatter is not a map of `key: value` lines")]
+    NotMap,
+    /// A key stands twice in one map.
+    #[error("the key `{key}` stands a second time in line {line} of the frontmatter")]
+    Duplicate {
+        /// The key.
+        key: String,
+        /// The line, counted from 1 within the frontmatter.
+        line: usize,
+    },
+    /// JSON has no number for an infinity, for what is no number, and for what no double holds.
+    #[error("the number `{text}` of the frontmatter has no form in JSON")]
+    Number {
+        /// The number, as written.
+        text: String,
+    },
+    /// A key is a number, boolean or null, or one that some languages keep for themselves.
+    #[error("the key `{key}` in line {line} of the frontmatter is no text to everybody")]
+    Key {
+        /// The key.
+        key: String,
+        /// The line, counted from 1 within the frontmatter.
+        line: usize,
+    },
+}
+
+/// Maps the frontmatter of a `SKILL.md` to JSON, every field of it, in the order written.
+///
+/// ```
+/// let text = b"---\nname: a\nversion: 1.10\nreleased: 2026-01-01\n---\n";
+/// let json = prowess::frontmatter_json(text)?;
+/// assert_eq!(serde_json::Value::Object(json).to_string(),
+///     r#"{"name":"a","version":1.1,"released":"2026-01-01"}"#);
+/// # Ok::<(), prowess::FrontmatterError>(())
+/// ```
+pub fn frontmatter_json(bytes: &[u8]) -> Result<Map<String, Json>, FrontmatterError> {
+    let decoded = decode(bytes);
+    if decoded.invalid.is_some() || decoded.encoding != Encoding::Utf8 {
+        return Err(FrontmatterError::Encoding);
+    }
+    let document = split(&decoded.text);
+    let is_usual = !decoded.lone_cr && document.quirks.is_empty();
+    let block = document.frontmatter.filter(|it| is_usual && !has_lone_cr(it.text));
+    let text = block.ok_or(FrontmatterError::Delimiters)?.text;
+    if text.len() > MAX_FRONTMATTER {
+        return Err(FrontmatterError::TooLarge);
+    }
+    let fields = match read(text) {
+        Ok(fields) => fields,
+        Err(_) => yaml_fields(text).map_err(|fault| match fault {
+            Fault::Invalid { line, what } => FrontmatterError::Invalid { line, what },
+            Fault::Unsafe { line, what } => FrontmatterError::Unsafe { line, what },
+            Fault::NotMap { .. } => FrontmatterError::NotMap,
+        })?,
+    };
+    map(text, &fields)
+}
+
+/// Whether a CR stands alone: it ends a line to YAML, but not to everybody who splits one off.
+fn has_lone_cr(text: &str) -> bool {
+    text.contains('\r') && text.replace("\r\n", "").contains('\r')
+}
+
+fn map(text: &str, fields: &[Field<'_>]) -> Result<Map<String, Json>, FrontmatterError> {
+    let mut seen = HashSet::with_capacity(fields.len());
+    let mut map = Map::with_capacity(fields.len());
+    for field in fields {
+        let (key, line) = (field.key.to_string(), field.line);
+        if !is_text(text, field) {
+            return Err(FrontmatterError::Key { key, line });
+        }
+        if !seen.insert(&*field.key) {
+            return Err(FrontmatterError::Duplicate { key, line });
+        }
+        map.insert(key, value(text, &field.value)?);
+    }
+    Ok(map)
+}
+
+/// Whether a key is the same text to everybody: in quotes, or nothing else without them.
+fn is_text(text: &str, field: &Field<'_>) -> bool {
+    let written = text.get(field.key_span.clone()).unwrap_or_default();
+    let key = Scalar { text: (&*field.key).into(), style: Style::Plain };
+    let is_plain_text = || matches!(key.kind(), Kind::Text | Kind::Ambiguous);
+    // An object of JavaScript has it already.
+    field.key != "__proto__" && (written.starts_with(['"', '\'']) || is_plain_text())
+}
+
+fn value(text: &str, value: &Value<'_>) -> Result<Json, FrontmatterError> {
+    Ok(match value {
+        Value::Empty => Json::Null,
+        Value::Scalar(it) => scalar(it)?,
+        Value::List(items) => {
+            items.iter().map(|it| self::value(text, it)).collect::<Result<_, _>>()?
+        }
+        Value::Map(fields) => map(text, fields)?.into(),
+    })
+}
+
+fn scalar(scalar: &Scalar<'_>) -> Result<Json, FrontmatterError> {
+    let text = &*scalar.text;
+    Ok(match scalar.kind() {
+        Kind::Null => Json::Null,
+        Kind::Bool => text.eq_ignore_ascii_case("true").into(),
+        Kind::Integer => integer(text)?,
+        Kind::Float => double(text, text.parse().ok())?,
+        Kind::Text | Kind::Ambiguous => text.into(),
+    })
+}
+
+/// An integer as it is in 64 bits, with or without a sign; a larger one is the nearest double.
+fn integer(text: &str) -> Result<Json, FrontmatterError> {
+    let (digits, radix) = match text.get(..2) {
+        Some("0x") => (&text[2..], 16),
+        Some("0o") => (&text[2..], 8),
+        _ => (text, 10),
+    };
+    if let Ok(number) = i64::from_str_radix(digits, radix) {
+        return Ok(number.into());
+    }
+    if let Ok(number) = u64::from_str_radix(digits, radix) {
+        return Ok(number.into());
+    }
+    double(text, if radix == 10 { text.parse().ok() } else { Some(wide(digits, radix)) })
+}
+
+/// The double of an integer of another base than ten that 64 bits do not hold.
+fn wide(digits: &str, radix: u32) -> f64 {
+    let digits = digits.chars().filter_map(|it| it.to_digit(radix));
+    digits.fold(0.0, |sum, it| sum * f64::from(radix) + f64::from(it))
+}
+
+fn double(text: &str, number: Option<f64>) -> Result<Json, FrontmatterError> {
+    let number = number.and_then(Number::from_f64).map(Json::Number);
+    number.ok_or_else(|| FrontmatterError::Number { text: text.to_owned() })
+}
+
+#[cfg(test)]
+mod tests;

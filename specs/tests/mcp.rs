@@ -1,0 +1,679 @@
+//! Skills for any client: tools, prompts, completion and instructions.
+
+use std::{collections::BTreeSet, fs};
+
+use prowess::Vocabulary;
+use serde_json::{Value as Json, json};
+
+use crate::{
+    mcp_client::{McpClient, McpHost, Revision, V2025},
+    world::World,
+};
+
+/// A world with so many skills, each about a thing of its own.
+fn many(count: usize) -> World {
+    (0..count).fold(World::new(), |world, n| {
+        let description =
+            format!("Paints fence number {n} in a colour of its own. Use for fence {n}.");
+        world.skill(&format!("skill-{n:03}"), &description)
+    })
+}
+
+/// What a model reads of a result, which is no error.
+fn told(result: &Json) -> String {
+    assert_eq!(result["isError"], false, "{result}");
+    texts(result)
+}
+
+/// What a model reads of a result that is an error.
+fn wrong(result: &Json) -> String {
+    assert_eq!(result["isError"], true, "{result}");
+    texts(result)
+}
+
+fn texts(result: &Json) -> String {
+    let content = result["content"].as_array().unwrap();
+    content.iter().map(|it| it["text"].as_str().unwrap()).collect::<Vec<_>>().join("\n")
+}
+
+/// What `use_skill` and the others take.
+fn named(name: &str) -> Json {
+    json!({"name": name})
+}
+
+fn file(name: &str, path: &str) -> Json {
+    json!({"name": name, "path": path})
+}
+
+fn names(list: &Json) -> Vec<&str> {
+    list.as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect()
+}
+
+mod three_tools_are_enough_for_any_number_of_skills {
+    use super::*;
+
+    #[test]
+    fn the_tools_are_the_same_however_many_skills_there_are() {
+        let tools = |count| McpClient::new(&many(count)).request("tools/list", json!({}));
+        let few = tools(5);
+        assert_eq!(few.to_string(), tools(500).to_string());
+        assert_eq!(names(&few["tools"]), ["find_skills", "use_skill", "read_skill_file"]);
+        assert!(few.get("nextCursor").is_none());
+        let count = Vocabulary::O200k.count(&few["tools"].to_string());
+        assert!(count < 400, "{count} tokens: {few}");
+        for tool in few["tools"].as_array().unwrap() {
+            assert!(!tool["title"].as_str().unwrap().is_empty());
+            assert_eq!(tool["annotations"], json!({"readOnlyHint": true, "openWorldHint": false}));
+            assert_eq!(tool["inputSchema"]["type"], "object");
+        }
+    }
+
+    #[test]
+    fn skills_are_found_by_what_is_to_be_done() {
+        let world = many(30)
+            .skill("zebra", "Paints stripes on horses. Use when horses should look like zebras.")
+            .skill("invoice", "Writes invoices for customers. Use when money is to be asked for.");
+        let mut client = McpClient::new(&world);
+        let result = client.call("find_skills", json!({"query": "paint stripes on my horse"}));
+        let found = &result["structuredContent"];
+        assert_eq!(
+            (found["skills"][0]["name"].as_str(), &found["total"]),
+            (Some("zebra"), &json!(32))
+        );
+        let confidences: Vec<f64> = found["skills"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["confidence"].as_f64().unwrap())
+            .collect();
+        assert!(confidences[0] > 0.5 && confidences.is_sorted_by(|a, b| a >= b), "{confidences:?}");
+        assert_eq!(found["skills"][0]["level"], "full");
+        let text = told(&result);
+        assert!(text.starts_with("Best first, of 32 skills:\n- zebra ("), "{text}");
+        assert!(text.contains("%, full): Paints stripes on horses."), "{text}");
+        // What is structured is what the schema says.
+        let tools = client.request("tools/list", json!({}));
+        let schema = &tools["tools"][0]["outputSchema"];
+        let keys = |it: &Json| it.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
+        assert_eq!(keys(&schema["properties"]), keys(found));
+        let skill = &schema["properties"]["skills"]["items"]["properties"];
+        assert_eq!(keys(skill), keys(&found["skills"][0]));
+
+        let result = client.call("find_skills", json!({"query": "paint a fence in some colour"}));
+        assert_eq!(result["structuredContent"]["skills"].as_array().unwrap().len(), 10);
+        assert_eq!(told(&result).lines().count(), 11);
+    }
+
+    #[test]
+    fn where_nothing_fits_that_is_said() {
+        let world = many(5);
+        let mut client = McpClient::new(&world);
+        let result = client.call("find_skills", json!({"query": "xyzzy plugh"}));
+        assert_eq!(told(&result), "No skill fits; there are 5. Try other words.");
+        assert_eq!(result["structuredContent"], json!({"skills": [], "total": 5}));
+        let text = told(&client.call(
+            "find_skills",
+            json!({"query": "the number of birds of prey in Peru, by region"}),
+        ));
+        assert!(text.starts_with("No skill clearly fits. The nearest of 5:\n- skill-00"), "{text}");
+        let world = World::new();
+        let mut none = McpClient::new(&world);
+        assert_eq!(told(&none.call("find_skills", json!({"query": "x"}))), "There are no skills.");
+        assert!(none.server.get("instructions").is_none());
+    }
+
+    #[test]
+    fn a_skill_is_told_as_it_is_written() {
+        let body = "# Deploy\n\n\"Quote\"\tand\\slash: run [it](scripts/run.sh).\n";
+        let world = World::new()
+            .document("deploy", format!("---\nname: deploy\ndescription: d\n---\n{body}"))
+            .file("skills/deploy/scripts/run.sh", "true\n")
+            .file("skills/deploy/notes.md", "n")
+            .skill("bare", "Has no files.");
+        let mut client = McpClient::new(&world);
+        let result = client.call("use_skill", named("deploy"));
+        let text = told(&result);
+        let folder = fs::canonicalize(world.path("skills/deploy")).unwrap().display().to_string();
+        assert!(text.starts_with(&format!("# Skill: deploy\n\nFolder: {folder}\n\n")), "{text}");
+        assert!(text.contains("\n\"Quote\"\tand\\slash: run [it]("), "{text}");
+        assert!(text.contains(&format!("]({folder}/scripts/run.sh)")), "{text}");
+        let end = "- notes.md\n- scripts/run.sh\n\n`read_skill_file` reads these files.\n";
+        assert!(text.ends_with(end), "{text}");
+        assert_eq!(result, client.call("use_skill", json!({"skill_name": "deploy"})));
+        let bare = told(&client.call("use_skill", named("bare")));
+        assert!(!bare.contains("read_skill_file"), "{bare}");
+    }
+
+    #[test]
+    fn files_of_a_skill_are_read_by_its_name_and_their_path() {
+        let long: String = (0..9_000).map(|n| format!("line {n}\n")).collect();
+        let image = [0x89, b'P', b'N', b'G', 0, 0xff];
+        let world = World::new()
+            .skill("one", "d")
+            .file("skills/one/notes/a b.md", "\"Ä\"\n")
+            .file("skills/one/long.txt", &long)
+            .file("skills/one/image.png", image);
+        let mut client = McpClient::new(&world);
+        let mut read = |arguments: Json| client.call("read_skill_file", arguments);
+        assert_eq!(told(&read(file("one", "notes/a b.md"))), "\"Ä\"\n");
+        assert_eq!(told(&read(file("one", "./notes/a b.md"))), "\"Ä\"\n");
+        let document = fs::read_to_string(world.path("skills/one/SKILL.md")).unwrap();
+        assert_eq!(told(&read(file("one", "SKILL.md"))), document);
+
+        let resource = read(file("one", "image.png"))["content"][0].take();
+        assert_eq!(resource["type"], "resource");
+        assert_eq!(resource["resource"]["uri"], "skill://project/one/image.png");
+        assert_eq!(resource["resource"]["blob"], "iVBORwD/");
+
+        let (mut all, mut offset) = (String::new(), 0);
+        for rounds in 1.. {
+            let arguments = json!({"name": "one", "path": "long.txt", "offset": offset});
+            let content = read(arguments)["content"].take();
+            let part = content[0]["text"].as_str().unwrap();
+            assert!(part.len() <= 64 * 1024);
+            all += part;
+            offset += part.len();
+            let Some(more) = content[1]["text"].as_str() else {
+                assert!(rounds > 1);
+                break;
+            };
+            let said = format!("It has {} bytes and goes on at `offset` {offset}.", long.len());
+            assert_eq!(more, said);
+        }
+        assert_eq!(all, long);
+        let little = json!({"name": "one", "path": "long.txt", "offset": 7, "limit": 7});
+        assert_eq!(read(little)["content"][0]["text"], "line 1\n");
+        for limit in [json!(0), json!(10_000_000), json!("x")] {
+            let arguments = json!({"name": "one", "path": "long.txt", "limit": limit});
+            assert!(wrong(&read(arguments)).contains("limit"));
+        }
+    }
+
+    #[test]
+    fn no_path_leads_out_of_a_skill() {
+        let world = World::new()
+            .skill("one", "d")
+            .skill("two", "d")
+            .file("skills/two/own.md", "SECRET")
+            .file("secret.md", "SECRET")
+            .file("skills/secret.md", "SECRET")
+            .link("skills/one/link.md", "../../secret.md")
+            .link("skills/one/folder", "../../home")
+            .file("home/own.md", "SECRET");
+        let root = world.path("secret.md").display().to_string();
+        let mut client = McpClient::new(&world);
+        for path in [
+            "../secret.md",
+            "..\\secret.md",
+            "./../secret.md",
+            "x/../../secret.md",
+            "../two/own.md",
+            "two/own.md",
+            "link.md",
+            "folder/own.md",
+            "%2e%2e/secret.md",
+            "..%2fsecret.md",
+            "/etc/passwd",
+            "file:///etc/passwd",
+            "skill://project/two/own.md",
+            "secret.md\0",
+            "SKILL.md/../../secret.md",
+            "",
+            ".",
+            "..",
+            "/",
+            &root,
+            &"../".repeat(5000),
+        ] {
+            let text = wrong(&client.call("read_skill_file", file("one", path)));
+            assert!(text.contains("no resource") && !text.contains("SECRET"), "{path}: {text}");
+        }
+        for name in ["../two", "one/../two", "..", "/etc"] {
+            let text = wrong(&client.call("read_skill_file", file(name, "own.md")));
+            assert!(text.contains("not found"), "{name}: {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_call_is_told_to_the_model() {
+        let world = World::new().skill("deploy", "d").file("skills/deploy/notes.md", "n");
+        let mut client = McpClient::new(&world);
+        for (tool, arguments, message) in [
+            ("find_skills", json!({}), "the input is wrong: `query` is missing"),
+            (
+                "find_skills",
+                json!({"query": 1}),
+                "the input is wrong: `query` is not of type \"string\"",
+            ),
+            (
+                "find_skills",
+                json!({"query": "x", "top": 3}),
+                "the input is wrong: `top` is not known",
+            ),
+            ("use_skill", named("deplyo"), "skill `deplyo` not found\ndid you mean `deploy`?"),
+            ("read_skill_file", named("deploy"), "the input is wrong: `path` is missing"),
+            (
+                "read_skill_file",
+                file("deploy", "note.md"),
+                "skill `deploy` has no resource `note.md`\ndid you mean `notes.md`?",
+            ),
+        ] {
+            assert_eq!(wrong(&client.call(tool, arguments)), message);
+        }
+        let error = client.error("tools/call", json!({"name": "fly", "arguments": {}}));
+        assert_eq!(error, json!({"code": -32602, "message": "there is no tool `fly`"}));
+        assert_eq!(client.error("tools/call", json!({"name": "run_skill"}))["code"], -32602);
+    }
+
+    #[test]
+    fn no_call_goes_by_what_another_has_taken_up() {
+        let world = World::new()
+            .document("one", "---\nname: one\ndescription: d\nallowed-tools: Bash\n---\nbody\n")
+            .document(
+                "two",
+                "---\nname: two\ndescription: d\ntype: template\n---\n\n```template\nhi\n```\n",
+            )
+            .file("prowess.toml", "[policy]\nallowed_tools = \"enforce\"\n");
+        let mut client = McpClient::with(&world, V2025, &["--run"]);
+        told(&client.call("use_skill", named("one")));
+        assert_eq!(told(&client.call("run_skill", named("two"))), "hi\n");
+    }
+}
+
+mod the_policy_holds_for_every_client {
+    use super::*;
+
+    /// What finds, tells, lists and completes skills, all that they say in one text.
+    fn everything(world: &World, name: &str) -> String {
+        let mut client = McpClient::new(world);
+        let mut all = client.server["instructions"].to_string();
+        all += &client.call("find_skills", json!({"query": name}))["structuredContent"].to_string();
+        all += &client.request("prompts/list", json!({})).to_string();
+        let path = json!({
+            "ref": {"type": "ref/resource", "uri": "skill://{+path}"},
+            "argument": {"name": "path", "value": ""},
+        });
+        all + &client.request("completion/complete", path).to_string()
+    }
+
+    #[test]
+    fn what_models_may_not_know_of_is_a_prompt_and_nothing_else() {
+        let document = |name: &str, more: &str| {
+            format!("---\nname: {name}\ndescription: Does {name}.\n{more}---\nBody of {name}.\n")
+        };
+        let world = World::new()
+            .document("plain", document("plain", ""))
+            .document("people", document("people", "disable-model-invocation: true\n"))
+            .file("skills/people/notes.md", "notes")
+            .document("models", document("models", "user-invocable: false\n"));
+        let mut client = McpClient::new(&world);
+        let instructions = client.server["instructions"].as_str().unwrap().to_owned();
+        assert!(instructions.contains("plain") && instructions.contains("models"));
+        assert!(!instructions.contains("people"), "{instructions}");
+        let found = client.call("find_skills", json!({"query": "people models plain"}));
+        let found = &found["structuredContent"];
+        assert_eq!((names(&found["skills"]).len(), &found["total"]), (2, &json!(2)), "{found}");
+        assert!(!names(&found["skills"]).contains(&"people"));
+        let text = wrong(&client.call("use_skill", named("people")));
+        assert_eq!(text, "skill `people` not found");
+        wrong(&client.call("read_skill_file", file("people", "SKILL.md")));
+        assert_eq!(told(&client.call("read_skill_file", file("people", "notes.md"))), "notes");
+
+        let prompts = client.request("prompts/list", json!({}));
+        assert_eq!(names(&prompts["prompts"]), ["people", "plain"]);
+        let prompt = client.request("prompts/get", named("people"));
+        let text = prompt["messages"][0]["content"]["text"].as_str().unwrap();
+        assert!(text.starts_with("Body of people.\n"), "{text}");
+        assert_eq!(client.error("prompts/get", named("models"))["code"], -32602);
+        told(&client.call("use_skill", named("models")));
+    }
+
+    #[test]
+    fn what_is_denied_or_not_in_use_is_nowhere() {
+        let idle = |status: &str| {
+            format!("---\nname: it-{status}\ndescription: Idle.\nstatus: {status}\n---\nBody.\n")
+        };
+        let world = World::new()
+            .skill("deploy", "Deploys.")
+            .file("skills/deploy/keys/one.pem", "SECRET")
+            .file("skills/deploy/notes.md", "notes")
+            .skill("payroll", "Pays.")
+            .file("skills/payroll/notes.md", "SECRET")
+            .document("it-draft", idle("draft"))
+            .document("it-disabled", idle("disabled"))
+            .file(
+                "prowess.toml",
+                "[[policy.rules]]\nskill = \"payroll\"\ndecision = \"deny\"\n\
+                 [[policy.rules]]\nskill = \"deploy\"\npath = \"*.pem\"\ndecision = \"deny\"\n",
+            );
+        for name in ["payroll", "it-draft", "it-disabled"] {
+            let all = everything(&world, name);
+            assert!(all.contains("deploy") && !all.contains(name), "{name}: {all}");
+            let mut client = McpClient::new(&world);
+            let text = wrong(&client.call("use_skill", named(name)));
+            assert_eq!(text, format!("skill `{name}` not found"));
+            let text = wrong(&client.call("read_skill_file", file(name, "notes.md")));
+            assert_eq!(text, format!("skill `{name}` not found"));
+            assert_eq!(client.error("prompts/get", named(name))["code"], -32602);
+        }
+        let mut client = McpClient::new(&world);
+        assert_eq!(told(&client.call("read_skill_file", file("deploy", "notes.md"))), "notes");
+        let text = wrong(&client.call("read_skill_file", file("deploy", "keys/one.pem")));
+        assert!(text.starts_with("the policy does not allow to read"), "{text}");
+    }
+
+    #[test]
+    fn what_needs_approval_is_refused_with_the_command_that_approves_it() {
+        let text = "---\nname: deploy\ndescription: d\nrequires-approval: true\n---\nPush it.\n";
+        let world = World::new().document("deploy", text).file("skills/deploy/notes.md", "notes");
+        let mut client = McpClient::new(&world);
+        let refusals = |client: &mut McpClient| {
+            [
+                wrong(&client.call("use_skill", named("deploy"))),
+                wrong(&client.call("read_skill_file", file("deploy", "notes.md"))),
+                client.error("prompts/get", named("deploy"))["message"].to_string(),
+            ]
+        };
+        let refused = refusals(&mut client);
+        assert!(refused.iter().all(|it| it.contains("approval is needed")), "{refused:?}");
+        let commands = |text: &String| text.split('`').any(|it| it == "prowess run deploy --yes");
+        assert!(refused.iter().all(commands), "{refused:?}");
+        let ran = world.run(["run", "deploy", "--yes", "--dir", "skills"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(told(&client.call("use_skill", named("deploy"))).contains("Push it."));
+        assert_eq!(told(&client.call("read_skill_file", file("deploy", "notes.md"))), "notes");
+        client.request("prompts/get", named("deploy"));
+        world.write("skills/deploy/notes.md", "others");
+        let refused = refusals(&mut client);
+        assert!(refused[0].contains("it has changed since it was approved"), "{refused:?}");
+    }
+
+    #[test]
+    fn over_http_nobody_is_told_where_skills_lie() {
+        let world = World::new()
+            .document(
+                "deploy",
+                "---\nname: deploy\ndescription: d\n---\n\
+                 Run [it](scripts/run.sh) in ${SKILL_DIR}, or ${SKILL_DIR}/scripts/run.sh.\n",
+            )
+            .file("skills/deploy/scripts/run.sh", "echo \"at $SKILL_DIR\"\n")
+            .file("skills/deploy/key.pem", "SECRET")
+            .skill("gone", "d")
+            .file("prowess.toml", "[[policy.rules]]\npath = \"*.pem\"\ndecision = \"deny\"\n");
+        let host = McpHost::new(&world, &["--run"]);
+        let session = host.at.session();
+        world.remove("skills/gone/SKILL.md");
+        let call = |tool: &str, arguments: Json| {
+            session.ask("tools/call", json!({"name": tool, "arguments": arguments})).json()
+        };
+        let script = json!({"name": "deploy", "script": "scripts/run.sh"});
+        let answers = [
+            host.at.ask_stateless("server/discover", json!({})).json(),
+            call("find_skills", json!({"query": "deploy"})),
+            call("use_skill", named("deploy")),
+            session.ask("prompts/get", named("deploy")).json(),
+            call("run_skill", script),
+            call("read_skill_file", file("deploy", "key.pem")),
+            call("use_skill", named("gone")),
+            call("use_skill", named(&world.path("skills/deploy").display().to_string()))["result"]
+                ["isError"]
+                .take(),
+            session.ask("prompts/get", named("gone")).json(),
+        ];
+        let roots = [world.path(""), fs::canonicalize(world.path("")).unwrap()];
+        for (root, answer) in
+            roots.iter().flat_map(|it| answers.iter().map(move |answer| (it, answer)))
+        {
+            let root = root.display().to_string();
+            assert!(!answer.to_string().contains(root.trim_end_matches('/')), "{answer}");
+        }
+        let text = texts(&answers[2]["result"]);
+        let told = "Folder: .\n\nRun [it](scripts/run.sh) in ., or scripts/run.sh.\n";
+        assert!(text.contains(told), "{text}");
+        assert!(answers[4].to_string().contains("given/skill"), "{}", answers[4]);
+        assert!(wrong(&answers[5]["result"]).ends_with("shows it"), "{}", answers[5]);
+        assert!(wrong(&answers[6]["result"]).contains("cannot read"), "{}", answers[6]);
+        assert_eq!((&answers[7], &answers[8]["error"]["code"]), (&json!(true), &json!(-32603)));
+    }
+}
+
+mod skills_run_only_where_that_is_offered {
+    use super::*;
+
+    fn script(more: &str) -> World {
+        let text = format!(
+            "---\nname: greet\ndescription: Greets.\ntype: script\n{more}---\n\n```sh\necho \"hello, $PARAM_WHO\"\n```\n"
+        );
+        World::new().document("greet", text)
+    }
+
+    #[test]
+    fn nothing_runs_unless_the_server_was_started_for_it() {
+        let world = script("");
+        let mut client = McpClient::with(&world, V2025, &["--run"]);
+        let tools = client.request("tools/list", json!({}))["tools"].take();
+        assert_eq!(names(&tools)[3..], ["run_skill"]);
+        assert_eq!(tools[3]["annotations"]["readOnlyHint"], false);
+        let arguments = json!({"name": "greet", "parameters": {"who": "Ada"}});
+        let result = client.call("run_skill", arguments.clone());
+        assert!(told(&result).contains("hello, Ada"), "{result}");
+        let mut client = McpClient::new(&world);
+        let error =
+            client.error("tools/call", json!({"name": "run_skill", "arguments": arguments}));
+        assert_eq!(error["code"], -32602);
+    }
+
+    #[test]
+    fn what_needs_approval_does_not_run() {
+        let world = script("requires-approval: true\n");
+        let mut client = McpClient::with(&world, V2025, &["--run"]);
+        let text = wrong(&client.call("run_skill", named("greet")));
+        assert!(text.contains("approval is needed to run the skill `greet`"), "{text}");
+        assert!(text.contains("`prowess run greet --yes` approves it"), "{text}");
+        assert_eq!(world.run(["run", "greet", "--yes", "--dir", "skills"]).code, Some(0));
+        assert!(told(&client.call("run_skill", named("greet"))).contains("hello"));
+    }
+}
+
+mod people_invoke_skills_as_prompts {
+    use super::*;
+
+    fn world() -> World {
+        World::new()
+            .document(
+                "release",
+                "---\nname: release\ndescription: Releases  a\n  version.\narguments: [where, version]\nargument-hint: \"[where: staging|production] <version>\"\n---\nShip $version to $where: $ARGUMENTS\n",
+            )
+            .skill("tidy", "Tidies.")
+            .file("skills/tidy/notes.md", "n")
+    }
+
+    fn message(client: &mut McpClient, name: &str, arguments: Json) -> String {
+        let prompt = client.request("prompts/get", json!({"name": name, "arguments": arguments}));
+        assert_eq!(prompt["messages"].as_array().unwrap().len(), 1);
+        assert_eq!(prompt["messages"][0]["role"], "user");
+        prompt["messages"][0]["content"]["text"].as_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_prompt_has_the_arguments_of_its_skill() {
+        let world = world();
+        for revision in [V2025, Revision::Stateless] {
+            let mut client = McpClient::with(&world, revision, &[]);
+            assert_eq!(client.server["capabilities"]["prompts"], json!({}));
+            let prompts = client.request("prompts/list", json!({}))["prompts"].take();
+            let hint = "[where: staging|production] <version>";
+            let argument =
+                |name: &str| json!({"name": name, "description": hint, "required": false});
+            assert_eq!(
+                prompts,
+                json!([
+                    {
+                        "name": "release",
+                        "description": "Releases a version.",
+                        "arguments": [argument("where"), argument("version")],
+                    },
+                    {
+                        "name": "tidy",
+                        "description": "Tidies.",
+                        "arguments": [{"name": "arguments", "required": false}],
+                    },
+                ])
+            );
+        }
+    }
+
+    #[test]
+    fn a_prompt_is_the_skill_with_its_arguments_filled_in() {
+        let world = world();
+        let mut client = McpClient::new(&world);
+        let mut release = |arguments| message(&mut client, "release", arguments);
+        let both = json!({"where": "staging", "version": "1.0"});
+        assert_eq!(release(both), "Ship 1.0 to staging: staging 1.0\n");
+        let quoted = json!({"where": "the \"big\" one\\", "version": "$where"});
+        let text = release(quoted);
+        assert!(text.starts_with("Ship $where to the \"big\" one\\: "), "{text}");
+        assert!(release(json!({"version": "2"})).starts_with("Ship 2 to : "));
+        assert_eq!(release(json!({})), "Ship  to : \n");
+        let text = message(&mut client, "tidy", json!({"arguments": "the \"attic\" now"}));
+        assert!(text.contains("ARGUMENTS: the \"attic\" now\n"), "{text}");
+        assert!(
+            text.ends_with(
+                "- notes.md (reference, 1 bytes)\n`read_skill_file` reads these files.\n"
+            ),
+            "{text}"
+        );
+        let plain = client.request("prompts/get", named("tidy"));
+        assert_eq!(plain["description"], "Tidies.");
+        assert!(!plain.to_string().contains("ARGUMENTS"), "{plain}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_prompt_is_an_error() {
+        let world = world();
+        let mut client = McpClient::new(&world);
+        for (method, params, message) in [
+            (
+                "prompts/get",
+                named("relaese"),
+                "there is no prompt `relaese`; did you mean `release`?",
+            ),
+            ("prompts/get", named("../release"), "there is no prompt `../release`"),
+            (
+                "prompts/get",
+                json!({"name": "release", "arguments": {"who": "x"}}),
+                "there is no argument `who`, only `where`, `version`",
+            ),
+            (
+                "prompts/get",
+                json!({"name": "release", "arguments": {"version": 2}}),
+                "`version` is to be a text",
+            ),
+            ("prompts/list", json!({"cursor": "zz"}), "the cursor is none that this list gave"),
+        ] {
+            let error = client.error(method, params);
+            assert_eq!(error["code"], -32602, "{error}");
+            assert!(error["message"].as_str().unwrap().starts_with(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn prompts_come_in_pages() {
+        let world = many(600);
+        let mut client = McpClient::new(&world);
+        let (mut all, mut cursor, mut pages) = (Vec::new(), json!({}), 0);
+        loop {
+            let mut page = client.request("prompts/list", cursor);
+            all.extend(names(&page["prompts"]).into_iter().map(str::to_owned));
+            pages += 1;
+            match page.get_mut("nextCursor") {
+                Some(next) => cursor = json!({"cursor": next.take()}),
+                None => break,
+            }
+        }
+        let wanted: Vec<String> = (0..600).map(|n| format!("skill-{n:03}")).collect();
+        assert_eq!((all, pages), (wanted, 2));
+    }
+
+    #[test]
+    fn what_a_person_types_is_completed() {
+        let world = world();
+        let mut client = McpClient::new(&world);
+        assert_eq!(client.server["capabilities"]["completions"], json!({}));
+        let complete = |client: &mut McpClient, reference: Json, name: &str, value: &str| {
+            let argument = json!({"name": name, "value": value});
+            let params = json!({"ref": reference, "argument": argument});
+            client.ask("completion/complete", params)
+        };
+        let prompt = |name: &str| json!({"type": "ref/prompt", "name": name});
+        let template = || json!({"type": "ref/resource", "uri": "skill://{+path}"});
+        let mut values = |reference: Json, name: &str, value: &str| {
+            complete(&mut client, reference, name, value)["result"]["completion"]["values"].take()
+        };
+        assert_eq!(values(prompt("release"), "where", ""), json!(["staging", "production"]));
+        assert_eq!(values(prompt("release"), "where", "p"), json!(["production"]));
+        assert_eq!(values(prompt("release"), "version", ""), json!([]));
+        assert_eq!(values(prompt("tidy"), "arguments", ""), json!([]));
+        let tidy = json!(["project/tidy/SKILL.md"]);
+        assert_eq!(values(template(), "path", "ti"), tidy);
+        assert_eq!(values(template(), "path", "project/t"), tidy);
+        assert_eq!(values(template(), "path", "user/"), json!([]));
+        for (reference, argument) in [
+            (prompt("nothing"), "x"),
+            (prompt("release"), "who"),
+            (json!({"type": "ref/resource", "uri": "file:///{path}"}), "path"),
+            (template(), "name"),
+        ] {
+            let answer = complete(&mut client, reference, argument, "");
+            assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        }
+        let world = many(150);
+        let mut client = McpClient::new(&world);
+        let all = complete(&mut client, template(), "path", "skill-");
+        let all = &all["result"]["completion"];
+        assert_eq!(all["values"].as_array().unwrap().len(), 100);
+        assert_eq!((&all["total"], &all["hasMore"]), (&json!(150), &json!(true)));
+    }
+}
+
+mod the_instructions_are_a_catalog_within_a_budget {
+    use super::*;
+
+    fn instructions(world: &World, revision: Revision, arguments: &[&str]) -> String {
+        let client = McpClient::with(world, revision, arguments);
+        client.server["instructions"].as_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn the_same_skills_give_the_same_bytes_within_the_budget() {
+        for (count, budget) in [(5, 2000), (5, 120), (500, 2000), (500, 6000)] {
+            let world = many(count).file("prowess.toml", "[model]\nname = \"gpt-4o\"\n");
+            let arguments = &["--budget", &budget.to_string()];
+            let text = instructions(&world, V2025, arguments);
+            assert_eq!(text, instructions(&world, V2025, arguments));
+            assert_eq!(text, instructions(&world, Revision::Stateless, arguments));
+            let tokens = Vocabulary::O200k.count(&text);
+            assert!(tokens <= budget, "{tokens} of {budget}");
+            let listed = text.lines().filter(|it| it.starts_with("- skill-")).count();
+            let rest = format!(
+                "{} more skills are not listed; search for them with `find_skills`.",
+                count - listed
+            );
+            assert_eq!(text.contains(&rest), listed < count, "{text}");
+            assert!(listed > 4 && text.contains("`use_skill`"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_skill_that_is_added_at_the_end_changes_nothing_before_it() {
+        for count in [5, 500] {
+            let world = many(count);
+            let before = instructions(&world, V2025, &[]);
+            let after = instructions(&world.skill("zebra", "Paints."), V2025, &[]);
+            let same =
+                before.split_inclusive('\n').filter(|it| it.starts_with("- ")).collect::<String>();
+            assert!(after.contains(&same) && after != before, "{after}");
+            assert_eq!(after.contains("- zebra"), count == 5, "{after}");
+        }
+    }
+}
