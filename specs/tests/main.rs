@@ -44,6 +44,7 @@ mod ask;
 mod mcp;
 mod mcp_skills;
 mod mcp_transport;
+mod mcp_install;
 mod ledger;
 mod architecture;
 

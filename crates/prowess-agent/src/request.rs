@@ -10,7 +10,7 @@ use std::{
 };
 
 use prowess::{Fitted, Message, Offer, Prompt, Role};
-use prowess_runtime::{Active, Tool};
+use prowess_runtime::{Active, Tool, plain_schema};
 use serde_json::json;
 
 use crate::{
@@ -247,7 +247,7 @@ impl Request {
                 None => Offered {
                     name: tool.name().to_owned(),
                     description: tool.description().into_owned(),
-                    input_schema: tool.input_schema(),
+                    input_schema: plain_schema(tool.input_schema()),
                 },
             };
             described.push((tool.clone(), offered));

@@ -19,7 +19,7 @@ use prowess_runtime::{
 };
 use rustix::process::geteuid;
 
-use crate::{approver::approver, printer::Printer};
+use crate::{approver::approver, connection, printer::Printer};
 
 /// How something is run, as it is typed.
 #[derive(Debug, Default, clap::Args)]
@@ -123,6 +123,7 @@ pub(crate) fn gate(config: &Config, approver: Arc<dyn Approver>) -> Gate {
         Some(directory) => Records::at(directory),
         None => Records::in_memory(),
     };
+    let records = records.masking(connection::keys(config.model.key_file.value.as_deref()));
     let cwd = env::current_dir().unwrap_or_default();
     let mut policy = config.policy(&cwd);
     // Whoever could write what libraries recall could say what skills there are.
@@ -190,7 +191,8 @@ fn is_homeless(directory: &Path) -> bool {
     env::home_dir().is_some_and(|home| directory.starts_with(&home) && !home.exists())
 }
 
-fn time(text: &str) -> Result<Duration, String> {
+/// A time as it is typed.
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
     let wanted = "it is not a time such as `5s`, `500ms` or `2m`, of a year at the most";
     duration(text).ok_or_else(|| wanted.to_owned())
 }

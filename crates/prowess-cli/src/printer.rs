@@ -114,6 +114,13 @@ impl Printer {
         self.line(safe::lines(text).trim_end())
     }
 
+    /// Whether nobody reads what is printed any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        let mut out = [PollFd::new(self.out.get_ref(), PollFlags::empty())];
+        let looked = poll(&mut out, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+        looked.is_ok() && out[0].revents().contains(PollFlags::ERR)
+    }
+
     pub(crate) fn flush(&mut self) -> Result<()> {
         Ok(self.out.flush()?)
     }

@@ -18,7 +18,7 @@ use prowess_runtime::{
 
 use crate::{
     arguments::Global,
-    context,
+    connection, context,
     host::{Running, state},
     printer::Printer,
 };
@@ -60,6 +60,12 @@ pub(crate) fn toolbox(
     let library = Arc::new(library);
     let mut gate = running.gate(&config);
     gate.policy.withheld.extend_from_slice(withheld);
+    // The file of a key is among them; what holds anything else is taken for none.
+    let files = withheld.iter().map(PathBuf::as_path);
+    let files = files.chain(config.model.key_file.value.as_deref());
+    let keys = connection::keys(None).into_iter();
+    let keys = keys.chain(files.flat_map(|it| connection::keys(Some(it))));
+    gate.records = gate.records.masking(keys.collect());
     let gate = Arc::new(gate);
     let policy = &gate.policy;
     let active = Arc::new(Active::new(Arc::new(library.clone())));

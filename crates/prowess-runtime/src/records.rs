@@ -30,6 +30,8 @@ pub struct Records {
     directory: Option<PathBuf>,
     memory: Mutex<Vec<Approval>>,
     faults: Mutex<Vec<String>>,
+    /// What stands in no log.
+    secrets: Vec<String>,
 }
 
 /// Something that was approved, and what exactly.
@@ -99,6 +101,12 @@ impl Records {
         Self { faults: Mutex::new(vec![why.into()]), ..Self::default() }
     }
 
+    /// Logs none of these, wherever it stands.
+    #[must_use]
+    pub fn masking(self, secrets: Vec<String>) -> Self {
+        Self { secrets, ..self }
+    }
+
     /// What could not be recorded or read since this was asked last, in words.
     pub fn faults(&self) -> Vec<String> {
         std::mem::take(&mut *lock(&self.faults))
@@ -107,6 +115,9 @@ impl Records {
     /// Logs a decision.
     pub fn note(&self, note: &Note<'_>) {
         let Some(directory) = &self.directory else { return };
+        let mask = |text: String, secret: &String| text.replace(&**secret, "[masked]");
+        let what = self.secrets.iter().fold(note.what.to_owned(), mask);
+        let note = &Note { what: &what, ..*note };
         let noted = self.locked(directory).and_then(|_lock| audit::append(directory, note));
         if let Err(error) = noted {
             self.fault(format!("a decision could not be logged: {error}"));

@@ -13,7 +13,7 @@ use crate::{
 /// How many characters of a description are shown at the most; the specification allows no more.
 const MAX_DESCRIPTION: usize = 1024;
 /// Fewer hundredths of a token of a description say nothing.
-const LEAST: usize = 600;
+const LEAST: usize = 1200;
 
 /// How a catalog is written.
 #[derive(Debug, Clone)]

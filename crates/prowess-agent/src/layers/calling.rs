@@ -42,6 +42,8 @@ pub struct Calling {
 /// What stands behind the last result when no further call is made.
 const LAST: &str = "[That was the last call of this turn. Answer now with what is known, and say \
                     what is left undone.]";
+/// As many bytes take the words that stand where something was cut.
+const MARK: usize = 50;
 /// What is told of a call that was never made, and whose tool is not there yet.
 const UNMADE: &str = "This call was not made: the agent was interrupted. Call it again if it is \
                       still needed.";
@@ -74,8 +76,9 @@ impl Calling {
         self.catch_up(&turn).await?;
         // Every step has a longer one.
         request.prompt.history.clear();
-        let mut was_empty = false;
-        for step in 1..=self.max_steps {
+        let (mut was_empty, mut step) = (false, 0);
+        while step < self.max_steps {
+            step += 1;
             let mut history = turn.session.messages();
             if let Some(last) = history.last_mut().filter(|_| step == self.max_steps)
                 && last.role == Role::Tool
@@ -94,6 +97,8 @@ impl Calling {
             // Some models say nothing now and then, and something when they are asked again.
             if is_empty(&reply.message) && reply.stop == Stop::Done && !was_empty {
                 was_empty = true;
+                // To ask once more is no further step.
+                step -= 1;
                 turn.note(What::Warned { message: "the model said nothing".to_owned() });
                 continue;
             }
@@ -257,22 +262,66 @@ fn numbered(mut message: Message, turn: &Turn) -> Message {
     message
 }
 
-/// What the model is told of an outcome: its output where all is well, else all that is known.
+/// What the model is told of an outcome: its output where all is well, else all that is known. What is
+/// too long is cut, and stays JSON if it is.
 fn told(outcome: &Outcome, most: usize) -> String {
-    let text = match (&outcome.output, outcome.is_ok()) {
-        (Some(Json::String(text)), true) => text.clone(),
+    let mut told = match (&outcome.output, outcome.is_ok()) {
+        (Some(Json::String(text)), true) => return shortened(text.clone(), most),
         (Some(output), true) if outcome.plan.is_none() && outcome.stdout.is_none() => {
-            output.to_string()
+            output.clone()
         }
         _ => {
             let mut json = serde_json::to_value(outcome).unwrap_or_default();
             if let Some(json) = json.as_object_mut() {
                 json.retain(|key, _| !["duration_ms", "sandbox"].contains(&&**key));
             }
-            json.to_string()
+            json
         }
     };
-    shortened(text, most)
+    cut(&mut told, most);
+    told.to_string()
+}
+
+/// Cuts the largest parts of a value, until what is left is hardly longer than this.
+fn cut(json: &mut Json, most: usize) {
+    let length = json.to_string().len();
+    if length <= most {
+        return;
+    }
+    match json {
+        // What is told of a text may be longer than it is.
+        Json::String(text) if text.len() > 2 * MARK => {
+            let most = text.len() * most / length;
+            *text = shortened(std::mem::take(text), most);
+        }
+        Json::Array(items) => {
+            let (count, mut room) = (items.len(), most);
+            let fits = |it: &&Json| {
+                let length = it.to_string().len() + 1;
+                room.checked_sub(length).inspect(|it| room = *it).is_some()
+            };
+            let kept = items.iter().take_while(fits).count().max(1);
+            items.truncate(kept);
+            items.iter_mut().for_each(|it| cut(it, most));
+            if kept < count {
+                items.push(format!("[… {} entries left out …]", count - kept).into());
+            }
+        }
+        Json::Object(fields) => {
+            let mut left = length;
+            let mut largest: Vec<(usize, &mut Json)> =
+                fields.values_mut().map(|it| (it.to_string().len(), it)).collect();
+            largest.sort_by_key(|it| std::cmp::Reverse(it.0));
+            for (length, field) in largest {
+                cut(field, most.saturating_sub(left - length));
+                left = left - length + field.to_string().len();
+                if left <= most + MARK {
+                    break;
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// The beginning and the end of a text that is too long.

@@ -15,7 +15,7 @@ use crate::{
     event::What,
     layer::{Layer, Next, Replied},
     model::Reply,
-    request::{Request, Turn},
+    request::{Context, Request, Turn},
     session::Session,
 };
 
@@ -53,6 +53,8 @@ struct Member {
     retried: usize,
     /// How often it may still fail.
     patience: usize,
+    /// Why it does not run, once that is known.
+    why: String,
 }
 
 /// How often a server may fail in a session before it is left alone.
@@ -72,6 +74,7 @@ impl Servers {
             turn.within(self.tend(&mut household, &turn)).await;
             let running = household.members.iter().filter_map(|it| it.server.as_ref());
             running.flat_map(Server::tools).for_each(|it| request.offer(it));
+            request.context.extend(household.members.iter().filter_map(Member::missed));
         }
         next.reply(request).await
     }
@@ -133,6 +136,7 @@ impl Servers {
                 server: None,
                 retried: 0,
                 patience: FAILURES,
+                why: String::new(),
             });
         }
     }
@@ -183,7 +187,8 @@ impl Member {
                     }
                     Err(outcome) if outcome.status == Status::Refused => {
                         self.patience = 0;
-                        turn.note(self.event("refused", &told(&outcome)));
+                        self.why = told(&outcome);
+                        turn.note(self.event("refused", &self.why));
                     }
                     Err(outcome) => self.fail(turn, turn.number, &told(&outcome)),
                 }
@@ -194,7 +199,18 @@ impl Member {
     fn fail(&mut self, turn: &Turn, retried: usize, message: &str) {
         self.patience -= 1;
         self.retried = self.retried.max(retried);
+        message.clone_into(&mut self.why);
         turn.note(self.event("failed", message));
+    }
+
+    /// What the model is told of a server that does not run, so that it does not look for its tools.
+    fn missed(&self) -> Option<Context> {
+        let why = self.why.lines().next().filter(|_| self.server.is_none())?;
+        let (server, skill) = (&self.description.name, &self.skill);
+        let text = format!(
+            "The server `{server}` of the skill `{skill}` does not run, so its tools are not there: {why}"
+        );
+        Some(Context { from: format!("server:{server}"), text })
     }
 
     fn started(&self, server: &Server) -> What {

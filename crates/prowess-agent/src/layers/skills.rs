@@ -53,6 +53,9 @@ pub struct Showing {
     pub matched: bool,
     /// How the list of all skills is written that stands in the system prompt, if one does.
     pub catalog: Option<Cataloging<'static>>,
+    /// Whether the model is told to run a skill that somebody invoked and that is executed, by calling
+    /// `run_skill`.
+    pub run_skill: bool,
     /// Whether the model can take up skills by calling `use_skill`, and look with `find_skills` for
     /// those that the list has no room for.
     pub use_skill: bool,
@@ -66,6 +69,7 @@ impl Default for Showing {
             thresholds: Thresholds::default(),
             matched: true,
             catalog: Some(Cataloging { budget: Some(12_800), ..Cataloging::default() }),
+            run_skill: false,
             use_skill: true,
         }
     }
@@ -253,7 +257,8 @@ impl Listed {
     fn new(library: Arc<Library>, how: Option<&Cataloging<'_>>) -> Self {
         let drawn = how.map(|it| catalog(&library, it)).unwrap_or_default();
         let tools = match library.skills().any(|it| it.manifest.is_for_models()) {
-            true if drawn.dropped > 0 => 2,
+            // What is not described cannot be chosen either.
+            true if drawn.dropped > 0 || drawn.shortened * 2 > drawn.shown => 2,
             has_any => usize::from(has_any),
         };
         Self { library, text: drawn.text.into(), tools }

@@ -171,6 +171,10 @@ pub struct ModelSettings {
     pub base_url: Setting<Option<Address>>,
     /// The file that holds the key; nobody but its owner may read it.
     pub key_file: Setting<Option<PathBuf>>,
+    /// With how many tokens it may reply at once.
+    pub max_output: Setting<Option<NonZeroUsize>>,
+    /// How long is waited for a word from it.
+    pub timeout: Setting<Option<Duration>>,
     /// What a million tokens that it reads cost.
     pub input_price: Setting<Option<Price>>,
     /// What a million tokens that it says cost.

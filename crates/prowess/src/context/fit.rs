@@ -112,7 +112,8 @@ pub enum Remedy {
     Mend,
     /// Over 80 %: the oldest messages are summarised.
     Compress,
-    /// Over 90 %: inactive skills are left out; over 100 % after all else: all of them.
+    /// Over 90 %: inactive skills are left out; over 100 % after all else: all of them, and then the
+    /// catalog.
     Evict,
     /// Over 95 %: all but the last 5 messages are summarised, and all but the first skill left out.
     Squeeze,
