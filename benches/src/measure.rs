@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
-use prowess::{Directory, Library, Listing, Options};
+use prowess::{Cache, Directory, Library, Listing, Options, matches};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,9 @@ pub(crate) enum Work {
     /// With so many threads.
     Floor(Floor, usize),
     Load(Listing),
+    /// With what the rounds before have kept; and with a request.
+    Again,
+    Find,
     /// The whole program, with these arguments and `--dir`.
     Program(&'static [&'static str]),
 }
@@ -46,9 +49,17 @@ pub(crate) const CASES: &[Case] = &[
     Case { name: "text-2t", work: Work::Floor(Floor::Text, 2) },
     Case { name: "load", work: Work::Load(Listing::AtOnce) },
     Case { name: "load on demand", work: Work::Load(Listing::OnDemand) },
+    Case { name: "load again", work: Work::Again },
+    Case { name: "find again", work: Work::Find },
+    Case { name: "prowess list --no-cache", work: Work::Program(&["list", "--no-cache"]) },
+    Case { name: "prowess list", work: Work::Program(&["list"]) },
     Case { name: "prowess list --json", work: Work::Program(&["list", "--json"]) },
+    Case { name: "prowess find", work: Work::Program(&["find", REQUEST]) },
     Case { name: "prowess --version", work: Work::Program(&["--version"]) },
 ];
+
+/// What is looked for.
+const REQUEST: &str = "make a report of the test coverage";
 
 /// Which of them are measured with cold caches.
 pub(crate) const COLD: &[&str] =
@@ -74,7 +85,9 @@ pub(crate) struct Report {
 /// Measures a case in a new process.
 pub(crate) fn outside(case: &Case, program: &Path, root: &Path) -> Result<Report> {
     if let Work::Program(arguments) = case.work {
-        return whole(Command::new(program).args(arguments).arg("--dir").arg(root));
+        let mut command = Command::new(program);
+        command.env("XDG_CACHE_HOME", root.with_file_name("cache"));
+        return whole(command.args(arguments).arg("--dir").arg(root));
     }
     let output = Command::new(env::current_exe()?)
         .args(["measure", case.name])
@@ -103,6 +116,15 @@ pub(crate) fn inside(case: &Case, root: &Path) -> Result<Report> {
             report.found = library.all().count();
             report.left_out = library.left_out().len();
             report.findings = library.findings().len();
+        }
+        Work::Again | Work::Find => {
+            let cache = Some(Cache::new(root.with_file_name("kept")));
+            let library = Library::load(&Options { cache, ..options })?;
+            if matches!(case.work, Work::Find) {
+                report.kept = matches(&library, REQUEST, 5).len();
+            }
+            start.stop(&mut report)?;
+            report.found = library.all().count();
         }
         Work::Program(_) => bail!("a whole program is measured from outside"),
     }

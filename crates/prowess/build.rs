@@ -1,15 +1,36 @@
-//! Puts the folders of `skills/` into the library, so that a new one needs no change of code.
+//! Puts the folders of `skills/` into the library, so that a new one needs no change of code; and a
+//! fingerprint of the code, so that nothing is recalled that other code has kept.
 
 use std::{
     env, fs,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     path::{Path, PathBuf},
 };
 
 fn main() {
+    println!("cargo::rustc-env=PROWESS_BUILD={:016x}", fingerprint());
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills");
     println!("cargo::rerun-if-changed={}", root.display());
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("bundled.rs");
     fs::write(out, table(&root)).expect("the build directory can be written");
+}
+
+/// What tells this code from other code that reads files.
+fn fingerprint() -> u64 {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = vec![root.join("../../Cargo.lock")];
+    for folder in ["src", "../prowess-frontmatter/src"] {
+        println!("cargo::rerun-if-changed={}", root.join(folder).display());
+        collect(&root.join(folder), &mut files);
+    }
+    println!("cargo::rerun-if-changed={}", files[0].display());
+    files.sort();
+    let mut hasher = DefaultHasher::new();
+    env::var_os("CARGO_CFG_FEATURE").hash(&mut hasher);
+    for file in files {
+        (file.file_name(), fs::read(&file).unwrap_or_default()).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 /// The source text of the table of all files below `root`.

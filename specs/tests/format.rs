@@ -636,6 +636,7 @@ mod whatever_has_a_type_is_typed {
             watch,
             profile,
             embedder,
+            cache,
         } = Options::default();
         is::<Vec<Directory>>(&directories);
         is::<Vec<std::sync::Arc<dyn Source>>>(&sources);
@@ -645,6 +646,7 @@ mod whatever_has_a_type_is_typed {
         is::<Vec<String>>(&exclude);
         is::<Profile>(&profile);
         is::<Option<std::sync::Arc<prowess::Embedder>>>(&embedder);
+        is::<Option<prowess::Cache>>(&cache);
         let Limits { max_file_size, max_skill_size, max_document_size, depth } = limits;
         assert_eq!((max_file_size, max_skill_size), (102_400, 512_000));
         assert_eq!((max_document_size, depth), (1_048_576, 1));

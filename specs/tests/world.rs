@@ -236,6 +236,8 @@ impl World {
         let mut child = Command::new(program())
             .args(arguments)
             .current_dir(self.root.path())
+            .env("HOME", self.path("home"))
+            .env_remove("XDG_CACHE_HOME")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

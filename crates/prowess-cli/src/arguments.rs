@@ -79,6 +79,9 @@ pub(crate) struct Global {
     /// The largest skill in bytes, all files together [default: 512000]
     #[arg(long, global = true, value_name = "BYTES", help_heading = "Where to look")]
     pub(crate) max_skill_size: Option<u64>,
+    /// Read every file anew, and keep nothing of it for the next time
+    #[arg(long, global = true)]
+    pub(crate) no_cache: bool,
     /// Whose rules hold
     #[arg(long, global = true, value_enum, value_name = "PROFILE", default_value_t = ProfileName::Spec)]
     pub(crate) profile: ProfileName,

@@ -18,6 +18,7 @@ use prowess_runtime::{Bytes, Config, Entry, FileStore, Origin, Places, Presets};
 
 use crate::{
     arguments::{Global, ProfileName},
+    host,
     printer::Printer,
 };
 
@@ -69,7 +70,7 @@ pub(crate) fn library_for(
     let name = folder.as_ref().map_or_else(|| name.to_owned(), |it| it.display().to_string());
     if let Some(folder) = folder {
         let directories = vec![Directory::new(folder)];
-        options = Options { directories, sources: Vec::new(), cwd: None, ..options };
+        options = Options { directories, sources: Vec::new(), cwd: None, cache: None, ..options };
     }
     say_where(&config, &options, printer);
     Ok((load(&config, &options, printer)?, name))
@@ -98,6 +99,11 @@ fn say_where(config: &Config, options: &Options, printer: &mut Printer) {
     } else if options.directories.is_empty() {
         printer.note("no directory is configured, so these are the bundled skills; `--dir DIR`, `--preset NAME` or `prowess.toml` names others");
     }
+}
+
+/// Keeps a library until the process ends, which takes less time than freeing it.
+pub(crate) fn to_the_end(library: Library) -> &'static Library {
+    Box::leak(Box::new(library))
 }
 
 fn load(config: &Config, options: &Options, printer: &mut Printer) -> Result<Library> {
@@ -156,6 +162,9 @@ fn take_flags(config: &mut Config, global: &Global) -> Result<()> {
     if let Some(depth) = global.depth {
         skill.depth.flag("--depth", depth);
     }
+    if global.no_cache {
+        skill.cache.flag("--no-cache", false);
+    }
     Ok(())
 }
 
@@ -177,6 +186,7 @@ pub(crate) fn options(config: &Config, global: &Global) -> Options {
         cwd: global.cwd.clone(),
         home: env::home_dir(),
         profile: global.profile.into(),
+        cache: config.skill.cache.value.then(host::cache).flatten(),
         ..config.options()
     };
     if options.directories.is_empty() && options.sources.is_empty() {

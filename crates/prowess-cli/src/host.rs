@@ -3,17 +3,21 @@
 use std::{
     collections::BTreeMap,
     env,
+    fs::{self, DirBuilder, Metadata},
+    io,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
-use prowess::Library;
+use prowess::{Cache, Library};
 use prowess_agent::Witness;
 use prowess_runtime::{
     Approver, Config, Executor, Gate, Launcher, Limits, Nobody, Origin, Outcome, Policy, Records,
     Sandbox, Starter, Status, duration,
 };
+use rustix::process::geteuid;
 
 use crate::{approver::approver, connection, printer::Printer};
 
@@ -122,7 +126,10 @@ pub(crate) fn gate(config: &Config, approver: Arc<dyn Approver>) -> Gate {
     let records = records.masking(connection::keys(config.model.key_file.value.as_deref()));
     let cwd = env::current_dir().unwrap_or_default();
     let mut policy = config.policy(&cwd);
-    policy.withheld.extend(state());
+    // Whoever could write what libraries recall could say what skills there are.
+    let cache = cache_folder()
+        .filter(|it| DirBuilder::new().recursive(true).mode(0o700).create(it).is_ok());
+    policy.withheld.extend(state().into_iter().chain(cache));
     Gate { policy, approver, records }
 }
 
@@ -158,6 +165,25 @@ pub(crate) fn state() -> Option<PathBuf> {
     let home = || env::home_dir().filter(|it| it.is_absolute());
     let state = xdg.or_else(|| Some(home()?.join(".local/state")))?;
     Some(state.join("prowess"))
+}
+
+/// Where libraries keep what they have read; nothing where others could write, too, or where there is
+/// no home.
+pub(crate) fn cache() -> Option<Cache> {
+    let folder = cache_folder()?;
+    let is_private = |it: Metadata| {
+        it.is_dir() && it.uid() == geteuid().as_raw() && it.permissions().mode() & 0o022 == 0
+    };
+    let is_safe = fs::symlink_metadata(&folder)
+        .map_or_else(|error| error.kind() == io::ErrorKind::NotFound, is_private);
+    is_safe.then(|| Cache::new(folder))
+}
+
+fn cache_folder() -> Option<PathBuf> {
+    let xdg = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
+    let home = || env::home_dir().filter(|it| it.is_absolute());
+    let folder = xdg.or_else(|| Some(home()?.join(".cache")))?.join("prowess");
+    Some(folder).filter(|it| !is_homeless(it))
 }
 
 /// Whether something would lie in a home that is not there, and that nobody here should make.

@@ -240,6 +240,7 @@ impl Config {
             ("skill.max_skill_size", &mut skill.max_skill_size),
             ("skill.depth", &mut skill.depth),
             ("skill.watch", &mut skill.watch),
+            ("skill.cache", &mut skill.cache),
             ("matching.strategy", &mut matching.strategy),
             ("matching.max_active", &mut matching.max_active),
             ("matching.threshold", &mut matching.threshold),

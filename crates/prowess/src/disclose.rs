@@ -21,7 +21,7 @@ const METADATA: usize = 50;
 /// How many of them are the description's, however long the name is.
 const DESCRIPTION: usize = 20;
 /// Where a skill can have a description for this level alone.
-const METADATA_FILE: &str = "METADATA.yml";
+pub(crate) const METADATA_FILE: &str = "METADATA.yml";
 
 /// How much of a skill is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

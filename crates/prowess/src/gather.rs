@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     finding::Finding,
-    source::{Found, Limits, Listing, MAX_DEPTH, Source, What},
+    source::{Found, Limits, Listing, MAX_DEPTH, Source, Visit, What},
 };
 
 /// How many threads look at folders on a cold disk, which answers many questions at once.
@@ -38,33 +38,44 @@ pub(crate) fn gather<T: Send>(
     listing: Listing,
     make: impl Fn(usize, Found) -> T + Sync,
 ) -> Gathered<T> {
+    gather_by(sources.len(), limits, |place| {
+        let visit = sources[place.source].visit(&place.folder, limits, listing);
+        Visited::new(visit, |found| make(place.source, found))
+    })
+}
+
+/// Visits the folders of so many sources in a way of one's own.
+pub(crate) fn gather_by<T: Send>(
+    sources: usize,
+    limits: &Limits,
+    visit: impl Fn(&Place) -> Visited<T> + Sync,
+) -> Gathered<T> {
     let mut gathered = Gathered { made: Vec::new(), left_out: Vec::new(), findings: Vec::new() };
-    let mut places: Vec<Place> = (0..sources.len())
+    let mut places: Vec<Place> = (0..sources)
         .map(|source| Place { source, folder: PathBuf::new(), depth: 0, links: 0 })
         .collect();
     while !places.is_empty() {
         let visited = parallel(&places, |place| {
-            let visit = sources[place.source].visit(&place.folder, limits, listing);
-            let step = match visit.what {
-                What::Skill(found) => Step::Made(make(place.source, *found)),
-                What::Folders(folders) => {
-                    let links = place.links + usize::from(visit.linked);
-                    // A second link on the way may lead in circles.
-                    let deeper = place.depth < limits.depth.min(MAX_DEPTH) && links < 2;
-                    Step::Deeper(if deeper { place.inside(folders, links) } else { Vec::new() })
-                }
-                What::LeftOut(path) => Step::LeftOut(place.source, path),
-                What::Nothing => Step::Deeper(Vec::new()),
+            let Visited { step, linked, findings } = visit(place);
+            let links = place.links + usize::from(linked);
+            // A second link on the way may lead in circles.
+            let deeper = place.depth < limits.depth.min(MAX_DEPTH) && links < 2;
+            let step = match step {
+                Step::Folders(folders) if deeper => Step::Folders(place.inside(folders, links)),
+                Step::Folders(_) | Step::Nothing => Step::Nothing,
+                Step::Made(made) => Step::Made(made),
+                Step::LeftOut(path) => Step::LeftOut((place.source, path)),
             };
-            (step, visit.findings)
+            (step, findings)
         });
         places.clear();
         for (step, found) in visited.into_iter().flatten() {
             gathered.findings.extend(found);
             match step {
                 Step::Made(it) => gathered.made.push(it),
-                Step::LeftOut(source, path) => gathered.left_out.push((source, path)),
-                Step::Deeper(more) => places.extend(more),
+                Step::LeftOut(it) => gathered.left_out.push(it),
+                Step::Folders(more) => places.extend(more),
+                Step::Nothing => {}
             }
         }
     }
@@ -72,12 +83,12 @@ pub(crate) fn gather<T: Send>(
 }
 
 /// A folder to visit.
-struct Place {
-    source: usize,
-    folder: PathBuf,
-    depth: usize,
+pub(crate) struct Place {
+    pub(crate) source: usize,
+    pub(crate) folder: PathBuf,
+    pub(crate) depth: usize,
     /// How many links lead there.
-    links: usize,
+    pub(crate) links: usize,
 }
 
 impl Place {
@@ -87,10 +98,33 @@ impl Place {
     }
 }
 
-enum Step<T> {
+/// What was made of a visit.
+pub(crate) struct Visited<T> {
+    pub(crate) step: Step<T, PathBuf, PathBuf>,
+    /// Whether a link led there.
+    pub(crate) linked: bool,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// What a folder is.
+pub(crate) enum Step<T, F, L> {
     Made(T),
-    LeftOut(usize, PathBuf),
-    Deeper(Vec<Place>),
+    Folders(Vec<F>),
+    LeftOut(L),
+    Nothing,
+}
+
+impl<T> Visited<T> {
+    pub(crate) fn new(visit: Visit, make: impl FnOnce(Found) -> T) -> Self {
+        let Visit { what, linked, findings } = visit;
+        let step = match what {
+            What::Skill(found) => Step::Made(make(*found)),
+            What::Folders(folders) => Step::Folders(folders),
+            What::LeftOut(path) => Step::LeftOut(path),
+            What::Nothing => Step::Nothing,
+        };
+        Self { step, linked, findings }
+    }
 }
 
 /// Maps items on as many threads as pay: none for a few items, one for each core when the answers

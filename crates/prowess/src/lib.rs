@@ -25,6 +25,8 @@ mod parse;
 mod render;
 mod revise;
 mod validate;
+mod coded;
+mod recall;
 mod gather;
 mod load;
 mod library;
@@ -39,6 +41,8 @@ mod catalog;
 mod use_skill;
 mod taken;
 mod context;
+#[doc(hidden)]
+pub mod attempt;
 
 #[doc(hidden)]
 pub use crate::matching::fitting;
@@ -68,7 +72,7 @@ pub use crate::{
     rule::{Profile, RULES, Rule, rule},
     shorten::{brief_line, defused, visible},
     skill::{AllowedTools, Dialect, Kind, Manifest, Origin, Resource, Scope, Skill, Status, Type},
-    source::{Found, Limits, Listing, Memory, ReadError, Source, Stamp, Visit, What},
+    source::{Cache, Found, Limits, Listing, Memory, ReadError, Source, Stamp, Visit, What},
     taken::Taken,
     tokens::Vocabulary,
     use_skill::{UseSkill, UsedSkill, use_skill},

@@ -10,9 +10,10 @@ use crate::{
     finding::Finding,
     load::load,
     matching::{Embedder, Searchable},
+    recall::IndexPlace,
     rule::Profile,
     skill::Skill,
-    source::{Limits, Listing, Source},
+    source::{Cache, Limits, Listing, Source},
 };
 
 /// What a library is loaded from, and how.
@@ -40,6 +41,8 @@ pub struct Options {
     pub profile: Profile,
     /// Vectors of words, with which skills are also found by what they mean.
     pub embedder: Option<Arc<Embedder>>,
+    /// Where what was read is kept for the next time; without it everything is read every time.
+    pub cache: Option<Cache>,
 }
 
 /// All skills of one moment. A library never changes; [`reload`](Self::reload) makes a new one.
@@ -53,6 +56,8 @@ pub struct Library {
     pub(crate) options: Options,
     /// Made by the first request.
     pub(crate) searchable: Arc<OnceLock<Searchable>>,
+    /// Where the index is kept, where it is.
+    pub(crate) kept: Option<IndexPlace>,
 }
 
 /// No library was loaded. What is wrong with a skill or directory is a [`Finding`] instead.
@@ -81,7 +86,8 @@ impl Library {
     #[must_use]
     pub fn keeping(&self, is_kept: impl Fn(&Skill) -> bool) -> Self {
         let skills = self.skills.iter().filter(|it| is_kept(it)).cloned().collect();
-        Self { skills, searchable: Arc::default(), ..self.clone() }
+        let kept = self.kept.clone().map(|it| IndexPlace { is_whole: false, ..it });
+        Self { skills, searchable: Arc::default(), kept, ..self.clone() }
     }
 
     /// Every skill, sorted by name, those that are hidden by another included.
@@ -176,8 +182,9 @@ impl Library {
 
     /// The index over all skills. The first to ask waits until their instructions are read.
     pub(crate) fn searchable(&self) -> &Searchable {
-        self.searchable
-            .get_or_init(|| Searchable::new(&self.skills, self.options.embedder.as_ref()))
+        self.searchable.get_or_init(|| {
+            Searchable::new(&self.skills, self.options.embedder.as_ref(), self.kept.as_ref())
+        })
     }
 
     /// The skills that have a tag.

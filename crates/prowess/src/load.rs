@@ -13,13 +13,14 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     finding::{Finding, Report, Severity},
-    gather::gather,
+    gather::{Gathered, Step, Visited, gather, gather_by},
     library::{Library, LoadError, Options},
     matching::Memo,
     parse::{Reading, decode},
+    recall::{Came, IndexPlace, Kept, Recall, keys, state},
     rule::{self, Profile},
     skill::{Home, Manifest, Origin, Scope, Skill},
-    source::{Folder, Found, Source, reason},
+    source::{At, Folder, Found, Listing, Seen, Source, What, reason},
     validate::{at_load, too_large},
 };
 
@@ -28,20 +29,12 @@ pub(crate) fn load(options: &Options, before: Option<&Library>) -> Result<Librar
     if options.directories.is_empty() && options.sources.is_empty() {
         return Err(LoadError::NoDirectories);
     }
-    let (sources, mut findings) = open(options);
-    let visited: Vec<&dyn Source> = sources.iter().map(|it| &**it).collect();
-    let home = |source: &Arc<dyn Source>| {
-        let (source, limits) = (source.clone(), options.limits);
-        Arc::new(Home { source, limits, told: Memo::default() })
-    };
-    let homes: Vec<Arc<Home>> = sources.iter().map(home).collect();
-    let gathered = gather(&visited, &options.limits, options.resources, |number, found| {
-        Made::new(number, &homes[number], found, options)
-    });
+    let (homes, mut findings) = open(options);
+    let (gathered, index) = gathered(&homes, options);
     findings.extend(gathered.findings);
     let mut made = gathered.made;
     // The same file by two ways is one skill. Without links and a second source there is one way.
-    if sources.len() > 1 || made.iter().any(|it| it.linked) {
+    if homes.len() > 1 || made.iter().any(|it| it.linked) {
         made.sort_unstable_by(|a, b| a.rank().cmp(&b.rank()));
         let mut seen: HashSet<OsString> = HashSet::with_capacity(made.len());
         made.retain(|it| {
@@ -49,7 +42,7 @@ pub(crate) fn load(options: &Options, before: Option<&Library>) -> Result<Librar
         });
     }
     made.extend(gathered.left_out.into_iter().map(|(number, path)| {
-        let (scope, path) = (sources[number].scope(), Arc::from(path));
+        let (scope, path) = (homes[number].source.scope(), Arc::from(path));
         Made { number, path, real: None, linked: false, scope, skill: None, findings: Vec::new() }
     }));
     let mut left_out: Vec<Arc<Path>> = Vec::new();
@@ -62,18 +55,71 @@ pub(crate) fn load(options: &Options, before: Option<&Library>) -> Result<Librar
     }
     left_out.sort();
     left_out.dedup();
-    made.sort_unstable_by(|a, b| (a.name(), a.rank()).cmp(&(b.name(), b.rank())));
+    made.sort_unstable_by(|a, b| a.name().cmp(b.name()).then_with(|| a.rank().cmp(&b.rank())));
     let skills = made.into_iter().filter_map(|it| it.skill).collect();
     let skills = resolve(wanted(skills, options, &mut findings), &mut findings);
     findings.sort_by(|a, b| (a.path.as_os_str(), a.line).cmp(&(b.path.as_os_str(), b.line)));
-    Ok(Library { skills, findings, left_out, options: options.clone(), searchable: Arc::default() })
+    let (options, searchable) = (options.clone(), Arc::default());
+    Ok(Library { skills, findings, left_out, options, searchable, kept: index })
+}
+
+/// Gathers what there is, with what is recalled of it. Says where the index is kept, too.
+fn gathered(homes: &[Arc<Home>], options: &Options) -> (Gathered<Made>, Option<IndexPlace>) {
+    let Options { limits, resources: listing, .. } = options;
+    let folders = || homes.iter().filter_map(|it| it.folder.as_deref());
+    let Some(cache) = options.cache.as_ref().filter(|_| folders().next().is_some()) else {
+        let sources: Vec<&dyn Source> = homes.iter().map(|it| &*it.source).collect();
+        let made = gather(&sources, limits, *listing, |number, found| {
+            Made::new(number, &homes[number], found, options)
+        });
+        return (made, None);
+    };
+    let (key, index) = keys(options, folders());
+    let bytes = cache.read("skills", &key).unwrap_or_default();
+    let recall = Recall::new(&bytes, cache);
+    let gathered = gather_by(homes.len(), limits, |place| {
+        let (number, path, home) = (place.source, &*place.folder, &homes[place.source]);
+        // What lies behind a link depends on more than the marks tell.
+        let Some(folder) = home.folder.as_deref().filter(|_| place.links == 0) else {
+            let visit = home.source.visit(path, limits, *listing);
+            return Visited::new(visit, |found| Made::new(number, home, found, options));
+        };
+        if let Some(came) = recall.look(place, folder) {
+            let step = match came {
+                Came::Folders(folders) => Step::Folders(folders),
+                Came::Skill(kept) => Step::Made(Made::of(number, home, folder.at(path), *kept)),
+            };
+            return Visited { step, linked: false, findings: Vec::new() };
+        }
+        let mut seen = Seen::default();
+        let visit = folder.visit_noting(path, limits, *listing, Some(&mut seen));
+        let is_telling = visit.findings.is_empty() && recall.is_telling(&seen);
+        if let What::Folders(folders) = &visit.what
+            && is_telling
+        {
+            recall.keep_folders(place, &seen, folders);
+        }
+        Visited::new(visit, |found| {
+            let (at, mut kept) = read(found, &*home.source, options);
+            if is_telling && !kept.findings.iter().any(|it| *it.rule == rule::FILE_UNREADABLE) {
+                kept.state = state(path, &seen).filter(|_| *listing == Listing::AtOnce);
+                recall.keep_skill(place, &seen, &kept);
+            }
+            Made::of(number, home, at, kept)
+        })
+    });
+    if let Some(bytes) = recall.renewed(cache.least) {
+        cache.write("skills", &key, &bytes);
+    }
+    (gathered, Some(IndexPlace { cache: cache.clone(), key: index, is_whole: true }))
 }
 
 /// The last good version of a skill whose file can no longer be read as one.
 fn kept(before: &Library, path: &Path, findings: &mut Vec<Finding>) -> Option<Arc<Skill>> {
     let path_of = |it: &&Arc<Skill>| it.origin.path.as_os_str() == path.as_os_str();
     let mut skill = before.skills.iter().find(path_of)?.clone();
-    Arc::make_mut(&mut skill).hidden_by = None;
+    let renewed = Arc::make_mut(&mut skill);
+    (renewed.hidden_by, renewed.state) = (None, None);
     let message = format!(
         "the file can no longer be read as a skill; `{}` stays as it was",
         skill.manifest.name
@@ -88,8 +134,8 @@ pub(crate) type Fingerprint = u64;
 
 /// Looks at every file that a library would be loaded from, without making anything of it.
 pub(crate) fn fingerprint(options: &Options) -> Fingerprint {
-    let (sources, _) = open(options);
-    let visited: Vec<&dyn Source> = sources.iter().map(|it| &**it).collect();
+    let (homes, _) = open(options);
+    let visited: Vec<&dyn Source> = homes.iter().map(|it| &*it.source).collect();
     let gathered = gather(&visited, &options.limits, options.resources, |number, found| {
         let mut hasher = DefaultHasher::new();
         (number, found.path.as_os_str(), found.size, found.modified, &found.head).hash(&mut hasher);
@@ -103,23 +149,29 @@ pub(crate) fn fingerprint(options: &Options) -> Fingerprint {
     skills.sort_unstable();
     left_out.sort_unstable();
     let mut hasher = DefaultHasher::new();
-    (sources.len(), skills, left_out).hash(&mut hasher);
+    (homes.len(), skills, left_out).hash(&mut hasher);
     hasher.finish()
 }
 
 /// Opens the directories. One that cannot be opened is a finding.
-fn open(options: &Options) -> (Vec<Arc<dyn Source>>, Vec<Finding>) {
+fn open(options: &Options) -> (Vec<Arc<Home>>, Vec<Finding>) {
+    let lodge = |source: Arc<dyn Source>, folder: Option<Arc<Folder>>| {
+        Arc::new(Home { source, folder, limits: options.limits, told: Memo::default() })
+    };
     let mut findings = Vec::new();
     let (cwd, home) = (options.cwd.as_deref(), options.home.as_deref());
     let paths: Vec<PathBuf> = options.directories.iter().map(|it| it.resolve(cwd, home)).collect();
     let allowed = Folder::real_paths(&paths);
-    let mut sources: Vec<Arc<dyn Source>> = Vec::new();
+    let mut homes: Vec<Arc<Home>> = Vec::new();
     let mut opened: HashSet<PathBuf> = HashSet::new();
     for (directory, path) in options.directories.iter().zip(paths) {
         match Folder::open(directory.scope, path.clone(), allowed.clone(), &options.limits) {
             // The same directory by another name holds nothing new.
             Ok(folder) if !opened.insert(folder.real().to_owned()) => {}
-            Ok(folder) => sources.push(Arc::new(folder)),
+            Ok(folder) => {
+                let folder = Arc::new(folder);
+                homes.push(lodge(folder.clone(), Some(folder)));
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound && directory.optional => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => findings.push(Finding::new(
                 &rule::DIRECTORY_MISSING,
@@ -137,8 +189,8 @@ fn open(options: &Options) -> (Vec<Arc<dyn Source>>, Vec<Finding>) {
             )),
         }
     }
-    sources.extend(options.sources.iter().cloned());
-    (sources, findings)
+    homes.extend(options.sources.iter().map(|it| lodge(it.clone(), None)));
+    (homes, findings)
 }
 
 /// What was made of one `SKILL.md`.
@@ -154,16 +206,14 @@ struct Made {
 
 impl Made {
     fn new(number: usize, home: &Arc<Home>, found: Found, options: &Options) -> Self {
+        let (at, kept) = read(found, &*home.source, options);
+        Self::of(number, home, at, kept)
+    }
+
+    fn of(number: usize, home: &Arc<Home>, at: At, kept: Kept) -> Self {
         let scope = home.source.scope();
-        let (mut manifest, mut findings) = read(&found, &*home.source, options);
-        for finding in &mut findings {
-            finding.path = found.path.to_path_buf();
-        }
-        if let Some(finding) = too_large(&found, &options.limits) {
-            manifest = None;
-            findings.push(finding);
-        }
-        let Found { path, real, linked, size, modified, resources, .. } = found;
+        let At { path, real, linked } = at;
+        let Kept { size, modified, resources, manifest, findings, state } = kept;
         let skill = manifest.map(|manifest| {
             Arc::new(Skill {
                 manifest,
@@ -172,6 +222,7 @@ impl Made {
                 hidden_by: None,
                 home: home.clone(),
                 held: None,
+                state,
             })
         });
         Self { number, path, real, linked, scope, skill, findings }
@@ -190,8 +241,27 @@ impl Made {
     }
 }
 
+/// Reads what was found: where it lies, and what it is.
+fn read(found: Found, source: &dyn Source, options: &Options) -> (At, Kept) {
+    let (mut manifest, mut findings) = manifest(&found, source, options);
+    for finding in &mut findings {
+        finding.path = found.path.to_path_buf();
+    }
+    if let Some(finding) = too_large(&found, &options.limits) {
+        manifest = None;
+        findings.push(finding);
+    }
+    let Found { path, real, linked, size, modified, resources, .. } = found;
+    let kept = Kept { size, modified, resources, manifest, findings, state: None };
+    (At { path, real, linked }, kept)
+}
+
 /// Makes a manifest of the head of a file, or of all of it where the frontmatter is longer.
-fn read(found: &Found, source: &dyn Source, options: &Options) -> (Option<Manifest>, Vec<Finding>) {
+fn manifest(
+    found: &Found,
+    source: &dyn Source,
+    options: &Options,
+) -> (Option<Manifest>, Vec<Finding>) {
     let folder = found.folder_name().filter(|_| options.profile == Profile::Lenient);
     let cut = (found.head.len() as u64) < found.size;
     let head = if cut { whole_characters(&found.head) } else { &found.head };

@@ -47,7 +47,11 @@ pub(crate) use self::{
 };
 
 use self::{
+    build::Given,
+    document::Text,
+    index::Index,
     mention::{is_named, mentions},
+    query::Query,
     rank::Features,
 };
 use crate::{library::Library, skill::Skill};
@@ -173,6 +177,30 @@ pub fn matches_among<'lib>(
         tier: it.tier,
     });
     matches.take(top).collect()
+}
+
+/// The bytes of an index over some texts.
+pub(crate) fn index_of(texts: &[&str]) -> Vec<u8> {
+    let index = Index::new(texts.len(), &Index::default(), |at, take| {
+        let text = Text { name: "name", description: &[], tags: &[], body: texts[at] };
+        take(text);
+        Given { key: text.key(), known: None }
+    });
+    index.unwrap_or_default().as_bytes().to_vec()
+}
+
+/// Searches an index that was kept as these bytes, and renews it; says whether they are one.
+pub(crate) fn search_in(bytes: Vec<u8>) -> bool {
+    let Some(index) = Index::kept(bytes) else { return false };
+    let query = Query::new("alpha beta", &index, |_| None);
+    let found = search::search(&index, &query, CLOSELY, &[], |_| true);
+    rank::features(&index, &query, &found);
+    let last = index.len().saturating_sub(1);
+    Index::new(index.len(), &index, |at, _| Given {
+        key: [at as u8; 16],
+        known: Some((last - at) as u32),
+    });
+    true
 }
 
 /// Raises the scores of each tier over those of the tiers below it, so that scores and confidences

@@ -12,7 +12,7 @@ use prowess_frontmatter::{Field, Value};
 use crate::{
     disclose::Told,
     matching::Memo,
-    source::{Limits, ReadError, Source},
+    source::{Folder, Key, Limits, ReadError, Source},
 };
 
 /// A skill of a library. Its instructions stay where they are until they are asked for.
@@ -28,12 +28,16 @@ pub struct Skill {
     pub(crate) home: Arc<Home>,
     /// What it tells instead of its file.
     pub(crate) held: Option<Arc<str>>,
+    /// What its text for the index is told from others by, where its files tell.
+    pub(crate) state: Option<Key>,
 }
 
 /// What a skill is read from, and how much of it.
 #[derive(Debug)]
 pub(crate) struct Home {
     pub(crate) source: Arc<dyn Source>,
+    /// The same, where it is a folder on disk.
+    pub(crate) folder: Option<Arc<Folder>>,
     pub(crate) limits: Limits,
     /// What skills say, by their paths and instructions: a conversation is told the same ones again.
     pub(crate) told: Memo<(Arc<Path>, String), Arc<Told>>,
@@ -208,13 +212,13 @@ impl Skill {
     /// at is what is told.
     #[must_use]
     pub fn holding(&self, instructions: &str) -> Self {
-        Self { held: Some(instructions.into()), ..self.clone() }
+        Self { held: Some(instructions.into()), state: None, ..self.clone() }
     }
 
     /// The same skill, with its resources to be listed anew.
     #[must_use]
     pub fn relisted(&self) -> Self {
-        Self { resources: OnceLock::new(), ..self.clone() }
+        Self { resources: OnceLock::new(), state: None, ..self.clone() }
     }
 
     /// The other files of its folder, sorted by path.

@@ -3,8 +3,10 @@
 mod folder;
 mod walk;
 mod open;
+mod mark;
 mod trouble;
 mod memory;
+mod cache;
 
 use std::{
     fmt, io,
@@ -18,8 +20,13 @@ use crate::{
     skill::{Resource, Scope},
 };
 
-pub use self::memory::Memory;
-pub(crate) use self::{folder::Folder, trouble::reason};
+pub use self::{cache::Cache, memory::Memory};
+pub(crate) use self::{
+    cache::Key,
+    folder::Folder,
+    mark::{Mark, Seen},
+    trouble::reason,
+};
 
 /// A place that holds skills.
 ///
@@ -137,6 +144,13 @@ pub struct Found {
     pub modified: Option<SystemTime>,
     /// The other files of the folder, if they were to be listed.
     pub resources: Option<Vec<Resource>>,
+}
+
+/// Where a skill lies, as in [`Found`].
+pub(crate) struct At {
+    pub(crate) path: Arc<Path>,
+    pub(crate) real: Option<Arc<Path>>,
+    pub(crate) linked: bool,
 }
 
 impl Found {

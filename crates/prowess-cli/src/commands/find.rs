@@ -77,13 +77,13 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let requests = args.queries.as_deref().map(open).transpose()?;
     let config = context::config(global)?;
     let library = context::embedding_library(global, args.embeddings.as_deref(), printer)?;
-    let library = host::shown(library, &config, printer);
+    let library = context::to_the_end(host::shown(library, &config, printer));
     let top = args.top.unwrap_or(if requests.is_some() { TOP.1 } else { TOP.0 });
     let Matching { strategy, .. } = config.matching();
     // Whoever looks for skills wants to see weak ones too, unless somebody has set otherwise.
     let threshold = args.threshold.or(config.matching.threshold.given().copied());
     let finder = Finder {
-        library: &library,
+        library,
         args,
         top: top.into(),
         strategy: args.strategy.map_or(strategy, Into::into),

@@ -22,20 +22,20 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
-    let library = context::library(global, printer)?;
+    let library = context::to_the_end(context::library(global, printer)?);
     let tagged = |skill: &&Skill| args.tag.as_ref().is_none_or(|tag| skill.manifest.has_tag(tag));
     let skills: Vec<&Skill> = library.all().filter(tagged).collect();
     if printer.json {
         let skills = skills.iter().map(|it| skill_json(it)).collect();
         let findings = library.findings().iter().map(finding_json).collect();
         printer.document(&ListJson { skills, findings })?;
-        return Ok(status(&library));
+        return Ok(status(library));
     }
-    table(&library, &skills, printer)?;
+    table(library, &skills, printer)?;
     printer.flush()?;
     let is_enabled = context::config(global)?.skill.enabled.value;
-    summary(&library, skills.len(), is_enabled, printer);
-    Ok(status(&library))
+    summary(library, skills.len(), is_enabled, printer);
+    Ok(status(library))
 }
 
 /// Whoever names what is no directory at all is not shown what was meant.

@@ -41,6 +41,8 @@ pub struct SkillSettings {
     pub depth: Setting<Depth>,
     /// Whether what changes is reloaded while a program runs.
     pub watch: Setting<bool>,
+    /// Whether what was read is kept for the next time.
+    pub cache: Setting<bool>,
 }
 
 /// How skills are chosen for a request.
@@ -193,6 +195,7 @@ impl Default for SkillSettings {
             max_skill_size: size(limits.max_skill_size),
             depth: Setting::default(),
             watch: Setting::default(),
+            cache: Setting::new(true),
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::{
     cmp::Reverse,
+    mem,
     sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
@@ -12,7 +13,7 @@ use std::{
 use super::{
     analyse::Analyser,
     document::{Document, Tally, Text},
-    index::{ALONE, COMMON, Index, Numbers},
+    index::{ALONE, COMMON, Index, Key, Numbers, Sections, Words},
     packed::{length, put},
     words::Term,
 };
@@ -20,9 +21,23 @@ use super::{
 /// How many documents a worker takes at a time.
 const BATCH: usize = 64;
 
+/// What is known about a document before it is indexed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Given {
+    /// What its text is told from others by from now on.
+    pub(crate) key: Key,
+    /// The document of an older index that has the same text.
+    pub(crate) known: Option<u32>,
+}
+
 impl Index {
-    /// Indexes `count` documents, several at a time; `with` gets each text to index.
-    pub(crate) fn new(count: usize, with: impl Fn(usize, &mut dyn FnMut(Text<'_>)) + Sync) -> Self {
+    /// Indexes `count` documents, several at a time; `with` hands over each text that is not known
+    /// from an `old` index. Nothing when all is as it was there.
+    pub(crate) fn new(
+        count: usize,
+        old: &Self,
+        with: impl Fn(usize, &mut dyn FnMut(Text<'_>)) -> Given + Sync,
+    ) -> Option<Self> {
         let threads = thread::available_parallelism()
             .map_or(1, |it| it.get())
             .min(count.div_ceil(BATCH))
@@ -30,22 +45,25 @@ impl Index {
         let next = AtomicUsize::new(0);
         let work = || {
             let (mut analyser, mut tally) = (Analyser::default(), Tally::default());
-            let mut documents = Vec::new();
+            let mut worked = Worked::default();
             loop {
                 let from = next.fetch_add(BATCH, Ordering::Relaxed);
                 if from >= count {
-                    return Worked { documents, terms: analyser.terms };
+                    return Worked { terms: analyser.terms, ..worked };
                 }
                 for at in from..count.min(from + BATCH) {
                     let mut document = Document::default();
-                    with(at, &mut |text| {
+                    let Given { key, known } = with(at, &mut |text| {
                         document = Document::new(text, &mut analyser, &mut tally);
                     });
-                    documents.push((at, document));
+                    match known {
+                        Some(place) => worked.known.push(Known { at, place, key }),
+                        None => worked.documents.push((at, Document { key, ..document })),
+                    }
                 }
             }
         };
-        let worked = if threads == 1 {
+        let mut worked = if threads == 1 {
             vec![work()]
         } else {
             thread::scope(|scope| {
@@ -53,7 +71,15 @@ impl Index {
                 workers.into_iter().map(|it| it.join().unwrap_or_default()).collect()
             })
         };
-        merged(worked)
+        let known: Vec<_> = worked.iter_mut().flat_map(|it| mem::take(&mut it.known)).collect();
+        let is_same = |it: &Known| old.keys().get(it.at) == Some(&it.key);
+        if count > 0 && known.len() == count && old.len() == count && known.iter().all(is_same) {
+            return None;
+        }
+        if !known.is_empty() {
+            worked.push(Worked::again(old, &known));
+        }
+        Some(merged(worked))
     }
 }
 
@@ -64,6 +90,48 @@ struct Worked {
     documents: Vec<(usize, Document)>,
     /// Every term, by its number.
     terms: Vec<Term>,
+    known: Vec<Known>,
+}
+
+/// A document that is known.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    at: usize,
+    /// Its place in the old index.
+    place: u32,
+    key: Key,
+}
+
+impl Worked {
+    /// What a worker would have made of texts that an index has; its ids are the numbers.
+    fn again(old: &Index, known: &[Known]) -> Self {
+        let mut uses = vec![0_u32; old.len()];
+        known.iter().for_each(|it| uses[it.place as usize] += 1);
+        let mut documents: Vec<Document> = Vec::new();
+        documents.resize_with(old.len(), Document::default);
+        let ids = 0..old.ids() as u32;
+        for id in ids.clone() {
+            old.postings(id, |document, impact| {
+                if uses.get(document as usize).is_some_and(|it| *it > 0) {
+                    let Document { terms, impacts, .. } = &mut documents[document as usize];
+                    terms.push(id);
+                    impacts.push(impact);
+                }
+            });
+        }
+        let mut again = |&Known { at, place, key }: &Known| {
+            let left = &mut uses[place as usize];
+            *left -= 1;
+            let counted = &mut documents[place as usize];
+            let counted = if *left > 0 { counted.clone() } else { mem::take(counted) };
+            let Words { kept, lengths, words } = old.words(place);
+            let words = words.filter(|it| ids.contains(it)).collect();
+            (at, Document { key, kept, lengths, words, ..counted })
+        };
+        let documents = known.iter().map(&mut again).collect();
+        let terms = ids.clone().filter_map(|it| old.term(it)).collect();
+        Self { documents, terms, known: Vec::new() }
+    }
 }
 
 fn merged(mut worked: Vec<Worked>) -> Index {
@@ -78,7 +146,8 @@ fn merged(mut worked: Vec<Worked>) -> Index {
         head.chain(own.iter().copied()).for_each(|it| Numbers::put(&mut words, it));
         word_starts.push(words.len() as u32);
     }
-    Index { terms, starts, postings, word_starts, words: words.into_boxed_slice() }
+    let keys = documents.into_iter().map(|it| it.key).collect();
+    Sections { keys, word_starts, terms, starts, postings, words }.into()
 }
 
 /// A term as one worker met it.
@@ -96,7 +165,9 @@ struct Met {
 fn give_ids(worked: &mut [Worked]) -> (Vec<Term>, Vec<u32>) {
     let mut ids: Vec<Vec<u32>> = worked.iter().map(|it| vec![0; it.terms.len()]).collect();
     let mut met: Vec<Met> = Vec::new();
-    for (worker, (Worked { documents, terms }, counts)) in worked.iter().zip(&mut ids).enumerate() {
+    for (worker, (Worked { documents, terms, .. }, counts)) in
+        worked.iter().zip(&mut ids).enumerate()
+    {
         let numbers = documents.iter().flat_map(|it| &it.1.terms);
         numbers.for_each(|it| counts[*it as usize] += 1);
         let own = terms.iter().zip(counts).enumerate().filter(|it| *it.1.1 > 0);
@@ -130,7 +201,7 @@ fn postings(documents: &[Document], counts: &[u32]) -> (Vec<u32>, Vec<u8>) {
     let mut last = vec![0; counts.len()];
     for (document, Document { terms, .. }) in (0..).zip(documents) {
         for id in terms.iter().map(|it| *it as usize).filter(|id| counts[*id] > 1) {
-            sizes[id] += length(document - std::mem::replace(&mut last[id], document)) + 1;
+            sizes[id] += length(document - mem::replace(&mut last[id], document)) + 1;
         }
     }
     let mut starts = starts(sizes);
@@ -147,7 +218,7 @@ fn postings(documents: &[Document], counts: &[u32]) -> (Vec<u32>, Vec<u8>) {
                 continue;
             }
             let mut end = ends[id];
-            let distance = document - std::mem::replace(&mut last[id], document);
+            let distance = document - mem::replace(&mut last[id], document);
             end += put(&mut postings[end as usize..], distance);
             postings[end as usize] = *impact;
             ends[id] = end + 1;
@@ -160,7 +231,7 @@ fn postings(documents: &[Document], counts: &[u32]) -> (Vec<u32>, Vec<u8>) {
 fn starts(mut sizes: Vec<u32>) -> Vec<u32> {
     let mut start = 0;
     for size in &mut sizes {
-        start += std::mem::replace(size, start);
+        start += mem::replace(size, start);
     }
     sizes
 }

@@ -1,6 +1,10 @@
 //! What the index knows about one skill.
 
-use super::analyse::{Analyser, Numbered};
+use super::{
+    analyse::{Analyser, Numbered},
+    index::Key,
+};
+use crate::recall::digest;
 
 /// The text of a skill, part by part.
 #[derive(Debug, Clone, Copy)]
@@ -9,6 +13,14 @@ pub(crate) struct Text<'s> {
     pub(crate) description: &'s [&'s str],
     pub(crate) tags: &'s [&'s str],
     pub(crate) body: &'s str,
+}
+
+impl Text<'_> {
+    /// What tells it from other texts.
+    pub(crate) fn key(self) -> Key {
+        let lists = [self.description, self.tags].map(|it| it.join("\0"));
+        digest(&[self.name, &lists[0], &lists[1], self.body].map(str::as_bytes))
+    }
 }
 
 /// The parts of a skill, in the order in which a [`Document`] holds them.
@@ -48,8 +60,10 @@ const EXTRA: f32 = 0.5;
 
 /// The words of a skill in their order, part by part, and what each of them counts; terms by the
 /// numbers that an [`Analyser`] gave them.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Document {
+    /// What its text is told from others by.
+    pub(crate) key: Key,
     pub(crate) words: Vec<u32>,
     /// How many words of each part there are.
     pub(crate) kept: [usize; PARTS],

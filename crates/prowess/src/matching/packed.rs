@@ -24,7 +24,7 @@ pub(crate) fn take(bytes: &mut &[u8]) -> Option<u32> {
     loop {
         let (byte, rest) = bytes.split_first()?;
         *bytes = rest;
-        value |= u32::from(byte & 0x7F) << shift;
+        value |= u32::from(byte & 0x7F).checked_shl(shift)?;
         if *byte < 0x80 {
             return Some(value);
         }

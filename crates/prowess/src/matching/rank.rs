@@ -108,7 +108,7 @@ fn look(
     for part in 0..PARTS {
         desk.hits[part].clear();
         for (at, id) in (0..).zip(words.by_ref().take(kept[part])) {
-            let place = desk.places[id as usize];
+            let place = desk.places.get(id as usize).copied().unwrap_or(0);
             if part == NAME {
                 let telling = rarity(index, id);
                 name += telling;

@@ -23,7 +23,9 @@ pub(crate) fn search(
         for wanted in &query.terms {
             let weight = wanted.weight / 255.0;
             index.postings(wanted.id, |document, impact| {
-                scores[document as usize] += weight * f32::from(impact);
+                if let Some(score) = scores.get_mut(document as usize) {
+                    *score += weight * f32::from(impact);
+                }
             });
         }
         let mut found = best(scores, top, &is_wanted);

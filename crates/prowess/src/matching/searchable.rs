@@ -1,12 +1,16 @@
 //! The index over a library, made when it is first asked for.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
 
 use super::{
     Tier, background,
+    build::Given,
     document::Text,
     embed::{Embedder, Meanings, nearest},
-    index::Index,
+    index::{Index, Key},
     memo::Memo,
     names::Names,
     query::{Query, Word, read_with},
@@ -14,7 +18,11 @@ use super::{
     why::Terms,
     words::{Term, stem},
 };
-use crate::{disclose::description, skill::Skill};
+use crate::{
+    disclose::description,
+    recall::{IndexPlace, state_now},
+    skill::Skill,
+};
 
 /// The index over a library.
 #[derive(Debug)]
@@ -53,28 +61,52 @@ pub(crate) struct Asked {
 }
 
 impl Searchable {
-    /// Reads and indexes all skills, on as many threads as there are cores. A file that cannot be
-    /// read any more is indexed by its manifest.
-    pub(crate) fn new(skills: &[Arc<Skill>], embedder: Option<&Arc<Embedder>>) -> Self {
-        let index = Index::new(skills.len(), |at, take| {
-            let skill = &skills[at];
-            let manifest = &skill.manifest;
-            let dialect = manifest.dialect();
-            let body = skill.instructions().unwrap_or_default();
-            let tags: Vec<&str> =
-                manifest.tags.iter().chain(&dialect.triggers).map(|it| &**it).collect();
-            let when = dialect.when_to_use.as_deref().unwrap_or_default();
-            let told = description(skill);
-            let own = if *told == *manifest.description { "" } else { &*manifest.description };
-            let description: Vec<&str> =
-                said_for(&told).chain(said_for(own)).chain([when]).collect();
-            take(Text {
-                name: &manifest.name,
-                description: &description,
-                tags: &tags,
-                body: &body,
-            });
+    /// Reads and indexes all skills, on as many threads as there are cores, but for those that an
+    /// index that was kept has as they are. A file that cannot be read any more is indexed by its
+    /// manifest.
+    pub(crate) fn new(
+        skills: &[Arc<Skill>],
+        embedder: Option<&Arc<Embedder>>,
+        kept: Option<&IndexPlace>,
+    ) -> Self {
+        let bytes = kept.and_then(|it| it.cache.read("index", &it.key));
+        let old = bytes.and_then(Index::kept).unwrap_or_default();
+        let places: OnceLock<HashMap<&Key, u32>> = OnceLock::new();
+        let place = |at: usize, key: &Key| match old.keys().get(at) {
+            Some(same) if same == key => Some(at as u32),
+            _ => places.get_or_init(|| old.keys().iter().zip(0..).collect()).get(key).copied(),
+        };
+        let index = Index::new(skills.len(), &old, |at, take| {
+            let skill = &*skills[at];
+            if let Some(key) = skill.state
+                && let Some(known) = place(at, &key)
+            {
+                return Given { key, known: Some(known) };
+            }
+            with_text(skill, |text| {
+                if kept.is_none() {
+                    take(text);
+                    return Given::default();
+                }
+                let key = text.key();
+                let known = place(at, &key);
+                if known.is_none() {
+                    take(text);
+                }
+                // What was read is what the files say that the skill was loaded from, if they are
+                // still the same.
+                let state = skill.state.filter(|it| state_now(skill).as_ref() == Some(it));
+                Given { key: state.unwrap_or(key), known }
+            })
         });
+        if let Some(index) = &index
+            && let Some(kept) = kept
+            && kept.is_whole
+            && index.len() >= kept.cache.least
+        {
+            kept.cache.write("index", &kept.key, index.as_bytes());
+        }
+        let index = index.unwrap_or(old);
         let meanings = embedder.map(|it| (it.clone(), Meanings::new(it, &index)));
         Self {
             index,
@@ -119,6 +151,19 @@ impl Searchable {
         let near = meanings.near(embedder, &self.index, request);
         Meant { nearest: nearest(&near), weight: embedder.weight, near }
     }
+}
+
+/// Hands over what is indexed of a skill.
+fn with_text<T>(skill: &Skill, take: impl FnOnce(Text<'_>) -> T) -> T {
+    let manifest = &skill.manifest;
+    let dialect = manifest.dialect();
+    let body = skill.instructions().unwrap_or_default();
+    let tags: Vec<&str> = manifest.tags.iter().chain(&dialect.triggers).map(|it| &**it).collect();
+    let when = dialect.when_to_use.as_deref().unwrap_or_default();
+    let told = description(skill);
+    let own = if *told == *manifest.description { "" } else { &*manifest.description };
+    let description: Vec<&str> = said_for(&told).chain(said_for(own)).chain([when]).collect();
+    take(Text { name: &manifest.name, description: &description, tags: &tags, body: &body })
 }
 
 /// How near every skill is to a request in meaning.

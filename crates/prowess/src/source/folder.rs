@@ -12,12 +12,13 @@ use std::{
 };
 
 use rustix::{
-    fs::{FileType, Mode, OFlags},
+    fs::{AtFlags, FileType, Mode, OFlags},
     io::Errno,
 };
 
 use super::{
-    Found, Limits, Listing, ReadError, Source, Stamp, Visit, What,
+    At, Found, Limits, Listing, ReadError, Source, Stamp, Visit, What,
+    mark::{Mark, Seen},
     open::{
         Entries, Entry, FILE, fill, is_inside, list, modified, open_beneath, open_contained,
         open_directory, open_file, read_all,
@@ -115,14 +116,63 @@ impl Folder {
         }
     }
 
+    /// Looks at one folder as [`visit`](Source::visit) does, and notes what it looked at.
+    pub(crate) fn visit_noting(
+        &self,
+        folder: &Path,
+        limits: &Limits,
+        listing: Listing,
+        mut seen: Option<&mut Seen>,
+    ) -> Visit {
+        if listing == Listing::OnDemand
+            && let Some(found) = self.glance(folder, limits, seen.as_deref_mut())
+        {
+            return Visit {
+                what: What::Skill(Box::new(found)),
+                linked: false,
+                findings: Vec::new(),
+            };
+        }
+        let mut findings = Vec::new();
+        match self.look(folder, limits, listing, &mut findings, seen) {
+            Ok((what, linked)) => Visit { what, linked, findings },
+            Err(trouble) => {
+                findings.extend(finding(&self.path.join(folder), Role::Folder, trouble));
+                Visit { what: What::Nothing, linked: false, findings }
+            }
+        }
+    }
+
+    /// The mark of a file or folder, by its path below this one; nothing for what is not there.
+    pub(crate) fn mark(&self, path: &str) -> Option<Mark> {
+        let path = if path.is_empty() { "." } else { path };
+        let stat = rustix::fs::statat(&self.directory, path, AtFlags::SYMLINK_NOFOLLOW);
+        stat.ok().map(|it| Mark::of(&it))
+    }
+
+    /// What tells this directory from others, and from itself by other names.
+    pub(crate) fn identity(&self) -> Vec<u8> {
+        format!("{} {:?} {:?}", self.scope, self.path, self.real).into_bytes()
+    }
+
+    /// The path of a file below this one, as a person would name it, from this one on.
+    pub(crate) fn within<'p>(&self, path: &'p Path) -> Option<&'p str> {
+        path.strip_prefix(&self.path).ok()?.to_str()
+    }
+
     fn look(
         &self,
         folder: &Path,
         limits: &Limits,
         listing: Listing,
         findings: &mut Vec<Finding>,
+        mut seen: Option<&mut Seen>,
     ) -> Result<(What, bool), Trouble> {
         let (directory, linked) = self.enter(folder)?;
+        if let Some(seen) = seen.as_deref_mut() {
+            seen.is_more = linked.is_some();
+            seen.marks.push(("".into(), Mark::of(&rustix::fs::fstat(&directory)?)));
+        }
         let mut entries = list(directory)?;
         let Some(document) = document(&entries.names) else {
             let folders = self.folders(folder, &entries, findings);
@@ -151,9 +201,13 @@ impl Folder {
                 hint,
             ));
         }
+        if let Some(seen) = seen.as_deref_mut() {
+            seen.is_more |= head.real.is_some();
+            seen.marks.push((entry.name.clone(), head.mark));
+        }
         let resources = match listing {
             Listing::AtOnce => {
-                Some(walk(self, path.parent().unwrap_or(&path), entries, limits, findings))
+                Some(walk(self, path.parent().unwrap_or(&path), entries, limits, findings, seen))
             }
             Listing::OnDemand => None,
         };
@@ -188,14 +242,34 @@ impl Folder {
 
     /// A skill in a folder that is no link, found without listing the folder. Nothing for anything
     /// else: a closer look tells what it is.
-    fn glance(&self, folder: &Path, limits: &Limits) -> Option<Found> {
+    fn glance(&self, folder: &Path, limits: &Limits, seen: Option<&mut Seen>) -> Option<Found> {
         if folder.as_os_str().is_empty() {
             return None;
         }
+        let mark = seen.is_some().then(|| self.mark(folder.to_str()?)).flatten();
         let file = open_beneath(&self.directory, &folder.join("SKILL.md"), FILE).ok()?;
         let head = Head::of(&file, None, limits).ok()?;
+        if let Some(seen) = seen {
+            seen.is_more = mark.is_none();
+            seen.marks.extend(mark.map(|it| ("".into(), it)));
+            seen.marks.push(("SKILL.md".into(), head.mark));
+        }
         let path = joined(&self.path, folder, "SKILL.md");
         Some(self.found(folder, "SKILL.md", path, None, head, None))
+    }
+
+    /// Where the skill of a folder lies that is no link.
+    pub(crate) fn at(&self, folder: &Path) -> At {
+        let path: Arc<Path> = joined(&self.path, folder, "SKILL.md").into();
+        let real = Some(self.real_of(&path, folder, "SKILL.md"));
+        At { path, real, linked: false }
+    }
+
+    fn real_of(&self, path: &Arc<Path>, folder: &Path, name: &str) -> Arc<Path> {
+        match self.path.as_os_str() == self.real.as_os_str() {
+            true => path.clone(),
+            false => joined(&self.real, folder, name).into(),
+        }
     }
 
     fn found(
@@ -210,8 +284,7 @@ impl Folder {
         let path: Arc<Path> = path.into();
         let real = match &linked {
             Some(real) => real.as_path().into(),
-            None if self.path == self.real => path.clone(),
-            None => joined(&self.real, folder, name).into(),
+            None => self.real_of(&path, folder, name),
         };
         let Head { bytes, size, modified, .. } = head;
         Found {
@@ -258,23 +331,7 @@ impl Source for Folder {
     }
 
     fn visit(&self, folder: &Path, limits: &Limits, listing: Listing) -> Visit {
-        if listing == Listing::OnDemand
-            && let Some(found) = self.glance(folder, limits)
-        {
-            return Visit {
-                what: What::Skill(Box::new(found)),
-                linked: false,
-                findings: Vec::new(),
-            };
-        }
-        let mut findings = Vec::new();
-        match self.look(folder, limits, listing, &mut findings) {
-            Ok((what, linked)) => Visit { what, linked, findings },
-            Err(trouble) => {
-                findings.extend(finding(&self.path.join(folder), Role::Folder, trouble));
-                Visit { what: What::Nothing, linked: false, findings }
-            }
-        }
+        self.visit_noting(folder, limits, listing, None)
     }
 
     fn resources(&self, path: &Path, limits: &Limits) -> (Vec<Resource>, Vec<Finding>) {
@@ -286,7 +343,7 @@ impl Source for Folder {
                 if let Some(document) = document(&entries.names) {
                     entries.names.swap_remove(document);
                 }
-                walk(self, skill, entries, limits, &mut findings)
+                walk(self, skill, entries, limits, &mut findings, None)
             }
             Err(trouble) => {
                 findings.extend(finding(skill, Role::Folder, trouble));
@@ -320,6 +377,7 @@ struct Head {
     real: Option<PathBuf>,
     size: u64,
     modified: Option<SystemTime>,
+    mark: Mark,
 }
 
 impl Head {
@@ -335,7 +393,7 @@ impl Head {
         }
         let mut bytes = Vec::with_capacity(HEAD.min(size as usize + 1));
         fill(file, &mut bytes)?;
-        Ok(Self { bytes, real, size, modified: modified(&stat) })
+        Ok(Self { bytes, real, size, modified: modified(&stat), mark: Mark::of(&stat) })
     }
 }
 

@@ -11,6 +11,7 @@ use rustix::fs::{AtFlags, FileType, Stat};
 use super::{
     Limits, MAX_DEPTH, MAX_ENTRIES,
     folder::{Folder, document},
+    mark::{Mark, Seen},
     open::{Entries, Entry, list, modified, open_contained, open_directory, open_inside},
     trouble::{Role, Trouble, finding},
 };
@@ -27,11 +28,12 @@ pub(super) fn walk(
     entries: Entries,
     limits: &Limits,
     findings: &mut Vec<Finding>,
+    noted: Option<&mut Seen>,
 ) -> Vec<Resource> {
     if entries.names.is_empty() {
         return Vec::new();
     }
-    let mut walk = Walk { folder, skill, limits, findings, resources: Vec::new(), seen: 0 };
+    let mut walk = Walk { folder, skill, limits, findings, noted, resources: Vec::new(), seen: 0 };
     walk.entries(entries, &Way { path: String::new(), depth: 0, linked: false });
     walk.resources.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     walk.resources
@@ -42,6 +44,8 @@ struct Walk<'a> {
     skill: &'a Path,
     limits: &'a Limits,
     findings: &'a mut Vec<Finding>,
+    /// What was looked at, where somebody wants to know.
+    noted: Option<&'a mut Seen>,
     resources: Vec<Resource>,
     /// How many entries were looked at.
     seen: usize,
@@ -121,6 +125,9 @@ impl Walk<'_> {
 
     /// Follows a link, but not a second one on the same way, nor one to a folder that holds it.
     fn link(&mut self, path: &str, way: &Way) -> Result<(), Trouble> {
+        if let Some(noted) = &mut self.noted {
+            noted.is_more = true;
+        }
         let real = self.folder.contained(&self.skill.join(path))?;
         let stat = rustix::fs::stat(&real)?;
         match FileType::from_raw_mode(stat.st_mode) {
@@ -145,6 +152,9 @@ impl Walk<'_> {
             self.note(&rule::TOO_DEEP, path, message, "keep resources one or two folders deep");
             return Ok(());
         }
+        if self.noted.is_some() {
+            self.see(path, &rustix::fs::fstat(&directory)?);
+        }
         let entries = list(directory)?;
         if document(&entries.names).is_some() {
             self.note(
@@ -158,7 +168,14 @@ impl Walk<'_> {
         Ok(())
     }
 
+    fn see(&mut self, path: &str, stat: &Stat) {
+        if let Some(noted) = &mut self.noted {
+            noted.marks.push((path.into(), Mark::of(stat)));
+        }
+    }
+
     fn file(&mut self, path: &str, stat: &Stat) -> Result<(), Trouble> {
+        self.see(path, stat);
         let size = u64::try_from(stat.st_size).unwrap_or_default();
         let limit = self.limits.max_file_size;
         if size > limit {

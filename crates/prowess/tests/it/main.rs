@@ -8,6 +8,7 @@ mod roundtrip;
 mod bounds;
 mod matching;
 mod window;
+mod recall;
 
 use prowess::{Finding, Severity};
 

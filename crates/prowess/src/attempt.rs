@@ -1,0 +1,73 @@
+//! What happens with bytes that nobody has kept; for tests and fuzzers, and for nobody else.
+
+use std::path::PathBuf;
+
+use crate::{
+    gather::Place,
+    matching::{index_of, search_in},
+    parse::parse,
+    recall::{Kept, Recall},
+    rule::Profile,
+    source::{Cache, Seen},
+};
+
+/// What would be kept of some texts: of the visits, and as an index.
+pub fn kept(texts: &[&str]) -> [Vec<u8>; 2] {
+    let recall = Recall::new(&[], &Cache::new(""));
+    for (source, text) in texts.iter().enumerate() {
+        let parsed = parse(text.as_bytes(), None, Profile::Spec);
+        let kept = Kept {
+            size: text.len() as u64,
+            modified: Some(std::time::SystemTime::UNIX_EPOCH),
+            resources: Some(Vec::new()),
+            manifest: parsed.manifest,
+            findings: parsed.findings,
+            state: Some([7; 16]),
+        };
+        let place = Place { source, folder: PathBuf::from("folder"), depth: 1, links: 0 };
+        recall.keep_skill(&place, &Seen::default(), &kept);
+    }
+    [recall.renewed(0).unwrap_or_default(), index_of(texts)]
+}
+
+/// Reads bytes as what was kept of visits, and as an index that is searched and renewed. Says how many
+/// visits were told and whether there was an index.
+pub fn attempt(bytes: &[u8]) -> (usize, bool) {
+    let told = Recall::new(bytes, &Cache::new("")).told();
+    (told, search_in(bytes.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*, sample::Index};
+
+    use super::*;
+
+    const TEXTS: [&str; 3] = [
+        "---\nname: one\ndescription: about alpha\nmetadata: {a: [1, {b: c}]}\n---\nalpha beta\n",
+        "---\nname: two\ndescription: about beta\nhooks: x\ntriggers: [y]\n---\nbeta beta gamma\n",
+        "---\nname: [\n---\n",
+    ];
+
+    #[test]
+    fn what_is_kept_is_told_again() {
+        let [visits, index] = kept(&TEXTS);
+        assert_eq!(attempt(&visits), (3, false));
+        assert_eq!(attempt(&index), (0, true));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_can_do_any_harm(
+            which in 0..2_usize, changes in vec((any::<Index>(), any::<u8>()), 1..6), cut in any::<Option<Index>>(),
+        ) {
+            let mut bytes = kept(&TEXTS)[which].clone();
+            for (at, byte) in changes {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            bytes.truncate(cut.map_or(bytes.len(), |it| it.index(bytes.len())));
+            attempt(&bytes);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What libraries recall of the folders that one before them has visited.
+//!
+//! A visit looks at a folder and at files in it. As long as the [`Mark`] of each is what it was, the
+//! visit would come to the same, and what was made of it then is taken. A folder in which there was a
+//! link, or something to report, is visited again every time; so is one that changed a moment ago,
+//! because its clock may not have moved on since.
+//!
+//! What is kept is a row of entries, each with its length before it:
+//!
+//! | what | of which type |
+//! |---|---|
+//! | the source and the folder | a number, a text |
+//! | what was looked at | a list of paths within the folder, each with its mark |
+//! | what it came to | the folders in it, or a [`Kept`] skill |
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    coded::{Coded, put_text, slice, text},
+    disclose::METADATA_FILE,
+    finding::Finding,
+    gather::Place,
+    library::Options,
+    skill::{Manifest, Resource, Skill},
+    source::{Cache, Folder, Key, Mark, Seen},
+};
+
+/// What was made of folders before, and what is made of them now.
+pub(crate) struct Recall<'b> {
+    known: HashMap<(u32, &'b str), Known<'b>>,
+    new: Mutex<New>,
+    /// When this look at the sources began.
+    moment: SystemTime,
+    settled: Duration,
+}
+
+struct Known<'b> {
+    entry: &'b [u8],
+    /// What follows the source and the folder.
+    body: &'b [u8],
+    is_used: AtomicBool,
+}
+
+#[derive(Default)]
+struct New {
+    entries: Vec<u8>,
+    count: usize,
+}
+
+/// What a visit came to.
+pub(crate) enum Came {
+    /// A folder with these folders in it.
+    Folders(Vec<PathBuf>),
+    /// A skill, or what was to be one.
+    Skill(Box<Kept>),
+}
+
+/// What is kept of a skill.
+pub(crate) struct Kept {
+    pub(crate) size: u64,
+    pub(crate) modified: Option<SystemTime>,
+    pub(crate) resources: Option<Vec<Resource>>,
+    pub(crate) manifest: Option<Manifest>,
+    pub(crate) findings: Vec<Finding>,
+    /// What its text for the index is told from others by.
+    pub(crate) state: Option<Key>,
+}
+
+impl<'b> Recall<'b> {
+    /// Reads what is kept. What makes no sense is not known.
+    pub(crate) fn new(mut bytes: &'b [u8], cache: &Cache) -> Self {
+        let mut known = HashMap::new();
+        while let Some((place, entry)) = entry(&mut bytes) {
+            known.insert(place, entry);
+        }
+        let (moment, settled) = (SystemTime::now(), cache.settled);
+        Self { known, new: Mutex::default(), moment, settled }
+    }
+
+    /// What a folder came to, if all that was looked at is as it was.
+    pub(crate) fn look(&self, at: &Place, folder: &Folder) -> Option<Came> {
+        let path = at.folder.to_str()?;
+        let known = self.known.get(&(at.source as u32, path))?;
+        let mut bytes = known.body;
+        let mut place = String::with_capacity(128);
+        for _ in 0..u32::take(&mut bytes)? {
+            join(&mut place, path, text(&mut bytes)?);
+            if folder.mark(&place)? != Mark::take(&mut bytes)? {
+                return None;
+            }
+        }
+        let came = came(&mut bytes)?;
+        known.is_used.store(true, Ordering::Relaxed);
+        Some(came)
+    }
+
+    /// How many visits are told that can be understood.
+    pub(crate) fn told(&self) -> usize {
+        let is_told = |known: &&Known<'_>| {
+            let bytes = &mut { known.body };
+            <Vec<(Box<str>, Mark)>>::take(bytes).and_then(|_| came(bytes)).is_some()
+        };
+        self.known.values().filter(is_told).count()
+    }
+
+    /// Whether what was seen tells all about a folder, beyond doubt.
+    pub(crate) fn is_telling(&self, seen: &Seen) -> bool {
+        let is_settled = |it: &(_, Mark)| it.1.is_settled(self.moment, self.settled);
+        !seen.is_more && !seen.marks.is_empty() && seen.marks.iter().all(is_settled)
+    }
+
+    /// Keeps which folders a folder has.
+    pub(crate) fn keep_folders(&self, at: &Place, seen: &Seen, folders: &Vec<PathBuf>) {
+        self.keep(at, seen, FOLDERS, folders);
+    }
+
+    /// Keeps what was made of a skill.
+    pub(crate) fn keep_skill(&self, at: &Place, seen: &Seen, kept: &Kept) {
+        self.keep(at, seen, SKILL, kept);
+    }
+
+    fn keep(&self, at: &Place, seen: &Seen, what: u8, came: &impl Coded) {
+        let Some(path) = at.folder.to_str() else { return };
+        let mut body = Vec::new();
+        (at.source as u32).put(&mut body);
+        put_text(path, &mut body);
+        seen.marks.put(&mut body);
+        what.put(&mut body);
+        came.put(&mut body);
+        let mut new = self.new.lock().unwrap_or_else(PoisonError::into_inner);
+        (body.len() as u32).put(&mut new.entries);
+        new.entries.extend(body);
+        new.count += 1;
+    }
+
+    /// All that is to be kept; nothing where little or nothing is new.
+    pub(crate) fn renewed(self, least: usize) -> Option<Vec<u8>> {
+        let New { mut entries, mut count } =
+            self.new.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if count == 0 {
+            return None;
+        }
+        let is_used = |it: &Known<'b>| it.is_used.load(Ordering::Relaxed);
+        // The order makes no difference: no two entries are about the same folder.
+        for known in self.known.into_values().filter(is_used) {
+            entries.extend(known.entry);
+            count += 1;
+        }
+        (count >= least).then_some(entries)
+    }
+}
+
+/// Takes an entry off the front: where it belongs, and the rest of it.
+fn entry<'b>(bytes: &mut &'b [u8]) -> Option<((u32, &'b str), Known<'b>)> {
+    let start = *bytes;
+    let length = u32::take(bytes)? as usize;
+    let mut body = slice(bytes, length)?;
+    let place = (u32::take(&mut body)?, text(&mut body)?);
+    let entry = &start[..start.len() - bytes.len()];
+    Some((place, Known { entry, body, is_used: AtomicBool::new(false) }))
+}
+
+fn join(place: &mut String, folder: &str, path: &str) {
+    place.clear();
+    place.push_str(folder);
+    if !folder.is_empty() && !path.is_empty() {
+        place.push('/');
+    }
+    place.push_str(path);
+}
+
+/// What stands before what a visit came to.
+const FOLDERS: u8 = 0;
+const SKILL: u8 = 1;
+
+fn came(bytes: &mut &[u8]) -> Option<Came> {
+    match u8::take(bytes)? {
+        FOLDERS => Coded::take(bytes).map(Came::Folders),
+        SKILL => Coded::take(bytes).map(|it| Came::Skill(Box::new(it))),
+        _ => None,
+    }
+}
+
+/// What the text of a skill for the index is told from others by: the folder, which may give it its
+/// name, and the files that it is read from.
+pub(crate) fn state(folder: &Path, seen: &Seen) -> Option<Key> {
+    let mark = |name: &str| seen.marks.iter().find(|it| *it.0 == *name).map(|it| it.1);
+    Some(state_of(folder.to_str()?, &mark("SKILL.md")?, mark(METADATA_FILE)))
+}
+
+/// The same as it is now.
+pub(crate) fn state_now(skill: &Skill) -> Option<Key> {
+    let folder = skill.home.folder.as_deref()?;
+    let path = folder.within(skill.folder())?;
+    let mark = |name: &str| {
+        let mut place = String::new();
+        join(&mut place, path, name);
+        folder.mark(&place)
+    };
+    Some(state_of(path, &mark("SKILL.md")?, mark(METADATA_FILE)))
+}
+
+fn state_of(folder: &str, document: &Mark, metadata: Option<Mark>) -> Key {
+    let mut bytes = Vec::new();
+    put_text(folder, &mut bytes);
+    document.put(&mut bytes);
+    metadata.put(&mut bytes);
+    digest(&[&bytes])
+}
+
+/// Where the index of a library is kept.
+#[derive(Debug, Clone)]
+pub(crate) struct IndexPlace {
+    pub(crate) cache: Cache,
+    pub(crate) key: Key,
+    /// Whether it is the index of all skills that were loaded, so that it is worth keeping.
+    pub(crate) is_whole: bool,
+}
+
+/// The keys of what is kept of the visits, and of the index, of a library. They tell everything apart
+/// that has a say in what is made of files, but for the files.
+pub(crate) fn keys<'f>(options: &Options, folders: impl Iterator<Item = &'f Folder>) -> (Key, Key) {
+    let Options { limits, resources, profile, include, exclude, .. } = options;
+    let mut parts: Vec<Vec<u8>> =
+        vec![env!("PROWESS_BUILD").into(), format!("{limits:?} {resources:?} {profile:?}").into()];
+    parts.extend(folders.map(Folder::identity));
+    let parts: Vec<&[u8]> = parts.iter().map(|it| &**it).collect();
+    let skills = digest(&parts);
+    (skills, digest(&[&skills, format!("{include:?} {exclude:?}").as_bytes()]))
+}
+
+/// A digest of parts of which none can be taken for a piece of another.
+pub(crate) fn digest(parts: &[&[u8]]) -> Key {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update((part.len() as u64).to_le_bytes());
+        digest.update(part);
+    }
+    let whole: [u8; 32] = digest.finalize().into();
+    *whole.first_chunk().expect("it is longer")
+}

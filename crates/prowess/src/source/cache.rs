@@ -1,0 +1,174 @@
+//! The folder in which libraries keep what they have read, for the next one over the same files.
+//!
+//! Each file of it is a header and what is kept:
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 8 | `prowess` and the version of this layout |
+//! | 16 | the key: a digest of this build and of what the library was loaded from; also the file's name |
+//! | 8 | how many bytes follow the header |
+//! | 8 | their checksum |
+//!
+//! A file is written whole under another name and then renamed, so that nobody has to wait for anybody
+//! and the last one wins. Whatever is not as it should be is set aside, as the same name with `.bad`
+//! behind it. Nothing here is an error: what cannot be kept is read again.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{Read as _, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
+
+use rustix::fs::OFlags;
+
+/// Where libraries keep what they have read, for the next one over the same files.
+///
+/// What is kept of a file is taken only while its inode, size and times are what they were; a library
+/// with a cache is the same as one without. The folder can be deleted at any time, and several
+/// processes can share it. Whoever can write in it can say what skills there are.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    /// The folder; it is made when there is something to keep.
+    pub folder: PathBuf,
+    /// For how long a file must not have changed before something of it is kept: longer than the
+    /// clock of any file system stands still.
+    pub settled: Duration,
+    /// How many skills make it worth while; fewer are read as fast.
+    pub least: usize,
+}
+
+/// What a file is told from others by.
+pub(crate) type Key = [u8; 16];
+
+/// How a file begins.
+const MAGIC: [u8; 8] = *b"prowess\x01";
+const HEADER: usize = 40;
+/// The largest file.
+const LARGEST: u64 = 512 << 20;
+/// How many files there may be, and how large all of them together.
+const MOST: (usize, u64) = (32, 1 << 30);
+/// When a file that is still used is marked as such, and when one that nobody finished is removed.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl Cache {
+    /// A cache in a folder.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into(), settled: Duration::from_secs(2), least: 64 }
+    }
+
+    /// What is kept under a key; nothing where that is not as it was written.
+    pub(crate) fn read(&self, kind: &str, key: &Key) -> Option<Vec<u8>> {
+        let path = self.path(kind, key);
+        let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+        let mut file = OpenOptions::new().read(true).custom_flags(flags).open(&path).ok()?;
+        let bytes = payload(&mut file, key);
+        if bytes.is_none() {
+            let _ = fs::rename(&path, path.with_extension("bad"));
+            return None;
+        }
+        // Those that nobody uses any more are removed first.
+        let is_old = |it: SystemTime| it.elapsed().is_ok_and(|it| it > DAY);
+        if file.metadata().and_then(|it| it.modified()).is_ok_and(is_old) {
+            let _ = file.set_modified(SystemTime::now());
+        }
+        bytes
+    }
+
+    /// Keeps something under a key.
+    pub(crate) fn write(&self, kind: &str, key: &Key, bytes: &[u8]) {
+        if bytes.len() as u64 > LARGEST {
+            return;
+        }
+        let _ = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
+        let path = self.path(kind, key);
+        let mut random = [0; 8];
+        if rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()).is_err() {
+            return;
+        }
+        let draft = path.with_extension(format!("{:016x}.draft", u64::from_le_bytes(random)));
+        let write = || {
+            let mut options = OpenOptions::new();
+            let mut file = options.write(true).create_new(true).mode(0o600).open(&draft)?;
+            file.write_all(&header(key, bytes))?;
+            file.write_all(bytes)?;
+            fs::rename(&draft, &path)
+        };
+        if write().is_err() {
+            let _ = fs::remove_file(&draft);
+        }
+        self.prune();
+    }
+
+    fn path(&self, kind: &str, key: &Key) -> PathBuf {
+        self.folder.join(format!("{:032x}.{kind}", u128::from_be_bytes(*key)))
+    }
+
+    /// Removes the files that were not used for the longest time, as long as there are too many.
+    fn prune(&self) {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        let own = entries.flatten().filter(|it| is_own(&it.file_name().to_string_lossy()));
+        let mut files: Vec<(SystemTime, u64, PathBuf)> = own
+            .filter_map(|it| {
+                let metadata = it.metadata().ok()?;
+                Some((metadata.modified().ok()?, metadata.len(), it.path()))
+            })
+            .collect();
+        files.sort_unstable_by(|a, b| b.cmp(a));
+        let (mut count, mut size) = (0, 0_u64);
+        for (modified, length, path) in files {
+            let is_draft = path.extension().is_some_and(|it| it == "draft");
+            let is_left = is_draft && modified.elapsed().is_ok_and(|it| it > DAY);
+            (count, size) = (count + 1, size.saturating_add(length));
+            if is_left || count > MOST.0 || size > MOST.1 {
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+}
+
+/// Whether a name is one that we give.
+fn is_own(name: &str) -> bool {
+    let (key, ending) = name.split_once('.').unwrap_or_default();
+    let is_key = key.len() == 32 && key.bytes().all(|it| it.is_ascii_hexdigit());
+    is_key && (matches!(ending, "skills" | "index" | "bad") || ending.ends_with(".draft"))
+}
+
+fn header(key: &Key, bytes: &[u8]) -> [u8; HEADER] {
+    let mut header = [0; HEADER];
+    header[..8].copy_from_slice(&MAGIC);
+    header[8..24].copy_from_slice(key);
+    header[24..32].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+    header[32..].copy_from_slice(&checksum(bytes).to_le_bytes());
+    header
+}
+
+/// What follows the header, if that is what the header says.
+fn payload(file: &mut File, key: &Key) -> Option<Vec<u8>> {
+    let metadata = file.metadata().ok()?;
+    let size = metadata.len().checked_sub(HEADER as u64)?;
+    if !metadata.is_file() || size > LARGEST {
+        return None;
+    }
+    let mut found = [0; HEADER];
+    file.read_exact(&mut found).ok()?;
+    let mut bytes = Vec::with_capacity(usize::try_from(size).ok()?);
+    file.take(size).read_to_end(&mut bytes).ok()?;
+    (found == header(key, &bytes)).then_some(bytes)
+}
+
+/// A checksum for what may have been damaged, in four lanes, which is as fast as memory.
+fn checksum(bytes: &[u8]) -> u64 {
+    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+    let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(FACTOR).rotate_left(29);
+    let (rows, rest) = bytes.as_chunks::<32>();
+    let mut lanes = [1_u64, 2, 3, 4];
+    for row in rows {
+        for (lane, word) in lanes.iter_mut().zip(row.as_chunks().0) {
+            *lane = mix(*lane, u64::from_le_bytes(*word));
+        }
+    }
+    let sum = rest.iter().fold(bytes.len() as u64, |sum, byte| mix(sum, u64::from(*byte)));
+    lanes.into_iter().fold(sum, mix)
+}

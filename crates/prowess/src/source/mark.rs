@@ -1,0 +1,72 @@
+//! What tells one state of a file from another, for whoever must not be wrong about it.
+
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::Stat;
+
+/// What tells one state of a file or folder from another. The system sets `changed` at every change
+/// of content, name or rights, whatever time the file is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    pub(crate) size: u64,
+    pub(crate) modified: Time,
+    pub(crate) changed: Time,
+}
+
+/// Seconds since 1970, and nanoseconds.
+type Time = (i64, u32);
+
+/// What a visit looked at, by the paths within the folder that was visited.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) marks: Vec<(Box<str>, Mark)>,
+    /// Whether something was there that no mark tells, such as a link.
+    pub(crate) is_more: bool,
+}
+
+impl Mark {
+    pub(super) fn of(stat: &Stat) -> Self {
+        Self {
+            device: stat.st_dev as _,
+            inode: stat.st_ino as _,
+            size: stat.st_size as _,
+            modified: (stat.st_mtime as _, stat.st_mtime_nsec as _),
+            changed: (stat.st_ctime as _, stat.st_ctime_nsec as _),
+        }
+    }
+
+    /// Whether the file was changed so long before a moment that another change after that moment
+    /// gives it another mark. A clock of files may stand still for a while.
+    pub(crate) fn is_settled(&self, moment: SystemTime, settled: Duration) -> bool {
+        let Some(before) = moment.checked_sub(settled) else { return false };
+        let Ok(before) = before.duration_since(SystemTime::UNIX_EPOCH) else { return false };
+        let before = (before.as_secs().cast_signed(), before.subsec_nanos());
+        self.modified < before && self.changed < before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_settled_once_its_clock_has_moved_on() {
+        let at = |seconds: i64| Mark {
+            device: 1,
+            inode: 1,
+            size: 1,
+            modified: (0, 0),
+            changed: (seconds, 0),
+        };
+        let moment = SystemTime::UNIX_EPOCH + Duration::from_secs(100);
+        let settled = Duration::from_secs(2);
+        assert!(at(97).is_settled(moment, settled));
+        for seconds in [98, 99, 100, 101, i64::MAX] {
+            assert!(!at(seconds).is_settled(moment, settled), "{seconds}");
+            assert!(!Mark { modified: (seconds, 0), ..at(0) }.is_settled(moment, settled));
+        }
+        assert!(!at(-1).is_settled(SystemTime::UNIX_EPOCH, settled));
+    }
+}
