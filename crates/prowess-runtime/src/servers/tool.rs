@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use super::{
     client::{CallToolResult, Caller, ContentBlock, Failure, Listed, ResourceContents},
     ending::explained,
-    name,
+    name, skill_tool,
 };
 use crate::{
     outcome::{Outcome, Status},
@@ -36,8 +36,10 @@ pub(super) struct Source {
     pub(super) server: String,
     /// What it is called among the tools.
     pub(super) prefix: String,
-    /// The skill that brought it.
-    pub(super) skill: String,
+    /// The skill that brought it; nothing if somebody has set it.
+    pub(super) skill: Option<String>,
+    /// The file of a project that sets it, if one does.
+    pub(super) set_by: Option<String>,
     pub(super) caller: Caller,
     /// How it ended, if it is a program.
     pub(super) ending: Option<Ending>,
@@ -55,6 +57,10 @@ const MESSAGE: usize = 2048;
 /// The tools that a server lists, and why others were left out.
 pub(super) fn tools(source: &Source, listed: Vec<Listed>) -> (Vec<ServerTool>, Vec<String>) {
     let mut taken = BTreeSet::new();
+    if source.skill.is_none() {
+        // No tool of it passes for the one that takes up its skills.
+        taken.insert(skill_tool::name(source));
+    }
     let mut room = SCHEMAS;
     let (mut tools, mut left_out) = (Vec::new(), Vec::new());
     for listed in listed {
@@ -88,11 +94,13 @@ impl ServerTool {
         *room -= size;
         let Source { server, skill, prefix, .. } = source;
         let said = listed.description.as_deref().or(listed.title.as_deref()).unwrap_or_default();
+        let by = skill.as_ref().map(|it| format!(", which the skill `{it}` brought"));
         Ok(Self {
             name: name::tool(prefix, &listed.name, taken),
             description: format!(
-                "{}\n\n(A tool of the server `{server}`, which the skill `{skill}` brought.)",
-                shortened(said, DESCRIPTION)
+                "{}\n\n(A tool of the server `{server}`{}.)",
+                shortened(said, DESCRIPTION),
+                by.unwrap_or_default()
             )
             .trim_start()
             .to_owned(),
@@ -196,7 +204,7 @@ fn told(content: &ContentBlock) -> String {
     }
 }
 
-fn shortened(text: &str, most: usize) -> String {
+pub(super) fn shortened(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
