@@ -309,7 +309,11 @@ impl Key {
             // The same URI is another skill at another server.
             Act::TakeUp(skill) => {
                 let by = skill.set_by.as_deref().unwrap_or_default();
-                (Kind::Skill, format!("{}:{}", skill.server, skill.name), format!("{} {by}", skill.uri))
+                (
+                    Kind::Skill,
+                    format!("{}:{}", skill.server, skill.name),
+                    format!("{} {by}", skill.uri),
+                )
             }
             act => (Kind::Call, wish.tool.to_owned(), what(act)),
         };
@@ -330,7 +334,9 @@ fn question(wish: &Wish<'_>, subject: &Subject, ground: Ground, old: Option<&Sub
             }
             _ => ("it goes on running as long as the agent does", None),
         },
-        (_, Ground::Offered) => ("what it says comes from a server, and a model would go by it", None),
+        (_, Ground::Offered) => {
+            ("a server wrote it, and a model would go by it, also when it runs commands", None)
+        }
         (_, Ground::Rule) => ("a rule of the policy asks for it", None),
         _ => ("the policy asks before everything that runs", None),
     };
@@ -457,9 +463,7 @@ fn logged(act: &Act) -> String {
     match act {
         Act::Fetch { url, .. }
         | Act::Start { url: Some(url), .. }
-        | Act::Connect { url: Some(url), .. } => {
-            what(act).replace(&**url, &bare(url))
-        }
+        | Act::Connect { url: Some(url), .. } => what(act).replace(&**url, &bare(url)),
         Act::Query(_) => "ask the database".to_owned(),
         act => what(act),
     }

@@ -60,8 +60,8 @@ pub use crate::{
     config::{
         Address, AgentSettings, Bytes, Config, ConfigError, Depth, DisclosureSettings, Fault,
         LimitSettings, MatchingSettings, ModelSettings, Origin, Places, PolicySettings, Presets,
-        Price, RootPath, RuleSetting, SandboxSettings, ServerSetting, ServerSettings, Setting, Share, Shown,
-        SkillSettings, SqlSettings, WindowSettings, bytes, duration,
+        Price, RootPath, RuleSetting, SandboxSettings, ServerSetting, ServerSettings, Setting,
+        Share, Shown, SkillSettings, SqlSettings, WindowSettings, bytes, duration,
     },
     convention::Convention,
     create::{CreateError, check_entry},

@@ -242,10 +242,8 @@ impl Policy {
     /// Whether an active skill lists this; nothing when none lists any tool, or when the wish is
     /// only to be told something.
     fn is_listed(&self, wish: &Wish<'_>, plan: Option<&Plan>) -> Option<bool> {
-        if matches!(
-            wish.act,
-            Act::Tell | Act::Disclose(_) | Act::Resource { .. } | Act::TakeUp(_)
-        ) {
+        if matches!(wish.act, Act::Tell | Act::Disclose(_) | Act::Resource { .. } | Act::TakeUp(_))
+        {
             return None;
         }
         let lists = wish.active.iter().map(|it| &it.allowed_tools.0);
@@ -296,9 +294,7 @@ impl Policy {
             Act::Execute(entry) | Act::Disclose(entry) | Act::Start { entry, .. } => {
                 fits(it, &entry.manifest.name) || (all == Any && active(it))
             }
-            Act::Serve { skill: Some(skill), .. } => {
-                fits(it, skill) || (all == Any && active(it))
-            }
+            Act::Serve { skill: Some(skill), .. } => fits(it, skill) || (all == Any && active(it)),
             Act::TakeUp(skill) => fits(it, &skill.address) || (all == Any && active(it)),
             _ => active(it),
         };

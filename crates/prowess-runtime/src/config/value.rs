@@ -782,7 +782,8 @@ impl Value for ServerSettings {
                 }),
                 Ok(None) => {}
                 Err(why) => {
-                    let hint = "it has a `command` with `args` and `env`, or a `url` with `headers`";
+                    let hint =
+                        "it has a `command` with `args` and `env`, or a `url` with `headers`";
                     let message = format!("the server `{}` cannot be used: {why}", label.name);
                     reader.note(&label.span, message, Some(hint.to_owned()));
                 }
@@ -841,6 +842,10 @@ fn server(label: &str, item: &Item, reader: &Reader<'_>) -> Result<Option<Descri
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     if label.is_empty() || label.len() > 32 || !label.chars().all(is_plain) {
         return Err("a label has letters, digits and `-`, 32 at the most".to_owned());
+    }
+    // `user:name` is a skill of the user.
+    if [Scope::Project, Scope::User, Scope::Bundled].iter().any(|it| it.as_str() == label) {
+        return Err("its label is the word for a scope".to_owned());
     }
     let Some(Json::Object(server)) = as_json(item) else {
         return Err("it is no table of texts".to_owned());

@@ -133,8 +133,9 @@ impl Described {
     }
 
     fn add(&mut self, file: &str, name: &str, server: &Map<String, Value>) {
-        let unknown: Vec<String> =
-            Description::unknown(server).map(|it| format!("`{name}`: `{it}` is not known")).collect();
+        let unknown: Vec<String> = Description::unknown(server)
+            .map(|it| format!("`{name}`: `{it}` is not known"))
+            .collect();
         let read = match Description::read(name, server) {
             Ok(None) => return,
             Ok(Some(_)) if self.servers.len() == SERVERS => {

@@ -274,7 +274,8 @@ fn is_same(one: &Value, other: &Value) -> bool {
             one == other || (one.as_f64() == other.as_f64() && one.is_f64() != other.is_f64())
         }
         (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_same(one, other))
+            one.len() == other.len()
+                && one.iter().zip(other).all(|(one, other)| is_same(one, other))
         }
         (Value::Object(one), Value::Object(other)) => {
             let has = |(key, value): (&String, &Value)| {
@@ -295,8 +296,10 @@ pub(super) fn one_line(text: &str) -> String {
 
 /// Whether a sign turns the direction of others, or stands there without being seen.
 fn is_hidden(c: char) -> bool {
-    matches!(unicode_general_category::get_general_category(c),
-        unicode_general_category::GeneralCategory::Format)
+    matches!(
+        unicode_general_category::get_general_category(c),
+        unicode_general_category::GeneralCategory::Format
+    )
 }
 
 fn shown(text: &str) -> String {
@@ -325,7 +328,8 @@ mod tests {
                 .iter()
                 .map(|it| file(&format!("{base}/{it}")))
                 .collect();
-            let read = OfferedSkill::read("s", None, &entry(&format!("{base}/SKILL.md"), json!(files)));
+            let read =
+                OfferedSkill::read("s", None, &entry(&format!("{base}/SKILL.md"), json!(files)));
             let skill = read.expect(base);
             let paths: Vec<&str> = skill.files.iter().map(|it| &*it.path).collect();
             assert_eq!(paths, ["SKILL.md", "a/b.md", "with space.md"]);

@@ -69,14 +69,16 @@ impl Source {
             }
             Err(_) => {
                 let seconds = self.patience.as_secs_f64();
-                let message = format!("the server `{}` did not answer for {seconds} s", self.server);
+                let message =
+                    format!("the server `{}` did not answer for {seconds} s", self.server);
                 Err(Box::new(Outcome::bad(Status::TimedOut, message)))
             }
         }
     }
 
     fn mistrusted(&self, what: &str, why: &str) -> Box<Outcome> {
-        let message = format!("{what} is not used, because it is not what the server listed: {why}");
+        let message =
+            format!("{what} is not used, because it is not what the server listed: {why}");
         let hint = format!(
             "the server `{}` has changed it, or is not to be trusted: look at it again",
             self.server
