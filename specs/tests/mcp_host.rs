@@ -1,15 +1,13 @@
 //! Skills that other servers offer: one that means well, which is our own, and many that do not.
 
-use std::{
-    io::Write as _,
-    sync::{Arc, Mutex},
-};
+use std::sync::{Arc, Mutex};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use prowess::Library;
+use prowess_agent::{Agent, Calling, Layer, Scripted, Servers, Session, Turn, What};
 use prowess_runtime::{
     Agreed, Approver, Config, Gate, Launcher, Level, Limits, Nobody, Outcome, Places, Policy,
-    Records, Sandbox, Starter, Status, Toolbox,
+    Records, Sandbox, ServerSetting, Starter, Status, Toolbox,
 };
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
@@ -495,7 +493,14 @@ mod an_approval_is_bound_to_every_file {
         assert_eq!(changed(&|it| drop(it.pop())), "changed");
         let new = json!({"uri": "skill://one/new.sh", "digest": zeros, "size": 1});
         assert_eq!(changed(&|it| it.push(new.clone())), "changed");
-        assert_eq!(changed(&|_| ()), "approved");
+        let ran = show(&world, &["docs:one", "--yes"]);
+        assert!(ran.stderr.contains("new.sh"), "{}", ran.stderr);
+        assert_eq!(state(&world), "approved");
+        assert_eq!(changed(&|_| ()), "changed");
+        let rule = "policy.rules = [{ skill = \"docs:*\", decision = \"deny\" }]\n";
+        world.write(SETTINGS, format!("{rule}{}", host.settings()));
+        let ran = show(&world, &["docs:one", "--yes"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{}", ran.stderr);
         // What was approved of one server says nothing of another.
         let toml = host.settings().replace("docs", "manuals");
         world.write(SETTINGS, toml);
@@ -526,18 +531,23 @@ mod an_approval_is_bound_to_every_file {
 mod a_model_takes_up_what_somebody_has_approved {
     use super::*;
 
-    /// Calls the tool for the skills of the host, one input after the other.
-    fn called(host: &Host, approver: Arc<dyn Approver>, inputs: &[Json]) -> (String, Vec<Outcome>) {
-        let world = host.world();
+    /// The servers that are set, and what starts and calls them.
+    fn made(settings: &str, approver: Arc<dyn Approver>) -> (Vec<ServerSetting>, Starter, Toolbox) {
+        let world = World::new().file(SETTINGS, settings);
         let places = Places { only: Some(world.path(SETTINGS)), ..Places::default() };
         let config = Config::load(&places).unwrap();
         let policy = Policy { hosts: vec!["127.0.0.1".to_owned()], ..Policy::default() };
         let gate = Arc::new(Gate { policy, approver, records: Records::in_memory() });
         let sandbox = Sandbox::new(Launcher::program(program()), Level::Landlock);
         let starter = Starter::new(gate.clone(), sandbox, Limits::default());
-        let toolbox = Toolbox::new(gate);
+        (config.servers.value.0, starter, Toolbox::new(gate))
+    }
+
+    /// Calls the tool for the skills of the host, one input after the other.
+    fn called(host: &Host, approver: Arc<dyn Approver>, inputs: &[Json]) -> (String, Vec<Outcome>) {
+        let (set, starter, toolbox) = made(&host.settings(), approver);
         Runtime::new().unwrap().block_on(async {
-            let server = starter.connect(&config.servers.value.0[0]).await.unwrap();
+            let server = starter.connect(&set[0]).await.unwrap();
             let tool = server.skill_tool(server.skills().await.unwrap());
             host.asked();
             let mut outcomes = Vec::new();
@@ -590,5 +600,55 @@ mod a_model_takes_up_what_somebody_has_approved {
         let (_, outcomes) = called(&host, Arc::new(Agreed), &[take, read]);
         assert!(outcomes.iter().all(|it| it.status == Status::Refused), "{outcomes:?}");
         assert!(!format!("{outcomes:?}").contains("another text"));
+    }
+
+    #[test]
+    fn an_agent_has_the_servers_that_are_set_from_its_first_request_on() {
+        let host = host();
+        let mut entries = vec![host.says.lock().unwrap().pages[0]["skills"][0].clone()];
+        entries.push(json!({"uri": "skill://bad/SKILL.md"}));
+        host.list(entries);
+        let settings =
+            format!("{}[servers.gone]\nurl = \"http://127.0.0.1:1/\"\n", host.settings());
+        let (set, starter, toolbox) = made(&settings, Arc::new(Agreed));
+        let model =
+            Scripted::new().calls("mcp__docs__skill", json!({"name": "docs:one"})).says("done");
+        let model = Arc::new(model);
+        let provider = Arc::new(Arc::new(World::new().load()));
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let agent = Agent::new(model.clone())
+            .with(Watches(events.clone()))
+            .with(Calling::new(Arc::new(toolbox)))
+            .with(Servers::new(starter, provider).with_set(set));
+        let session = Session::new("s");
+        let answer = Runtime::new().unwrap().block_on(agent.ask(&session, "x")).unwrap();
+        assert_eq!(answer.message.content, "done");
+        let asked = model.asked();
+        let offered: Vec<&str> = asked[0].tools.iter().map(|it| &*it.name).collect();
+        assert_eq!(offered, ["mcp__docs__skill_2", "mcp__docs__skill"]);
+        let told = &asked[1].messages.last().unwrap().content;
+        assert!(told.contains("The text of one.") && told.contains("`docs` wrote this"), "{told}");
+        let events = events.lock().unwrap().join("\n");
+        assert!(events.contains("skill://bad/SKILL.md` is refused"), "{events}");
+        assert!(events.contains("gone failed"), "{events}");
+    }
+
+    /// Takes note of servers and warnings.
+    #[derive(Debug)]
+    struct Watches(Arc<Mutex<Vec<String>>>);
+
+    impl Layer for Watches {
+        fn name(&self) -> &str {
+            "watches"
+        }
+
+        fn note(&self, _: &Turn, what: &What) {
+            let line = match what {
+                What::Warned { message } => message.clone(),
+                What::Server { server, state, .. } => format!("{server} {state}"),
+                _ => return,
+            };
+            self.0.lock().unwrap().push(line);
+        }
     }
 }

@@ -281,6 +281,12 @@ impl Starter {
         let ServerProgram { command, arguments, environment, directory } = program;
         let command = expand(command)?;
         let own = command.contains('/').then(|| Path::new(&*directory).join(&command));
+        if own.as_ref().is_some_and(|it| it.is_relative()) {
+            return Err(refused(
+                description,
+                &format!("`{command}` begins nowhere, without a `cwd`"),
+            ));
+        }
         let command = match &own {
             Some(path) => path.clone().into(),
             None => commands::program(&command)?.into(),
@@ -516,7 +522,7 @@ fn inside(path: &str, folder: &Path) -> Option<PathBuf> {
 
 fn refused(description: &Description, why: &str) -> Box<Outcome> {
     let message = format!("the server `{}` is not started: {why}", description.name);
-    let hint = "a server is a program of the system by its name, or one of its skill by its path";
+    let hint = "a server is a program of the system by its name, or one by its path: of its skill, or of the `cwd` that is set";
     Refusal { message, hint: hint.to_owned() }.into()
 }
 

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use prowess::{frontmatter_json, is_plain_name};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
+use unicode_general_category::{GeneralCategory, get_general_category};
 
 /// A skill that a server offers. Of its files nothing was read yet.
 #[derive(Debug, Clone, PartialEq)]
@@ -234,7 +235,7 @@ fn parts(uri: &str) -> Result<Vec<String>, String> {
     if !scheme.starts_with(|c: char| c.is_ascii_alphabetic()) || !scheme.bytes().all(is_sign) {
         return Err("its URI has no scheme".to_owned());
     }
-    let is_plain = |c: char| !c.is_control() && !c.is_whitespace() && !"?#\\".contains(c);
+    let is_plain = |c: char| is_seen(&c) && !c.is_whitespace() && !"?#\\".contains(c);
     if !rest.chars().all(is_plain) {
         return Err("its URI has signs that no URI of a skill has".to_owned());
     }
@@ -263,7 +264,7 @@ fn part(written: &str) -> Result<String, &'static str> {
     }
     let text = String::from_utf8(bytes).map_err(|_| "its URI is not UTF-8")?;
     let is_name = !matches!(&*text, "" | "." | "..")
-        && !text.contains(|c: char| c.is_control() || c == '/' || c == '\\');
+        && text.chars().all(|c| is_seen(&c) && c != '/' && c != '\\');
     if is_name { Ok(text) } else { Err("a part of its URI is no name of a file or folder") }
 }
 
@@ -289,17 +290,13 @@ fn is_same(one: &Value, other: &Value) -> bool {
 
 /// A text in one line, with nothing in it that is not seen.
 pub(super) fn one_line(text: &str) -> String {
-    let is_seen = |c: &char| !c.is_control() && !is_hidden(*c);
     let words = text.split_whitespace().map(|it| it.chars().filter(is_seen).collect::<String>());
     words.filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a sign turns the direction of others, or stands there without being seen.
-fn is_hidden(c: char) -> bool {
-    matches!(
-        unicode_general_category::get_general_category(c),
-        unicode_general_category::GeneralCategory::Format
-    )
+/// Whether a sign is one, and not there to turn others around or to hide.
+fn is_seen(c: &char) -> bool {
+    !c.is_control() && get_general_category(*c) != GeneralCategory::Format
 }
 
 fn shown(text: &str) -> String {
@@ -355,6 +352,8 @@ mod tests {
             "skill://a\\b/one/SKILL.md",
             "skill://a\u{7}/one/SKILL.md",
             "skill://a%0a/one/SKILL.md",
+            "skill://a\u{202e}/one/SKILL.md",
+            "skill://a%E2%80%AE/one/SKILL.md",
             "skill://%ff/one/SKILL.md",
             "skill://%/one/SKILL.md",
         ] {

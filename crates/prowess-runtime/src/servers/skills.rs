@@ -1,28 +1,35 @@
 //! Takes skills from a server: every byte is held against what the server has listed.
 
+use std::time::Duration;
+
 use tokio::time::timeout;
 
 use super::{
     client::Failure,
     ending::explained,
-    offered::{DOCUMENT, OfferedSkill, OfferedSkills},
-    tool::Source,
+    offered::{DOCUMENT, OfferedSkill, OfferedSkills, one_line},
+    tool::{Source, shortened},
 };
 use crate::outcome::{Outcome, Status};
 
 /// How many skills of a server are taken.
 const SKILLS: usize = 1000;
+/// How long it may take to list them.
+const LISTING: Duration = Duration::from_secs(20);
+/// How much is passed on of what a server says about a failure.
+const MESSAGE: usize = 500;
 
 impl Source {
     /// The skills that it lists now. Of their files none is read.
     pub(super) async fn skills(&self) -> Result<OfferedSkills, Box<Outcome>> {
-        let (listed, has_more) = self.within(self.caller.skills(SKILLS)).await?;
+        let patience = self.patience.min(LISTING);
+        let (listed, has_more) = self.within(patience, self.caller.skills(SKILLS)).await?;
         Ok(OfferedSkills::of(&self.server, self.set_by.as_deref(), &listed, has_more))
     }
 
     /// The skill of a URI as it is now, also one that is not listed.
     pub(super) async fn skill(&self, uri: &str) -> Result<OfferedSkill, Box<Outcome>> {
-        let entry = self.within(self.caller.skill(uri)).await?;
+        let entry = self.within(self.patience, self.caller.skill(uri)).await?;
         let skill = OfferedSkill::read(&self.server, self.set_by.as_deref(), &entry);
         let skill = skill.and_then(|it| match it.uri == uri {
             true => Ok(it),
@@ -52,7 +59,7 @@ impl Source {
             let hint = format!("there are {}", paths.join(", "));
             Box::new(Outcome::bad(Status::NotFound, message).hint(hint))
         })?;
-        let bytes = self.within(self.caller.read(&file.uri, file.size)).await?;
+        let bytes = self.within(self.patience, self.caller.read(&file.uri, file.size)).await?;
         let of = || format!("`{path}` of the skill `{}`", skill.address);
         file.verify(&bytes).map_err(|why| self.mistrusted(&of(), &why))?;
         Ok(bytes)
@@ -60,15 +67,22 @@ impl Source {
 
     async fn within<T>(
         &self,
+        patience: Duration,
         asked: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Box<Outcome>> {
-        match timeout(self.patience, asked).await {
+        match timeout(patience, asked).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(failure)) => {
+                let failure = match failure {
+                    Failure::Said(message) => {
+                        Failure::Said(shortened(&one_line(&message), MESSAGE))
+                    }
+                    failure => failure,
+                };
                 Err(Box::new(explained(&self.server, failure, self.ending.as_ref()).await))
             }
             Err(_) => {
-                let seconds = self.patience.as_secs_f64();
+                let seconds = patience.as_secs_f64();
                 let message =
                     format!("the server `{}` did not answer for {seconds} s", self.server);
                 Err(Box::new(Outcome::bad(Status::TimedOut, message)))
