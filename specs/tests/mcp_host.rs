@@ -608,8 +608,7 @@ mod a_model_takes_up_what_somebody_has_approved {
         let mut entries = vec![host.says.lock().unwrap().pages[0]["skills"][0].clone()];
         entries.push(json!({"uri": "skill://bad/SKILL.md"}));
         host.list(entries);
-        let settings =
-            format!("{}[servers.gone]\nurl = \"http://127.0.0.1:1/\"\n", host.settings());
+        let settings = format!("{}[servers.gone]\ncommand = \"true\"\n", host.settings());
         let (set, starter, toolbox) = made(&settings, Arc::new(Agreed));
         let model =
             Scripted::new().calls("mcp__docs__skill", json!({"name": "docs:one"})).says("done");

@@ -202,7 +202,7 @@ fn files(base: &str, listed: &Value) -> Result<Vec<OfferedFile>, String> {
         let below = uri.strip_prefix(base).ok_or_else(|| of("it lies outside of the skill"))?;
         parts(uri).map_err(|why| of(&why))?;
         let path = below.split('/').map(part).collect::<Result<Vec<_>, _>>();
-        let path = path.map_err(|why| of(why))?.join("/");
+        let path = path.map_err(of)?.join("/");
         if !paths.insert(path.clone()) {
             return Err(of("it is listed more than once"));
         }
@@ -214,7 +214,8 @@ fn files(base: &str, listed: &Value) -> Result<Vec<OfferedFile>, String> {
             .ok_or_else(|| format!("its files have more than {BYTES} bytes"))?;
         files.push(OfferedFile { uri: uri.to_owned(), path, digest, size });
     }
-    match paths.contains(DOCUMENT) {
+    let is_document = |it: &OfferedFile| it.uri.strip_prefix(base) == Some(DOCUMENT);
+    match files.iter().any(is_document) {
         true => Ok(files),
         false => Err("its `SKILL.md` is not among its files".to_owned()),
     }
