@@ -16,7 +16,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 pub async fn run() -> Result<String, Box<dyn Error>> {
     let options = Options {
         sources: vec![prowess::bundled()],
-        include: vec!["review-code".to_owned(), "write-tests".to_owned()],
+        include: Some(vec!["review-code".to_owned(), "write-tests".to_owned()]),
         ..Options::default()
     };
     let library = Arc::new(Library::load(&options)?);

@@ -139,11 +139,15 @@ fn with_layers(library: &Arc<Library>, vocabulary: Vocabulary, looker: Looker) -
 
 /// A model that takes up one skill after the other.
 fn talker(library: &Library) -> Talker {
-    let call = |name: &str| {
-        let arguments = json!({"name": name}).to_string();
+    Talker::new(calls(library).collect())
+}
+
+/// Calls that take up one skill after the other.
+pub(crate) fn calls(library: &Library) -> impl Iterator<Item = Call> {
+    library.skills().step_by(7).map(|it| {
+        let arguments = json!({"name": it.manifest.name}).to_string();
         Call { name: "use_skill".to_owned(), arguments, ..Call::default() }
-    };
-    Talker::new(library.skills().step_by(7).map(|it| call(&it.manifest.name)).collect())
+    })
 }
 
 async fn take_turns(agent: &Agent, round: usize, requests: &[&String]) -> Result<Vec<Took>> {
@@ -167,7 +171,7 @@ fn matching(library: &Library, (turn, request): (usize, &&String)) -> Took {
 }
 
 /// Made-up skills on disk, and requests in their words.
-fn made_up(root: &Path) -> Result<(Arc<Library>, Vec<String>)> {
+pub(crate) fn made_up(root: &Path) -> Result<(Arc<Library>, Vec<String>)> {
     let directories = vec![Directory::new(root)];
     let options = prowess::Options { directories, ..prowess::Options::default() };
     let library = Library::load(&options)?;

@@ -46,7 +46,7 @@ const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--dis
                      prowess-benches reliability store [--cycles N] [--program PATH]\n       \
                      prowess-benches reliability races [--swaps N]\n       \
                      prowess-benches agent [--skills F --queries F] [--size N] [--sessions N]\n       \
-                     prowess-benches soak [--sessions N] [--turns N] [--window N]\n       \
+                     prowess-benches soak [--sessions N] [--turns N] [--window N] [--size N]\n       \
                      prowess-benches mcp [--sizes N,N] [--from DIR] [--sessions N] [--program PATH]";
 
 fn main() -> Result<()> {
@@ -84,7 +84,7 @@ fn main() -> Result<()> {
             &["--skills", "--queries", "--size", "--sessions"],
         )?),
         ["soak", ref words @ ..] => {
-            soak::soak(&Options::new(words, &["--sessions", "--turns", "--window"])?)
+            soak::soak(&Options::new(words, &["--sessions", "--turns", "--window", "--size"])?)
         }
         ["mcp", ref words @ ..] => {
             mcp::mcp(&Options::new(words, &["--sizes", "--from", "--sessions", "--program"])?)

@@ -2,26 +2,35 @@
 
 use std::{
     borrow::Cow,
-    fmt, fs,
+    fmt,
+    fs::{self, File},
+    io::{Seek as _, Write as _},
+    ops::Range,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     time::Instant,
 };
 
 use anyhow::{Context as _, Result, ensure};
-use prowess::{Call, Message, Role, Window};
+use prowess::{Call, Cataloging, Library, Message, Role, Window};
 use prowess_agent::{
     Agent, Approval, Ask, Boundary, Calling, Delta, Fit, Guard, Logging, Model, Reply, Replying,
-    Retry, Session, Spending, When,
+    Retry, Session, Showing, Skills, Spans, Spending, Trace, When,
 };
 use prowess_runtime::{
-    Act, Agreed, Answer, Approvals, Gate, Nobody, Outcome, Policy, Records, Tool, Toolbox,
+    Act, Agreed, Answer, Approvals, Gate, Nobody, Outcome, Policy, Provider, Records, Tool, Toolbox,
 };
 use serde_json::{Value as Json, json};
 
-use crate::{load::number, measure::milliseconds, options::Options};
+use crate::{
+    agent::{calls, made_up},
+    corpus::Corpus,
+    load::number,
+    measure::milliseconds,
+    options::Options,
+};
 
 /// A model that replies at once: it summarises, calls a tool every fourth time, or talks.
 #[derive(Debug)]
@@ -91,17 +100,24 @@ impl Tool for Work {
     }
 }
 
-/// An agent with all layers.
-fn agent(window: usize) -> Agent {
+/// An agent with all layers, which takes up a skill every second time that it calls.
+fn agent(library: &Arc<Library>, window: usize, trace: Trace) -> Agent {
     let policy = Policy { approvals: Approvals::Never, ..Policy::default() };
     let gate = Gate { policy, approver: Arc::new(Nobody), records: Records::in_memory() };
     let toolbox = Arc::new(Toolbox::new(Arc::new(gate)).with(Arc::new(Work)));
     let window = Window { tokens: window, ..Window::default() };
-    let call = Call { name: "work".to_owned(), arguments: "{}".to_owned(), ..Call::default() };
-    Agent::new(Arc::new(Talker::new(vec![call])))
+    let work = || Call { name: "work".to_owned(), arguments: "{}".to_owned(), ..Call::default() };
+    let calls = calls(library).flat_map(|it| [work(), it]).collect();
+    let provider: Arc<dyn Provider> = Arc::new(library.clone());
+    let cataloging = Cataloging { budget: Some(window.tokens / 10), ..Cataloging::default() };
+    let showing = Showing { catalog: Some(cataloging), ..Showing::default() };
+    Agent::new(Arc::new(Talker::new(calls)))
         .with_system("You do what you are asked.")
-        .with(Boundary::new())
+        .with(trace)
+        .with(Spans::new("prowess"))
         .with(Logging::default())
+        .with(Boundary::new())
+        .with(Skills::new(Some(provider), showing))
         .with(Guard::new(Arc::new(Agreed)).asks(When::calls("w*").while_active("deploy-*")))
         .with(Approval::new(Arc::new(Agreed)))
         .with(Calling::new(toolbox))
@@ -110,13 +126,36 @@ fn agent(window: usize) -> Agent {
         .with(Retry::default())
 }
 
+/// A trace in a file that begins anew when it is full, and how many bytes were written.
+fn trace(file: File) -> (Trace, Arc<AtomicUsize>) {
+    let written = Arc::new(AtomicUsize::new(0));
+    let (total, file) = (written.clone(), Mutex::new(file));
+    let trace = Trace::new(move |line| {
+        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        if file.stream_position()? > FULL {
+            file.set_len(0)?;
+            file.rewind()?;
+        }
+        total.fetch_add(line.len() + 1, Ordering::Relaxed);
+        file.write_all(format!("{line}\n").as_bytes())
+    });
+    (trace, written)
+}
+
+/// How many bytes of a trace are kept.
+const FULL: u64 = 64 << 20;
+
 /// Has many sessions take many turns each, side by side, and fails when memory grows with them.
 pub(crate) fn soak(options: &Options<'_>) -> Result<()> {
     let given = |option, usual| options.get(option).map_or(Ok(usual), number);
     let (sessions, turns) = (given("--sessions", 200)?, given("--turns", 1000)?);
-    let window = given("--window", 8000)?;
+    let (window, size) = (given("--window", 8000)?, given("--size", 1000)?);
+    let corpus = Corpus { skills: size, from: None, distinct: false, resources: false }.make()?;
+    let (library, requests) = made_up(&corpus.root)?;
     let runtime = tokio::runtime::Runtime::new()?;
-    let agent = agent(window);
+    let (trace, written) = trace(tempfile::tempfile()?);
+    let agent = agent(&library, window, trace);
+    let requests: Arc<[String]> = requests.into();
     let all: Vec<Session> = (0..sessions).map(|it| Session::new(format!("session {it}"))).collect();
     println!("| turns of {sessions} sessions | RSS | messages kept | ms a turn |");
     println!("|---:|---:|---:|---:|");
@@ -126,12 +165,17 @@ pub(crate) fn soak(options: &Options<'_>) -> Result<()> {
         let from = turns * (percent - 10) / 100..turns * percent / 100;
         let tasks: Vec<_> = all
             .iter()
-            .map(|session| runtime.spawn(take_turns(agent.clone(), session.clone(), from.clone())))
+            .enumerate()
+            .map(|(number, session)| {
+                let requests = Requests { all: requests.clone(), first: number };
+                let turns = take_turns(agent.clone(), session.clone(), requests, from.clone());
+                runtime.spawn(turns)
+            })
             .collect();
         for task in tasks {
             runtime.block_on(task)??;
         }
-        let resident = resident_kib()?;
+        let resident = memory_kib("VmRSS:")?;
         let kept: usize = all.iter().map(|it| it.messages().len()).sum();
         let each = milliseconds(start.elapsed()) / (sessions * from.end).max(1) as f64;
         println!("| {} | {resident} KiB | {kept} | {each:.3} |", from.end);
@@ -139,22 +183,37 @@ pub(crate) fn soak(options: &Options<'_>) -> Result<()> {
         let most = *tenth.get_or_insert(resident) * 3 / 2 + 16 * 1024;
         ensure!(resident <= most, "{resident} KiB are more than {most} KiB");
     }
+    let (peak, written) = (memory_kib("VmHWM:")?, written.load(Ordering::Relaxed) >> 20);
+    println!("\nat most {peak} KiB; {written} MiB of trace");
     Ok(())
 }
 
-async fn take_turns(agent: Agent, session: Session, turns: std::ops::Range<usize>) -> Result<()> {
+/// What a session asks for: each begins with another request.
+struct Requests {
+    all: Arc<[String]>,
+    first: usize,
+}
+
+async fn take_turns(
+    agent: Agent,
+    session: Session,
+    requests: Requests,
+    turns: Range<usize>,
+) -> Result<()> {
+    let Requests { all, first } = requests;
     for number in turns {
-        let prompt = format!("Turn {number}: {}", "please go on with it. ".repeat(10));
+        let request = &all[(first + number) % all.len()];
+        let prompt = format!("Turn {number}: {request}. {}", "Please go on with it. ".repeat(8));
         let answer = agent.ask(&session, prompt).await?;
         ensure!(!answer.message.content.is_empty(), "there is no answer to turn {number}");
     }
     Ok(())
 }
 
-/// The memory that this process holds.
-fn resident_kib() -> Result<u64> {
+/// The memory that this process holds, or held at the most.
+fn memory_kib(name: &str) -> Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|it| it.strip_prefix(name));
     let line = line.context("the system tells no size")?;
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }

@@ -836,6 +836,28 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
         assert!(!told.contains("# Deploying") && !told.contains("Write invoices"), "{told}");
         assert!(ran.stderr.contains("`deploy` needs approval"), "{}", ran.stderr);
     }
+
+    #[tokio::test]
+    async fn what_has_no_room_for_a_description_can_be_looked_for() {
+        let text = |number: usize| {
+            format!(
+                "---\nname: skill-{number}\ndescription: Does thing {number} whenever somebody asks for just that, and says so in many words\n---\n"
+            )
+        };
+        let files: Vec<(String, String)> =
+            (0..50).map(|it| (format!("skill-{it}/SKILL.md"), text(it))).collect();
+        let library = library(files.iter().map(|it| (&*it.0, &*it.1)));
+        for (budget, is_described) in [(700, false), (5000, true)] {
+            let (agent, model) = agent(Scripted::new().says("Well."));
+            let catalog = Some(Cataloging { budget: Some(budget), ..Cataloging::default() });
+            let how = Showing { matched: false, catalog, ..Showing::default() };
+            ask(&agent.with(skills(library.clone(), how)), &Session::new("s"), "go").await;
+            let asked = &model.asked()[0];
+            assert!(system(asked).contains("- skill-49"), "every name is there");
+            assert_eq!(system(asked).contains("Does thing"), is_described, "{}", system(asked));
+            assert_eq!(tools(asked).contains(&"find_skills"), !is_described);
+        }
+    }
 }
 
 mod instructions_enter_the_conversation_once {
@@ -1312,6 +1334,24 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
     }
 
     #[tokio::test]
+    async fn a_reply_makes_no_more_calls_than_are_allowed() {
+        let hundred = (0..100).map(|it| call(&format!("c{it}"), "one", "{}")).collect();
+        let script = Scripted::new().replies(calls(hundred, Stop::Calls)).says("done");
+        let (agent, model) = agent(script);
+        let (tool, watch) = (Sample::says("one", "1"), Arc::new(Watch::default()));
+        let calling = Calling { max_calls: 3, ..calling([tool.clone()]) };
+        let session = Session::new("s");
+        ask(&agent.with_shared(watch.clone()).with(calling), &session, "go").await;
+        assert_eq!(tool.calls(), 3);
+        let asked = model.asked();
+        let results = results(&asked[1]);
+        assert_eq!((results.len(), &results[..3]), (100, &["1"; 3][..]));
+        assert!(results[3..].iter().all(|it| it.contains("too many calls in one reply")));
+        assert_eq!(watch.warnings(), ["97 calls of one reply were too many, and not made"]);
+        assert_eq!(session.open_calls(), []);
+    }
+
+    #[tokio::test]
     async fn calls_without_an_id_of_their_own_are_given_one() {
         let both = || calls(vec![call("x", "one", "{}"), call("x", "one", "{}")], Stop::Calls);
         let empty = calls(vec![call("", "one", "{}"), call("call_5", "one", "{}")], Stop::Calls);
@@ -1341,6 +1381,40 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
         let number: usize = told.split(['…', ' ']).find_map(|it| it.parse().ok()).unwrap();
         let kept = told.len() - format!("\n[… {number} bytes left out …]\n").len();
         assert_eq!(kept + number, 200_008);
+        // Of JSON the largest parts are cut, and it stays JSON.
+        for (output, sign) in [
+            (json!({"path": "p", "text": "\"ä\n".repeat(9000)}), " bytes left out"),
+            (json!({"rows": vec![json!({"n": 1}); 1000], "total": 1000}), " entries left out"),
+            (json!([["x".repeat(5000), "y".repeat(5000)]]), " left out"),
+        ] {
+            let tool = Arc::new(Sample::new("long", move |_| Outcome::ok(output.clone())));
+            let (agent, model) = self::agent(Scripted::new().calls("long", json!({})).says("done"));
+            let agent = agent.with(Calling { max_result: 1000, ..calling([tool]) });
+            ask(&agent, &Session::new("s"), "go").await;
+            let told = result(&model.asked()[1]);
+            let length = told.to_string().len();
+            assert!((500..1100).contains(&length) && told.to_string().contains(sign), "{told}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_long_file_is_read_to_its_end_without_a_hole() {
+        let text: String = (0..9000).map(|it| format!("\"{it}\",\tsome text\n")).collect();
+        let world = World::new().file("long.txt", &text);
+        let active = Arc::new(Active::new(Arc::new(two_skills())));
+        let roots = Arc::new(Roots::new(vec![Root::open(&world.path("")).unwrap()]));
+        let toolbox = Toolbox::new(gate(anything())).with(Arc::new(ReadFile::new(active, roots)));
+        let calling = Arc::new(Calling::new(Arc::new(toolbox)));
+        let (mut all, mut offset) = (String::new(), json!(0));
+        while !offset.is_null() {
+            let input = json!({"path": "long.txt", "offset": offset});
+            let (agent, model) = agent(Scripted::new().calls("read_file", input).says("done"));
+            ask(&agent.with_shared(calling.clone()), &Session::new("s"), "go").await;
+            let told = result(&model.asked()[1]);
+            all.push_str(told["content"].as_str().unwrap());
+            offset = told["next_offset"].clone();
+        }
+        assert!(all == text, "{} of {} bytes were told", all.len(), text.len());
     }
 
     #[tokio::test]
@@ -1411,6 +1485,10 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
         assert_eq!(asked.len(), 5);
         let said: Vec<&str> = asked[4].messages.iter().map(|it| it.content.as_str()).collect();
         assert_eq!(said, ["a", "here", "b", "c"]);
+        // That is no further step.
+        let (agent, _) = self::agent(Scripted::new().says("").says("here"));
+        let agent = agent.with(Calling { max_steps: 1, ..calling([]) });
+        assert_eq!(ask(&agent, &session, "a").await.message.content, "here");
     }
 
     #[tokio::test]

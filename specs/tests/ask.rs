@@ -71,6 +71,15 @@ fn hear(source: &mut impl std::io::Read, what: &str) -> String {
     String::from_utf8_lossy(&heard).into_owned()
 }
 
+/// Waits until a server was asked so often.
+fn until_asked(server: &ModelServer, times: usize) {
+    let start = Instant::now();
+    while server.requests().len() < times {
+        assert!(start.elapsed() < Duration::from_secs(15), "it is not asked");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// Waits until a child ends.
 fn ended(child: &mut Child) -> (Option<i32>, Duration) {
     let start = Instant::now();
@@ -155,11 +164,97 @@ mod what_is_asked_is_answered {
     fn what_the_model_says_is_heard_while_it_says_it() {
         let server = ModelServer::start([Answer::text("first words").then_hang()]);
         let world = World::new();
-        let mut child = start(&world, &server, &["Speak"]);
+        let line = format!("exec {} ask Speak --base-url {} --model m", program(), server.url());
+        let mut child = Command::new("script")
+            .args(["-qefc", &line, "/dev/null"])
+            .current_dir(world.path(""))
+            .env("HOME", world.path("home"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         hear(child.stdout.as_mut().unwrap(), "first words");
         assert_eq!(child.try_wait().unwrap(), None, "it still waits");
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn what_broke_off_is_not_among_what_is_captured() {
+        let half = || Answer::text("half an ans").then_cut();
+        let server = ModelServer::start([half(), Answer::text("At last.")]);
+        let ran = ask(&World::new(), &server, &["Hi", "-v"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "At last.\n"), "{}", ran.stderr);
+        let call = Answer::calls([("use_skill", json!({"name": "debug"}))]).saying("Let me see.");
+        let server = ModelServer::start([call, half(), Answer::status(404)]);
+        let ran = ask(&World::new(), &server, &["Hi"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(2), "Let me see.\n"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn the_model_is_told_where_and_when_it_is_asked() {
+        let server = ModelServer::start([Answer::text("Well.")]);
+        let world = World::new();
+        ask(&world, &server, &["Hi"]);
+        let body = server.last();
+        let system = messages(&body)[0].1;
+        let directory = world.path("").canonicalize().unwrap();
+        let line = format!("Working directory: {}. Date: ", directory.display());
+        let behind = system.split_once(&line).unwrap_or_else(|| panic!("{system}")).1;
+        let is_day = |it: &str| it.chars().all(|c| c.is_ascii_digit() || c == '-');
+        assert!(is_day(&behind[..10]) && behind[10..].starts_with(". System: linux."), "{behind}");
+    }
+
+    #[test]
+    fn always_shows_all_skills_that_have_room() {
+        let world = World::new();
+        let shown = |more: &[&str]| {
+            let all = [&["ask", "--dry-run", "Hi", "--json"], more].concat();
+            let skills = world.run(&all).json()["skills"].clone();
+            skills.as_array().unwrap().iter().filter(|it| !it["level"].is_null()).count()
+        };
+        assert_eq!(shown(&["--strategy", "always"]), 7);
+        assert_eq!(shown(&["--strategy", "always", "--top", "2"]), 2);
+        world.write("prowess.toml", "[matching]\nmax_active = 4\n");
+        assert_eq!(shown(&["--strategy", "always"]), 4);
+    }
+
+    #[test]
+    fn a_skill_that_does_something_is_run_when_it_is_invoked() {
+        let world = script_skill("");
+        let dry = |prompt: &str| {
+            world.run(["ask", prompt, "--dry-run", "--json", "--dir", "skills"]).json()
+        };
+        let run = "call `run_skill` with the name `probe`";
+        let invoked = dry("/probe who=Ada");
+        assert!(messages(&invoked["body"])[0].1.contains(run), "{invoked}");
+        assert_eq!(invoked["skills"][0]["why"][0], "it is invoked");
+        let mentioned = dry("what does @probe do?");
+        assert!(!messages(&mentioned["body"])[0].1.contains(run), "{mentioned}");
+        assert_eq!(mentioned["skills"][0]["why"][0], "it is mentioned");
+    }
+
+    #[test]
+    fn a_skill_that_is_not_there_cannot_be_invoked() {
+        let server = ModelServer::answering(|_| Answer::text("Well."));
+        let ran = ask(&World::new(), &server, &["/creat-pr to main"]);
+        assert_eq!((ran.code, server.requests().len()), (Some(1), 0), "{}", ran.stderr);
+        assert!(ran.stderr.contains("did you mean `/create-pr`?"), "{}", ran.stderr);
+        for fine in ["/create-pr to main", "/etc/hosts is what?"] {
+            assert_eq!(ask(&World::new(), &server, &[fine]).code, Some(0));
+        }
+    }
+
+    #[test]
+    fn a_limit_of_a_reply_is_typed_or_set() {
+        let server = ModelServer::answering(|_| Answer::text("Well."));
+        let world = World::new().file("set.toml", "[model]\nmax_output = 700\n");
+        ask(&world, &server, &["Hi"]);
+        assert!(server.last().get("max_tokens").is_none());
+        ask(&world, &server, &["Hi", "--config", "set.toml"]);
+        assert_eq!(server.last()["max_tokens"], 700);
+        ask(&world, &server, &["Hi", "--config", "set.toml", "--max-output", "99"]);
+        assert_eq!(server.last()["max_tokens"], 99);
     }
 
     #[test]
@@ -231,12 +326,17 @@ mod what_is_asked_is_answered {
         assert!(messages(&bodies[2]).last().unwrap().1.contains("heard"), "{}", ran.stderr);
         let dry = world.run(["ask", "@notes", "--dry-run", "--dir", "skills", "--yes"]);
         assert!(dry.code == Some(0) && !dry.stdout().contains("mcp__"), "a dry run starts nothing");
-        // Without a yes it does not start, and all else goes on.
+        // Without a yes it does not start, all else goes on, and whoever can do something about it is told.
         let server = ModelServer::start([take_up(), Answer::text("Without.")]);
         world.write("skills/notes/server.py", format!("{source}# other"));
         let ran = ask(&world, &server, &["Hello", "--dir", "skills"]);
         assert_eq!((ran.code, ran.stdout()), (Some(0), "Without.\n"), "{}", ran.stderr);
         assert!(!offers(&server.last()));
+        let warned = "warning: the server `files` of skill `notes` refused: ";
+        assert!(ran.stderr.contains(warned) && ran.stderr.contains("`--yes`"), "{}", ran.stderr);
+        let body = server.last();
+        let missed = "The server `files` of the skill `notes` does not run";
+        assert!(messages(&body).iter().any(|it| it.1.contains(missed)), "{body}");
     }
 
     #[test]
@@ -253,6 +353,10 @@ mod what_is_asked_is_answered {
             }
             let body = server.last();
             assert_eq!(messages(&body).last().unwrap().1.contains("hello Ada"), ran_it);
+            // What was done, or was not, stays to be read.
+            let status = if ran_it { "ok" } else { "refused" };
+            let done = r#"run_skill {"name":"probe","parameters":{"who":"Ada"}}: "#;
+            assert!(ran.stdout().contains(&format!("{done}{status}")), "{}", ran.stdout());
         }
     }
 
@@ -266,6 +370,10 @@ mod what_is_asked_is_answered {
         let reading = |text: &str, more: &[&str]| {
             world.run_reading(text, &base.iter().chain(more).copied().collect::<Vec<_>>())
         };
+        let ran = reading("unread\n", &["Hi"]);
+        assert_eq!(ran.stdout(), "Read.\n");
+        assert!(ran.stderr.contains("`--file -`"), "{}", ran.stderr);
+        assert!(!world.run([&base[..], &["Hi"]].concat()).stderr.contains("stdin"));
         for arguments in [&["-"][..], &[]] {
             let ran = reading("from a pipe\n", arguments);
             assert_eq!(ran.stdout(), "Read.\n", "{}", ran.stderr);
@@ -333,6 +441,26 @@ mod what_is_asked_is_answered {
 
 mod what_happens_can_be_seen {
     use super::*;
+
+    #[test]
+    fn the_log_has_no_key_that_is_known() {
+        let call = json!({"command": format!("ls {KEY}")});
+        let server = ModelServer::start([
+            Answer::calls([("execute_command", call.clone())]),
+            Answer::text("Well."),
+            Answer::calls([("execute_command", call)]),
+            Answer::text("Well."),
+        ]);
+        let world = World::new().file("key", KEY);
+        fs::set_permissions(world.path("key"), fs::Permissions::from_mode(0o600)).unwrap();
+        let url = server.url();
+        let typed = ["ask", "Hi", "--base-url", &url, "--model", "m"];
+        world.run_with_env(&[("OPENAI_API_KEY", KEY)], &typed);
+        world.run([&typed[..], &["--key-file", "key"]].concat());
+        let log = world.path("home/.local/state/prowess/audit.jsonl");
+        let log = fs::read_to_string(log).unwrap();
+        assert_eq!((log.matches("ls [masked]").count(), log.matches(KEY).count()), (2, 0), "{log}");
+    }
 
     fn calls() -> [Answer; 3] {
         [
@@ -440,6 +568,61 @@ mod what_happens_can_be_seen {
         assert!(summary.stdout().contains("use_skill"), "{}", summary.stdout());
         let mode = fs::metadata(world.path("trace.jsonl")).unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0, "what was said is nobody else's");
+        let ran = world.run(["trace", "trace.jsonl", "--json", "-o", "page.html"]);
+        assert_eq!((ran.code, world.path("page.html").exists()), (Some(1), false));
+    }
+
+    #[test]
+    fn a_trace_is_added_to_nothing_but_a_trace() {
+        let server = ModelServer::answering(|_| Answer::text("Well."));
+        let world = World::new().file("notes.md", "# Notes\n").file("empty", "");
+        for name in ["empty", "new.jsonl", "new.jsonl"] {
+            let ran = ask(&world, &server, &["Hi", "--trace", name]);
+            assert_eq!(ran.code, Some(0), "{name}: {}", ran.stderr);
+        }
+        let before = server.requests().len();
+        ask(&world, &server, &["Hi", "--session", "./session.jsonl"]);
+        for name in ["notes.md", "session.jsonl"] {
+            let kept = fs::read(world.path(name)).unwrap();
+            let ran = ask(&world, &server, &["Hi", "--trace", name]);
+            assert_eq!(ran.code, Some(1), "{name}: {}", ran.stderr);
+            assert!(ran.stderr.contains("is no trace"), "{}", ran.stderr);
+            assert!(fs::read(world.path(name)).unwrap() == kept, "{name} is as it was");
+        }
+        let ran = ask(&world, &server, &["Hi", "--session", "./a.jsonl", "--trace", "a.jsonl"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains("both the session and the trace"), "{}", ran.stderr);
+        assert_eq!((server.requests().len(), world.path("a.jsonl").exists()), (before + 1, false));
+    }
+
+    #[test]
+    fn a_session_and_a_trace_that_are_named_are_out_of_reach() {
+        let tried = |path: &str| {
+            [
+                ("read_file", json!({ "path": path })),
+                ("file_operations", json!({ "operation": "read", "path": path })),
+                ("execute_command", json!({ "command": format!("cat {path}") })),
+                (
+                    "file_operations",
+                    json!({ "operation": "write", "path": path, "content": "forged" }),
+                ),
+            ]
+        };
+        let calls = Answer::calls(tried("s.jsonl").into_iter().chain(tried("t.jsonl")));
+        let server = ModelServer::start([calls, Answer::text("Done.")]);
+        let world = World::new();
+        let ran = ask(&world, &server, &["Secretly", "--session", "s.jsonl", "--trace", "t.jsonl"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let body = server.last();
+        let results: Vec<_> = messages(&body).into_iter().filter(|it| it.0 == "tool").collect();
+        assert_eq!(results.len(), 8);
+        for (_, text) in results {
+            assert!(!text.contains("Secretly"), "{text}");
+        }
+        for path in ["s.jsonl", "t.jsonl"] {
+            let kept = fs::read_to_string(world.path(path)).unwrap();
+            assert!(kept.contains("Secretly") && kept.lines().count() > 5, "{kept}");
+        }
     }
 
     #[test]
@@ -466,11 +649,11 @@ mod what_happens_can_be_seen {
         let server = ModelServer::start([words.in_pieces(1024).slowly(pause)]);
         let world = World::new();
         let script = format!(
-            "OPENAI_API_KEY=x \"$0\" ask Speak --base-url {} --model m | head -c 5",
+            "OPENAI_API_KEY=x \"$0\" ask Speak --base-url {} --model m | sleep 3",
             server.url()
         );
         let ran = world.run_script(&script);
-        assert_eq!(ran.stdout(), "many ");
+        assert_eq!(ran.stdout(), "");
         assert!(!ran.stderr.contains("error") && !ran.stderr.contains("panic"), "{}", ran.stderr);
         assert!(server.was_hung_up());
     }
@@ -709,6 +892,49 @@ mod trouble_is_told_and_passes_where_it_can {
     }
 
     #[test]
+    fn whoever_waits_is_told_what_for() {
+        let server = ModelServer::start([
+            Answer::status(429).header("retry-after", "5.1"),
+            Answer::text("At last."),
+        ]);
+        let ran = ask(&World::new(), &server, &["Hi"]);
+        assert_eq!(ran.stdout(), "At last.\n", "{}", ran.stderr);
+        let said = ["it says 429", "it asks to wait 6 s", "it is asked again in 5 s"];
+        assert!(said.iter().all(|it| ran.stderr.contains(it)), "{}", ran.stderr);
+        // One that says nothing at all is waited for as long as somebody wants to.
+        let server = ModelServer::answering(|_| Answer::hang());
+        let start = Instant::now();
+        let url = server.url();
+        let world = World::new().file("set.toml", "[model]\ntimeout = \"100ms\"\n");
+        for timeout in [["--model-timeout", "100ms"], ["--config", "set.toml"]] {
+            let mut arguments = vec!["ask", "Hi", "--base-url", &url, "--model", "m"];
+            arguments.extend(timeout);
+            let ran = world.run(&arguments);
+            assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+            assert!(ran.stderr.contains("said nothing for 0.1 s"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("`--model-timeout`"), "{}", ran.stderr);
+        }
+        assert!(start.elapsed() < Duration::from_secs(40), "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn what_of_a_request_is_not_told_is_said() {
+        let server = ModelServer::answering(|_| Answer::text("Well."));
+        let world = World::new().file("long.txt", "some words ".repeat(20_000));
+        let asking = |more: &[&str]| {
+            ask(&world, &server, &[&["Sum up", "--file", "long.txt"], more].concat())
+        };
+        let ran = asking(&["--window", "9000"]);
+        assert_eq!(ran.stdout(), "Well.\n", "{}", ran.stderr);
+        let said = ran
+            .stderr
+            .split_once("warning: the request is too long for the window: of 220")
+            .unwrap();
+        assert!(said.1.contains(" are left out"), "{}", ran.stderr);
+        assert!(!asking(&[]).stderr.contains("warning"));
+    }
+
+    #[test]
     fn no_further_step_is_taken_once_enough_was_spent() {
         let endless =
             || ModelServer::answering(|_| Answer::calls([("use_skill", json!({"name": "debug"}))]));
@@ -729,7 +955,14 @@ mod trouble_is_told_and_passes_where_it_can {
         );
         assert_eq!((ran.code, server.requests().len()), (Some(2), 2), "{}", ran.stderr);
         let cost = ran.json()["cost"].as_f64().unwrap();
-        assert!((cost - 0.00024).abs() < 1e-9, "{cost}");
+        assert_eq!(cost.to_string(), "0.00024");
+        for nothing in
+            [["--max-tokens", "0"], ["--steps", "0"], ["--max-cost", "-1"], ["--window", "0"]]
+        {
+            let ran = ask(&world, &server, &[&["Hi"], &nothing[..]].concat());
+            assert_eq!((ran.code, server.requests().len()), (Some(2), 2), "{}", ran.stderr);
+            assert!(ran.stderr.contains(nothing[0]), "{}", ran.stderr);
+        }
         let server = endless();
         let ran = ask(&world, &server, &["Hi", "--steps", "2"]);
         assert_eq!((ran.code, server.requests().len()), (Some(2), 2), "{}", ran.stderr);
@@ -784,7 +1017,7 @@ mod a_session_is_kept {
         ]);
         let world = World::new();
         let mut child = start(&world, &server, &["Write it", "--session", "s", "--yes"]);
-        hear(child.stdout.as_mut().unwrap(), "half");
+        until_asked(&server, 2);
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(world.path("once.txt").exists());
@@ -803,7 +1036,7 @@ mod a_session_is_kept {
                 ModelServer::start([Answer::text("half").then_drip(), Answer::text("whole")]);
             let world = World::new();
             let mut child = start(&world, &server, &["Speak"]);
-            hear(child.stdout.as_mut().unwrap(), "half");
+            until_asked(&server, 1);
             signal(&child, kind);
             let (code, took) = ended(&mut child);
             assert_eq!(code, Some(1));
@@ -814,6 +1047,34 @@ mod a_session_is_kept {
             assert!(stderr.contains("prowess ask --resume 2"), "{stderr}");
             let ran = ask(&world, &server, &["--resume"]);
             assert_eq!((ran.code, ran.stdout()), (Some(0), "whole\n"), "{}", ran.stderr);
+        }
+    }
+
+    #[test]
+    fn sessions_are_listed_and_removed() {
+        let server = ModelServer::answering(|_| Answer::text("Noted."));
+        let world = World::new();
+        assert!(world.run(["sessions"]).stderr.contains("no session is kept"));
+        for (name, said) in [("one", "First\nwords"), ("two", "Other words\u{1b}[2J")] {
+            assert_eq!(ask(&world, &server, &[said, "--session", name]).code, Some(0));
+        }
+        let ran = world.run(["sessions"]);
+        ran.assert_safe();
+        let lines: Vec<&str> = ran.stdout().lines().collect();
+        assert!(lines[0].starts_with("two ") && lines[0].contains("Other words"), "{lines:?}");
+        assert!(lines[1].starts_with("one ") && lines[1].ends_with("First words"), "{lines:?}");
+        let ran = ask(&world, &server, &["Hi", "--resume", "nosuch"]);
+        assert!(ran.stderr.contains("`prowess sessions`"), "{}", ran.stderr);
+        let ran = world.run(["sessions", "--remove", "tow"]);
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.stderr.contains("did you mean `two`?"), "{}", ran.stderr);
+        assert_eq!(world.run(["sessions", "--remove", "two"]).code, Some(0));
+        let left = world.run(["sessions", "--json"]).json();
+        assert_eq!(left["sessions"].as_array().unwrap().len(), 1);
+        assert_eq!(left["sessions"][0]["begins"], "First words");
+        for (time, count) in [("30d", 1), ("1ms", 0)] {
+            assert_eq!(world.run(["sessions", "--remove-older", time]).code, Some(0));
+            assert_eq!(sessions(&world), count);
         }
     }
 
@@ -849,7 +1110,7 @@ mod a_session_is_kept {
         });
         let world = World::new().file("few.toml", "[agent]\nkeep_sessions = 3\n");
         let mut held = start(&world, &server, &["Wait"]);
-        hear(held.stdout.as_mut().unwrap(), "half");
+        until_asked(&server, 1);
         let few = ["--config", "few.toml"];
         assert_eq!(
             ask(&world, &server, &["Mine", "--session", "mine", few[0], few[1]]).code,
@@ -906,7 +1167,7 @@ mod a_session_is_kept {
         let server = ModelServer::start([Answer::text("half").then_hang()]);
         let world = World::new();
         let mut child = start(&world, &server, &["Speak", "--session", "s"]);
-        hear(child.stdout.as_mut().unwrap(), "half");
+        until_asked(&server, 1);
         let ran = ask(&world, &server, &["Me too", "--session", "s"]);
         assert_eq!(ran.code, Some(2));
         assert!(ran.stderr.contains("another process"), "{}", ran.stderr);
@@ -922,6 +1183,31 @@ mod a_conversation_goes_on_line_by_line {
         let url = server.url();
         let named = ["chat", "--base-url", &url, "--model", "test-model"];
         world.run_reading(text, &named.iter().chain(more).copied().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_conversation_that_goes_on_says_where_it_was() {
+        let server = ModelServer::answering(|_| Answer::text("Noted."));
+        let world = World::new();
+        ask(&world, &server, &["I am Ada", "--session", "s"]);
+        let ran = chat(&world, &server, "/why\n/budget\n", &["--resume", "s"]);
+        let said = "goes on after 1 request; the last was: I am Ada";
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+        assert!(ran.stdout().starts_with("nothing was asked since"), "{}", ran.stdout());
+        assert!(ran.stdout().contains("before that 25 tokens were read"), "{}", ran.stdout());
+        assert_eq!(server.requests().len(), 1);
+    }
+
+    #[test]
+    fn lines_that_cannot_be_edited_are_read_as_they_are() {
+        let server = ModelServer::answering(|_| Answer::text("Well."));
+        let world = World::new().file("typed", "Hello\n/quit\n");
+        let ran = world.run_script(&format!(
+            "exec env TERM=dumb script -qec \"$0 chat --base-url {} --model m\" /dev/null < typed",
+            server.url()
+        ));
+        assert_eq!(ran.code, Some(0), "{}", ran.stdout());
+        assert!(ran.stdout().contains("> ") && ran.stdout().contains("Well."), "{}", ran.stdout());
     }
 
     #[test]
@@ -1034,7 +1320,7 @@ mod a_conversation_goes_on_line_by_line {
         let mut terminal = Terminal::start_with(&world, &server, "--dir skills");
         terminal.hear("> ");
         terminal.type_in("probe\r");
-        terminal.hear("[a]lways: ");
+        terminal.hear("[a]lways, whatever it is given: ");
         terminal.type_in("\u{3}");
         terminal.hear("it was interrupted");
         terminal.hear("> ");

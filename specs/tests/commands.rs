@@ -604,6 +604,10 @@ mod what_runs_is_held {
                 "mkdir -p sub/bare/objects sub/bare/refs; cp evil sub/bare/HEAD; cp evil sub/bare/config",
                 "mkdir -p .github/workflows && cp evil .github/workflows/ci.yml",
                 "cp evil .envrc",
+                "cp evil .zshenv",
+                "mkdir -p sub/.config/systemd/user && cp evil sub/.config/systemd/user/x.service",
+                "cp evil .aider.conf.yml",
+                "mkdir -p lib/site-packages && cp evil lib/site-packages/x.pth",
             ] {
                 fs::write(root.join("plant"), line).unwrap();
                 let outcome = stage.call("sh plant");
@@ -621,6 +625,10 @@ mod what_runs_is_held {
                     ".prowess",
                     ".github/workflows",
                     ".envrc",
+                    ".zshenv",
+                    "sub/.config/systemd",
+                    ".aider.conf.yml",
+                    "lib/site-packages/x.pth",
                     "sub/.claude",
                     "sub/prowess.toml",
                     "sub/.git/config",
@@ -888,6 +896,51 @@ mod what_runs_is_held {
     }
 
     #[test]
+    fn what_is_denied_is_not_told_by_its_history() {
+        let telling = [
+            "git show HEAD:secret/k.pem",
+            "git show",
+            "git log -p",
+            "git log --patc",
+            "git log -L1,1:secret/k.pem",
+            "git log -S hidden",
+            "git log -n1 -U1",
+            "git diff HEAD~1",
+            "git diff",
+            "git grep hidden HEAD",
+            "git cat-file -p HEAD:secret/k.pem",
+            "git blame secret/k.pem",
+            "git -C secret/.. show HEAD:secret/k.pem",
+            "git status -v",
+            "git add -p",
+            "git stash show -p",
+            "git tag --format=%(raw)",
+        ];
+        let commands = ["git", "git show", "git log", "git diff", "git status"];
+        let mut stage = Stage::with_repository().listing(&commands);
+        fs::create_dir(stage.root().join("secret")).unwrap();
+        fs::write(stage.root().join("secret/k.pem"), "hidden\n").unwrap();
+        stage.git(&["add", "."]);
+        stage.git(&["commit", "-q", "-m", "more"]);
+        let denying = |path: PathBuf| {
+            let path = Some(path.display().to_string());
+            let rules = vec![Rule { path, ..Rule::new(Decision::Deny) }];
+            Policy { rules, ..Policy::default() }
+        };
+        stage.base = denying(stage.root().join("../other"));
+        assert!(stage.printed(telling[0]).contains("hidden"));
+        for path in ["secret", "secret/*", "*.pem"] {
+            stage.base = denying(stage.root().join(path));
+            for line in telling {
+                assert_eq!(stage.call(line).status, Status::Refused, "{path}: {line}");
+            }
+            for line in ["git log --oneline -3 --stat", "git log -1", "git status --short"] {
+                assert_eq!(stage.call(line).status, Status::Ok, "{path}: {line}");
+            }
+        }
+    }
+
+    #[test]
     fn what_could_not_be_put_right_is_said() {
         let stage = Stage::new().listing(&["cp"]);
         fs::write(stage.root().join("evil"), "forged").unwrap();
@@ -1038,7 +1091,9 @@ impl Stage {
         runtime().block_on(async {
             let called = tool.call(input.clone()).await;
             if let Ok(act) = tool.act(&input) {
-                let passed = gate.pass(&Wish { tool: tool.name(), act: &act, active: &[] }).await;
+                let passed = gate
+                    .pass(&Wish { tool: tool.name(), act: &act, active: &[], given: None })
+                    .await;
                 let refused = called.status == Status::Refused;
                 assert_eq!(passed.is_err(), refused, "{input} {passed:?} {called:?}");
             }

@@ -375,12 +375,24 @@ mod a_project_cannot_take_what_is_its_user_s {
             let ran = config(&format!("[sql]\nurl = \"{url}\"\n"));
             assert_eq!(setting(&ran, "sql.url").0, Json::Null, "{url}");
         }
-        for url in ["sqlite:a.db", "sqlite://data/a.db", "sqlite::memory:", "postgres://h/d"] {
+        for url in ["sqlite:a.db", "sqlite://data/a.db", "sqlite::memory:"] {
             let ran = config(&format!("[sql]\nurl = \"{url}\"\n"));
             assert_eq!((setting(&ran, "sql.url").0, &*ran.stderr), (json!(url), ""));
         }
+        for url in ["postgres://h/d", "mysql://h/d", "postgres:///d?host=/tmp", "SQLITE:a.db"] {
+            let ran = config(&format!("[sql]\nurl = \"{url}\"\n"));
+            assert_eq!(setting(&ran, "sql.url").0, Json::Null, "{url}");
+            assert!(ran.stderr.contains("`sql.url` is not taken"), "{}", ran.stderr);
+            let named = world.run(["config", "--json", "--config", "project/prowess.toml"]);
+            assert_eq!(setting(&named, "sql.url").0, json!(url));
+        }
+        let own = world.file(USER, "[sql]\nurl = \"postgres://h/d\"\n");
+        own.write("project/prowess.toml", "[sql]\nurl = \"sqlite:a.db\"\n");
+        let ran = own.run(["config", "--json", "--cwd", "project"]);
+        assert_eq!(setting(&ran, "sql.url").0, "postgres://h/d");
+        assert!(ran.stderr.contains("can replace what its user has set"), "{}", ran.stderr);
         let world = project(
-            "[skill]\nenabled = true\nexclude = [\"b\"]\ninclude = []\n[policy]\n\
+            "[skill]\nenabled = true\nexclude = [\"b\"]\ninclude = [\"c\", \"d\"]\n[policy]\n\
              commands = [\"git log\", \"cargo\", \"rm\"]\nhosts = [\"a.example\", \"b.example\"]\n",
         );
         let user = "[skill]\nenabled = false\nexclude = [\"a\"]\ninclude = [\"c\"]\n[policy]\n\
@@ -396,6 +408,61 @@ mod a_project_cannot_take_what_is_its_user_s {
         ] {
             assert_eq!(setting(&ran, key).0, holds, "{key}");
             assert!(ran.stderr.contains(&format!("`{key}` is not taken")), "{}", ran.stderr);
+        }
+    }
+
+    #[test]
+    fn where_two_lists_have_nothing_in_common_nothing_holds() {
+        let lists = |include: &str, hosts: &str| {
+            format!("[skill]\ninclude = [{include}]\n[policy]\nhosts = [{hosts}]\n")
+        };
+        let user = lists("\"one\"", "\"api.example.com\"");
+        let world = World::new().file(USER, user).skill("one", "One").skill("two", "Two");
+        for (include, hosts) in [("\"two\"", "\"evil.example\""), ("", "")] {
+            world.write("prowess.toml", lists(include, hosts));
+            let ran = world.run(["config", "--json"]);
+            assert_eq!(setting(&ran, "skill.include").0, json!([]), "{include}");
+            assert_eq!(setting(&ran, "policy.hosts").0, json!([]), "{hosts}");
+            let listed = world.run(["list", "--dir", "skills", "--json"]);
+            assert_eq!(listed.json()["skills"], json!([]), "{include}");
+            for host in ["evil.example", "api.example.com", "example.org", "127.0.0.1"] {
+                let arguments = format!("{{\"url\": \"http://{host}/\"}}");
+                let asked = world.run(["tool", "http_request", &arguments, "--json"]);
+                assert_eq!(
+                    asked.json()["outcome"]["status"],
+                    "refused",
+                    "{host}: {}",
+                    asked.stdout()
+                );
+            }
+        }
+        let held = |user: &str, project: &str| {
+            let world = World::new().file(USER, lists("", user));
+            world.write("prowess.toml", lists("", project));
+            setting(&world.run(["config", "--json"]), "policy.hosts").0 != json!([])
+        };
+        for (user, project) in [
+            ("api.example.com", "api.example.com:80"),
+            ("*.example.com", "a.example.com"),
+            ("*.example.com", "*.a.example.com:8080"),
+            ("10.0.0.0/8", "10.1.0.0/16"),
+            ("10.0.0.0/8", "10.1.2.3:80"),
+            ("*", "*:443"),
+            // What the user lists is narrower then, and holds.
+            ("api.example.com:80", "api.example.com"),
+        ] {
+            assert!(held(&format!("\"{user}\""), &format!("\"{project}\"")), "{project}");
+        }
+        for (user, project) in [
+            // A name may lead to a private network, and `*` does not.
+            ("*", "a.example.com"),
+            ("*.internal", "metadata.google.internal"),
+            ("example.com", "example.com:22"),
+            ("example.com:80", "example.com:81"),
+            ("10.1.0.0/16", "10.2.0.0/16"),
+            ("*.example.com", "evilexample.com"),
+        ] {
+            assert!(!held(&format!("\"{user}\""), &format!("\"{project}\"")), "{project}");
         }
     }
 
@@ -540,8 +607,8 @@ mod what_is_wrong_is_said_with_its_line {
     #[test]
     fn a_password_is_not_shown() {
         let url = "postgres://me:pass@word@localhost/db?sslpassword=word";
-        let world =
-            project(&format!("[sql]\nurl = \"{url}\"\n[model]\nbase_url = \"http://a:word@b\"\n"));
+        let toml = format!("[sql]\nurl = \"{url}\"\n[model]\nbase_url = \"http://a:word@b\"\n");
+        let world = World::new().file("home/.config/prowess/prowess.toml", toml);
         for arguments in [&["config"][..], &["config", "--json"]] {
             let ran = world.run(arguments);
             assert!(ran.stdout().contains("postgres://me:***@localhost/db"), "{}", ran.stdout());

@@ -888,7 +888,7 @@ mod a_script_runs_among_the_files_that_were_approved {
 
     async fn pass(gate: &Gate, entry: &Entry) -> Result<(), Box<Outcome>> {
         let act = Act::Execute(Box::new(entry.clone()));
-        let wish = Wish { tool: "skill_one", act: &act, active: &[] };
+        let wish = Wish { tool: "skill_one", act: &act, active: &[], given: None };
         gate.pass(&wish).await.map(drop)
     }
 

@@ -141,14 +141,15 @@ mod files_inside_the_roots_are_read_written_and_listed {
                 json!({ "operation": "read", "path": "long.txt", "offset": offset }),
             ));
             let text = part["content"].as_str().unwrap();
-            assert!(text.ends_with('\n') && text.len() <= 64 * 1024);
+            assert!(text.ends_with('\n') && json!(text).to_string().len() <= 24 * 1024 + 2);
             assert_eq!(part["size"], lines.len());
             all.push_str(text);
             offset = part["next_offset"].clone();
             parts += 1;
         }
         assert_eq!(all, lines);
-        assert_eq!(parts, lines.len().div_ceil(64 * 1024 - 40));
+        let told = json!(lines).to_string().len();
+        assert!(parts >= told.div_ceil(24 * 1024) && parts <= told.div_ceil(24 * 1024 - 40));
         let start = Instant::now();
         let huge = |offset: u64| {
             let limit = 256 * 1024;
@@ -556,6 +557,24 @@ mod nothing_leads_out_of_the_roots {
             ".config/git/config",
             ".config/autostart/x.desktop",
             ".netrc",
+            ".zshenv",
+            ".bash_aliases",
+            ".config/fish/config.fish",
+            ".config/systemd/user/x.service",
+            ".local/bin/ls",
+            ".gnupg/gpg.conf",
+            ".aws/credentials",
+            ".kube/config",
+            ".docker/config.json",
+            ".pgpass",
+            ".cargo/credentials.toml",
+            ".claude.json",
+            ".zed/settings.json",
+            ".devcontainer/devcontainer.json",
+            ".aider.conf.yml",
+            ".pre-commit-config.yaml",
+            ".gitlab-ci.yml",
+            "venv/lib/python3.12/site-packages/X.PTH",
         ] {
             let outcome = write(&tool, path, "[policy]\nhosts = ['*']\n");
             assert_eq!(outcome.status, Status::Refused, "{path}");
@@ -564,6 +583,9 @@ mod nothing_leads_out_of_the_roots {
         assert_eq!(content(&tool, "prowess.toml"), "[policy]\n");
         for path in [
             "my-prowess.toml",
+            "venv/lib/python3.12/site-packages/x.py",
+            "raider.md",
+            "docs/x.pth",
             "settings.json",
             ".agents/skills/x/SKILL.md",
             ".github/dependabot.yml",
@@ -758,6 +780,14 @@ mod what_skills_bring_is_found_by_its_name {
             );
             assert!(matches!(tool.act(&json!({ "path": path })).unwrap(), Act::Resource { .. }));
         }
+        // A bundled skill lies on no disk, and has a folder all the same.
+        let options = prowess::Options { sources: vec![prowess::bundled()], ..Default::default() };
+        let bundled = Arc::new(prowess::Library::load(&options).unwrap());
+        let active = Active::new(Arc::new(bundled));
+        assert!(active.activate("create-pr"));
+        let tool = ReadFile::new(Arc::new(active), roots(&world));
+        let read = output(told(&tool, "bundled/create-pr/scripts/gather.sh"));
+        assert_eq!(read["resource"], "scripts/gather.sh");
         // What a model is told when it takes a skill up can be read as it stands there.
         let world = world.document(
             "linked",
@@ -868,7 +898,7 @@ mod what_skills_bring_is_found_by_its_name {
         // What a skill brings comes first; its absolute path means the other one.
         assert_eq!(output_of("notes.md")["skill"], "deploy");
         assert_eq!(output_of(&text(&world.path("work/notes.md")))["content"], "of work\n");
-        assert_eq!(output_of("long")["next_offset"], 65_535);
+        assert_eq!(output_of("long")["next_offset"], 20_480);
         assert_eq!(told(&tool, "nothing").status, Status::NotFound);
         assert!(matches!(tool.act(&json!({ "path": "src/main.rs" })).unwrap(), Act::Read(_)));
     }
@@ -901,7 +931,10 @@ mod what_skills_bring_is_found_by_its_name {
             let outcome = told(&tool, path);
             assert_eq!(outcome.status, Status::Refused, "{path:?}: {outcome:?}");
             let message = outcome.message.unwrap().replace(path, "PATH");
-            assert_eq!(message, "`PATH` does not lie in a directory that may be used");
+            match path.contains(".git") {
+                true => assert_eq!(message, "`PATH` is protected: no tool uses it"),
+                false => assert_eq!(message, "`PATH` does not lie in a directory that may be used"),
+            }
         }
         for path in [
             "..%2f..%2foutside%2fsecret",

@@ -641,7 +641,7 @@ mod whatever_has_a_type_is_typed {
         is::<Vec<std::sync::Arc<dyn Source>>>(&sources);
         is::<Option<std::path::PathBuf>>(&cwd);
         is::<Option<std::path::PathBuf>>(&home);
-        is::<Vec<String>>(&include);
+        is::<Option<Vec<String>>>(&include);
         is::<Vec<String>>(&exclude);
         is::<Profile>(&profile);
         is::<Option<std::sync::Arc<prowess::Embedder>>>(&embedder);

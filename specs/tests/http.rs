@@ -18,8 +18,12 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The tool, with these hosts listed.
 fn tool<H: AsRef<str>>(hosts: impl IntoIterator<Item = H>) -> HttpRequest {
+    tool_of(Hosts::new(hosts).unwrap())
+}
+
+fn tool_of(hosts: Hosts) -> HttpRequest {
     let limits = Limits { timeout: TIMEOUT, output: 64 * 1024, ..Limits::default() };
-    HttpRequest::new(Hosts::new(hosts).unwrap(), limits)
+    HttpRequest::new(hosts, limits)
 }
 
 /// The tool that may ask this machine.
@@ -29,7 +33,7 @@ fn local() -> HttpRequest {
 
 /// The tool that may ask the internet and nothing else.
 fn public() -> HttpRequest {
-    tool::<&str>([])
+    tool_of(Hosts::default())
 }
 
 fn get(tool: &HttpRequest, url: &str) -> Outcome {

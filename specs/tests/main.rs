@@ -44,6 +44,8 @@ mod mcp;
 mod mcp_host;
 mod mcp_skills;
 mod mcp_transport;
+mod mcp_clients;
+mod mcp_install;
 mod ledger;
 mod architecture;
 

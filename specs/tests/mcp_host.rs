@@ -536,7 +536,7 @@ mod a_model_takes_up_what_somebody_has_approved {
         let world = World::new().file(SETTINGS, settings);
         let places = Places { only: Some(world.path(SETTINGS)), ..Places::default() };
         let config = Config::load(&places).unwrap();
-        let policy = Policy { hosts: vec!["127.0.0.1".to_owned()], ..Policy::default() };
+        let policy = Policy { hosts: Some(vec!["127.0.0.1".to_owned()]), ..Policy::default() };
         let gate = Arc::new(Gate { policy, approver, records: Records::in_memory() });
         let sandbox = Sandbox::new(Launcher::program(program()), Level::Landlock);
         let starter = Starter::new(gate.clone(), sandbox, Limits::default());

@@ -329,7 +329,7 @@ mod any_number_of_clients_are_served_over_http {
         let stream = session.with("Accept", "text/event-stream").open("GET", "/mcp", "");
         assert_eq!(line_with(&stream, "HTTP/1.1"), "HTTP/1.1 200 OK");
         line_with(&stream, "data:");
-        assert_eq!(session.send("DELETE", "/mcp", "").status, 202);
+        assert_eq!(session.send("DELETE", "/mcp", "").status, 204);
         assert_eq!(session.ask("tools/list", json!({})).status, 404);
         // Its stream is over too.
         assert_eq!(line_with(&stream, "no such line"), "");
@@ -378,7 +378,7 @@ mod any_number_of_clients_are_served_over_http {
         let refused = begin();
         assert_eq!((refused.status, refused.header("retry-after")), (503, Some("60")));
         assert_eq!(sessions[0].ask("ping", json!({})).json()["result"], json!({}));
-        assert_eq!(sessions.remove(0).send("DELETE", "/mcp", "").status, 202);
+        assert_eq!(sessions.remove(0).send("DELETE", "/mcp", "").status, 204);
         eventually(|| begin().status == 200);
         assert_eq!(begin().status, 503);
         // Those from which nothing is heard make room.
@@ -645,7 +645,7 @@ mod no_client_over_http_brings_the_server_down {
             let _ = stream.read_to_end(&mut said);
             let said = String::from_utf8_lossy(&said);
             let is_refused = said.is_empty() || said.starts_with("HTTP/1.1 4");
-            assert!(is_refused, "{said} to {:.40}", nonsense);
+            assert!(is_refused, "{said} to {nonsense:.40}");
         }
         assert_eq!(at.ask_stateless("tools/list", json!({})).status, 200);
     }

@@ -315,15 +315,23 @@ fn offer(name: &str, priority: Priority, words: usize) -> Offer {
 }
 
 fn too_long(window: Option<usize>) -> ModelError {
-    ModelError::TooLong { model: "fake".into(), message: "it is too much".into(), window }
+    too_long_by(window, None)
+}
+
+fn too_long_by(window: Option<usize>, told: Option<usize>) -> ModelError {
+    ModelError::TooLong { model: "fake".into(), message: "it is too much".into(), window, told }
 }
 
 fn limited(wait: Option<Duration>) -> ModelError {
-    ModelError::RateLimited { model: "fake".into(), wait }
+    ModelError::RateLimited { model: "fake".into(), message: "slow down".into(), wait }
 }
 
 fn unknown_key() -> ModelError {
-    ModelError::Auth { provider: "test".into(), message: "no such key".into() }
+    ModelError::Auth {
+        provider: "test".into(),
+        message: "no such key".into(),
+        variable: "TEST_KEY",
+    }
 }
 
 /// A retry that takes next to no time.
@@ -496,7 +504,8 @@ mod what_is_told_fits_into_the_window {
                 offer: Offer {
                     contents: vec![(Level::Full, "BREW slowly".into())],
                     ..offer("brew", Priority::Inactive, 0)
-                },
+                }
+                .into(),
             };
             let model = Fake::saying("Well.");
             let agent = Agent::new(model.clone())
@@ -621,6 +630,34 @@ mod what_is_told_fits_into_the_window {
         // Another conversation need not find it out again.
         asked(&agent, &talked(40), "And now?").await;
         assert_eq!(model.asked().len(), 3);
+        // A provider that counts three times as much holds three times less.
+        let model = Fake::new(|ask, _| {
+            let counted = 3 * tokens(&ask.messages);
+            let error = || too_long_by(Some(3000), Some(counted));
+            Some(if counted > 3000 { Err(error()) } else { Ok(says("Well.")) })
+        });
+        let agent = Agent::new(model.clone()).with(Fit::new(Window::default()));
+        asked(&agent, &talked(40), "And now?").await;
+        assert_eq!(model.asked().len(), 2);
+        assert!(tokens(&model.asked()[1].messages) > 500, "no more is left out than has to be");
+    }
+
+    #[tokio::test]
+    async fn the_list_of_skills_goes_before_there_is_no_answer() {
+        let world = (0..40).fold(World::new(), |world, number| {
+            world.skill(&format!("skill-{number}"), "Does something that takes many words to say")
+        });
+        let model = Fake::new(|ask, _| {
+            let is_too_long = tokens(&ask.messages) > 60;
+            Some(if is_too_long { Err(too_long(Some(60))) } else { Ok(says("Well.")) })
+        });
+        let on_demand = Showing { matched: false, ..Showing::default() };
+        let agent = Agent::new(model.clone())
+            .with(Skills::new(Some(Arc::new(Arc::new(world.load()))), on_demand))
+            .with(Fit::new(Window::default()));
+        asked(&agent, &Session::new("small"), "Hello").await;
+        let told = |at: usize| model.asked()[at].messages[0].content.contains("skill-7");
+        assert_eq!((told(0), told(1)), (true, false));
     }
 
     #[tokio::test]
@@ -631,8 +668,8 @@ mod what_is_told_fits_into_the_window {
             let error = agent.ask(&talked(40), "And now?").await.unwrap_err();
             assert!(matches!(error, TurnError::Model(ModelError::TooLong { .. })), "{error}");
             let lengths: Vec<usize> = model.asked().iter().map(|it| tokens(&it.messages)).collect();
-            // Into nothing at all nothing can be made to fit.
-            assert_eq!(lengths.len(), if said == Some(0) { 1 } else { 4 }, "{said:?}");
+            // Where nothing at all is to fit, it is told the least that can be.
+            assert_eq!(lengths.len(), if said == Some(0) { 2 } else { 4 }, "{said:?}");
             assert!(lengths.is_sorted_by(|a, b| a > b), "{lengths:?}");
         }
     }

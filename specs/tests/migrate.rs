@@ -281,6 +281,39 @@ mod a_plugin_becomes_a_skill {
     }
 
     #[test]
+    fn secrets_stay_where_they_are() {
+        let fields = r#""entryPoint": {"command": "python3 main.py --token=hush-1 --password hush2 --fast"},
+            "configSchema": {"API_KEY": {"type": "string", "default": "hush-3", "description": "The key of the service"},
+                "PASSWORD": "hush-4", "DB_TOKEN": "string", "max_tokens": {"type": "integer", "default": 4000}},
+            "tools": [{"name": "go", "description": "Uses ghp_hush0123456789abcdef0123", "example": {"secret": "hush-5", "city": "Rome"},
+                "inputSchema": {"type": "object", "properties": {"api_key": {"type": "string", "default": "hush-6", "examples": ["hush-7"]}}}}]"#;
+        let world = World::new()
+            .file("old/plugin-manifest.json", plugin("Old", fields))
+            .file("old/main.py", "print(1)")
+            .file("old/id.txt", "\n-----BEGIN OPENSSH PRIVATE KEY-----\nhush\n");
+        let ran = migrate(&world, &["old"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let (text, lost) = (text(&world, "old"), lost(&ran.json()));
+        assert!(!text.contains("hush"), "{text}");
+        assert!(!world.path("skills/old/id.txt").exists());
+        for kept in ["--token=… --password … --fast", "The key of the service", "Rome", "4000"]
+        {
+            assert!(text.contains(kept), "{kept}: {text}");
+        }
+        for said in [
+            "a value in `entryPoint.command`",
+            "a value in `configSchema.API_KEY.default`",
+            "a value in `configSchema.PASSWORD`",
+            "a value in `tools[0].description`",
+            "a value in `tools[0].example.secret`",
+            "a value in `tools[0].inputSchema.properties.api_key.default`",
+            "`id.txt`: it holds a private key",
+        ] {
+            assert!(lost.iter().any(|it| it.starts_with(said)), "{said}: {lost:#?}");
+        }
+    }
+
+    #[test]
     fn whatever_is_not_read_of_a_manifest_is_said() {
         for (fields, wanted) in [
             (r#""entryPoint": "x""#, &["entryPoint"][..]),

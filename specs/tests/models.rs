@@ -463,6 +463,33 @@ mod each_provider_is_asked_in_its_own_words {
         });
         assert!(sent(endless).to_string().len() < 1_000_000);
     }
+
+    #[test]
+    fn a_name_that_a_model_made_up_goes_back_as_one_that_is_taken() {
+        let long = "ä".repeat(100);
+        let made_up = ["functions.weather", "a\u{1b}[2J", "", &long, "weather"];
+        let mut ask = question_with_tool();
+        for (id, name) in (1..).zip(made_up) {
+            let (id, name, arguments) = (format!("c{id}"), name.to_owned(), "{}".to_owned());
+            let call = Call { id: id.clone(), name, arguments, ..Call::default() };
+            let calling = Message { calls: vec![call], ..Message::new(Role::Assistant, "") };
+            let result = Message { call_id: Some(id), ..Message::new(Role::Tool, "none") };
+            ask.messages.extend([calling, result]);
+        }
+        for provider in Provider::ALL {
+            let server = ModelServer::start([Answer::text("Well.")]);
+            reply(&*server.model(provider), &ask);
+            let mut body = server.last();
+            body["tools"].take();
+            let named = |name: &str| body.to_string().contains(&format!("\"name\":\"{name}\""));
+            for name in ["functions_weather", "a__2J", "unknown", &"_".repeat(64), "weather"] {
+                assert!(named(name), "{provider:?} is not told of {name}: {body}");
+            }
+            for name in ["functions.weather", "", &long] {
+                assert!(!named(name), "{provider:?} does not take {name:?}: {body}");
+            }
+        }
+    }
 }
 
 mod a_reply_is_heard_as_it_comes {
@@ -770,6 +797,32 @@ mod servers_of_chat_completions_differ {
         let error = error(&*server.openai(), &ask);
         assert!(matches!(error, ModelError::Invalid { .. }), "{error:?}");
         assert_eq!(server.requests().len(), 2);
+        // A reply may have as many tokens as the model can say, which is asked for from then on.
+        let most = |at: &str, said: &'static str| {
+            let at = at.to_owned();
+            ModelServer::answering(move |request| match request.body[&at].as_u64() {
+                Some(wanted) if wanted > 4096 => {
+                    let message = said.replace("{wanted}", &wanted.to_string());
+                    Answer::status(400).body(&json!({"error": {"message": message}}).to_string())
+                }
+                _ => Answer::text("short"),
+            })
+        };
+        let server = most(
+            "max_tokens",
+            "max_tokens: {wanted} > 4096, which is the maximum allowed number of output tokens for claude-3-haiku-20240307",
+        );
+        let model = server.anthropic();
+        assert_eq!(reply(&*model, &question()).message.content, "short");
+        reply(&*model, &question());
+        let asked = server.requests().into_iter().map(|it| it.body["max_tokens"].clone());
+        assert_eq!(asked.collect::<Vec<_>>(), [32_000, 4096, 4096]);
+        let server = most(
+            "max_tokens",
+            "max_tokens is too large: {wanted}. This model supports at most 4096 completion tokens.",
+        );
+        reply(&*server.openai(), &Ask { max_output: Some(9000), ..question() });
+        assert_eq!(server.last()["max_tokens"], 4096);
         // Some want thoughts back with every reply, also with those of somebody else.
         let server = ModelServer::answering(|request| match &request.body["messages"][2] {
             it if it["role"] == "assistant" && it.get("reasoning_content").is_none() => {
@@ -901,6 +954,9 @@ mod what_goes_wrong_has_a_kind {
         }
         for (provider, error) in errors(&Answer::status(400)) {
             assert!(matches!(error, ModelError::Invalid { .. }), "{provider:?} {error:?}");
+            // Who was asked is not the provider whose language was spoken.
+            assert!(error.to_string().starts_with("`127.0.0.1:"), "{error}");
+            assert!(error.hint().is_some_and(|it| it.contains("--dry-run")));
         }
         for status in [500, 502, 503, 529] {
             for (provider, error) in errors(&Answer::status(status).header("retry-after", "3")) {
@@ -926,6 +982,10 @@ mod what_goes_wrong_has_a_kind {
         };
         assert_eq!(wait(&[]), None);
         assert_eq!(wait(&[("retry-after", "7")]), Some(seconds(7)));
+        for (_, error) in errors(&Answer::status(429).header("retry-after", "7")) {
+            let said = error.to_string();
+            assert!(said.contains("it says 429") && said.contains("wait 7 s"), "{said}");
+        }
         assert_eq!(wait(&[("Retry-After", "0.5")]), Some(Duration::from_millis(500)));
         assert_eq!(
             wait(&[("retry-after-ms", "30"), ("retry-after", "1")]),
@@ -964,7 +1024,15 @@ mod what_goes_wrong_has_a_kind {
         ] {
             let server = ModelServer::start([Answer::status(429).body(body)]);
             let error = error(&*server.model(provider), &question());
-            assert!(matches!(error, ModelError::Auth { .. }), "{error:?}");
+            match error {
+                ModelError::Auth { variable, .. } => assert_eq!(variable, "GEMINI_API_KEY"),
+                ModelError::Unpaid { .. } => assert!(error.hint().unwrap().contains("credits")),
+                error => panic!("{error:?}"),
+            }
+        }
+        for (provider, error) in errors(&Answer::status(402)) {
+            assert!(matches!(error, ModelError::Unpaid { .. }), "{provider:?} {error:?}");
+            assert!(!error.is_passing());
         }
     }
 
@@ -1016,13 +1084,13 @@ mod what_goes_wrong_has_a_kind {
     #[test]
     fn a_reply_that_breaks_off_is_a_matter_of_the_network() {
         for (provider, error) in errors(&Answer::text("one two").then_cut()) {
-            assert!(matches!(error, ModelError::Network { .. }), "{provider:?} {error:?}");
-            assert!(error.is_passing());
+            assert!(matches!(error, ModelError::Broken { .. }), "{provider:?} {error:?}");
+            assert!(error.is_passing() && error.to_string().contains("broke off"), "{error}");
         }
         // All of HTTP came, but not all of the reply.
         let cut = answer("200 OK", "content-type: text/event-stream\r\n", ": ping\n\ndata: {\"ty");
         for (provider, error) in errors(&Answer::bytes(cut)) {
-            assert!(matches!(error, ModelError::Network { .. }), "{provider:?} {error:?}");
+            assert!(matches!(error, ModelError::Broken { .. }), "{provider:?} {error:?}");
         }
         let connection = |url: String| Connection {
             base_url: Some(url),
@@ -1101,14 +1169,19 @@ mod what_goes_wrong_has_a_kind {
 
     #[test]
     fn what_is_no_provider_of_models_is_told() {
-        let page = answer("200 OK", "content-type: text/html\r\n", "<html>Welcome</html>");
-        for (provider, error) in errors(&Answer::bytes(page)) {
-            assert!(matches!(error, ModelError::NotFound { .. }), "{provider:?} {error:?}");
+        for (status, text) in [("200 OK", "Welcome"), ("404 X", "no such page")] {
+            let text = format!("<!DOCTYPE html><html>{text}</html>");
+            let page = answer(status, "content-type: text/html\r\n", &text);
+            for (provider, error) in errors(&Answer::bytes(page)) {
+                assert!(matches!(error, ModelError::Elsewhere { .. }), "{provider:?} {error:?}");
+                assert!(error.to_string().contains("a page answers"), "{error}");
+            }
         }
         let elsewhere = Server::saying(answer("200 OK", "", "{}"));
         let there = redirect(307, &elsewhere.url("/v1/chat/completions"));
         for (provider, error) in errors(&Answer::bytes(there)) {
-            assert!(matches!(error, ModelError::NotFound { .. }), "{provider:?} {error:?}");
+            assert!(matches!(error, ModelError::Elsewhere { .. }), "{provider:?} {error:?}");
+            assert!(error.to_string().contains(&elsewhere.url("")), "{error}");
         }
         assert_eq!(elsewhere.connections(), 0);
         let server = ModelServer::start([Answer::status(502).body("<html>Bad gateway</html>")]);

@@ -232,6 +232,69 @@ mod nothing_runs_before_the_policy_allows_it {
     }
 
     #[test]
+    fn the_files_of_a_skill_that_is_not_told_are_not_read_either() {
+        let skill = |more: &str| format!("---\nname: z\ndescription: d\n{more}---\nsecret plan\n");
+        let world = |more: &str| {
+            World::new()
+                .file("s/z/SKILL.md", skill(more))
+                .file("s/z/more.md", "secret more")
+                .file("s/y/SKILL.md", skill("").replace("name: z", "name: y"))
+                .link("l", "s/z")
+        };
+        let leaks = |world: &World| {
+            let tried = |tool: &str, input: Json| {
+                let input = input.to_string();
+                let ran = world.run(["tool", tool, &input, "--dir", "s"]);
+                ran.stdout().contains("secret")
+            };
+            let (read, file, run) = ("read_file", "file_operations", "execute_command");
+            assert!(tried(read, json!({ "path": "s/y/SKILL.md" })));
+            [
+                tried(read, json!({ "path": "s/z/SKILL.md" })),
+                tried(read, json!({ "path": "l/SKILL.md" })),
+                tried(file, json!({ "operation": "read", "path": "s/z/more.md" })),
+                tried(run, json!({ "command": "cat s/z/SKILL.md" })),
+                tried(run, json!({ "command": "cat SKILL.md", "working_directory": "l" })),
+                tried(run, json!({ "command": "grep -rh secret l/" })),
+            ]
+        };
+        let denied = world("").file(
+            "home/.config/prowess/prowess.toml",
+            "[policy]\nrules = [{ skill = \"z\", decision = \"deny\" }]\n",
+        );
+        assert_eq!(leaks(&denied), [false; 6]);
+        let required = world("requires-approval: true\n");
+        assert_eq!(leaks(&required), [false; 6]);
+        assert_eq!(required.run(["run", "z", "--dir", "s", "--yes"]).code, Some(0));
+        assert_eq!(leaks(&required), [true; 6], "it was approved");
+        required.write("s/z/more.md", "secret change");
+        assert_eq!(leaks(&required), [false; 6], "it has changed");
+        assert_eq!(leaks(&world("")), [true; 6]);
+    }
+
+    #[test]
+    fn what_a_rule_denies_is_not_shown_either() {
+        let world = World::new().skill("zebra", "Feeds animals").skill("yak", "Feeds animals");
+        let commands: [&[&str]; 3] = [&["tools"], &["catalog"], &["find", "feed animals"]];
+        let path = world.path("skills/zebra");
+        for rule in ["skill = \"zebra\"".to_owned(), format!("path = \"{}\"", path.display())] {
+            let toml = format!("[policy]\nrules = [{{ {rule}, decision = \"deny\" }}]\n");
+            world.write("home/.config/prowess/prowess.toml", toml);
+            for command in commands {
+                let ran = world.run([command, &["--dir", "skills"]].concat());
+                assert!(ran.stdout().contains("yak"), "{command:?}: {}", ran.stdout());
+                assert!(!ran.stdout().contains("zebra"), "{command:?}: {}", ran.stdout());
+                assert!(ran.stderr.contains("1 skill is not shown"), "{}", ran.stderr);
+            }
+        }
+        world.write("home/.config/prowess/prowess.toml", "");
+        for command in commands {
+            let ran = world.run([command, &["--dir", "skills"]].concat());
+            assert!(ran.stdout().contains("zebra"), "{command:?}: {}", ran.stdout());
+        }
+    }
+
+    #[test]
     fn never_asking_still_denies() {
         let stage = Stage::new();
         let rules = vec![
@@ -253,6 +316,10 @@ mod nothing_runs_before_the_policy_allows_it {
         let gate = stage.gate(policy, Nobody);
         gate.passes("use_skill", &Act::Tell);
         gate.passes("read_file", &Act::Read(stage.root().join("x")));
+        gate.refusal("file_operations", &Act::Write(stage.root().join("x")));
+        gate.refusal("execute_sql", &Act::Query("select 1".to_owned()));
+        let (method, url) = ("GET".to_owned(), "https://example.com/?q=1".to_owned());
+        gate.refusal("http_request", &Act::Fetch { method, url });
     }
 
     #[test]
@@ -307,6 +374,48 @@ mod nothing_runs_before_the_policy_allows_it {
     }
 
     #[test]
+    fn all_of_what_is_agreed_to_can_be_seen() {
+        let script = |script: &str| {
+            format!(
+                "---\nname: greet\ndescription: d\ntype: script\nrequires_approval: true\n---\n```sh\n{script}\n```\n"
+            )
+        };
+        let long = (0..300).map(|it| format!("echo {it}\n")).collect::<String>() + "echo the-end";
+        let world = World::new()
+            .document("greet", script(&long))
+            .file("skills/greet/zz.dat", "data")
+            .file("skills/greet/scripts/helper.py", "print(1)");
+        let run = "run greet who=a\\$b --dir skills";
+        let said = world.run_at_terminal("n\n", run).stdout().to_owned();
+        assert!(said.contains("echo 1\r") && said.contains("echo the-end"), "{said}");
+        assert!(!said.contains("echo 200\r") && said.contains("lines are left out here; see"));
+        assert!(said.contains("/skills/greet`"), "{said}");
+        let files = ["* SKILL.md", "* scripts/helper.py, 8 bytes", "* zz.dat, 4 bytes"];
+        let places = files.map(|it| said.find(it).unwrap_or_else(|| panic!("{it}: {said}")));
+        assert!(places.is_sorted(), "{said}");
+        assert!(said.contains("It would be given:") && said.contains("\"who\": \"a$b\""), "{said}");
+        assert!(said.contains("[a]lways, whatever it is given:"), "{said}");
+        let hidden = format!("ls\u{2800}\u{fe0f}{}; rm x", " ".repeat(300));
+        world.write("skills/greet/SKILL.md", script(&hidden));
+        let said = world.run_at_terminal("n\n", "run greet --dir skills").stdout().to_owned();
+        assert!(said.contains("ls\\u{2800}\\u{fe0f}⟨300 spaces⟩; rm x"), "{said}");
+        assert!(!said.contains("It would be given"), "{said}");
+    }
+
+    #[test]
+    fn what_was_typed_before_a_question_does_not_answer_it() {
+        let document = "---\nname: greet\ndescription: d\ntype: script\nrequires_approval: true\n---\n```sh\necho hello-$((1 + 1))\n```\n";
+        let world = World::new().document("greet", document);
+        let run = |typed: &str| world.run_typing_ahead("y\n", typed, "run greet --dir skills");
+        for (typed, runs) in [("n\n", false), ("y\n", true)] {
+            let ran = run(typed);
+            let said = ran.stdout();
+            assert!(said.contains("May prowess run"), "{said}");
+            assert_eq!(said.contains("hello-2"), runs, "{said}");
+        }
+    }
+
+    #[test]
     fn a_question_can_be_interrupted() {
         let document = "---\nname: greet\ndescription: d\ntype: script\nrequires_approval: true\n---\n```sh\necho hello-$((1 + 1))\n```\n";
         let world = World::new().document("greet", document);
@@ -316,8 +425,8 @@ mod nothing_runs_before_the_policy_allows_it {
              sh -c \"(sleep 1; kill -$it \\$\\$) & exec $1 run greet --dir skills\"\n\
              echo \"ended with $?\"\ndone\ntest -e late || echo soon\n",
         );
-        let ran =
-            world.run_script("(sleep 9; touch late; echo y) | script -qec \"sh ask $0\" /dev/null");
+        let ran = world
+            .run_script("(sleep 18; touch late; echo y) | script -qec \"sh ask $0\" /dev/null");
         let said = ran.stdout();
         assert_eq!(said.matches("May prowess run").count(), 3, "{said}");
         let ended: Vec<_> = said.split("ended with ").skip(1).map(|it| &it[..3]).collect();
@@ -535,6 +644,17 @@ mod an_approval_holds_for_exactly_what_was_approved {
         let from = |it: &str| lines.iter().position(|line| *line == it);
         assert!(from("* zz-run.sh:") < from("* aa000.txt:"), "{shown}");
         assert!(shown.contains("+evil") && shown.contains("+worse"), "{shown}");
+        // Nor does what is new hide what was there: not a script, and not what one of them reads.
+        let decoys: Vec<(String, String)> =
+            (0..300).map(|it| (format!("aa{it:03}.sh"), "x\n".to_owned())).collect();
+        let decoys = decoys.iter().map(|(path, text)| (&**path, &**text));
+        let before = [("b.dat", "1"), ("run.sh", "cat zz.dat\n"), ("zz.dat", "good\n")];
+        let after: Vec<(&str, &str)> =
+            decoys.chain([("b.dat", "2"), ("zz.dat", "bad\n")]).collect();
+        let shown = difference(&before, &after);
+        let lines: Vec<&str> = shown.lines().take(3).collect();
+        assert_eq!(lines, ["* zz.dat has changed", "* b.dat has changed", "* aa000.sh is new"]);
+        assert!(shown.contains("+bad"), "{shown}");
         let apart = difference(&[("a.sh", &old)], &[("a.sh", &new)]);
         assert!(apart.contains("\n…\n"), "{apart}");
 
@@ -725,7 +845,12 @@ mod decisions_are_recorded {
         let never = Policy { approvals: Approvals::Never, ..stage.policy() };
         let gate = stage.gate(never, Nobody);
         gate.passes("skill_deploy", &act);
-        gate.0.note_unsandboxed(&Wish { tool: "skill_deploy", act: &act, active: &[] });
+        gate.0.note_unsandboxed(&Wish {
+            tool: "skill_deploy",
+            act: &act,
+            active: &[],
+            given: None,
+        });
         let lines = stage.log();
         let said = |at: usize, key: &str| lines[at][key].as_str().unwrap_or_default().to_owned();
         let decisions: Vec<_> = (0..4).map(|it| (said(it, "decision"), said(it, "by"))).collect();
@@ -802,6 +927,29 @@ mod decisions_are_recorded {
         }
         stage.gate(Policy::default(), Agreed).passes("skill_deploy", &act);
         stage.gate(Policy::default(), Nobody).passes("skill_deploy", &act);
+    }
+
+    #[test]
+    fn approvals_that_others_can_write_are_none() {
+        let document = "---\nname: greet\ndescription: d\ntype: script\nrequires_approval: true\n---\n```sh\necho hello\n```\n";
+        let world = World::new().document("greet", document);
+        let run = |more: &[&str]| world.run([&["run", "greet", "--dir", "skills"], more].concat());
+        assert_eq!(run(&["--yes"]).code, Some(0));
+        let state = "home/.local/state/prowess";
+        let book = format!("{state}/approvals.json");
+        for (path, open, right) in
+            [(&*book, 0o666, 0o600), (&book, 0o620, 0o600), (state, 0o777, 0o700)]
+        {
+            let mode = |mode| {
+                fs::set_permissions(world.path(path), fs::Permissions::from_mode(mode)).unwrap();
+            };
+            mode(open);
+            let ran = run(&[]);
+            assert_eq!(ran.code, Some(1), "{path}");
+            assert!(ran.stderr.contains("can be written by others"), "{}", ran.stderr);
+            mode(right);
+            assert_eq!(run(&[]).code, Some(0), "{path}");
+        }
     }
 
     #[test]
@@ -920,7 +1068,7 @@ impl Stage {
 impl Gated {
     fn pass(&self, tool: &str, act: &Act, active: &[Manifest]) -> Result<(), Box<Outcome>> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(self.0.pass(&Wish { tool, act, active })).map(drop)
+        runtime.block_on(self.0.pass(&Wish { tool, act, active, given: None })).map(drop)
     }
 
     fn passes(&self, tool: &str, act: &Act) {

@@ -526,6 +526,10 @@ mod one_tool_runs_every_skill_that_does_something {
 mod tools_are_told_as_their_readers_want_it {
     use super::*;
 
+    /// What costs tokens and says nothing.
+    const NOISE: [&str; 7] =
+        ["$schema", "$ref", "$defs", "\"title\"", "\"null\"", "uint", "What it takes"];
+
     #[test]
     fn schemas_are_whole_and_plain() {
         let world = World::new().file("prowess.toml", "[sql]\nurl = \"sqlite:data.db\"\n");
@@ -533,13 +537,21 @@ mod tools_are_told_as_their_readers_want_it {
         for tool in listed["tools"].as_array().unwrap() {
             let schema = &tool["input_schema"];
             let text = schema.to_string();
-            for noise in ["$schema", "$ref", "$defs", "\"title\""] {
+            for noise in NOISE {
                 assert!(!text.contains(noise), "{tool:#}");
             }
             for (name, property) in schema["properties"].as_object().unwrap() {
                 assert!(property["description"].is_string(), "`{name}` of {tool:#}");
             }
         }
+        let asked = world.run(["ask", "Hi", "--dry-run", "--json"]).json();
+        let told = asked["body"]["tools"].to_string();
+        assert!(told.contains("next_offset"), "{told}");
+        assert_eq!(NOISE.iter().find(|it| told.contains(**it)), None, "{told}");
+        // What may be left out may still be null.
+        world.write("x.txt", "text");
+        let ran = world.run(["tool", "read_file", r#"{"path": "x.txt", "limit": null}"#]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     }
 
     #[test]

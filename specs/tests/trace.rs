@@ -15,7 +15,7 @@ use std::{
 use prowess::{Level, Offer, Priority};
 use prowess_agent::{
     Agent, Calling, Collector, Layer, Model, ModelError, Next, Otlp, Replied, Reply, Request,
-    Score, Scripted, Sending, Session, Spans, Spent, Trace, Turn, What,
+    Score, Scripted, Sending, Session, Spans, Spent, Trace, Traced, Turn, What,
 };
 use prowess_runtime::{
     Act, Gate, Journal, Nobody, Outcome, Policy, Records, Status, Tool, Toolbox,
@@ -287,6 +287,23 @@ mod everything_that_happens_is_written_down {
         assert_eq!(text(last[1]), "the only request");
         assert_eq!(text(last[101]), format!("seen: place-49 {filling}"));
         assert_eq!(last[101]["message"]["parts"][0]["from"], "tool:look");
+    }
+
+    #[tokio::test]
+    async fn a_long_text_is_written_once_whatever_it_is_told_with() {
+        let (trace, lines) = memory();
+        let long = "far away ".repeat(600);
+        let look = json!({"at": format!("{long}sk-ant-api03-Abcdef123456")});
+        let model = Scripted::new().calls("look", look.clone()).calls("look", look).says("done");
+        agent(model, vec![trace]).ask(&Session::new("s"), "look twice").await.unwrap();
+        let texts = events(&lines).into_iter().filter(|it| it["event"] == "said");
+        let texts: Vec<Json> = texts.filter_map(|it| it.get("text").cloned()).collect();
+        assert_eq!(texts, [format!("seen: {long}sk-[masked]")]);
+        let read = json!(Traced::read(lines.lock().unwrap().join("\n").as_bytes()).unwrap());
+        let said = read["said"].as_object().unwrap().values();
+        let results: Vec<&Json> = said.filter(|it| it["role"] == "tool").collect();
+        let part = json!([{"from": "tool:look", "text": texts[0]}]);
+        assert_eq!(results.iter().map(|it| &it["parts"]).collect::<Vec<_>>(), [&part, &part]);
     }
 
     #[tokio::test]

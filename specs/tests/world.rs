@@ -3,10 +3,11 @@
 use std::{
     ffi::OsStr,
     fs::{self, File},
-    io,
+    io::{self, Write as _},
+    mem,
     os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
     sync::{
         LazyLock,
         atomic::{AtomicUsize, Ordering},
@@ -188,9 +189,33 @@ impl World {
 
     /// Runs the program at a terminal at which this is typed; all that it prints is its stdout.
     pub(crate) fn run_at_terminal(&self, typed: &str, arguments: &str) -> Ran {
-        self.write("typed", typed);
-        let script = format!("exec script -qec '{} {arguments}' /dev/null < typed", program());
-        self.finish(Command::new("sh").args(["-c", &script])).unwrap()
+        self.at_terminal("", typed, &format!("{} {arguments}", program()))
+    }
+
+    /// Does the same for somebody who has typed more before the program begins.
+    pub(crate) fn run_typing_ahead(&self, ahead: &str, typed: &str, arguments: &str) -> Ran {
+        self.at_terminal(ahead, typed, &format!("sleep 1; exec {} {arguments}", program()))
+    }
+
+    fn at_terminal(&self, mut ahead: &str, typed: &str, line: &str) -> Ran {
+        let mut lines = typed.split_inclusive('\n');
+        let mut asked = 0;
+        let mut command = Command::new("script");
+        self.attend(command.args(["-qefc", line, "/dev/null"]), Stdio::piped(), |child, out| {
+            if let Some(stdin) = &mut child.stdin {
+                stdin.write_all(mem::take(&mut ahead).as_bytes()).unwrap();
+            }
+            let said = String::from_utf8_lossy(&fs::read(out).unwrap()).into_owned();
+            let questions = said.matches("[y]es, [n]o").count();
+            while asked < questions {
+                asked += 1;
+                match (lines.next(), &mut child.stdin) {
+                    (Some(line), Some(stdin)) => stdin.write_all(line.as_bytes()).unwrap(),
+                    _ => drop(child.stdin.take()),
+                }
+            }
+        })
+        .unwrap()
     }
 
     /// Runs the program with more in its environment.
@@ -257,18 +282,25 @@ impl World {
     }
 
     fn finish(&self, command: &mut Command) -> io::Result<Ran> {
+        self.attend(command, Stdio::null(), |_, _| {})
+    }
+
+    /// Runs something that is attended to until it ends, with the file of what it prints.
+    fn attend(
+        &self,
+        command: &mut Command,
+        stdin: Stdio,
+        mut attend: impl FnMut(&mut Child, &Path),
+    ) -> io::Result<Ran> {
         let (out, err) = (tempfile::NamedTempFile::new()?, tempfile::NamedTempFile::new()?);
-        let mut child = self
-            .stage(command)
-            .stdin(Stdio::null())
-            .stdout(out.reopen()?)
-            .stderr(err.reopen()?)
-            .spawn()?;
+        let mut child =
+            self.stage(command).stdin(stdin).stdout(out.reopen()?).stderr(err.reopen()?).spawn()?;
         let start = Instant::now();
         let status = loop {
             if let Some(status) = child.try_wait()? {
                 break status;
             }
+            attend(&mut child, out.path());
             if start.elapsed() > PATIENCE {
                 child.kill()?;
                 child.wait()?;

@@ -18,6 +18,7 @@ use crate::{
 pub struct Agent {
     model: Arc<dyn Model>,
     system: String,
+    max_output: Option<usize>,
     layers: Arc<[Arc<dyn Layer>]>,
 }
 
@@ -43,13 +44,19 @@ const UNDONE: &str = "This call was not made: the user interrupted.";
 impl Agent {
     /// Begins with no layer: the model alone.
     pub fn new(model: Arc<dyn Model>) -> Self {
-        Self { model, system: String::new(), layers: Arc::new([]) }
+        Self { model, system: String::new(), max_output: None, layers: Arc::new([]) }
     }
 
     /// Tells the model this before anything else.
     #[must_use]
     pub fn with_system(self, system: impl Into<String>) -> Self {
         Self { system: system.into(), ..self }
+    }
+
+    /// Lets the model reply with so many tokens at once; else with what its provider has for usual.
+    #[must_use]
+    pub fn with_max_output(self, tokens: usize) -> Self {
+        Self { max_output: Some(tokens), ..self }
     }
 
     /// Adds a layer behind those that are there: the first one is the outermost.
@@ -111,7 +118,8 @@ impl Agent {
         let turn = Arc::new(Turn::new(session.clone(), self.layers.clone()));
         turn.note(What::Began { prompt });
         let mut ending = Ending { turn: turn.clone(), answer: None, error: None };
-        let request = Request::new(turn.clone(), self.system.clone());
+        let mut request = Request::new(turn.clone(), self.system.clone());
+        request.max_output = self.max_output;
         let next = Next { layers: &self.layers, model: &*self.model };
         let answer = match next.reply(request).await {
             Ok(reply) => self.answer(&turn, reply),

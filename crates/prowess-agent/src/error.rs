@@ -4,7 +4,10 @@ use std::error::Error;
 
 use prowess::FitError;
 
-use crate::{model::ModelError, session::SessionError};
+use crate::{
+    model::{ModelError, WINDOW},
+    session::SessionError,
+};
 
 /// A request has no answer.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +55,7 @@ impl TurnError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Model(error) => error.hint(),
-            Self::Fit(_) => Some("set `window.tokens` to what the model holds".to_owned()),
+            Self::Fit(_) => Some(WINDOW.to_owned()),
             Self::Steps { .. } => Some("`--steps` allows more of them".to_owned()),
             _ => None,
         }

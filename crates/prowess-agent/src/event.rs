@@ -1,6 +1,9 @@
 //! What happens on the way, for whoever looks on.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use prowess::{Message, Offer, Role};
 use prowess_runtime::Outcome;
@@ -119,7 +122,8 @@ pub enum What {
         /// Whose it is.
         provider: String,
         /// Exactly what it is asked.
-        ask: Ask,
+        #[serde(serialize_with = "shared")]
+        ask: Arc<Ask>,
         /// What came from where.
         sources: Vec<Source>,
     },
@@ -324,10 +328,13 @@ pub(crate) fn sources(messages: &[Message], offers: &[Offer], catalog: &str) -> 
         // A skill begins with its heading, and ends where the next one or the text does.
         let text = &message.content;
         let mut starts: Vec<(usize, String)> = vec![(0, "system".to_owned())];
-        starts.extend(place(text, catalog).map(|it| (it, "catalog".to_owned())));
+        let listed = place(text, catalog);
+        starts.extend(listed.map(|it| (it, "catalog".to_owned())));
+        // Skills stand behind the list.
+        let behind = listed.map_or(0, |it| it + catalog.len());
         let headings = offers.iter().filter_map(|it| {
             let heading = format!("## Skill: {}\n", it.name);
-            Some((text.find(&heading)?, format!("skill:{}", it.name)))
+            Some((behind + text[behind..].find(&heading)?, format!("skill:{}", it.name)))
         });
         starts.extend(headings);
         starts.sort();
@@ -351,6 +358,10 @@ fn called<'m>(messages: &'m [Message], result: &Message) -> &'m str {
     let mut calls = messages.iter().flat_map(|it| &it.calls);
     let call = calls.find(|it| Some(&it.id) == result.call_id.as_ref());
     call.map_or("", |it| &it.name)
+}
+
+fn shared<S: serde::Serializer>(ask: &Arc<Ask>, serializer: S) -> Result<S::Ok, S::Error> {
+    ask.serialize(serializer)
 }
 
 fn milliseconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

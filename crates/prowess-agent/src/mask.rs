@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, iter::zip, sync::LazyLock};
 
-use regex::{Captures, Regex};
+use regex::{Captures, Regex, RegexSet};
 use serde_json::Value as Json;
 
 /// What stands where a secret stood.
@@ -63,10 +63,20 @@ static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
     ]
 });
 
+/// Finds texts that may have a secret, in one go: few do. A word begins where its ASCII does, which is
+/// found faster and in no fewer places.
+static ANY: LazyLock<RegexSet> = LazyLock::new(|| {
+    let patterns = SHAPES.iter().map(|it| it.regex.as_str().replace(r"\b", r"(?-u:\b)"));
+    RegexSet::new(patterns).expect("the patterns are constants that a test has compiled")
+});
+
 /// Replaces what looks like a secret: keys, tokens and passwords in headers, in addresses, behind their
 /// names, or with the first letters that their makers give them. What it does not know it leaves.
 pub fn mask(text: &str) -> Cow<'_, str> {
     let mut masked = Cow::Borrowed(text);
+    if !ANY.is_match(text) {
+        return masked;
+    }
     for shape in &*SHAPES {
         let replaced = shape.regex.replace_all(&masked, |found: &Captures<'_>| {
             let group = |name| found.name(name).map_or("", |it| it.as_str());

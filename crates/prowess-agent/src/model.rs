@@ -137,10 +137,12 @@ impl Sum for Spent {
 #[non_exhaustive]
 pub enum ModelError {
     /// It was asked too often.
-    #[error("`{model}` takes no more requests for now")]
+    #[error("`{model}` takes no more requests for now{}", why(message, *wait))]
     RateLimited {
         /// The model.
         model: String,
+        /// What its provider says.
+        message: String,
         /// How long its provider asks to wait.
         wait: Option<Duration>,
     },
@@ -153,6 +155,8 @@ pub enum ModelError {
         message: String,
         /// How many tokens its window holds, if that was said.
         window: Option<usize>,
+        /// How many it counts in what it was told, if that was said.
+        told: Option<usize>,
     },
     /// Its provider will not answer this, whoever asks.
     #[error("`{model}` refused: {message}")]
@@ -162,15 +166,33 @@ pub enum ModelError {
         /// What its provider says.
         message: String,
     },
-    /// Whoever asks is not known, or may not ask, or has nothing left to pay with.
+    /// Whoever asks is not known, or may not ask.
     #[error("`{provider}` lets nobody in: {message}")]
     Auth {
-        /// Whose model it is.
+        /// Whose model it is, or who was asked in its place.
+        provider: String,
+        /// What it says.
+        message: String,
+        /// The variable that usually holds the key.
+        variable: &'static str,
+    },
+    /// Whoever asks has nothing left to pay with.
+    #[error("`{provider}` wants to be paid: {message}")]
+    Unpaid {
+        /// Whose model it is, or who was asked in its place.
         provider: String,
         /// What it says.
         message: String,
     },
-    /// There is no such model, or no such address.
+    /// Something else than a model answers at the address.
+    #[error("no model answers at `{host}`: {message}")]
+    Elsewhere {
+        /// Who was asked.
+        host: String,
+        /// What answers instead.
+        message: String,
+    },
+    /// There is no such model.
     #[error("there is no model `{model}`: {message}")]
     NotFound {
         /// The model.
@@ -196,10 +218,18 @@ pub enum ModelError {
         /// How long it asks to wait.
         wait: Option<Duration>,
     },
-    /// It could not be reached, or the connection broke.
+    /// It could not be reached, or the connection broke before there was an answer.
     #[error("`{host}` cannot be reached: {message}")]
     Network {
         /// Who was to be reached.
+        host: String,
+        /// What went wrong.
+        message: String,
+    },
+    /// The connection broke after the answer had begun.
+    #[error("the answer of `{host}` broke off: {message}")]
+    Broken {
+        /// Who was answering.
         host: String,
         /// What went wrong.
         message: String,
@@ -228,6 +258,17 @@ pub enum ModelError {
     },
 }
 
+/// What a provider says of a limit, and how long it asks to wait.
+fn why(message: &str, wait: Option<Duration>) -> String {
+    let message = if message.is_empty() { String::new() } else { format!(": {message}") };
+    let wait = wait.map(|it| format!(" (it asks to wait {} s)", it.as_secs_f64().ceil()));
+    message + &wait.unwrap_or_default()
+}
+
+/// What to do where too much is told.
+pub(crate) const WINDOW: &str =
+    "`--window`, or the setting `window.tokens`, says how many tokens the model holds";
+
 impl ModelError {
     /// Whether the same request may come out well a little later.
     pub fn is_passing(&self) -> bool {
@@ -236,6 +277,7 @@ impl ModelError {
             Self::RateLimited { .. }
                 | Self::Server { .. }
                 | Self::Network { .. }
+                | Self::Broken { .. }
                 | Self::Absent { .. }
                 | Self::Timeout { .. }
                 | Self::Malformed { .. }
@@ -254,18 +296,26 @@ impl ModelError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::RateLimited { .. } => "wait, or ask another model with `--model`".to_owned(),
-            Self::TooLong { .. } => "set `window.tokens` to what the model holds".to_owned(),
-            Self::Auth { provider, .. } => {
-                let key = match provider.as_str() {
-                    "anthropic" => "ANTHROPIC_API_KEY",
-                    "gemini" => "GEMINI_API_KEY",
-                    _ => "OPENAI_API_KEY",
-                };
-                format!("is `{key}` set, and right?")
+            Self::TooLong { .. } => WINDOW.to_owned(),
+            Self::Auth { variable, .. } => {
+                format!(
+                    "is `{variable}` set, and right? `--key-file` names a file that holds the key"
+                )
+            }
+            Self::Unpaid { .. } => {
+                "look at the credits of that account, or ask another model with `--model`"
+                    .to_owned()
+            }
+            Self::Elsewhere { .. } => {
+                "`--base-url` names the address, such as `https://host/v1`".to_owned()
             }
             Self::NotFound { .. } => {
                 "`--model` names the model, `--base-url` the address".to_owned()
             }
+            Self::Invalid { .. } => "`--dry-run --json` shows what is sent, `--provider` says how \
+                                     the server is spoken to"
+                .to_owned(),
+            Self::Timeout { .. } => "`--model-timeout` waits longer".to_owned(),
             Self::Network { host, .. } => format!("is `{host}` the right address, and up?"),
             Self::Absent { .. } => {
                 "start the server, or name the address at which it is with `--base-url`".to_owned()

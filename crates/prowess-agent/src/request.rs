@@ -10,7 +10,7 @@ use std::{
 };
 
 use prowess::{Fitted, Message, Offer, Prompt, Role};
-use prowess_runtime::{Active, Tool};
+use prowess_runtime::{Active, Tool, plain_schema};
 use serde_json::json;
 
 use crate::{
@@ -58,7 +58,7 @@ pub struct Told {
     /// The call whose result they are.
     pub call_id: String,
     /// The skill.
-    pub offer: Offer,
+    pub offer: Arc<Offer>,
 }
 
 /// From what a person asks to the answer.
@@ -247,7 +247,7 @@ impl Request {
                 None => Offered {
                     name: tool.name().to_owned(),
                     description: tool.description().into_owned(),
-                    input_schema: tool.input_schema(),
+                    input_schema: plain_schema(tool.input_schema()),
                 },
             };
             described.push((tool.clone(), offered));
@@ -257,7 +257,13 @@ impl Request {
 
     /// The prompt with all that belongs to it: the tools, and the context before the request.
     pub fn filled(&self) -> Prompt {
+        self.filled_by(|_, _| {})
+    }
+
+    /// Does the same, and does something to each message of the history on the way, by its place.
+    pub(crate) fn filled_by(&self, mut mark: impl FnMut(usize, &mut Message)) -> Prompt {
         let mut prompt = self.prompt.clone();
+        prompt.history.iter_mut().enumerate().for_each(|(at, it)| mark(at, it));
         prompt.tools = self.offered().iter().map(|it| json!(it)).collect();
         let request = prowess::request(&prompt.history).map(std::ptr::from_ref);
         let at = request.and_then(|it| prompt.history.iter().position(|its| std::ptr::eq(its, it)));
@@ -278,12 +284,11 @@ impl Request {
         let tools = self.offered();
         turn.offer(&self.tools);
         let (max_output, temperature) = (self.max_output, self.temperature);
-        let offers = self.prompt.skills.clone();
-        let catalog = self.prompt.catalog.clone();
-        let mut messages = match &self.fitted {
-            Some(fitted) => fitted.messages.clone(),
+        let mut messages = match self.fitted {
+            Some(fitted) => fitted.messages,
             None => self.filled().whole(),
         };
+        let Prompt { skills, catalog, .. } = self.prompt;
         // A model may have nothing to say, but most providers take no message that says nothing.
         messages.retain(|it| it.role != Role::Assistant || !is_empty(it));
         let ask = Arc::new(Ask { messages, tools, max_output, temperature });
@@ -293,8 +298,8 @@ impl Request {
             step,
             model: model.name().to_owned(),
             provider: model.provider().to_owned(),
-            sources: sources(&ask.messages, &offers, &catalog),
-            ask: Ask::clone(&ask),
+            sources: sources(&ask.messages, &skills, &catalog),
+            ask: ask.clone(),
         });
         let start = Instant::now();
         let hear = |delta: Delta<'_>| turn.note(What::heard(delta));

@@ -60,6 +60,17 @@ enum Line {
     Unknown,
 }
 
+impl Line {
+    /// Whether it would tell a model what only a host tells it, whoever wrote the journal.
+    fn is_of_the_system(&self) -> bool {
+        match self {
+            Self::Message { message } => message.role == Role::System,
+            Self::Compacted { messages } => messages.iter().any(|it| it.role == Role::System),
+            _ => false,
+        }
+    }
+}
+
 /// The version of the journal that is written.
 const VERSION: u32 = 1;
 
@@ -77,6 +88,12 @@ pub enum SessionError {
         line: usize,
         /// Why.
         source: serde_json::Error,
+    },
+    /// A line of a journal would tell the model what only a host tells it.
+    #[error("line {line} of the session is a message of the system, and no session holds one")]
+    System {
+        /// Which one, from 1.
+        line: usize,
     },
     /// A journal is of a later version.
     #[error("the session is of version {version}, and only {VERSION} is known")]
@@ -228,6 +245,9 @@ impl State {
                     return Err(SessionError::Version { version });
                 }
                 Line::Session { id, .. } => own_id = Some(id),
+                line if line.is_of_the_system() => {
+                    return Err(SessionError::System { line: number + 1 });
+                }
                 line => state.take(line),
             }
         }

@@ -1,7 +1,10 @@
 //! The agent that settings and what was typed stand for: all its layers, in their order.
 
 use std::{
-    path::PathBuf,
+    env,
+    io::Read as _,
+    num::{NonZeroU64, NonZeroUsize},
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -11,7 +14,8 @@ use prowess_agent::{
     Agent, Ask, Boundary, Budget, Calling, Delta, Fit, Logging, Model, ModelError, Price, Replying,
     Retry, Servers, Showing, Skills, Spans, Spending, Trace,
 };
-use prowess_runtime::{Config, Gate, Journal, Launcher, Provider, Share};
+use prowess_runtime::{Config, Gate, Journal, Launcher, Provider, Share, timestamp};
+use serde_json::Value as Json;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::{
@@ -22,6 +26,7 @@ use crate::{
     given,
     host::Running,
     printer::Printer,
+    safe,
     toolbox::{self, Caller, Kit},
     viewer::{Lookout, Sight, View},
 };
@@ -34,21 +39,24 @@ pub(crate) struct Working {
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
     /// How often the model is asked at the most before there must be an answer
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    steps: usize,
+    #[arg(long, value_name = "N", default_value_t = STEPS)]
+    steps: NonZeroUsize,
     /// Take no further step once so many tokens were read and written for one request
     #[arg(long, value_name = "TOKENS")]
-    max_tokens: Option<u64>,
+    max_tokens: Option<NonZeroU64>,
     /// Take no further step once one request has cost so much, by the prices that are set
-    #[arg(long, value_name = "COST")]
+    #[arg(long, value_name = "COST", value_parser = cost, allow_negative_numbers = true)]
     max_cost: Option<f64>,
+    /// With how many tokens the model may reply at once
+    #[arg(long, value_name = "TOKENS")]
+    max_output: Option<NonZeroUsize>,
     /// How many tokens the model can be told [default: 128000]
     #[arg(long, value_name = "TOKENS")]
-    window: Option<usize>,
+    window: Option<NonZeroUsize>,
     /// By what skills are chosen [default: semantic]
     #[arg(long, value_enum, value_name = "STRATEGY")]
     strategy: Option<StrategyName>,
-    /// How many skills a request activates [default: 3]
+    /// How many skills a request activates [default: 3, with `always` all]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     /// The least confidence of a skill, from 0 to 1 [default: 0.05]
@@ -80,14 +88,17 @@ const SYSTEM: &str = "You are an agent at the command line of the person who ask
                       with the skills and tools that you have, say plainly what you could not do, and \
                       answer briefly.";
 
+/// How often the model is asked unless somebody says otherwise.
+const STEPS: NonZeroUsize = NonZeroUsize::new(50).expect("it is not zero");
 /// The part of the window that the list of skills may take.
 const CATALOG: usize = 10;
 
 impl Working {
-    /// The agent over a model.
+    /// The agent over a model, whose tools leave alone the file of the session.
     pub(crate) fn stack(
         &self,
         model: Arc<dyn Model>,
+        session: Option<PathBuf>,
         view: View,
         global: &Global,
         launcher: Launcher,
@@ -95,12 +106,14 @@ impl Working {
     ) -> Result<Stack> {
         let config = context::config(global)?;
         let library = context::library(global, printer)?;
+        let own = [&self.naming.key_file, &self.trace, &session];
+        let withheld: Vec<PathBuf> = own.into_iter().flatten().cloned().collect();
         let Kit { toolbox, gate, library, starter } = toolbox::toolbox(
             Caller::Model,
             &self.running,
             library,
             global,
-            self.naming.key_file.as_deref(),
+            &withheld,
             launcher,
             printer,
         )?;
@@ -109,12 +122,16 @@ impl Working {
         let skills = Skills::new(Some(provider.clone()), self.showing(&config, &window))
             .with_gate(gate.clone());
         let spending = self.spending(model.name(), &config)?;
-        let calling = Calling { max_steps: self.steps, ..Calling::new(Arc::new(toolbox)) };
+        let calling = Calling { max_steps: self.steps.get(), ..Calling::new(Arc::new(toolbox)) };
         let system = self.system.as_deref().map_or_else(|| Ok(SYSTEM.to_owned()), given::text)?;
+        let system = format!("{}\n\n{}", system.trim_end(), surroundings());
         let secrets = self.naming.secrets(&config);
         let (lookout, shown, sights) = Lookout::new(view, &secrets);
         // What was said is told before what ends it.
         let mut agent = Agent::new(model).with_system(system).with(lookout);
+        if let Some(tokens) = self.max_output.or(config.model.max_output.value) {
+            agent = agent.with_max_output(tokens.get());
+        }
         let traced = self.traced()?.map(|it| it.without(secrets.clone()));
         for trace in [traced, shown].into_iter().flatten() {
             agent = agent.with(trace);
@@ -138,7 +155,7 @@ impl Working {
     fn window(&self, model: &str, config: &Config) -> Window {
         let set = config.window();
         let vocabulary = Vocabulary::for_model(model);
-        Window { tokens: self.window.unwrap_or(set.tokens), vocabulary, ..set }
+        Window { tokens: self.window.map_or(set.tokens, NonZeroUsize::get), vocabulary, ..set }
     }
 
     fn showing(&self, config: &Config, window: &Window) -> Showing {
@@ -146,15 +163,17 @@ impl Working {
         let budget = Some(window.tokens / CATALOG);
         let cataloging =
             |it: Cataloging<'static>| Cataloging { budget, vocabulary: window.vocabulary, ..it };
+        let strategy = self.strategy.map_or(set.strategy, Into::into);
         Showing {
             matching: Matching {
-                strategy: self.strategy.map_or(set.strategy, Into::into),
-                max_active: self.top.unwrap_or(set.max_active),
+                strategy,
+                max_active: context::max_active(self.top, strategy, config),
                 threshold: self.threshold.map_or(set.threshold, Share::get),
                 rule: set.rule,
             },
             thresholds: config.thresholds(),
             catalog: usual.catalog.map(cataloging),
+            run_skill: true,
             ..usual
         }
     }
@@ -173,7 +192,11 @@ impl Working {
             return Err(Fault::unable("nobody knows what the model costs").hint(hint));
         }
         Ok(Spending {
-            turn: Budget { total: self.max_tokens, cost: self.max_cost, ..Budget::default() },
+            turn: Budget {
+                total: self.max_tokens.map(NonZeroU64::get),
+                cost: self.max_cost,
+                ..Budget::default()
+            },
             prices: price.into_iter().map(|it| (model.to_owned(), it)).collect(),
             ..Spending::default()
         })
@@ -182,10 +205,44 @@ impl Working {
     /// What writes the trace, if one is wanted.
     fn traced(&self) -> Result<Option<Trace>> {
         let Some(path) = &self.trace else { return Ok(None) };
+        if !is_trace(path) {
+            let message = format!("`{}` is no trace, and nothing is added to it", path.display());
+            return Err(Fault::typed(message)
+                .hint("`--trace` names a file that is not there yet, or a trace")
+                .into());
+        }
         let journal =
             Journal::open(path).with_context(|| format!("cannot write `{}`", path.display()))?;
         Ok(Some(Trace::journal(journal)))
     }
+}
+
+/// Whether a file is a trace, or may become one.
+fn is_trace(path: &Path) -> bool {
+    let mut start = Vec::new();
+    // What is not there yet can be made; what cannot be opened is told of then.
+    let Ok(file) = given::open(path) else { return true };
+    let read = file.take(4096).read_to_end(&mut start);
+    let line = start.split(|it| *it == b'\n').find(|it| !it.trim_ascii().is_empty());
+    let Some(line) = line.filter(|_| read.is_ok()) else { return true };
+    let first: Json = serde_json::from_slice(line).unwrap_or_default();
+    first["event"] == "trace"
+}
+
+/// Where and when the person is, as far as a model has to know; only the day, so that providers can remember
+/// what they were told.
+fn surroundings() -> String {
+    let directory = env::current_dir().unwrap_or_default();
+    let (day, system) = (timestamp(), env::consts::OS);
+    let day = day.get(..10).unwrap_or_default();
+    let directory = directory.display().to_string();
+    format!("Working directory: {}. Date: {day}. System: {system}.", safe::line(&directory))
+}
+
+/// What something may cost.
+fn cost(text: &str) -> Result<f64, String> {
+    let cost = text.parse().ok().filter(|it: &f64| it.is_finite() && *it > 0.0);
+    cost.ok_or_else(|| "it is not a number above 0".to_owned())
 }
 
 /// A model that is never asked, and shows what it would be sent.

@@ -3,6 +3,7 @@
 use std::{
     fmt::Write as _,
     io::{self, IsTerminal as _},
+    path::Path,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -41,8 +42,8 @@ impl Drop for Waiting {
 #[derive(Debug)]
 struct Told<A>(A);
 
-/// How many lines of what would run are shown.
-const LINES: usize = 200;
+/// How many lines of what would run are shown: of its beginning, and of its end.
+const LINES: (usize, usize) = (150, 50);
 
 impl Approver for Person {
     fn who(&self) -> &str {
@@ -73,8 +74,8 @@ impl<A: Approver> Approver for Told<A> {
         if let Some(difference) = &question.difference {
             let (what, why) = (safe::line(&question.what), safe::line(&question.why));
             // It is short already, and says itself what it leaves out.
-            let part = part(difference, usize::MAX);
-            printer::tell(&format!("It is asked whether to {what}, because {why}:\n{part}"));
+            let difference = whole(difference);
+            printer::tell(&format!("It is asked whether to {what}, because {why}:\n{difference}"));
         }
         self.0.ask(question)
     }
@@ -82,30 +83,45 @@ impl<A: Approver> Approver for Told<A> {
 
 /// A question as it is shown: what would run or what has changed of it, and what to type.
 fn shown(question: &Question) -> String {
-    let Question { what, why, content, difference } = question;
+    let Question { what, why, content, difference, files, given, place } = question;
     let mut out = String::new();
     match (difference, content) {
-        // It is short already, and says itself what it leaves out.
-        (Some(difference), _) => out.push_str(&part(difference, usize::MAX)),
-        (None, Some(content)) => out.push_str(&part(content, LINES)),
+        (Some(difference), _) => out.push_str(&whole(difference)),
+        (None, Some(content)) => {
+            out.push_str(&ends(content, place.as_deref()));
+            if let Some(files) = files {
+                let _ = write!(out, "These files go with it:\n{}", whole(files));
+            }
+        }
         (None, None) => {}
     }
-    let (what, why) = (safe::line(what), safe::line(why));
-    let _ = write!(out, "May prowess {what}? It is asked because {why}.\n[y]es, [n]o, [a]lways: ");
+    if let Some(given) = given {
+        let _ = write!(out, "It would be given:\n{}", whole(given));
+    }
+    let (what, why) = (safe::shown(&safe::line(what)), safe::line(why));
+    let _ = writeln!(out, "May prowess {what}? It is asked because {why}.");
+    let always = if given.is_some() { "[a]lways, whatever it is given: " } else { "[a]lways: " };
+    let _ = write!(out, "[y]es, [n]o, {always}");
     out
 }
 
-/// The first lines of a text, made safe.
-fn part(text: &str, most: usize) -> String {
-    let mut out = String::new();
-    for line in text.lines().take(most) {
-        let _ = writeln!(out, "  {}", safe::lines(line));
+/// A text that says itself what it leaves out, made safe.
+fn whole(text: &str) -> String {
+    text.lines().map(|it| format!("  {}\n", safe::shown(it))).collect()
+}
+
+/// The beginning and the end of a text, made safe, and where all of it can be seen.
+fn ends(text: &str, place: Option<&Path>) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let (head, tail) = LINES;
+    if lines.len() <= head + tail {
+        return whole(text);
     }
-    let more = text.lines().count().saturating_sub(most);
-    if more > 0 {
-        let _ = writeln!(out, "  … and {more} more lines");
-    }
-    out
+    let left = lines.len() - head - tail;
+    let see = place.map(|it| format!("; see `{}`", it.display())).unwrap_or_default();
+    let (head, tail) = (lines[..head].join("\n"), lines[head + left..].join("\n"));
+    let left = format!("… {left} lines are left out here{}", safe::line(&see));
+    format!("{}  {left}\n{}", whole(&head), whole(&tail))
 }
 
 /// What an answer means; whatever is not clearly a yes is a no.
@@ -138,10 +154,14 @@ mod tests {
             why: "it has changed since it was approved".to_owned(),
             content: Some("all of it".to_owned()),
             difference: Some("-echo one\n+echo \u{202e}two\x07\n".repeat(200)),
+            ..Question::default()
         };
-        let first =
-            Question { difference: None, content: Some("x\n".repeat(300)), ..question.clone() };
-        assert!(super::shown(&first).contains("and 100 more lines"));
+        let long = "x\n".repeat(299) + "rm -rf z\n";
+        let place = Some("/skills/x".into());
+        let first = Question { difference: None, content: Some(long), place, ..question.clone() };
+        let first = super::shown(&first);
+        assert!(first.contains("… 100 lines are left out here; see `/skills/x`"), "{first}");
+        assert!(first.contains("rm -rf z"), "{first}");
         let shown = shown(&question);
         assert!(shown.contains("-echo one") && shown.contains("\\u{202e}two\\u{7}"), "{shown}");
         assert_eq!((shown.matches("-echo").count(), shown.matches("more lines").count()), (200, 0));

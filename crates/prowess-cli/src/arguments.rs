@@ -8,7 +8,7 @@ use prowess_runtime::{Depth, Share};
 
 use crate::commands::{
     ask, catalog, chat, check, config, create, disable, enable, find, list, mcp, migrate, new,
-    prompt, read, remove, run, sandbox, servers, show, tool, tools, trace, undo,
+    prompt, read, remove, run, sandbox, servers, sessions, show, tool, tools, trace, undo,
 };
 
 /// Skills for agents: find them, check them, read them
@@ -31,6 +31,7 @@ pub(crate) enum Command {
     Prompt(prompt::Args),
     Ask(ask::Args),
     Chat(chat::Args),
+    Sessions(sessions::Args),
     Mcp(mcp::Args),
     Catalog(catalog::Args),
     New(new::Args),

@@ -8,6 +8,7 @@ pub(crate) mod read;
 pub(crate) mod prompt;
 pub(crate) mod ask;
 pub(crate) mod chat;
+pub(crate) mod sessions;
 pub(crate) mod mcp;
 pub(crate) mod catalog;
 pub(crate) mod new;
@@ -57,6 +58,7 @@ pub(crate) fn run(
         Command::Prompt(args) => prompt::run(args, global, printer),
         Command::Ask(args) => ask::run(args, global, launcher, printer),
         Command::Chat(args) => chat::run(args, global, launcher, printer),
+        Command::Sessions(args) => sessions::run(args, printer),
         Command::Mcp(args) => mcp::run(args, global, launcher, printer),
         Command::Catalog(args) => catalog::run(args, global, printer),
         Command::New(args) => new::run(args, global, printer),

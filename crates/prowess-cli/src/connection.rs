@@ -4,15 +4,16 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use prowess::{Call, Message, Role, nearest};
 use prowess_agent::{Connection, Key, Model, Provider, Reply, Scripted, Stop, model};
-use prowess_runtime::{Config, ModelSettings, key_of_file};
+use prowess_runtime::{Config, ModelSettings, Patience, key_of_file};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use crate::{fault::Fault, printer::Printer};
+use crate::{fault::Fault, host::time, printer::Printer};
 
 /// Which model is asked, as it is typed.
 #[derive(Debug, Default, clap::Args)]
@@ -31,10 +32,16 @@ pub(crate) struct Naming {
     /// The file that holds the key; nobody else may be able to read it
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
+    /// How long is waited for a word of the model [default: 2m]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    model_timeout: Option<Duration>,
     /// Wait for the whole reply, and print the answer alone
     #[arg(long)]
     pub(crate) no_stream: bool,
 }
+
+/// The shortest text that is taken for a key where it stands in something else.
+const SHORTEST_KEY: usize = 8;
 
 /// How a model is spoken to, also one that is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,16 +54,17 @@ impl Naming {
     /// The model that is meant.
     pub(crate) fn model(
         &self,
+        command: &str,
         config: &Config,
         printer: &mut Printer,
     ) -> Result<Arc<dyn Model>, Fault> {
         let set = &config.model;
-        let Some(speech) = self.speech(set)? else { return Err(nobody()) };
+        let Some(speech) = self.speech(set)? else { return Err(nobody(command)) };
         let Speech::With(provider) = speech else { return self.scripted() };
         let base_url = self.base_url(provider, set);
         let key = self.key(provider, set)?;
         if key.is_none() && base_url.is_none() {
-            let [variable, ..] = variables(provider) else { return Err(nobody()) };
+            let variable = provider.variable();
             let message = format!("there is no key for `{}`", provider.as_str());
             return Err(Fault::unable(message).hint(format!(
                 "set `{variable}`, or name a file that holds the key with `--key-file`"
@@ -70,7 +78,7 @@ impl Naming {
             return Err(Fault::unable("no model is named").hint(hint));
         };
         let key = key.as_deref().map(Key::new);
-        let connection = Connection { base_url, key, ..self.connection(provider, name) };
+        let connection = Connection { base_url, key, ..self.connection(provider, name, set) };
         model(connection).map_err(|it| Fault::unable(it.to_string()))
     }
 
@@ -85,7 +93,7 @@ impl Naming {
         let base_url = self.base_url(provider, set);
         let name = self.name(provider, base_url.as_deref(), set);
         let Some(name) = name else { return Ok(None) };
-        let connection = Connection { base_url, ..self.connection(provider, name) };
+        let connection = Connection { base_url, ..self.connection(provider, name, set) };
         model(connection).map(Some).map_err(|it| Fault::unable(it.to_string()))
     }
 
@@ -97,8 +105,16 @@ impl Naming {
         key.into_iter().filter(|it| !it.is_empty()).collect()
     }
 
-    fn connection(&self, provider: Provider, name: String) -> Connection {
-        Connection { stream: !self.no_stream, ..Connection::new(provider, name) }
+    fn connection(&self, provider: Provider, name: String, set: &ModelSettings) -> Connection {
+        let mut patience = Patience::default();
+        if let Some(timeout) = self.model_timeout.or(set.timeout.value) {
+            patience.idle = timeout;
+            patience.connect = patience.connect.min(timeout);
+            if self.no_stream {
+                patience.total = timeout;
+            }
+        }
+        Connection { stream: !self.no_stream, patience, ..Connection::new(provider, name) }
     }
 
     /// How the model is spoken to: as it was typed or set, else as its name or the keys suggest.
@@ -222,13 +238,17 @@ impl Line {
     }
 }
 
-/// Says how one comes to a model.
-fn nobody() -> Fault {
-    Fault::unable("no model is configured")
-        .hint("with a key of OpenAI: `OPENAI_API_KEY=… prowess ask …`")
-        .hint("with a key of Anthropic: `ANTHROPIC_API_KEY=… prowess ask …`")
-        .hint("with Ollama on this machine: `prowess ask … --base-url http://127.0.0.1:11434/v1 --model NAME`")
-        .hint("`--dry-run` shows what would be sent, without any of that")
+/// Says how one comes to a model, with this command.
+fn nobody(command: &str) -> Fault {
+    let typed = if command == "ask" { "prowess ask …" } else { "prowess chat" };
+    let fault = Fault::unable("no model is configured")
+        .hint(format!("with a key of OpenAI: `OPENAI_API_KEY=… {typed}`"))
+        .hint(format!("with a key of Anthropic: `ANTHROPIC_API_KEY=… {typed}`"))
+        .hint(format!("with Ollama on this machine: `{typed} --base-url http://127.0.0.1:11434/v1 --model NAME`"));
+    match command {
+        "ask" => fault.hint("`--dry-run` shows what would be sent, without any of that"),
+        _ => fault,
+    }
 }
 
 fn speech(word: &str) -> Result<Speech, Fault> {
@@ -253,6 +273,15 @@ fn is_set_for(provider: Provider, set: &ModelSettings) -> bool {
         Some(word) => word == provider.as_str(),
         None => matches!(provider, Provider::OpenAi | Provider::Responses),
     }
+}
+
+/// The keys that are known: those of the environment, and that of a file. What is so short that it may
+/// be anything is none.
+pub(crate) fn keys(file: Option<&Path>) -> Vec<String> {
+    let variables = Provider::ALL.into_iter().flat_map(variables).filter_map(|it| variable(it));
+    let of_file = file.and_then(|it| key_of_file(it).ok());
+    let keys = variables.chain(of_file).map(|it| it.trim().to_owned());
+    keys.filter(|it| it.len() >= SHORTEST_KEY).collect()
 }
 
 /// The key that a file holds.

@@ -12,9 +12,9 @@ use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum as _;
 use prowess::{
     Directory, Embedder, Finding, Keeper, Library, Listing, Options, PRESETS, Preset, Scope, Skill,
-    Unknown, Vocabulary, bundled, nearest, preset,
+    Strategy, Unknown, Vocabulary, bundled, nearest, preset,
 };
-use prowess_runtime::{Bytes, Config, Entry, FileStore, Places, Presets};
+use prowess_runtime::{Bytes, Config, Entry, FileStore, Origin, Places, Presets};
 
 use crate::{
     arguments::{Global, ProfileName},
@@ -142,7 +142,7 @@ fn take_flags(config: &mut Config, global: &Global) -> Result<()> {
         skill.presets.flag("--preset", Presets { presets, from: None });
     }
     if !global.include.is_empty() {
-        skill.include.flag("--include", global.include.clone());
+        skill.include.flag("--include", Some(global.include.clone()));
     }
     if !global.exclude.is_empty() {
         skill.exclude.flag("--exclude", global.exclude.clone());
@@ -297,5 +297,16 @@ pub(crate) fn unknown(mentions: &[Unknown], printer: &mut Printer) {
         let hint = nearest.as_ref().map(|it| format!("; did you mean `{it}`?"));
         let hint = hint.unwrap_or_default();
         printer.warning(&format!("no skill `{name}` is in use{hint}"));
+    }
+}
+
+/// How many skills a request activates: as many as were typed or set; else a few, and all of them where
+/// all are wanted.
+pub(crate) fn max_active(typed: Option<usize>, strategy: Strategy, config: &Config) -> usize {
+    let set = &config.matching.max_active;
+    match typed {
+        Some(typed) => typed,
+        None if strategy == Strategy::Always && set.origin == Origin::Default => usize::MAX,
+        None => set.value,
     }
 }

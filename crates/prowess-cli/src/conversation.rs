@@ -1,5 +1,7 @@
 //! A conversation with an agent: what happens is shown, and whoever has enough of it can say so.
 
+use std::{io, time::Duration};
+
 use anyhow::{Context as _, Result};
 use prowess_agent::{Answer, ModelError, Sending, Stop, TurnError};
 use rustix::process::{getpid, kill_process};
@@ -18,6 +20,9 @@ use crate::{
     telemetry,
     viewer::{View, Viewer},
 };
+
+/// How often it is looked whether anybody still reads.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// How a turn ended.
 pub(crate) enum Turned {
@@ -84,12 +89,17 @@ impl Conversation {
         };
         let turned = runtime.block_on(async {
             let mut turn = Box::pin(turn);
+            let mut looks = tokio::time::interval(LOOK);
             loop {
                 tokio::select! {
                     biased;
                     _ = signals.interrupt.recv() => break anyhow::Ok(Turned::Interrupted),
                     _ = signals.terminate.recv() => break Ok(Turned::Terminated),
                     Some(sight) = sights.recv() => viewer.show(sight, printer)?,
+                    // What the model says may be held back, so that no write would tell.
+                    _ = looks.tick() => if printer.is_closed() {
+                        return Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
+                    },
                     ended = &mut turn => break Ok(match ended {
                         Ok(Some(answer)) => Turned::Answered(Box::new(answer)),
                         Ok(None) => Turned::Over,

@@ -8,13 +8,14 @@ use std::{
     time::Duration,
 };
 
+use prowess::Library;
 use prowess_agent::Witness;
 use prowess_runtime::{
-    Approver, Config, Executor, Gate, Launcher, Limits, Origin, Outcome, Policy, Records, Sandbox,
-    Starter, Status, duration,
+    Approver, Config, Executor, Gate, Launcher, Limits, Nobody, Origin, Outcome, Policy, Records,
+    Sandbox, Starter, Status, duration,
 };
 
-use crate::approver::approver;
+use crate::{approver::approver, connection, printer::Printer};
 
 /// How something is run, as it is typed.
 #[derive(Debug, Default, clap::Args)]
@@ -118,10 +119,26 @@ pub(crate) fn gate(config: &Config, approver: Arc<dyn Approver>) -> Gate {
         Some(directory) => Records::at(directory),
         None => Records::in_memory(),
     };
+    let records = records.masking(connection::keys(config.model.key_file.value.as_deref()));
     let cwd = env::current_dir().unwrap_or_default();
     let mut policy = config.policy(&cwd);
     policy.withheld.extend(state());
     Gate { policy, approver, records }
+}
+
+/// A library without the skills that a rule denies, which are counted on stderr.
+pub(crate) fn shown(library: Library, config: &Config, printer: &mut Printer) -> Library {
+    if config.policy.rules.value.is_empty() {
+        return library;
+    }
+    let gate = gate(config, Arc::new(Nobody));
+    let denied = library.all().filter(|it| gate.conceals(it)).count();
+    if denied == 0 {
+        return library;
+    }
+    let skills = if denied == 1 { "skill is" } else { "skills are" };
+    printer.note(&format!("{denied} {skills} not shown, because a rule of the policy denies them"));
+    library.keeping(|it| !gate.conceals(it))
 }
 
 /// Why a variable cannot be passed on, whatever its value.
@@ -148,7 +165,8 @@ fn is_homeless(directory: &Path) -> bool {
     env::home_dir().is_some_and(|home| directory.starts_with(&home) && !home.exists())
 }
 
-fn time(text: &str) -> Result<Duration, String> {
+/// A time as it is typed.
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
     let wanted = "it is not a time such as `5s`, `500ms` or `2m`, of a year at the most";
     duration(text).ok_or_else(|| wanted.to_owned())
 }

@@ -14,6 +14,7 @@ use prowess_runtime::{ConfigError, Outcome};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
+    termios::{QueueSelector, tcflush},
 };
 use serde::Serialize;
 
@@ -111,6 +112,13 @@ impl Printer {
     /// Prints text of several lines, made safe.
     pub(crate) fn text(&mut self, text: &str) -> Result<()> {
         self.line(safe::lines(text).trim_end())
+    }
+
+    /// Whether nobody reads what is printed any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        let mut out = [PollFd::new(self.out.get_ref(), PollFlags::empty())];
+        let looked = poll(&mut out, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+        looked.is_ok() && out[0].revents().contains(PollFlags::ERR)
     }
 
     pub(crate) fn flush(&mut self) -> Result<()> {
@@ -249,6 +257,8 @@ impl Printer {
 /// Asks the person at the terminal, and returns the line that is typed, unless it is over before. What
 /// comes from a skill must be made safe first.
 pub(crate) fn ask(question: &str, is_over: &AtomicBool) -> io::Result<String> {
+    // What was typed before answers something else.
+    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
     // What is shown for a while gives way.
     let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
     io::stderr().write_all(format!("{clear}{question}").as_bytes())?;

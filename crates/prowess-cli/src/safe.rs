@@ -23,6 +23,41 @@ pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     })
 }
 
+/// As [`lines`], for what somebody is to agree to: nothing in it is joined, blank or pushed out of sight.
+pub(crate) fn shown(text: &str) -> String {
+    let plain = escaped(text, |c| match c {
+        '\n' | '\t' => None,
+        c if is_hidden(c) || is_blank(c) => Some(format!("\\u{{{:x}}}", u32::from(c))),
+        _ => None,
+    });
+    let mut out = String::with_capacity(plain.len());
+    let mut blank = String::new();
+    for c in plain.chars().chain(['\n']) {
+        if matches!(c, ' ' | '\t') {
+            blank.push(c);
+            continue;
+        }
+        match blank.chars().map(|it| if it == '\t' { 8 } else { 1 }).sum::<usize>() {
+            width if width < SPACES => out.push_str(&blank),
+            width => drop(write!(out, "⟨{width} spaces⟩")),
+        }
+        blank.clear();
+        out.push(c);
+    }
+    out.pop();
+    out
+}
+
+/// As many columns without anything could push what stands behind them out of sight.
+const SPACES: usize = 40;
+
+/// What takes room, or joins what stands before it, and is not seen itself.
+fn is_blank(c: char) -> bool {
+    matches!(c, '\u{A0}' | '\u{1680}' | '\u{202F}' | '\u{205F}' | '\u{2800}' | '\u{3000}')
+        || matches!(c, '\u{180B}'..='\u{180F}' | '\u{2000}'..='\u{200A}')
+        || matches!(c, '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}')
+}
+
 /// Text that comes in pieces of bytes, none of which ends inside of a character.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces(Vec<u8>);
@@ -107,6 +142,9 @@ mod tests {
     fn nothing_reaches_the_terminal_that_moves_its_cursor() {
         assert_eq!(line("a\x1b[2Jb\r\nc\u{202e}d"), "a\\u{1b}[2Jb  c\\u{202e}d");
         assert_eq!(lines("a\nb\x07"), "a\nb\\u{7}");
+        assert_eq!(shown("a\u{2800}\u{fe0f}\u{a0}b"), "a\\u{2800}\\u{fe0f}\\u{a0}b");
+        let pushed = format!("    ls{}; rm x", " ".repeat(500));
+        assert_eq!(shown(&pushed), "    ls⟨500 spaces⟩; rm x");
         assert_eq!(json("\"\u{202e}\u{9b}\u{e0041}\""), "\"\\u202e\\u009b\\udb40\\udc41\"");
     }
 

@@ -1,7 +1,9 @@
 //! Where sessions are kept, and how they are called.
 
 use std::{
-    fs, io,
+    cmp::Reverse,
+    fs,
+    io::{self, Read as _},
     num::NonZeroUsize,
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
@@ -13,8 +15,9 @@ use anyhow::{Context as _, Result};
 use prowess::nearest;
 use prowess_agent::Session;
 use prowess_runtime::{Journal, timestamp};
+use serde_json::Value as Json;
 
-use crate::{fault::Fault, host};
+use crate::{fault::Fault, given, host};
 
 /// Which session it is, as it is typed.
 #[derive(Debug, Default, clap::Args)]
@@ -53,14 +56,54 @@ impl Kept {
     }
 }
 
+/// A session that was kept.
+#[derive(Debug)]
+pub(crate) struct Past {
+    pub(crate) name: String,
+    /// When something was last said in it.
+    pub(crate) changed: SystemTime,
+    pub(crate) bytes: u64,
+    /// The first words that somebody said in it.
+    pub(crate) begins: String,
+}
+
+/// How much of a session is read for its first words, and how many of them are shown.
+const READ: u64 = 64 * 1024;
+const WORDS: usize = 80;
 /// The longest name.
 const LONGEST: usize = 100;
 const ENDING: &str = ".jsonl";
 
 impl Which {
+    /// The file that was named, of which the others are kept out of reach anyway.
+    pub(crate) fn file(&self) -> Option<PathBuf> {
+        let name = self.session.as_ref().or(self.resume.as_ref())?;
+        path(name).ok()
+    }
+
     /// Whether a session that is there is gone on with.
     pub(crate) fn resumes(&self) -> bool {
         self.resume.is_some()
+    }
+
+    /// Says no to a session and something else in one file.
+    pub(crate) fn differs_from(&self, other: Option<&Path>) -> Result<()> {
+        let name = self.session.as_ref().or(self.resume.as_ref()).filter(|it| !it.is_empty());
+        let Some((name, other)) = name.zip(other) else { return Ok(()) };
+        // A file that is not there yet is known by its folder.
+        let place = |path: &Path| match fs::canonicalize(path) {
+            Ok(path) => path,
+            Err(_) => {
+                let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+                let folder = fs::canonicalize(folder.unwrap_or(Path::new(".")));
+                folder.unwrap_or_default().join(path.file_name().unwrap_or_default())
+            }
+        };
+        if place(&path(name)?) != place(other) {
+            return Ok(());
+        }
+        let message = format!("`{}` cannot hold both the session and the trace", other.display());
+        Err(Fault::typed(message).hint("name another file for `--trace`").into())
     }
 
     /// The session that is meant; a new one if none was named.
@@ -197,6 +240,43 @@ fn changed(name: &str) -> Option<SystemTime> {
     metadata.modified().ok()
 }
 
+/// All that are kept, the last one first.
+pub(crate) fn past() -> Vec<Past> {
+    let past = |name: String| {
+        let path = path(&name).ok()?;
+        let metadata = fs::metadata(&path).ok()?;
+        let changed = metadata.modified().ok()?;
+        Some(Past { begins: begins(&path), changed, bytes: metadata.len(), name })
+    };
+    let mut all: Vec<Past> = kept().into_iter().filter_map(past).collect();
+    all.sort_by_key(|it| Reverse(it.changed));
+    all
+}
+
+/// Removes one that nobody is in.
+pub(crate) fn remove(name: &str) -> Result<()> {
+    if !kept().iter().any(|it| it == name) {
+        return Err(missing(name).into());
+    }
+    let path = path(name)?;
+    let _one = opened(&path, name)?;
+    fs::remove_file(&path).with_context(|| format!("cannot remove `{}`", path.display()))
+}
+
+/// The first words of a session.
+fn begins(path: &Path) -> String {
+    let mut bytes = Vec::new();
+    let file = given::open(path).ok();
+    let _ = file.map(|it| it.take(READ).read_to_end(&mut bytes));
+    let lines = bytes.split(|it| *it == b'\n');
+    let lines = lines.filter_map(|it| serde_json::from_slice::<Json>(it).ok());
+    let said = lines.filter(|it| it["message"]["role"] == "user");
+    let text = said.filter_map(|it| it["message"]["content"].as_str().map(str::to_owned)).next();
+    let words = text.unwrap_or_default();
+    let words: Vec<&str> = words.split_whitespace().take(WORDS).collect();
+    words.join(" ").chars().take(WORDS).collect()
+}
+
 /// The names of all that are kept.
 fn kept() -> Vec<String> {
     let entries = directory().and_then(|it| fs::read_dir(it).ok());
@@ -217,6 +297,7 @@ fn missing(name: &str) -> Fault {
     let fault = Fault::typed(format!("there is no session `{name}`"));
     match nearest(name, kept.iter().map(String::as_str)) {
         Some(near) => fault.hint(format!("did you mean `{near}`?")),
-        None => fault.hint("`--resume` without a name goes on with the last one"),
+        None if kept.is_empty() => fault.hint("no session is kept"),
+        None => fault.hint("`prowess sessions` lists them, and `--resume` without a name goes on with the last one"),
     }
 }

@@ -1,6 +1,12 @@
 //! The toolbox that settings and what was typed stand for.
 
-use std::{borrow::Cow, env, path::Path, sync::Arc, time::Duration};
+use std::{
+    borrow::Cow,
+    env,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::{Context as _, Result};
 use prowess::Library;
@@ -12,7 +18,7 @@ use prowess_runtime::{
 
 use crate::{
     arguments::Global,
-    context,
+    connection, context,
     host::{Running, state},
     printer::Printer,
 };
@@ -39,20 +45,27 @@ pub(crate) struct Kit {
     pub(crate) starter: Starter,
 }
 
-/// All tools with the skills of this library; none of them reads the file of a key.
+/// All tools with the skills of this library; none of them reads or writes the files that are
+/// withheld, such as that of a key.
 pub(crate) fn toolbox(
     caller: Caller,
     running: &Running,
     library: Library,
     global: &Global,
-    key_file: Option<&Path>,
+    withheld: &[PathBuf],
     launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<Kit> {
     let config = context::config(global)?;
     let library = Arc::new(library);
     let mut gate = running.gate(&config);
-    gate.policy.withheld.extend(key_file.map(Path::to_owned));
+    gate.policy.withheld.extend_from_slice(withheld);
+    // The file of a key is among them; what holds anything else is taken for none.
+    let files = withheld.iter().map(PathBuf::as_path);
+    let files = files.chain(config.model.key_file.value.as_deref());
+    let keys = connection::keys(None).into_iter();
+    let keys = keys.chain(files.flat_map(|it| connection::keys(Some(it))));
+    gate.records = gate.records.masking(keys.collect());
     let gate = Arc::new(gate);
     let policy = &gate.policy;
     let active = Arc::new(Active::new(Arc::new(library.clone())));
@@ -64,6 +77,7 @@ pub(crate) fn toolbox(
     let executor = running.executor(&config, policy, launcher).map_err(failed)?;
     let starter = running.starter(&config, gate.clone(), sandbox.clone()).map_err(failed)?;
     let commands = ExecuteCommand::new(policy.clone(), sandbox, limits, directory);
+    let commands = commands.with_gate(gate.clone());
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     if config.skill.enabled.value {
         tools.push(Arc::new(UseSkill { active: active.clone() }));
@@ -76,7 +90,8 @@ pub(crate) fn toolbox(
         Some(state) => commands.with_trash(state.join("trash")),
         None => commands,
     }));
-    let hosts = Hosts::new(&policy.hosts).context("`policy.hosts` cannot be used")?;
+    let hosts = policy.hosts.as_ref().map_or_else(|| Ok(Hosts::default()), Hosts::new);
+    let hosts = hosts.context("`policy.hosts` cannot be used")?;
     tools.push(Arc::new(HttpRequest::new(hosts, limits)));
     if caller == Caller::Person || config.sql.url.value.is_some() {
         tools.push(Arc::new(execute_sql(&config, limits)?));

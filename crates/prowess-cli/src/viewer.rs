@@ -1,10 +1,14 @@
 //! What an agent does, shown while it does it.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use anyhow::Result;
 use prowess_agent::{Layer, Masking, Score, Spent, Trace, Turn, What};
-use prowess_runtime::Outcome;
+use prowess_runtime::{Outcome, Status};
 use serde_json::{Value as Json, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -57,6 +61,10 @@ pub(crate) struct Viewer {
     has_status: bool,
     /// What the model has said since it was last asked.
     said: usize,
+    /// What it has said of a reply that is not whole yet, where only whole ones are shown.
+    held: String,
+    /// What the tools that are called are given, by the ids of their calls.
+    given: BTreeMap<String, String>,
     /// The lines of the trace.
     pub(crate) lines: Vec<String>,
     /// What happened in this turn, a line each.
@@ -86,6 +94,8 @@ struct Speech {
     is_at_start: bool,
 }
 
+/// Whoever waits longer wants to know what for.
+const LONG: Duration = Duration::from_secs(5);
 /// How much of what a tool is given or answers is shown.
 const BRIEF: usize = 100;
 
@@ -163,6 +173,8 @@ impl Viewer {
             speech: Speech { has_return: false, is_at_start: true },
             has_status: false,
             said: 0,
+            held: String::new(),
+            given: BTreeMap::new(),
             lines: Vec::new(),
             story: Vec::new(),
             scores: Vec::new(),
@@ -197,8 +209,19 @@ impl Viewer {
         if matches!(what, What::Asked { .. }) && self.view == View::Stream {
             self.end_line(printer)?;
         }
-        if let What::Heard { text } = &what {
-            return if self.view == View::Stream { self.say(text, printer) } else { Ok(()) };
+        if self.view == View::Stream {
+            match &what {
+                What::Heard { text } if printer.is_terminal => return self.say(text, printer),
+                // What broke off cannot be taken back from whoever reads a pipe.
+                What::Heard { text } => self.held.push_str(text),
+                What::Replied { .. } if !printer.is_terminal => {
+                    let reply = std::mem::take(&mut self.held);
+                    self.say(&reply, printer)?;
+                    self.end_line(printer)?;
+                }
+                What::Failed { .. } => self.held.clear(),
+                _ => {}
+            }
         }
         if let What::Retried { .. } = &what
             && self.said > 0
@@ -208,9 +231,31 @@ impl Viewer {
             printer.note("the reply broke off: what stands above is said again");
             self.said = 0;
         }
+        if let What::Retried { wait, message, .. } = &what
+            && *wait >= LONG
+            && !printer.verbose
+        {
+            self.clear(printer)?;
+            printer.note(&format!("{message}; it is asked again in {:.0} s", wait.as_secs_f64()));
+        }
         if let What::Warned { message } = &what {
             self.clear(printer)?;
             printer.warning(message);
+        }
+        if let Some(done) = self.done(&what)
+            && printer.err_is_terminal
+            && !printer.verbose
+        {
+            self.clear(printer)?;
+            printer.told(&done);
+        }
+        if let What::Server { server, skill, state, message } = &what
+            && ["refused", "failed"].contains(&&**state)
+        {
+            self.clear(printer)?;
+            let message = message.replace('\n', "; ");
+            printer
+                .warning(&format!("the server `{server}` of skill `{skill}` {state}: {message}"));
         }
         let Some(story) = story(&what) else { return Ok(()) };
         if what.is_piece() {
@@ -227,6 +272,7 @@ impl Viewer {
 
     /// Ends what is shown, so that something else can be.
     pub(crate) fn end(&mut self, printer: &mut Printer) -> Result<()> {
+        self.held.clear();
         self.clear(printer)
     }
 
@@ -239,10 +285,29 @@ impl Viewer {
         self.end_line(printer)
     }
 
+    /// What is told of a call that did something, or was not allowed to.
+    fn done(&mut self, what: &What) -> Option<String> {
+        match what {
+            What::Called { id, input, .. } => {
+                self.given.insert(id.clone(), input.clone());
+                None
+            }
+            What::Returned { id, tool, outcome, .. } => {
+                let input = self.given.remove(id).unwrap_or_default();
+                let is_refused = outcome.status == Status::Refused;
+                let is_told = matches!(self.view, View::Stream | View::Whole)
+                    && (is_refused || !only_looks(tool, &input));
+                is_told.then(|| format!("{tool} {}: {}", brief(&input), ended(outcome)))
+            }
+            _ => None,
+        }
+    }
+
     fn remember(&mut self, what: &What) {
         match what {
             What::Began { .. } => {
                 self.story.clear();
+                self.given.clear();
                 self.steps = 0;
                 (self.turn_spent, self.turn_cost) = (Spent::default(), None);
             }
@@ -372,6 +437,16 @@ fn story(what: &What) -> Option<String> {
         }
         _ => return None,
     })
+}
+
+/// Whether a call of one of our tools changes nothing.
+fn only_looks(tool: &str, input: &str) -> bool {
+    let reads = || {
+        let input: Json = serde_json::from_str(input).unwrap_or_default();
+        input["operation"] == "read" || input["operation"] == "list"
+    };
+    ["use_skill", "find_skills", "read_file"].contains(&tool)
+        || tool == "file_operations" && reads()
 }
 
 /// A skill that was considered, with how sure that is.

@@ -1,7 +1,8 @@
 //! From bytes to a message of the protocol, or to the error that says what is wrong with them.
 
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcError, JsonRpcRequest, RequestId,
+    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, GetMeta as _, JsonRpcError,
+    ProtocolVersion, RequestId,
 };
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -28,23 +29,35 @@ const METHODS: [&str; 15] = [
     "logging/setLevel",
 ];
 
+/// The methods that 2026-07-28 has no more.
+const REMOVED: [&str; 5] =
+    ["initialize", "ping", "resources/subscribe", "resources/unsubscribe", "logging/setLevel"];
+
 /// Reads a message. What is none is answered with an error, unless it is one that nobody answers: a
 /// notification or an answer.
-pub(crate) fn read(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Option<JsonRpcError>> {
+pub(crate) fn read(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Option<Box<JsonRpcError>>> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     match serde_json::from_slice(bytes) {
-        Ok(ClientJsonRpcMessage::Request(JsonRpcRequest {
-            id,
-            request: ClientRequest::CustomRequest(request),
-            ..
-        })) if METHODS.contains(&&*request.method) => {
-            let message =
-                format!("the params of `{}` are not those of the protocol", request.method);
-            Err(Some(JsonRpcError::new(Some(id), ErrorData::invalid_params(message, None))))
-        }
+        Ok(ClientJsonRpcMessage::Request(asked)) => match fault(&asked.request) {
+            Some(error) => Err(Some(JsonRpcError::new(Some(asked.id), error).into())),
+            None => Ok(ClientJsonRpcMessage::Request(asked)),
+        },
         Ok(message) => Ok(message),
-        Err(_) => Err(refusal(bytes)),
+        Err(_) => Err(refusal(bytes).map(Box::new)),
     }
+}
+
+/// Why a request is not answered as it is.
+fn fault(request: &ClientRequest) -> Option<ErrorData> {
+    let method = request.method();
+    let version = request.get_meta().protocol_version();
+    let is_new = version.is_some_and(|it| it.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
+    if is_new && REMOVED.contains(&method) {
+        return Some(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.to_owned(), None));
+    }
+    let is_unlike = matches!(request, ClientRequest::CustomRequest(_)) && METHODS.contains(&method);
+    let message = || format!("the params of `{method}` are not those of the protocol");
+    is_unlike.then(|| ErrorData::invalid_params(message(), None))
 }
 
 /// What is said of a message that is too long to be read.

@@ -11,7 +11,7 @@ use hyper::{
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::{
-    model::{ClientJsonRpcMessage, ClientRequest, JsonRpcError},
+    model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, JsonRpcError},
     transport::{
         StreamableHttpServerConfig, StreamableHttpService,
         streamable_http_server::session::local::LocalSessionManager,
@@ -221,7 +221,13 @@ impl Door {
             return denial(&denied);
         }
         if request.method() != Method::POST {
-            return self.service.handle(request).await;
+            let is_end = request.method() == Method::DELETE;
+            let mut answer = self.service.handle(request).await;
+            // The session is gone by now, and some clients take 202 for a failure.
+            if is_end && answer.status() == StatusCode::ACCEPTED {
+                *answer.status_mut() = StatusCode::NO_CONTENT;
+            }
+            return answer;
         }
         let (head, body) = request.into_parts();
         let body = match timeout(self.patience, self.read(body)).await {
@@ -237,6 +243,9 @@ impl Door {
                 answer
             }
             Ok(_) => self.service.handle(Request::from_parts(head, Full::new(body))).await,
+            Err(Some(error)) if error.error.code == ErrorCode::METHOD_NOT_FOUND => {
+                refusal(StatusCode::NOT_FOUND, &error)
+            }
             Err(Some(error)) => refusal(StatusCode::BAD_REQUEST, &error),
             Err(None) => said(StatusCode::ACCEPTED, ""),
         }

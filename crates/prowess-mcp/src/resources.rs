@@ -8,6 +8,7 @@ use rmcp::{
         Resource, ResourceContents, ResourceTemplate, Role,
     },
 };
+use serde_json::json;
 
 use crate::{
     carried::{Carried, DOCUMENT, Place, base, listed},
@@ -49,8 +50,10 @@ pub(crate) fn templates() -> ListResourceTemplatesResult {
 pub(crate) fn read(served: &Served, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let found = Uri::read(uri).map_err(|why| malformed(uri, why))?;
     let library = served.library();
-    let nothing =
-        || ErrorData::resource_not_found(format!("no file is served at {}", shown(uri)), None);
+    let nothing = || {
+        let message = format!("no file is served at {}", shown(uri));
+        ErrorData::resource_not_found(message, Some(json!({ "uri": uri })))
+    };
     let Some(Place::Skill { skill, base, path }) = Place::find(&library, &found) else {
         return Err(nothing());
     };
@@ -82,7 +85,10 @@ fn document(skill: &Carried) -> Resource {
 
 /// What is said of a URI that is none.
 pub(crate) fn malformed(uri: &str, why: &str) -> ErrorData {
-    ErrorData::invalid_params(format!("{} is no URI of a skill: {why}", shown(uri)), None)
+    let message = format!("{} is no URI of a skill: {why}", shown(uri));
+    // Clients look here for what they asked for; what is too long is not told back to them.
+    let data = (uri.len() <= uri::MAX_LENGTH).then(|| json!({ "uri": uri }));
+    ErrorData::invalid_params(message, data)
 }
 
 /// As much of a client's URI as fits a message.

@@ -108,7 +108,7 @@ struct Lines {
     /// Requests that wait until others are done, with the bytes they took.
     held: VecDeque<(usize, ClientJsonRpcMessage)>,
     /// What is to be said about something that was no message.
-    refusal: Option<JsonRpcError>,
+    refusal: Option<Box<JsonRpcError>>,
     running: Arc<Running>,
     output: Option<mpsc::Sender<Vec<u8>>>,
     writing: Option<JoinHandle<()>>,
@@ -180,7 +180,7 @@ impl Lines {
         let line = std::mem::take(&mut self.line);
         match read {
             Read::End => self.has_ended = true,
-            Read::TooLong => self.refusal = Some(frame::too_long()),
+            Read::TooLong => self.refusal = Some(frame::too_long().into()),
             Read::Line if line.trim_ascii().is_empty() => {}
             Read::Line => match frame::read(line.trim_ascii()) {
                 Ok(message) => return self.admit(line.len(), message),
@@ -201,7 +201,7 @@ impl Lines {
                 if is_held || self.running.ids().contains(&request.id) {
                     let error = ErrorData::invalid_request("the `id` is in use", None);
                     // It is not said for whom, so that it is not taken for the answer to the first.
-                    self.refusal = Some(JsonRpcError::new(None, error));
+                    self.refusal = Some(JsonRpcError::new(None, error).into());
                 } else {
                     self.held.push_back((length, message));
                 }

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 /// How long a URI may be that is looked at.
-const MAX_LENGTH: usize = 8 * 1024;
+pub(crate) const MAX_LENGTH: usize = 8 * 1024;
 
 /// What a URI names: parts below each other, decoded, each of them a name.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Whoever can be asked whether something may be done.
 
-use std::{fmt, future::Future, pin::Pin};
+use std::{fmt, future::Future, path::PathBuf, pin::Pin};
 
 /// Whoever can be asked whether something may be done.
 ///
@@ -19,7 +19,7 @@ pub trait Approver: Send + Sync + fmt::Debug {
 pub type Answering<'a> = Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;
 
 /// What somebody is asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Question {
     /// What would be done, in one line.
     pub what: String,
@@ -29,6 +29,12 @@ pub struct Question {
     pub content: Option<String>,
     /// What has changed since it was approved, as lines with `+` and `-`.
     pub difference: Option<String>,
+    /// The files that would be approved with it, one a line, what can run first; bounded.
+    pub files: Option<String>,
+    /// What it would be given in this call, which an approval for good does not look at; bounded.
+    pub given: Option<String>,
+    /// Where all of it lies.
+    pub place: Option<PathBuf>,
 }
 
 /// What somebody replies.

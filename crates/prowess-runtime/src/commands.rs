@@ -7,6 +7,7 @@
 mod caution;
 mod git;
 mod guard;
+mod history;
 mod kept;
 mod program;
 mod reader;
@@ -240,8 +241,13 @@ fn step(command: &shell::Command, directory: &Path, policy: &Policy) -> Result<S
     let mut seen = Vec::new();
     let program = allowed(&words, &Place { directory, policy }, &mut seen)?;
     words.remove(0);
-    let arguments = if program.is_git() { git::held(words, directory)? } else { words };
-    Ok(Step { program, seen, arguments, sign: "" })
+    let is_git = program.is_git();
+    let arguments = if is_git { git::held(words, directory)? } else { words };
+    let step = Step { program, seen, arguments, sign: "" };
+    if is_git {
+        history::check(&step, directory, policy)?;
+    }
+    Ok(step)
 }
 
 /// Where a command would run, and what decides about it.

@@ -275,6 +275,8 @@ impl Config {
             ("model.name", &mut model.name),
             ("model.base_url", &mut model.base_url),
             ("model.key_file", &mut model.key_file),
+            ("model.max_output", &mut model.max_output),
+            ("model.timeout", &mut model.timeout),
             ("model.input_price", &mut model.input_price),
             ("model.output_price", &mut model.output_price),
             ("agent.keep_sessions", &mut agent.keep_sessions),

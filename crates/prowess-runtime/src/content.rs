@@ -22,6 +22,15 @@ pub(crate) struct Part {
     more: bool,
 }
 
+/// How much of a file one part has at the most.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Page {
+    /// Bytes of the file.
+    pub(crate) bytes: u64,
+    /// Bytes as it is told, in JSON or in base64.
+    pub(crate) told: u64,
+}
+
 impl Content {
     pub(crate) fn new(bytes: Vec<u8>) -> Self {
         // No text holds a zero byte, and each would be six in JSON.
@@ -44,17 +53,18 @@ impl Content {
 }
 
 impl Part {
-    /// Reads at most `limit` bytes from `offset` on. Text ends with a whole line where it can, else
-    /// with a whole character.
-    pub(crate) fn read(file: &mut (impl Read + Seek), offset: u64, limit: u64) -> io::Result<Self> {
+    /// Reads at most a page from `offset` on. Text ends with a whole line where it can, else with a
+    /// whole character.
+    pub(crate) fn read(file: &mut (impl Read + Seek), offset: u64, page: Page) -> io::Result<Self> {
         // The system takes no offset that no file could have.
         let end = file.seek(SeekFrom::End(0))?;
         file.seek(SeekFrom::Start(offset.min(end)))?;
         let mut bytes = Vec::new();
-        file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-        let more = bytes.len() as u64 > limit;
+        file.take(page.bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+        let fitting = fitting(&bytes, page.told).min(page.bytes) as usize;
+        let more = bytes.len() > fitting;
         if more {
-            bytes.pop();
+            bytes.truncate(fitting);
             bytes.truncate(line_end(&bytes));
         }
         Ok(Self { offset, bytes, more })
@@ -76,6 +86,24 @@ impl Part {
         answer.extend(digest.map(|it| ("sha256".to_owned(), it.into())));
         answer
     }
+}
+
+/// How many of these bytes can be told in so many.
+fn fitting(bytes: &[u8], told: u64) -> u64 {
+    if bytes.contains(&0) || str::from_utf8(&bytes[..text_end(bytes)]).is_err() {
+        return told / 4 * 3;
+    }
+    let told_as = |byte: &u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
+        0..0x20 => 6,
+        _ => 1,
+    };
+    let mut sum = 0;
+    let fits = |byte: &&u8| {
+        sum += told_as(byte);
+        sum <= told
+    };
+    bytes.iter().take_while(fits).count() as u64
 }
 
 /// Where to cut bytes that go on: behind the last whole character, if they are text.
@@ -140,12 +168,28 @@ mod tests {
     }
 
     #[test]
+    fn a_page_is_no_longer_than_it_may_be_told() {
+        for bytes in [&b"\"\n\x01a"[..], "ä\t".as_bytes(), b"a\0b", b"\xff\xfe\n"] {
+            let bytes = bytes.repeat(100);
+            for told in 12..60 {
+                let page = Page { bytes: 1000, told };
+                let part = Part::read(&mut io::Cursor::new(&bytes), 0, page).unwrap();
+                let mut answer = Map::new();
+                Content::new(part.bytes.clone()).put(&mut answer, "c");
+                let length = answer.values().next().unwrap().to_string().len() - 2;
+                assert!(part.more && !part.bytes.is_empty() && length as u64 <= told, "{answer:?}");
+            }
+        }
+    }
+
+    #[test]
     fn parts_put_together_are_the_file() {
         let text = "first\nsecond line\n€€€€ no end of line here\nlast".repeat(3);
         for limit in 1..40 {
             let (mut all, mut offset, mut rounds) = (Vec::new(), 0, 0);
             loop {
-                let part = Part::read(&mut io::Cursor::new(&text), offset, limit).unwrap();
+                let page = Page { bytes: limit, told: u64::MAX };
+                let part = Part::read(&mut io::Cursor::new(&text), offset, page).unwrap();
                 assert!(part.bytes.len() as u64 <= limit);
                 all.extend_from_slice(&part.bytes);
                 offset += part.bytes.len() as u64;

@@ -25,7 +25,7 @@ impl Convention {
         if name.is_empty() || name.len() > most || !name.bytes().all(is_letter) {
             return None;
         }
-        let schema = plain(tool.input_schema());
+        let schema = plain_schema(tool.input_schema());
         if schema.get("type")? != "object" {
             return None;
         }
@@ -57,6 +57,13 @@ impl Convention {
     }
 }
 
+/// The schema of a tool's input as a model is told it, always that of an object: without what it says about
+/// itself as a whole, the sizes of numbers, and that what may be left out may be null as well.
+pub fn plain_schema(mut schema: Value) -> Value {
+    lean(&mut schema);
+    plain(schema)
+}
+
 /// A schema without what it says about itself as a whole; always that of an object.
 fn plain(schema: Value) -> Value {
     let Value::Object(mut schema) = schema else { return json!({"type": "object"}) };
@@ -65,6 +72,60 @@ fn plain(schema: Value) -> Value {
     }
     schema.entry("type").or_insert_with(|| "object".into());
     schema.into()
+}
+
+/// The formats that say how large a number may be in the memory of some program.
+const SIZES: &[&str] =
+    &["uint", "uint8", "uint16", "uint32", "uint64", "int", "int32", "int64", "float", "double"];
+
+fn lean(schema: &mut Value) {
+    let Some(schema) = schema.as_object_mut() else { return };
+    if schema.get("format").and_then(Value::as_str).is_some_and(|it| SIZES.contains(&it)) {
+        schema.remove("format");
+    }
+    let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for (name, property) in properties.into_iter().flatten() {
+        lean(property);
+        if required.iter().all(|it| it != name) {
+            without_null(property);
+        }
+    }
+    for inner in ["items", "additionalProperties"] {
+        schema.get_mut(inner).into_iter().for_each(lean);
+    }
+    for choice in ["allOf", "anyOf", "oneOf"] {
+        let choices = schema.get_mut(choice).and_then(Value::as_array_mut);
+        choices.into_iter().flatten().for_each(lean);
+    }
+}
+
+/// Takes null out of what a property can be, and what it is when it is not there.
+fn without_null(property: &mut Value) {
+    let Some(property) = property.as_object_mut() else { return };
+    if property.get("default").is_some_and(Value::is_null) {
+        property.remove("default");
+    }
+    if let Some(kinds) = property.get_mut("type").and_then(Value::as_array_mut) {
+        kinds.retain(|it| it != "null");
+        if let [kind] = &kinds[..] {
+            let kind = kind.clone();
+            property.insert("type".to_owned(), kind);
+        }
+    }
+    if let Some(values) = property.get_mut("enum").and_then(Value::as_array_mut) {
+        values.retain(|it| !it.is_null());
+    }
+    let choices = property.get_mut("anyOf").and_then(Value::as_array_mut);
+    let Some(choices) = choices else { return };
+    choices.retain(|it| *it != json!({"type": "null"}));
+    if let [Value::Object(only)] = &choices[..] {
+        let only = only.clone();
+        property.remove("anyOf");
+        for (name, value) in only {
+            property.entry(name).or_insert(value);
+        }
+    }
 }
 
 /// The same schema without alternatives at its top, which these providers refuse: with the properties of

@@ -1,15 +1,22 @@
 //! The gate that every call passes before anything happens: the policy, then somebody who is asked.
 
-use std::{path::Path, slice, sync::Arc};
+use std::{
+    cell::OnceCell,
+    path::{Path, PathBuf},
+    slice,
+    sync::Arc,
+};
 
 use prowess::{Chosen, Level as Shown, Offer, Priority, ReadError, Skill, Type, render_definition};
 
 use crate::{
+    active::Active,
     approver::{Approver, Question, Reply},
     commands::{self, Plan},
     entry::Entry,
     outcome::{Level, Outcome, Status},
     policy::{Ground, Policy, Ruling, Wish},
+    protected::lies_in,
     records::{Approval, Key, Kind, Note, Records, now},
     servers::{OfferedFile, OfferedSkill},
     skill_folder::SkillFolder,
@@ -93,26 +100,67 @@ impl Gate {
         Ok((Offer::new(&Chosen { level, priority, arguments: None, ..chosen })?, true))
     }
 
+    /// Refuses to read what belongs to a skill that is not told to whoever wants it: a rule about a
+    /// skill holds for its files too, until it is taken up.
+    pub(crate) fn guard(&self, wish: &Wish<'_>, active: &Active) -> Result<(), Box<Outcome>> {
+        let Act::Read(path) = wish.act else { return Ok(()) };
+        let untold = self.untold(active, |folder| lies_in(path, folder));
+        let Some((name, _)) = untold.into_iter().next() else { return Ok(()) };
+        let path = path.display();
+        let message = format!("`{path}` belongs to the skill `{name}`, which was not taken up");
+        let hint = format!("`{TELLER}` takes it up, once that is agreed to");
+        Err(self.refuse(wish, None, "policy", Refusal { message, hint }))
+    }
+
+    /// The skills that are not told to whoever wants them and were not taken up, of which the folder
+    /// is meant: each with its folder, without links. Nobody is asked, and nothing is logged.
+    pub(crate) fn untold(
+        &self,
+        active: &Active,
+        is_meant: impl Fn(&Path) -> bool,
+    ) -> Vec<(String, PathBuf)> {
+        let taken = active.skills();
+        let book = OnceCell::new();
+        let untold = |skill: &Skill| {
+            // Of most skills no file has to be looked at.
+            let told = self.told(skill, |key| {
+                let book = book.get_or_init(|| self.records.all());
+                Some(book.iter().rfind(|it| it.key == *key)?.subject.digest.clone())
+            });
+            if matches!(told, Told::Always)
+                || taken.iter().any(|it| it.origin.path == skill.origin.path)
+            {
+                return None;
+            }
+            let folder = skill.absolute_folder()?.canonicalize().ok()?;
+            let is_untold = is_meant(&folder) && !told.holds(skill);
+            is_untold.then(|| (skill.manifest.name.to_string(), folder))
+        };
+        active.library().all().filter_map(untold).collect()
+    }
+
     /// Whether a skill is told to whoever wants it: nobody has to be asked. Nothing is logged.
     pub fn tells(&self, skill: &Skill) -> bool {
+        self.told(skill, |key| Some(self.records.approved(key)?.digest)).holds(skill)
+    }
+
+    fn told(&self, skill: &Skill, approved: impl FnOnce(&Key) -> Option<String>) -> Told {
         let act = telling(skill);
-        let asks = match self.ruling(&act) {
-            Ruling::Allow(_) => return true,
-            Ruling::Deny(_) => return false,
-            Ruling::Ask(_) => true,
-            Ruling::AskIfChanged => false,
+        let unless = match self.ruling(&act) {
+            Ruling::Allow(_) => return Told::Always,
+            Ruling::Deny(_) => return Told::Never,
+            Ruling::Ask(_) => Told::Never,
+            Ruling::AskIfChanged => Told::Always,
         };
-        let key = Key::of(&Wish { tool: TELLER, act: &act, active: &[] });
-        let Some(old) = self.records.approved(&key) else { return !asks };
-        let subject = Entry::told(skill).ok().and_then(|it| Subject::of(&it).ok());
-        subject.is_some_and(|it| it.digest == old.digest)
+        let key = Key::of(&wish_to_tell(&act));
+        approved(&key).map_or(unless, Told::As)
     }
 
     /// Why a skill is not told to whoever wants it, with what to do about it; nothing if it is.
     /// Nothing is logged.
     pub fn reserves(&self, skill: &Skill) -> Option<Box<Outcome>> {
         let act = telling(skill);
-        let wish = Wish { tool: TELLER, act: &act, active: &[] };
+        let wish = wish_to_tell(&act);
         let message = format!("approval is needed to {}", what(&act));
         let refusal = || Refusal { message, hint: format!("`{}` approves it", approving(&wish)) };
         (!self.tells(skill)).then(|| refusal().into())
@@ -123,7 +171,7 @@ impl Gate {
         let act = Act::Resource { path: path.to_owned(), bytes: Arc::default() };
         // What rules say about a skill in use holds for whoever reads its files.
         let active = slice::from_ref(&skill.manifest);
-        let wish = Wish { tool: READER, act: &act, active };
+        let wish = Wish { tool: READER, act: &act, active, given: None };
         matches!(self.policy.ruling(&wish, None), Ruling::Allow(_) | Ruling::AskIfChanged)
     }
 
@@ -131,12 +179,12 @@ impl Gate {
     /// nobody ever has. Nothing is logged.
     pub fn approves(&self, skill: &OfferedSkill) -> Option<bool> {
         let act = Act::TakeUp(Box::new(skill.clone()));
-        let old = self.records.approved(&Key::of(&Wish { tool: TELLER, act: &act, active: &[] }));
+        let old = self.records.approved(&Key::of(&wish_to_tell(&act)));
         old.map(|it| it.digest == Subject::offered(skill).digest)
     }
 
     fn ruling(&self, act: &Act) -> Ruling {
-        self.policy.ruling(&Wish { tool: TELLER, act, active: &[] }, None)
+        self.policy.ruling(&wish_to_tell(act), None)
     }
 
     /// Logs that a wish came true with nothing to hold it.
@@ -230,12 +278,36 @@ impl Gate {
     }
 }
 
+/// When a skill is told to whoever wants it.
+enum Told {
+    Always,
+    /// As long as it is what was approved.
+    As(String),
+    Never,
+}
+
+impl Told {
+    fn holds(&self, skill: &Skill) -> bool {
+        let subject = || Subject::of(&Entry::told(skill).ok()?).ok();
+        match self {
+            Self::Always => true,
+            Self::As(digest) => subject().is_some_and(|it| it.digest == *digest),
+            Self::Never => false,
+        }
+    }
+}
+
 /// The tool that tells skills.
 const TELLER: &str = "use_skill";
 /// The tool that reads their files.
 const READER: &str = "read_skill_file";
 /// How many files of a skill are shown to whoever is asked about it.
 const SHOWN: usize = 50;
+
+/// The wish to tell a skill, whoever has it.
+fn wish_to_tell(act: &Act) -> Wish<'_> {
+    Wish { tool: TELLER, act, active: &[], given: None }
+}
 
 /// To tell a skill, as far as the policy looks at it: not at its text.
 fn telling(skill: &Skill) -> Act {
@@ -338,14 +410,44 @@ fn question(wish: &Wish<'_>, subject: &Subject, ground: Ground, old: Option<&Sub
             ("a server wrote it, and a model would go by it, also when it runs commands", None)
         }
         (_, Ground::Rule) => ("a rule of the policy asks for it", None),
-        _ => ("the policy asks before everything that runs", None),
+        _ => ("the policy asks before everything that does more than look", None),
     };
+    let entry = wish.act.entry();
     let content = match wish.act {
         Act::Connect { line, .. } => Some(line.clone()),
         Act::TakeUp(skill) => Some(listed(skill)),
-        act => act.entry().map(|it| render_definition(&it.definition, None)),
+        _ => entry.map(|it| render_definition(&it.definition, None)),
     };
-    Question { what: what(wish.act), why: why.to_owned(), content, difference }
+    let place = entry.and_then(|it| it.folder.as_ref()).map(|it| it.to_path_buf());
+    let files = subject.listed();
+    let (what, why, given) = (what(wish.act), why.to_owned(), given(wish));
+    Question { what, why, content, difference, files, given, place }
+}
+
+/// How much is shown of what a tool is given: lines, and characters of a line.
+const GIVEN: (usize, usize) = (40, 300);
+
+/// What a tool is given beside what the question says anyway; nothing where that is nothing.
+fn given(wish: &Wish<'_>) -> Option<String> {
+    let given = match wish.act {
+        Act::Tell | Act::Disclose(_) | Act::Resource { .. } | Act::Read(_) => return None,
+        Act::Command { .. } => return None,
+        _ => wish.given?,
+    };
+    if given.as_object().is_some_and(serde_json::Map::is_empty) {
+        return None;
+    }
+    let text = serde_json::to_string_pretty(given).ok()?;
+    let cut = |line: &str| match line.char_indices().nth(GIVEN.1) {
+        Some((at, _)) => {
+            format!("{}… and {} more characters", &line[..at], line[at..].chars().count())
+        }
+        None => line.to_owned(),
+    };
+    let mut lines: Vec<String> = text.lines().take(GIVEN.0).map(cut).collect();
+    let more = text.lines().count() - lines.len();
+    lines.extend((more > 0).then(|| format!("… and {more} more lines")));
+    Some(lines.join("\n"))
 }
 
 /// What somebody approves of a skill that a server offers: its files as they are listed, of which none

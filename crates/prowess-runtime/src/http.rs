@@ -10,7 +10,10 @@ mod unpack;
 mod fetch;
 mod wire;
 
-pub(crate) use self::fetch::{FetchError, Fetcher, OURS, Request, Response};
+pub(crate) use self::{
+    fetch::{FetchError, Fetcher, OURS, Request, Response},
+    hosts::covers,
+};
 pub use self::{
     hosts::{Hosts, HostsError},
     resolver::{Addresses, Resolver, SystemResolver},

@@ -63,7 +63,7 @@ pub use crate::{
         Price, RootPath, RuleSetting, SandboxSettings, ServerSetting, ServerSettings, Setting,
         Share, Shown, SkillSettings, SqlSettings, WindowSettings, bytes, duration,
     },
-    convention::Convention,
+    convention::{Convention, plain_schema},
     create::{CreateError, check_entry},
     danger::{Danger, Pattern, danger},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},

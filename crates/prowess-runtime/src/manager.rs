@@ -126,8 +126,9 @@ impl Manager {
         };
         let tool = format!("skill_{}", entry.manifest.name);
         let act = Act::of(entry.clone());
+        let given = Value::Object(request.parameters.clone());
         let active = [entry.manifest.clone()];
-        let wish = Wish { tool: &tool, act: &act, active: &active };
+        let wish = Wish { tool: &tool, act: &act, active: &active, given: Some(&given) };
         match self.gate.pass(&wish).await {
             Ok(difference) => {
                 let outcome = self.executor.execute(&entry, request.parameters).await;

@@ -2,6 +2,7 @@
 //!
 //! Nothing of a plugin is run. What a skill has no place for is told, item by item.
 
+mod secret;
 mod plugin;
 mod name;
 mod calls;

@@ -9,6 +9,7 @@ mod grant;
 use std::path::{Component, Path, PathBuf};
 
 use prowess::{Manifest, Type};
+use serde_json::Value;
 
 use crate::{
     commands::Plan,
@@ -30,8 +31,8 @@ pub struct Policy {
     pub allowed_tools: AllowedToolsMode,
     /// The commands that may run: each the first words of a command, such as `git status`.
     pub commands: Vec<String>,
-    /// The hosts that may be asked although they are private.
-    pub hosts: Vec<String>,
+    /// The hosts that may be asked, and no others; the internet when there is no list.
+    pub hosts: Option<Vec<String>>,
     /// The directories that commands and files are confined to.
     pub roots: Vec<PathBuf>,
     /// The environment variables that scripts may be given.
@@ -75,7 +76,7 @@ pub enum Approvals {
     /// When a skill requires it, or has changed since it was approved.
     #[default]
     Needed,
-    /// Before every skill and command that no approval covers.
+    /// Before whatever does more than look, and no approval covers.
     Always,
     /// Never.
     Never,
@@ -102,6 +103,8 @@ pub struct Wish<'a> {
     pub act: &'a Act,
     /// The skills that are active.
     pub active: &'a [Manifest],
+    /// What the tool is given, for whoever is asked.
+    pub given: Option<&'a Value>,
 }
 
 /// What a policy says to a wish before anybody is asked.
@@ -173,7 +176,7 @@ impl Default for Policy {
             approvals: Approvals::default(),
             allowed_tools: AllowedToolsMode::default(),
             commands: COMMANDS.iter().map(|&it| it.to_owned()).collect(),
-            hosts: Vec::new(),
+            hosts: None,
             roots: Vec::new(),
             environment: Vec::new(),
             withheld: Vec::new(),
@@ -234,7 +237,8 @@ impl Policy {
             _ if listed && self.allowed_tools == AllowedToolsMode::Preapprove => {
                 Ruling::Allow(Ground::AllowedTools)
             }
-            Act::Command { .. } | Act::Serve { .. } if always => Ruling::Ask(Ground::Setting),
+            Act::Tell | Act::Resource { .. } | Act::Read(_) => Ruling::Allow(Ground::Setting),
+            _ if always => Ruling::Ask(Ground::Setting),
             _ => Ruling::Allow(Ground::Setting),
         }
     }

@@ -1,21 +1,25 @@
 //! What says how agents and tools behave that act without being asked: nothing an agent does writes it.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs, path,
     path::{Component, Path, PathBuf},
 };
 
+use crate::policy::fits;
+
 /// Files and directories of that kind, wherever they lie: of ours, of git, of other clients, of
-/// programs that run what a project holds, and of a home.
+/// programs that run what a project holds, and of a home. In a name, `*` stands for anything.
 pub(crate) const PROTECTED: &[&str] = &[
     "prowess.toml",
     ".prowess",
     ".mcp.json",
     ".git/config",
     ".git/hooks",
+    ".aider*",
     ".amazonq",
     ".claude",
+    ".claude.json",
     ".cline",
     ".clinerules",
     ".codex",
@@ -28,23 +32,49 @@ pub(crate) const PROTECTED: &[&str] = &[
     ".roo",
     ".vscode",
     ".windsurf",
+    ".zed",
     ".cargo/config",
     ".cargo/config.toml",
+    ".circleci",
+    ".devcontainer",
     ".envrc",
     ".github/workflows",
+    ".gitlab-ci.yml",
     ".husky",
+    ".mise.toml",
+    ".pre-commit-config.yaml",
+    "site-packages/*.pth",
+    ".bash_aliases",
+    ".bash_login",
+    ".bash_logout",
     ".bash_profile",
     ".bashrc",
     ".config/autostart",
+    ".config/environment.d",
+    ".config/fish",
+    ".config/systemd",
+    ".local/bin",
+    ".pam_environment",
+    ".profile",
+    ".zlogin",
+    ".zlogout",
+    ".zprofile",
+    ".zshenv",
+    ".zshrc",
+    ".aws",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
     ".config/git",
+    ".docker",
     ".gitconfig",
+    ".gnupg",
+    ".kube",
+    ".my.cnf",
     ".netrc",
     ".npmrc",
-    ".profile",
+    ".pgpass",
     ".pypirc",
     ".ssh",
-    ".zprofile",
-    ".zshrc",
 ];
 
 /// Whether a path is one of them or lies in one, in any case a file system may ignore.
@@ -57,11 +87,19 @@ pub(crate) fn place(path: &Path) -> Option<&Path> {
     PROTECTED.iter().find_map(|own| {
         let mut place = path;
         for name in own.rsplit('/') {
-            place.file_name().filter(|it| it.eq_ignore_ascii_case(name))?;
+            place.file_name().filter(|it| is_called(it, name))?;
             place = place.parent()?;
         }
         Some(place)
     })
+}
+
+/// Whether a file has a name, in any case; one with `*` may stand for many.
+fn is_called(file: &OsStr, name: &str) -> bool {
+    match name.contains('*') {
+        true => fits(name, &file.to_string_lossy().to_ascii_lowercase()),
+        false => file.eq_ignore_ascii_case(name),
+    }
 }
 
 /// What git takes a directory for a repository by, and what of one makes git run something.

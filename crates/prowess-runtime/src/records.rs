@@ -9,7 +9,9 @@ mod time;
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::{self, Read as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    os::unix::fs::{
+        DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+    },
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
     thread,
@@ -28,6 +30,8 @@ pub struct Records {
     directory: Option<PathBuf>,
     memory: Mutex<Vec<Approval>>,
     faults: Mutex<Vec<String>>,
+    /// What stands in no log.
+    secrets: Vec<String>,
 }
 
 /// Something that was approved, and what exactly.
@@ -97,6 +101,12 @@ impl Records {
         Self { faults: Mutex::new(vec![why.into()]), ..Self::default() }
     }
 
+    /// Logs none of these, wherever it stands.
+    #[must_use]
+    pub fn masking(self, secrets: Vec<String>) -> Self {
+        Self { secrets, ..self }
+    }
+
     /// What could not be recorded or read since this was asked last, in words.
     pub fn faults(&self) -> Vec<String> {
         std::mem::take(&mut *lock(&self.faults))
@@ -105,6 +115,9 @@ impl Records {
     /// Logs a decision.
     pub fn note(&self, note: &Note<'_>) {
         let Some(directory) = &self.directory else { return };
+        let mask = |text: String, secret: &String| text.replace(&**secret, "[masked]");
+        let what = self.secrets.iter().fold(note.what.to_owned(), mask);
+        let note = &Note { what: &what, ..*note };
         let noted = self.locked(directory).and_then(|_lock| audit::append(directory, note));
         if let Err(error) = noted {
             self.fault(format!("a decision could not be logged: {error}"));
@@ -113,7 +126,7 @@ impl Records {
 
     /// What was approved under a key.
     pub(crate) fn approved(&self, key: &Key) -> Option<Subject> {
-        self.read().into_iter().rfind(|it| it.key == *key).map(|it| it.subject)
+        self.all().into_iter().rfind(|it| it.key == *key).map(|it| it.subject)
     }
 
     /// Records an approval, in place of an older one of the same thing.
@@ -135,7 +148,8 @@ impl Records {
         }
     }
 
-    fn read(&self) -> Vec<Approval> {
+    /// Every approval that holds, the newest last.
+    pub(crate) fn all(&self) -> Vec<Approval> {
         let Some(directory) = &self.directory else { return lock(&self.memory).clone() };
         let read = match open(directory) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
@@ -204,12 +218,26 @@ fn open(directory: &Path) -> io::Result<Book> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Book::default()),
         file => file?,
     };
-    if !file.metadata()?.is_file() {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
         return Err(io::Error::other("it is not an ordinary file"));
+    }
+    if !is_own(&metadata, 0o022) || !is_own(&fs::metadata(directory)?, 0o002) {
+        let shown = directory.display();
+        let why = format!(
+            "`{BOOK}` in `{shown}`, or that directory, is somebody else's or can be written by others"
+        );
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
     let mut text = Vec::new();
     file.take(BOOK_SIZE).read_to_end(&mut text)?;
     serde_json::from_slice(&text).map_err(|it| io::Error::new(io::ErrorKind::InvalidData, it))
+}
+
+/// Whether something belongs to whoever runs this, or to the system, and nobody else can write it.
+fn is_own(metadata: &fs::Metadata, others: u32) -> bool {
+    let own = [rustix::process::geteuid().as_raw(), 0];
+    own.contains(&metadata.uid()) && metadata.mode() & others == 0
 }
 
 /// Never waits for a pipe, and follows no link that somebody has put there.

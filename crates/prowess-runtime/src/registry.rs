@@ -146,7 +146,7 @@ fn library(entries: &[Entry]) -> Library {
     let options = Options {
         directories: parents.into_iter().map(Directory::new).collect(),
         sources: vec![memory],
-        include: entries.iter().map(|it| it.manifest.name.to_string()).collect(),
+        include: Some(entries.iter().map(|it| it.manifest.name.to_string()).collect()),
         ..Options::default()
     };
     Library::load(&options).expect("there is always a source")

@@ -58,7 +58,7 @@ impl Roots {
         let place = found.map_err(|error| self.outcome(path, &error))?;
         // A link may have led there.
         let is_withheld = is_of_git(&place.path) || has(&self.withheld, &place.absolute());
-        if is_withheld { Err(self.outside(path)) } else { Ok(place) }
+        if is_withheld { Err(kept(path)) } else { Ok(place) }
     }
 
     /// The place of a file to write, whether it is there or not. No link is followed on the way.
@@ -67,7 +67,7 @@ impl Roots {
         let place = Place { root, path: inside.to_owned() };
         let there = place.absolute();
         if has(&self.withheld, &there) {
-            return Err(self.outside(path));
+            return Err(kept(path));
         }
         if is_protected(inside) || has(&self.protected, &there) || is_of_repository(&there) {
             let message = format!("`{path}` is protected: it says what an agent may do");
@@ -84,6 +84,7 @@ impl Roots {
     pub(crate) fn outcome(&self, path: &str, error: &RootError) -> Box<Outcome> {
         let bad = |status, message| Box::new(Outcome::bad(status, message));
         match error {
+            RootError::Outside { .. } if is_of_git(Path::new(path)) => kept(path),
             RootError::Outside { .. } => self.outside(path),
             RootError::NotRegular { .. } => {
                 bad(Status::Refused, format!("`{path}` is not an ordinary file"))
@@ -127,6 +128,17 @@ impl Place<'_> {
     pub(crate) fn absolute(&self) -> PathBuf {
         self.root.path().join(&self.path)
     }
+}
+
+/// What is said of a path that leads where no tool goes.
+fn kept(path: &str) -> Box<Outcome> {
+    let outcome = Outcome::bad(Status::Refused, format!("`{path}` is protected: no tool uses it"));
+    let is_of_git = is_of_git(Path::new(path));
+    Box::new(if is_of_git {
+        outcome.hint("git itself can be asked, such as with `git log`")
+    } else {
+        outcome
+    })
 }
 
 /// Whether a path is one of these or lies in one.

@@ -181,7 +181,7 @@ impl Starter {
         };
         let entry = Box::new(entry(skill, description, files.clone()));
         let act = Act::Start { entry, server: server.clone(), url };
-        self.gate.pass(&Wish { tool: &prefix, act: &act, active }).await?;
+        self.gate.pass(&Wish { tool: &prefix, act: &act, active, given: None }).await?;
         let (running, line) = match &description.transport {
             Transport::Program(program) => {
                 let job = self.job(description, program, &files);
@@ -212,7 +212,7 @@ impl Starter {
         if let Some(file) = &file {
             let (server, line) = (description.name.clone(), description.line());
             let act = Act::Connect { server, line, file: file.clone(), url };
-            self.gate.pass(&Wish { tool: &prefix, act: &act, active: &[] }).await?;
+            self.gate.pass(&Wish { tool: &prefix, act: &act, active: &[], given: None }).await?;
         }
         let (running, line) = match &description.transport {
             Transport::Program(program) => {
@@ -358,7 +358,8 @@ impl Starter {
         let expand = |text: &String| known.expand(text).map_err(|name| unknown(description, &name));
         let headers = address.headers.iter().map(|(name, it)| Ok((name.clone(), expand(it)?)));
         let headers = headers.collect::<Result<_, Box<Outcome>>>()?;
-        let hosts = Hosts::new(&self.gate.policy.hosts);
+        let hosts = self.gate.policy.hosts.as_ref();
+        let hosts = hosts.map_or_else(|| Ok(Hosts::default()), Hosts::new);
         let hosts = hosts.map_err(|error| Outcome::error(Status::Invalid, &error))?;
         let remote = Remote::new(hosts, self.patience.start, expand(&address.url)?, headers);
         remote.map(Line::Remote).map_err(|it| it.outcome(&description.name).into())

@@ -9,7 +9,7 @@ use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use self::difference::difference;
+use self::difference::{difference, listed};
 use crate::{
     entry::Entry,
     servers::{OfferedFile, OfferedSkill},
@@ -102,6 +102,11 @@ impl Subject {
     /// What has changed since `old`: every file by name, then lines with `+` and `-`; bounded.
     pub(crate) fn difference(&self, old: &Self) -> String {
         difference(&old.files, &self.files)
+    }
+
+    /// Its files with their sizes, those first that can run; nothing where there is one alone.
+    pub(crate) fn listed(&self) -> Option<String> {
+        listed(&self.files)
     }
 
     /// Forgets what the files say, and still tells them from others.

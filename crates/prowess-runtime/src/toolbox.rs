@@ -121,7 +121,10 @@ impl Toolbox {
         let (act, input) = asked.unwrap_or_else(|_| Err(broken(name)))?;
         let active = Active::current().or_else(|| self.active.clone());
         let manifests = manifests(active.as_deref());
-        let wish = Wish { tool: name, act: &act, active: &manifests };
+        let wish = Wish { tool: name, act: &act, active: &manifests, given: Some(&input) };
+        if let Some(active) = &active {
+            self.gate.guard(&wish, active)?;
+        }
         let difference = self.gate.pass(&wish).await?;
         // Only closing would be an error, and nobody closes it.
         let _place = self.places.acquire().await;

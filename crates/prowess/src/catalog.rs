@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt::Write as _};
 use crate::{
     disclose::description,
     library::Library,
-    shorten::{one_line, shortened},
+    shorten::{defused, one_line, shortened},
     skill::Skill,
     tokens::Vocabulary,
 };
@@ -13,7 +13,7 @@ use crate::{
 /// How many characters of a description are shown at the most; the specification allows no more.
 const MAX_DESCRIPTION: usize = 1024;
 /// Fewer hundredths of a token of a description say nothing.
-const LEAST: usize = 600;
+const LEAST: usize = 1200;
 
 /// How a catalog is written.
 #[derive(Debug, Clone)]
@@ -265,19 +265,6 @@ fn cap(costs: &[usize], room: usize) -> usize {
         left -= cost;
     }
     usize::MAX
-}
-
-/// A line in which nothing opens or closes a tag.
-fn defused(line: &str) -> Cow<'_, str> {
-    let mut parts = line.split('<');
-    let Some(first) = parts.next().filter(|_| line.contains('<')) else { return line.into() };
-    let mut out = first.to_owned();
-    for part in parts {
-        let is_tag = part.starts_with(|c: char| c.is_alphabetic() || matches!(c, '/' | '!' | '?'));
-        out.push_str(if is_tag { "&lt;" } else { "<" });
-        out.push_str(part);
-    }
-    out.into()
 }
 
 /// A text as it stands between two tags.

@@ -5,12 +5,12 @@ mod thresholds;
 
 pub use self::thresholds::{Thresholds, ThresholdsError};
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use crate::{
-    invoke::{invoke, told},
+    invoke::{filled, invoke},
     parse::described,
-    shorten::{one_line, shortened, to_sentence},
+    shorten::{defused, one_line, shortened, to_sentence, visible},
     skill::{Resource, Skill},
     source::ReadError,
     tokens::Vocabulary,
@@ -47,6 +47,32 @@ pub struct Disclosure {
     pub resources: Vec<Resource>,
 }
 
+/// What the instructions of a skill say without arguments.
+#[derive(Debug)]
+pub(crate) struct Told {
+    /// All of it, paths absolute, without the list of files.
+    pub(crate) full: String,
+    /// The parameters and the first instructions.
+    pub(crate) brief: String,
+}
+
+/// Longer instructions are not remembered.
+const MEMORABLE: usize = 32 * 1024;
+
+impl Told {
+    /// What these instructions of a skill say, found out once for as long as they stay the same.
+    pub(crate) fn of(skill: &Skill, instructions: String) -> Arc<Self> {
+        let find = |instructions: &str| {
+            let full = filled(skill, instructions, None);
+            Arc::new(Self { brief: brief::brief(&full), full })
+        };
+        if instructions.len() > MEMORABLE {
+            return find(&instructions);
+        }
+        skill.home.told.get((skill.origin.path.clone(), instructions), |key| find(&key.1))
+    }
+}
+
 impl Level {
     /// The word for it, as in `--level`.
     pub fn as_str(self) -> &'static str {
@@ -62,7 +88,7 @@ impl Level {
 pub fn disclose(skill: &Skill, level: Level) -> Result<Disclosure, ReadError> {
     let text = match level {
         Level::Metadata => metadata(skill),
-        Level::Brief => metadata(skill) + &brief::brief(&told(skill, None)?),
+        Level::Brief => metadata(skill) + &Told::of(skill, skill.instructions()?).brief,
         Level::Full => full(skill)?,
     };
     let tokens = Vocabulary::Estimate.count(&text);
@@ -72,6 +98,8 @@ pub fn disclose(skill: &Skill, level: Level) -> Result<Disclosure, ReadError> {
 /// Everything that the skill says, its description first.
 fn full(skill: &Skill) -> Result<String, ReadError> {
     let (name, description) = (&skill.manifest.name, &skill.manifest.description);
+    let description = visible(description);
+    let description = defused(&description);
     Ok(format!("# {}\n\n{description}\n\n{}", one_line(name), invoke(skill, None)?))
 }
 
@@ -87,6 +115,7 @@ pub(crate) fn description(skill: &Skill) -> Cow<'_, str> {
 /// The name and the description.
 fn metadata(skill: &Skill) -> String {
     let description = one_line(&description(skill));
+    let description = defused(&description);
     let heading = format!("# {}\n\n", one_line(&skill.manifest.name));
     let count = |text: &str| Vocabulary::Estimate.count(text);
     let room = METADATA.saturating_sub(count(&heading)).max(DESCRIPTION);

@@ -28,12 +28,7 @@ const FOLDER: [&str; 3] = ["${CLAUDE_SKILL_DIR}", "${SKILL_DIR}", "{baseDir}"];
 /// Paths of the skill's own files are made absolute where the skill lies on disk: in links, where
 /// they begin with `./`, and wherever they have a folder.
 pub fn invoke(skill: &Skill, arguments: Option<&str>) -> Result<String, ReadError> {
-    let mut text = told(skill, arguments)?;
-    if !text.is_empty() && !text.ends_with('\n') {
-        text.push('\n');
-    }
-    text.push_str(&files(skill));
-    Ok(text)
+    Ok(with_files(skill, filled(skill, &skill.instructions()?, arguments)))
 }
 
 /// The names that the frontmatter of a skill gives its arguments, in their order.
@@ -48,15 +43,24 @@ pub fn argument_names(manifest: &Manifest) -> Vec<&str> {
     names
 }
 
-/// The instructions with arguments filled in and paths absolute, without the list of files.
-pub(crate) fn told(skill: &Skill, arguments: Option<&str>) -> Result<String, ReadError> {
+/// Instructions with arguments filled in and paths absolute, without the list of files.
+pub(crate) fn filled(skill: &Skill, instructions: &str, arguments: Option<&str>) -> String {
     let place = Place {
         folder: folder(skill),
         on_disk: skill.absolute_folder().is_some(),
         resources: skill.resources(),
     };
     let given = arguments.map(|it| Arguments::new(it, &skill.manifest));
-    Ok(fill(&skill.instructions()?, &place, given.as_ref()))
+    fill(instructions, &place, given.as_ref())
+}
+
+/// What is told of a skill, and behind it the list of its files.
+pub(crate) fn with_files(skill: &Skill, mut told: String) -> String {
+    if !told.is_empty() && !told.ends_with('\n') {
+        told.push('\n');
+    }
+    told.push_str(&files(skill));
+    told
 }
 
 /// The folder of a skill, absolute where it lies on disk.

@@ -66,7 +66,7 @@ pub use crate::{
     render::{render, render_definition},
     revise::{ReviseError, revise, revise_status},
     rule::{Profile, RULES, Rule, rule},
-    shorten::brief_line,
+    shorten::{brief_line, defused, visible},
     skill::{AllowedTools, Dialect, Kind, Manifest, Origin, Resource, Scope, Skill, Status, Type},
     source::{Found, Limits, Listing, Memory, ReadError, Source, Stamp, Visit, What},
     taken::Taken,

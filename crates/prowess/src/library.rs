@@ -26,8 +26,8 @@ pub struct Options {
     pub cwd: Option<PathBuf>,
     /// What `~` stands for.
     pub home: Option<PathBuf>,
-    /// The names to take; all when empty.
-    pub include: Vec<String>,
+    /// The names to take, and no others; all when there is no list.
+    pub include: Option<Vec<String>>,
     /// The names to leave out.
     pub exclude: Vec<String>,
     /// How much is taken in.

@@ -15,6 +15,7 @@ use crate::{
     finding::{Finding, Report, Severity},
     gather::gather,
     library::{Library, LoadError, Options},
+    matching::Memo,
     parse::{Reading, decode},
     rule::{self, Profile},
     skill::{Home, Manifest, Origin, Scope, Skill},
@@ -30,7 +31,8 @@ pub(crate) fn load(options: &Options, before: Option<&Library>) -> Result<Librar
     let (sources, mut findings) = open(options);
     let visited: Vec<&dyn Source> = sources.iter().map(|it| &**it).collect();
     let home = |source: &Arc<dyn Source>| {
-        Arc::new(Home { source: source.clone(), limits: options.limits })
+        let (source, limits) = (source.clone(), options.limits);
+        Arc::new(Home { source, limits, told: Memo::default() })
     };
     let homes: Vec<Arc<Home>> = sources.iter().map(home).collect();
     let gathered = gather(&visited, &options.limits, options.resources, |number, found| {
@@ -258,7 +260,7 @@ fn wanted(
     findings: &mut Vec<Finding>,
 ) -> Vec<Arc<Skill>> {
     let among = |name: &str, names: &[String]| names.iter().any(|it| it == name);
-    for name in &options.include {
+    for name in options.include.iter().flatten() {
         if !skills.iter().any(|it| *it.manifest.name == **name) {
             let message = format!("no skill is called `{name}`, which is to be included");
             let hint = "check the spelling";
@@ -273,8 +275,7 @@ fn wanted(
     }
     skills.retain(|it| {
         let name = &*it.manifest.name;
-        (options.include.is_empty() || among(name, &options.include))
-            && !among(name, &options.exclude)
+        options.include.as_ref().is_none_or(|it| among(name, it)) && !among(name, &options.exclude)
     });
     skills
 }

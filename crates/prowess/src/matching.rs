@@ -40,6 +40,7 @@ pub use self::{
     why::{Field, Reason, why},
 };
 pub(crate) use self::{
+    memo::Memo,
     mention::{invoked, mentioned},
     searchable::Searchable,
     words::hash,

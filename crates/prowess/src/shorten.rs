@@ -14,6 +14,28 @@ pub(crate) fn one_line(text: &str) -> String {
     line
 }
 
+/// A text of others without what changes what is seen and is not seen itself; lines and tabs stay.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let is_shape = |c: char| matches!(c, '\n' | '\t');
+    match text.contains(|c: char| is_hidden(c) && !is_shape(c)) {
+        true => text.chars().filter(|c| is_shape(*c) || !is_hidden(*c)).collect(),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// A text in which nothing opens or closes a tag.
+pub fn defused(text: &str) -> Cow<'_, str> {
+    let mut parts = text.split('<');
+    let Some(first) = parts.next().filter(|_| text.contains('<')) else { return text.into() };
+    let mut out = first.to_owned();
+    for part in parts {
+        let is_tag = part.starts_with(|c: char| c.is_alphabetic() || matches!(c, '/' | '!' | '?'));
+        out.push_str(if is_tag { "&lt;" } else { "<" });
+        out.push_str(part);
+    }
+    out.into()
+}
+
 /// Puts a text on one line of so many characters at the most, cut behind a word.
 pub fn brief_line(text: &str, characters: usize) -> String {
     shortened(&one_line(text), characters, |it| it.chars().count()).into_owned()
@@ -74,6 +96,11 @@ fn is_hidden(c: char) -> bool {
         || matches!(
             c,
             '\u{AD}'
+                | '\u{61C}'
+                | '\u{115F}'
+                | '\u{1160}'
+                | '\u{3164}'
+                | '\u{FFA0}'
                 | '\u{180E}'
                 | '\u{200B}'
                 | '\u{200E}'
@@ -82,7 +109,7 @@ fn is_hidden(c: char) -> bool {
                 | '\u{FFFE}'
                 | '\u{FFFF}'
         )
-        || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{E0000}'..='\u{E007F}')
+        || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}' | '\u{E0100}'..='\u{E01EF}')
 }
 
 #[cfg(test)]
@@ -114,5 +141,7 @@ mod tests {
             one_line(" a\r\n\n \u{200b} - b\u{2028}c\u{202e}d\u{0}\u{e0041} \u{7}"),
             "a - b cd"
         );
+        assert_eq!(visible("a\r\n\tb\u{1b}[2J\u{202e}\u{e0101}c"), "a\n\tb[2Jc");
+        assert_eq!(defused("1 < 2 </a><b> <!-- <?x"), "1 < 2 &lt;/a>&lt;b> &lt;!-- &lt;?x");
     }
 }

@@ -9,7 +9,11 @@ use std::{
 
 use prowess_frontmatter::{Field, Value};
 
-use crate::source::{Limits, ReadError, Source};
+use crate::{
+    disclose::Told,
+    matching::Memo,
+    source::{Limits, ReadError, Source},
+};
 
 /// A skill of a library. Its instructions stay where they are until they are asked for.
 #[derive(Debug, Clone)]
@@ -31,6 +35,8 @@ pub struct Skill {
 pub(crate) struct Home {
     pub(crate) source: Arc<dyn Source>,
     pub(crate) limits: Limits,
+    /// What skills say, by their paths and instructions: a conversation is told the same ones again.
+    pub(crate) told: Memo<(Arc<Path>, String), Arc<Told>>,
 }
 
 /// The frontmatter of a skill, typed. A field that is not there is empty.
@@ -213,7 +219,7 @@ impl Skill {
 
     /// The other files of its folder, sorted by path.
     pub fn resources(&self) -> &[Resource] {
-        let Home { source, limits } = &*self.home;
+        let Home { source, limits, .. } = &*self.home;
         self.resources
             .get_or_init(|| source.resources(&self.origin.path, limits).0.into_boxed_slice())
     }

@@ -6,7 +6,8 @@ use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    invoke::{MAX_FILES, folder, told},
+    disclose::Told,
+    invoke::{MAX_FILES, folder},
     library::Library,
     shorten::one_line,
     skill::Skill,
@@ -73,7 +74,7 @@ impl UsedSkill {
         Ok(Self::Found {
             name: skill.manifest.name.to_string(),
             folder: folder(skill),
-            instructions: told(skill, None)?,
+            instructions: Told::of(skill, skill.instructions()?).full.clone(),
             resources: skill.resources().iter().map(|it| it.path.to_string()).collect(),
         })
     }

@@ -115,7 +115,7 @@ fn act(tool: &Arc<dyn Tool>, call: &Call) -> Option<Act> {
 /// The question whether a tool may be called.
 pub(super) fn question(call: &Call, why: String) -> Question {
     let what = format!("call `{}`", call.name);
-    Question { what, why, content: Some(call.arguments.clone()), difference: None }
+    Question { what, why, content: Some(call.arguments.clone()), ..Question::default() }
 }
 
 /// Asks, and says that it did; a no is an outcome.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use prowess::{Call, Message, Prompt, Role, nearest};
+use prowess::{Call, Message, Role, nearest};
 use prowess_runtime::{Act, Outcome, Status, Tool, Toolbox, strict_json};
 use serde_json::{Value as Json, json};
 
@@ -31,6 +31,8 @@ pub struct Calling {
     pub toolbox: Arc<Toolbox>,
     /// How often the model is asked at the most before there must be an answer.
     pub max_steps: usize,
+    /// How many calls of one reply are made; the others are answered with that.
+    pub max_calls: usize,
     /// How many bytes of a result the model is told.
     pub max_result: usize,
     /// The tools whose results are told whole: a rule that is left out of instructions is broken.
@@ -40,15 +42,17 @@ pub struct Calling {
 /// What stands behind the last result when no further call is made.
 const LAST: &str = "[That was the last call of this turn. Answer now with what is known, and say \
                     what is left undone.]";
+/// As many bytes take the words that stand where something was cut.
+const MARK: usize = 50;
 /// What is told of a call that was never made, and whose tool is not there yet.
 const UNMADE: &str = "This call was not made: the agent was interrupted. Call it again if it is \
                       still needed.";
 
 impl Calling {
-    /// Takes 50 steps at the most, and 32 KiB of a result.
+    /// Takes 50 steps at the most, 64 calls a step, and 32 KiB of a result.
     pub fn new(toolbox: Arc<Toolbox>) -> Self {
         let whole = vec!["use_skill".to_owned()];
-        Self { toolbox, max_steps: 50, max_result: 32 * 1024, whole }
+        Self { toolbox, max_steps: 50, max_calls: 64, max_result: 32 * 1024, whole }
     }
 }
 
@@ -72,18 +76,20 @@ impl Calling {
         self.catch_up(&turn).await?;
         // Every step has a longer one.
         request.prompt.history.clear();
-        let mut was_empty = false;
-        for step in 1..=self.max_steps {
+        let (mut was_empty, mut step) = (false, 0);
+        while step < self.max_steps {
+            step += 1;
             let mut history = turn.session.messages();
             if let Some(last) = history.last_mut().filter(|_| step == self.max_steps)
                 && last.role == Role::Tool
             {
                 last.content = format!("{}\n\n{LAST}", last.content);
             }
-            let prompt = Prompt { history, ..request.prompt.clone() };
-            let told = turn.told();
+            let mut asked = request.clone();
+            asked.prompt.history = history;
+            asked.told = turn.told();
             // What was made to fit before tells nothing of what has been said since.
-            let asked = Request { prompt, told, fitted: None, ..request.clone() };
+            asked.fitted = None;
             let mut reply = next.reply(asked).await?;
             if reply.stop == Stop::Filtered {
                 reply.message.calls.clear();
@@ -91,6 +97,8 @@ impl Calling {
             // Some models say nothing now and then, and something when they are asked again.
             if is_empty(&reply.message) && reply.stop == Stop::Done && !was_empty {
                 was_empty = true;
+                // To ask once more is no further step.
+                step -= 1;
                 turn.note(What::Warned { message: "the model said nothing".to_owned() });
                 continue;
             }
@@ -129,10 +137,22 @@ impl Calling {
         calls: &[Call],
         stop: Stop,
     ) -> Result<(), SessionError> {
+        let (calls, over) = calls.split_at(calls.len().min(self.max_calls));
         let look = async || calls.iter().map(|it| (it, only_looks(turn, it))).collect::<Vec<_>>();
         for group in turn.within(look()).await.chunk_by(|a, b| a.1 && b.1) {
             let made = join_all(group.iter().map(|it| self.call(turn, it.0, stop))).await;
             made.into_iter().collect::<Result<(), _>>()?;
+        }
+        for call in over {
+            let (call_id, most) = (Some(call.id.clone()), self.max_calls);
+            let told = format!(
+                "This call was not made: there were too many calls in one reply. Make {most} at the most."
+            );
+            turn.session.push(Message { call_id, ..Message::new(Role::Tool, told) })?;
+        }
+        if !over.is_empty() {
+            let message = format!("{} calls of one reply were too many, and not made", over.len());
+            turn.note(What::Warned { message });
         }
         Ok(())
     }
@@ -242,22 +262,66 @@ fn numbered(mut message: Message, turn: &Turn) -> Message {
     message
 }
 
-/// What the model is told of an outcome: its output where all is well, else all that is known.
+/// What the model is told of an outcome: its output where all is well, else all that is known. What is
+/// too long is cut, and stays JSON if it is.
 fn told(outcome: &Outcome, most: usize) -> String {
-    let text = match (&outcome.output, outcome.is_ok()) {
-        (Some(Json::String(text)), true) => text.clone(),
+    let mut told = match (&outcome.output, outcome.is_ok()) {
+        (Some(Json::String(text)), true) => return shortened(text.clone(), most),
         (Some(output), true) if outcome.plan.is_none() && outcome.stdout.is_none() => {
-            output.to_string()
+            output.clone()
         }
         _ => {
             let mut json = serde_json::to_value(outcome).unwrap_or_default();
             if let Some(json) = json.as_object_mut() {
                 json.retain(|key, _| !["duration_ms", "sandbox"].contains(&&**key));
             }
-            json.to_string()
+            json
         }
     };
-    shortened(text, most)
+    cut(&mut told, most);
+    told.to_string()
+}
+
+/// Cuts the largest parts of a value, until what is left is hardly longer than this.
+fn cut(json: &mut Json, most: usize) {
+    let length = json.to_string().len();
+    if length <= most {
+        return;
+    }
+    match json {
+        // What is told of a text may be longer than it is.
+        Json::String(text) if text.len() > 2 * MARK => {
+            let most = text.len() * most / length;
+            *text = shortened(std::mem::take(text), most);
+        }
+        Json::Array(items) => {
+            let (count, mut room) = (items.len(), most);
+            let fits = |it: &&Json| {
+                let length = it.to_string().len() + 1;
+                room.checked_sub(length).inspect(|it| room = *it).is_some()
+            };
+            let kept = items.iter().take_while(fits).count().max(1);
+            items.truncate(kept);
+            items.iter_mut().for_each(|it| cut(it, most));
+            if kept < count {
+                items.push(format!("[… {} entries left out …]", count - kept).into());
+            }
+        }
+        Json::Object(fields) => {
+            let mut left = length;
+            let mut largest: Vec<(usize, &mut Json)> =
+                fields.values_mut().map(|it| (it.to_string().len(), it)).collect();
+            largest.sort_by_key(|it| std::cmp::Reverse(it.0));
+            for (length, field) in largest {
+                cut(field, most.saturating_sub(left - length));
+                left = left - length + field.to_string().len();
+                if left <= most + MARK {
+                    break;
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// The beginning and the end of a text that is too long.

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use prowess::{Counts, Fitted, Message, Offer, Priority, Window, fit, fit_again};
+use prowess::{Counts, FitError, Fitted, Message, Offer, Priority, Prompt, Window, fit, fit_again};
 use serde_json::{Value as Json, json};
 
 use super::{
@@ -20,7 +20,7 @@ use crate::{
     event::What,
     layer::{Layer, Next, Replied},
     model::{Model, ModelError, Reply},
-    request::{Request, Told},
+    request::{Request, Told, Turn},
 };
 
 /// Makes every request fit into a window, by [`prowess::fit`]: over 80 % of it old messages are
@@ -110,7 +110,9 @@ impl Fit {
         loop {
             request = self.fitted(request, &window, next.model()).await?;
             let told = request.fitted.as_ref().map_or(0, |it| it.tokens.total());
-            let error = match next.reply(request.clone()).await {
+            // What is told of it now tells nothing of the next attempt.
+            let fitted = request.fitted.take();
+            let error = match next.reply(Request { fitted, ..request.clone() }).await {
                 Err(TurnError::Model(error)) if attempt <= RETRIES => error,
                 reply => {
                     if is_said && reply.is_ok() {
@@ -119,15 +121,19 @@ impl Fit {
                     return reply;
                 }
             };
-            let ModelError::TooLong { window: said, .. } = error else { return Err(error.into()) };
-            // Providers count otherwise than we do: what they took for too much is too much.
-            let less = told / 4 * 3;
-            is_said = said.is_some();
-            window.tokens = said.unwrap_or(less).min(less);
-            attempt += 1;
-            // Where nothing can be left out, what the provider says is what there is to say.
-            if fit(&window, request.filled(), &Summaries::default()).is_err() {
+            let ModelError::TooLong { window: said, told: counted, .. } = error else {
                 return Err(error.into());
+            };
+            is_said = said.is_some();
+            window.tokens = less(told, said, counted);
+            attempt += 1;
+            let fits = |window| fit(&window, request.filled(), &Summaries::default());
+            if let Err(FitError { needed, .. }) = fits(window) {
+                (window.tokens, is_said) = (needed.total(), false);
+                // Where nothing can be left out, what the provider says is what there is to say.
+                if window.tokens >= told || fits(window).is_err() {
+                    return Err(error.into());
+                }
             }
             let (message, wait) = (error.to_string(), Duration::ZERO);
             turn.note(What::Retried { attempt, message, wait });
@@ -142,21 +148,27 @@ impl Fit {
         own: &dyn Model,
     ) -> Result<Request, TurnError> {
         let turn = request.turn.clone();
-        let said = request.prompt.history.clone();
-        for (place, message) in request.prompt.history.iter_mut().enumerate() {
-            message.rest.insert(PLACE.to_owned(), json!(place));
-        }
         let told = last(&request.told).map(|it| it.call_id.clone()).collect();
         let mut summaries = Summaries::new(window.vocabulary, told);
         let counted = turn.session.keep(Counted::default);
-        let mut rounds = 0;
+        let (mut rounds, mut is_marked) = (0, false);
         let mut fitted = loop {
             summaries.begin();
             let fitted = {
+                let prompt = request.filled_by(|place, message| {
+                    if is_marked {
+                        message.rest.insert(PLACE.to_owned(), json!(place));
+                    }
+                });
                 let mut counts = counted.0.lock().unwrap_or_else(PoisonError::into_inner);
-                fit_again(window, request.filled(), &summaries, &mut counts)?
+                fit_again(window, prompt, &summaries, &mut counts)?
             };
-            if tell_again(&mut request, &said, &fitted) {
+            // Which messages are left is only asked where something was done to them.
+            if !is_marked && !fitted.steps.is_empty() {
+                is_marked = true;
+                continue;
+            }
+            if tell_again(&mut request, &fitted) {
                 continue;
             }
             let Some(model) = self.summariser.model(own).filter(|_| rounds < ROUNDS) else {
@@ -172,8 +184,11 @@ impl Fit {
                 break fitted;
             }
         };
-        request.prompt.history = said;
-        if let Some(messages) = compacted(&request.prompt.history, &fitted)
+        if is_marked {
+            warn_of_cut(&turn, &request.prompt.history, &fitted);
+        }
+        if is_marked
+            && let Some(messages) = compacted(&request.prompt.history, &fitted)
             && turn.session.messages() == request.prompt.history
         {
             let (before, after) = (request.prompt.history.len(), messages.len());
@@ -191,11 +206,48 @@ impl Fit {
     }
 }
 
+/// Says once a turn how much of the person's own request is not told.
+fn warn_of_cut(turn: &Turn, said: &[Message], fitted: &Fitted) {
+    let Some(request) = prowess::request(said) else { return };
+    let place = said.iter().position(|it| std::ptr::eq(it, request));
+    let told = fitted.messages.iter().find(|it| self::place(it) == place);
+    let Some(told) = told.filter(|it| it.content != request.content) else { return };
+    let warned = turn.session.keep(|| AtomicUsize::new(0));
+    if warned.swap(turn.number, Ordering::Relaxed) != turn.number {
+        let (all, left) = (request.content.len(), told.content.len());
+        let message = format!(
+            "the request is too long for the window: of {all} bytes {} are left out of its middle",
+            all.saturating_sub(left)
+        );
+        turn.note(What::Warned { message });
+    }
+}
+
+/// Where a message stands in the session.
+fn place(message: &Message) -> Option<usize> {
+    message.rest.get(PLACE).and_then(Json::as_u64).map(|it| it as usize)
+}
+
+/// How much is told next, where so much was too much for a model that holds so many tokens, and counts
+/// so many in what it was told.
+fn less(told: usize, holds: Option<usize>, counted: Option<usize>) -> usize {
+    let less = told / 4 * 3;
+    match (holds, counted) {
+        // It counts otherwise than we do, and a summary may be a little longer than it should.
+        (Some(holds), Some(counted)) if counted > holds => {
+            let fitting = holds as u128 * told as u128 / counted as u128 * 95 / 100;
+            usize::try_from(fitting).unwrap_or(less)
+        }
+        (holds, _) => holds.unwrap_or(less).min(less),
+    }
+}
+
 /// Offers the skills anew whose instructions no longer stand whole in what is told, and says whether
 /// there were any.
-fn tell_again(request: &mut Request, said: &[Message], fitted: &Fitted) -> bool {
+fn tell_again(request: &mut Request, fitted: &Fitted) -> bool {
     let mut any = false;
-    let (told, offers) = (&request.told, &mut request.prompt.skills);
+    let Prompt { skills: offers, history: said, .. } = &mut request.prompt;
+    let told = &request.told;
     for Told { call_id, offer } in last(told) {
         let is_result = |it: &&Message| it.call_id.as_ref() == Some(call_id);
         let stands = fitted.messages.iter().find(is_result).map(|it| &it.content);
@@ -204,7 +256,7 @@ fn tell_again(request: &mut Request, said: &[Message], fitted: &Fitted) -> bool 
         if is_whole {
             continue;
         }
-        let mut again = Offer { priority: Priority::Active, ..offer.clone() };
+        let mut again = Offer { priority: Priority::Active, ..Offer::clone(offer) };
         // It may be shown for another reason, and as much of it.
         match offers.iter_mut().find(|it| it.name == offer.name) {
             Some(known) => {
@@ -226,7 +278,6 @@ fn tell_again(request: &mut Request, said: &[Message], fitted: &Fitted) -> bool 
 
 /// What stands in the session in place of what was said, once something was summarised.
 fn compacted(said: &[Message], fitted: &Fitted) -> Option<Vec<Message>> {
-    let place = |it: &Message| it.rest.get(PLACE).and_then(Json::as_u64).map(|it| it as usize);
     let is_made = |it: &Message| place(it).is_none() && is_summary(it);
     // What was shortened for this request stays whole in the session.
     let stays = |it: &Message| match place(it) {

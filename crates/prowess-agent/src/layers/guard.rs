@@ -197,7 +197,8 @@ impl Seen<'_> {
             Self::Request(text) => ("tell the model what was asked", text),
             Self::Reply(text) => ("take what the model replied", text),
         };
-        Question { what: what.to_owned(), why, content: Some(text.to_owned()), difference: None }
+        let (what, content) = (what.to_owned(), Some(text.to_owned()));
+        Question { what, why, content, ..Question::default() }
     }
 }
 

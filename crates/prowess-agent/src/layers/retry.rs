@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     fn limited(wait: Option<Duration>) -> ModelError {
-        ModelError::RateLimited { model: "m".to_owned(), wait }
+        ModelError::RateLimited { model: "m".to_owned(), message: String::new(), wait }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::{
     event::What,
     layer::{Layer, Next, Replied},
     model::Reply,
-    request::{Request, Turn},
+    request::{Context, Request, Turn},
     session::Session,
 };
 
@@ -60,6 +60,8 @@ struct Member {
     retried: usize,
     /// How often it may still fail.
     patience: usize,
+    /// Why it does not run, once that is known.
+    why: String,
 }
 
 /// Who wants a server.
@@ -99,6 +101,7 @@ impl Servers {
             let tools = running
                 .flat_map(|(it, server)| server.tools().into_iter().chain(it.skills.clone()));
             tools.for_each(|it| request.offer(it));
+            request.context.extend(household.members.iter().filter_map(Member::missed));
         }
         next.reply(request).await
     }
@@ -200,7 +203,8 @@ impl Wanted {
 
 impl Member {
     fn new(wanted: Wanted, name: String) -> Self {
-        Self { wanted, name, server: None, skills: None, retried: 0, patience: FAILURES }
+        let why = String::new();
+        Self { wanted, name, server: None, skills: None, retried: 0, patience: FAILURES, why }
     }
 
     /// Starts it if it does not run, but once a turn if it has failed before.
@@ -238,7 +242,8 @@ impl Member {
                     }
                     Err(outcome) if outcome.status == Status::Refused => {
                         self.patience = 0;
-                        turn.note(self.event("refused", &told(&outcome)));
+                        self.why = told(&outcome);
+                        turn.note(self.event("refused", &self.why));
                     }
                     Err(outcome) => self.fail(turn, turn.number, &told(&outcome)),
                 }
@@ -266,7 +271,22 @@ impl Member {
     fn fail(&mut self, turn: &Turn, retried: usize, message: &str) {
         self.patience -= 1;
         self.retried = self.retried.max(retried);
+        message.clone_into(&mut self.why);
         turn.note(self.event("failed", message));
+    }
+
+    /// What the model is told of a server that does not run, so that it does not look for its tools.
+    fn missed(&self) -> Option<Context> {
+        let why = self.why.lines().next().filter(|_| self.server.is_none())?;
+        let (server, of) = match &self.wanted {
+            Wanted::Brought { skill, description, .. } => {
+                (&description.name, format!(" of the skill `{skill}`"))
+            }
+            Wanted::Set(_) => (&self.name, String::new()),
+        };
+        let text =
+            format!("The server `{server}`{of} does not run, so its tools are not there: {why}");
+        Some(Context { from: format!("server:{server}"), text })
     }
 
     fn started(&self, server: &Server) -> What {

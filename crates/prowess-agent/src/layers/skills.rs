@@ -53,6 +53,9 @@ pub struct Showing {
     pub matched: bool,
     /// How the list of all skills is written that stands in the system prompt, if one does.
     pub catalog: Option<Cataloging<'static>>,
+    /// Whether the model is told to run a skill that somebody invoked and that is executed, by calling
+    /// `run_skill`.
+    pub run_skill: bool,
     /// Whether the model can take up skills by calling `use_skill`, and look with `find_skills` for
     /// those that the list has no room for.
     pub use_skill: bool,
@@ -66,6 +69,7 @@ impl Default for Showing {
             thresholds: Thresholds::default(),
             matched: true,
             catalog: Some(Cataloging { budget: Some(12_800), ..Cataloging::default() }),
+            run_skill: false,
             use_skill: true,
         }
     }
@@ -210,22 +214,26 @@ impl Skills {
     async fn look(
         &self,
         provider: &Arc<dyn Provider>,
-        request: &Request,
+        request: &mut Request,
         kept: &Kept,
     ) -> Arc<Shown> {
-        let turn = &request.turn;
+        let turn = &request.turn.clone();
         let library = provider.library();
         note_library(turn, &library, kept);
-        let (how, history) = (self.how.clone(), request.prompt.history.clone());
+        let history = Arc::new(std::mem::take(&mut request.prompt.history));
+        let (how, said) = (self.how.clone(), history.clone());
         let known = lock(&self.listed).clone().filter(|it| Arc::ptr_eq(&it.library, &library));
         let (own, taken, gate) = (library.clone(), turn.session.taken(), self.gate.clone());
         let before = kept.lock().stood(&library);
         // Matching reads every skill the first time, and those that it shows each time.
         let work = move || {
             let listed = known.unwrap_or_else(|| Listed::new(own.clone(), how.catalog.as_ref()));
-            (listed, looked_up(&own, &history, &how, gate.as_deref(), &taken, &before))
+            (listed, looked_up(&own, &said, &how, gate.as_deref(), &taken, &before))
         };
-        let (listed, looked) = match tokio::task::spawn_blocking(work).await {
+        let found = tokio::task::spawn_blocking(work).await;
+        // The work is done, so that nobody else holds it.
+        request.prompt.history = Arc::unwrap_or_clone(history);
+        let (listed, looked) = match found {
             Ok(found) => found,
             Err(error) => {
                 turn.note(What::Warned { message: format!("no skill is shown: {error}") });
@@ -249,7 +257,8 @@ impl Listed {
     fn new(library: Arc<Library>, how: Option<&Cataloging<'_>>) -> Self {
         let drawn = how.map(|it| catalog(&library, it)).unwrap_or_default();
         let tools = match library.skills().any(|it| it.manifest.is_for_models()) {
-            true if drawn.dropped > 0 => 2,
+            // What is not described cannot be chosen either.
+            true if drawn.dropped > 0 || drawn.shortened * 2 > drawn.shown => 2,
             has_any => usize::from(has_any),
         };
         Self { library, text: drawn.text.into(), tools }

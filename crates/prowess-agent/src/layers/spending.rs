@@ -125,8 +125,8 @@ impl Spending {
 
     fn cost(&self, spent: &BTreeMap<String, Spent>) -> f64 {
         let costs = spent.iter().filter_map(|(model, it)| Some(self.prices.get(model)?.cost(*it)));
-        // The sum of no numbers is negative.
-        costs.sum::<f64>() + 0.0
+        // The sum of no numbers is negative, and that of others is a little off.
+        (costs.sum::<f64>() * 1e9).round() / 1e9 + 0.0
     }
 }
 

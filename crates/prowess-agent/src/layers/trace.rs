@@ -1,11 +1,10 @@
 //! A trace: everything that happens, one JSON line each.
 
 use std::{
-    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     fmt, io,
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -19,16 +18,16 @@ use crate::{
     event::{Event, Source, What},
     layer::Layer,
     mask::{MASK, mask, mask_json},
-    model::Offered,
+    model::{Ask, Offered},
     request::Turn,
 };
 
 /// Writes everything that happens as JSON lines, for [`Traced`](crate::Traced) to read.
 ///
-/// What looks like a secret is masked. A message or tool that the model is told again and again is
-/// written once, as `said`, and referred to by its digest; of the messages of a step, those that it has
-/// in common with the step before are only counted, as `same`. A line that cannot be written is warned
-/// of once and is no fault of the turn.
+/// What looks like a secret is masked. A message, tool or long text that the model is told again and
+/// again is written once, as `said`, and referred to by its digest; of the messages of a step, those that
+/// it has in common with the step before are only counted, as `same`. A line that cannot be written is
+/// warned of once and is no fault of the turn.
 pub struct Trace {
     sink: Box<Sink>,
     state: Mutex<State>,
@@ -40,20 +39,37 @@ struct State {
     has_begun: bool,
     /// The digests of what was written.
     said: BTreeSet<Id>,
-    /// The digests of long texts that have nothing to mask.
-    clean: BTreeSet<Id>,
     /// What was told in the last step of each turn that goes on, by session and number.
     told: BTreeMap<(String, usize), Vec<Id>>,
+}
+
+/// What a session last told its model, so that a digest is made once of what is told again.
+#[derive(Default)]
+struct Last(Mutex<Digested>);
+
+#[derive(Default)]
+struct Digested {
+    ask: Arc<Ask>,
+    /// The digest of each message, and where its parts came from.
+    ids: Vec<(Id, String)>,
+}
+
+/// A part of a message.
+struct Part<'m> {
+    from: &'m str,
+    text: &'m str,
+    /// The digest of a long text.
+    id: Option<Id>,
 }
 
 type Sink = dyn Fn(&str) -> io::Result<()> + Send + Sync;
 type Id = [u8; 16];
 
 /// The version of the lines that are written.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// How many digests are remembered; whatever is said again after that is written again.
 const MAX_SAID: usize = 1_000_000;
-/// From how many bytes on a text is remembered to have no secrets.
+/// From how many bytes on a text is written by itself, since it is often told in other messages too.
 const LONG: usize = 4096;
 
 impl Trace {
@@ -84,7 +100,7 @@ impl Trace {
         Self { sink: Box::new(masked), ..self }
     }
 
-    fn write(&self, event: &Event<'_>) -> io::Result<()> {
+    fn write(&self, turn: &Turn, event: &Event<'_>) -> io::Result<()> {
         // One at a time, so that what is referred to stands before.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.has_begun {
@@ -92,7 +108,7 @@ impl Trace {
             state.has_begun = true;
         }
         match event.what {
-            What::Asked { .. } => self.asked(event, &mut state),
+            What::Asked { .. } => self.asked(turn, event, &mut state),
             What::Ended { .. } => {
                 state.told.remove(&place(event));
                 self.line(serde_json::to_value(event)?)
@@ -101,36 +117,31 @@ impl Trace {
         }
     }
 
-    fn asked(&self, event: &Event<'_>, state: &mut State) -> io::Result<()> {
+    fn asked(&self, turn: &Turn, event: &Event<'_>, state: &mut State) -> io::Result<()> {
         let What::Asked { step, model, provider, ask, sources } = event.what else { return Ok(()) };
         if state.said.len() > MAX_SAID {
             state.said.clear();
-            state.clean.clear();
         }
-        let State { said, clean, told, .. } = state;
-        let mut say = |id: Id, masked: &mut dyn FnMut() -> Json| {
-            if !said.contains(&id) {
-                let mut line = masked();
-                line["event"] = json!("said");
-                line["id"] = json!(hex(&id));
-                (self.sink)(&line.to_string())?;
-                said.insert(id);
-            }
-            io::Result::Ok(id)
-        };
-        let mut sources = sources.iter().peekable();
-        let mut messages = Vec::new();
-        for (at, message) in ask.messages.iter().enumerate() {
-            let mut own = Vec::new();
-            while let Some(source) = sources.next_if(|it| it.message <= at) {
-                own.push(source);
-            }
-            let mut masked = || json!({"message": message_json(message, &own, clean)});
-            messages.push(say(message_id(message, &own), &mut masked)?);
+        let State { said, told, .. } = state;
+        let last = turn.session.keep(Last::default);
+        let mut last = last.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ids = Vec::with_capacity(ask.messages.len());
+        for (own, (at, message)) in
+            by_message(sources, ask.messages.len()).zip(ask.messages.iter().enumerate())
+        {
+            let from = places(own);
+            let known = last.ids.get(at).filter(|it| it.1 == from);
+            let id = match known.filter(|_| last.ask.messages[at] == *message) {
+                Some((id, _)) if said.contains(id) => *id,
+                _ => self.say_message(message, &parts(message, own), said)?,
+            };
+            ids.push((id, from));
         }
-        let tools =
-            ask.tools.iter().map(|it| say(tool_id(it), &mut || masked(json!({"tool": it}))));
-        let tools = tools.collect::<io::Result<Vec<Id>>>()?;
+        let messages: Vec<Id> = ids.iter().map(|it| it.0).collect();
+        *last = Digested { ask: ask.clone(), ids };
+        drop(last);
+        let say = |it: &Offered| self.say(tool_id(it), said, || masked(json!({"tool": it})));
+        let tools = ask.tools.iter().map(say).collect::<io::Result<Vec<Id>>>()?;
         let told = told.entry(place(event)).or_default();
         let same = told.iter().zip(&messages).take_while(|(old, new)| old == new).count();
         self.line(json!({
@@ -142,6 +153,36 @@ impl Trace {
         }))?;
         *told = messages;
         Ok(())
+    }
+
+    fn say_message(
+        &self,
+        message: &Message,
+        parts: &[Part<'_>],
+        said: &mut BTreeSet<Id>,
+    ) -> io::Result<Id> {
+        let id = message_id(message, parts);
+        if said.contains(&id) {
+            return Ok(id);
+        }
+        for part in parts {
+            if let Some(id) = part.id {
+                self.say(id, said, || json!({"text": mask(part.text)}))?;
+            }
+        }
+        self.say(id, said, || json!({"message": message_json(message, parts)}))
+    }
+
+    /// Writes what the model may be told again, unless it was written before.
+    fn say(&self, id: Id, said: &mut BTreeSet<Id>, line: impl FnOnce() -> Json) -> io::Result<Id> {
+        if !said.contains(&id) {
+            let mut line = line();
+            line["event"] = json!("said");
+            line["id"] = json!(hex(&id));
+            (self.sink)(&line.to_string())?;
+            said.insert(id);
+        }
+        Ok(id)
     }
 
     fn line(&self, line: Json) -> io::Result<()> {
@@ -158,7 +199,7 @@ impl Layer for Trace {
         if what.is_piece() {
             return;
         }
-        if let Err(error) = self.write(&turn.event(what))
+        if let Err(error) = self.write(turn, &turn.event(what))
             && !self.has_failed.swap(true, Ordering::Relaxed)
         {
             turn.note(What::Warned { message: format!("the trace cannot be written: {error}") });
@@ -172,8 +213,36 @@ impl fmt::Debug for Trace {
     }
 }
 
-/// A message with its text in the parts that came from different places, masked.
-fn message_json(message: &Message, sources: &[&Source], clean: &mut BTreeSet<Id>) -> Json {
+/// The sources of each message.
+fn by_message(sources: &[Source], messages: usize) -> impl Iterator<Item = &[Source]> {
+    let mut rest = sources;
+    (0..messages).map(move |at| {
+        let (own, others) = rest.split_at(rest.partition_point(|it| it.message <= at));
+        rest = others;
+        own
+    })
+}
+
+/// Where the parts of a message are, and where they came from.
+fn places(sources: &[Source]) -> String {
+    sources.iter().map(|it| format!("{}-{} {}\n", it.start, it.end, it.from)).collect()
+}
+
+/// The parts of a message that came from different places.
+fn parts<'m>(message: &'m Message, sources: &'m [Source]) -> Vec<Part<'m>> {
+    let part = |from, text: &'m str| {
+        let id = (text.len() >= LONG).then(|| digest(&[text.as_bytes()]));
+        Part { from, text, id }
+    };
+    let text_of = |it: &Source| message.content.get(it.start..it.end).unwrap_or_default();
+    match sources {
+        [] => vec![part(message.role.as_str(), &message.content)],
+        sources => sources.iter().map(|it| part(&it.from, text_of(it))).collect(),
+    }
+}
+
+/// A message with its parts, masked; a long text stands elsewhere.
+fn message_json(message: &Message, parts: &[Part<'_>]) -> Json {
     let mut json = json!({"role": message.role.as_str(), "parts": null});
     if !message.calls.is_empty() {
         json["calls"] = json!(message.calls);
@@ -188,13 +257,11 @@ fn message_json(message: &Message, sources: &[&Source], clean: &mut BTreeSet<Id>
         json["rest"] = json!(message.rest);
     }
     json = masked(json);
-    let mut part =
-        |from: &str, text: &str| json!({"from": mask(from), "text": masked_text(text, clean)});
-    let text_of = |it: &Source| message.content.get(it.start..it.end).unwrap_or_default();
-    json["parts"] = match sources {
-        [] => json!([part(message.role.as_str(), &message.content)]),
-        sources => sources.iter().map(|it| part(&it.from, text_of(it))).collect(),
+    let part = |it: &Part<'_>| match &it.id {
+        Some(id) => json!({"from": mask(it.from), "said": hex(id)}),
+        None => json!({"from": mask(it.from), "text": mask(it.text)}),
     };
+    json["parts"] = parts.iter().map(part).collect();
     json
 }
 
@@ -203,34 +270,21 @@ fn masked(mut json: Json) -> Json {
     json
 }
 
-/// A text without its secrets. A long one is often told again, and is then known to have none.
-fn masked_text<'t>(text: &'t str, clean: &mut BTreeSet<Id>) -> Cow<'t, str> {
-    if text.len() < LONG {
-        return mask(text);
-    }
-    let id = digest(&[text]);
-    if clean.contains(&id) {
-        return Cow::Borrowed(text);
-    }
-    let masked = mask(text);
-    if let Cow::Borrowed(_) = masked {
-        clean.insert(id);
-    }
-    masked
-}
-
-fn message_id(message: &Message, sources: &[&Source]) -> Id {
+fn message_id(message: &Message, parts: &[Part<'_>]) -> Id {
     let rest = json!([message.calls, message.call_id, message.parts, message.rest]).to_string();
-    let from: String =
-        sources.iter().map(|it| format!("{}-{} {}\n", it.start, it.end, it.from)).collect();
-    digest(&[message.role.as_str(), &message.content, &rest, &from])
+    let mut texts = vec![message.role.as_str().as_bytes(), rest.as_bytes()];
+    for Part { from, text, id } in parts {
+        texts.extend([from.as_bytes(), id.as_ref().map_or(text.as_bytes(), |it| it)]);
+    }
+    digest(&texts)
 }
 
 fn tool_id(tool: &Offered) -> Id {
-    digest(&[&tool.name, &tool.description, &tool.input_schema.to_string()])
+    let schema = tool.input_schema.to_string();
+    digest(&[tool.name.as_bytes(), tool.description.as_bytes(), schema.as_bytes()])
 }
 
-fn digest(texts: &[&str]) -> Id {
+fn digest(texts: &[&[u8]]) -> Id {
     let mut digest = Sha256::new();
     for text in texts {
         digest.update((text.len() as u64).to_le_bytes());

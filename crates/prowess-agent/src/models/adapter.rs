@@ -14,8 +14,9 @@ use serde_json::Value as Json;
 use super::{
     connection::Provider,
     draft::Draft,
+    history::taken,
     sse::{Events, TooLong},
-    trouble::{Trouble, presentable, wait},
+    trouble::{Asked, Trouble, numbers, presentable, wait},
 };
 use crate::model::{Ask, Delta, Model, ModelError, Reply, Replying, Stop};
 
@@ -47,6 +48,11 @@ pub(super) trait Protocol: Send + Sync {
     /// Takes one event of a stream, or the whole answer where there is no stream.
     fn take(&self, event: &Json, draft: &mut Draft<'_>) -> Result<Flow, Trouble>;
 
+    /// How many tokens a reply may have unless somebody says so, where that has to be said.
+    fn usual_output(&self) -> Option<usize> {
+        None
+    }
+
     /// How to ask after a request was not taken, with what was said; the same if there is no other way.
     fn relent(&self, manners: Manners, _message: &str) -> Manners {
         manners
@@ -68,6 +74,8 @@ pub(super) struct Manners {
     pub(super) empty_thoughts: bool,
     /// It does not know what goes back as its own. That is so for one request only.
     pub(super) forgotten: bool,
+    /// It replies with no more tokens than these.
+    pub(super) most_output: Option<usize>,
 }
 
 /// Whether more of a reply is to come.
@@ -107,7 +115,12 @@ impl Model for Adapter {
             loop {
                 let reply = self.ask(ask, manners, hear).await;
                 let Err(ModelError::Invalid { message, .. }) = &reply else { return reply };
-                let mut better = self.protocol.relent(manners, message);
+                let wanted = self.max_output(ask, manners);
+                let most_output = wanted.and_then(|it| less_output(message, it));
+                let mut better = match most_output {
+                    Some(_) => Manners { most_output, ..manners },
+                    None => self.protocol.relent(manners, message),
+                };
                 better.forgotten |= better == manners && is_about_thoughts(message);
                 if better == manners {
                     return reply;
@@ -127,7 +140,18 @@ impl Adapter {
     fn written(&self, ask: &Ask, mut manners: Manners) -> Json {
         manners.no_stream |= !self.stream;
         let by = if manners.forgotten { String::new() } else { self.by() };
-        self.protocol.body(&self.name, &by, ask, manners)
+        let mut ask = taken(ask);
+        let max_output = self.max_output(&ask, manners);
+        if ask.max_output != max_output {
+            ask.to_mut().max_output = max_output;
+        }
+        self.protocol.body(&self.name, &by, &ask, manners)
+    }
+
+    /// How many tokens a reply may have, if that is said at all.
+    fn max_output(&self, ask: &Ask, manners: Manners) -> Option<usize> {
+        let wanted = ask.max_output.or(self.protocol.usual_output())?;
+        Some(manners.most_output.map_or(wanted, |most| most.min(wanted)))
     }
 
     pub(super) fn post(&self, body: Vec<u8>) -> Post {
@@ -159,8 +183,8 @@ impl Adapter {
         let mut draft = Draft::new(hear);
         let kind = incoming.header("content-type").unwrap_or_default();
         if kind.contains("html") {
-            let message = "the address answers with a page".to_owned();
-            return Err(ModelError::NotFound { model: self.name.clone(), message });
+            let message = "a page answers".to_owned();
+            return Err(ModelError::Elsewhere { host: self.host(), message });
         }
         let has_events = kind.contains("event-stream") || self.stream && !kind.contains("json");
         if has_events {
@@ -204,8 +228,8 @@ impl Adapter {
         }
         match flow {
             Flow::More => {
-                let message = "the reply broke off".to_owned();
-                Err(ModelError::Network { host: self.host(), message })
+                let message = "it has no end".to_owned();
+                Err(ModelError::Broken { host: self.host(), message })
             }
             Flow::Nearly | Flow::Over => Ok(()),
         }
@@ -244,6 +268,11 @@ impl Adapter {
     async fn refusal(&self, incoming: &mut Incoming) -> ModelError {
         let status = incoming.status;
         let wait = wait(status, incoming.headers());
+        let there = incoming.header("location").filter(|_| (300..400).contains(&status));
+        if let Some(there) = there {
+            let message = presentable(&format!("it leads to `{there}`"), &self.key);
+            return ModelError::Elsewhere { host: self.host(), message };
+        }
         let mut body = Vec::new();
         let end = Instant::now() + TROUBLE;
         // What was said until it broke off is all there is to say.
@@ -257,7 +286,15 @@ impl Adapter {
     }
 
     fn trouble(&self, trouble: Trouble) -> ModelError {
-        trouble.error(self.provider.as_str(), &self.name, &self.key)
+        let host = self.host();
+        let is_usual = self.base == self.provider.base_url();
+        trouble.error(&Asked {
+            whom: if is_usual { self.provider.as_str() } else { &host },
+            host: &host,
+            model: &self.name,
+            key: &self.key,
+            variable: self.provider.variable(),
+        })
     }
 
     fn malformed(&self, message: &str) -> ModelError {
@@ -279,8 +316,16 @@ impl Adapter {
                 while let Some(source) = deepest.and_then(Error::source) {
                     deepest = Some(source);
                 }
-                let message = deepest.map_or(error.to_string(), |it| format!("{error}: {it}"));
-                ModelError::Network { host: self.host(), message: presentable(&message, &self.key) }
+                // The number of an error tells nobody anything.
+                let without_number = |it: &str| it.split(" (os error").next().map(str::to_owned);
+                let cause = deepest.and_then(|it| without_number(&it.to_string()));
+                let (host, error) = (self.host(), error);
+                if let WireError::Broken { .. } = error {
+                    let message = cause.unwrap_or_else(|| error.to_string());
+                    return ModelError::Broken { host, message: presentable(&message, &self.key) };
+                }
+                let message = cause.map_or(error.to_string(), |it| format!("{error}: {it}"));
+                ModelError::Network { host, message: presentable(&message, &self.key) }
             }
         }
     }
@@ -291,7 +336,9 @@ impl Adapter {
 
     fn host(&self) -> String {
         let rest = self.base.split_once("://").map_or(&*self.base, |it| it.1);
-        rest.split(['/', '?', '#']).next().unwrap_or_default().to_owned()
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        // Whoever comes before it may have a password.
+        authority.rsplit('@').next().unwrap_or_default().to_owned()
     }
 }
 
@@ -301,6 +348,16 @@ impl fmt::Debug for Adapter {
         shown.field("provider", &self.provider).field("name", &self.name);
         shown.field("host", &self.host()).finish_non_exhaustive()
     }
+}
+
+/// How many tokens a reply may have, where a request was refused because these are too many.
+fn less_output(message: &str, wanted: usize) -> Option<usize> {
+    let message = message.to_lowercase();
+    let says = |signs: &[&str]| signs.iter().any(|it| message.contains(it));
+    let is_it =
+        says(&["max_tokens", "max_completion_tokens", "max_output_tokens", "maxoutputtokens"])
+            && says(&[">", "at most", "maximum", "too large", "less than"]);
+    numbers(&message).into_iter().filter(|it| is_it && (1..wanted).contains(it)).max()
 }
 
 /// Whether a request was refused because of what the model is said to have thought: signatures hold for
@@ -424,8 +481,9 @@ mod tests {
                     *events[at].pointer_mut(path).unwrap() = odd.clone();
                     let mut draft = Draft::new(&|_| {});
                     for event in events.iter().chain(&events) {
-                        let _ =
-                            protocol.take(event, &mut draft).map_err(|it| it.error("p", "m", "k"));
+                        let asked =
+                            Asked { whom: "p", host: "h", model: "m", key: "k", variable: "K" };
+                        let _ = protocol.take(event, &mut draft).map_err(|it| it.error(&asked));
                     }
                     let reply = draft.reply("by");
                     replies += 1;

@@ -31,6 +31,10 @@ impl Protocol for Anthropic {
         headers
     }
 
+    fn usual_output(&self) -> Option<usize> {
+        Some(MAX_OUTPUT)
+    }
+
     fn body(&self, model: &str, by: &str, ask: &Ask, manners: Manners) -> Json {
         let (system, messages) = apart(&ask.messages);
         let max_tokens = ask.max_output.unwrap_or(MAX_OUTPUT);

@@ -144,6 +144,15 @@ impl Provider {
         }
     }
 
+    /// The variable of the environment that usually holds its key.
+    pub fn variable(self) -> &'static str {
+        match self {
+            Self::OpenAi | Self::Responses => "OPENAI_API_KEY",
+            Self::Anthropic => "ANTHROPIC_API_KEY",
+            Self::Gemini => "GEMINI_API_KEY",
+        }
+    }
+
     /// Where it is unless somebody says otherwise.
     pub fn base_url(self) -> &'static str {
         match self {

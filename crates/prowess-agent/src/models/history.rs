@@ -1,10 +1,12 @@
 //! What was said so far, as it goes back to a provider.
 
+use std::borrow::Cow;
+
 use prowess::{Call, Message, Role};
 use serde_json::{Map, Value as Json, json};
 
 use super::draft::KEPT;
-use crate::model::Offered;
+use crate::model::{Ask, Offered};
 
 /// A part of a message that goes back to the provider that made it.
 #[derive(Debug)]
@@ -30,8 +32,35 @@ pub(super) enum Content<'m> {
     Link(&'m str),
 }
 
+/// The most characters of a tool's name, and what stands for one that has none.
+const MAX_NAME: usize = 64;
+const NAMELESS: &str = "unknown";
+
 /// Begins a conversation that does not begin with a person, where it has to.
 pub(super) const BEGIN: &str = "(the conversation goes on)";
+
+/// What is asked, with no call of a tool by a name that providers do not take: models make up such names
+/// now and then, and a session that has one would be refused for ever.
+pub(super) fn taken(ask: &Ask) -> Cow<'_, Ask> {
+    let is_offered = |call: &Call| ask.tools.iter().any(|it| it.name == call.name);
+    let is_taken = |call: &Call| is_offered(call) || name(&call.name) == call.name;
+    if ask.messages.iter().flat_map(|it| &it.calls).all(is_taken) {
+        return Cow::Borrowed(ask);
+    }
+    let mut taken = ask.clone();
+    let calls = taken.messages.iter_mut().flat_map(|it| &mut it.calls);
+    calls.filter(|it| !is_offered(it)).for_each(|it| it.name = name(&it.name));
+    Cow::Owned(taken)
+}
+
+/// A name with nothing in it but what every provider takes.
+fn name(name: &str) -> String {
+    let taken = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    match name.chars().take(MAX_NAME).map(taken).collect::<String>() {
+        name if name.is_empty() => NAMELESS.to_owned(),
+        name => name,
+    }
+}
 
 /// The text of the first system messages, and the messages behind them.
 pub(super) fn apart(messages: &[Message]) -> (String, &[Message]) {

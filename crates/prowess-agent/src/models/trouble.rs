@@ -16,9 +16,27 @@ pub(super) struct Trouble {
     words: Vec<String>,
     /// How many tokens the window holds.
     window: Option<usize>,
+    /// How many tokens it was told.
+    told: Option<usize>,
     wait: Option<Duration>,
+    /// Whether it is a page for people.
+    is_page: bool,
 }
 
+/// Who was asked, and how.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked<'a> {
+    /// What the provider is called, or its host where that is another than usual.
+    pub(super) whom: &'a str,
+    pub(super) host: &'a str,
+    pub(super) model: &'a str,
+    pub(super) key: &'a str,
+    /// The variable that usually holds the key.
+    pub(super) variable: &'static str,
+}
+
+/// The most characters of a page.
+const MAX_WORDS: usize = 120;
 /// The most bytes of what a provider says.
 const MAX_MESSAGE: usize = 2048;
 
@@ -38,7 +56,10 @@ const LONG_SAID: &[&str] = &[
     "maximum number of tokens allowed",
     "request too large",
 ];
-/// Words for whoever may not ask, or has nothing left to pay with.
+/// Words for whoever has nothing left to pay with.
+const UNPAID: &[&str] = &["insufficient_quota", "billing_error", "billing_hard_limit_reached"];
+const UNPAID_SAID: &[&str] = &["credit balance is too low"];
+/// Words for whoever may not ask.
 const UNKNOWN: &[&str] = &[
     "authentication_error",
     "permission_error",
@@ -46,11 +67,8 @@ const UNKNOWN: &[&str] = &[
     "unauthenticated",
     "invalid_api_key",
     "api_key_invalid",
-    "insufficient_quota",
-    "billing_error",
-    "billing_hard_limit_reached",
 ];
-const UNKNOWN_SAID: &[&str] = &["credit balance is too low", "api key not valid"];
+const UNKNOWN_SAID: &[&str] = &["api key not valid"];
 /// Words for what a provider will not answer.
 const REFUSED: &[&str] = &[
     "content_filter",
@@ -71,8 +89,10 @@ impl Trouble {
         let mut trouble = match serde_json::from_slice(body) {
             Ok(json) => Self::said(&json),
             Err(_) => {
-                let message = String::from_utf8_lossy(body).trim().to_owned();
-                Self { message, ..Self::default() }
+                let text = String::from_utf8_lossy(body);
+                let is_page = is_page(&text);
+                let message = if is_page { page(&text) } else { text.trim().to_owned() };
+                Self { message, is_page, ..Self::default() }
             }
         };
         if trouble.message.is_empty() {
@@ -98,32 +118,43 @@ impl Trouble {
         let retry = details.iter().find_map(|it| it["retryDelay"].as_str());
         let wait = retry.and_then(duration).or_else(|| said_wait(&message));
         let status = number(&error["code"]).and_then(|it| u16::try_from(it).ok()).unwrap_or(0);
-        Self { status, window: number(&error["n_ctx"]), wait, words, message }
+        let (window, told) = (number(&error["n_ctx"]), number(&error["n_prompt_tokens"]));
+        Self { status, window, told, wait, words, message, is_page: false }
     }
 
     /// What it means to whoever asked.
-    pub(super) fn error(self, provider: &str, model: &str, key: &str) -> ModelError {
+    pub(super) fn error(self, asked: &Asked<'_>) -> ModelError {
         let (status, wait) = (self.status, self.wait);
         let lower = self.message.to_lowercase();
         let has = |words: &[&str]| self.words.iter().any(|it| words.contains(&&**it));
         let says = |texts: &[&str]| texts.iter().any(|it| lower.contains(it));
-        let message = presentable(&self.message, key);
-        let (provider, model) = (provider.to_owned(), model.to_owned());
+        let message = presentable(&self.message, asked.key);
+        let (provider, model) = (asked.whom.to_owned(), asked.model.to_owned());
         let is_long = has(LONG) || status == 413 || says(LONG_SAID);
         if is_long && !matches!(status, 401..=404) {
-            return ModelError::TooLong { model, message, window: self.window.or(window(&lower)) };
+            let window = self.window.or(window(&lower));
+            let told = self.told.or(window.and_then(|it| told(&lower, it)));
+            return ModelError::TooLong { model, message, window, told };
         }
         if has(REFUSED) || says(REFUSED_SAID) {
             return ModelError::Refused { model, message };
         }
-        if has(UNKNOWN) || says(UNKNOWN_SAID) || matches!(status, 401..=403) {
-            return ModelError::Auth { provider, message };
+        if has(UNPAID) || says(UNPAID_SAID) || status == 402 {
+            return ModelError::Unpaid { provider, message };
         }
-        if has(MISSING) || matches!(status, 300..=399 | 404 | 405) {
+        if has(UNKNOWN) || says(UNKNOWN_SAID) || matches!(status, 401 | 403) {
+            let variable = asked.variable;
+            return ModelError::Auth { provider, message, variable };
+        }
+        let is_elsewhere = matches!(status, 300..=399) || self.is_page && status < 500;
+        if is_elsewhere {
+            return ModelError::Elsewhere { host: asked.host.to_owned(), message };
+        }
+        if has(MISSING) || matches!(status, 404 | 405) {
             return ModelError::NotFound { model, message };
         }
         if has(LIMITED) || status == 429 {
-            return ModelError::RateLimited { model, wait };
+            return ModelError::RateLimited { model, message, wait };
         }
         // What goes wrong in the middle of a reply was not wrong with the request.
         if matches!(status, 400..=499) && status != 408 || status == 0 && has(INVALID) {
@@ -131,6 +162,19 @@ impl Trouble {
         }
         ModelError::Server { provider, message, wait }
     }
+}
+
+/// Whether a text is a page for people.
+fn is_page(text: &str) -> bool {
+    let start = text.trim_start().get(..9).unwrap_or_default().to_ascii_lowercase();
+    start.starts_with("<!doctype") || start.starts_with("<html")
+}
+
+/// What is said of a page: its first words.
+fn page(text: &str) -> String {
+    let behind = text.split('<').filter_map(|it| Some(it.split_once('>')?.1.trim()));
+    let words: Vec<&str> = behind.filter(|it| !it.is_empty()).take(3).collect();
+    format!("a page answers: {}", words.join(" ").chars().take(MAX_WORDS).collect::<String>())
 }
 
 /// A text that can be shown: not too long, and without the key, whoever put it there.
@@ -279,7 +323,18 @@ fn window(message: &str) -> Option<usize> {
     Some(reply.and_then(|it| window.checked_sub(it)).filter(|it| *it > 0).unwrap_or(window))
 }
 
-fn numbers(text: &str) -> Vec<usize> {
+/// How many tokens it was told, if a message says so beside how many may be.
+fn told(message: &str, window: usize) -> Option<usize> {
+    for (sign, is_before) in [(" in the messages", true), ("context limit: ", false)] {
+        if let Some((before, behind)) = message.split_once(sign) {
+            let numbers = numbers(if is_before { before } else { behind });
+            return if is_before { numbers.last() } else { numbers.first() }.copied();
+        }
+    }
+    numbers(message).into_iter().find(|it| *it > window)
+}
+
+pub(super) fn numbers(text: &str) -> Vec<usize> {
     let digits = text.split(|c: char| !c.is_ascii_digit());
     digits.filter_map(|it| it.parse().ok()).collect()
 }
@@ -290,49 +345,63 @@ mod tests {
 
     #[test]
     fn the_window_is_what_the_prompt_may_have() {
-        for (message, tokens) in [
+        for (message, tokens, prompt) in [
             (
                 "this model's maximum context length is 8192 tokens. however, you requested 9000 tokens (5000 in the messages, 4000 in the completion).",
                 Some(4192),
+                Some(5000),
             ),
             (
                 "this model's maximum context length is 128000 tokens. however, your messages resulted in 130000 tokens.",
                 Some(128_000),
+                Some(130_000),
             ),
             (
                 "this endpoint's maximum context length is 131072 tokens. however, you requested about 200000 tokens",
                 Some(131_072),
+                Some(200_000),
             ),
-            ("prompt is too long: 208310 tokens > 200000 maximum", Some(200_000)),
+            ("prompt is too long: 208310 tokens > 200000 maximum", Some(200_000), Some(208_310)),
             (
                 "input length and `max_tokens` exceed context limit: 178959 + 64000 > 200000, decrease input length",
                 Some(136_000),
+                Some(178_959),
             ),
             (
                 "the input token count (2551556) exceeds the maximum number of tokens allowed (1048576).",
                 Some(1_048_576),
+                Some(2_551_556),
             ),
             (
                 "prompt contains 65673 tokens, too large for model with 32768 maximum context length",
                 Some(32_768),
+                Some(65_673),
             ),
             (
                 "this model's maximum prompt length is 131072 but the request contains 537812 tokens.",
                 Some(131_072),
+                Some(537_812),
             ),
             (
                 "request too large for gpt-4o on tokens per min (tpm): limit 30000, requested 40000.",
                 Some(30_000),
+                Some(40_000),
             ),
             (
                 "request (9000 tokens) exceeds the available context size (8192 tokens), try increasing it",
                 Some(8192),
+                Some(9000),
             ),
-            ("your input exceeds the context window of this model. please adjust your input", None),
-            ("é maximum", None),
-            ("context limit: 1", None),
+            (
+                "your input exceeds the context window of this model. please adjust your input",
+                None,
+                None,
+            ),
+            ("é maximum", None, None),
+            ("context limit: 1", None, None),
         ] {
             assert_eq!(window(message), tokens, "{message}");
+            assert_eq!(tokens.and_then(|it| told(message, it)), prompt, "{message}");
         }
     }
 

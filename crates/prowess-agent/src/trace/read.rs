@@ -143,6 +143,8 @@ struct Reading {
     traced: Traced,
     events: usize,
     is_session: bool,
+    /// Long texts, by digest.
+    texts: BTreeMap<String, Json>,
     /// Where the turns are, by session and number.
     places: BTreeMap<(String, u64), usize>,
     /// How the next prompt was made to fit, by turn.
@@ -174,14 +176,27 @@ impl Reading {
             }
             "said" => {
                 let id = event.get("id").and_then(Json::as_str).map(str::to_owned);
-                let said = ["message", "tool"].iter().find_map(|it| event.remove(*it));
-                if let Some((id, said)) = id.zip(said) {
-                    self.traced.said.insert(id, said);
+                let said = ["message", "tool", "text"].iter().find_map(|it| event.remove(*it));
+                match id.zip(said) {
+                    Some((id, text @ Json::String(_))) => drop(self.texts.insert(id, text)),
+                    Some((id, said)) => drop(self.traced.said.insert(id, self.filled(said))),
+                    None => {}
                 }
             }
             kind => self.happened(kind, Json::Object(event)),
         }
         Ok(())
+    }
+
+    /// A message with the long texts that it refers to.
+    fn filled(&self, mut said: Json) -> Json {
+        let parts = said.get_mut("parts").and_then(Json::as_array_mut);
+        for part in parts.into_iter().flatten() {
+            if let Some(text) = part["said"].as_str().and_then(|it| self.texts.get(it)) {
+                *part = json!({"from": part["from"], "text": text});
+            }
+        }
+        said
     }
 
     /// Puts an event where it belongs.

@@ -4,11 +4,12 @@ use std::{
 };
 
 use anyhow::Result;
+use prowess::Library;
 use prowess_agent::{Ask, Model, Score};
 use prowess_runtime::Launcher;
 use serde_json::{Value as Json, json};
 
-use super::{count, prompt};
+use super::{chat, count, prompt};
 use crate::{
     Status,
     agent::{Unasked, Working},
@@ -56,6 +57,10 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> Result<Status> {
     let prompt = args.prompt()?;
+    args.which.differs_from(args.working.trace.as_deref())?;
+    if args.is_unread() {
+        printer.note("what comes on stdin is not read: `--file -` shows it to the model");
+    }
     if args.dry_run {
         return dry_run(args, prompt, global, launcher, printer);
     }
@@ -66,8 +71,9 @@ pub(crate) fn run(
         (false, false) => View::Stream,
     };
     let config = context::config(global)?;
-    let model = args.working.naming.model(&config, printer)?;
-    let stack = args.working.stack(model, view, global, launcher, printer)?;
+    let model = args.working.naming.model("ask", &config, printer)?;
+    let stack = args.working.stack(model, args.which.file(), view, global, launcher, printer)?;
+    invocable(prompt.as_deref(), &stack.library)?;
     let kept = args.which.open(config.agent.keep_sessions.value)?;
     let mut conversation = Conversation::new(stack, kept, view, printer)?;
     conversation.end_at_second()?;
@@ -91,6 +97,16 @@ pub(crate) fn run(
 }
 
 impl Args {
+    /// Whether something waits on stdin that nobody asked for.
+    fn is_unread(&self) -> bool {
+        let is_read =
+            self.prompt.is_none() || self.prompt.iter().chain(&self.file).any(|it| it == "-");
+        let stdin = io::stdin();
+        !is_read
+            && !stdin.is_terminal()
+            && rustix::io::ioctl_fionread(&stdin).is_ok_and(|it| it > 0)
+    }
+
     /// What is asked, with the texts that go with it; nothing to go on where a session was broken off.
     fn prompt(&self) -> Result<Option<String>> {
         let from_stdin = self.file.iter().chain(&self.prompt).filter(|it| *it == "-").count();
@@ -122,6 +138,13 @@ impl Args {
     }
 }
 
+/// Says no to a request that invokes a skill which is not there.
+fn invocable(prompt: Option<&str>, library: &Library) -> Result<(), Fault> {
+    let name = prompt.and_then(chat::command);
+    let unknown = name.and_then(|it| chat::unknown(it, std::iter::empty(), library));
+    unknown.map_or(Ok(()), Err)
+}
+
 /// Goes the whole way to a model that is not asked, and shows what it would have been.
 fn dry_run(
     args: &Args,
@@ -133,7 +156,9 @@ fn dry_run(
     let model = args.working.naming.shown(&context::config(global)?)?;
     let unasked = Arc::new(Unasked::new(model));
     let view = View::Dry;
-    let stack = args.working.stack(unasked.clone(), view, global, launcher, printer)?;
+    let stack =
+        args.working.stack(unasked.clone(), args.which.file(), view, global, launcher, printer)?;
+    invocable(prompt.as_deref(), &stack.library)?;
     let mut conversation = Conversation::new(stack, args.which.replayed()?, view, printer)?;
     let turned = conversation.turn(prompt, printer)?;
     let Conversation { stack, viewer, .. } = &conversation;

@@ -4,7 +4,7 @@ use prowess::{Cataloging, Format, catalog};
 use serde_json::json;
 
 use super::count;
-use crate::{Status, arguments::Global, context, printer::Printer};
+use crate::{Status, arguments::Global, context, host, printer::Printer};
 
 /// Print what a model is shown of the skills at the start
 #[derive(Debug, clap::Args)]
@@ -31,8 +31,9 @@ enum FormatName {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
-    let library = context::library(global, printer)?;
-    let vocabulary = context::vocabulary(args.model.as_deref(), &context::config(global)?);
+    let config = context::config(global)?;
+    let library = host::shown(context::library(global, printer)?, &config, printer);
+    let vocabulary = context::vocabulary(args.model.as_deref(), &config);
     let format = match args.format {
         FormatName::Names => Format::Names,
         FormatName::List => Format::List,

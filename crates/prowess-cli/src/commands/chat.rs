@@ -1,4 +1,5 @@
 use std::{
+    env,
     io::{self, BufRead as _, IsTerminal as _},
     num::NonZeroUsize,
 };
@@ -13,12 +14,14 @@ use rustyline::{
     validate::Validator,
 };
 
+use super::count;
 use crate::{
     Status,
     agent::Working,
     arguments::Global,
     context,
     conversation::{self, Conversation, Turned, report},
+    fault::Fault,
     printer::Printer,
     safe,
     sessions::{self, Kept, Which},
@@ -38,6 +41,8 @@ pub(crate) struct Args {
     working: Working,
 }
 
+/// How much of the last request is shown.
+const BRIEF: usize = 60;
 /// What can be typed beside requests.
 const COMMANDS: [(&str, &str); 7] = [
     ("skills", "the skills that there are; those in bold stand before the model"),
@@ -60,10 +65,11 @@ pub(crate) fn run(
         (false, true) => View::Whole,
         (false, false) => View::Stream,
     };
+    args.which.differs_from(args.working.trace.as_deref())?;
     let config = context::config(global)?;
     let keep = config.agent.keep_sessions.value;
-    let model = args.working.naming.model(&config, printer)?;
-    let stack = args.working.stack(model, view, global, launcher, printer)?;
+    let model = args.working.naming.model("chat", &config, printer)?;
+    let stack = args.working.stack(model, args.which.file(), view, global, launcher, printer)?;
     let kept = args.which.open(keep)?;
     let mut lines = Lines::new(&stack.library, &kept)?;
     let conversation = Conversation::new(stack, kept, view, printer)?;
@@ -114,11 +120,15 @@ impl Chat {
                 self.conversation.stack.agent.model().name()
             ));
         }
+        self.recap(printer);
         let mut after = match args.which.resumes() && !self.is_over() {
             true => self.turn(None, printer)?,
             false => After::Next,
         };
         while after != After::End {
+            if matches!(lines, Lines::Plain) {
+                printer.raw(b"> ")?;
+            }
             printer.flush()?;
             after = match lines.next(&mut self.conversation)? {
                 Input::End => After::End,
@@ -133,6 +143,19 @@ impl Chat {
             };
         }
         Ok(())
+    }
+
+    /// Says what was said last in a conversation that goes on.
+    fn recap(&self, printer: &mut Printer) {
+        let session = &self.conversation.kept.session;
+        let messages = session.messages();
+        if let Some(request) = prowess::request(&messages) {
+            let (turns, said) = (session.turns(), safe::cut(&safe::line(&request.content), BRIEF));
+            printer.note(&format!(
+                "the conversation goes on after {}; the last was: {said}",
+                count(turns, "request")
+            ));
+        }
     }
 
     /// Does what was typed.
@@ -158,22 +181,11 @@ impl Chat {
                 (*kept, *viewer) = (sessions::fresh(self.keep)?, Viewer::new(viewer.view()));
                 printer.note("a new conversation begins");
             }
-            _ if self
-                .conversation
-                .stack
-                .library
-                .get(name)
-                .is_some_and(|it| can_be_invoked(&it.manifest)) =>
-            {
-                return self.turn(Some(text.to_owned()), printer);
-            }
             _ => {
-                printer.fault(&format!("there is neither a command nor a skill `/{name}`"));
-                let names = names(&self.conversation.stack.library);
-                let known = COMMANDS.iter().map(|it| it.0).chain(names.iter().map(String::as_str));
-                match nearest(name, known) {
-                    Some(near) => printer.hint(&format!("did you mean `/{near}`?")),
-                    None => printer.hint("`/help` lists the commands, `/skills` the skills"),
+                let commands = COMMANDS.iter().map(|it| it.0);
+                match unknown(name, commands, &self.conversation.stack.library) {
+                    None => return self.turn(Some(text.to_owned()), printer),
+                    Some(fault) => fault.tell(printer),
                 }
                 self.last = Status::AtFault;
             }
@@ -224,7 +236,11 @@ impl Chat {
     }
 
     fn why(&self, printer: &mut Printer) -> Result<()> {
-        if self.conversation.viewer.scores.is_empty() {
+        let viewer = &self.conversation.viewer;
+        if viewer.steps == 0 && viewer.scores.is_empty() {
+            return printer.line("nothing was asked since this program began");
+        }
+        if viewer.scores.is_empty() {
             return printer.line("no skill fits the last request");
         }
         for it in &self.conversation.viewer.scores {
@@ -236,8 +252,17 @@ impl Chat {
     fn budget(&self, printer: &mut Printer) -> Result<()> {
         let (viewer, window) = (&self.conversation.viewer, self.conversation.stack.window.tokens);
         let Some((window, tokens)) = &viewer.fitted else {
-            return printer
-                .line(format_args!("nothing was asked; the window holds {window} tokens"));
+            printer.line(format_args!(
+                "nothing was asked since this program began; the window holds {window} tokens"
+            ))?;
+            let spent = self.conversation.kept.session.spent_on();
+            let Spent { input, cached, output } = spent.into_values().sum();
+            return match input + output {
+                0 => Ok(()),
+                _ => printer.line(format_args!(
+                    "before that {input} tokens were read ({cached} remembered) and {output} written"
+                )),
+            };
         };
         let part = |name: &str| tokens[name].as_u64().unwrap_or(0);
         let free = (*window as u64).saturating_sub(part("total"));
@@ -262,8 +287,33 @@ fn help(printer: &mut Printer) -> Result<()> {
     printer.line("@SKILL      mention a skill in a request")
 }
 
+/// What is wrong with a line that invokes what is neither one of these commands nor a skill.
+pub(super) fn unknown<'c>(
+    name: &str,
+    commands: impl Iterator<Item = &'c str>,
+    library: &Library,
+) -> Option<Fault> {
+    if library.get(name).is_some_and(|it| can_be_invoked(&it.manifest)) {
+        return None;
+    }
+    let mut known: Vec<&str> = commands.collect();
+    let (what, list) = match known.is_empty() {
+        true => ("no skill", "`prowess list` lists the skills"),
+        false => {
+            ("neither a command nor a skill", "`/help` lists the commands, `/skills` the skills")
+        }
+    };
+    let names = names(library);
+    known.extend(names.iter().map(String::as_str));
+    let fault = Fault::typed(format!("there is {what} `/{name}`"));
+    Some(match nearest(name, known.into_iter()) {
+        Some(near) => fault.hint(format!("did you mean `/{near}`?")),
+        None => fault.hint(list),
+    })
+}
+
 /// The name of a command or skill that a line begins with; a path is none.
-fn command(text: &str) -> Option<&str> {
+pub(super) fn command(text: &str) -> Option<&str> {
     let name = text.strip_prefix('/')?.split(char::is_whitespace).next()?;
     let is_fine = |c: char| c.is_alphanumeric() || "-_:.".contains(c);
     (!name.is_empty() && name.chars().all(is_fine)).then_some(name)
@@ -281,6 +331,8 @@ fn names(library: &Library) -> Vec<String> {
 /// Where lines come from.
 enum Lines {
     Terminal(Box<Terminal>),
+    /// A terminal on which lines cannot be edited.
+    Plain,
     Pipe,
 }
 
@@ -295,6 +347,14 @@ impl Lines {
         if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
             return Ok(Self::Pipe);
         }
+        let terminal = env::var("TERM").unwrap_or_default();
+        if ["", "dumb", "unknown"].contains(&&*terminal) {
+            return Ok(Self::Plain);
+        }
+        Ok(Self::edited(library, kept).unwrap_or(Self::Plain))
+    }
+
+    fn edited(library: &Library, kept: &Kept) -> Result<Self> {
         let config = Config::builder().completion_type(CompletionType::List).build();
         let mut editor =
             Editor::with_history(config, MemHistory::new()).context("cannot read lines")?;
@@ -307,13 +367,15 @@ impl Lines {
     }
 
     fn is_terminal(&self) -> bool {
-        matches!(self, Self::Terminal(_))
+        matches!(self, Self::Terminal(_) | Self::Plain)
     }
 
     fn next(&mut self, conversation: &mut Conversation) -> Result<Input> {
         let editor = match self {
             Self::Terminal(terminal) => &mut terminal.editor,
-            Self::Pipe => return conversation.wait(piped()).unwrap_or(Ok(Input::Interrupt)),
+            Self::Plain | Self::Pipe => {
+                return conversation.wait(piped()).unwrap_or(Ok(Input::Interrupt));
+            }
         };
         let ending = conversation.interrupt_at_end()?;
         // Whoever was quick with the second one means it.

@@ -20,7 +20,7 @@ use super::count;
 use crate::{
     Status,
     arguments::{Global, StrategyName, share},
-    context,
+    context, host,
     printer::Printer,
     safe,
 };
@@ -77,6 +77,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let requests = args.queries.as_deref().map(open).transpose()?;
     let config = context::config(global)?;
     let library = context::embedding_library(global, args.embeddings.as_deref(), printer)?;
+    let library = host::shown(library, &config, printer);
     let top = args.top.unwrap_or(if requests.is_some() { TOP.1 } else { TOP.0 });
     let Matching { strategy, .. } = config.matching();
     // Whoever looks for skills wants to see weak ones too, unless somebody has set otherwise.

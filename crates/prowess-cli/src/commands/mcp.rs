@@ -1,3 +1,4 @@
+mod install;
 mod serving;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use crate::{
     Status,
     arguments::Global,
     context,
+    fault::Fault,
     host::{self, Running},
     printer::Printer,
     toolbox::GRACE,
@@ -22,6 +24,8 @@ use crate::{
 /// Serve the skills over the Model Context Protocol, on standard input and output or over HTTP
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Other>,
     /// How many tokens the catalog in the server's instructions may take
     #[arg(long, value_name = "TOKENS", default_value_t = Telling::default().budget)]
     budget: usize,
@@ -35,12 +39,38 @@ pub(crate) struct Args {
     serving: Serving,
 }
 
+/// What can be done about serving, other than to serve.
+#[derive(Debug, clap::Subcommand)]
+enum Other {
+    Install(install::Args),
+}
+
+impl Args {
+    /// Whether nothing is said about serving.
+    fn is_bare(&self) -> bool {
+        let Self { command: _, budget, run, watch, serving } = self;
+        *budget == Telling::default().budget && !run && !watch && serving.http.is_none()
+    }
+
+    /// Whether a client can start this and speak with it.
+    fn is_of_a_client(&self) -> bool {
+        self.command.is_none() && self.serving.http.is_none()
+    }
+}
+
 pub(crate) fn run(
     args: &Args,
     global: &Global,
     launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<Status> {
+    if let Some(Other::Install(install)) = &args.command {
+        if !args.is_bare() {
+            let hint = "what the server is to be given stands behind it, as `-- --watch`";
+            return Err(Fault::unable("`install` serves nobody").hint(hint).into());
+        }
+        return install::run(install, global, printer);
+    }
     let config = context::config(global)?;
     let is_watched = args.watch || config.skill.watch.value;
     let keeper = Arc::new(context::keeper(global, is_watched, printer)?);

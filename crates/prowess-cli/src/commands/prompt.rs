@@ -140,9 +140,10 @@ fn window(args: &Args, config: &Config, vocabulary: Vocabulary) -> Window {
 /// How skills are chosen: as it is set, with what was typed over it.
 fn matching(args: &Args, config: &Config) -> Matching {
     let set = config.matching();
+    let strategy = args.strategy.map_or(set.strategy, Into::into);
     Matching {
-        strategy: args.strategy.map_or(set.strategy, Into::into),
-        max_active: args.top.unwrap_or(set.max_active),
+        strategy,
+        max_active: context::max_active(args.top, strategy, config),
         threshold: args.threshold.map_or(set.threshold, Share::get),
         rule: set.rule,
     }

@@ -121,6 +121,16 @@ enum What {
 }
 
 impl Task {
+    /// What it is given, for whoever is asked about it.
+    fn given(&self, arguments: &[OsString]) -> Value {
+        let parameters = self.parameters.values();
+        if arguments.is_empty() {
+            return Value::Object(parameters.clone());
+        }
+        let arguments: Vec<_> = arguments.iter().map(|it| it.to_string_lossy()).collect();
+        json!({ "parameters": parameters, "arguments": arguments })
+    }
+
     fn of(skill: &Skill, args: &Args, json: Option<&str>) -> Result<Self, Box<Outcome>> {
         let manifest = skill.manifest.clone();
         if !manifest.is_active() {
@@ -278,7 +288,8 @@ async fn pass(args: &Args, task: &Task, gate: &Gate) -> Result<Option<String>, B
         What::Script(_) => Act::Execute(Box::new(entry.clone())),
     };
     let active = std::slice::from_ref(&task.manifest);
-    let wish = Wish { tool: &tool, act: &act, active };
+    let given = task.given(&args.arguments);
+    let wish = Wish { tool: &tool, act: &act, active, given: Some(&given) };
     let difference = gate.pass(&wish).await?;
     if args.running.unsandboxed && task.is_script() {
         gate.note_unsandboxed(&wish);

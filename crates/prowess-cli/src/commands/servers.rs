@@ -177,7 +177,9 @@ impl Desk {
         };
         if show.running.yes {
             let act = Act::TakeUp(Box::new(skill.clone()));
-            self.gate.pass(&Wish { tool: "use_skill", act: &act, active: &[] }).await?;
+            self.gate
+                .pass(&Wish { tool: "use_skill", act: &act, active: &[], given: None })
+                .await?;
         }
         Ok((skill, bytes))
     }

@@ -75,7 +75,7 @@ fn called(
         false => context::library_behind(global, printer)?,
     };
     let Kit { toolbox, gate, library, .. } =
-        toolbox::toolbox(Caller::Person, &args.running, library, global, None, launcher, printer)?;
+        toolbox::toolbox(Caller::Person, &args.running, library, global, &[], launcher, printer)?;
     if args.name.get(..6).is_some_and(|it| it.eq_ignore_ascii_case("skill_")) {
         let skill = library.for_tool(&args.name).or_else(|| unused(&library, &args.name));
         skill.iter().for_each(|it| noticed(&library, it, printer));

@@ -7,7 +7,7 @@ use crate::{
     Status,
     arguments::Global,
     context,
-    host::Running,
+    host::{self, Running},
     printer::Printer,
     safe,
     toolbox::{self, Caller},
@@ -39,8 +39,9 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> Result<Status> {
     let library = context::library(global, printer)?;
+    let library = host::shown(library, &context::config(global)?, printer);
     let running = Running::default();
-    let kit = toolbox::toolbox(Caller::Person, &running, library, global, None, launcher, printer)?;
+    let kit = toolbox::toolbox(Caller::Person, &running, library, global, &[], launcher, printer)?;
     let toolbox = kit.toolbox;
     let tools = toolbox.tools();
     if args.format.is_none() && !printer.json {

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use prowess_agent::{TraceError, Traced};
 use tempfile::NamedTempFile;
 
-use crate::{Status, printer::Printer};
+use crate::{Status, fault::Fault, printer::Printer};
 
 /// Show a trace as a page, or in numbers with `--json`
 #[derive(Debug, clap::Args)]
@@ -24,6 +24,10 @@ pub(crate) struct Args {
 const MAX: u64 = 1024 * 1024 * 1024;
 
 pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<Status> {
+    if printer.json && args.output.is_some() {
+        let fault = Fault::typed("`--json` prints numbers, and `--output` writes a page");
+        return Err(fault.hint("leave one of them out").into());
+    }
     let path = args.file.display();
     let bytes = read(&args.file).with_context(|| format!("cannot read `{path}`"))?;
     let traced = match Traced::read(&bytes) {

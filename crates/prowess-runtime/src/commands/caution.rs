@@ -314,7 +314,7 @@ fn caution(name: &str) -> Option<&'static Caution> {
 }
 
 /// Whether an argument is an option, also where it is cut short or stands among others.
-fn is_option(argument: &str, option: &str) -> bool {
+pub(super) fn is_option(argument: &str, option: &str) -> bool {
     let given = argument.split('=').next().unwrap_or_default();
     match option.as_bytes() {
         [b'-', b'-', ..] => given.len() > 2 && option.starts_with(given),

@@ -91,7 +91,7 @@ pub(super) fn has_git(path: &Path) -> bool {
 }
 
 /// Where the word stands that tells git what to do, and the directory in which it is done.
-fn told(words: &[Argument], directory: &Path) -> (usize, PathBuf) {
+pub(super) fn told(words: &[Argument], directory: &Path) -> (usize, PathBuf) {
     let (mut at, mut directory) = (0, directory.to_owned());
     while let Some(option) = words.get(at).map(|it| &*it.text).filter(|it| it.starts_with('-')) {
         if option == "-C" {

@@ -42,6 +42,9 @@ const RESERVED: &[&str] = &[
 const TIGHTENED: &[&str] =
     &["skill.enabled", "policy.approvals", "policy.allowed_tools", "limits.", "sandbox.level"];
 
+/// What the file of a project can set where its user has not.
+const COMPLETED: &[&str] = &["sql.url"];
+
 pub(super) struct Reader<'h> {
     path: Arc<Path>,
     document: Document<String>,
@@ -119,6 +122,11 @@ impl<'h> Reader<'h> {
     /// Whether the file can make a setting stricter at most.
     pub(super) fn only_tightens(&self, key: &str) -> bool {
         self.owner == Owner::Project && TIGHTENED.iter().any(|it| key.starts_with(it))
+    }
+
+    /// Whether the file can only set what nobody has set yet.
+    pub(super) fn only_completes(&self, key: &str) -> bool {
+        self.owner == Owner::Project && COMPLETED.contains(&key)
     }
 
     /// The keys and values of a table.

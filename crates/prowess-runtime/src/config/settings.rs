@@ -30,8 +30,8 @@ pub struct SkillSettings {
     pub directories: Setting<Vec<Directory>>,
     /// The presets that are read behind them.
     pub presets: Setting<Presets>,
-    /// The names to take; all when empty.
-    pub include: Setting<Vec<String>>,
+    /// The names to take, and no others; all when there is no list.
+    pub include: Setting<Option<Vec<String>>>,
     /// The names to leave out.
     pub exclude: Setting<Vec<String>>,
     /// The largest resource.
@@ -78,8 +78,8 @@ pub struct WindowSettings {
 pub struct PolicySettings {
     /// The commands that may be run: each the first words of one.
     pub commands: Setting<Vec<String>>,
-    /// The hosts that may be asked although they are private.
-    pub hosts: Setting<Vec<String>>,
+    /// The hosts that may be asked, and no others; the internet when there is no list.
+    pub hosts: Setting<Option<Vec<String>>>,
     /// The directories in which files may be read and written; nothing when nobody has said, which
     /// leaves the working directory.
     pub roots: Setting<Option<Vec<RootPath>>>,
@@ -185,6 +185,10 @@ pub struct ModelSettings {
     pub base_url: Setting<Option<Address>>,
     /// The file that holds the key; nobody but its owner may read it.
     pub key_file: Setting<Option<PathBuf>>,
+    /// With how many tokens it may reply at once.
+    pub max_output: Setting<Option<NonZeroUsize>>,
+    /// How long is waited for a word from it.
+    pub timeout: Setting<Option<Duration>>,
     /// What a million tokens that it reads cost.
     pub input_price: Setting<Option<Price>>,
     /// What a million tokens that it says cost.

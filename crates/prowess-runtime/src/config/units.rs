@@ -14,6 +14,7 @@ pub fn duration(text: &str) -> Option<Duration> {
         "" | "s" | "sec" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
+        "d" => 86_400.0,
         _ => return None,
     };
     let time = Duration::try_from_secs_f64(number * seconds).ok()?;

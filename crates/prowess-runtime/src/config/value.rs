@@ -20,6 +20,7 @@ use super::{
     units::{bytes, duration},
 };
 use crate::{
+    http,
     outcome::Level,
     policy::{AllowedToolsMode, Approvals, Decision},
     servers::{Description, Transport},
@@ -254,6 +255,11 @@ impl<T: Value> Slot for Setting<T> {
     fn read(&mut self, key: &'static str, item: &Item, origin: Origin, reader: &mut Reader<'_>) {
         let Some(value) = T::read(&format!("`{key}`"), item, reader) else { return };
         let Some(value) = value.held(key, &origin, &self.value, reader) else { return };
+        if self.given().is_some() && reader.only_completes(key) {
+            let why = "no file of a project can replace what its user has set";
+            reader.set_aside.push((key, origin, why));
+            return;
+        }
         let value = match self.given() {
             Some(below) if reader.owner == Owner::Project => {
                 let (wanted, value) = (value.show(), value.within(key, below));
@@ -460,9 +466,10 @@ impl Value for Address {
         json!(self.to_string())
     }
 
-    /// Of databases, only those of SQLite are files.
+    /// Of databases, only those of SQLite are files; any other is a server, which passwords of the
+    /// user may go to.
     fn lies_outside(&self, reader: &Reader<'_>) -> bool {
-        let Some(file) = self.0.strip_prefix("sqlite:") else { return false };
+        let Some(file) = self.0.strip_prefix("sqlite:") else { return true };
         let file = file.strip_prefix("//").unwrap_or(file);
         let file = file.split('?').next().unwrap_or_default();
         let coded = file.to_ascii_lowercase();
@@ -616,6 +623,14 @@ impl<T: Value> Value for Option<T> {
             (own, than) => own.is_none() && than.is_some(),
         }
     }
+
+    /// A list without anything in it is not the same as no list.
+    fn within(self, key: &str, below: &Self) -> Self {
+        match (self, below) {
+            (Some(own), Some(below)) => Some(own.within(key, below)),
+            (own, _) => own,
+        }
+    }
 }
 
 impl<T: Value + Clone> Value for Vec<T> {
@@ -651,9 +666,6 @@ impl<T: Value + Clone> Value for Vec<T> {
                 let missing = below.iter().filter(|it| !has(&self, it)).cloned().collect::<Self>();
                 self.into_iter().chain(missing).collect()
             }
-            // Without a name in it, it takes all.
-            "skill.include" if below.is_empty() => self,
-            "skill.include" if self.is_empty() => below.clone(),
             "skill.include" | "policy.commands" | "policy.hosts" => {
                 let narrower = below.iter().filter(|it| has(&self, it) && !has_same(&self, it));
                 let narrower: Self = narrower.cloned().collect();
@@ -685,13 +697,15 @@ fn has_same<T: Value>(all: &[T], one: &T) -> bool {
     all.iter().any(|it| it.show() == one.show())
 }
 
-/// Whether an entry of a list stands for another: the first words of a command do.
+/// Whether an entry of a list stands for another: the first words of a command do, and a host does for
+/// each of its ports.
 fn covers(key: &str, wide: &Json, narrow: &Json) -> bool {
     match (wide.as_str(), narrow.as_str()) {
         (Some(wide), Some(narrow)) if key == "policy.commands" => {
             let mut words = spelt(narrow).split_ascii_whitespace();
             spelt(wide).split_ascii_whitespace().all(|it| words.next() == Some(it))
         }
+        (Some(wide), Some(narrow)) if key == "policy.hosts" => http::covers(wide, narrow),
         _ => wide == narrow,
     }
 }

@@ -9,15 +9,15 @@ use super::{
     fetch::FetchError,
 };
 
-/// The hosts that may be asked: with no pattern, the whole internet; with patterns, only those that
-/// one of them means.
+/// The hosts that may be asked: the whole internet by default; with patterns, only those that one of
+/// them means, and with none of them nobody.
 ///
 /// A pattern is a name (`example.com`), all names below one (`*.example.com`), an address
 /// (`10.0.0.1`, `::1`), a network (`10.0.0.0/8`) or `*` for the whole internet; `:port` may stand
 /// behind it. A name that is meant may lead to a private network or this machine. What is neither
 /// that nor the internet, such as the metadata of a cloud, has to be meant by its address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Hosts(Vec<Pattern>);
+pub struct Hosts(Option<Vec<Pattern>>);
 
 /// A pattern means no host.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +55,7 @@ impl Hosts {
     pub fn new<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<Self, HostsError> {
         let bad = |text: &str| HostsError { pattern: text.to_owned() };
         let pattern = |text: P| Pattern::new(text.as_ref()).ok_or_else(|| bad(text.as_ref()));
-        patterns.into_iter().map(pattern).collect::<Result<_, _>>().map(Self)
+        patterns.into_iter().map(pattern).collect::<Result<_, _>>().map(|it| Self(Some(it)))
     }
 
     /// Whether a URL may be asked for, as far as its text says.
@@ -69,8 +69,8 @@ impl Hosts {
         let host = url.host().ok_or(FetchError::Url)?;
         let port = url.port_or_known_default().ok_or(FetchError::Url)?;
         let refused = || FetchError::Host { host: host.to_string() };
-        let meant: Vec<&Pattern> = self.0.iter().filter(|it| it.means(&host, port)).collect();
-        if meant.is_empty() && !self.0.is_empty() {
+        let meant: Vec<&Pattern> = self.patterns().filter(|it| it.means(&host, port)).collect();
+        if meant.is_empty() && self.0.is_some() {
             return Err(refused());
         }
         let is_named = |it: &&Pattern| matches!(it.meaning, Meaning::Name(_));
@@ -101,11 +101,23 @@ impl Hosts {
         match Reach::of(address) {
             Reach::Public => Ok(()),
             Reach::Internal(_) if admission == Admission::Internal => Ok(()),
-            _ if self.0.iter().any(|it| it.holds(address, port)) => Ok(()),
+            _ if self.patterns().any(|it| it.holds(address, port)) => Ok(()),
             Reach::Internal(what) | Reach::Special(what) => {
                 Err(FetchError::Address { host: host.to_owned(), what })
             }
         }
+    }
+
+    fn patterns(&self) -> impl Iterator<Item = &Pattern> {
+        self.0.iter().flatten()
+    }
+}
+
+/// Whether a pattern lets whatever another lets, wherever that leads.
+pub(crate) fn covers(wide: &str, narrow: &str) -> bool {
+    match (Pattern::new(wide), Pattern::new(narrow)) {
+        (Some(wide), Some(narrow)) => wide.covers(&narrow),
+        _ => wide == narrow,
     }
 }
 
@@ -133,6 +145,30 @@ impl Pattern {
             _ => false,
         };
         is_meant && self.port.is_none_or(|it| it == port)
+    }
+
+    fn covers(&self, narrow: &Self) -> bool {
+        // A name that is below another may still be one that has to be named itself.
+        let below = |suffix: &str, name: &str| {
+            name.strip_suffix(suffix).is_some_and(|it| it.ends_with('.'))
+        };
+        let is_covered = match (&self.meaning, &narrow.meaning) {
+            (Meaning::Below(suffix), Meaning::Name(name)) => {
+                below(suffix, name) && !METADATA.contains(&&**name)
+            }
+            (Meaning::Below(suffix), Meaning::Below(other)) => {
+                suffix == other || below(suffix, other)
+            }
+            (Meaning::Network(wide), Meaning::Network(narrow)) => {
+                wide.bits <= narrow.bits && wide.contains(narrow.base)
+            }
+            (wide, narrow) => wide == narrow,
+        };
+        let port = match narrow.port {
+            Some(port) if self.port.is_none() => !OTHER_PORTS.contains(&port),
+            port => self.port.is_none() || self.port == port,
+        };
+        is_covered && port
     }
 
     fn holds(&self, address: IpAddr, port: u16) -> bool {

@@ -9,7 +9,7 @@ use std::{
 use prowess::Limits;
 use rustix::fs::FileType;
 
-use super::{Lost, MANIFEST, plugin::Plugin};
+use super::{Lost, MANIFEST, plugin::Plugin, secret::is_private_key};
 use crate::{
     root::{Links, Root},
     store::Files,
@@ -37,6 +37,7 @@ pub(super) fn carry(
         let most = limits.max_file_size.min(left);
         let bytes = root.file(Path::new(&path), Links::Never).map(|file| read(file, most));
         let why = match bytes {
+            Ok(Ok(Some(bytes))) if is_private_key(&bytes) => "it holds a private key".to_owned(),
             Ok(Ok(Some(bytes))) => {
                 left -= bytes.len() as u64;
                 files.insert(path, bytes);

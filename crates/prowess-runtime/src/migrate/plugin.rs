@@ -7,6 +7,7 @@ use serde_json::{Map, Value as Json};
 use super::{
     Lost,
     calls::{Piece, pieces},
+    secret::take_out,
 };
 use crate::{schema::Schema, store::Files, strict_json::strict_json};
 
@@ -62,7 +63,9 @@ impl Plugin {
         let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
         let mut plugin = Self::default();
         let text = str::from_utf8(bytes).map_err(serde_json::Error::custom)?;
-        for (key, value) in Map::<String, Json>::deserialize(strict_json(text)?)? {
+        let mut manifest = Map::<String, Json>::deserialize(strict_json(text)?)?;
+        plugin.lost = take_out(&mut manifest);
+        for (key, value) in manifest {
             plugin.take(&key, value);
         }
         Ok(plugin)

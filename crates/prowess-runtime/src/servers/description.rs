@@ -235,6 +235,15 @@ impl ServerProgram {
             if !it.is_empty() && it.chars().all(is_plain) {
                 return it.to_owned();
             }
+            // A line of its own would look like another command.
+            if it.contains(char::is_control) {
+                let escaped = it.replace('\\', r"\\").replace('\'', r"\'");
+                let shown = |c: char| match c {
+                    c if c.is_control() => c.escape_default().to_string(),
+                    c => c.to_string(),
+                };
+                return format!("$'{}'", escaped.chars().map(shown).collect::<String>());
+            }
             format!("'{}'", it.replace('\'', r"'\''"))
         };
         let variables =

@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeSet, time::Duration};
 
+use prowess::{defused, visible};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
@@ -85,7 +86,8 @@ impl ServerTool {
         }
         let mut schema = Map::clone(&listed.input_schema);
         schema.entry("type").or_insert_with(|| json!("object"));
-        let schema = Value::Object(schema);
+        let mut schema = Value::Object(schema);
+        tidy(&mut schema, |key| matches!(key, "description" | "title" | "$comment"), harmless);
         let size = schema.to_string().len();
         if size > SCHEMA.min(*room) {
             return Err(format!("its schema has {size} bytes"));
@@ -99,7 +101,7 @@ impl ServerTool {
             name: name::tool(prefix, &listed.name, taken),
             description: format!(
                 "{}\n\n(A tool of the server `{server}`{}.)",
-                shortened(said, DESCRIPTION),
+                shortened(&harmless(said), DESCRIPTION),
                 by.unwrap_or_default()
             )
             .trim_start()
@@ -119,7 +121,7 @@ impl ServerTool {
         match timeout(*patience, caller.call(&self.own_name, input)).await {
             Ok(Ok(result)) => outcome(result),
             Ok(Err(Failure::Said(message))) => {
-                Outcome::bad(Status::Failed, shortened(&message, MESSAGE))
+                Outcome::bad(Status::Failed, shortened(&visible(&message), MESSAGE))
             }
             Ok(Err(failure)) => explained(server, failure, ending.as_ref()).await,
             Err(_) => {
@@ -160,7 +162,9 @@ impl Tool for ServerTool {
 fn outcome(result: CallToolResult) -> Outcome {
     let CallToolResult { content, structured_content, is_error, .. } = result;
     let text = content.iter().map(told).collect::<Vec<_>>().join("\n");
-    let structured = structured_content.filter(|it| !it.is_null());
+    let text = visible(&text).into_owned();
+    let mut structured = structured_content.filter(|it| !it.is_null());
+    structured.iter_mut().for_each(|it| tidy(it, |_| true, |it| visible(it).into_owned()));
     if is_error == Some(true) {
         let message = if text.is_empty() { "it says that it failed" } else { &text };
         let outcome = Outcome::bad(Status::Failed, shortened(message, MESSAGE));
@@ -201,6 +205,28 @@ fn told(content: &ContentBlock) -> String {
         },
         ContentBlock::ResourceLink(it) => format!("[resource {}]", it.uri),
         _ => "[something else]".to_owned(),
+    }
+}
+
+/// What a server says about itself, as a model is told it.
+fn harmless(text: &str) -> String {
+    defused(&visible(text)).into_owned()
+}
+
+/// Has the texts of a value say what they are to say, wherever they stand under such a key.
+fn tidy(value: &mut Value, is_meant: fn(&str) -> bool, say: fn(&str) -> String) {
+    match value {
+        Value::Array(values) => values.iter_mut().for_each(|it| tidy(it, is_meant, say)),
+        Value::Object(values) => {
+            for (key, value) in values {
+                match value {
+                    Value::String(text) if is_meant(key) => *text = say(text),
+                    value => tidy(value, is_meant, say),
+                }
+            }
+        }
+        Value::String(text) if is_meant("") => *text = say(text),
+        _ => {}
     }
 }
 

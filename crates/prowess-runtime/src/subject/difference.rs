@@ -13,6 +13,8 @@ use super::{LOADED, Part, rank};
 /// How many lines are shown of all files together, and how many files are named before them.
 const LINES: usize = 200;
 const NAMES: usize = 50;
+/// How many of those at least are new, where there are so many.
+const NEWS: usize = 10;
 /// A file of which fewer lines could be shown is named alone.
 const FEWEST: usize = 10;
 /// How many characters of a line are shown.
@@ -32,8 +34,13 @@ pub(super) fn difference(before: &Files, after: &Files) -> String {
         .map(|path| Change { path, before: before.get(path), after: after.get(path) })
         .filter(|it| it.before.map(|it| &it.digest) != it.after.map(|it| &it.digest))
         .collect();
-    // What decides is not hidden behind what does not.
-    changes.sort_by_key(Change::rank);
+    // What decides is not hidden behind what does not: of what is new, anybody can add as much as they
+    // like.
+    let telling = [telling(before), telling(after)].concat();
+    changes.sort_by_cached_key(|it| (it.before.is_none(), it.rank(&telling)));
+    let olds = changes.iter().take_while(|it| it.before.is_some()).count();
+    let skipped = olds.saturating_sub(NAMES - NEWS.min(changes.len() - olds));
+    changes[olds - skipped..].rotate_left(skipped);
     let mut out = String::new();
     for change in changes.iter().take(NAMES) {
         let _ = writeln!(out, "* {}", change.named());
@@ -60,6 +67,40 @@ pub(super) fn difference(before: &Files, after: &Files) -> String {
     out
 }
 
+/// Every file with its size, those first that can run or are named by what can; nothing where there
+/// is one alone.
+pub(super) fn listed(files: &Files) -> Option<String> {
+    let telling = telling(files);
+    let mut files: Vec<(&String, &Part)> = files.iter().filter(|it| it.0 != LOADED).collect();
+    files.sort_by_cached_key(|(path, part)| part.rank(path, &telling));
+    let mut out = String::new();
+    for (path, part) in files.iter().take(NAMES) {
+        let _ = writeln!(out, "* {}, {} bytes", plain(path), part.size);
+    }
+    if files.len() > NAMES {
+        let _ = writeln!(out, "* … and {} more files", files.len() - NAMES);
+    }
+    (files.len() > 1).then_some(out)
+}
+
+/// What may name other files: what a skill says, and what it can run.
+fn telling(files: &Files) -> Vec<&str> {
+    let tells = |(path, part): &(&String, &Part)| part.rank(path, &[]) < 2;
+    files.iter().filter(tells).filter_map(|it| it.1.text.as_deref()).collect()
+}
+
+impl Part {
+    /// What is looked at first; what others name counts as they do.
+    fn rank(&self, path: &str, telling: &[&str]) -> u8 {
+        let mode = u32::from_str_radix(&self.mode, 8).unwrap_or(0);
+        let name = path.rsplit('/').next().unwrap_or(path);
+        match rank(path, mode & 0o111 != 0) {
+            2 if telling.iter().any(|it| it.contains(name)) => 1,
+            rank => rank,
+        }
+    }
+}
+
 /// One file that is not what it was.
 struct Change<'f> {
     path: &'f str,
@@ -74,10 +115,13 @@ struct Line {
 }
 
 impl Change<'_> {
-    fn rank(&self) -> u8 {
-        let parts = [self.before, self.after].into_iter().flatten();
-        let mut modes = parts.filter_map(|it| u32::from_str_radix(&it.mode, 8).ok());
-        rank(self.path, modes.any(|it| it & 0o111 != 0))
+    fn rank(&self, telling: &[&str]) -> u8 {
+        [self.before, self.after]
+            .into_iter()
+            .flatten()
+            .map(|it| it.rank(self.path, telling))
+            .min()
+            .unwrap_or(u8::MAX)
     }
 
     /// Its name, and what cannot be shown in lines.

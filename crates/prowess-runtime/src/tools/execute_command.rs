@@ -7,6 +7,7 @@ use std::{
     error::Error as _,
     fs, io,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -17,10 +18,12 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::{input, schema};
 use crate::{
+    active::Active,
     commands::{self, Guard, Kept, Plan, Withheld},
+    gate::Gate,
     limits::Limits,
     outcome::{Level, Outcome, Status},
-    policy::Policy,
+    policy::{Decision, Policy, Rule},
     protected::Way,
     sandbox::{Chunk, Job, Sandbox, SandboxError, Work},
     tool::{Act, Answer, Tool},
@@ -35,6 +38,7 @@ pub struct ExecuteCommand {
     directory: PathBuf,
     trash: PathBuf,
     chunks: Option<UnboundedSender<Chunk>>,
+    gate: Option<Arc<Gate>>,
 }
 
 /// What is said of a command that wrote what is protected.
@@ -60,7 +64,15 @@ struct Input {
 impl ExecuteCommand {
     /// Makes the tool. Commands run in `directory` unless a call names another one.
     pub fn new(policy: Policy, sandbox: Sandbox, limits: Limits, directory: PathBuf) -> Self {
-        Self { policy, sandbox, limits, directory, trash: env::temp_dir(), chunks: None }
+        Self {
+            policy,
+            sandbox,
+            limits,
+            directory,
+            trash: env::temp_dir(),
+            chunks: None,
+            gate: None,
+        }
     }
 
     /// The same, with the directory to which is moved what no command may leave behind, such as a
@@ -74,6 +86,29 @@ impl ExecuteCommand {
     #[must_use]
     pub fn streaming(self, chunks: UnboundedSender<Chunk>) -> Self {
         Self { chunks: Some(chunks), ..self }
+    }
+
+    /// The same, with the gate that says which skills are not told to whoever wants them: of those, no
+    /// command reads a file.
+    #[must_use]
+    pub fn with_gate(self, gate: Arc<Gate>) -> Self {
+        Self { gate: Some(gate), ..self }
+    }
+
+    /// What holds for a command now.
+    fn policy(&self, roots: &[PathBuf]) -> Policy {
+        let mut policy = self.policy.clone();
+        if let (Some(gate), Some(active)) = (&self.gate, Active::current()) {
+            let is_near = |folder: &Path| {
+                roots.iter().any(|it| folder.starts_with(it) || it.starts_with(folder))
+            };
+            // No name of a folder is a pattern.
+            let pattern = |it: &Path| it.to_string_lossy().replace('*', "?");
+            let deny = |it: &Path| Rule { path: Some(pattern(it)), ..Rule::new(Decision::Deny) };
+            let untold = gate.untold(&active, is_near);
+            policy.rules.extend(untold.iter().map(|it| deny(&it.1)));
+        }
+        policy
     }
 
     fn place(&self, input: &Input) -> PathBuf {
@@ -93,11 +128,12 @@ impl ExecuteCommand {
 
     async fn run(&self, input: Input) -> Result<Outcome, Box<Outcome>> {
         let limits = self.limits(&input)?;
-        let plan = commands::plan(&input.command, &self.place(&input), &self.policy)?;
         let roots = self.policy.roots.iter().filter_map(|it| fs::canonicalize(it).ok());
         let roots: Vec<PathBuf> = roots.collect();
+        let policy = self.policy(&roots);
+        let plan = commands::plan(&input.command, &self.place(&input), &policy)?;
         let kept = if plan.has_git() { Kept::default() } else { Kept::new(&roots) };
-        let mut withheld = Withheld::new(&self.policy);
+        let mut withheld = Withheld::new(&policy);
         let guard = plan.writes().then(|| {
             let protected = self.policy.protected.iter().map(|it| Way::of(it));
             let mut named: Vec<PathBuf> =

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::{blocking, input, schema};
 use crate::{
-    content::{Part, digest},
+    content::{Page, Part, digest},
     outcome::{Outcome, Status},
     root::{Links, Listed},
     roots::Roots,
@@ -58,8 +58,9 @@ enum Operation {
     List,
 }
 
-/// The most bytes of a file that one call tells, and how many unless asked for.
-pub(super) const BYTES: (u64, u64) = (256 * 1024, 64 * 1024);
+/// The most bytes of a file that one call tells, and how many unless asked for: as many as a model is
+/// told of one result, whatever is told beside them.
+const BYTES: (u64, u64) = (256 * 1024, 24 * 1024);
 /// The same of the entries of a directory.
 const ENTRIES: (u64, u64) = (1000, 200);
 /// As many entries can be left out before those that are listed.
@@ -119,7 +120,7 @@ pub(super) fn read(
     offset: u64,
     limit: Option<u64>,
 ) -> Result<Outcome, Box<Outcome>> {
-    let limit = within(limit, BYTES)?;
+    let page = page(limit)?;
     let place = roots.existing(path)?;
     let mut file = place.root.file(&place.path, Links::Never).map_err(|error| {
         let outcome = roots.outcome(path, &error);
@@ -128,7 +129,7 @@ pub(super) fn read(
     })?;
     let mut told = || -> io::Result<_> {
         let size = file.metadata()?.len();
-        Ok(Part::read(&mut file, offset, limit)?.answer(size))
+        Ok(Part::read(&mut file, offset, page)?.answer(size))
     };
     Ok(Outcome::ok(about(path, told().map_err(|error| failed(path, &error))?)))
 }
@@ -210,8 +211,14 @@ fn digest_of(file: File) -> io::Result<String> {
     Ok(digest(&bytes))
 }
 
+/// How much of a file is told where so many bytes were asked for, or none were.
+pub(super) fn page(limit: Option<u64>) -> Result<Page, Box<Outcome>> {
+    let bytes = within(limit, BYTES)?;
+    Ok(Page { bytes, told: limit.map_or(bytes, |_| u64::MAX) })
+}
+
 /// A limit that was asked for, or the usual one.
-pub(super) fn within(limit: Option<u64>, (most, usual): (u64, u64)) -> Result<u64, Box<Outcome>> {
+fn within(limit: Option<u64>, (most, usual): (u64, u64)) -> Result<u64, Box<Outcome>> {
     match limit {
         None => Ok(usual),
         Some(limit) if (1..=most).contains(&limit) => Ok(limit),

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::{
     blocking,
-    file_operations::{BYTES, about, read, within},
+    file_operations::{about, page, read},
     input, schema,
 };
 use crate::{
@@ -201,8 +201,8 @@ impl Reader {
 }
 
 fn tell(found: &Found, bytes: &[u8], input: &Input) -> Result<Outcome, Box<Outcome>> {
-    let limit = within(input.limit, BYTES)?;
-    let part = Part::read(&mut io::Cursor::new(bytes), input.offset, limit);
+    let page = page(input.limit)?;
+    let part = Part::read(&mut io::Cursor::new(bytes), input.offset, page);
     let part = part.expect("nothing stands between us and our memory");
     let mut answer = about(&input.path, part.answer(bytes.len() as u64));
     answer["skill"] = found.skill.manifest.name.as_ref().into();
@@ -230,7 +230,7 @@ const MAX_CANDIDATES: usize = 10;
 type Meaning = fn(&Skill, resource: &str, path: &str) -> bool;
 
 /// The ways in which a path may mean a resource, the first taken first: its path within the skill,
-/// that behind the skill's name, that from the root of the disk, its name alone.
+/// that behind the skill's name, that behind its folder as `use_skill` tells it, its name alone.
 const MEANINGS: [Meaning; 4] = [
     |_, resource, path| path == resource,
     |skill, resource, path| {
@@ -238,8 +238,11 @@ const MEANINGS: [Meaning; 4] = [
         behind == Some(resource)
     },
     |skill, resource, path| {
-        let folder = || skill.absolute_folder();
-        path.starts_with('/') && folder().is_some_and(|it| it.join(resource) == Path::new(path))
+        // Most paths can be told from it without asking where it lies.
+        path.ends_with(resource) && {
+            let folder = skill.absolute_folder().unwrap_or_else(|| skill.folder().to_owned());
+            folder.join(resource) == Path::new(path)
+        }
     },
     |_, resource, path| resource.rsplit('/').next() == Some(path),
 ];

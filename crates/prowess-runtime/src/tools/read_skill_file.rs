@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     blocking,
-    file_operations::{BYTES, about, within},
+    file_operations::{about, page},
     input, schema,
     use_skill::unknown,
 };
@@ -113,8 +113,8 @@ impl Tool for ReadSkillFile {
             let Act::Resource { bytes, .. } = act else {
                 return Err(Box::new(Outcome::bad(Status::Invalid, "nothing else is read")));
             };
-            let limit = within(input.limit, BYTES)?;
-            let part = Part::read(&mut io::Cursor::new(&bytes), input.offset, limit);
+            let page = page(input.limit)?;
+            let part = Part::read(&mut io::Cursor::new(&bytes), input.offset, page);
             let part = part.expect("nothing stands between us and our memory");
             Ok(Outcome::ok(about(&input.path, part.answer(bytes.len() as u64))))
         }))

@@ -38,6 +38,8 @@ struct Input {
     #[serde(default)]
     parameters: Map<String, Value>,
     /// A script among the files of the skill to run instead, such as `scripts/check.py`
+    // Some clients take no type that is a list.
+    #[schemars(extend("type" = "string"))]
     script: Option<String>,
     /// What that script is given on its command line
     #[serde(default)]

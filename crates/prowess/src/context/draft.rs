@@ -28,6 +28,8 @@ pub(super) struct Draft<'a> {
     /// The parts of the system prompt before the skills.
     system: Vec<String>,
     system_tokens: usize,
+    /// What the catalog takes of that, which is the last of them.
+    catalog_tokens: usize,
     tool_tokens: usize,
     skills: Vec<Slot>,
     history: Vec<Entry>,
@@ -79,6 +81,10 @@ impl<'a> Draft<'a> {
     ) -> Self {
         counts.begin();
         let mut tokens = |text: &str| counts.count(window.vocabulary, text);
+        let catalog_tokens = match &*prompt.catalog {
+            "" => 0,
+            catalog => JOINT + tokens(catalog),
+        };
         let system: Vec<String> =
             [prompt.system, prompt.catalog].into_iter().filter(|it| !it.is_empty()).collect();
         let mut offers = prompt.skills;
@@ -93,6 +99,7 @@ impl<'a> Draft<'a> {
             summarise,
             system_tokens: system.iter().map(|it| JOINT + tokens(it)).sum(),
             system,
+            catalog_tokens,
             tool_tokens: prompt.tools.iter().map(|it| tokens(&it.to_string())).sum(),
             skills: offers.into_iter().map(|it| Slot::new(it, &mut tokens)).collect(),
             history,
@@ -154,13 +161,14 @@ pub(super) type Step<'a> = fn(&mut Draft<'a>) -> String;
 
 impl<'a> Draft<'a> {
     /// What is done over how much of the window.
-    pub(super) const STEPS: [(Remedy, u128, Step<'a>); 6] = [
+    pub(super) const STEPS: [(Remedy, u128, Step<'a>); 7] = [
         (Remedy::Compress, 80, Self::compress),
         (Remedy::Evict, 90, Self::evict_inactive),
         (Remedy::Squeeze, 95, Self::squeeze),
         (Remedy::Degrade, 100, Self::degrade),
         (Remedy::Shorten, 100, Self::shorten),
         (Remedy::Evict, 100, Self::evict_all),
+        (Remedy::Evict, 100, Self::evict_catalog),
     ];
 
     fn mend(&mut self) {
@@ -242,6 +250,17 @@ impl<'a> Draft<'a> {
 
     fn evict_all(&mut self) -> String {
         self.leave_out(Remedy::Evict, |_| true)
+    }
+
+    fn evict_catalog(&mut self) -> String {
+        match std::mem::take(&mut self.catalog_tokens) {
+            0 => "no list of skills to leave out".to_owned(),
+            tokens => {
+                self.system.pop();
+                self.system_tokens -= tokens;
+                "left out the list of skills".to_owned()
+            }
+        }
     }
 
     fn leave_out(&mut self, step: Remedy, mut is_meant: impl FnMut(&Slot) -> bool) -> String {

@@ -14,9 +14,9 @@ use super::{
 };
 use crate::{
     catalog::block,
-    disclose::{Level, disclose},
-    invoke::invoke,
-    shorten::one_line,
+    disclose::{Level, Told},
+    invoke::{filled, with_files},
+    shorten::{defused, one_line},
     source::ReadError,
 };
 
@@ -112,7 +112,8 @@ pub enum Remedy {
     Mend,
     /// Over 80 %: the oldest messages are summarised.
     Compress,
-    /// Over 90 %: inactive skills are left out; over 100 % after all else: all of them.
+    /// Over 90 %: inactive skills are left out; over 100 % after all else: all of them, and then the
+    /// catalog.
     Evict,
     /// Over 95 %: all but the last 5 messages are summarised, and all but the first skill left out.
     Squeeze,
@@ -209,17 +210,21 @@ impl Prompt {
 impl Offer {
     /// Offers a skill at the level it was chosen for and at those below.
     pub fn new(chosen: &Chosen<'_>) -> Result<Self, ReadError> {
-        let manifest = &chosen.skill.manifest;
-        let (name, description) = (one_line(&manifest.name), one_line(&manifest.description));
+        let skill = chosen.skill;
+        let line = |text: &str| defused(&one_line(text)).into_owned();
+        let (name, description) = (line(&skill.manifest.name), line(&skill.manifest.description));
         let mut contents = Vec::new();
-        if chosen.level >= Level::Full {
-            contents.push((Level::Full, invoke(chosen.skill, chosen.arguments.as_deref())?));
-        }
         if chosen.level >= Level::Brief {
+            let instructions = skill.instructions()?;
+            let arguments = chosen.arguments.as_deref();
+            let invoked = arguments.map(|it| filled(skill, &instructions, Some(it)));
+            let told = Told::of(skill, instructions);
+            if chosen.level >= Level::Full {
+                let full = invoked.unwrap_or_else(|| told.full.clone());
+                contents.push((Level::Full, with_files(skill, full)));
+            }
             // Name and description stand above the content already.
-            let above = disclose(chosen.skill, Level::Metadata)?.text;
-            let text = disclose(chosen.skill, Level::Brief)?.text;
-            let brief = text.strip_prefix(&above).unwrap_or(&text).trim().to_owned();
+            let brief = told.brief.trim().to_owned();
             contents.push((Level::Brief, brief));
         }
         Ok(Self { name, description, priority: chosen.priority, contents })

@@ -143,7 +143,7 @@ fn remembered<'lib>(
     most: usize,
     find: impl FnOnce() -> Vec<Match<'lib>>,
 ) -> Vec<Match<'lib>> {
-    let matched = library.searchable().matched.get((request.to_owned(), most), || {
+    let matched = library.searchable().matched.get((request.to_owned(), most), |_| {
         let matched = |Match { skill, confidence, score, tier }| {
             Some(Matched { place: library.place_in(skill)?, confidence, score, tier })
         };

@@ -8,18 +8,16 @@ use std::{
 
 /// What was found out before, of so many keys at the most.
 #[derive(Debug)]
-pub(crate) struct Memo<K, V>(Mutex<HashMap<K, V>>);
+pub(crate) struct Memo<K, V, const MOST: usize = 256>(Mutex<HashMap<K, V>>);
 
-/// More are not remembered: then it begins anew.
-const MOST: usize = 256;
-
-impl<K: Eq + Hash, V: Clone> Memo<K, V> {
+impl<K: Eq + Hash, V: Clone, const MOST: usize> Memo<K, V, MOST> {
     /// What belongs to a key: as it is remembered, or else as it is found now.
-    pub(crate) fn get(&self, key: K, find: impl FnOnce() -> V) -> V {
+    pub(crate) fn get(&self, key: K, find: impl FnOnce(&K) -> V) -> V {
         let known = self.lock().get(&key).cloned();
         known.unwrap_or_else(|| {
-            let found = find();
+            let found = find(&key);
             let mut known = self.lock();
+            // More are not remembered: then it begins anew.
             if known.len() >= MOST {
                 known.clear();
             }
@@ -33,7 +31,7 @@ impl<K: Eq + Hash, V: Clone> Memo<K, V> {
     }
 }
 
-impl<K, V> Default for Memo<K, V> {
+impl<K, V, const MOST: usize> Default for Memo<K, V, MOST> {
     fn default() -> Self {
         Self(Mutex::default())
     }
@@ -45,13 +43,14 @@ mod tests {
 
     #[test]
     fn what_is_known_is_not_found_again() {
-        let memo: Memo<usize, usize> = Memo::default();
-        assert_eq!(memo.get(1, || 10), 10);
-        assert_eq!(memo.get(1, || 11), 10);
+        const MOST: usize = 8;
+        let memo: Memo<usize, usize, MOST> = Memo::default();
+        assert_eq!(memo.get(1, |_| 10), 10);
+        assert_eq!(memo.get(1, |_| 11), 10);
         for it in 2..=MOST + 1 {
-            memo.get(it, || it);
+            memo.get(it, |it| *it);
         }
-        assert_eq!(memo.get(1, || 11), 11, "only so much is remembered");
+        assert_eq!(memo.get(1, |_| 11), 11, "only so much is remembered");
         assert!(memo.lock().len() <= MOST);
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct Searchable {
     /// What the skills mean, where somebody brought embeddings.
     meanings: Option<(Arc<Embedder>, Meanings)>,
     /// The terms of skills, by their places, once somebody asked why one was found.
-    pub(crate) terms: Memo<usize, Arc<Terms>>,
+    pub(crate) terms: Memo<usize, Arc<Terms>, 1024>,
     /// What requests matched, by what was asked for and how many at the most: a conversation comes
     /// back to the last ones.
     pub(crate) matched: Memo<(String, usize), Vec<Matched>>,

@@ -1,10 +1,10 @@
 //! Why a skill was found.
 
-use std::sync::Arc;
+use std::{collections::HashSet, hash::BuildHasherDefault, sync::Arc};
 
 use super::{
     searchable::Asked,
-    words::{self, Term},
+    words::{self, AsIs, Term, hash},
 };
 use crate::{library::Library, skill::Skill};
 
@@ -60,7 +60,7 @@ pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
         library.searchable().read(request).into_iter().partition(|it| it.is_extra);
     let total: f32 = words.iter().map(|it| it.weight).sum();
     let fields = match library.place_in(skill) {
-        Some(place) => library.searchable().terms.get(place, || Arc::new(fields(skill))),
+        Some(place) => library.searchable().terms.get(place, |_| Arc::new(fields(skill))),
         None => Arc::new(fields(skill)),
     };
     let reasons = |asked: Vec<Asked>| -> Vec<Reason> {
@@ -100,12 +100,14 @@ fn fields(skill: &Skill) -> Terms {
 }
 
 fn terms(text: &str) -> Vec<Term> {
-    let (mut chunks, mut terms) = (Vec::new(), Vec::new());
-    words::chunks(text, |chunk| chunks.push(chunk));
-    // Most stand there many times, and to find their terms takes longer than to sort them.
-    chunks.sort_unstable();
-    chunks.dedup();
-    chunks.iter().for_each(|chunk| words::terms(chunk, |found, _| terms.push(found.term)));
+    // Most words stand there many times, and to find their terms takes longer than to know them again.
+    let mut seen: HashSet<u64, BuildHasherDefault<AsIs>> = HashSet::default();
+    let mut terms = Vec::new();
+    words::chunks(text, |chunk| {
+        if seen.insert(hash(chunk.as_bytes())) {
+            words::terms(chunk, |found, _| terms.push(found.term));
+        }
+    });
     terms.sort_unstable();
     terms.dedup();
     terms

@@ -6,7 +6,7 @@ use std::{
     fs::File,
     io::Read as _,
     os::fd::{AsFd, OwnedFd},
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
@@ -19,8 +19,10 @@ use super::{ReadError, trouble::Trouble};
 
 /// Reads a whole file, if it lies inside `allowed`.
 pub(super) fn read_all(path: &Path, allowed: &[PathBuf], limit: u64) -> Result<Vec<u8>, ReadError> {
-    let mut bytes = Vec::new();
     let file = open_contained(path, allowed)?;
+    let size = file.metadata().map_or(0, |it| it.len()).min(limit);
+    // With a byte more than there are, the end is seen without growing.
+    let mut bytes = Vec::with_capacity(size as usize + 1);
     let failed = |source| ReadError::Io { path: path.to_owned(), source };
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > limit {
@@ -35,17 +37,29 @@ pub(super) fn read_all(path: &Path, allowed: &[PathBuf], limit: u64) -> Result<V
 /// nowhere.
 pub(super) fn open_contained(path: &Path, allowed: &[PathBuf]) -> Result<File, ReadError> {
     let failed = |source| ReadError::Io { path: path.to_owned(), source };
-    let real = std::fs::canonicalize(path).map_err(failed)?;
-    if !is_inside(&real, allowed) {
-        return Err(ReadError::Outside { path: path.to_owned() });
-    }
     let refused = |errno: Errno| failed(errno.into());
-    let file = open_file(&real).map_err(refused)?;
+    let file = match open_plain(path, allowed) {
+        Some(file) => file,
+        None => {
+            let real = std::fs::canonicalize(path).map_err(failed)?;
+            if !is_inside(&real, allowed) {
+                return Err(ReadError::Outside { path: path.to_owned() });
+            }
+            open_file(&real).map_err(refused)?
+        }
+    };
     let stat = rustix::fs::fstat(&file).map_err(refused)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(ReadError::NotRegular { path: path.to_owned() });
     }
     Ok(File::from(file))
+}
+
+/// Opens a path that lies inside `allowed` and holds no link, as most do: there is nothing to resolve.
+fn open_plain(path: &Path, allowed: &[PathBuf]) -> Option<OwnedFd> {
+    let is_plain = path.components().all(|it| it != Component::ParentDir);
+    let open = || open_without_links(rustix::fs::CWD, path, FILE)?.ok();
+    (is_plain && is_inside(path, allowed)).then(open)?
 }
 
 /// Whether a path without links lies inside one of the directories, and not in what git keeps for
@@ -83,17 +97,28 @@ pub(super) fn open_beneath(
     flags: OFlags,
 ) -> Result<OwnedFd, Errno> {
     let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::fs::ResolveFlags;
-        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        match rustix::fs::openat2(&directory, path, flags, Mode::empty(), resolve) {
-            // Kernels before 5.6 and some containers do not have it.
-            Err(Errno::NOSYS | Errno::PERM) => {}
-            opened => return opened,
-        }
+    open_without_links(&directory, path, flags)
+        .unwrap_or_else(|| rustix::fs::openat(&directory, path, flags, Mode::empty()))
+}
+
+/// Has the kernel open a path that holds no link. Kernels before 5.6 and some containers cannot.
+#[cfg(target_os = "linux")]
+fn open_without_links(
+    directory: impl AsFd,
+    path: &Path,
+    flags: OFlags,
+) -> Option<Result<OwnedFd, Errno>> {
+    use rustix::fs::ResolveFlags;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    match rustix::fs::openat2(directory, path, flags, Mode::empty(), resolve) {
+        Err(Errno::NOSYS | Errno::PERM) => None,
+        opened => Some(opened),
     }
-    rustix::fs::openat(&directory, path, flags, Mode::empty())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_without_links(_: impl AsFd, _: &Path, _: OFlags) -> Option<Result<OwnedFd, Errno>> {
+    None
 }
 
 /// One entry of a directory.

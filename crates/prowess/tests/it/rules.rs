@@ -157,7 +157,7 @@ fn holding(world: &World, files: usize) -> Vec<Finding> {
 
 fn including(world: &World, name: &str) -> Vec<Finding> {
     world.skill("pdf");
-    let options = Options { include: vec![name.to_owned()], ..world.options(&["skills"]) };
+    let options = Options { include: Some(vec![name.to_owned()]), ..world.options(&["skills"]) };
     Library::load(&options).unwrap().findings().to_vec()
 }
 

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use prowess::{
     Choice, Chosen, Level, Library, Matching, Message, Offer, Priority, Skill, Strategy, Tier,
-    Unknown, UsedSkill, choose, request, why,
+    Type, Unknown, UsedSkill, choose, request, why,
 };
 use prowess_runtime::{Active, Gate};
 
@@ -78,7 +78,7 @@ pub(super) fn looked_up(
         }
     }
     choice.skills.sort_by_key(|it| it.priority);
-    looked.take(library, history, choice, gate, &again, matching.threshold);
+    looked.take(library, history, choice, gate, &again, how);
     looked
 }
 
@@ -95,7 +95,8 @@ impl Stood {
         let Ok(UsedSkill::Found { instructions, .. }) = UsedSkill::of(skill) else { return None };
         let stands = |it: &&str| it.contains(instructions.trim_end());
         let Some(result) = results(history, call).find(stands) else { return Some(None) };
-        let told = Told { call_id: call.to_owned(), offer: Offer::new(&in_full(skill)).ok()? };
+        let offer = Arc::new(Offer::new(&in_full(skill)).ok()?);
+        let told = Told { call_id: call.to_owned(), offer };
         Some(Some(Arc::new(Self { source, result: result.to_owned(), told })))
     }
 
@@ -111,6 +112,22 @@ fn results<'h>(history: &'h [Message], call: &'h str) -> impl Iterator<Item = &'
     results.map(|it| it.content.as_str())
 }
 
+/// Adds how a skill that does something is run with what it was given.
+fn tell_to_run(offer: &mut Offer, skill: &Skill) {
+    if skill.manifest.kind == Type::Instruction {
+        return;
+    }
+    if let Some((Level::Full, text)) = offer.contents.first_mut() {
+        let name = &skill.manifest.name;
+        let text_end = format!(
+            "\n\nThe user asks to run this skill: call `run_skill` with the name `{name}`, and with what \
+             stands behind the name in the request as its parameters.\n"
+        );
+        text.truncate(text.trim_end().len());
+        text.push_str(&text_end);
+    }
+}
+
 fn in_full(skill: &Skill) -> Chosen<'_> {
     Chosen { skill, priority: Priority::Active, level: Level::Full, arguments: None }
 }
@@ -124,7 +141,7 @@ impl Looked {
         mut choice: Choice<'_>,
         gate: Option<&Gate>,
         again: &[&Path],
-        threshold: f64,
+        how: &Showing,
     ) {
         let query = request(history).map(|it| it.content.clone());
         for chosen in &mut choice.skills {
@@ -140,7 +157,10 @@ impl Looked {
                 None => Offer::new(chosen).map(|it| (it, false)),
             };
             match offer {
-                Ok((offer, asks)) => {
+                Ok((mut offer, asks)) => {
+                    if how.run_skill && chosen.arguments.is_some() {
+                        tell_to_run(&mut offer, skill);
+                    }
                     if asks {
                         chosen.level = Level::Metadata;
                     }
@@ -178,13 +198,24 @@ impl Looked {
                 let reasons = level.as_ref().zip(query.as_deref());
                 let reasons =
                     reasons.map(|(_, query)| why(library, query, it.skill)).unwrap_or_default();
-                let is_sure = it.tier == Tier::Mentioned || it.confidence >= threshold;
+                let words = reasons.into_iter().map(|it| it.word);
+                let is_invoked = |chosen: &&Chosen<'_>| {
+                    chosen.arguments.is_some() && std::ptr::eq(chosen.skill, it.skill)
+                };
+                let by_name = match it.tier {
+                    Tier::Mentioned if choice.skills.iter().any(|it| is_invoked(&it)) => {
+                        Some("it is invoked".to_owned())
+                    }
+                    Tier::Mentioned => Some("it is mentioned".to_owned()),
+                    _ => None,
+                };
+                let is_sure = it.tier == Tier::Mentioned || it.confidence >= how.matching.threshold;
                 Score {
                     name: it.skill.manifest.name.to_string(),
                     confidence: it.confidence,
                     carried: level.is_some() && !is_sure,
                     level,
-                    why: reasons.into_iter().map(|it| it.word).collect(),
+                    why: by_name.into_iter().chain(words).collect(),
                 }
             })
             .collect();

@@ -50,7 +50,7 @@ pub(super) async fn take_up(
         Offer::new(&Chosen { skill, priority, level, arguments: None }).ok()
     });
     if let Ok(Some(offer)) = offer.await {
-        turn.tell(Told { call_id: call.id.clone(), offer });
+        turn.tell(Told { call_id: call.id.clone(), offer: Arc::new(offer) });
     }
     let text = used.to_string();
     kept.lock().levels.insert(name.clone(), Level::Full);

@@ -122,7 +122,7 @@ fn stop() -> Result<impl Future<Output = ()>> {
 /// system allows at all.
 fn open_files() -> usize {
     let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, ..limit.clone() };
+    let raised = Rlimit { current: limit.maximum, ..limit };
     let most = setrlimit(Resource::Nofile, raised).map_or(limit.current, |()| limit.maximum);
     let most = most.unwrap_or(u64::MAX).saturating_sub(OTHERS).max(OTHERS);
     usize::try_from(most).unwrap_or(usize::MAX)

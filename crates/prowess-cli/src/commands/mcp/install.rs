@@ -1,0 +1,264 @@
+mod client;
+mod document;
+mod jsonc;
+mod toml;
+
+use std::{
+    env,
+    io::{self, IsTerminal as _},
+    path::{self, Path},
+    sync::atomic::AtomicBool,
+};
+
+use anyhow::Result;
+use clap::{Parser as _, ValueEnum as _};
+use prowess::Directory;
+use serde_json::json;
+use similar::TextDiff;
+
+use self::{
+    client::{Client, Format},
+    document::Document,
+};
+use crate::{
+    Status,
+    arguments::{Arguments, Command, Global, ProfileName},
+    context,
+    fault::Fault,
+    printer::{self, Printer},
+    safe,
+};
+
+/// Have a client start this server: write it down in the client's settings
+///
+/// What will change is shown, and asked for at a terminal; elsewhere `--yes` has to be given. All else
+/// in the file stays as it is, to the byte. Directories, presets and the like that are given here are
+/// given to the server.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The client, such as `claude-code`, `codex`, `cursor` or `vscode`; without it, all are listed
+    #[arg(long, value_name = "NAME")]
+    client: Option<String>,
+    /// For the project in the working directory, or in the one of `--cwd`
+    #[arg(long, conflicts_with = "user")]
+    project: bool,
+    /// For all projects of this user, which is what happens unless `--project` is given
+    #[arg(long)]
+    user: bool,
+    /// What the client calls the server
+    #[arg(long, value_name = "NAME", default_value = "prowess", value_parser = name)]
+    name: String,
+    /// Take the server out of the settings
+    #[arg(long)]
+    remove: bool,
+    /// Show what would change, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Write without asking
+    #[arg(short, long)]
+    yes: bool,
+    /// What else the server is given, such as `-- --watch`
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    more: Vec<String>,
+}
+
+/// Why a file cannot be edited.
+#[derive(Debug)]
+struct Broken {
+    line: Option<usize>,
+    what: String,
+}
+
+impl Broken {
+    fn at(text: &str, at: usize, what: impl Into<String>) -> Self {
+        let before = text.get(..at).unwrap_or(text);
+        Self { line: Some(before.matches('\n').count() + 1), what: what.into() }
+    }
+
+    fn whole(what: impl Into<String>) -> Self {
+        Self { line: None, what: what.into() }
+    }
+}
+
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    let client = Client::named(args.client.as_deref())?;
+    let here = path::absolute(global.cwd.as_deref().unwrap_or(Path::new(".")))?;
+    if !here.is_dir() {
+        return Err(Fault::unable(format!("there is no folder `{}`", here.display())).into());
+    }
+    let project = args.project.then_some(&*here);
+    let path = project.map_or_else(|| client.user_file(), |it| client.project_file(it))?;
+    let document = Document::open(path, project)?;
+    if document.is_link() {
+        let (path, target) = (document.path.display(), document.target.display());
+        printer.note(&format!("`{path}` is a link: what changes is `{target}`"));
+    }
+    let text = edited(args, global, client, &document, printer)?;
+    let is_new = text != document.text;
+    let path = document.path.to_string_lossy();
+    // Without lines around it: what is told of others may be secret.
+    let diff = TextDiff::from_lines(&document.text, &text)
+        .unified_diff()
+        .context_radius(0)
+        .header(&path, &path)
+        .to_string();
+    if is_new && !printer.json {
+        let shown: Vec<&str> = diff.lines().map(|it| it.trim_end_matches('\r')).collect();
+        printer.text(&shown.join("\n"))?;
+        printer.flush()?;
+    }
+    let is_written = is_new && !args.dry_run && may_write(args, &diff, printer)?;
+    if is_written {
+        if let Some(folder) = document.missing_folder() {
+            let (folder, label) = (folder.display(), client.label);
+            printer
+                .warning(&format!("`{folder}` was not there and is made: is {label} installed?"));
+        }
+        document.write(&text, args.project)?;
+    }
+    if printer.json {
+        printer.document(&json!({
+            "client": client.name,
+            "path": path,
+            "changed": is_written,
+            "diff": diff,
+        }))?;
+    }
+    told(args, client, is_new, is_written, printer);
+    Ok(if is_new && !is_written && !args.dry_run { Status::AtFault } else { Status::Well })
+}
+
+/// The text of the settings with the server in it, or out of it.
+fn edited(
+    args: &Args,
+    global: &Global,
+    client: &Client,
+    document: &Document,
+    printer: &mut Printer,
+) -> Result<String> {
+    let text = &*document.text;
+    let (mark, text) = text.split_at(if text.starts_with('\u{feff}') { 3 } else { 0 });
+    let has = |way: &[&str]| {
+        let it = jsonc::get(text, way).ok().flatten();
+        it.is_some_and(|it| it.is_object() && it.get("type").is_none())
+    };
+    let way = [client.servers(has), &[args.name.as_str()]].concat();
+    let edited = if args.remove {
+        match client.format {
+            _ if text.trim().is_empty() => Ok(text.to_owned()),
+            Format::Json => jsonc::remove(text, &way),
+            Format::Toml => toml::remove(text, &way),
+        }
+    } else {
+        let entry = client.entry(&program()?, &arguments(args, global, printer)?);
+        match client.format {
+            Format::Json => jsonc::put(text, &way, &entry),
+            Format::Toml => toml::put(text, &way, &entry),
+        }
+    };
+    let edited = edited.map_err(|Broken { line, what }| {
+        let line = line.map(|it| format!(":{it}")).unwrap_or_default();
+        Fault::unable(format!("`{}{line}`: {what}", document.path.display()))
+            .hint("it is left alone; mend it, or write the server down by hand")
+    })?;
+    Ok(format!("{mark}{edited}"))
+}
+
+/// Whether whoever is there wants the change.
+fn may_write(args: &Args, diff: &str, printer: &mut Printer) -> Result<bool> {
+    if args.yes {
+        return Ok(true);
+    }
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        let fault = Fault::unable("nobody is there to be asked, so nothing is written");
+        return Err(fault.hint("`--yes` writes without asking").into());
+    }
+    if printer.json {
+        printer::tell(&safe::lines(diff));
+    }
+    let answer = printer::ask("Write this? [y]es, [n]o: ", &AtomicBool::new(false))?;
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Says what came of it.
+fn told(args: &Args, client: &Client, is_new: bool, is_written: bool, printer: &mut Printer) {
+    let Client { label, source, checked, .. } = client;
+    let name = &args.name;
+    printer.note(&match (is_new, is_written, args.remove) {
+        (false, _, false) => format!("`{name}` is already there: nothing changes"),
+        (false, _, true) => format!("there is no `{name}`: nothing changes"),
+        (true, false, _) => "nothing is written".to_owned(),
+        (true, true, false) => format!(
+            "{label} starts `{name}` when it starts next; how it keeps servers, as of {checked}: {source}"
+        ),
+        (true, true, true) => format!("{label} starts `{name}` no more when it starts next"),
+    });
+}
+
+/// This program, as others can start it from anywhere.
+fn program() -> Result<String> {
+    text(&env::current_exe()?)
+}
+
+/// What the server is started with: all that says where to look, and what was typed for it.
+fn arguments(args: &Args, global: &Global, printer: &mut Printer) -> Result<Vec<String>> {
+    // What cannot be used is told now and not by a client later.
+    context::config(global)?;
+    let mut all = vec!["mcp".to_owned()];
+    let mut add = |flag: &str, value: String| all.extend([flag.to_owned(), value]);
+    for directory in &global.dir {
+        let directory = path::absolute(context::resolve(&Directory::new(directory), global))?;
+        if !directory.is_dir() {
+            printer.warning(&format!("there is no folder `{}` yet", directory.display()));
+        }
+        add("--dir", text(&directory)?);
+    }
+    global.preset.iter().for_each(|it| add("--preset", it.clone()));
+    let base = global.cwd.as_deref().unwrap_or(Path::new("."));
+    if global.cwd.is_some() {
+        add("--cwd", text(&path::absolute(base)?)?);
+    }
+    if let Some(config) = &global.config {
+        add("--config", text(&path::absolute(base.join(config))?)?);
+    }
+    global.depth.iter().for_each(|it| add("--depth", it.get().to_string()));
+    global.include.iter().for_each(|it| add("--include", it.clone()));
+    global.exclude.iter().for_each(|it| add("--exclude", it.clone()));
+    global.max_file_size.iter().for_each(|it| add("--max-file-size", it.to_string()));
+    global.max_skill_size.iter().for_each(|it| add("--max-skill-size", it.to_string()));
+    if global.profile != ProfileName::Spec {
+        let name = global.profile.to_possible_value();
+        name.iter().for_each(|it| add("--profile", it.get_name().to_owned()));
+    }
+    all.extend(args.more.iter().cloned());
+    let typed = ["prowess"].into_iter().chain(all.iter().map(String::as_str));
+    match Arguments::try_parse_from(typed).map(|it| it.command) {
+        Ok(Command::Mcp(mcp)) if mcp.is_of_a_client() => Ok(all),
+        Ok(_) => {
+            let message = "a client speaks with the server that it starts on its standard input";
+            Err(Fault::unable(message).hint("`--http` and commands have no place here").into())
+        }
+        Err(error) => {
+            let error = error.to_string();
+            let first = error.lines().next().unwrap_or_default();
+            Err(Fault::unable(first.trim_start_matches("error: ")).into())
+        }
+    }
+}
+
+/// A path as text, which is all that settings can hold.
+fn text(path: &Path) -> Result<String> {
+    let text = path.to_str().map(str::to_owned);
+    let fault =
+        || Fault::unable(format!("`{}` cannot be written down: it is no text", path.display()));
+    Ok(text.ok_or_else(fault)?)
+}
+
+/// A name that every client takes.
+fn name(typed: &str) -> Result<String, String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    match !typed.is_empty() && typed.chars().all(is_part) {
+        true => Ok(typed.to_owned()),
+        false => Err("letters, digits, `-` and `_` are wanted".to_owned()),
+    }
+}

@@ -1,0 +1,306 @@
+//! The clients that are known, and where each of them keeps its servers.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use prowess::nearest;
+use serde_json::{Map, Value as Json, json};
+
+use crate::fault::Fault;
+
+/// A client of MCP that starts servers by itself.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) name: &'static str,
+    pub(super) label: &'static str,
+    linux: Option<Files>,
+    mac: Option<Files>,
+    /// Its files of a project: the first that is there, else the first.
+    project: &'static [&'static str],
+    pub(super) format: Format,
+    /// The way to its servers, by name.
+    servers: &'static [&'static str],
+    /// The way to them in a newer form of the file, taken where a file has it already.
+    newer: Option<&'static [&'static str]>,
+    shape: Shape,
+    /// Where its makers say so.
+    pub(super) source: &'static str,
+    /// When that was looked up.
+    pub(super) checked: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    /// Comments and commas at the end may stand there.
+    Json,
+    Toml,
+}
+
+/// Files of a user: the first that is there, else the first.
+#[derive(Debug, Clone, Copy)]
+struct Files {
+    base: Base,
+    names: &'static [&'static str],
+}
+
+/// Where files of a user lie.
+#[derive(Debug, Clone, Copy)]
+enum Base {
+    Home,
+    /// `XDG_CONFIG_HOME`, else `.config` of the home directory.
+    Config,
+    /// What a variable says, else a folder of the home directory.
+    Variable(&'static str, &'static str),
+}
+
+/// How a server is written down.
+#[derive(Debug, Clone, Copy)]
+enum Shape {
+    /// `command` and `args`.
+    Plain,
+    /// The same, with `"type": "stdio"`.
+    Typed,
+    /// The same, with `"type": "local"` and which of its tools are taken: all of them.
+    Tools,
+    /// `"type": "local"`, and one list for the program and what it is given.
+    Joined,
+}
+
+const JSON: &[&str] = &["mcpServers"];
+const CHECKED: &str = "2026-11-15";
+
+/// What most clients have in common; each of them says the rest.
+const COMMON: Client = Client {
+    name: "",
+    label: "",
+    linux: None,
+    mac: None,
+    project: &[],
+    format: Format::Json,
+    servers: JSON,
+    newer: None,
+    shape: Shape::Plain,
+    source: "",
+    checked: CHECKED,
+};
+
+/// Every client there is. A new one is one entry here and one line in `docs/mcp-clients.md`.
+pub(super) const CLIENTS: &[Client] = &[
+    Client {
+        name: "amp",
+        label: "Amp",
+        project: &[".amp/settings.json", ".amp/settings.jsonc"],
+        servers: &["amp.mcpServers"],
+        source: "https://ampcode.com/manual#core-settings",
+        ..at_home(&[".config/amp/settings.json", ".config/amp/settings.jsonc"])
+    },
+    Client {
+        name: "claude-code",
+        label: "Claude Code",
+        project: &[".mcp.json"],
+        source: "https://code.claude.com/docs/en/mcp",
+        ..at_home(&[".claude.json"])
+    },
+    Client {
+        name: "claude-desktop",
+        label: "Claude Desktop",
+        mac: Some(Files {
+            base: Base::Home,
+            names: &["Library/Application Support/Claude/claude_desktop_config.json"],
+        }),
+        source: "https://modelcontextprotocol.io/quickstart/user",
+        ..COMMON
+    },
+    Client {
+        name: "cline",
+        label: "Cline",
+        source: "https://docs.cline.bot/getting-started/config",
+        ..at_home(&[".cline/data/settings/cline_mcp_settings.json"])
+    },
+    Client {
+        name: "codex",
+        label: "Codex",
+        project: &[".codex/config.toml"],
+        format: Format::Toml,
+        servers: &["mcp_servers"],
+        source: "https://developers.openai.com/codex/mcp",
+        ..at(Base::Variable("CODEX_HOME", ".codex"), &["config.toml"])
+    },
+    Client {
+        name: "copilot",
+        label: "GitHub Copilot CLI",
+        project: &[".github/mcp.json"],
+        shape: Shape::Tools,
+        source: "https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers",
+        ..at(Base::Variable("COPILOT_HOME", ".copilot"), &["mcp-config.json"])
+    },
+    Client {
+        name: "cursor",
+        label: "Cursor",
+        project: &[".cursor/mcp.json"],
+        source: "https://cursor.com/docs/mcp",
+        ..at_home(&[".cursor/mcp.json"])
+    },
+    Client {
+        name: "gemini",
+        label: "Gemini CLI",
+        project: &[".gemini/settings.json"],
+        source: "https://geminicli.com/docs/tools/mcp-server",
+        ..at_home(&[".gemini/settings.json"])
+    },
+    Client {
+        name: "kiro",
+        label: "Kiro",
+        project: &[".kiro/settings/mcp.json"],
+        source: "https://kiro.dev/docs/mcp/configuration",
+        ..at_home(&[".kiro/settings/mcp.json"])
+    },
+    Client {
+        name: "opencode",
+        label: "OpenCode",
+        project: &["opencode.json", "opencode.jsonc"],
+        servers: &["mcp"],
+        newer: Some(&["mcp", "servers"]),
+        shape: Shape::Joined,
+        source: "https://opencode.ai/docs/mcp-servers",
+        ..at(Base::Config, &["opencode/opencode.json", "opencode/opencode.jsonc"])
+    },
+    Client {
+        name: "qwen",
+        label: "Qwen Code",
+        project: &[".qwen/settings.json"],
+        source: "https://qwenlm.github.io/qwen-code-docs/en/users/features/mcp/",
+        ..at_home(&[".qwen/settings.json"])
+    },
+    Client {
+        name: "roo",
+        label: "Roo Code",
+        project: &[".roo/mcp.json"],
+        source: "https://docs.roocode.com/features/mcp/using-mcp-in-roo",
+        ..COMMON
+    },
+    Client {
+        name: "vscode",
+        label: "VS Code",
+        linux: Some(Files { base: Base::Config, names: &["Code/User/mcp.json"] }),
+        mac: Some(Files {
+            base: Base::Home,
+            names: &["Library/Application Support/Code/User/mcp.json"],
+        }),
+        project: &[".vscode/mcp.json"],
+        servers: &["servers"],
+        shape: Shape::Typed,
+        source: "https://code.visualstudio.com/docs/copilot/reference/mcp-configuration",
+        ..COMMON
+    },
+    Client {
+        name: "windsurf",
+        label: "Windsurf",
+        source: "https://docs.windsurf.com/windsurf/cascade/mcp",
+        ..at_home(&[".codeium/windsurf/mcp_config.json"])
+    },
+    Client {
+        name: "zed",
+        label: "Zed",
+        servers: &["context_servers"],
+        source: "https://zed.dev/docs/ai/mcp",
+        ..at(Base::Config, &["zed/settings.json"])
+    },
+];
+
+/// A client whose files lie at the same place on every system.
+const fn at(base: Base, names: &'static [&'static str]) -> Client {
+    let files = Some(Files { base, names });
+    Client { linux: files, mac: files, ..COMMON }
+}
+
+const fn at_home(names: &'static [&'static str]) -> Client {
+    at(Base::Home, names)
+}
+
+impl Client {
+    /// The client of a name; otherwise what comes nearest, and which there are.
+    pub(super) fn named(name: Option<&str>) -> Result<&'static Self, Fault> {
+        let names = || CLIENTS.iter().map(|it| it.name);
+        let known = format!("there are {}", names().collect::<Vec<_>>().join(", "));
+        let Some(name) = name else {
+            return Err(Fault::unable("`--client NAME` says for whom").hint(known));
+        };
+        CLIENTS.iter().find(|it| it.name == name).ok_or_else(|| {
+            let fault = Fault::unable(format!("there is no client `{name}`"));
+            let near = nearest(name, names()).map(|it| format!("did you mean `{it}`?"));
+            near.into_iter().fold(fault, Fault::hint).hint(known)
+        })
+    }
+
+    /// Its file for all projects of a user.
+    pub(super) fn user_file(&self) -> Result<PathBuf, Fault> {
+        let files = if cfg!(target_os = "macos") { self.mac } else { self.linux };
+        let label = self.label;
+        let Some(Files { base, names }) = files else {
+            let fault = Fault::unable(format!("it is not known where {label} keeps servers here"));
+            return Err(match self.project {
+                [] => fault,
+                _ => fault.hint("`--project` writes them down for a project"),
+            });
+        };
+        let home = || {
+            let home = env::home_dir().filter(|it| it.is_absolute());
+            home.ok_or_else(|| Fault::unable("there is no home directory"))
+        };
+        let set = |name: &str| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
+        let base = match base {
+            Base::Home => home()?,
+            // Only there is it the way of these clients.
+            Base::Config if cfg!(target_os = "macos") => home()?.join(".config"),
+            Base::Config => {
+                set("XDG_CONFIG_HOME").map_or_else(|| Ok(home()?.join(".config")), Ok)?
+            }
+            Base::Variable(name, or) => set(name).map_or_else(|| Ok(home()?.join(or)), Ok)?,
+        };
+        Ok(first(&base, names))
+    }
+
+    /// Its file for one project.
+    pub(super) fn project_file(&self, project: &Path) -> Result<PathBuf, Fault> {
+        match self.project {
+            [] => {
+                let message = format!("{} keeps no servers for a project alone", self.label);
+                Err(Fault::unable(message).hint("`--user` writes them down for all projects"))
+            }
+            names => Ok(first(project, names)),
+        }
+    }
+
+    /// The way to its servers, in a file that has something at a way or not.
+    pub(super) fn servers(&self, has: impl Fn(&[&str]) -> bool) -> &'static [&'static str] {
+        self.newer.filter(|it| has(it)).unwrap_or(self.servers)
+    }
+
+    /// A server as this client wants it.
+    pub(super) fn entry(&self, program: &str, arguments: &[String]) -> Map<String, Json> {
+        let kind = |it: &str| ("type", Json::from(it));
+        let command = ("command", Json::from(program));
+        let args = ("args", Json::from(arguments));
+        let fields = match self.shape {
+            Shape::Plain => vec![command, args],
+            Shape::Typed => vec![kind("stdio"), command, args],
+            Shape::Tools => vec![kind("local"), command, args, ("tools", json!(["*"]))],
+            Shape::Joined => {
+                let all: Json =
+                    [program].into_iter().chain(arguments.iter().map(|it| &**it)).collect();
+                vec![kind("local"), ("command", all)]
+            }
+        };
+        fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+/// The first file that is there, else the first.
+fn first(base: &Path, names: &[&str]) -> PathBuf {
+    let mut paths = names.iter().map(|it| base.join(it));
+    let there = paths.clone().find(|it| it.symlink_metadata().is_ok());
+    there.or_else(|| paths.next()).unwrap_or_default()
+}

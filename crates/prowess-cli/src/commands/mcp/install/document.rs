@@ -1,0 +1,116 @@
+//! A file of somebody else's settings: read as it is, written whole or not at all.
+
+use std::{
+    fs::{self, Metadata, Permissions},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, Result};
+
+use crate::fault::Fault;
+
+/// More than any file of settings has.
+const MAX: u64 = 64 << 20;
+
+/// A file of settings as it was found.
+#[derive(Debug)]
+pub(super) struct Document {
+    /// Where it is looked for.
+    pub(super) path: PathBuf,
+    /// Where it lies: elsewhere when it is a link.
+    pub(super) target: PathBuf,
+    /// Empty where there is no file.
+    pub(super) text: String,
+    found: Option<Metadata>,
+}
+
+impl Document {
+    /// Reads a file. One of a project may not lie outside of it.
+    pub(super) fn open(path: PathBuf, project: Option<&Path>) -> Result<Self> {
+        let shown = path.display().to_string();
+        let cannot = || format!("cannot read `{shown}`");
+        let is_there = path.symlink_metadata().is_ok();
+        let nearest = path.ancestors().skip(1).find(|it| it.exists()).unwrap_or(Path::new("/"));
+        let target = match is_there {
+            true => fs::canonicalize(&path).with_context(cannot)?,
+            false => {
+                let inner = path.strip_prefix(nearest).unwrap_or(&path);
+                fs::canonicalize(nearest).with_context(cannot)?.join(inner)
+            }
+        };
+        if let Some(project) = project {
+            let project = fs::canonicalize(project).with_context(cannot)?;
+            if !target.starts_with(project) {
+                let message = format!("`{shown}` leads out of the project");
+                return Err(Fault::unable(message).hint("it is left alone").into());
+            }
+        }
+        if !is_there {
+            return Ok(Self { path, target, text: String::new(), found: None });
+        }
+        let found = fs::metadata(&target).with_context(cannot)?;
+        let wrong = if !found.is_file() {
+            Some("is not a file")
+        } else if found.len() > MAX {
+            Some("is too large")
+        } else {
+            found.permissions().readonly().then_some("is read-only")
+        };
+        if let Some(wrong) = wrong {
+            return Err(Fault::unable(format!("`{shown}` {wrong}"))
+                .hint("it is left alone")
+                .into());
+        }
+        let text = read(&target).with_context(cannot)?;
+        Ok(Self { path, target, text, found: Some(found) })
+    }
+
+    pub(super) fn is_link(&self) -> bool {
+        self.path.is_symlink()
+    }
+
+    /// The folder that has to be made for it.
+    pub(super) fn missing_folder(&self) -> Option<&Path> {
+        self.target.parent().filter(|it| !it.exists())
+    }
+
+    /// Writes another text in its place, with the rights and the owner that it had. What was changed
+    /// by somebody else meanwhile is left alone.
+    pub(super) fn write(&self, text: &str, is_shared: bool) -> Result<()> {
+        let shown = self.path.display();
+        let cannot = || format!("cannot write `{shown}`");
+        let folder = self.target.parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(folder).with_context(cannot)?;
+        let mode = if is_shared { 0o666 } else { 0o600 };
+        let mut draft = tempfile::Builder::new()
+            .prefix(".prowess-")
+            .permissions(Permissions::from_mode(mode))
+            .tempfile_in(folder)
+            .with_context(cannot)?;
+        draft.write_all(text.as_bytes()).with_context(cannot)?;
+        if let Some(found) = &self.found {
+            // Whoever may write the file may not always give it away.
+            let _ = chown(draft.path(), Some(found.uid()), Some(found.gid()));
+            fs::set_permissions(draft.path(), found.permissions()).with_context(cannot)?;
+        }
+        draft.as_file().sync_all().with_context(cannot)?;
+        let now = match self.target.symlink_metadata() {
+            Ok(_) => Some(read(&self.target).with_context(cannot)?),
+            Err(_) => None,
+        };
+        if now.as_deref() != self.found.as_ref().map(|_| &*self.text) {
+            let message = format!("`{shown}` was changed by somebody else meanwhile");
+            return Err(Fault::unable(message).hint("it is left alone; try again").into());
+        }
+        draft.persist(&self.target).map_err(|it| it.error).with_context(cannot)?;
+        Ok(())
+    }
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    fs::File::open(path)?.take(MAX).read_to_string(&mut text)?;
+    Ok(text)
+}

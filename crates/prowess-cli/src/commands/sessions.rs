@@ -1,0 +1,95 @@
+use std::time::{Duration, SystemTime};
+
+use anyhow::Result;
+use serde_json::{Value as Json, json};
+
+use super::count;
+use crate::{
+    Status, host,
+    printer::Printer,
+    safe,
+    sessions::{self, Past},
+};
+
+/// List the sessions that are kept, the last one first, or remove some
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Remove the session of this name; may be given several times
+    #[arg(long, value_name = "NAME")]
+    remove: Vec<String>,
+    /// Remove those in which nothing was said for so long, such as `30d`
+    #[arg(long, value_name = "TIME", value_parser = host::time, conflicts_with = "remove")]
+    remove_older: Option<Duration>,
+}
+
+pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<Status> {
+    match args.remove_older {
+        Some(time) => {
+            let old = sessions::past().into_iter().filter(|it| age(it) > time);
+            remove(&old.map(|it| it.name).collect::<Vec<_>>(), printer)
+        }
+        None if args.remove.is_empty() => list(printer),
+        None => remove(&args.remove, printer),
+    }
+}
+
+fn list(printer: &mut Printer) -> Result<Status> {
+    let past = sessions::past();
+    if printer.json {
+        printer.document(&json!({ "sessions": past.iter().map(json).collect::<Vec<_>>() }))?;
+        return Ok(Status::Well);
+    }
+    let widest = past.iter().map(|it| it.name.len()).max().unwrap_or(0);
+    for it in &past {
+        let (age, size) = (span(age(it)), format!("{} KiB", it.bytes.div_ceil(1024)));
+        let line = format!("{:widest$}  {age:>8}  {size:>9}  {}", it.name, safe::line(&it.begins));
+        printer.line(match printer.width {
+            Some(width) => safe::cut(&line, width),
+            None => line,
+        })?;
+    }
+    printer.flush()?;
+    printer.note(&match past.first() {
+        Some(last) => format!(
+            "{}; `prowess chat --resume {}` goes on with the last",
+            count(past.len(), "session"),
+            last.name
+        ),
+        None => "no session is kept".to_owned(),
+    });
+    Ok(Status::Well)
+}
+
+fn remove(names: &[String], printer: &mut Printer) -> Result<Status> {
+    for name in names {
+        sessions::remove(name)?;
+    }
+    if printer.json {
+        printer.document(&json!({ "removed": names }))?;
+    } else {
+        printer.note(&format!("removed {}", count(names.len(), "session")));
+    }
+    Ok(Status::Well)
+}
+
+fn json(past: &Past) -> Json {
+    json!({
+        "name": past.name,
+        "age_seconds": age(past).as_secs(),
+        "bytes": past.bytes,
+        "begins": past.begins,
+    })
+}
+
+/// How long nothing was said in it.
+fn age(past: &Past) -> Duration {
+    SystemTime::now().duration_since(past.changed).unwrap_or_default()
+}
+
+/// A time in its largest unit.
+fn span(time: Duration) -> String {
+    let units = [(86_400, "d"), (3600, "h"), (60, "min")];
+    let seconds = time.as_secs();
+    let unit = units.into_iter().find(|it| seconds >= it.0);
+    unit.map_or_else(|| format!("{seconds} s"), |(unit, word)| format!("{} {word}", seconds / unit))
+}

@@ -1,0 +1,144 @@
+//! Git where something is not to be read: what a file says now, its history has said before.
+
+use std::path::Path;
+
+use crate::{gate::Refusal, policy::Policy, protected::Way};
+
+use super::{Argument, Step, caution::is_option, git, refused};
+
+/// Which options leave a subcommand of git without a word of what files say.
+enum Options {
+    Any,
+    Only(&'static [&'static str]),
+    But(&'static [&'static str]),
+}
+
+use Options::{Any, But, Only};
+
+/// What of git tells names, times and messages alone. All else may tell what stands in files.
+const TELLING_NAMES: &[(&str, Options)] = &[
+    ("add", But(ASKING)),
+    ("branch", But(&["--format"])),
+    ("checkout", But(ASKING)),
+    ("cherry-pick", But(ASKING)),
+    ("clean", Any),
+    ("commit", But(ASKING)),
+    ("count-objects", Any),
+    ("describe", Any),
+    ("init", Any),
+    (
+        "log",
+        Only(&[
+            "--",
+            "--abbrev",
+            "--abbrev-commit",
+            "--after",
+            "--all",
+            "--author",
+            "--before",
+            "--branches",
+            "--color",
+            "--committer",
+            "--date",
+            "--date-order",
+            "--decorate",
+            "--dirstat",
+            "--first-parent",
+            "--follow",
+            "--format",
+            "--graph",
+            "--grep",
+            "--max-count",
+            "--merges",
+            "--name-only",
+            "--name-status",
+            "--no-color",
+            "--no-decorate",
+            "--no-merges",
+            "--numstat",
+            "--oneline",
+            "--pretty",
+            "--remotes",
+            "--reverse",
+            "--shortstat",
+            "--since",
+            "--skip",
+            "--stat",
+            "--summary",
+            "--tags",
+            "--topo-order",
+            "--until",
+            "-i",
+            "-n",
+            "-s",
+        ]),
+    ),
+    ("ls-files", Any),
+    ("ls-tree", Any),
+    ("merge", But(ASKING)),
+    ("merge-base", Any),
+    ("name-rev", Any),
+    ("rebase", But(ASKING)),
+    ("reset", But(ASKING)),
+    ("restore", But(ASKING)),
+    ("rev-parse", Any),
+    ("revert", But(ASKING)),
+    ("rm", Any),
+    ("shortlog", Any),
+    ("show-ref", Any),
+    ("status", But(&["-v", "--verbose"])),
+    ("switch", But(ASKING)),
+    ("tag", But(&["--format"])),
+    ("version", Any),
+];
+
+/// What shows changes to whoever is to choose among them.
+const ASKING: &[&str] =
+    &["-p", "--patch", "-i", "--interactive", "-v", "--verbose", "--show-current-patch"];
+
+/// Refuses git that may tell what stands in files, where a rule denies a path of the repository.
+pub(super) fn check(step: &Step, directory: &Path, policy: &Policy) -> Result<(), Refusal> {
+    let words: Vec<Argument> = step.seen[0][1..].iter().map(|it| Argument::plain(it)).collect();
+    let (at, directory) = git::told(&words, directory);
+    let top = directory.ancestors().find(|it| it.join(".git").exists()).unwrap_or(&directory);
+    let Some(denied) = policy.denied().find(|it| is_near(it, top)) else { return Ok(()) };
+    let Some(word) = words.get(at) else { return Ok(()) };
+    let options = words[at + 1..].iter().filter(|it| it.text.starts_with('-'));
+    let tells = match TELLING_NAMES.iter().find(|it| it.0 == word.text) {
+        None => true,
+        Some((_, Any)) => false,
+        Some((_, Only(known))) => !options.into_iter().all(|it| is_among(&it.text, known)),
+        Some((_, But(known))) => {
+            options.into_iter().any(|it| known.iter().any(|own| is_option(&it.text, own)))
+        }
+    };
+    if !tells {
+        return Ok(());
+    }
+    let line = step.seen[0][1..].join(" ");
+    Err(refused(
+        &format!("`git {line}` may tell what `{denied}` has said, which is not to be read"),
+        "`git log`, `git log --stat` and `git status` tell what has happened to which files",
+    ))
+}
+
+/// Whether an option is one of these, written out, or a number of commits.
+fn is_among(option: &str, known: &[&str]) -> bool {
+    let name = option.split('=').next().unwrap_or_default();
+    let number = option.strip_prefix("-n").or_else(|| option.strip_prefix('-'));
+    known.contains(&name)
+        || number.is_some_and(|it| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit()))
+}
+
+/// Whether a pattern may mean something in a directory.
+fn is_near(pattern: &str, directory: &Path) -> bool {
+    if !pattern.starts_with('/') {
+        return true;
+    }
+    let plain = match pattern.find(['*', '?']) {
+        Some(at) => &pattern[..pattern[..at].rfind('/').unwrap_or(0)],
+        None => pattern,
+    };
+    let plain = Way::of(Path::new(plain)).end;
+    plain.starts_with(directory) || directory.starts_with(&plain)
+}
