@@ -42,6 +42,7 @@ mod sessions;
 mod trace;
 mod ask;
 mod mcp;
+mod mcp_host;
 mod mcp_skills;
 mod mcp_transport;
 mod mcp_clients;

@@ -204,11 +204,11 @@ pub enum What {
         /// Who said it.
         by: String,
     },
-    /// A server of a skill began, ended or failed.
+    /// A server began, ended or failed.
     Server {
         /// The server.
         server: String,
-        /// The skill that brought it.
+        /// The skill that brought it; empty if somebody has set it.
         skill: String,
         /// `started`, `stopped`, `failed`, `refused`.
         state: String,

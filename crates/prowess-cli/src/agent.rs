@@ -144,7 +144,8 @@ impl Working {
             .with(calling);
         // Whoever only looks starts nothing.
         if view != View::Dry {
-            agent = agent.with(Servers::new(starter, provider));
+            let set = config.servers.value.0.clone();
+            agent = agent.with(Servers::new(starter, provider).with_set(set));
         }
         let agent =
             agent.with(spending).with(Fit::new(window).with_summaries(None)).with(Retry::default());

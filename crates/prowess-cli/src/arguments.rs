@@ -8,7 +8,7 @@ use prowess_runtime::{Depth, Share};
 
 use crate::commands::{
     ask, catalog, chat, check, config, create, disable, enable, find, list, mcp, migrate, new,
-    prompt, read, remove, run, sandbox, sessions, show, tool, tools, trace, undo,
+    prompt, read, remove, run, sandbox, servers, sessions, show, tool, tools, trace, undo,
 };
 
 /// Skills for agents: find them, check them, read them
@@ -45,6 +45,7 @@ pub(crate) enum Command {
     Run(run::Args),
     Tool(tool::Args),
     Tools(tools::Args),
+    Servers(servers::Args),
     Trace(trace::Args),
     Sandbox(sandbox::Args),
 }

@@ -22,6 +22,7 @@ pub(crate) mod config;
 pub(crate) mod run;
 pub(crate) mod tool;
 pub(crate) mod tools;
+pub(crate) mod servers;
 pub(crate) mod trace;
 pub(crate) mod sandbox;
 
@@ -71,6 +72,7 @@ pub(crate) fn run(
         Command::Run(args) => run::run(args, global, launcher, printer),
         Command::Tool(args) => tool::run(args, global, launcher, printer),
         Command::Tools(args) => tools::run(args, global, launcher, printer),
+        Command::Servers(args) => servers::run(args, global, launcher, printer),
         Command::Trace(args) => trace::run(args, printer),
         Command::Sandbox(args) => sandbox::run(args, &launcher, printer),
     }

@@ -29,7 +29,7 @@ pub(crate) struct Running {
     timeout: Option<Duration>,
     /// Approve it, now and as long as it does not change
     #[arg(long)]
-    yes: bool,
+    pub(crate) yes: bool,
     /// Run scripts without a sandbox: they may do all that you may
     #[arg(long)]
     pub(crate) unsandboxed: bool,

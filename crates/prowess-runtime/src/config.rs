@@ -22,7 +22,8 @@ pub use self::{
     places::Places,
     settings::{
         AgentSettings, DisclosureSettings, LimitSettings, MatchingSettings, ModelSettings,
-        PolicySettings, RuleSetting, SandboxSettings, SkillSettings, SqlSettings, WindowSettings,
+        PolicySettings, RuleSetting, SandboxSettings, ServerSetting, ServerSettings, SkillSettings,
+        SqlSettings, WindowSettings,
     },
     units::{bytes, duration},
     value::{Address, Bytes, Depth, Presets, Price, RootPath, Share},
@@ -56,6 +57,8 @@ pub struct Config {
     pub model: ModelSettings,
     /// The agent.
     pub agent: AgentSettings,
+    /// The servers that agents can use.
+    pub servers: Setting<ServerSettings>,
     /// The files that were read, the one that weighs least first.
     pub files: Vec<PathBuf>,
     /// Files that were found and not taken, each with the reason.
@@ -227,6 +230,7 @@ impl Config {
             sql,
             model,
             agent,
+            servers,
             ..
         } = self;
         vec![
@@ -277,6 +281,7 @@ impl Config {
             ("model.input_price", &mut model.input_price),
             ("model.output_price", &mut model.output_price),
             ("agent.keep_sessions", &mut agent.keep_sessions),
+            ("servers", servers),
         ]
     }
 

@@ -18,6 +18,7 @@ use crate::{
     policy::{Ground, Policy, Ruling, Wish},
     protected::lies_in,
     records::{Approval, Key, Kind, Note, Records, now},
+    servers::{OfferedFile, OfferedSkill},
     skill_folder::SkillFolder,
     subject::Subject,
     tool::Act,
@@ -174,6 +175,14 @@ impl Gate {
         matches!(self.policy.ruling(&wish, None), Ruling::Allow(_) | Ruling::AskIfChanged)
     }
 
+    /// Whether somebody has approved a skill that a server offers, as it is offered now; nothing if
+    /// nobody ever has. Nothing is logged.
+    pub fn approves(&self, skill: &OfferedSkill) -> Option<bool> {
+        let act = Act::TakeUp(Box::new(skill.clone()));
+        let old = self.records.approved(&Key::of(&wish_to_tell(&act)));
+        old.map(|it| it.digest == Subject::offered(skill).digest)
+    }
+
     fn ruling(&self, act: &Act) -> Ruling {
         self.policy.ruling(&wish_to_tell(act), None)
     }
@@ -292,6 +301,8 @@ impl Told {
 const TELLER: &str = "use_skill";
 /// The tool that reads their files.
 const READER: &str = "read_skill_file";
+/// How many files of a skill are shown to whoever is asked about it.
+const SHOWN: usize = 50;
 
 /// The wish to tell a skill, whoever has it.
 fn wish_to_tell(act: &Act) -> Wish<'_> {
@@ -318,6 +329,11 @@ impl From<Refusal> for Box<Outcome> {
 
 /// What an approval of a wish is bound to.
 fn subject(wish: &Wish<'_>, plan: Option<&Plan>) -> Result<Subject, Refusal> {
+    match wish.act {
+        Act::TakeUp(skill) => return Ok(Subject::offered(skill)),
+        Act::Connect { line, .. } => return Ok(Subject::of_words([line.as_bytes()])),
+        _ => {}
+    }
     match (wish.act.entry(), plan) {
         (Some(entry), _) => Subject::of(entry).map_err(|error| Refusal {
             message: format!("{error}, so that nobody can approve it"),
@@ -330,7 +346,10 @@ fn subject(wish: &Wish<'_>, plan: Option<&Plan>) -> Result<Subject, Refusal> {
 
 /// What tells a skill that is to run from any other; nothing for what is no skill.
 fn skill_subject(wish: &Wish<'_>) -> Option<Subject> {
-    wish.act.entry().and_then(|it| Subject::of(it).ok())
+    match wish.act {
+        Act::TakeUp(skill) => Some(Subject::offered(skill)),
+        act => act.entry().and_then(|it| Subject::of(it).ok()),
+    }
 }
 
 /// The same of what lies on disk now, whatever was read before.
@@ -356,6 +375,18 @@ impl Key {
             Act::Start { entry, server, .. } => {
                 (Kind::Server, format!("{}/{server}", entry.manifest.name), place)
             }
+            Act::Connect { server, file, .. } => {
+                (Kind::Server, server.clone(), file.to_string_lossy().into_owned())
+            }
+            // The same URI is another skill at another server.
+            Act::TakeUp(skill) => {
+                let by = skill.set_by.as_deref().unwrap_or_default();
+                (
+                    Kind::Skill,
+                    format!("{}:{}", skill.server, skill.name),
+                    format!("{} {by}", skill.uri),
+                )
+            }
             act => (Kind::Call, wish.tool.to_owned(), what(act)),
         };
         Self { kind, name, place }
@@ -370,16 +401,23 @@ fn question(wish: &Wish<'_>, subject: &Subject, ground: Ground, old: Option<&Sub
         ),
         (_, Ground::Required) => ("the skill requires approval", None),
         (_, Ground::Server) => match wish.act {
-            Act::Start { url: Some(_), .. } => {
+            Act::Start { url: Some(_), .. } | Act::Connect { url: Some(_), .. } => {
                 ("whatever its tools are given leaves this machine", None)
             }
             _ => ("it goes on running as long as the agent does", None),
         },
+        (_, Ground::Offered) => {
+            ("a server wrote it, and a model would go by it, also when it runs commands", None)
+        }
         (_, Ground::Rule) => ("a rule of the policy asks for it", None),
         _ => ("the policy asks before everything that does more than look", None),
     };
     let entry = wish.act.entry();
-    let content = entry.map(|it| render_definition(&it.definition, None));
+    let content = match wish.act {
+        Act::Connect { line, .. } => Some(line.clone()),
+        Act::TakeUp(skill) => Some(listed(skill)),
+        _ => entry.map(|it| render_definition(&it.definition, None)),
+    };
     let place = entry.and_then(|it| it.folder.as_ref()).map(|it| it.to_path_buf());
     let files = subject.listed();
     let (what, why, given) = (what(wish.act), why.to_owned(), given(wish));
@@ -410,6 +448,18 @@ fn given(wish: &Wish<'_>) -> Option<String> {
     let more = text.lines().count() - lines.len();
     lines.extend((more > 0).then(|| format!("… and {more} more lines")));
     Some(lines.join("\n"))
+}
+
+/// What somebody approves of a skill that a server offers: its files as they are listed, of which none
+/// was read.
+fn listed(skill: &OfferedSkill) -> String {
+    let file = |it: &OfferedFile| format!("{}  {} bytes  {}\n", it.path, it.size, it.digest);
+    let files: String = skill.files.iter().take(SHOWN).map(file).collect();
+    let more = match skill.files.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!("… and {more} more files\n"),
+    };
+    format!("{}\n{}\n\n{files}{more}", skill.description, skill.uri)
 }
 
 fn denied(wish: &Wish<'_>, ground: Ground) -> Refusal {
@@ -447,6 +497,11 @@ fn approving(wish: &Wish<'_>) -> String {
         let is_letter = |it: u8| it.is_ascii_alphanumeric() || b"-_.".contains(&it);
         it.split('/').all(|it| !it.starts_with('-') && it.bytes().all(is_letter))
     };
+    if let Act::TakeUp(skill) = wish.act
+        && skill.address.split(':').all(is_plain)
+    {
+        return format!("prowess servers show {} --yes", skill.address);
+    }
     let name = skill(wish).filter(|it| is_plain(it));
     match (wish.act, name.map(|it| (it, it.split_once('/')))) {
         (Act::Disclose(entry), Some((name, _))) if entry.manifest.kind != Type::Instruction => {
@@ -464,7 +519,8 @@ fn approving(wish: &Wish<'_>) -> String {
 
 fn skill<'a>(wish: &Wish<'a>) -> Option<&'a str> {
     match wish.act {
-        Act::Serve { skill, .. } => Some(skill),
+        Act::Serve { skill, .. } => skill.as_deref(),
+        Act::TakeUp(skill) => Some(&skill.address),
         act => act.entry().map(|it| &*it.manifest.name),
     }
 }
@@ -487,8 +543,19 @@ fn what(act: &Act) -> String {
                 Some(url) => format!("connect to {of} at `{url}`"),
             }
         }
-        Act::Serve { server, skill, tool } => {
+        Act::Serve { server, skill: Some(skill), tool } => {
             format!("use `{tool}` of the server `{server}` that the skill `{skill}` brought")
+        }
+        Act::Serve { server, tool, .. } => format!("use `{tool}` of the server `{server}`"),
+        Act::Connect { server, file, url, .. } => {
+            let of = format!("the server `{server}` that `{}` sets", file.display());
+            match url {
+                None => format!("start {of}"),
+                Some(url) => format!("connect to {of} at `{url}`"),
+            }
+        }
+        Act::TakeUp(skill) => {
+            format!("use the skill `{}` that the server `{}` offers", skill.address, skill.server)
         }
     }
 }
@@ -496,9 +563,9 @@ fn what(act: &Act) -> String {
 /// The same for the log, without what could be a secret in an address or a statement.
 fn logged(act: &Act) -> String {
     match act {
-        Act::Fetch { url, .. } | Act::Start { url: Some(url), .. } => {
-            what(act).replace(&**url, &bare(url))
-        }
+        Act::Fetch { url, .. }
+        | Act::Start { url: Some(url), .. }
+        | Act::Connect { url: Some(url), .. } => what(act).replace(&**url, &bare(url)),
         Act::Query(_) => "ask the database".to_owned(),
         act => what(act),
     }
@@ -521,7 +588,7 @@ impl Ground {
             Self::Setting => "setting",
             Self::AllowedTools => "allowed-tools",
             Self::Required => "skill",
-            Self::Server => "server",
+            Self::Server | Self::Offered => "server",
         }
     }
 }

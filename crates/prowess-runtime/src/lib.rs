@@ -60,8 +60,8 @@ pub use crate::{
     config::{
         Address, AgentSettings, Bytes, Config, ConfigError, Depth, DisclosureSettings, Fault,
         LimitSettings, MatchingSettings, ModelSettings, Origin, Places, PolicySettings, Presets,
-        Price, RootPath, RuleSetting, SandboxSettings, Setting, Share, Shown, SkillSettings,
-        SqlSettings, WindowSettings, bytes, duration,
+        Price, RootPath, RuleSetting, SandboxSettings, ServerSetting, ServerSettings, Setting,
+        Share, Shown, SkillSettings, SqlSettings, WindowSettings, bytes, duration,
     },
     convention::{Convention, plain_schema},
     create::{CreateError, check_entry},
@@ -88,8 +88,8 @@ pub use crate::{
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
     servers::{
-        Described, Description, Server, ServerAddress, ServerPatience, ServerProgram, Starter,
-        Transport,
+        Described, Description, OfferedFile, OfferedSkill, OfferedSkills, Server, ServerAddress,
+        ServerPatience, ServerProgram, Starter, Transport,
     },
     skill_folder::{FolderError, SkillFolder},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},

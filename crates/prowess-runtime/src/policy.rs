@@ -133,6 +133,8 @@ pub(crate) enum Ground {
     Required,
     /// It goes on running.
     Server,
+    /// A server offers it.
+    Offered,
 }
 
 /// What may run when nobody says otherwise: commands that look, and change nothing.
@@ -229,7 +231,9 @@ impl Policy {
             Act::Execute(_) if always => Ruling::Ask(Ground::Setting),
             Act::Execute(_) => Ruling::AskIfChanged,
             // Nor can it let its own servers off.
-            Act::Start { .. } => Ruling::Ask(Ground::Server),
+            Act::Start { .. } | Act::Connect { .. } => Ruling::Ask(Ground::Server),
+            // Whoever serves it wrote it, and may write something else tomorrow.
+            Act::TakeUp(_) => Ruling::Ask(Ground::Offered),
             _ if listed && self.allowed_tools == AllowedToolsMode::Preapprove => {
                 Ruling::Allow(Ground::AllowedTools)
             }
@@ -242,7 +246,8 @@ impl Policy {
     /// Whether an active skill lists this; nothing when none lists any tool, or when the wish is
     /// only to be told something.
     fn is_listed(&self, wish: &Wish<'_>, plan: Option<&Plan>) -> Option<bool> {
-        if matches!(wish.act, Act::Tell | Act::Disclose(_) | Act::Resource { .. }) {
+        if matches!(wish.act, Act::Tell | Act::Disclose(_) | Act::Resource { .. } | Act::TakeUp(_))
+        {
             return None;
         }
         let lists = wish.active.iter().map(|it| &it.allowed_tools.0);
@@ -278,7 +283,9 @@ impl Policy {
             | Act::Disclose(_)
             | Act::Resource { .. }
             | Act::Start { .. }
-            | Act::Serve { .. } => fitting.into_iter().any(|it| it.argument.is_none()),
+            | Act::Serve { .. }
+            | Act::Connect { .. }
+            | Act::TakeUp(_) => fitting.into_iter().any(|it| it.argument.is_none()),
         })
     }
 
@@ -291,7 +298,8 @@ impl Policy {
             Act::Execute(entry) | Act::Disclose(entry) | Act::Start { entry, .. } => {
                 fits(it, &entry.manifest.name) || (all == Any && active(it))
             }
-            Act::Serve { skill, .. } => fits(it, skill) || (all == Any && active(it)),
+            Act::Serve { skill: Some(skill), .. } => fits(it, skill) || (all == Any && active(it)),
+            Act::TakeUp(skill) => fits(it, &skill.address) || (all == Any && active(it)),
             _ => active(it),
         };
         let command = |it: &String| match plan {

@@ -1,5 +1,6 @@
-//! Servers that skills bring: they are described in a skill's folder, started in the sandbox or asked
-//! over HTTP once somebody has approved it, and their tools are called like any others.
+//! Servers that skills bring, or somebody has set: they are described in a skill's folder or in
+//! `prowess.toml`, started in the sandbox or asked over HTTP once somebody has approved it, and their
+//! tools are called like any others. What is set may also offer skills.
 
 mod name;
 mod description;
@@ -8,6 +9,9 @@ mod expand;
 mod remote;
 mod client;
 mod ending;
+mod offered;
+mod skills;
+mod skill_tool;
 mod tool;
 
 use std::{
@@ -26,6 +30,7 @@ use tokio::{task::spawn_blocking, time::timeout};
 use crate::http::Hosts;
 use crate::{
     commands,
+    config::ServerSetting,
     entry::Entry,
     gate::{Gate, Refusal},
     limits::Limits,
@@ -41,14 +46,16 @@ use ending::{NO_NETWORK, explained};
 use expand::Known;
 #[cfg(feature = "http")]
 use remote::Remote;
+use skill_tool::SkillTool;
 use tool::Source;
 
 pub use description::{Described, Description, ServerAddress, ServerProgram, Transport};
+pub use offered::{OfferedFile, OfferedSkill, OfferedSkills};
 
-/// Starts the servers that skills bring.
+/// Starts the servers that skills bring, or somebody has set.
 ///
-/// A server that is a program reads the system and a copy of its skill, writes its work directory
-/// alone, and has no network. One behind an address is asked only if its host may be. Making a starter
+/// A server that is a program reads the system and a copy of its skill, or the directory that was set
+/// for it; it writes its work directory alone, and has no network. One behind an address is asked only if its host may be. Making a starter
 /// touches nothing.
 #[derive(Debug, Clone)]
 pub struct Starter {
@@ -91,6 +98,12 @@ pub struct Server {
     running: Option<Running>,
     patience: ServerPatience,
     offer: Mutex<Offer>,
+}
+
+/// Who wants a server: a skill, or a file of a project; else a person.
+struct By {
+    skill: Option<String>,
+    file: Option<PathBuf>,
 }
 
 /// What a server has.
@@ -179,6 +192,50 @@ impl Starter {
             Transport::Http(address) => (None, self.line(description, address)?),
         };
         drop(files);
+        let by = By { skill: Some(skill.manifest.name.to_string()), file: None };
+        self.begin(description, prefix, by, running, line).await
+    }
+
+    /// Starts a server that somebody has set, or connects to it. The gate is asked about one that a
+    /// file of a project sets.
+    pub async fn connect(&self, set: &ServerSetting) -> Result<Server, Box<Outcome>> {
+        let ServerSetting { description, .. } = set;
+        let prefix = name::server(&description.name);
+        let file = (!set.is_trusted).then(|| set.origin.to_file()).flatten();
+        let url = match &description.transport {
+            Transport::Program(_) => None,
+            Transport::Http(address) => {
+                self.line(description, address)?;
+                Some(address.url.clone())
+            }
+        };
+        if let Some(file) = &file {
+            let (server, line) = (description.name.clone(), description.line());
+            let act = Act::Connect { server, line, file: file.clone(), url };
+            self.gate.pass(&Wish { tool: &prefix, act: &act, active: &[], given: None }).await?;
+        }
+        let (running, line) = match &description.transport {
+            Transport::Program(program) => {
+                let job = self.job_set(description, program);
+                let job = job.map_err(|it| hinted(it, description))?;
+                let (running, stream) = self.sandbox.start(job).map_err(Outcome::from)?;
+                (Some(running), Line::Stream(stream))
+            }
+            Transport::Http(address) => (None, self.line(description, address)?),
+        };
+        self.begin(description, prefix, By { skill: None, file }, running, line).await
+    }
+
+    /// Speaks with a server for the first time.
+    async fn begin(
+        &self,
+        description: &Description,
+        prefix: String,
+        by: By,
+        running: Option<Running>,
+        line: Line,
+    ) -> Result<Server, Box<Outcome>> {
+        let server = &description.name;
         let ending = running.as_ref().map(Running::ending);
         let begun = async {
             let client = Client::connect(line).await?;
@@ -202,13 +259,56 @@ impl Starter {
         let source = Source {
             server: server.clone(),
             prefix,
-            skill: skill.manifest.name.to_string(),
+            skill: by.skill,
+            set_by: by.file.map(|it| it.to_string_lossy().into_owned()),
             caller: client.caller(),
             ending,
             patience: self.patience.call,
         };
         let offer = Mutex::new(Offer::of(&source, listed));
         Ok(Server { source, client, running, patience: self.patience, offer })
+    }
+
+    /// What runs for a server that somebody has set: where it says, with what lies there.
+    fn job_set(
+        &self,
+        description: &Description,
+        program: &ServerProgram,
+    ) -> Result<Job, Box<Outcome>> {
+        let failed = |error| Box::new(Outcome::error(Status::Failed, &error));
+        let known = Known { folder: None, variables: &self.environment };
+        let expand = |text: &String| known.expand(text).map_err(|name| unknown(description, &name));
+        let ServerProgram { command, arguments, environment, directory } = program;
+        let command = expand(command)?;
+        let own = command.contains('/').then(|| Path::new(&*directory).join(&command));
+        if own.as_ref().is_some_and(|it| it.is_relative()) {
+            return Err(refused(
+                description,
+                &format!("`{command}` begins nowhere, without a `cwd`"),
+            ));
+        }
+        let command = match &own {
+            Some(path) => path.clone().into(),
+            None => commands::program(&command)?.into(),
+        };
+        let arguments = arguments.iter().map(|it| expand(it).map(OsString::from));
+        let argv = std::iter::once(Ok(command)).chain(arguments).collect::<Result<_, _>>()?;
+        let variables = environment.iter();
+        let variables = variables.map(|(name, value)| Ok((name.clone(), expand(value)?)));
+        let env = variables.collect::<Result<_, Box<Outcome>>>()?;
+        let directory = (!directory.is_empty()).then(|| PathBuf::from(directory));
+        Ok(Job {
+            argv,
+            env,
+            reads: self.reads.iter().cloned().chain(directory.clone()).chain(own).collect(),
+            directory,
+            writes: Vec::new(),
+            work: Work::new().map_err(failed)?,
+            limits: self.limits,
+            chunks: None,
+            hidden: Vec::new(),
+            withheld: self.gate.policy.withheld.clone(),
+        })
     }
 
     /// What runs for a server: with a copy of its skill, in which it begins.
@@ -277,9 +377,42 @@ impl Server {
         &self.source.server
     }
 
-    /// The skill that brought it.
-    pub fn skill(&self) -> &str {
-        &self.source.skill
+    /// The skill that brought it; nothing if somebody has set it.
+    pub fn skill(&self) -> Option<&str> {
+        self.source.skill.as_deref()
+    }
+
+    /// Whether it offers skills. One that a skill brought is not asked for more.
+    pub fn offers_skills(&self) -> bool {
+        self.skill().is_none() && self.client.offers_skills()
+    }
+
+    /// The skills that it offers now. Nothing of them is read.
+    pub async fn skills(&self) -> Result<OfferedSkills, Box<Outcome>> {
+        match self.offers_skills() {
+            true => self.source.skills().await,
+            false => Ok(OfferedSkills::default()),
+        }
+    }
+
+    /// A skill by its URI, also one that is not listed.
+    pub async fn skill_at(&self, uri: &str) -> Result<OfferedSkill, Box<Outcome>> {
+        self.source.skill(uri).await
+    }
+
+    /// The `SKILL.md` of a skill, if it is what was listed, down to every field. Nobody is asked.
+    pub async fn document(&self, skill: &OfferedSkill) -> Result<String, Box<Outcome>> {
+        self.source.document(skill).await
+    }
+
+    /// A file of a skill by its path, if it is what was listed. Nobody is asked.
+    pub async fn file(&self, skill: &OfferedSkill, path: &str) -> Result<Vec<u8>, Box<Outcome>> {
+        self.source.file(skill, path).await
+    }
+
+    /// The tool by which a model takes up these skills.
+    pub fn skill_tool(&self, skills: OfferedSkills) -> Arc<dyn Tool> {
+        Arc::new(SkillTool::new(self.source.clone(), skills))
     }
 
     /// Its tools.
@@ -390,7 +523,7 @@ fn inside(path: &str, folder: &Path) -> Option<PathBuf> {
 
 fn refused(description: &Description, why: &str) -> Box<Outcome> {
     let message = format!("the server `{}` is not started: {why}", description.name);
-    let hint = "a server is a program of the system by its name, or one of its skill by its path";
+    let hint = "a server is a program of the system by its name, or one by its path: of its skill, or of the `cwd` that is set";
     Refusal { message, hint: hint.to_owned() }.into()
 }
 

@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 use self::difference::{difference, listed};
 use crate::{
     entry::Entry,
+    servers::{OfferedFile, OfferedSkill},
     skill_folder::{FileKind, FolderError, SkillFile},
 };
 
@@ -80,6 +81,22 @@ impl Subject {
             all.update(word);
         }
         Self { digest: hex(all), files: BTreeMap::new() }
+    }
+
+    /// Takes a skill that a server offers as the server lists it: every file with where it is.
+    pub(crate) fn offered(skill: &OfferedSkill) -> Self {
+        let mut all = Sha256::new();
+        let mut subject = Self::default();
+        let mut files: Vec<&OfferedFile> = skill.files.iter().collect();
+        files.sort_by_key(|it| &it.uri);
+        for OfferedFile { uri, path, digest, size } in files {
+            let part =
+                Part { digest: digest.clone(), mode: String::new(), size: *size, text: None };
+            subject.files.insert(path.clone(), part);
+            all.update(format!("{}\0{uri}\0{digest}\n", uri.len()));
+        }
+        subject.digest = hex(all);
+        subject
     }
 
     /// What has changed since `old`: every file by name, then lines with `+` and `-`; bounded.

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt, future::Future, path::PathBuf, pin::Pin, sync::Arc};
 use prowess::Definition;
 use serde_json::Value;
 
-use crate::{entry::Entry, outcome::Outcome};
+use crate::{entry::Entry, outcome::Outcome, servers::OfferedSkill};
 
 /// What a call comes to, once it is waited for.
 pub type Answer<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
@@ -93,15 +93,28 @@ pub enum Act {
         /// Where it is, if it is no program; as it is written.
         url: Option<String>,
     },
-    /// It asks a server that a skill brought.
+    /// It asks a server that a skill brought, or that was set.
     Serve {
         /// What the server is called.
         server: String,
-        /// The skill that brought it.
-        skill: String,
+        /// The skill that brought it; nothing if somebody has set it.
+        skill: Option<String>,
         /// What the server calls the tool.
         tool: String,
     },
+    /// It starts a server that a file of a project sets, or connects to it.
+    Connect {
+        /// Its label.
+        server: String,
+        /// What would run or be asked.
+        line: String,
+        /// The file.
+        file: PathBuf,
+        /// Where it is, if it is no program; as it is written.
+        url: Option<String>,
+    },
+    /// It tells the instructions of a skill that a server offers.
+    TakeUp(Box<OfferedSkill>),
 }
 
 impl Act {
@@ -123,7 +136,9 @@ impl Act {
             | Self::Write(_)
             | Self::Query(_)
             | Self::Start { .. }
-            | Self::Serve { .. } => false,
+            | Self::Serve { .. }
+            | Self::Connect { .. }
+            | Self::TakeUp(_) => false,
         }
     }
 

@@ -1,4 +1,5 @@
-//! Servers that skills bring: they start with their skill, and stop with the session or the agent.
+//! Servers that skills bring, or somebody has set: they start with their skill or with the session, and
+//! stop with the session or the agent.
 
 use std::{
     collections::BTreeSet,
@@ -7,7 +8,9 @@ use std::{
 };
 
 use prowess::{Library, Manifest, Skill};
-use prowess_runtime::{Description, Outcome, Provider, Server, Starter, Status};
+use prowess_runtime::{
+    Description, Outcome, Provider, Server, ServerSetting, Starter, Status, Tool,
+};
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::{
@@ -23,11 +26,13 @@ use crate::{
 ///
 /// It stands behind [`Calling`](crate::Calling), so that a skill that was taken up in one step has its
 /// tools in the next. A server runs until nobody holds the session any more, the agent is gone, or the
-/// skill is. One that cannot be started is left out, and all else goes on.
+/// skill is. One that cannot be started is left out, and all else goes on. A server that somebody has
+/// set may also offer skills, which the model takes up by a tool of that server alone.
 #[derive(Debug)]
 pub struct Servers {
     starter: Starter,
     provider: Arc<dyn Provider>,
+    set: Vec<ServerSetting>,
     /// The servers of each session, which keeps them.
     households: Mutex<Vec<Weak<AsyncMutex<Household>>>>,
 }
@@ -35,6 +40,8 @@ pub struct Servers {
 /// The servers of one session.
 #[derive(Debug, Default)]
 struct Household {
+    /// Whether those that somebody has set are in.
+    has_set: bool,
     /// The skills that were asked for theirs.
     seen: BTreeSet<Arc<Path>>,
     members: Vec<Member>,
@@ -43,12 +50,12 @@ struct Household {
 /// A server, whether it runs or not.
 #[derive(Debug)]
 struct Member {
-    skill: String,
-    path: Arc<Path>,
-    description: Description,
+    wanted: Wanted,
     /// What it goes by among the tools.
     name: String,
     server: Option<Server>,
+    /// The tool by which its skills are taken up, if it offers any.
+    skills: Option<Arc<dyn Tool>>,
     /// The last turn in which it was started after it had failed.
     retried: usize,
     /// How often it may still fail.
@@ -57,13 +64,31 @@ struct Member {
     why: String,
 }
 
+/// Who wants a server.
+#[derive(Debug)]
+enum Wanted {
+    /// A skill that is active.
+    Brought { skill: String, path: Arc<Path>, description: Description },
+    /// Somebody, whatever is asked.
+    Set(ServerSetting),
+}
+
 /// How often a server may fail in a session before it is left alone.
 const FAILURES: usize = 3;
+/// How many skills are told that a server offers in vain.
+const MAX_REFUSED: usize = 20;
 
 impl Servers {
     /// Starts servers of the skills that are given.
     pub fn new(starter: Starter, provider: Arc<dyn Provider>) -> Self {
-        Self { starter, provider, households: Mutex::default() }
+        Self { starter, provider, set: Vec::new(), households: Mutex::default() }
+    }
+
+    /// Starts these servers too, with the first request of a session.
+    #[must_use]
+    pub fn with_set(mut self, set: Vec<ServerSetting>) -> Self {
+        self.set = set;
+        self
     }
 
     async fn reply(&self, mut request: Request, next: Next<'_>) -> Result<Reply, TurnError> {
@@ -72,8 +97,10 @@ impl Servers {
         {
             let mut household = household.lock().await;
             turn.within(self.tend(&mut household, &turn)).await;
-            let running = household.members.iter().filter_map(|it| it.server.as_ref());
-            running.flat_map(Server::tools).for_each(|it| request.offer(it));
+            let running = household.members.iter().filter_map(|it| Some((it, it.server.as_ref()?)));
+            let tools = running
+                .flat_map(|(it, server)| server.tools().into_iter().chain(it.skills.clone()));
+            tools.for_each(|it| request.offer(it));
             request.context.extend(household.members.iter().filter_map(Member::missed));
         }
         next.reply(request).await
@@ -92,10 +119,19 @@ impl Servers {
     /// Stops what is not wanted any more, and starts what is.
     async fn tend(&self, household: &mut Household, turn: &Turn) {
         let library = self.provider.library();
-        let is_gone = |it: &mut Member| find(&library, &it.skill, &it.path).is_none();
+        if !std::mem::replace(&mut household.has_set, true) {
+            let set = self
+                .set
+                .iter()
+                .map(|it| Member::new(Wanted::Set(it.clone()), it.description.name.clone()));
+            household.members.extend(set);
+        }
+        let is_gone = |it: &mut Member| !it.wanted.is_there(&library);
         let gone: Vec<Member> = household.members.extract_if(.., is_gone).collect();
         for mut member in gone {
-            household.seen.remove(&member.path);
+            if let Wanted::Brought { path, .. } = &member.wanted {
+                household.seen.remove(path);
+            }
             if let Some(server) = member.server.take() {
                 server.stop().await;
                 turn.note(member.event("stopped", "its skill is gone"));
@@ -110,9 +146,7 @@ impl Servers {
         }
         let manifests: Vec<Manifest> = active.iter().map(|it| it.manifest.clone()).collect();
         for member in &mut household.members {
-            if let Some(skill) = find(&library, &member.skill, &member.path) {
-                member.tend(&self.starter, skill, &manifests, turn).await;
-            }
+            member.tend(&self.starter, &library, &manifests, turn).await;
         }
     }
 
@@ -125,19 +159,12 @@ impl Servers {
         }
         for description in described.servers {
             let is_taken = household.members.iter().any(|it| it.name == description.name);
-            household.members.push(Member {
-                skill: own.to_owned(),
-                path: skill.origin.path.clone(),
-                name: match is_taken {
-                    true => format!("{own} {}", description.name),
-                    false => description.name.clone(),
-                },
-                description,
-                server: None,
-                retried: 0,
-                patience: FAILURES,
-                why: String::new(),
-            });
+            let name = match is_taken {
+                true => format!("{own} {}", description.name),
+                false => description.name.clone(),
+            };
+            let (skill, path) = (own.to_owned(), skill.origin.path.clone());
+            household.members.push(Member::new(Wanted::Brought { skill, path, description }, name));
         }
     }
 }
@@ -165,9 +192,29 @@ impl Drop for Servers {
     }
 }
 
+impl Wanted {
+    fn is_there(&self, library: &Library) -> bool {
+        match self {
+            Self::Brought { skill, path, .. } => find(library, skill, path).is_some(),
+            Self::Set(_) => true,
+        }
+    }
+}
+
 impl Member {
+    fn new(wanted: Wanted, name: String) -> Self {
+        let why = String::new();
+        Self { wanted, name, server: None, skills: None, retried: 0, patience: FAILURES, why }
+    }
+
     /// Starts it if it does not run, but once a turn if it has failed before.
-    async fn tend(&mut self, starter: &Starter, skill: &Skill, active: &[Manifest], turn: &Turn) {
+    async fn tend(
+        &mut self,
+        starter: &Starter,
+        library: &Library,
+        active: &[Manifest],
+        turn: &Turn,
+    ) {
         if let Some(server) = self.server.take_if(|it| !it.is_alive()) {
             let message = told(&server.fault().await);
             self.fail(turn, 0, &message);
@@ -180,9 +227,17 @@ impl Member {
                 if self.patience < FAILURES {
                     self.retried = turn.number;
                 }
-                match starter.start(skill, &self.description, &self.name, active).await {
+                let started = match &self.wanted {
+                    Wanted::Brought { skill, path, description } => {
+                        let Some(skill) = find(library, skill, path) else { return };
+                        starter.start(skill, description, &self.name, active).await
+                    }
+                    Wanted::Set(set) => starter.connect(set).await,
+                };
+                match started {
                     Ok(server) => {
                         turn.note(self.started(&server));
+                        self.skills = self.offered(&server, turn).await;
                         self.server = Some(server);
                     }
                     Err(outcome) if outcome.status == Status::Refused => {
@@ -196,6 +251,23 @@ impl Member {
         }
     }
 
+    /// The tool for the skills that a server offers. What is wrong with others is told.
+    async fn offered(&self, server: &Server, turn: &Turn) -> Option<Arc<dyn Tool>> {
+        let skills = match server.skills().await {
+            Ok(skills) => skills,
+            Err(outcome) => {
+                turn.note(What::Warned { message: told(&outcome) });
+                return None;
+            }
+        };
+        for (uri, why) in skills.refused.iter().take(MAX_REFUSED) {
+            let message =
+                format!("the server `{}`: the skill `{uri}` is refused: {why}", self.name);
+            turn.note(What::Warned { message });
+        }
+        (!skills.skills.is_empty()).then(|| server.skill_tool(skills))
+    }
+
     fn fail(&mut self, turn: &Turn, retried: usize, message: &str) {
         self.patience -= 1;
         self.retried = self.retried.max(retried);
@@ -206,10 +278,14 @@ impl Member {
     /// What the model is told of a server that does not run, so that it does not look for its tools.
     fn missed(&self) -> Option<Context> {
         let why = self.why.lines().next().filter(|_| self.server.is_none())?;
-        let (server, skill) = (&self.description.name, &self.skill);
-        let text = format!(
-            "The server `{server}` of the skill `{skill}` does not run, so its tools are not there: {why}"
-        );
+        let (server, of) = match &self.wanted {
+            Wanted::Brought { skill, description, .. } => {
+                (&description.name, format!(" of the skill `{skill}`"))
+            }
+            Wanted::Set(_) => (&self.name, String::new()),
+        };
+        let text =
+            format!("The server `{server}`{of} does not run, so its tools are not there: {why}");
         Some(Context { from: format!("server:{server}"), text })
     }
 
@@ -221,9 +297,13 @@ impl Member {
     }
 
     fn event(&self, state: &str, message: &str) -> What {
+        let (server, skill) = match &self.wanted {
+            Wanted::Brought { skill, description, .. } => (&description.name, skill.clone()),
+            Wanted::Set(set) => (&set.description.name, String::new()),
+        };
         What::Server {
-            server: self.description.name.clone(),
-            skill: self.skill.clone(),
+            server: server.clone(),
+            skill,
             state: state.to_owned(),
             message: message.to_owned(),
         }

@@ -74,6 +74,11 @@ impl<T> Setting<T> {
 }
 
 impl Origin {
+    /// The file, for what came from one.
+    pub(crate) fn to_file(&self) -> Option<PathBuf> {
+        self.place().map(|it| it.0.to_owned())
+    }
+
     /// The file and line, for what came from a file.
     pub(super) fn place(&self) -> Option<(&Path, usize)> {
         match self {

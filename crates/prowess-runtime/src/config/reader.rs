@@ -87,7 +87,11 @@ impl<'h> Reader<'h> {
         let keys: Vec<&str> = slots.iter().map(|it| it.0).collect();
         for (table, item) in self.entries(&root) {
             let own: Vec<&str> = keys.iter().filter_map(|it| inside(it, &table.name)).collect();
-            if own.is_empty() {
+            // Of what people name themselves, no key is known.
+            if let Some((name, slot)) = slots.iter_mut().find(|it| it.0 == table.name) {
+                let origin = self.origin(&table.span);
+                slot.read(name, item, origin, self);
+            } else if own.is_empty() {
                 self.unknown_table(&table, &keys);
             } else if let Some(inner) = item.as_table_like() {
                 for (key, item) in self.entries(inner) {

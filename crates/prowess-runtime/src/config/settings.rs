@@ -16,6 +16,7 @@ use crate::{
     limits::Limits,
     outcome::Level,
     policy::{AllowedToolsMode, Approvals, Decision, Policy},
+    servers::Description,
 };
 
 /// Which skills there are.
@@ -108,6 +109,21 @@ pub struct RuleSetting {
     pub path: Option<PathBuf>,
     /// What is decided.
     pub decision: Decision,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+/// The servers that agents can use, each under a label.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ServerSettings(pub Vec<ServerSetting>);
+
+/// A server, under the label that somebody here gave it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerSetting {
+    /// How it is reached; its name is the label.
+    pub description: Description,
+    /// Whether nobody has to be asked about it: a person set it, and no file of a project.
+    pub is_trusted: bool,
     /// Where it stands.
     pub origin: Origin,
 }

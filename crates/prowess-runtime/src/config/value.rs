@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 use toml_edit::{Item, Value as Toml};
 
 use super::{
-    RuleSetting,
+    RuleSetting, ServerSetting, ServerSettings,
     origin::{Origin, Setting},
     places::Owner,
     reader::Reader,
@@ -23,6 +23,7 @@ use crate::{
     http,
     outcome::Level,
     policy::{AllowedToolsMode, Approvals, Decision},
+    servers::{Description, Transport},
 };
 
 /// A number from 0 to 1.
@@ -776,6 +777,123 @@ impl Value for RuleSetting {
         let said = fields.into_iter().filter(|it| !it.1.is_null());
         Json::Object(said.map(|(key, value)| (key.to_owned(), value)).collect())
     }
+}
+
+impl Value for ServerSettings {
+    fn wanted() -> String {
+        "tables with labels, such as `[servers.docs]`".to_owned()
+    }
+
+    fn of(_key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
+        let before = reader.faults.len();
+        let mut servers = Vec::new();
+        for (label, item) in reader.entries(item.as_table_like()?) {
+            match server(&label.name, item, reader) {
+                Ok(Some(description)) => servers.push(ServerSetting {
+                    description,
+                    is_trusted: reader.owner != Owner::Project,
+                    origin: reader.origin(&label.span),
+                }),
+                Ok(None) => {}
+                Err(why) => {
+                    let hint =
+                        "it has a `command` with `args` and `env`, or a `url` with `headers`";
+                    let message = format!("the server `{}` cannot be used: {why}", label.name);
+                    reader.note(&label.span, message, Some(hint.to_owned()));
+                }
+            }
+        }
+        (reader.faults.len() == before).then_some(Self(servers))
+    }
+
+    /// What is sent to a server or given to it may be a secret.
+    fn show(&self) -> Json {
+        let shown = |it: &ServerSetting| {
+            let what = match &it.description.transport {
+                Transport::Program(program) => json!({ "command": program.command }),
+                Transport::Http(address) => json!({ "url": without_password(&address.url) }),
+            };
+            (it.description.name.clone(), what)
+        };
+        Json::Object(self.0.iter().map(shown).collect())
+    }
+
+    fn over(self, below: &Self) -> Self {
+        let is_kept = |it: &&ServerSetting| !self.has(&it.description.name);
+        let kept: Vec<_> = below.0.iter().filter(is_kept).cloned().collect();
+        Self(kept.into_iter().chain(self.0).collect())
+    }
+
+    /// A label that a person has given stays with what it was given to.
+    fn held(
+        self,
+        key: &'static str,
+        _origin: &Origin,
+        without: &Self,
+        reader: &mut Reader<'_>,
+    ) -> Option<Self> {
+        let is_taken = |it: &mut ServerSetting| {
+            reader.owner == Owner::Project && without.has(&it.description.name)
+        };
+        let mut servers = self.0;
+        let taken: Vec<ServerSetting> = servers.extract_if(.., is_taken).collect();
+        for server in taken {
+            let why = "no file of a project can put another server under a label of the user";
+            reader.set_aside.push((key, server.origin, why));
+        }
+        (!servers.is_empty()).then_some(Self(servers))
+    }
+}
+
+impl ServerSettings {
+    fn has(&self, label: &str) -> bool {
+        self.0.iter().any(|it| it.description.name == label)
+    }
+}
+
+/// A server of this label; nothing for one that is switched off.
+fn server(label: &str, item: &Item, reader: &Reader<'_>) -> Result<Option<Description>, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    if label.is_empty() || label.len() > 32 || !label.chars().all(is_plain) {
+        return Err("a label has letters, digits and `-`, 32 at the most".to_owned());
+    }
+    // `user:name` is a skill of the user.
+    if [Scope::Project, Scope::User, Scope::Bundled].iter().any(|it| it.as_str() == label) {
+        return Err("its label is the word for a scope".to_owned());
+    }
+    let Some(Json::Object(server)) = as_json(item) else {
+        return Err("it is no table of texts".to_owned());
+    };
+    if let Some(key) = Description::unknown(&server).next() {
+        return Err(format!("it has no key `{key}`"));
+    }
+    let Some(mut description) = Description::read(label, &server)? else { return Ok(None) };
+    if let Transport::Program(program) = &mut description.transport
+        && !program.directory.is_empty()
+    {
+        let directory = Directory::new(&program.directory);
+        let directory = directory.resolve(Some(&reader.directory), reader.home);
+        if reader.owner == Owner::Project && !is_inside(&directory, &reader.directory) {
+            return Err("its `cwd` lies outside of the directory of this file".to_owned());
+        }
+        program.directory = directory.to_string_lossy().into_owned();
+    }
+    Ok(Some(description))
+}
+
+/// What is written, as JSON has it; nothing for a date.
+fn as_json(item: &Item) -> Option<Json> {
+    if let Some(table) = item.as_table_like() {
+        let pairs = table.iter().map(|(key, item)| Some((key.to_owned(), as_json(item)?)));
+        return pairs.collect::<Option<_>>().map(Json::Object);
+    }
+    if let Some(items) = item.as_array() {
+        let items = items.iter().map(|it| as_json(&Item::Value(it.clone())));
+        return items.collect::<Option<_>>().map(Json::Array);
+    }
+    let text = item.as_str().map(|it| json!(it));
+    let text = text.or_else(|| item.as_bool().map(|it| json!(it)));
+    text.or_else(|| item.as_integer().map(|it| json!(it)))
 }
 
 /// One of a few words.

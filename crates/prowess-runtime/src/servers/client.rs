@@ -10,18 +10,20 @@ use std::{
     task::{Context, Poll, ready},
 };
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use rmcp::{
     ClientHandler, Peer, RoleClient,
     model::{
-        CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, Implementation,
-        PaginatedRequestParams, ProtocolVersion,
+        CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ClientRequest,
+        CustomRequest, CustomResult, Implementation, PaginatedRequestParams, ProtocolVersion,
+        ReadResourceRequestParams, ReadResourceResponse, ServerResult,
     },
     service::{
         ClientInitializeError, NotificationContext, RunningService, ServiceError, serve_client,
     },
     transport::async_rw::AsyncRwTransport,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::{
     io::{AsyncRead, ReadBuf},
     net::UnixStream,
@@ -90,8 +92,10 @@ pub(super) enum Line {
 
 /// How much a server may say between two questions.
 const MOST: u64 = 8 * 1024 * 1024;
-/// How many pages of tools are asked for.
+/// How many pages of a list are asked for.
 const PAGES: usize = 64;
+/// What a server says of itself that offers skills.
+const SKILLS: &str = "io.modelcontextprotocol/skills";
 
 impl Client {
     /// Introduces ourselves to the server at the other end.
@@ -123,7 +127,7 @@ impl Client {
 
     /// The first tools that the server lists, and whether it has more.
     pub(super) async fn tools(&self, most: usize) -> Result<(Vec<Listed>, bool), Failure> {
-        self.ear.listen();
+        self.ear.listen(0);
         self.ear.has_news.store(false, Ordering::Relaxed);
         let mut tools = Vec::new();
         let mut cursor = None;
@@ -140,6 +144,14 @@ impl Client {
         let has_more = cursor.is_some() || tools.len() > most;
         tools.truncate(most);
         Ok((tools, has_more))
+    }
+
+    /// Whether the server offers skills.
+    pub(super) fn offers_skills(&self) -> bool {
+        let said = self.service.peer().peer_info();
+        said.is_some_and(|it| {
+            it.capabilities.extensions.as_ref().is_some_and(|it| it.contains_key(SKILLS))
+        })
     }
 
     /// Whether the server has said since the last time that it has other tools now.
@@ -173,13 +185,76 @@ impl Caller {
         tool: &str,
         input: Map<String, Value>,
     ) -> Result<CallToolResult, Failure> {
-        self.ear.listen();
+        self.ear.listen(0);
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(input);
         match self.peer.call_tool_once(params).await {
             Ok(CallToolResponse::Complete(result)) => Ok(result),
             Ok(_) => {
                 Err(Failure::Said("it wants to be asked in a way that is not known".to_owned()))
             }
+            Err(error) => Err(self.ear.failure(error)),
+        }
+    }
+
+    /// The first skills that the server lists, as it lists them, and whether it has more.
+    pub(super) async fn skills(&self, most: usize) -> Result<(Vec<Value>, bool), Failure> {
+        self.ear.listen(0);
+        let mut skills = Vec::new();
+        let mut cursor = Value::Null;
+        for _ in 0..PAGES {
+            let params = if cursor.is_null() { json!({}) } else { json!({ "cursor": cursor }) };
+            let mut page = self.ask("skills/list", params).await?;
+            match page["skills"].take() {
+                Value::Array(listed) => skills.extend(listed),
+                _ => return Err(Failure::Nonsense("it lists no skills, nor none".to_owned())),
+            }
+            let next = page["nextCursor"].take();
+            // Whoever sends us back to where we were has nothing new.
+            let is_over = next.is_null() || next == cursor;
+            cursor = next;
+            if is_over || skills.len() > most {
+                break;
+            }
+        }
+        let has_more = !cursor.is_null() || skills.len() > most;
+        skills.truncate(most);
+        Ok((skills, has_more))
+    }
+
+    /// The skill of a URI, as the server describes it now.
+    pub(super) async fn skill(&self, uri: &str) -> Result<Value, Failure> {
+        self.ear.listen(0);
+        Ok(self.ask("skills/get", json!({ "uri": uri })).await?["skill"].take())
+    }
+
+    /// The bytes of a resource that should have so many.
+    pub(super) async fn read(&self, uri: &str, size: u64) -> Result<Vec<u8>, Failure> {
+        // Written in JSON, most are longer.
+        self.ear.listen(size.saturating_mul(2));
+        let params = ReadResourceRequestParams::new(uri);
+        let contents = match self.peer.read_resource_once(params).await {
+            Ok(ReadResourceResponse::Complete(result)) => result.contents,
+            Ok(_) => return Err(Failure::Said("it wants to be asked in another way".to_owned())),
+            Err(error) => return Err(self.ear.failure(error)),
+        };
+        match <[ResourceContents; 1]>::try_from(contents) {
+            Ok([ResourceContents::TextResourceContents { uri: own, text, .. }]) if own == uri => {
+                Ok(text.into_bytes())
+            }
+            Ok([ResourceContents::BlobResourceContents { uri: own, blob, .. }]) if own == uri => {
+                let bytes = BASE64_STANDARD.decode(blob);
+                bytes.map_err(|_| Failure::Nonsense("its bytes are not in base64".to_owned()))
+            }
+            _ => Err(Failure::Nonsense("it tells something else than was asked for".to_owned())),
+        }
+    }
+
+    /// Asks what the base protocol does not have.
+    async fn ask(&self, method: &str, params: Value) -> Result<Value, Failure> {
+        let request = CustomRequest::new(method, Some(params));
+        match self.peer.send_request(ClientRequest::CustomRequest(request)).await {
+            Ok(ServerResult::CustomResult(CustomResult(result))) => Ok(result),
+            Ok(_) => Err(Failure::Nonsense(format!("its answer to `{method}` is none"))),
             Err(error) => Err(self.ear.failure(error)),
         }
     }
@@ -209,8 +284,9 @@ pub(super) struct Ear {
 }
 
 impl Ear {
-    fn listen(&self) {
-        self.room.store(MOST, Ordering::Relaxed);
+    /// Lets it say so much more than a usual answer has.
+    fn listen(&self, more: u64) {
+        self.room.store(MOST + more, Ordering::Relaxed);
         self.note(None);
     }
 

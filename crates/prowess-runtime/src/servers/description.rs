@@ -133,9 +133,9 @@ impl Described {
     }
 
     fn add(&mut self, file: &str, name: &str, server: &Map<String, Value>) {
-        let unknown = server.keys().filter(|it| !KNOWN.contains(&it.as_str()));
-        let unknown: Vec<String> =
-            unknown.map(|it| format!("`{name}`: `{it}` is not known")).collect();
+        let unknown: Vec<String> = Description::unknown(server)
+            .map(|it| format!("`{name}`: `{it}` is not known"))
+            .collect();
         let read = match Description::read(name, server) {
             Ok(None) => return,
             Ok(Some(_)) if self.servers.len() == SERVERS => {
@@ -163,7 +163,7 @@ impl Described {
 
 impl Description {
     /// Reads a server; nothing for one that is switched off.
-    fn read(name: &str, server: &Map<String, Value>) -> Result<Option<Self>, String> {
+    pub(crate) fn read(name: &str, server: &Map<String, Value>) -> Result<Option<Self>, String> {
         if server.get("disabled") == Some(&Value::Bool(true)) {
             return Ok(None);
         }
@@ -186,6 +186,11 @@ impl Description {
             other => return Err(format!("`{other}` is no way to reach a server")),
         };
         Ok(Some(Self { name: name.to_owned(), transport }))
+    }
+
+    /// The keys of a server that nobody knows.
+    pub(crate) fn unknown(server: &Map<String, Value>) -> impl Iterator<Item = &String> {
+        server.keys().filter(|it| !KNOWN.contains(&it.as_str()))
     }
 
     /// What would run or be asked, for whoever is asked: every variable and word as it is written.

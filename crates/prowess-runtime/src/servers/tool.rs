@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::{
     client::{CallToolResult, Caller, ContentBlock, Failure, Listed, ResourceContents},
     ending::explained,
-    name,
+    name, skill_tool,
 };
 use crate::{
     outcome::{Outcome, Status},
@@ -37,8 +37,10 @@ pub(super) struct Source {
     pub(super) server: String,
     /// What it is called among the tools.
     pub(super) prefix: String,
-    /// The skill that brought it.
-    pub(super) skill: String,
+    /// The skill that brought it; nothing if somebody has set it.
+    pub(super) skill: Option<String>,
+    /// The file of a project that sets it, if one does.
+    pub(super) set_by: Option<String>,
     pub(super) caller: Caller,
     /// How it ended, if it is a program.
     pub(super) ending: Option<Ending>,
@@ -56,6 +58,10 @@ const MESSAGE: usize = 2048;
 /// The tools that a server lists, and why others were left out.
 pub(super) fn tools(source: &Source, listed: Vec<Listed>) -> (Vec<ServerTool>, Vec<String>) {
     let mut taken = BTreeSet::new();
+    if source.skill.is_none() {
+        // No tool of it passes for the one that takes up its skills.
+        taken.insert(skill_tool::name(source));
+    }
     let mut room = SCHEMAS;
     let (mut tools, mut left_out) = (Vec::new(), Vec::new());
     for listed in listed {
@@ -90,11 +96,13 @@ impl ServerTool {
         *room -= size;
         let Source { server, skill, prefix, .. } = source;
         let said = listed.description.as_deref().or(listed.title.as_deref()).unwrap_or_default();
+        let by = skill.as_ref().map(|it| format!(", which the skill `{it}` brought"));
         Ok(Self {
             name: name::tool(prefix, &listed.name, taken),
             description: format!(
-                "{}\n\n(A tool of the server `{server}`, which the skill `{skill}` brought.)",
-                shortened(&harmless(said), DESCRIPTION)
+                "{}\n\n(A tool of the server `{server}`{}.)",
+                shortened(&harmless(said), DESCRIPTION),
+                by.unwrap_or_default()
             )
             .trim_start()
             .to_owned(),
@@ -222,7 +230,7 @@ fn tidy(value: &mut Value, is_meant: fn(&str) -> bool, say: fn(&str) -> String) 
     }
 }
 
-fn shortened(text: &str, most: usize) -> String {
+pub(super) fn shortened(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),

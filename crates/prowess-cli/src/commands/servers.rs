@@ -1,0 +1,315 @@
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use prowess::{Library, nearest};
+use prowess_runtime::{
+    Act, Config, Gate, Launcher, OfferedSkill, OfferedSkills, Outcome, Server, ServerSetting,
+    Starter, Status as Ended, Wish,
+};
+use serde_json::{Value as Json, json};
+
+use crate::{
+    Status, arguments::Global, context, fault::Fault, host::Running, printer::Printer, safe,
+};
+
+/// List the servers that are set, with their tools and the skills that they offer
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
+    /// Only the server of this label
+    label: Option<String>,
+    #[command(flatten)]
+    running: Running,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    Show(Show),
+}
+
+/// Print a skill that a server offers, or a file of it, if it is what the server has listed
+#[derive(Debug, clap::Args)]
+struct Show {
+    /// The skill: the label of its server, and its name or URI behind a colon
+    #[arg(value_name = "LABEL:NAME")]
+    skill: String,
+    /// The file, as a path within the skill
+    path: Option<String>,
+    #[command(flatten)]
+    running: Running,
+}
+
+pub(crate) fn run(
+    args: &Args,
+    global: &Global,
+    launcher: Launcher,
+    printer: &mut Printer,
+) -> Result<Status> {
+    let running = match &args.what {
+        Some(What::Show(show)) => &show.running,
+        None => &args.running,
+    };
+    let config = context::config(global)?;
+    let gate = Arc::new(running.gate(&config));
+    let sandbox = running.sandbox(&config, launcher);
+    let failed = |it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default());
+    let starter = running.starter(&config, gate.clone(), sandbox).map_err(failed)?;
+    let library = context::library_behind(global, printer)?;
+    let desk = Desk { config, gate, starter, library };
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.context("cannot wait for anything")?;
+    let status = runtime.block_on(async {
+        match &args.what {
+            Some(What::Show(show)) => desk.show(show, printer).await,
+            None => desk.list(args.label.as_deref(), printer).await,
+        }
+    });
+    desk.gate.records.faults().iter().for_each(|it| printer.warning(it));
+    status
+}
+
+/// What is needed to speak with servers.
+struct Desk {
+    config: Config,
+    gate: Arc<Gate>,
+    starter: Starter,
+    library: Library,
+}
+
+/// What was learnt of a server.
+struct Visited {
+    tools: Vec<String>,
+    left_out: Vec<String>,
+    skills: OfferedSkills,
+}
+
+impl Desk {
+    async fn list(&self, label: Option<&str>, printer: &mut Printer) -> Result<Status> {
+        let set = match label {
+            Some(label) => vec![self.find(label)?],
+            None => self.config.servers.value.0.iter().collect(),
+        };
+        let mut status = Status::Well;
+        let mut documents = Vec::new();
+        if set.is_empty() {
+            printer.note("no server is set; `[servers.LABEL]` in `prowess.toml` sets one");
+        }
+        for server in set {
+            let visited = self.visit(server).await;
+            let is_well = visited.as_ref().is_ok_and(|it| it.skills.refused.is_empty());
+            if !is_well {
+                status = Status::AtFault;
+            }
+            match printer.json {
+                true => documents.push(self.document(server, &visited)),
+                false => self.tell(server, &visited, printer)?,
+            }
+        }
+        if printer.json {
+            printer.document(&json!({ "servers": documents }))?;
+        }
+        Ok(status)
+    }
+
+    async fn show(&self, show: &Show, printer: &mut Printer) -> Result<Status> {
+        let Some((label, name)) = show.skill.split_once(':') else {
+            let fault = Fault::typed(format!("`{}` names no server", show.skill));
+            let hint = "a skill of a server is called by both: `prowess servers show LABEL:NAME`";
+            return Err(fault.hint(hint).into());
+        };
+        let shown = match self.starter.connect(self.find(label)?).await {
+            Ok(server) => {
+                let shown = self.read(&server, name, show).await;
+                server.stop().await;
+                shown
+            }
+            Err(outcome) => Err(outcome),
+        };
+        let (skill, bytes) = match shown {
+            Ok(shown) => shown,
+            Err(outcome) => {
+                printer.fault(outcome.message.as_deref().unwrap_or_default());
+                outcome.difference.iter().for_each(|it| printer.note(it));
+                outcome.hint.iter().for_each(|it| printer.hint(it));
+                return Ok(match outcome.status {
+                    Ended::Refused | Ended::NotFound | Ended::Invalid => Status::AtFault,
+                    _ => Status::Unable,
+                });
+            }
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        match printer.json {
+            true => printer.document(&json!({
+                "skill": skill.address,
+                "server": skill.server,
+                "uri": skill.uri,
+                "path": show.path.as_deref().unwrap_or("SKILL.md"),
+                "state": self.state(&skill),
+                "content": text,
+            }))?,
+            // A terminal would act on what a file could bring along.
+            false if printer.is_terminal => printer.text(&text)?,
+            false => printer.raw(&bytes)?,
+        }
+        Ok(Status::Well)
+    }
+
+    /// Reads what is to be shown. People look before they approve, unless they approve by a flag.
+    async fn read(
+        &self,
+        server: &Server,
+        name: &str,
+        show: &Show,
+    ) -> Result<(OfferedSkill, Vec<u8>), Box<Outcome>> {
+        let skills = server.skills().await?;
+        let found = skills.find(&show.skill).or_else(|| skills.find(name)).cloned();
+        let skill = match found {
+            Some(skill) => skill,
+            None if name.contains("://") => server.skill_at(name).await?,
+            None => return Err(unknown(server, &skills, &show.skill)),
+        };
+        let bytes = match &show.path {
+            None => server.document(&skill).await?.into_bytes(),
+            Some(path) => server.file(&skill, path).await?,
+        };
+        if show.running.yes {
+            let act = Act::TakeUp(Box::new(skill.clone()));
+            self.gate
+                .pass(&Wish { tool: "use_skill", act: &act, active: &[], given: None })
+                .await?;
+        }
+        Ok((skill, bytes))
+    }
+
+    fn find(&self, label: &str) -> Result<&ServerSetting, Fault> {
+        let servers = &self.config.servers.value.0;
+        let found = servers.iter().find(|it| it.description.name == label);
+        found.ok_or_else(|| {
+            let fault = Fault::typed(format!("no server is set as `{label}`"));
+            match nearest(label, servers.iter().map(|it| &*it.description.name)) {
+                Some(near) => fault.hint(format!("did you mean `{near}`?")),
+                None => fault.hint("`prowess servers` lists those that are"),
+            }
+        })
+    }
+
+    async fn visit(&self, set: &ServerSetting) -> Result<Visited, Box<Outcome>> {
+        let server = self.starter.connect(set).await?;
+        let tools = server.tools().iter().map(|it| it.name().to_owned()).collect();
+        let (skills, left_out) = (server.skills().await, server.left_out());
+        server.stop().await;
+        Ok(Visited { tools, left_out, skills: skills? })
+    }
+
+    fn tell(
+        &self,
+        set: &ServerSetting,
+        visited: &Result<Visited, Box<Outcome>>,
+        printer: &mut Printer,
+    ) -> Result<()> {
+        let label = &set.description.name;
+        let origin = printer.dim(&safe::line(&set.origin.to_string()));
+        printer.line(format_args!("{}  {origin}", printer.name(label)))?;
+        let Visited { tools, left_out, skills } = match visited {
+            Ok(visited) => visited,
+            Err(outcome) => {
+                printer.flush()?;
+                printer.fault(outcome.message.as_deref().unwrap_or_default());
+                outcome.hint.iter().for_each(|it| printer.hint(it));
+                return Ok(());
+            }
+        };
+        for tool in tools {
+            printer.line(format_args!("  {}", safe::line(tool)))?;
+        }
+        for skill in &skills.skills {
+            let description = safe::line(&skill.description).into_owned();
+            let state = printer.dim(&format!("({})", self.state(skill)));
+            let name = printer.name(&safe::line(&skill.address));
+            printer.line(format_args!("  {name}  {state}  {description}"))?;
+        }
+        printer.flush()?;
+        for skill in skills.skills.iter().filter(|it| self.collides(it)) {
+            let OfferedSkill { name, address, .. } = skill;
+            printer.note(&format!("`{name}` stays the skill that is here; `{address}` is another"));
+        }
+        for (uri, why) in &skills.refused {
+            printer.warning(&format!("the server `{label}`: the skill `{uri}` is refused: {why}"));
+        }
+        left_out.iter().for_each(|it| printer.warning(&format!("the server `{label}`: {it}")));
+        if skills.has_more {
+            printer.warning(&format!("the server `{label}` lists more skills than are taken"));
+        }
+        Ok(())
+    }
+
+    fn document(&self, set: &ServerSetting, visited: &Result<Visited, Box<Outcome>>) -> Json {
+        let mut document = json!({
+            "label": set.description.name,
+            "origin": set.origin.to_string(),
+        });
+        match visited {
+            Ok(Visited { tools, left_out, skills }) => {
+                document["status"] = "ok".into();
+                document["tools"] = json!(tools);
+                document["left_out"] = json!(left_out);
+                document["skills"] = skills.skills.iter().map(|it| self.skill(it)).collect();
+                let refused = skills.refused.iter();
+                document["refused"] =
+                    refused.map(|(uri, why)| json!({ "uri": uri, "why": why })).collect();
+                document["has_more"] = skills.has_more.into();
+            }
+            Err(outcome) => {
+                document["status"] = json!(outcome.status);
+                document["message"] = json!(outcome.message);
+                document["hint"] = json!(outcome.hint);
+            }
+        }
+        document
+    }
+
+    fn skill(&self, skill: &OfferedSkill) -> Json {
+        json!({
+            "name": skill.address,
+            "uri": skill.uri,
+            "description": skill.description,
+            "state": self.state(skill),
+            "collides": self.collides(skill),
+            "files": skill.files.iter().map(|it| &it.path).collect::<Vec<_>>(),
+            "size": skill.files.iter().map(|it| it.size).sum::<u64>(),
+        })
+    }
+
+    /// Whether somebody has approved it, in one word.
+    fn state(&self, skill: &OfferedSkill) -> &'static str {
+        match self.gate.approves(skill) {
+            Some(true) => "approved",
+            Some(false) => "changed",
+            None => "new",
+        }
+    }
+
+    /// Whether a skill that is here has its name, and keeps it.
+    fn collides(&self, skill: &OfferedSkill) -> bool {
+        self.library.get(&skill.name).is_some()
+    }
+}
+
+fn unknown(server: &Server, skills: &OfferedSkills, name: &str) -> Box<Outcome> {
+    let message = format!("the server `{}` offers no skill `{name}`", server.name());
+    let refused = skills.refused.iter().find(|it| {
+        it.0.ends_with("/SKILL.md") && {
+            let folder = it.0.trim_end_matches("/SKILL.md").rsplit('/').next();
+            name.split_once(':').map(|it| it.1) == folder
+        }
+    });
+    let hint = match (refused, nearest(name, skills.skills.iter().map(|it| &*it.address))) {
+        (Some((_, why)), _) => format!("it is refused: {why}"),
+        (_, Some(near)) => format!("did you mean `{near}`?"),
+        _ => format!("`prowess servers {}` lists those that it offers", server.name()),
+    };
+    Box::new(Outcome::bad(Ended::NotFound, message).hint(hint))
+}

@@ -1,0 +1,395 @@
+//! A skill that a server offers, as the server describes it. Nothing it says is taken on trust: what
+//! cannot be held to it later is refused here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use prowess::{frontmatter_json, is_plain_name};
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+use unicode_general_category::{GeneralCategory, get_general_category};
+
+/// A skill that a server offers. Of its files nothing was read yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfferedSkill {
+    /// What it goes by here: the label of its server, and its name behind a colon.
+    pub address: String,
+    /// The label of its server.
+    pub server: String,
+    /// What the server calls it.
+    pub name: String,
+    /// What the server says that it is for, in one line.
+    pub description: String,
+    /// Where its `SKILL.md` is, to the server.
+    pub uri: String,
+    /// All of its files.
+    pub files: Vec<OfferedFile>,
+    /// The file of a project that sets the server; nothing if a person does.
+    pub(crate) set_by: Option<String>,
+    frontmatter: Map<String, Value>,
+}
+
+/// A file of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfferedFile {
+    /// Where it is, to the server.
+    pub uri: String,
+    /// Its path within the skill.
+    pub path: String,
+    /// `sha256:` and 64 digits.
+    pub digest: String,
+    /// How many bytes it has.
+    pub size: u64,
+}
+
+/// The skills that a server offers.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OfferedSkills {
+    /// Those that can be taken up, in the order in which they are listed.
+    pub skills: Vec<OfferedSkill>,
+    /// The others, each with the reason.
+    pub refused: Vec<(String, String)>,
+    /// Whether the server has more than is taken.
+    pub has_more: bool,
+}
+
+/// What every skill has.
+pub(super) const DOCUMENT: &str = "SKILL.md";
+/// How many files a skill may have, and how many bytes all of them.
+const FILES: usize = 512;
+const BYTES: u64 = 16 * 1024 * 1024;
+/// How long a URI and a description may be, and all of a frontmatter.
+const URI: usize = 2048;
+const DESCRIPTION: usize = 1024;
+const FRONTMATTER: usize = 64 * 1024;
+/// How much of what a server calls something is shown.
+const SHOWN: usize = 200;
+
+impl OfferedSkills {
+    /// Looks at what a server lists.
+    pub(super) fn of(server: &str, set_by: Option<&str>, listed: &[Value], has_more: bool) -> Self {
+        let mut all = Self { has_more, ..Self::default() };
+        let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+        for uri in listed.iter().filter_map(|it| it["uri"].as_str()) {
+            *times.entry(uri).or_default() += 1;
+        }
+        for entry in listed {
+            let uri = entry["uri"].as_str().unwrap_or_default();
+            let read = match times.get(uri) {
+                Some(2..) => Err("it is listed more than once".to_owned()),
+                _ => OfferedSkill::read(server, set_by, entry),
+            };
+            match read {
+                Ok(skill) => all.skills.push(skill),
+                Err(why) => all.refused.push((shown(uri), why)),
+            }
+        }
+        all.tell_apart();
+        all
+    }
+
+    /// Finds a skill by its address, or by its URI.
+    pub fn find(&self, name: &str) -> Option<&OfferedSkill> {
+        self.skills.iter().find(|it| it.address == name || it.uri == name)
+    }
+
+    /// Puts another entry of a skill in the place of the one that was listed.
+    pub(super) fn replace(&mut self, skill: OfferedSkill) {
+        match self.skills.iter_mut().find(|it| it.uri == skill.uri) {
+            Some(old) => *old = OfferedSkill { address: old.address.clone(), ..skill },
+            None => self.skills.push(skill),
+        }
+    }
+
+    /// Gives those that share a name all of the path by which they differ.
+    fn tell_apart(&mut self) {
+        let mut names: BTreeMap<String, usize> = BTreeMap::new();
+        for skill in &self.skills {
+            *names.entry(skill.name.clone()).or_default() += 1;
+        }
+        for skill in self.skills.iter_mut().filter(|it| names[&it.name] > 1) {
+            let base = skill.uri.strip_suffix("/SKILL.md").unwrap_or(&skill.uri);
+            skill.address = format!("{}:{base}", skill.server);
+        }
+    }
+}
+
+impl OfferedSkill {
+    /// Reads an entry, or says what is wrong with it.
+    pub(super) fn read(server: &str, set_by: Option<&str>, entry: &Value) -> Result<Self, String> {
+        let uri = entry["uri"].as_str().ok_or("its URI is no text")?;
+        let parts = parts(uri)?;
+        let [.., folder, document] = &parts[..] else {
+            return Err("its URI names no skill".to_owned());
+        };
+        let base = uri.strip_suffix(DOCUMENT).filter(|_| document == DOCUMENT);
+        let base = base.ok_or("its URI is not that of a `SKILL.md`")?;
+        let frontmatter = entry["frontmatter"].as_object().ok_or("it has no frontmatter")?;
+        if entry["frontmatter"].to_string().len() > FRONTMATTER {
+            return Err(format!("its frontmatter has more than {FRONTMATTER} bytes"));
+        }
+        let text = |key: &str| frontmatter.get(key).and_then(Value::as_str);
+        let name = text("name").filter(|it| is_plain_name(it));
+        let name = name.ok_or("its name is not one that a skill can have")?;
+        if folder != name {
+            return Err(format!("its name is `{name}`, and its URI says `{}`", shown(folder)));
+        }
+        let fits = |it: &&str| !it.trim().is_empty() && it.chars().count() <= DESCRIPTION;
+        let description = text("description").filter(fits);
+        let description = description
+            .ok_or(format!("its description is no text of 1 to {DESCRIPTION} characters"))?;
+        Ok(Self {
+            address: format!("{server}:{name}"),
+            server: server.to_owned(),
+            name: name.to_owned(),
+            description: one_line(description),
+            uri: uri.to_owned(),
+            files: files(base, &entry["resources"])?,
+            set_by: set_by.map(str::to_owned),
+            frontmatter: frontmatter.clone(),
+        })
+    }
+
+    /// The file of a path. What is not listed is no file of the skill, whatever its server would tell.
+    pub fn file(&self, path: &str) -> Option<&OfferedFile> {
+        self.files.iter().find(|it| it.path == path)
+    }
+
+    /// Whether a `SKILL.md` says of itself what the entry says of it; else, in what it does not.
+    pub(super) fn verify(&self, document: &[u8]) -> Result<(), String> {
+        let written = frontmatter_json(document).map_err(|error| error.to_string())?;
+        let keys: BTreeSet<&String> = written.keys().chain(self.frontmatter.keys()).collect();
+        let is_other = |key: &&String| match (written.get(*key), self.frontmatter.get(*key)) {
+            (Some(one), Some(other)) => !is_same(one, other),
+            _ => true,
+        };
+        match keys.into_iter().find(is_other) {
+            Some(key) => Err(format!("its `{}` is not the one that was listed", shown(key))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl OfferedFile {
+    /// Whether these are its bytes; else, in what they are not.
+    pub(super) fn verify(&self, bytes: &[u8]) -> Result<(), String> {
+        let size = bytes.len() as u64;
+        if size != self.size {
+            return Err(format!("it has {size} bytes, and {} were listed", self.size));
+        }
+        let digest: String = Sha256::digest(bytes).iter().map(|it| format!("{it:02x}")).collect();
+        match self.digest.strip_prefix("sha256:") == Some(&*digest) {
+            true => Ok(()),
+            false => Err("its digest is not the one that was listed".to_owned()),
+        }
+    }
+}
+
+/// The files of a skill below `base`, if they are all of them, each once.
+fn files(base: &str, listed: &Value) -> Result<Vec<OfferedFile>, String> {
+    if listed == "dynamic" {
+        return Err("it is made anew each time, so that nobody can approve it".to_owned());
+    }
+    let listed = listed.as_array().ok_or("its files are not listed")?;
+    if listed.len() > FILES {
+        return Err(format!("it has more than {FILES} files"));
+    }
+    let mut paths = BTreeSet::new();
+    let mut room = BYTES;
+    let mut files = Vec::with_capacity(listed.len());
+    for file in listed {
+        let uri = file["uri"].as_str().ok_or("the URI of a file is no text")?;
+        let of = |why: &str| format!("its file `{}`: {why}", shown(uri));
+        let below = uri.strip_prefix(base).ok_or_else(|| of("it lies outside of the skill"))?;
+        parts(uri).map_err(|why| of(&why))?;
+        let path = below.split('/').map(part).collect::<Result<Vec<_>, _>>();
+        let path = path.map_err(of)?.join("/");
+        if !paths.insert(path.clone()) {
+            return Err(of("it is listed more than once"));
+        }
+        let digest = file["digest"].as_str().filter(|it| is_digest(it));
+        let digest = digest.ok_or_else(|| of("its digest is none of SHA-256"))?.to_owned();
+        let size = file["size"].as_u64().ok_or_else(|| of("its size is no number of bytes"))?;
+        room = room
+            .checked_sub(size)
+            .ok_or_else(|| format!("its files have more than {BYTES} bytes"))?;
+        files.push(OfferedFile { uri: uri.to_owned(), path, digest, size });
+    }
+    let is_document = |it: &OfferedFile| it.uri.strip_prefix(base) == Some(DOCUMENT);
+    match files.iter().any(is_document) {
+        true => Ok(files),
+        false => Err("its `SKILL.md` is not among its files".to_owned()),
+    }
+}
+
+fn is_digest(text: &str) -> bool {
+    let is_digit = |it: u8| matches!(it, b'0'..=b'9' | b'a'..=b'f');
+    text.strip_prefix("sha256:").is_some_and(|it| it.len() == 64 && it.bytes().all(is_digit))
+}
+
+/// The parts of a URI behind its scheme, decoded. No part leads up, or is anything but a name.
+fn parts(uri: &str) -> Result<Vec<String>, String> {
+    if uri.len() > URI {
+        return Err(format!("its URI has more than {URI} bytes"));
+    }
+    let (scheme, rest) = uri.split_once("://").ok_or("its URI has no scheme")?;
+    let is_sign = |it: u8| it.is_ascii_alphanumeric() || b"+-.".contains(&it);
+    if !scheme.starts_with(|c: char| c.is_ascii_alphabetic()) || !scheme.bytes().all(is_sign) {
+        return Err("its URI has no scheme".to_owned());
+    }
+    let is_plain = |c: char| is_seen(&c) && !c.is_whitespace() && !"?#\\".contains(c);
+    if !rest.chars().all(is_plain) {
+        return Err("its URI has signs that no URI of a skill has".to_owned());
+    }
+    // Other schemes may have nothing where a host would stand.
+    let rest = rest.strip_prefix('/').unwrap_or(rest);
+    rest.split('/').map(part).collect::<Result<_, _>>().map_err(str::to_owned)
+}
+
+/// A part of a path, decoded.
+fn part(written: &str) -> Result<String, &'static str> {
+    let mut bytes = Vec::with_capacity(written.len());
+    let mut rest = written.as_bytes();
+    while let [first, behind @ ..] = rest {
+        let digit = |it: Option<&u8>| it.and_then(|it| char::from(*it).to_digit(16));
+        rest = match (first, digit(behind.first()), digit(behind.get(1))) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.push((high * 16 + low) as u8);
+                &behind[2..]
+            }
+            (b'%', ..) => return Err("its URI has a `%` without two digits behind it"),
+            _ => {
+                bytes.push(*first);
+                behind
+            }
+        };
+    }
+    let text = String::from_utf8(bytes).map_err(|_| "its URI is not UTF-8")?;
+    let is_name = !matches!(&*text, "" | "." | "..")
+        && text.chars().all(|c| is_seen(&c) && c != '/' && c != '\\');
+    if is_name { Ok(text) } else { Err("a part of its URI is no name of a file or folder") }
+}
+
+/// Whether two values are one, however a number is written.
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => {
+            one == other || (one.as_f64() == other.as_f64() && one.is_f64() != other.is_f64())
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len()
+                && one.iter().zip(other).all(|(one, other)| is_same(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            let has = |(key, value): (&String, &Value)| {
+                other.get(key).is_some_and(|it| is_same(value, it))
+            };
+            one.len() == other.len() && one.iter().all(has)
+        }
+        _ => one == other,
+    }
+}
+
+/// A text in one line, with nothing in it that is not seen.
+pub(super) fn one_line(text: &str) -> String {
+    let words = text.split_whitespace().map(|it| it.chars().filter(is_seen).collect::<String>());
+    words.filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a sign is one, and not there to turn others around or to hide.
+fn is_seen(c: &char) -> bool {
+    !c.is_control() && get_general_category(*c) != GeneralCategory::Format
+}
+
+fn shown(text: &str) -> String {
+    one_line(text).chars().take(SHOWN).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn entry(uri: &str, resources: Value) -> Value {
+        let frontmatter = json!({"name": "one", "description": "a"});
+        json!({"uri": uri, "frontmatter": frontmatter, "resources": resources})
+    }
+
+    fn file(uri: &str) -> Value {
+        json!({"uri": uri, "digest": format!("sha256:{}", "a".repeat(64)), "size": 1})
+    }
+
+    #[test]
+    fn a_skill_lies_where_its_name_says_and_its_files_below() {
+        for base in ["skill://one", "skill://a/b/one", "github://me/x/one", "file:///x/one"] {
+            let files: Vec<Value> = ["SKILL.md", "a/b.md", "with%20space.md"]
+                .iter()
+                .map(|it| file(&format!("{base}/{it}")))
+                .collect();
+            let read =
+                OfferedSkill::read("s", None, &entry(&format!("{base}/SKILL.md"), json!(files)));
+            let skill = read.expect(base);
+            let paths: Vec<&str> = skill.files.iter().map(|it| &*it.path).collect();
+            assert_eq!(paths, ["SKILL.md", "a/b.md", "with space.md"]);
+            assert_eq!(skill.address, "s:one");
+        }
+    }
+
+    #[test]
+    fn no_uri_leads_elsewhere() {
+        for uri in [
+            "one/SKILL.md",
+            "://one/SKILL.md",
+            "skill://two/SKILL.md",
+            "skill://one/skill.md",
+            "skill://one",
+            "skill://SKILL.md",
+            "skill://a/../one/SKILL.md",
+            "skill://a/%2e%2E/one/SKILL.md",
+            "skill://a%2fb/one/SKILL.md",
+            "skill://a//one/SKILL.md",
+            "skill://one/SKILL.md?x",
+            "skill://one/SKILL.md#x",
+            "skill://a\\b/one/SKILL.md",
+            "skill://a\u{7}/one/SKILL.md",
+            "skill://a%0a/one/SKILL.md",
+            "skill://a\u{202e}/one/SKILL.md",
+            "skill://a%E2%80%AE/one/SKILL.md",
+            "skill://%ff/one/SKILL.md",
+            "skill://%/one/SKILL.md",
+        ] {
+            let entry = entry(uri, json!([file(uri)]));
+            assert!(OfferedSkill::read("s", None, &entry).is_err(), "{uri}");
+        }
+        let own = "skill://one/SKILL.md";
+        for other in [
+            own,
+            "skill://one/%53KILL.md",
+            "skill://one/../two/x",
+            "skill://one/%2e%2e/two",
+            "skill://one/a/..%2f..%2fb",
+            "skill://one/",
+            "skill://onetwo/x",
+            "skill://two/x",
+            "file:///etc/passwd",
+            "",
+        ] {
+            let entry = entry(own, json!([file(own), file(other)]));
+            assert!(OfferedSkill::read("s", None, &entry).is_err(), "{other}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_the_same_however_they_are_written() {
+        assert!(is_same(&json!([1, {"a": 1.5}]), &json!([1.0, {"a": 1.5}])));
+        for (one, other) in [
+            (json!(1), json!(2)),
+            (json!(1), json!("1")),
+            (json!({"a": 1}), json!({"a": 1, "b": 1})),
+            (json!([1]), json!([1, 1])),
+            (json!(9_007_199_254_740_993_u64), json!(9_007_199_254_740_992_u64)),
+        ] {
+            assert!(!is_same(&one, &other), "{one} {other}");
+        }
+    }
+}

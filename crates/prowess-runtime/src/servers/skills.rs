@@ -1,0 +1,102 @@
+//! Takes skills from a server: every byte is held against what the server has listed.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::{
+    client::Failure,
+    ending::explained,
+    offered::{DOCUMENT, OfferedSkill, OfferedSkills, one_line},
+    tool::{Source, shortened},
+};
+use crate::outcome::{Outcome, Status};
+
+/// How many skills of a server are taken.
+const SKILLS: usize = 1000;
+/// How long it may take to list them.
+const LISTING: Duration = Duration::from_secs(20);
+/// How much is passed on of what a server says about a failure.
+const MESSAGE: usize = 500;
+
+impl Source {
+    /// The skills that it lists now. Of their files none is read.
+    pub(super) async fn skills(&self) -> Result<OfferedSkills, Box<Outcome>> {
+        let patience = self.patience.min(LISTING);
+        let (listed, has_more) = self.within(patience, self.caller.skills(SKILLS)).await?;
+        Ok(OfferedSkills::of(&self.server, self.set_by.as_deref(), &listed, has_more))
+    }
+
+    /// The skill of a URI as it is now, also one that is not listed.
+    pub(super) async fn skill(&self, uri: &str) -> Result<OfferedSkill, Box<Outcome>> {
+        let entry = self.within(self.patience, self.caller.skill(uri)).await?;
+        let skill = OfferedSkill::read(&self.server, self.set_by.as_deref(), &entry);
+        let skill = skill.and_then(|it| match it.uri == uri {
+            true => Ok(it),
+            false => Err("it is another skill than was asked for".to_owned()),
+        });
+        skill.map_err(|why| self.mistrusted(&format!("its skill at `{uri}`"), &why))
+    }
+
+    /// The `SKILL.md` of a skill, if it is what was listed.
+    pub(super) async fn document(&self, skill: &OfferedSkill) -> Result<String, Box<Outcome>> {
+        let bytes = self.file(skill, DOCUMENT).await?;
+        let document = skill.verify(&bytes).and_then(|()| {
+            String::from_utf8(bytes).map_err(|_| "its text is not UTF-8".to_owned())
+        });
+        document.map_err(|why| self.mistrusted(&format!("the skill `{}`", skill.address), &why))
+    }
+
+    /// A file of a skill, if it is what was listed.
+    pub(super) async fn file(
+        &self,
+        skill: &OfferedSkill,
+        path: &str,
+    ) -> Result<Vec<u8>, Box<Outcome>> {
+        let file = skill.file(path).ok_or_else(|| {
+            let paths: Vec<&str> = skill.files.iter().map(|it| &*it.path).take(20).collect();
+            let message = format!("the skill `{}` has no file `{path}`", skill.address);
+            let hint = format!("there are {}", paths.join(", "));
+            Box::new(Outcome::bad(Status::NotFound, message).hint(hint))
+        })?;
+        let bytes = self.within(self.patience, self.caller.read(&file.uri, file.size)).await?;
+        let of = || format!("`{path}` of the skill `{}`", skill.address);
+        file.verify(&bytes).map_err(|why| self.mistrusted(&of(), &why))?;
+        Ok(bytes)
+    }
+
+    async fn within<T>(
+        &self,
+        patience: Duration,
+        asked: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Box<Outcome>> {
+        match timeout(patience, asked).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(failure)) => {
+                let failure = match failure {
+                    Failure::Said(message) => {
+                        Failure::Said(shortened(&one_line(&message), MESSAGE))
+                    }
+                    failure => failure,
+                };
+                Err(Box::new(explained(&self.server, failure, self.ending.as_ref()).await))
+            }
+            Err(_) => {
+                let seconds = patience.as_secs_f64();
+                let message =
+                    format!("the server `{}` did not answer for {seconds} s", self.server);
+                Err(Box::new(Outcome::bad(Status::TimedOut, message)))
+            }
+        }
+    }
+
+    fn mistrusted(&self, what: &str, why: &str) -> Box<Outcome> {
+        let message =
+            format!("{what} is not used, because it is not what the server listed: {why}");
+        let hint = format!(
+            "the server `{}` has changed it, or is not to be trusted: look at it again",
+            self.server
+        );
+        Box::new(Outcome::bad(Status::Refused, message).hint(hint))
+    }
+}
