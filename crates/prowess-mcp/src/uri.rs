@@ -5,6 +5,8 @@
 
 use std::fmt::Write as _;
 
+use prowess_runtime::percent_decoded;
+
 /// How long a URI may be that is looked at.
 pub(crate) const MAX_LENGTH: usize = 8 * 1024;
 
@@ -33,23 +35,7 @@ impl Uri {
 
 /// A part of a URI, decoded.
 fn part(written: &str) -> Result<String, &'static str> {
-    let mut bytes = Vec::with_capacity(written.len());
-    let mut rest = written.as_bytes();
-    while let [first, behind @ ..] = rest {
-        let digit = |it: Option<&u8>| it.and_then(|it| char::from(*it).to_digit(16));
-        rest = match (first, digit(behind.first()), digit(behind.get(1))) {
-            (b'%', Some(high), Some(low)) => {
-                bytes.push((high * 16 + low) as u8);
-                &behind[2..]
-            }
-            (b'%', ..) => return Err("it has a `%` without two digits behind it"),
-            _ => {
-                bytes.push(*first);
-                behind
-            }
-        };
-    }
-    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
+    let text = percent_decoded(written)?;
     if is_name(&text) { Ok(text) } else { Err("a part of it is no name of a file or folder") }
 }
 

@@ -16,6 +16,7 @@ mod skill_folder;
 mod entry;
 mod definition;
 mod strict_json;
+mod percent;
 mod schema;
 mod parameters;
 mod script;
@@ -77,6 +78,7 @@ pub use crate::{
     migrate::{Lost, MigrateError, Migrated, migrate, plugins},
     outcome::{Captured, Level, Outcome, PlanStep, Status},
     parameters::{Parameters, ParametersError},
+    percent::percent_decoded,
     policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, Wish, fits},
     provider::{Permitted, Provider},
     records::{Note, Records, now as timestamp},

@@ -8,6 +8,8 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use unicode_general_category::{GeneralCategory, get_general_category};
 
+use crate::percent::percent_decoded;
+
 /// A skill that a server offers. Of its files nothing was read yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfferedSkill {
@@ -202,7 +204,7 @@ fn files(base: &str, listed: &Value) -> Result<Vec<OfferedFile>, String> {
         let below = uri.strip_prefix(base).ok_or_else(|| of("it lies outside of the skill"))?;
         parts(uri).map_err(|why| of(&why))?;
         let path = below.split('/').map(part).collect::<Result<Vec<_>, _>>();
-        let path = path.map_err(of)?.join("/");
+        let path = path.map_err(|it| of(&it))?.join("/");
         if !paths.insert(path.clone()) {
             return Err(of("it is listed more than once"));
         }
@@ -242,31 +244,15 @@ fn parts(uri: &str) -> Result<Vec<String>, String> {
     }
     // Other schemes may have nothing where a host would stand.
     let rest = rest.strip_prefix('/').unwrap_or(rest);
-    rest.split('/').map(part).collect::<Result<_, _>>().map_err(str::to_owned)
+    rest.split('/').map(part).collect()
 }
 
 /// A part of a path, decoded.
-fn part(written: &str) -> Result<String, &'static str> {
-    let mut bytes = Vec::with_capacity(written.len());
-    let mut rest = written.as_bytes();
-    while let [first, behind @ ..] = rest {
-        let digit = |it: Option<&u8>| it.and_then(|it| char::from(*it).to_digit(16));
-        rest = match (first, digit(behind.first()), digit(behind.get(1))) {
-            (b'%', Some(high), Some(low)) => {
-                bytes.push((high * 16 + low) as u8);
-                &behind[2..]
-            }
-            (b'%', ..) => return Err("its URI has a `%` without two digits behind it"),
-            _ => {
-                bytes.push(*first);
-                behind
-            }
-        };
-    }
-    let text = String::from_utf8(bytes).map_err(|_| "its URI is not UTF-8")?;
+fn part(written: &str) -> Result<String, String> {
+    let text = percent_decoded(written).map_err(|why| format!("its URI is none: {why}"))?;
     let is_name = !matches!(&*text, "" | "." | "..")
         && text.chars().all(|c| is_seen(&c) && c != '/' && c != '\\');
-    if is_name { Ok(text) } else { Err("a part of its URI is no name of a file or folder") }
+    if is_name { Ok(text) } else { Err("a part of its URI is no name of a file or folder".into()) }
 }
 
 /// Whether two values are one, however a number is written.

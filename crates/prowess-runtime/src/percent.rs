@@ -1,0 +1,22 @@
+//! Parts of URIs, decoded.
+
+/// A part of a URI as it is meant, or what is wrong with it.
+pub fn percent_decoded(written: &str) -> Result<String, &'static str> {
+    let mut bytes = Vec::with_capacity(written.len());
+    let mut rest = written.as_bytes();
+    while let [first, behind @ ..] = rest {
+        let digit = |it: Option<&u8>| it.and_then(|it| char::from(*it).to_digit(16));
+        rest = match (first, digit(behind.first()), digit(behind.get(1))) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.push((high * 16 + low) as u8);
+                &behind[2..]
+            }
+            (b'%', ..) => return Err("it has a `%` without two digits behind it"),
+            _ => {
+                bytes.push(*first);
+                behind
+            }
+        };
+    }
+    String::from_utf8(bytes).map_err(|_| "it is not UTF-8")
+}
