@@ -562,6 +562,43 @@ mod what_is_told_fits_into_the_window {
     }
 
     #[tokio::test]
+    async fn a_25_of_many_skills_that_were_taken_up_the_last_ten_stay() {
+        let names: Vec<String> = (0..14).map(|it| format!("skill-{it:02}")).collect();
+        let world = names.iter().fold(World::new(), |world, name| {
+            let text = format!("---\nname: {name}\ndescription: Does it\n---\nDO {name} now.\n");
+            world.document(name, &text)
+        });
+        let to_take = names.clone();
+        let model = Fake::new(move |ask, number| {
+            let is_asked = ask.messages.last().is_some_and(|it| it.role == Role::User);
+            Some(Ok(match to_take.get(number / 2).filter(|_| is_asked) {
+                Some(name) => takes_up(name),
+                None => says(&talk(Role::Assistant, number).content),
+            }))
+        });
+        let (agent, watch) = watched(&model);
+        let on_demand = Showing { matched: false, catalog: None, ..Showing::default() };
+        let skills = Skills::new(Some(Arc::new(Arc::new(world.load()))), on_demand);
+        let agent = agent.with(skills).with(calling(&[])).with(Fit::new(window(2500)));
+        let session = Session::new("many");
+        for number in 0..60 {
+            asked(&agent, &session, &talk(Role::User, number).content).await;
+        }
+        let last = model.asked().pop().expect("it was asked");
+        let told: String = last.messages.iter().map(|it| it.content.as_str()).collect();
+        for (at, name) in names.iter().enumerate() {
+            let count = told.matches(&format!("DO {name} now.")).count();
+            assert_eq!(count, usize::from(at >= 4), "{name}");
+        }
+        let warned = watch.all("warned");
+        assert_eq!(warned.len(), 1, "{warned:?}");
+        assert!(
+            warned[0].to_string().contains("before the last 10 are told no more"),
+            "{warned:?}"
+        );
+    }
+
+    #[tokio::test]
     async fn a_thousand_turns_stay_small() {
         let tool = Sample::new("work", || Outcome::ok("It went well. ".repeat(12)));
         let model = Fake::new(|_, number| {

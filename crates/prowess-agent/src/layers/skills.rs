@@ -148,6 +148,8 @@ struct Kept(Mutex<State>);
 #[derive(Default)]
 struct State {
     has_warned: bool,
+    /// Whether it was said that some skills are told no more.
+    has_passed_over: bool,
     /// The library that was last looked at.
     library: Option<Arc<Library>>,
     /// How much of each skill the model was shown.

@@ -30,6 +30,8 @@ pub(super) struct Looked {
     failed: Vec<String>,
     /// What somebody asked for by name and has to approve first.
     held_back: Vec<String>,
+    /// How many that were taken up are told no more.
+    passed_over: usize,
 }
 
 /// A skill whose instructions stood in the result of a call.
@@ -42,8 +44,11 @@ pub(super) struct Stood {
     told: Told,
 }
 
+/// How many skills are told again that were taken up, and that the history has lost: the last ones.
+const MAX_AGAIN: usize = 10;
+
 /// Chooses skills for a history. What was taken up and still stands there is not shown again; what
-/// no longer does, is.
+/// no longer does, is, if it is not too long ago.
 pub(super) fn looked_up(
     library: &Library,
     history: &[Message],
@@ -57,7 +62,15 @@ pub(super) fn looked_up(
     let mut choice = choose(library, history, &matching, how.thresholds);
     let mut looked = Looked::default();
     let mut again: Vec<&Path> = Vec::new();
+    let is_lost = |call: &str| results(history, call).next().is_none();
+    let lost = taken.iter().filter(|it| is_lost(&it.0)).count();
+    looked.passed_over = lost.saturating_sub(MAX_AGAIN);
+    let mut passed_over = looked.passed_over;
     for (call, name) in taken {
+        if passed_over > 0 && is_lost(call) {
+            passed_over -= 1;
+            continue;
+        }
         let Some(skill) = library.get(name).filter(|it| it.manifest.is_active()) else { continue };
         let Ok(source) = skill.instructions() else { continue };
         let known = before.iter().find(|it| it.stands(history, call, &source)).cloned();
@@ -245,6 +258,12 @@ impl Looked {
         }
         for message in self.failed.iter().chain(&self.held_back) {
             turn.note(What::Warned { message: message.clone() });
+        }
+        if self.passed_over > 0 && !std::mem::replace(&mut kept.lock().has_passed_over, true) {
+            let message = format!(
+                "of the skills that were taken up, those before the last {MAX_AGAIN} are told no more"
+            );
+            turn.note(What::Warned { message });
         }
         for (offer, by) in &self.offers {
             let (level, text) = match offer.contents.first() {
