@@ -20,7 +20,6 @@ use super::{
     units::{bytes, duration},
 };
 use crate::{
-    http,
     outcome::Level,
     policy::{AllowedToolsMode, Approvals, Decision},
     servers::{Description, Transport},
@@ -705,7 +704,8 @@ fn covers(key: &str, wide: &Json, narrow: &Json) -> bool {
             let mut words = spelt(narrow).split_ascii_whitespace();
             spelt(wide).split_ascii_whitespace().all(|it| words.next() == Some(it))
         }
-        (Some(wide), Some(narrow)) if key == "policy.hosts" => http::covers(wide, narrow),
+        #[cfg(feature = "http")]
+        (Some(wide), Some(narrow)) if key == "policy.hosts" => crate::http::covers(wide, narrow),
         _ => wide == narrow,
     }
 }
