@@ -81,10 +81,8 @@ impl<'a> Draft<'a> {
     ) -> Self {
         counts.begin();
         let mut tokens = |text: &str| counts.count(window.vocabulary, text);
-        let catalog_tokens = match &*prompt.catalog {
-            "" => 0,
-            catalog => JOINT + tokens(catalog),
-        };
+        let mut part = |text: &str| if text.is_empty() { 0 } else { JOINT + tokens(text) };
+        let (own_tokens, catalog_tokens) = (part(&prompt.system), part(&prompt.catalog));
         let system: Vec<String> =
             [prompt.system, prompt.catalog].into_iter().filter(|it| !it.is_empty()).collect();
         let mut offers = prompt.skills;
@@ -97,7 +95,7 @@ impl<'a> Draft<'a> {
         let mut draft = Self {
             window,
             summarise,
-            system_tokens: system.iter().map(|it| JOINT + tokens(it)).sum(),
+            system_tokens: own_tokens + catalog_tokens,
             system,
             catalog_tokens,
             tool_tokens: prompt.tools.iter().map(|it| tokens(&it.to_string())).sum(),

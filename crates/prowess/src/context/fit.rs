@@ -215,7 +215,7 @@ impl Offer {
         let (name, description) = (line(&skill.manifest.name), line(&skill.manifest.description));
         let mut contents = Vec::new();
         if chosen.level >= Level::Brief {
-            let instructions = skill.instructions()?;
+            let instructions = skill.text()?;
             let arguments = chosen.arguments.as_deref();
             let invoked = arguments.map(|it| filled(skill, &instructions, Some(it)));
             let told = Told::of(skill, instructions);

@@ -15,7 +15,7 @@ use super::{
     names::Names,
     query::{Query, Word, read_with},
     said::said_for,
-    why::Terms,
+    why::{Known, Terms},
     words::{Term, stem},
 };
 use crate::{
@@ -33,6 +33,8 @@ pub(crate) struct Searchable {
     meanings: Option<(Arc<Embedder>, Meanings)>,
     /// The terms of skills, by their places, once somebody asked why one was found.
     pub(crate) terms: Memo<usize, Arc<Terms>, 1024>,
+    /// The words of which they were made.
+    pub(crate) vocabulary: Known,
     /// What requests matched, by what was asked for and how many at the most: a conversation comes
     /// back to the last ones.
     pub(crate) matched: Memo<(String, usize), Vec<Matched>>,
@@ -113,6 +115,7 @@ impl Searchable {
             skills: skills.to_vec(),
             meanings,
             terms: Memo::default(),
+            vocabulary: Known::default(),
             matched: Memo::default(),
             names: OnceLock::new(),
         }
@@ -157,7 +160,7 @@ impl Searchable {
 fn with_text<T>(skill: &Skill, take: impl FnOnce(Text<'_>) -> T) -> T {
     let manifest = &skill.manifest;
     let dialect = manifest.dialect();
-    let body = skill.instructions().unwrap_or_default();
+    let body = skill.read_text().unwrap_or_default();
     let tags: Vec<&str> = manifest.tags.iter().chain(&dialect.triggers).map(|it| &**it).collect();
     let when = dialect.when_to_use.as_deref().unwrap_or_default();
     let told = description(skill);

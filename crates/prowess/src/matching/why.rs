@@ -1,11 +1,8 @@
 //! Why a skill was found.
 
-use std::{collections::HashSet, hash::BuildHasherDefault, sync::Arc};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{
-    searchable::Asked,
-    words::{self, AsIs, Term, hash},
-};
+use super::{analyse::Analyser, searchable::Asked, words::Term};
 use crate::{library::Library, skill::Skill};
 
 /// A word of the request that stands in a skill.
@@ -59,9 +56,10 @@ pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
     let (parts, words): (Vec<Asked>, Vec<Asked>) =
         library.searchable().read(request).into_iter().partition(|it| it.is_extra);
     let total: f32 = words.iter().map(|it| it.weight).sum();
+    let find = || Arc::new(library.searchable().vocabulary.fields(skill));
     let fields = match library.place_in(skill) {
-        Some(place) => library.searchable().terms.get(place, |_| Arc::new(fields(skill))),
-        None => Arc::new(fields(skill)),
+        Some(place) => library.searchable().terms.get(place, |_| find()),
+        None => find(),
     };
     let reasons = |asked: Vec<Asked>| -> Vec<Reason> {
         let reasons = asked.into_iter().filter_map(|Asked { text, term, weight, .. }| {
@@ -83,32 +81,43 @@ pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
 /// The terms of each part of a skill, sorted.
 pub(crate) type Terms = [(Field, Vec<Term>); 7];
 
-fn fields(skill: &Skill) -> Terms {
-    let manifest = &skill.manifest;
-    let dialect = manifest.dialect();
-    let body = skill.instructions().unwrap_or_default();
-    let headings: Vec<&str> = body.lines().filter(|it| it.starts_with('#')).collect();
-    [
-        (Field::Name, terms(&manifest.name)),
-        (Field::Description, terms(&manifest.description)),
-        (Field::WhenToUse, terms(dialect.when_to_use.as_deref().unwrap_or_default())),
-        (Field::Tags, terms(&manifest.tags.join("\n"))),
-        (Field::Triggers, terms(&dialect.triggers.join("\n"))),
-        (Field::Headings, terms(&headings.join("\n"))),
-        (Field::Body, terms(&body)),
-    ]
+/// What became of the words that stood in skills before: most stand in others too, and to find their
+/// terms takes longer than to know them again.
+#[derive(Debug, Default)]
+pub(crate) struct Known(Mutex<Analyser>);
+
+/// How many terms are known at the most; then it begins anew.
+const MOST: usize = 16_384;
+
+impl Known {
+    fn fields(&self, skill: &Skill) -> Terms {
+        let manifest = &skill.manifest;
+        let dialect = manifest.dialect();
+        let body = skill.text().unwrap_or_default();
+        let headings: Vec<&str> = body.lines().filter(|it| it.starts_with('#')).collect();
+        let mut analyser = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if analyser.terms.len() > MOST {
+            *analyser = Analyser::default();
+        }
+        [
+            (Field::Name, &*manifest.name),
+            (Field::Description, &manifest.description),
+            (Field::WhenToUse, dialect.when_to_use.as_deref().unwrap_or_default()),
+            (Field::Tags, &manifest.tags.join("\n")),
+            (Field::Triggers, &dialect.triggers.join("\n")),
+            (Field::Headings, &headings.join("\n")),
+            (Field::Body, &body),
+        ]
+        .map(|(field, text)| (field, terms(text, &mut analyser)))
+    }
 }
 
-fn terms(text: &str) -> Vec<Term> {
-    // Most words stand there many times, and to find their terms takes longer than to know them again.
-    let mut seen: HashSet<u64, BuildHasherDefault<AsIs>> = HashSet::default();
-    let mut terms = Vec::new();
-    words::chunks(text, |chunk| {
-        if seen.insert(hash(chunk.as_bytes())) {
-            words::terms(chunk, |found, _| terms.push(found.term));
-        }
-    });
+fn terms(text: &str, analyser: &mut Analyser) -> Vec<Term> {
+    let mut numbers = Vec::new();
+    analyser.analyse(text, |it| numbers.push(it.number));
+    numbers.sort_unstable();
+    numbers.dedup();
+    let mut terms: Vec<Term> = numbers.iter().map(|it| analyser.terms[*it as usize]).collect();
     terms.sort_unstable();
-    terms.dedup();
     terms
 }
