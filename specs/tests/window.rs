@@ -48,7 +48,7 @@ fn offer(name: &str, priority: Priority, words: usize) -> Offer {
 }
 
 fn prompt(history: Vec<Message>, skills: Vec<Offer>) -> Prompt {
-    Prompt { system: "Be kind.".into(), skills, history, ..Prompt::default() }
+    Prompt { system: "Be kind.".into(), skills, history: history.into(), ..Prompt::default() }
 }
 
 fn fitted(window: &Window, prompt: &Prompt) -> Fitted {
@@ -159,7 +159,8 @@ mod every_part_of_a_prompt_is_counted {
 
         let without = fitted(&window, &Prompt { skills: Vec::new(), ..whole.clone() }).tokens;
         assert_eq!((without.skills, without.history), (0, tokens.history));
-        let without = fitted(&window, &Prompt { history: Vec::new(), ..whole.clone() }).tokens;
+        let without =
+            fitted(&window, &Prompt { history: Vec::new().into(), ..whole.clone() }).tokens;
         assert_eq!((without.history, without.system), (0, tokens.system));
         let without = fitted(&window, &Prompt { tools: Vec::new(), ..whole }).tokens;
         assert_eq!((without.tools, without.skills), (0, tokens.skills));

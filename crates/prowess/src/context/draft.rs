@@ -1,5 +1,7 @@
 //! A prompt on its way to fit, and the steps that it goes.
 
+use std::sync::Arc;
+
 use super::{
     MESSAGE, Window,
     choose::{Priority, is_request},
@@ -87,8 +89,8 @@ impl<'a> Draft<'a> {
             [prompt.system, prompt.catalog].into_iter().filter(|it| !it.is_empty()).collect();
         let mut offers = prompt.skills;
         offers.sort_by_key(|it| it.priority);
-        let mut history: Vec<Entry> =
-            prompt.history.into_iter().map(|it| Entry::new(it, &mut tokens)).collect();
+        let history = Arc::unwrap_or_clone(prompt.history).into_iter();
+        let mut history: Vec<Entry> = history.map(|it| Entry::new(it, &mut tokens)).collect();
         if let Some(request) = history.iter_mut().rfind(|it| is_request(&it.message)) {
             request.standing = Standing::Request;
         }
