@@ -1,8 +1,11 @@
 //! Why a skill was found.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{collections::HashSet, hash::BuildHasherDefault};
 
-use super::{analyse::Analyser, searchable::Asked, words::Term};
+use super::{
+    searchable::Asked,
+    words::{self, AsIs, Start, Term, hash, plain_start},
+};
 use crate::{library::Library, skill::Skill};
 
 /// A word of the request that stands in a skill.
@@ -53,17 +56,13 @@ impl Field {
 /// Says which words of a request stand where in a skill, the most telling first. What only a part
 /// of a word says is named where no whole word is found.
 pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
-    let (parts, words): (Vec<Asked>, Vec<Asked>) =
-        library.searchable().read(request).into_iter().partition(|it| it.is_extra);
+    let asked = library.searchable().read(request);
+    let stands = stands(skill, &asked);
+    let (parts, words): (Vec<Asked>, Vec<Asked>) = asked.into_iter().partition(|it| it.is_extra);
     let total: f32 = words.iter().map(|it| it.weight).sum();
-    let find = || Arc::new(library.searchable().vocabulary.fields(skill));
-    let fields = match library.place_in(skill) {
-        Some(place) => library.searchable().terms.get(place, |_| find()),
-        None => find(),
-    };
     let reasons = |asked: Vec<Asked>| -> Vec<Reason> {
         let reasons = asked.into_iter().filter_map(|Asked { text, term, weight, .. }| {
-            let stands = fields.iter().filter(|it| it.1.binary_search(&term).is_ok());
+            let stands = stands.iter().filter(|it| it.1.contains(&term));
             let fields: Vec<Field> = stands.map(|it| it.0).collect();
             let share = f64::from(weight / total.max(1e-6)).min(1.0);
             (!fields.is_empty()).then_some(Reason { word: text, fields, share })
@@ -78,46 +77,58 @@ pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
     found
 }
 
-/// The terms of each part of a skill, sorted.
-pub(crate) type Terms = [(Field, Vec<Term>); 7];
-
-/// What became of the words that stood in skills before: most stand in others too, and to find their
-/// terms takes longer than to know them again.
-#[derive(Debug, Default)]
-pub(crate) struct Known(Mutex<Analyser>);
-
-/// How many terms are known at the most; then it begins anew.
-const MOST: usize = 16_384;
-
-impl Known {
-    fn fields(&self, skill: &Skill) -> Terms {
-        let manifest = &skill.manifest;
-        let dialect = manifest.dialect();
-        let body = skill.text().unwrap_or_default();
-        let headings: Vec<&str> = body.lines().filter(|it| it.starts_with('#')).collect();
-        let mut analyser = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if analyser.terms.len() > MOST {
-            *analyser = Analyser::default();
-        }
-        [
-            (Field::Name, &*manifest.name),
-            (Field::Description, &manifest.description),
-            (Field::WhenToUse, dialect.when_to_use.as_deref().unwrap_or_default()),
-            (Field::Tags, &manifest.tags.join("\n")),
-            (Field::Triggers, &dialect.triggers.join("\n")),
-            (Field::Headings, &headings.join("\n")),
-            (Field::Body, &body),
-        ]
-        .map(|(field, text)| (field, terms(text, &mut analyser)))
-    }
+/// The terms that are asked for and stand in each part of a skill.
+fn stands(skill: &Skill, asked: &[Asked]) -> [(Field, Vec<Term>); 7] {
+    let manifest = &skill.manifest;
+    let dialect = manifest.dialect();
+    let body = skill.text().unwrap_or_default();
+    let headings: Vec<&str> = body.lines().filter(|it| it.starts_with('#')).collect();
+    let wanted: Vec<(Start, Term)> = asked.iter().map(|it| (it.start, it.term)).collect();
+    [
+        (Field::Name, &*manifest.name),
+        (Field::Description, &manifest.description),
+        (Field::WhenToUse, dialect.when_to_use.as_deref().unwrap_or_default()),
+        (Field::Tags, &manifest.tags.join("\n")),
+        (Field::Triggers, &dialect.triggers.join("\n")),
+        (Field::Headings, &headings.join("\n")),
+        (Field::Body, &body),
+    ]
+    .map(|(field, text)| (field, found(text, &wanted)))
 }
 
-fn terms(text: &str, analyser: &mut Analyser) -> Vec<Term> {
-    let mut numbers = Vec::new();
-    analyser.analyse(text, |it| numbers.push(it.number));
-    numbers.sort_unstable();
-    numbers.dedup();
-    let mut terms: Vec<Term> = numbers.iter().map(|it| analyser.terms[*it as usize]).collect();
-    terms.sort_unstable();
+/// The terms that are wanted and stand in a text.
+fn found(text: &str, wanted: &[(Start, Term)]) -> Vec<Term> {
+    // Most words stand there many times, and to find their terms takes longer than to know them again.
+    let mut seen: HashSet<u64, BuildHasherDefault<AsIs>> = HashSet::default();
+    let mut terms = Vec::new();
+    words::chunks(text, |chunk| {
+        let may_be = |start: Start| wanted.iter().any(|it| it.0 == start);
+        if plain_start(chunk).is_none_or(may_be) && seen.insert(hash(chunk.as_bytes())) {
+            words::terms(chunk, |found, _| {
+                if wanted.iter().any(|it| it.1 == found.term) {
+                    terms.push(found.term);
+                }
+            });
+        }
+    });
     terms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_word_is_passed_over() {
+        let text = "Aerobic aeon oeuvre uebersicht db dbs js gh k8s caches Rechnungen rechnung running \
+                    runner deployments policies c c++ HTMLPage fix-it user's schreibt Übersicht 数据库 \
+                    informationen zusammenfassungen doc docs specification spec testing tests ties";
+        words::chunks(text, |chunk| {
+            words::terms(chunk, |it, word| {
+                let wanted = [(words::start(&words::stem(word)), it.term)];
+                assert!(found(text, &wanted).contains(&it.term), "{word}");
+                assert!(found(chunk, &wanted).contains(&it.term), "{word} alone");
+            });
+        });
+    }
 }
