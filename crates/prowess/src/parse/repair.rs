@@ -3,6 +3,8 @@
 //! First the values that YAML trips over are put in quotes, line for line, so that every line keeps
 //! its number. Where that is not enough, name and description are rescued alone.
 
+use std::borrow::Cow;
+
 use prowess_frontmatter::{Block, Field, Value, read};
 
 use super::yaml_fields;
@@ -47,6 +49,13 @@ pub(super) fn repaired<'t>(
     None
 }
 
+/// A frontmatter with the values quoted that had to be, and every other line as it was; nothing when
+/// there is nothing to mend, or it is beyond repair.
+pub(crate) fn requoted(text: &str) -> Option<String> {
+    let (text, changes) = mended(text);
+    (!changes.is_empty() && fields(&text).is_some()).then_some(text)
+}
+
 fn fields(text: &str) -> Option<Vec<Field<'static>>> {
     let fields = read(text).ok().or_else(|| yaml_fields(text).ok())?;
     // The places in the repaired text are not those in the file, only the lines are.
@@ -73,39 +82,66 @@ fn colon(text: &str, line: usize) -> Option<usize> {
 /// An entry as it was meant, and what was done to it.
 type Mended = (String, Option<Change>);
 
-/// Mends every top-level entry that cannot be read by itself.
+/// Mends every top-level entry that cannot be read by itself; the others stay to the byte.
 fn mended(text: &str) -> (String, Vec<Change>) {
     let mut out = String::with_capacity(text.len() + 16);
     let mut changes = Vec::new();
     let mut before = 0;
     for entry in entries(text) {
-        let (text, change) = if readable(&entry) { (entry.clone(), None) } else { mend(&entry) };
-        out.push_str(&text);
-        changes.extend(change.map(|it| Change { line: before + it.line, ..it }));
-        before += entry.lines().count();
+        let whole = plain(entry);
+        // Blanks and blank lines behind a value are no part of it.
+        let (content, behind) = entry.split_at(entry.trim_end_matches(BLANK).len());
+        match (!readable(&whole)).then(|| mend(&plain(content))) {
+            Some((mended, Some(change))) => {
+                out.push_str(&mended.trim_end().replace('\n', line_end(entry)));
+                out.push_str(behind);
+                changes.push(Change { line: before + change.line, ..change });
+            }
+            _ => out.push_str(entry),
+        }
+        before += whole.lines().count();
     }
     (out, changes)
 }
+
+const BLANK: [char; 4] = [' ', '\t', '\n', '\r'];
 
 fn readable(entry: &str) -> bool {
     read(entry).is_ok() || yaml_fields(entry).is_ok()
 }
 
-/// The top-level entries: a key at the margin, and the lines under it. Line ends become LF.
-fn entries(text: &str) -> Vec<String> {
-    let text = text.replace("\r\n", "\n").replace('\r', "\n");
-    let mut entries: Vec<String> = Vec::new();
-    for line in text.lines() {
-        let own = key_length(line).is_some() || line.starts_with('#') || entries.is_empty();
-        if own {
-            entries.push(String::new());
+/// The top-level entries: a key at the margin, and the lines under it.
+fn entries(text: &str) -> Vec<&str> {
+    let (mut starts, mut at) = (vec![0], 0);
+    for line in text.split_inclusive(['\n', '\r']) {
+        if at > 0 && (key_length(line).is_some() || line.starts_with('#')) {
+            starts.push(at);
         }
-        if let Some(entry) = entries.last_mut() {
-            entry.push_str(line);
-            entry.push('\n');
-        }
+        at += line.len();
     }
-    entries
+    let ends = starts.iter().skip(1).copied().chain([text.len()]);
+    starts.iter().zip(ends).map(|(start, end)| &text[*start..end]).collect()
+}
+
+/// An entry whose lines end with LF, the last one too.
+fn plain(entry: &str) -> Cow<'_, str> {
+    let mut plain = Cow::Borrowed(entry);
+    if plain.contains('\r') {
+        plain = Cow::Owned(plain.replace("\r\n", "\n").replace('\r', "\n"));
+    }
+    if !plain.is_empty() && !plain.ends_with('\n') {
+        plain.to_mut().push('\n');
+    }
+    plain
+}
+
+/// How the lines of an entry end.
+fn line_end(entry: &str) -> &'static str {
+    match entry.find(['\n', '\r']).map(|at| &entry[at..]) {
+        Some(end) if end.starts_with("\r\n") => "\r\n",
+        Some(end) if end.starts_with('\r') => "\r",
+        _ => "\n",
+    }
 }
 
 /// How long the key at the start of a line is, when there is one that looks like a key.
@@ -295,6 +331,7 @@ fn rescue(text: &str) -> Option<Vec<Field<'static>>> {
     let mut rescued = Vec::new();
     let mut line = 1;
     for entry in entries(text) {
+        let entry = plain(entry);
         let first = entry.lines().next().unwrap_or_default();
         let key = key_length(first).map_or("", |colon| &first[..colon]);
         if matches!(key, "name" | "description")
