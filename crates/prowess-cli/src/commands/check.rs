@@ -1,3 +1,5 @@
+mod fix;
+
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -9,9 +11,9 @@ use prowess_runtime::danger;
 use serde_json::json;
 
 use super::{count, finding_json};
-use crate::{Status, arguments::Global, context, printer::Printer, snippet};
+use crate::{Status, arguments::Global, context, fault::Fault, printer::Printer, snippet};
 
-/// Say what is wrong with skills
+/// Say what is wrong with skills, and put right what is safe
 ///
 /// Takes skill folders, their files, or folders of skills; without a path the configured
 /// directories. Exits 1 when there is an error.
@@ -19,6 +21,8 @@ use crate::{Status, arguments::Global, context, printer::Printer, snippet};
 pub(crate) struct Args {
     /// Skill folders, SKILL.md files or folders of skills
     paths: Vec<PathBuf>,
+    #[command(flatten)]
+    fix: fix::FixArgs,
 }
 
 /// The longest line that is shown with a finding, in bytes.
@@ -39,32 +43,63 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         printer.note(&format!("`{}` does not exist", directory.path.display()));
     }
     let configured = if there.is_empty() { missing } else { there };
-    let paths: Vec<PathBuf> = match args.paths.is_empty() {
+    let mut paths: Vec<PathBuf> = match args.paths.is_empty() {
         true => configured.into_iter().map(resolve).collect(),
         false => args.paths.iter().map(|it| resolve(&Directory::new(it))).collect(),
     };
-    let mut checked = if paths.is_empty() {
-        printer.note("no path and no directory is given, so these are the bundled skills");
-        check_sources(&[&*bundled()], profile, &limits)
-    } else {
-        match check(&paths, profile, &limits) {
-            Err(error @ CheckError::NoSkill { .. }) => {
-                printer.error(&error.into());
-                printer.hint("skills that lie in folders of folders are found with `--depth 3`");
-                return Ok(Status::Unable);
-            }
-            checked => checked?,
-        }
+    let look = |paths: &[PathBuf]| match paths.is_empty() {
+        true => Ok(check_sources(&[&*bundled()], profile, &limits)),
+        false => check(paths, profile, &limits),
     };
+    if paths.is_empty() {
+        if args.fix.fix {
+            let fault = Fault::unable("the bundled skills cannot be changed");
+            return Err(fault.hint("`prowess check --fix PATH` fixes those of a folder").into());
+        }
+        printer.note("no path and no directory is given, so these are the bundled skills");
+    }
+    let mut checked = match look(&paths) {
+        Err(error @ CheckError::NoSkill { .. }) => {
+            printer.error(&error.into());
+            printer.hint("skills that lie in folders of folders are found with `--depth 3`");
+            return Ok(Status::Unable);
+        }
+        checked => checked?,
+    };
+    let fixed = match args.fix.fix {
+        true => Some(fix::all(&args.fix, &checked, profile, &limits)),
+        false => None,
+    };
+    let is_fixed = fixed.as_ref().is_some_and(|it| !it.is_empty());
+    if is_fixed && !args.fix.dry_run {
+        for path in &mut paths {
+            let moved = fixed.iter().flatten().find_map(|it| it.moved(path));
+            *path = moved.unwrap_or_else(|| std::mem::take(path));
+        }
+        checked = look(&paths)?;
+    }
     add_dangers(&mut checked, profile);
-    let failed = checked.findings.iter().any(|it| it.severity == Severity::Error);
     if printer.json {
         let findings: Vec<_> = checked.findings.iter().map(finding_json).collect();
-        printer.document(&json!({ "skills": checked.skills, "findings": findings }))?;
+        let mut document = json!({ "skills": checked.skills, "findings": findings });
+        if let Some(fixed) = &fixed {
+            document["fixed"] = fixed.iter().map(fix::FixedFile::json).collect();
+        }
+        printer.document(&document)?;
     } else {
+        if let Some(fixed) = &fixed {
+            fix::show(&args.fix, fixed, printer)?;
+        }
         show(&checked, printer)?;
     }
-    Ok(if failed { Status::AtFault } else { Status::Well })
+    let errors = fixed.iter().flatten().filter_map(|it| it.error.as_ref());
+    let is_unable = errors.map(|it| printer.error(it)).count() > 0;
+    let is_at_fault = checked.findings.iter().any(|it| it.severity == Severity::Error);
+    Ok(match (is_unable, is_at_fault) {
+        (true, _) => Status::Unable,
+        (false, true) => Status::AtFault,
+        (false, false) => Status::Well,
+    })
 }
 
 /// Adds what scripts would do that none should, in its place among the findings of a file.
