@@ -50,10 +50,10 @@ pub(super) fn repaired<'t>(
 }
 
 /// A frontmatter with the values quoted that had to be, and every other line as it was; nothing when
-/// there is nothing to mend, or it is beyond repair.
+/// it is beyond repair, or nobody can be sure what belongs to a value.
 pub(crate) fn requoted(text: &str) -> Option<String> {
     let (text, changes) = mended(text);
-    (!changes.is_empty() && fields(&text).is_some()).then_some(text)
+    (changes.iter().all(|it| it.is_sure) && fields(&text).is_some()).then_some(text)
 }
 
 fn fields(text: &str) -> Option<Vec<Field<'static>>> {
@@ -69,6 +69,8 @@ struct Change {
     line: usize,
     /// Whether a colon is at fault, which can then be pointed at.
     is_colon: bool,
+    /// Whether all that was read into a value belongs to it beyond doubt.
+    is_sure: bool,
     message: String,
     hint: &'static str,
 }
@@ -176,7 +178,13 @@ fn mend(entry: &str) -> Mended {
             format!("the brackets of `{key}` are not closed; they were read as if they were");
         return (
             closed,
-            Some(Change { line: 1, message, is_colon: false, hint: "close the list with `]`" }),
+            Some(Change {
+                line: 1,
+                message,
+                is_colon: false,
+                is_sure: true,
+                hint: "close the list with `]`",
+            }),
         );
     }
     quote(key, value, &rest)
@@ -189,6 +197,7 @@ fn mend_name(entry: &str, value: &str, rest: &[&str]) -> Mended {
         return (entry.to_owned(), None);
     }
     let (mut text, change) = quote("name", value, &[]);
+    let change = change.map(|it| Change { is_sure: rest.is_empty(), ..it });
     for line in rest {
         text.push_str(&format!("# {line}\n"));
     }
@@ -202,7 +211,8 @@ fn mend_block(first: &str, key: &str, rest: &[&str]) -> Mended {
         text.push_str(&format!("  {}\n", line.trim()));
     }
     let message = format!("the lines under `{key}` are not indented; they were read as its text");
-    (text, Some(Change { line: 1, message, is_colon: false, hint: "indent them by two spaces" }))
+    let hint = "indent them by two spaces";
+    (text, Some(Change { line: 1, message, is_colon: false, is_sure: true, hint }))
 }
 
 /// Whether a value is nothing but the indicators of a block scalar.
@@ -223,8 +233,9 @@ fn quote(key: &str, value: &str, rest: &[&str]) -> Mended {
         .join("\n  ");
     let message =
         format!("the value of `{key}` is not YAML {}; it was read as if in quotes", fault.why);
-    let change =
-        Change { line: 1 + fault.line, is_colon: fault.is_colon, message, hint: fault.hint };
+    let Fault { line, is_colon, hint, .. } = fault;
+    let is_sure = rest.iter().all(|it| it.is_empty() || it.starts_with([' ', '\t']));
+    let change = Change { line: 1 + line, is_colon, is_sure, message, hint };
     (format!("{key}: '{}'\n", bare(&text).replace('\'', "''")), Some(change))
 }
 
@@ -286,6 +297,7 @@ fn mend_nested(entry: &str) -> Mended {
             change = Some(Change {
                 line: number + 1,
                 is_colon: false,
+                is_sure: true,
                 message,
                 hint: "indent with spaces",
             });
@@ -310,7 +322,8 @@ fn mend_nested(entry: &str) -> Mended {
         change.get_or_insert_with(|| {
             let message =
                 format!("this value is not YAML {}; it was read as if in quotes", fault.why);
-            Change { line: number + 1, is_colon: fault.is_colon, message, hint: fault.hint }
+            let Fault { is_colon, hint, .. } = fault;
+            Change { line: number + 1, is_colon, is_sure: true, message, hint }
         });
     }
     (out, change)

@@ -1,6 +1,7 @@
 //! What is safe to put right, file by file: read, fixed, shown, written.
 
 use std::{
+    collections::HashMap,
     io::Read as _,
     path::{Path, PathBuf},
 };
@@ -76,12 +77,12 @@ pub(super) fn all(
     profile: Profile,
     limits: &Limits,
 ) -> Vec<FixedFile> {
+    let mut found: HashMap<&Path, Vec<&Finding>> = HashMap::new();
+    for finding in &checked.findings {
+        found.entry(&finding.path).or_default().push(finding);
+    }
     let fixed = checked.files.iter().filter_map(|file| {
-        let found: Vec<&Finding> =
-            checked.findings.iter().filter(|it| it.path == file.path).collect();
-        if found.is_empty() {
-            return None;
-        }
+        let found = found.remove(&*file.path)?;
         let mut fixed = FixedFile { path: file.path.clone(), ..FixedFile::default() };
         let fixing = Fixing { args, file, found, profile, limits };
         fixed.error = fixing.run(&checked.roots, &mut fixed).err();
