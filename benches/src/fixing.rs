@@ -72,7 +72,8 @@ fn check(program: &Path, folder: &Path, profile: &str, more: &[&str]) -> Result<
 /// How many files have an error, or at least a warning.
 fn found(said: &Json, is_error: bool) -> usize {
     let findings = said["findings"].as_array().into_iter().flatten();
-    let counted = findings.filter(|it| it["severity"] == "error" || (!is_error && it["severity"] == "warning"));
+    let counted = findings
+        .filter(|it| it["severity"] == "error" || (!is_error && it["severity"] == "warning"));
     counted.filter_map(|it| it["path"].as_str()).collect::<BTreeSet<_>>().len()
 }
 

@@ -307,8 +307,11 @@ mod a_file_is_written_whole_or_not_at_all {
         assert_eq!(text(&world, "elsewhere/SKILL.md"), COLON);
         assert_eq!(text(&world, "skills/shared/one.md"), QUOTED);
         assert!(world.path("skills/colon/SKILL.md").is_symlink());
-        let ran = fix(&world.skill("plain", "Stays"), &["--rename", "folder"]);
-        assert!(!ran.stderr.contains("is now"), "{}", ran.stderr);
+        let world = world.document("forms", with("")).link("other", "skills/forms");
+        let ran = world.run(["check", "other", "--fix", "--rename", "folder"]);
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.stderr.contains("a link leads to it"), "{}", ran.stderr);
+        assert!(world.path("skills/forms").is_dir());
     }
 
     #[test]

@@ -147,7 +147,7 @@ fn gone(before: Vec<Finding>, after: &[Finding]) -> Vec<Finding> {
 
 fn as_utf8(bytes: &[u8]) -> Option<Vec<u8>> {
     let decoded = decode(bytes);
-    let is_whole = decoded.invalid.is_none() && bytes.len() % 2 == 0;
+    let is_whole = decoded.invalid.is_none() && bytes.len().is_multiple_of(2);
     (decoded.encoding == Encoding::Utf16 && is_whole).then(|| decoded.text.into_owned().into())
 }
 

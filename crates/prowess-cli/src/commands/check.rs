@@ -7,9 +7,10 @@ use prowess::{
     CheckError, Checked, CheckedScript, Directory, Finding, Profile, Severity, bundled, check,
     check_sources, rule,
 };
-use prowess_runtime::danger;
+use prowess_runtime::{Config, danger};
 use serde_json::json;
 
+use self::fix::{FixArgs, FixedFile};
 use super::{count, finding_json};
 use crate::{Status, arguments::Global, context, fault::Fault, printer::Printer, snippet};
 
@@ -22,7 +23,7 @@ pub(crate) struct Args {
     /// Skill folders, SKILL.md files or folders of skills
     paths: Vec<PathBuf>,
     #[command(flatten)]
-    fix: fix::FixArgs,
+    fix: FixArgs,
 }
 
 /// The longest line that is shown with a finding, in bytes.
@@ -33,31 +34,15 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let config = context::config(global)?;
     context::passed_over(&config, printer);
     let limits = config.options().limits;
-    let resolve = |it: &Directory| context::resolve(it, global);
-    let directories = config.directories();
-    let (there, missing): (Vec<_>, Vec<_>) =
-        directories.iter().partition(|it| resolve(it).exists());
-    for directory in
-        missing.iter().filter(|it| !it.optional && args.paths.is_empty() && !there.is_empty())
-    {
-        printer.note(&format!("`{}` does not exist", directory.path.display()));
+    let mut paths = paths(args, global, &config, printer);
+    if paths.is_empty() && args.fix.fix {
+        let fault = Fault::unable("the bundled skills cannot be changed");
+        return Err(fault.hint("`prowess check --fix PATH` fixes those of a folder").into());
     }
-    let configured = if there.is_empty() { missing } else { there };
-    let mut paths: Vec<PathBuf> = match args.paths.is_empty() {
-        true => configured.into_iter().map(resolve).collect(),
-        false => args.paths.iter().map(|it| resolve(&Directory::new(it))).collect(),
-    };
     let look = |paths: &[PathBuf]| match paths.is_empty() {
         true => Ok(check_sources(&[&*bundled()], profile, &limits)),
         false => check(paths, profile, &limits),
     };
-    if paths.is_empty() {
-        if args.fix.fix {
-            let fault = Fault::unable("the bundled skills cannot be changed");
-            return Err(fault.hint("`prowess check --fix PATH` fixes those of a folder").into());
-        }
-        printer.note("no path and no directory is given, so these are the bundled skills");
-    }
     let mut checked = match look(&paths) {
         Err(error @ CheckError::NoSkill { .. }) => {
             printer.error(&error.into());
@@ -66,15 +51,11 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         }
         checked => checked?,
     };
-    let fixed = match args.fix.fix {
-        true => Some(fix::all(&args.fix, &checked, profile, &limits)),
-        false => None,
-    };
-    let is_fixed = fixed.as_ref().is_some_and(|it| !it.is_empty());
-    if is_fixed && !args.fix.dry_run {
+    let fixed = args.fix.fix.then(|| fix::all(&args.fix, &checked, profile, &limits));
+    if !args.fix.dry_run && fixed.as_ref().is_some_and(|it| !it.is_empty()) {
         for path in &mut paths {
             let moved = fixed.iter().flatten().find_map(|it| it.moved(path));
-            *path = moved.unwrap_or_else(|| std::mem::take(path));
+            moved.into_iter().for_each(|it| *path = it);
         }
         checked = look(&paths)?;
     }
@@ -83,7 +64,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let findings: Vec<_> = checked.findings.iter().map(finding_json).collect();
         let mut document = json!({ "skills": checked.skills, "findings": findings });
         if let Some(fixed) = &fixed {
-            document["fixed"] = fixed.iter().map(fix::FixedFile::json).collect();
+            document["fixed"] = fixed.iter().map(FixedFile::json).collect();
         }
         printer.document(&document)?;
     } else {
@@ -93,13 +74,32 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         show(&checked, printer)?;
     }
     let errors = fixed.iter().flatten().filter_map(|it| it.error.as_ref());
-    let is_unable = errors.map(|it| printer.error(it)).count() > 0;
-    let is_at_fault = checked.findings.iter().any(|it| it.severity == Severity::Error);
-    Ok(match (is_unable, is_at_fault) {
-        (true, _) => Status::Unable,
-        (false, true) => Status::AtFault,
-        (false, false) => Status::Well,
-    })
+    if errors.map(|it| printer.error(it)).count() > 0 {
+        printer.hint("what could not be fixed is as it was; see to the cause and try again");
+        return Ok(Status::Unable);
+    }
+    let failed = checked.findings.iter().any(|it| it.severity == Severity::Error);
+    Ok(if failed { Status::AtFault } else { Status::Well })
+}
+
+/// The paths that are checked: those that were given, else the configured directories. None are the
+/// bundled skills.
+fn paths(args: &Args, global: &Global, config: &Config, printer: &mut Printer) -> Vec<PathBuf> {
+    let resolve = |it: &Directory| context::resolve(it, global);
+    if !args.paths.is_empty() {
+        return args.paths.iter().map(|it| resolve(&Directory::new(it))).collect();
+    }
+    let directories = config.directories();
+    let (there, missing): (Vec<_>, Vec<_>) =
+        directories.iter().partition(|it| resolve(it).exists());
+    for directory in missing.iter().filter(|it| !it.optional && !there.is_empty()) {
+        printer.note(&format!("`{}` does not exist", directory.path.display()));
+    }
+    let configured = if there.is_empty() { missing } else { there };
+    if configured.is_empty() && !args.fix.fix {
+        printer.note("no path and no directory is given, so these are the bundled skills");
+    }
+    configured.into_iter().map(resolve).collect()
 }
 
 /// Adds what scripts would do that none should, in its place among the findings of a file.

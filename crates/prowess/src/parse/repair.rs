@@ -95,7 +95,8 @@ fn mended(text: &str) -> (String, Vec<Change>) {
         let (content, behind) = entry.split_at(entry.trim_end_matches(BLANK).len());
         match (!readable(&whole)).then(|| mend(&plain(content))) {
             Some((mended, Some(change))) => {
-                out.push_str(&mended.trim_end().replace('\n', line_end(entry)));
+                let mended = mended.strip_suffix('\n').unwrap_or(&mended);
+                out.push_str(&mended.replace('\n', line_end(entry)));
                 out.push_str(behind);
                 changes.push(Change { line: before + change.line, ..change });
             }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    ffi::OsStr,
     io::Read as _,
     path::{Path, PathBuf},
 };
@@ -18,10 +19,13 @@ use crate::{
     commands::{count, finding_json},
     diff::{diff, shown},
     printer::Printer,
+    safe,
 };
 
 /// How many lines are shown around a change.
 const AROUND: usize = 2;
+/// What the file of a skill is called.
+const DOCUMENT: &str = "SKILL.md";
 
 /// What is to be put right, and how far that goes.
 #[derive(Debug, clap::Args)]
@@ -156,10 +160,10 @@ struct Fixing<'f> {
 impl Fixing<'_> {
     fn run(&self, roots: &[PathBuf], fixed: &mut FixedFile) -> Result<()> {
         let cannot = || format!("cannot fix `{}`", self.file.path.display());
-        let real = self.file.real.as_deref().unwrap_or(&self.file.path);
-        let within = |root: &PathBuf| Some((root.clone(), real.strip_prefix(root).ok()?));
+        let real = self.real();
+        let within = |root| Some((root, real.strip_prefix(root).ok()?));
         let (root, inside) = roots.iter().find_map(within).with_context(cannot)?;
-        let root = Root::open(&root).with_context(cannot)?;
+        let root = Root::open(root).with_context(cannot)?;
         let before = self.read(&root, inside).with_context(cannot)?;
         let Fixed { bytes: mut after, mut findings, left } = fix(&before, self.profile);
         findings.iter_mut().for_each(|it| it.path.clone_from(&self.file.path));
@@ -170,10 +174,10 @@ impl Fixing<'_> {
             findings.extend(self.cleared());
         }
         if after != before {
-            fixed.diff = self.diff(&before, &after, &findings);
             if !self.args.dry_run {
                 root.rewrite(inside, &before, &after).with_context(cannot)?;
             }
+            fixed.diff = self.diff(&before, &after, &findings);
         }
         fixed.findings = findings;
         if let Some((from, to)) = self.renaming(inside, &after) {
@@ -186,6 +190,11 @@ impl Fixing<'_> {
             fixed.findings.extend(self.cleared());
         }
         named.map(drop)
+    }
+
+    /// Where the file lies, with all links resolved.
+    fn real(&self) -> &Path {
+        self.file.real.as_deref().unwrap_or(&self.file.path)
     }
 
     fn read(&self, root: &Root, inside: &Path) -> Result<Vec<u8>> {
@@ -207,8 +216,7 @@ impl Fixing<'_> {
 
     /// The text with the name of its folder.
     fn named_by_folder(&self, bytes: &[u8]) -> Result<Vec<u8>> {
-        let real = self.file.real.as_deref().unwrap_or(&self.file.path);
-        let folder = real.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+        let folder = folder_name(self.real()).unwrap_or_default().to_string_lossy();
         let cannot = || format!("cannot name `{}` `{folder}`", self.file.path.display());
         self.refuse_link().and_then(|()| plain(&folder)).with_context(cannot)?;
         let manifest = parse(bytes, None, Profile::Lenient).manifest.with_context(cannot)?;
@@ -219,7 +227,7 @@ impl Fixing<'_> {
     /// What is to be renamed, from the root on, and how it is to be called.
     fn renaming(&self, inside: &Path, bytes: &[u8]) -> Option<(PathBuf, String)> {
         if self.asks_for(Rename::File) {
-            return Some((inside.to_owned(), "SKILL.md".to_owned()));
+            return Some((inside.to_owned(), DOCUMENT.to_owned()));
         }
         let manifest = parse(bytes, None, Profile::Lenient).manifest?;
         self.asks_for(Rename::Folder).then_some((inside.parent()?.to_owned(), manifest.name.into()))
@@ -227,10 +235,8 @@ impl Fixing<'_> {
 
     fn rename(&self, root: &Root, from: &Path, to: &str) -> Result<()> {
         let cannot = || format!("cannot rename `{}` to `{to}`", from.display());
-        let is_file = to == "SKILL.md";
-        self.refuse_link()
-            .and_then(|()| if is_file { Ok(()) } else { plain(to) })
-            .with_context(cannot)?;
+        let plain = |()| if to == DOCUMENT { Ok(()) } else { plain(to) };
+        self.refuse_link().and_then(plain).with_context(cannot)?;
         let new = root.path().join(from).with_file_name(to);
         if new.symlink_metadata().is_ok() {
             return Err(anyhow!("`{}` is already there", new.display())).with_context(cannot);
@@ -243,13 +249,17 @@ impl Fixing<'_> {
 
     /// What a link leads to has other names by other ways.
     fn refuse_link(&self) -> Result<()> {
-        if self.file.linked { Err(anyhow!("a link leads to it")) } else { Ok(()) }
+        let shown = folder_name(&self.file.path);
+        let is_linked =
+            self.file.linked || shown.is_some_and(|it| Some(it) != folder_name(self.real()));
+        if is_linked { Err(anyhow!("a link leads to it")) } else { Ok(()) }
     }
 
     /// What changes in the text. That all lines end in another way is said in one.
     fn diff(&self, before: &[u8], after: &[u8], findings: &[Finding]) -> String {
         let has = |code: &str| findings.iter().any(|it| it.rule.code == code);
         let path = self.file.path.to_string_lossy();
+        let path = safe::line(&path);
         let mut before = String::from_utf8_lossy(before);
         let after = String::from_utf8_lossy(after);
         let mut notes = String::new();
@@ -266,6 +276,11 @@ impl Fixing<'_> {
             text => text + &notes,
         }
     }
+}
+
+/// The name of the folder that a file lies in.
+fn folder_name(path: &Path) -> Option<&OsStr> {
+    path.parent().and_then(Path::file_name)
 }
 
 /// Refuses a name that a skill or a folder cannot have.
