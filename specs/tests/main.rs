@@ -20,6 +20,7 @@ mod window;
 mod disclosure;
 mod templates;
 mod cli;
+mod fix;
 mod policy;
 mod commands;
 mod danger;

@@ -25,6 +25,7 @@ mod parse;
 mod render;
 mod revise;
 mod validate;
+mod fix;
 mod coded;
 mod recall;
 mod gather;
@@ -59,6 +60,7 @@ pub use crate::{
     disclose::{Disclosure, Level, Thresholds, ThresholdsError, disclose},
     discover::{Directory, PRESETS, Preset, preset},
     finding::{Finding, Severity},
+    fix::{Fixed, fix},
     invoke::{argument_names, invoke},
     keeper::Keeper,
     library::{Library, LoadError, Options},
@@ -77,7 +79,8 @@ pub use crate::{
     tokens::Vocabulary,
     use_skill::{UseSkill, UsedSkill, use_skill},
     validate::{
-        CheckError, Checked, CheckedScript, check, check_sources, check_text, is_plain_name,
+        CheckError, Checked, CheckedFile, CheckedScript, check, check_sources, check_text,
+        is_plain_name,
     },
 };
 pub use prowess_frontmatter as frontmatter;
