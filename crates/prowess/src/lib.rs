@@ -31,6 +31,7 @@ mod gather;
 mod load;
 mod library;
 mod keeper;
+mod doctor;
 mod matching;
 mod tokens;
 mod shorten;
@@ -58,6 +59,10 @@ pub use crate::{
     describe::Describer,
     disclose::{Disclosure, Level, Thresholds, ThresholdsError, disclose},
     discover::{Directory, PRESETS, Preset, preset},
+    doctor::{
+        CLIENTS, Case, Checkup, Citation, Clash, Client, Crowded, Diagnosis, Examined, Fact, Form,
+        Letters, Note, Spot, Surroundings, VARIABLES, Verdict, client, examine, nearest_spot,
+    },
     finding::{Finding, Severity},
     invoke::{argument_names, invoke},
     keeper::Keeper,
