@@ -244,7 +244,7 @@ fn reason(case: Case, verdict: Verdict, candidate: &Candidate, leaf: Option<&Lea
             format!("{says}: only the model can use it")
         }
         Verdict::Hidden => format!("{says}: only people can invoke it"),
-        Verdict::Unknown => format!("nobody knows what it does: {says}"),
+        Verdict::Unknown => format!("it is not known what it does: {says}"),
         Verdict::Shadowed | Verdict::Refused | Verdict::Unseen => says,
     }
 }
@@ -291,7 +291,7 @@ fn resolve(client: &'static Client, look: &Look, seen: &mut [Option<Seen<'_>>]) 
                 }
                 Clash::First | Clash::Both | Clash::Unknown => (
                     Verdict::Unknown,
-                    format!("`{path}` has the same name, and nobody knows which is taken"),
+                    format!("`{path}` has the same name, and it is not known which is taken"),
                 ),
             };
             let fix = (!is_copy).then(|| "rename or remove one of them".to_owned());

@@ -235,13 +235,15 @@ impl Case {
             Self::DuplicateKey => "keep one of them".to_owned(),
             Self::DashesInside => "write a dash of another kind".to_owned(),
             Self::NameMissing => format!("add `name: {}`", candidate.folder(leaf)),
-            Self::NameForm(form) => format!("choose a name that is {}", form.what()),
+            Self::NameForm(form) => format!("choose a name {}", form.what()),
             Self::NameOver(most) => format!("choose a name of at most {most} characters"),
             Self::NameNotFolder(_) => {
                 let name = candidate.name.as_deref().unwrap_or_default();
-                match is_plain_name(name) {
-                    true => format!("rename the folder to `{name}`"),
-                    false => format!("say `name: {}`", candidate.folder(leaf)),
+                let folder = candidate.folder(leaf);
+                match (is_plain_name(name), is_plain_name(&folder)) {
+                    (true, _) => format!("rename the folder to `{name}`"),
+                    (false, true) => format!("say `name: {folder}`"),
+                    (false, false) => "give the skill and its folder one name".to_owned(),
                 }
             }
             Self::DescriptionMissing => {
@@ -276,12 +278,10 @@ impl Form {
 
     fn what(self) -> &'static str {
         match self {
-            Self::Words => "lowercase letters and digits of ASCII with single hyphens between them",
-            Self::AnyCase => "letters and digits of ASCII with single hyphens between them",
-            Self::Dotted => {
-                "lowercase letters and digits of ASCII with single hyphens or dots between them"
-            }
-            Self::NoSlash => "free of slashes",
+            Self::Words => "of lowercase letters, digits and single hyphens",
+            Self::AnyCase => "of letters, digits and single hyphens",
+            Self::Dotted => "of lowercase letters, digits, and single hyphens or dots",
+            Self::NoSlash => "without a slash",
         }
     }
 }

@@ -1,79 +1,120 @@
 //! A checkup as JSON.
 
-use prowess::{Checkup, Client, Diagnosis, Examined, Note, Verdict};
-use serde_json::{Map, Value as Json, json};
+use std::{borrow::Cow, path::Path};
 
-use super::super::finding_json;
+use prowess::{Checkup, Client, Crowded, Diagnosis, Examined, Note, Verdict};
+use serde::{Serialize, Serializer};
+
+use super::super::{FindingJson, finding_json};
 
 /// All of a checkup, with the skills that were asked for.
-pub(super) fn document(
-    checkup: &Checkup,
-    skills: &[&Examined],
+pub(super) fn document<'a>(
+    checkup: &'a Checkup,
+    skills: &[&'a Examined],
     clients: &[&'static Client],
-) -> Json {
-    let clients: Vec<Json> = clients
-        .iter()
-        .enumerate()
-        .map(|(number, it)| {
-            let verdicts = skills.iter().map(|it| it.diagnoses[number].verdict);
-            json!({ "name": it.name, "label": it.label, "verdicts": counts(verdicts) })
-        })
-        .collect();
-    let crowded: Vec<Json> = checkup
-        .crowded
-        .iter()
-        .map(|it| {
-            json!({
-                "client": it.client.name,
-                "skills": it.skills,
-                "characters": it.characters,
-                "room": it.room,
-            })
-        })
-        .collect();
-    json!({
-        "clients": clients,
-        "skills": skills.iter().map(|it| skill(it)).collect::<Vec<_>>(),
-        "crowded": crowded,
-        "findings": checkup.findings.iter().map(finding_json).collect::<Vec<_>>(),
-    })
+) -> impl Serialize {
+    let client = |(number, client): (usize, &&'static Client)| {
+        let verdicts: Vec<Verdict> = skills.iter().map(|it| it.diagnoses[number].verdict).collect();
+        ClientJson {
+            name: client.name,
+            label: client.label,
+            is_told_where: client.is_told_where(),
+            verdicts: Counts(verdicts),
+        }
+    };
+    CheckupJson {
+        clients: clients.iter().enumerate().map(client).collect(),
+        skills: skills.iter().map(|it| skill(it)).collect(),
+        crowded: checkup.crowded.iter().map(crowded).collect(),
+        findings: checkup.findings.iter().map(finding_json).collect(),
+    }
+}
+
+#[derive(Serialize)]
+struct CheckupJson<'a> {
+    clients: Vec<ClientJson>,
+    skills: Vec<SkillJson<'a>>,
+    crowded: Vec<CrowdedJson>,
+    findings: Vec<FindingJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct ClientJson {
+    name: &'static str,
+    label: &'static str,
+    /// Whether it has no directories of its own, so that it may not find what it would take.
+    is_told_where: bool,
+    verdicts: Counts,
+}
+
+#[derive(Serialize)]
+struct SkillJson<'a> {
+    name: &'a str,
+    path: Cow<'a, str>,
+    verdicts: Verdicts<'a>,
+    notes: Vec<NoteJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct NoteJson<'a> {
+    client: &'static str,
+    verdict: &'static str,
+    reason: &'a str,
+    fix: Option<&'a str>,
+    source: Option<&'static str>,
+    checked: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct CrowdedJson {
+    client: &'static str,
+    skills: usize,
+    characters: usize,
+    room: usize,
 }
 
 /// How often there is each verdict, the best first.
-fn counts(verdicts: impl Iterator<Item = Verdict> + Clone) -> Map<String, Json> {
-    let count = |it: Verdict| verdicts.clone().filter(|other| *other == it).count();
-    Verdict::ALL.into_iter().map(|it| (it.to_string(), count(it).into())).collect()
+struct Counts(Vec<Verdict>);
+
+impl Serialize for Counts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let count = |it: &Verdict| self.0.iter().filter(|other| *other == it).count();
+        serializer.collect_map(Verdict::ALL.iter().map(|it| (it.as_str(), count(it))))
+    }
 }
 
-/// A skill; clients that do not look where it lies, for no reason of its own, are only named.
-fn skill(skill: &Examined) -> Json {
-    let is_elsewhere = |it: &&Diagnosis| it.verdict == Verdict::Unseen && it.notes.is_empty();
-    let (elsewhere, told): (Vec<&Diagnosis>, Vec<&Diagnosis>) =
-        skill.diagnoses.iter().partition(is_elsewhere);
-    json!({
-        "name": skill.name,
-        "path": skill.path.to_string_lossy(),
-        "clients": told.into_iter().map(diagnosis).collect::<Vec<_>>(),
-        "unseen": elsewhere.iter().map(|it| it.client.name).collect::<Vec<_>>(),
-    })
+/// What becomes of a skill in each client, by its name.
+struct Verdicts<'a>(&'a [Diagnosis]);
+
+impl Serialize for Verdicts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|it| (it.client.name, it.verdict.as_str())))
+    }
 }
 
-fn diagnosis(diagnosis: &Diagnosis) -> Json {
-    let Diagnosis { client, verdict, path, notes } = diagnosis;
-    json!({
-        "client": client.name,
-        "verdict": verdict.as_str(),
-        "path": path.as_ref().map(|it| it.to_string_lossy()),
-        "notes": notes.iter().map(note).collect::<Vec<_>>(),
-    })
+fn skill(skill: &Examined) -> SkillJson<'_> {
+    let path: &Path = &skill.path;
+    let notes = skill.diagnoses.iter().flat_map(|it| it.notes.iter().map(|note| (it.client, note)));
+    SkillJson {
+        name: &skill.name,
+        path: path.to_string_lossy(),
+        verdicts: Verdicts(&skill.diagnoses),
+        notes: notes.map(|(client, it)| note(client, it)).collect(),
+    }
 }
 
-fn note(note: &Note) -> Json {
-    json!({
-        "verdict": note.verdict.as_str(),
-        "reason": note.reason,
-        "fix": note.fix,
-        "source": note.source.map(|it| it.url),
-        "checked": note.source.map(|it| it.checked),
-    })
+fn note<'a>(client: &'static Client, note: &'a Note) -> NoteJson<'a> {
+    NoteJson {
+        client: client.name,
+        verdict: note.verdict.as_str(),
+        reason: &note.reason,
+        fix: note.fix.as_deref(),
+        source: note.source.map(|it| it.url),
+        checked: note.source.map(|it| it.checked),
+    }
+}
+
+fn crowded(crowded: &Crowded) -> CrowdedJson {
+    let Crowded { client, skills, characters, room } = *crowded;
+    CrowdedJson { client: client.name, skills, characters, room }
 }

@@ -34,10 +34,14 @@ pub(super) fn section(skill: &Examined, crowded: &[Crowded], printer: &mut Print
     }
     put(&words, 0, printer)?;
     printer.line("")?;
-    for group in groups(&skill.diagnoses) {
-        group.show(printer)?;
-    }
+    let (told, others): (Vec<&Diagnosis>, Vec<&Diagnosis>) =
+        skill.diagnoses.iter().partition(|it| it.client.is_told_where());
+    groups(&others).iter().try_for_each(|it| it.show(printer))?;
     elsewhere(skill, printer)?;
+    if !told.is_empty() {
+        printer.line("\nwhere they are told to look:")?;
+        groups(&told).iter().try_for_each(|it| it.show(printer))?;
+    }
     let crowded = crowded.iter().filter(|it| {
         let own = |diagnosis: &&Diagnosis| diagnosis.client.name == it.client.name;
         skill.diagnoses.iter().find(own).is_some_and(|it| it.verdict <= Verdict::Cut)
@@ -54,8 +58,8 @@ struct Group<'a> {
 }
 
 /// What becomes of a skill, the worst first; who does not look where it lies is left out.
-fn groups(diagnoses: &[Diagnosis]) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
+fn groups<'a>(diagnoses: &[&'a Diagnosis]) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
     for Diagnosis { client, verdict, notes, .. } in diagnoses {
         if *verdict == Verdict::Unseen && notes.is_empty() {
             continue;
@@ -77,8 +81,7 @@ fn groups(diagnoses: &[Diagnosis]) -> Vec<Group<'_>> {
 
 impl Group<'_> {
     fn show(&self, printer: &mut Printer) -> Result<()> {
-        let clients: Vec<String> = self.clients.iter().map(|it| labelled(it)).collect();
-        labelled_lines(self.verdict, &clients.join(", "), printer)?;
+        labelled_lines(self.verdict, &labels(&self.clients), printer)?;
         let mut fixes: Vec<&str> = Vec::new();
         for note in &self.notes {
             put(&note.reason, INDENT, printer)?;
@@ -88,10 +91,8 @@ impl Group<'_> {
     }
 }
 
-/// A client that is told where to look may not have been told.
-fn labelled(client: &Client) -> String {
-    let told = if client.is_told_where() { " (where it is told to look)" } else { "" };
-    format!("{}{told}", client.label)
+fn labels(clients: &[&'static Client]) -> String {
+    clients.iter().map(|it| it.label).collect::<Vec<_>>().join(", ")
 }
 
 /// Who does not look where a skill lies, and what would reach most of them.
@@ -102,9 +103,8 @@ fn elsewhere(skill: &Examined, printer: &mut Printer) -> Result<()> {
     if clients.is_empty() {
         return Ok(());
     }
-    let labels: Vec<&str> = clients.iter().map(|it| it.label).collect();
-    labelled_lines(Verdict::Unseen, &labels.join(", "), printer)?;
-    put("they look elsewhere", INDENT, printer)?;
+    let text = format!("{} look elsewhere: {}", count(clients.len(), "client"), labels(&clients));
+    labelled_lines(Verdict::Unseen, &text, printer)?;
     let spot = nearest_spot(&clients, skill.diagnoses.iter().any(|it| it.in_project));
     let Some((path, reached)) = spot else { return Ok(()) };
     let whom = match (reached.len(), clients.len()) {
@@ -172,14 +172,9 @@ fn faults(skills: &[Examined], printer: &mut Printer) -> Result<()> {
         let (name, path) = (safe::line(&skill.name), skill.path.to_string_lossy());
         printer.line(printer.name(&name))?;
         printer.line(printer.dim(&safe::line(&path)))?;
-        let groups = groups(&skill.diagnoses).into_iter();
-        let seen = groups.filter(|it| it.verdict.is_fault());
-        for mut group in seen {
-            group.clients.retain(|it| !it.is_told_where());
-            if !group.clients.is_empty() {
-                group.show(printer)?;
-            }
-        }
+        let is_shown = |it: &&Diagnosis| it.path.is_some() && it.verdict.is_fault();
+        let shown: Vec<&Diagnosis> = skill.diagnoses.iter().filter(is_shown).collect();
+        groups(&shown).iter().try_for_each(|it| it.show(printer))?;
     }
     printer.line("")?;
     let words = match faulty.len() {
@@ -205,9 +200,8 @@ pub(super) fn matrix(
     let columns: Vec<usize> = (0..clients.len()).filter(is_looker).collect();
     printer.line("")?;
     if !columns.is_empty() {
-        let names: Vec<String> = rows.iter().map(|it| safe::line(&it.name).into_owned()).collect();
         let most = printer.width.map_or(WIDEST, |it| (it / 3).clamp(8, WIDEST));
-        let names: Vec<String> = names.iter().map(|it| safe::cut(it, most)).collect();
+        let names: Vec<String> = rows.iter().map(|it| row_name(it, &rows, most)).collect();
         let widest = names.iter().map(|it| it.width()).max().unwrap_or(0);
         let fits = room_beside(widest + 2, printer).unwrap_or(usize::MAX);
         let gap = if columns.len() * 2 <= fits { " " } else { "" };
@@ -240,6 +234,19 @@ pub(super) fn matrix(
             printer,
         ),
     }
+}
+
+/// What a row is called: the name of the skill, or the end of its path where others have that name too. The rows come
+/// sorted by name.
+fn row_name(skill: &Examined, rows: &[&Examined], most: usize) -> String {
+    let from = rows.partition_point(|it| it.name < skill.name);
+    if rows.get(from + 1).is_none_or(|it| it.name != skill.name) {
+        return safe::cut(&safe::line(&skill.name), most);
+    }
+    let folder = skill.path.parent().unwrap_or(&skill.path).to_string_lossy();
+    let folder = safe::line(&folder);
+    let mut tail = folder.char_indices().map(|it| &folder[it.0..]);
+    tail.find(|it| it.width() < most).map(|it| format!("…{it}")).unwrap_or_default()
 }
 
 /// The letter of a column.
@@ -277,11 +284,11 @@ fn style(verdict: Verdict) -> Style {
     }
 }
 
-/// `loads 3, refused 1`.
+/// `3 loads, 1 refused`.
 fn told(verdicts: &[Verdict]) -> String {
     let count = |it: Verdict| verdicts.iter().filter(|other| **other == it).count();
     let told = Verdict::ALL.iter().map(|it| (it, count(*it))).filter(|it| it.1 > 0);
-    told.map(|(verdict, count)| format!("{verdict} {count}")).collect::<Vec<_>>().join(", ")
+    told.map(|(verdict, count)| format!("{count} {verdict}")).collect::<Vec<_>>().join(", ")
 }
 
 fn room(crowded: &Crowded) -> String {
