@@ -155,54 +155,63 @@ impl Case {
         }
     }
 
-    /// What is so, as the beginning of a sentence.
-    pub(super) fn says(self, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> String {
-        let name = candidate.name.as_deref().unwrap_or_default();
+    /// What is so in this case.
+    pub fn about(self) -> String {
         match self {
             Self::AtRoot => "`SKILL.md` lies in no folder of its own".to_owned(),
-            Self::Deeper(_) => {
-                format!("it lies {} folders deep", leaf.map_or(0, |it| it.depth))
-            }
+            Self::Deeper(1) => "it lies more than 1 folder deep".to_owned(),
+            Self::Deeper(depth) => format!("it lies more than {depth} folders deep"),
             Self::FolderLink => "a link leads to its folder".to_owned(),
             Self::FileLink => "its `SKILL.md` is a link".to_owned(),
+            Self::FileName => "the file is called `SKILL.md` in other letters".to_owned(),
             Self::InProject => "it belongs to a project".to_owned(),
-            Self::FileName => format!("the file is called `{}`", candidate.spelt),
-            Self::FileOver(most) => {
-                format!("the file has {} bytes, more than {most}", candidate.size)
-            }
-            Self::BodyOver(most) => {
-                format!("the instructions have {} bytes, more than {most}", candidate.body)
-            }
+            Self::FileOver(most) => format!("the file has more than {most} bytes"),
+            Self::BodyOver(most) => format!("the instructions have more than {most} bytes"),
             Self::ByteOrderMark => "the file begins with a byte order mark".to_owned(),
             Self::NotUtf8 => "the file is not UTF-8".to_owned(),
             Self::NoFrontmatter => "there is no frontmatter at the start of the file".to_owned(),
-            Self::Delimiters => {
-                "the frontmatter is not delimited by exactly `---`, from line 1 on".to_owned()
-            }
-            Self::NotYaml | Self::Garbled => match candidate.line {
-                Some(line) => format!("the frontmatter is not YAML (line {line})"),
-                None => "the frontmatter is not YAML".to_owned(),
-            },
+            Self::Delimiters => "the lines around the frontmatter are not exactly `---`".to_owned(),
+            Self::NotYaml => "the frontmatter is not YAML".to_owned(),
+            Self::Garbled => "the frontmatter is not YAML, and no quotes help".to_owned(),
             Self::Unread => "the frontmatter has an alias, a tag or too much in it".to_owned(),
             Self::DuplicateKey => "a field stands twice".to_owned(),
             Self::DashesInside => "`---` stands inside of the frontmatter".to_owned(),
             Self::NameMissing => "there is no `name`".to_owned(),
-            Self::NameForm(form) => format!("the name `{name}` is not {}", form.what()),
-            Self::NameOver(most) => {
-                format!("the name has {} characters, more than {most}", name.chars().count())
-            }
-            Self::NameNotFolder(_) => {
-                format!("the name `{name}` is not that of the folder, `{}`", candidate.folder(leaf))
+            Self::NameForm(form) => format!("the name is not one {}", form.what()),
+            Self::NameOver(most) => format!("the name has more than {most} characters"),
+            Self::NameNotFolder(Letters::Exact) => "the name is not that of the folder".to_owned(),
+            Self::NameNotFolder(Letters::AnyCase) => {
+                "the name is not that of the folder, in any case".to_owned()
             }
             Self::DescriptionMissing => "there is no `description`".to_owned(),
             Self::DescriptionOver(most) => {
-                let has = candidate.description.unwrap_or_default();
-                format!("the description has {has} characters, more than {most}")
+                format!("the description has more than {most} characters")
             }
             Self::MetadataNested => "a value in `metadata` is not a single text".to_owned(),
             Self::NotForModels => "it says `disable-model-invocation: true`".to_owned(),
             Self::NotForPeople => "it says `user-invocable: false`".to_owned(),
         }
+    }
+
+    /// The same about one file, with what it has there.
+    pub(super) fn says(self, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> String {
+        let name = candidate.name.as_deref().unwrap_or_default();
+        let has = match self {
+            Self::Deeper(_) => leaf.map_or(0, |it| it.depth).to_string(),
+            Self::FileName => format!("`{}`", candidate.spelt),
+            Self::FileOver(_) => candidate.size.to_string(),
+            Self::BodyOver(_) => candidate.body.to_string(),
+            Self::NotYaml | Self::Garbled => match candidate.line {
+                Some(line) => format!("line {line}"),
+                None => return self.about(),
+            },
+            Self::NameForm(_) => format!("`{name}`"),
+            Self::NameOver(_) => name.chars().count().to_string(),
+            Self::NameNotFolder(_) => format!("`{name}` in `{}`", candidate.folder(leaf)),
+            Self::DescriptionOver(_) => candidate.description.unwrap_or_default().to_string(),
+            _ => return self.about(),
+        };
+        format!("{} ({has})", self.about())
     }
 
     /// What to do about it; nothing where it is as its author wants it.

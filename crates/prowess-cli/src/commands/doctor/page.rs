@@ -11,6 +11,8 @@ use crate::{
     safe,
 };
 
+/// A space between words that belong together.
+const NO_BREAK: &str = "\u{a0}";
 /// How many skills with a fault are shown without being asked for.
 const SHOWN: usize = 10;
 /// From how many skills on the table has only those that are not well everywhere.
@@ -38,15 +40,15 @@ pub(super) fn section(skill: &Examined, crowded: &[Crowded], printer: &mut Print
         skill.diagnoses.iter().partition(|it| it.client.is_told_where());
     groups(&others).iter().try_for_each(|it| it.show(printer))?;
     elsewhere(skill, printer)?;
-    if !told.is_empty() {
-        printer.line("\nwhere they are told to look:")?;
-        groups(&told).iter().try_for_each(|it| it.show(printer))?;
-    }
     let crowded = crowded.iter().filter(|it| {
         let own = |diagnosis: &&Diagnosis| diagnosis.client.name == it.client.name;
         skill.diagnoses.iter().find(own).is_some_and(|it| it.verdict <= Verdict::Cut)
     });
     crowded.map(room).try_for_each(|it| put(&it, 0, printer))?;
+    if !told.is_empty() {
+        printer.line("\nwhere they are told to look:")?;
+        groups(&told).iter().try_for_each(|it| it.show(printer))?;
+    }
     printer.line("")
 }
 
@@ -92,7 +94,12 @@ impl Group<'_> {
 }
 
 fn labels(clients: &[&'static Client]) -> String {
-    clients.iter().map(|it| it.label).collect::<Vec<_>>().join(", ")
+    clients.iter().map(|it| whole(it.label)).collect::<Vec<_>>().join(", ")
+}
+
+/// A text that is not broken between its words.
+fn whole(text: &str) -> String {
+    text.replace(' ', NO_BREAK)
 }
 
 /// Who does not look where a skill lies, and what would reach most of them.
@@ -180,7 +187,7 @@ fn faults(skills: &[Examined], printer: &mut Printer) -> Result<()> {
     let words = match faulty.len() {
         0 => "every client takes what it finds".to_owned(),
         all if all <= most => {
-            format!("{} not taken by every client that finds it", count(all, "skill"))
+            format!("not taken by every client that finds it: {}", count(all, "skill"))
         }
         all => format!("{} more like these (-v shows them)", all - most),
     };
@@ -219,11 +226,11 @@ pub(super) fn matrix(
         }
         let legend: Vec<String> = columns
             .iter()
-            .map(|it| format!("{} {}", letter(&columns, *it), clients[*it].label))
+            .map(|it| whole(&format!("{} {}", letter(&columns, *it), clients[*it].label)))
             .collect();
         put(&legend.join(", "), 0, printer)?;
         let marks: Vec<String> =
-            Verdict::ALL.iter().map(|it| format!("{} {it}", sign(*it))).collect();
+            Verdict::ALL.iter().map(|it| whole(&format!("{} {it}", sign(*it)))).collect();
         put(&marks.join(", "), 0, printer)?;
     }
     match skills.len() - rows.len() {
@@ -288,7 +295,7 @@ fn style(verdict: Verdict) -> Style {
 fn told(verdicts: &[Verdict]) -> String {
     let count = |it: Verdict| verdicts.iter().filter(|other| **other == it).count();
     let told = Verdict::ALL.iter().map(|it| (it, count(*it))).filter(|it| it.1 > 0);
-    told.map(|(verdict, count)| format!("{count} {verdict}")).collect::<Vec<_>>().join(", ")
+    told.map(|(verdict, count)| whole(&format!("{count} {verdict}"))).collect::<Vec<_>>().join(", ")
 }
 
 fn room(crowded: &Crowded) -> String {
@@ -327,8 +334,8 @@ fn room_beside(taken: usize, printer: &Printer) -> Option<usize> {
 
 /// The lines of a text, broken between words; a word that is too long stays whole.
 fn wrapped(text: &str, width: Option<usize>) -> Vec<String> {
-    let Some(width) = width else { return vec![text.to_owned()] };
     let mut lines: Vec<String> = vec![String::new()];
+    let width = width.unwrap_or(usize::MAX);
     for word in text.split(' ').filter(|it| !it.is_empty()) {
         let line = lines.last_mut().expect("there is always one");
         if line.is_empty() {
@@ -340,5 +347,5 @@ fn wrapped(text: &str, width: Option<usize>) -> Vec<String> {
             lines.push(word.to_owned());
         }
     }
-    lines
+    lines.iter().map(|it| it.replace(NO_BREAK, " ")).collect()
 }
