@@ -163,11 +163,9 @@ mod what_is_in_a_file_is_judged_as_each_client_reads_it {
 
     /// A skill with these fields behind its name, where most clients look and where Claude Code does.
     fn with(name: &str, more: &str) -> World {
-        let text = document(name, more);
-        let link = format!("../../../{USER}/{name}").replace("home/", "home/");
         World::new()
-            .file(format!("{USER}/{name}/SKILL.md"), text)
-            .link(&format!("home/.claude/skills/{name}"), link.replace("home/", ""))
+            .file(format!("{USER}/{name}/SKILL.md"), document(name, more))
+            .link(&format!("home/.claude/skills/{name}"), format!("../../.agents/skills/{name}"))
     }
 
     #[test]
@@ -183,7 +181,8 @@ mod what_is_in_a_file_is_judged_as_each_client_reads_it {
 
     #[test]
     fn a_frontmatter_beyond_repair_is_judged_too() {
-        let world = with("brew-coffee", "  - : [\n\t}{\n");
+        let text = "---\n\"brew\n\t- }{\n---\n\nDo it.\n";
+        let world = World::new().file(format!("{USER}/brew-coffee/SKILL.md"), text);
         let skill = told(&world, "brew-coffee");
         assert_eq!(skill.verdicts(["goose", "pi"]), ["refused", "refused"]);
         assert_eq!(skill.verdicts(["codex", "gemini"]), ["unknown", "unknown"]);

@@ -1,5 +1,7 @@
-mod page;
 mod document;
+mod page;
+mod matrix;
+mod lines;
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +17,8 @@ use prowess::{
 
 use self::{
     document::document,
-    page::{matrix, overview, section},
+    matrix::matrix,
+    page::{overview, section},
 };
 use crate::{Status, arguments::Global, context, fault::Fault, printer::Printer};
 
@@ -115,11 +118,16 @@ fn surroundings(here: PathBuf, folder: Option<&Path>, printer: &mut Printer) -> 
     Surroundings { home, cwd, repository, variables }
 }
 
-/// The folder that has the directory in which a skill lies, where some client looks for that one in a project.
+/// The folder of the project that a skill lies in: the one with the directory that some client looks into.
 fn project_of(folder: &Path) -> Option<PathBuf> {
-    let spots = || CLIENTS.iter().flat_map(|it| it.spots).filter(|it| it.is_in_project());
-    let has = |it: &&Path| spots().any(|spot| folder.starts_with(it.join(spot.path)));
-    folder.ancestors().skip(1).find(has).map(Path::to_owned)
+    let spots = CLIENTS.iter().flat_map(|it| it.spots).filter(|it| it.is_in_project());
+    let project = |path: &'static str| {
+        let has = |it: &&Path| folder.starts_with(it.join(path));
+        Some((folder.ancestors().skip(1).find(has)?, path.len()))
+    };
+    // `skills` is a directory of its own, and the end of many others.
+    let found = spots.filter_map(|it| project(it.path)).max_by_key(|it| it.1);
+    found.map(|it| it.0.to_owned())
 }
 
 /// The skills that were asked for.

@@ -1,26 +1,17 @@
 //! A checkup for people, as wide as their terminal.
 
-use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use prowess::{Checkup, Client, Crowded, Diagnosis, Examined, Note, Verdict, nearest_spot};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::super::count;
-use crate::{
-    printer::{Printer, painted},
-    safe,
+use super::{
+    super::count,
+    lines::{INDENT, labelled_lines, put, room_beside, whole, wrapped},
 };
+use crate::{printer::Printer, safe};
 
-/// A space between words that belong together.
-const NO_BREAK: &str = "\u{a0}";
 /// How many skills with a fault are shown without being asked for.
 const SHOWN: usize = 10;
-/// From how many skills on the table has only those that are not well everywhere.
-const MANY: usize = 100;
-/// The widest column of names.
-const WIDEST: usize = 36;
-/// Where the reasons begin: behind the longest word for a verdict.
-const INDENT: usize = 10;
 
 /// One skill: who finds it, and what becomes of it.
 pub(super) fn section(skill: &Examined, crowded: &[Crowded], printer: &mut Printer) -> Result<()> {
@@ -95,11 +86,6 @@ impl Group<'_> {
 
 fn labels(clients: &[&'static Client]) -> String {
     clients.iter().map(|it| whole(it.label)).collect::<Vec<_>>().join(", ")
-}
-
-/// A text that is not broken between its words.
-fn whole(text: &str) -> String {
-    text.replace(' ', NO_BREAK)
 }
 
 /// Who does not look where a skill lies, and what would reach most of them.
@@ -194,103 +180,6 @@ fn faults(skills: &[Examined], printer: &mut Printer) -> Result<()> {
     put(&words, 0, printer)
 }
 
-/// A table of skills and clients, in as many parts as the width takes.
-pub(super) fn matrix(
-    skills: &[Examined],
-    clients: &[&'static Client],
-    printer: &mut Printer,
-) -> Result<()> {
-    let is_shown =
-        |it: &&Examined| skills.len() <= MANY || it.worst().is_some_and(|it| it > Verdict::Asks);
-    let rows: Vec<&Examined> = skills.iter().filter(is_shown).collect();
-    let is_looker = |number: &usize| rows.iter().any(|it| it.diagnoses[*number].path.is_some());
-    let columns: Vec<usize> = (0..clients.len()).filter(is_looker).collect();
-    printer.line("")?;
-    if !columns.is_empty() {
-        let most = printer.width.map_or(WIDEST, |it| (it / 3).clamp(8, WIDEST));
-        let names: Vec<String> = rows.iter().map(|it| row_name(it, &rows, most)).collect();
-        let widest = names.iter().map(|it| it.width()).max().unwrap_or(0);
-        let fits = room_beside(widest + 2, printer).unwrap_or(usize::MAX);
-        let gap = if columns.len() * 2 <= fits { " " } else { "" };
-        for part in columns.chunks(fits / (1 + gap.len())) {
-            let head: Vec<String> =
-                part.iter().map(|it| letter(&columns, *it).to_string()).collect();
-            printer.line(format_args!("{}  {}", " ".repeat(widest), head.join(gap)))?;
-            for (skill, name) in rows.iter().zip(&names) {
-                let pad = " ".repeat(widest - name.width());
-                let marks: Vec<String> =
-                    part.iter().map(|it| mark(skill.diagnoses[*it].verdict, printer)).collect();
-                printer.line(format_args!("{}{pad}  {}", printer.name(name), marks.join(gap)))?;
-            }
-            printer.line("")?;
-        }
-        let legend: Vec<String> = columns
-            .iter()
-            .map(|it| whole(&format!("{} {}", letter(&columns, *it), clients[*it].label)))
-            .collect();
-        put(&legend.join(", "), 0, printer)?;
-        let marks: Vec<String> =
-            Verdict::ALL.iter().map(|it| whole(&format!("{} {it}", sign(*it)))).collect();
-        put(&marks.join(", "), 0, printer)?;
-    }
-    match skills.len() - rows.len() {
-        0 => Ok(()),
-        well => put(
-            &format!("{} not shown: well wherever a client looks", count(well, "skill")),
-            0,
-            printer,
-        ),
-    }
-}
-
-/// What a row is called: the name of the skill, or the end of its path where others have that name too. The rows come
-/// sorted by name.
-fn row_name(skill: &Examined, rows: &[&Examined], most: usize) -> String {
-    let from = rows.partition_point(|it| it.name < skill.name);
-    if rows.get(from + 1).is_none_or(|it| it.name != skill.name) {
-        return safe::cut(&safe::line(&skill.name), most);
-    }
-    let folder = skill.path.parent().unwrap_or(&skill.path).to_string_lossy();
-    let folder = safe::line(&folder);
-    let mut tail = folder.char_indices().map(|it| &folder[it.0..]);
-    tail.find(|it| it.width() < most).map(|it| format!("…{it}")).unwrap_or_default()
-}
-
-/// The letter of a column.
-fn letter(columns: &[usize], column: usize) -> char {
-    let at = columns.iter().position(|it| *it == column).unwrap_or_default();
-    let letters = ('A'..='Z').chain('a'..='z').chain('0'..='9');
-    letters.cycle().nth(at).unwrap_or('?')
-}
-
-fn sign(verdict: Verdict) -> char {
-    match verdict {
-        Verdict::Loads => '+',
-        Verdict::Asks => 'a',
-        Verdict::Cut => 'c',
-        Verdict::Hidden => 'h',
-        Verdict::Unknown => '?',
-        Verdict::Shadowed => 's',
-        Verdict::Refused => 'x',
-        Verdict::Unseen => '.',
-    }
-}
-
-fn mark(verdict: Verdict, printer: &Printer) -> String {
-    painted(&sign(verdict).to_string(), style(verdict), printer.colored)
-}
-
-fn style(verdict: Verdict) -> Style {
-    match verdict {
-        Verdict::Loads => AnsiColor::Green.on_default(),
-        Verdict::Asks | Verdict::Cut | Verdict::Hidden | Verdict::Unknown => {
-            AnsiColor::Yellow.on_default()
-        }
-        Verdict::Shadowed | Verdict::Refused => AnsiColor::Red.on_default().bold(),
-        Verdict::Unseen => Style::new().dimmed(),
-    }
-}
-
 /// `3 loads, 1 refused`.
 fn told(verdicts: &[Verdict]) -> String {
     let count = |it: Verdict| verdicts.iter().filter(|other| **other == it).count();
@@ -305,47 +194,4 @@ fn room(crowded: &Crowded) -> String {
         client.label,
         count(*skills, "skill"),
     )
-}
-
-/// Lines behind the word for a verdict.
-fn labelled_lines(verdict: Verdict, text: &str, printer: &mut Printer) -> Result<()> {
-    let word = painted(verdict.as_str(), style(verdict), printer.colored);
-    let pad = " ".repeat(INDENT - verdict.as_str().len());
-    let lines = wrapped(&safe::line(text), room_beside(INDENT, printer));
-    for (number, line) in lines.iter().enumerate() {
-        match number {
-            0 => printer.line(format_args!("{word}{pad}{line}"))?,
-            _ => printer.line(format_args!("{}{line}", " ".repeat(INDENT)))?,
-        }
-    }
-    Ok(())
-}
-
-/// Prints a text, made safe, in as many lines as it takes.
-fn put(text: &str, indent: usize, printer: &mut Printer) -> Result<()> {
-    let lines = wrapped(&safe::line(text), room_beside(indent, printer));
-    lines.iter().try_for_each(|it| printer.line(format_args!("{}{it}", " ".repeat(indent))))
-}
-
-/// How wide a text may be beside something; nothing where it does not matter.
-fn room_beside(taken: usize, printer: &Printer) -> Option<usize> {
-    printer.width.map(|it| it.saturating_sub(taken).max(10))
-}
-
-/// The lines of a text, broken between words; a word that is too long stays whole.
-fn wrapped(text: &str, width: Option<usize>) -> Vec<String> {
-    let mut lines: Vec<String> = vec![String::new()];
-    let width = width.unwrap_or(usize::MAX);
-    for word in text.split(' ').filter(|it| !it.is_empty()) {
-        let line = lines.last_mut().expect("there is always one");
-        if line.is_empty() {
-            line.push_str(word);
-        } else if line.width() + 1 + word.width() <= width {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(word.to_owned());
-        }
-    }
-    lines.iter().map(|it| it.replace(NO_BREAK, " ")).collect()
 }
