@@ -193,20 +193,17 @@ mod what_is_in_a_file_is_judged_as_each_client_reads_it {
         let text = document("brew-coffee", "description: Brews\n");
         let loud = document("Brew-Tea", "description: Brews\n");
         let world = World::new()
-            .file("home/.claude/skills/coffee/SKILL.md", text)
-            .file("home/.claude/skills/Brew-Tea/SKILL.md", loud);
+            .file(".claude/skills/coffee/SKILL.md", text)
+            .file(".claude/skills/Brew-Tea/SKILL.md", loud);
+        let clients = ["cline", "claude-code", "crush", "vscode"];
         let skill = told(&world, "brew-coffee");
-        assert_eq!(
-            skill.verdicts(["vscode", "claude-code", "crush"]),
-            ["refused", "loads", "refused"]
-        );
-        let why = skill.why("vscode");
+        assert_eq!(skill.verdicts(clients), ["refused", "loads", "refused", "loads"]);
+        let why = skill.why("cline");
         assert!(why.contains("rename the folder to `brew-coffee`"), "{why}");
         let loud = told(&world, "Brew-Tea");
-        assert_eq!(
-            loud.verdicts(["vscode", "claude-code", "crush"]),
-            ["refused", "loads", "loads"]
-        );
+        assert_eq!(loud.verdicts(clients), ["loads", "loads", "loads", "loads"]);
+        let framework = ["agent-framework", "adk"];
+        assert_eq!(loud.verdicts(framework), ["refused", "refused"]);
     }
 
     #[test]

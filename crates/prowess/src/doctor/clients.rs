@@ -114,11 +114,14 @@ pub static CLIENTS: &[Client] = &[
             at("~/.claude/skills"),
             at("~/.agents/skills"),
         ],
+        clash: Clash::First,
+        by_folder: true,
         facts: &[
-            refuses(VSCODE, &[NameMissing, NAME, NameOver(64), FOLDER, DescriptionMissing]),
+            loads(VSCODE, &[NameMissing, NAME, NameOver(64), FOLDER, DescriptionMissing]),
+            cuts(VSCODE, &[DescriptionOver(1024)]),
             hides(VSCODE, &[NotForModels, NotForPeople]),
         ],
-        source: VSCODE,
+        source: VSCODE_DOCS,
         ..PLAIN
     },
     Client {
@@ -373,6 +376,14 @@ pub static CLIENTS: &[Client] = &[
         ..PLAIN
     },
     Client {
+        name: "kiro",
+        label: "Kiro",
+        spots: &[at(".kiro/skills"), at("~/.kiro/skills")],
+        clash: Clash::First,
+        source: KIRO,
+        ..PLAIN
+    },
+    Client {
         name: "openhands",
         label: "OpenHands",
         spots: &[
@@ -491,7 +502,6 @@ pub static CLIENTS: &[Client] = &[
     plain("continue", "Continue", &[at(".continue/skills"), at("~/.continue/skills")]),
     plain("iflow", "iFlow CLI", &[at(".iflow/skills"), at("~/.iflow/skills")]),
     plain("junie", "Junie", &[at(".junie/skills"), at("~/.junie/skills")]),
-    plain("kiro", "Kiro", &[at(".kiro/skills"), at("~/.kiro/skills")]),
     plain("kode", "Kode", &[at(".kode/skills"), at("~/.kode/skills")]),
     plain("mcpjam", "MCPJam", &[at(".mcpjam/skills"), at("~/.mcpjam/skills")]),
     plain("mux", "Mux", &[at(".mux/skills"), at("~/.mux/skills")]),
@@ -571,6 +581,7 @@ citations! {
     KILO "2026-11-15" "https://github.com/Kilo-Org/kilocode/blob/main/packages/opencode/src/skill/index.ts";
     KIMI "2026-11-15" "https://github.com/MoonshotAI/kimi-cli/blob/main/src/kimi_cli/skill/__init__.py";
     KIMI_DOCS "2026-11-15" "https://moonshotai.github.io/kimi-cli/zh/customization/skills.md";
+    KIRO "2026-11-15" "https://kiro.dev/docs/skills";
     OPENCLAW "2026-11-15" "https://docs.openclaw.ai/tools/skills";
     OPENCLAW_LOADER "2026-11-15" "https://github.com/openclaw/openclaw/blob/main/src/agents/skills/local-loader.ts";
     OPENCODE "2026-08-19" "https://github.com/anomalyco/opencode/blob/dev/packages/opencode/src/skill/index.ts";
@@ -586,7 +597,8 @@ citations! {
     VIBE "2026-11-15" "https://github.com/mistralai/mistral-vibe/blob/main/vibe/core/skills/manager.py";
     VIBE_MODELS "2026-11-15" "https://github.com/mistralai/mistral-vibe/blob/main/vibe/core/skills/models.py";
     VIBE_TRUST "2026-11-15" "https://github.com/mistralai/mistral-vibe/blob/main/vibe/core/paths/config_paths.py";
-    VSCODE "2026-08-21" "https://github.com/microsoft/vscode-docs/blob/main/docs/copilot/customization/agent-skills.md";
+    VSCODE "2026-11-15" "https://github.com/microsoft/vscode/blob/main/src/vs/workbench/contrib/chat/common/promptSyntax/service/promptsServiceImpl.ts";
+    VSCODE_DOCS "2026-11-15" "https://github.com/microsoft/vscode-docs/blob/main/docs/copilot/customization/agent-skills.md";
     WINDSURF "2026-11-15" "https://docs.windsurf.com/windsurf/cascade/skills";
 }
 
