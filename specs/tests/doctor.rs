@@ -136,7 +136,7 @@ mod where_a_skill_lies_decides_who_finds_it {
     }
 
     #[test]
-    fn a_file_of_another_name_is_not_everybodys_skill() {
+    fn a_file_of_another_name_is_a_skill_to_some() {
         let text = document("brew-coffee", "description: Brews\n");
         let world = World::new().file(format!("{USER}/brew-coffee/skill.md"), text);
         let skill = told(&world, "brew-coffee");
@@ -509,7 +509,11 @@ mod what_is_known_of_clients_is_written_down {
             write!(page, "\n## {}\n\n`{}`. {}\n", client.label, client.name, looks(client))
                 .unwrap();
             if let Some(room) = client.room {
-                write!(page, "From about {room} characters of names and descriptions on, they are shortened.\n").unwrap();
+                writeln!(
+                    page,
+                    "From about {room} characters of names and descriptions on, they are shortened."
+                )
+                .unwrap();
             }
             if client.facts.is_empty() {
                 page.push_str("What it does with a skill that does not follow the specification is not known.\n");

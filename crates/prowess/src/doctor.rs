@@ -7,23 +7,24 @@ mod case;
 mod client;
 mod clients;
 mod look;
+mod diagnose;
+mod resolve;
 
 use std::{
-    collections::{BTreeMap, HashMap},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use self::{
-    case::OPEN,
-    look::{Candidate, Leaf, Look},
-};
 pub use self::{
     case::{Case, Form, Letters},
     client::{Citation, Clash, Client, Fact, Spot, VARIABLES},
     clients::CLIENTS,
     look::Surroundings,
     verdict::Verdict,
+};
+use self::{
+    diagnose::diagnose,
+    look::{Candidate, Look},
 };
 use crate::finding::Finding;
 
@@ -115,7 +116,7 @@ pub fn examine(
 
 /// The directory that most of some clients look into, as it is usually called, and which of them do; the first of the
 /// table where several are alike.
-pub fn nearest_spot(
+pub fn common_spot(
     clients: &[&'static Client],
     in_project: bool,
 ) -> Option<(String, Vec<&'static Client>)> {
@@ -164,143 +165,6 @@ impl Diagnosis {
             Verdict::Unseen => self.notes.retain(|it| it.verdict == verdict),
             Verdict::Shadowed | Verdict::Refused => self.notes.retain(|it| it.verdict > unknown),
             _ => {}
-        }
-    }
-}
-
-/// The way that a client takes to a candidate, and how early it looks there.
-struct Seen<'a> {
-    rank: usize,
-    leaf: Leaf<'a>,
-    diagnosis: Diagnosis,
-}
-
-/// What a client would make of every candidate.
-fn diagnose(client: &'static Client, look: &Look, surroundings: &Surroundings) -> Vec<Diagnosis> {
-    if client.is_told_where() {
-        let judged = |it: &Candidate| Diagnosis::new(client, None, judge(client, it, None));
-        return look.candidates.iter().map(judged).collect();
-    }
-    let directories: Vec<(usize, PathBuf)> = client
-        .spots
-        .iter()
-        .enumerate()
-        .flat_map(|(rank, spot)| {
-            surroundings.directories(spot).into_iter().map(move |it| (rank, it))
-        })
-        .collect();
-    let mut seen: Vec<Option<Seen<'_>>> = look.candidates.iter().map(|_| None).collect();
-    for (rank, directory) in &directories {
-        for sprig in look.inside(directory) {
-            let candidate = &look.candidates[sprig.candidate];
-            let leaf = sprig.before(directory, &client.spots[*rank]);
-            let known = &mut seen[sprig.candidate];
-            // The first way that leads there is taken.
-            if known.as_ref().is_some_and(|it| it.diagnosis.verdict != Verdict::Unseen) {
-                continue;
-            }
-            let path = Some(directory.join(leaf.within).join(&candidate.spelt));
-            let notes = judge(client, candidate, Some(&leaf));
-            let in_project = leaf.is_in_project;
-            let diagnosis = Diagnosis { in_project, ..Diagnosis::new(client, path, notes) };
-            *known = Some(Seen { rank: *rank, leaf, diagnosis });
-        }
-    }
-    resolve(client, look, &mut seen);
-    let unseen =
-        || Diagnosis { verdict: Verdict::Unseen, ..Diagnosis::new(client, None, Vec::new()) };
-    seen.into_iter().map(|it| it.map_or_else(unseen, |it| it.diagnosis)).collect()
-}
-
-/// The reasons that a candidate gives a client, by what is known of the client.
-fn judge(client: &'static Client, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> Vec<Note> {
-    let mut notes = Vec::new();
-    for fact in client.facts {
-        for case in fact.cases.iter().filter(|it| it.holds(candidate, leaf)) {
-            notes.push(Note {
-                verdict: fact.verdict,
-                reason: reason(*case, fact.verdict, candidate, leaf),
-                fix: case.fix(candidate, leaf).filter(|_| fact.verdict != Verdict::Loads),
-                source: Some(fact.source),
-            });
-        }
-    }
-    let on_the_way = OPEN.iter().filter(|it| it.is_of_way() && it.holds(candidate, leaf));
-    for case in on_the_way.chain(&candidate.open).filter(|it| !client.knows(**it)) {
-        let verdict = Verdict::Unknown;
-        let reason = reason(*case, verdict, candidate, leaf);
-        notes.push(Note { verdict, reason, fix: case.fix(candidate, leaf), source: None });
-    }
-    notes
-}
-
-fn reason(case: Case, verdict: Verdict, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> String {
-    let says = case.says(candidate, leaf);
-    match verdict {
-        Verdict::Loads => format!("{says}; it is taken all the same"),
-        Verdict::Asks => format!("{says}, which has to be trusted first"),
-        Verdict::Cut => format!("{says}; the rest is not shown"),
-        Verdict::Hidden if case == Case::NotForPeople => {
-            format!("{says}: only the model can use it")
-        }
-        Verdict::Hidden => format!("{says}: only people can invoke it"),
-        Verdict::Unknown => format!("it is not known what it does: {says}"),
-        Verdict::Shadowed | Verdict::Refused | Verdict::Unseen => says,
-    }
-}
-
-/// Decides which of the skills of one name a client takes.
-fn resolve(client: &'static Client, look: &Look, seen: &mut [Option<Seen<'_>>]) {
-    let mut named: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for (number, it) in seen.iter().enumerate() {
-        let Some(Seen { leaf, diagnosis, .. }) = it else { continue };
-        let candidate = &look.candidates[number];
-        if diagnosis.verdict < Verdict::Refused {
-            let own = candidate.name.clone().filter(|_| !client.by_folder);
-            let name = own.unwrap_or_else(|| candidate.folder(Some(leaf)));
-            named.entry(name).or_default().push(number);
-        }
-    }
-    if client.clash == Clash::Both {
-        return;
-    }
-    let mut noted: HashMap<usize, Note> = HashMap::new();
-    for numbers in named.values().filter(|it| it.len() > 1) {
-        let rank = |it: usize| seen[it].as_ref().map_or(usize::MAX, |it| it.rank);
-        let first = numbers.iter().copied().min_by_key(|it| (rank(*it), *it)).unwrap_or_default();
-        for number in numbers.iter().copied() {
-            let other = match number == first {
-                true => numbers.iter().copied().find(|it| *it != first).unwrap_or_default(),
-                false => first,
-            };
-            let is_even = rank(number) == rank(other);
-            if number == first && client.clash == Clash::First && !is_even {
-                continue;
-            }
-            let (own, taken) = (&look.candidates[number], &look.candidates[other]);
-            let path = seen[other].as_ref().and_then(|it| it.diagnosis.path.as_deref());
-            let path = path.unwrap_or(&taken.path).display();
-            let is_copy = look.are_same(own, taken);
-            let (verdict, reason) = match client.clash {
-                _ if is_copy => (Verdict::Loads, format!("`{path}` is a copy of it")),
-                Clash::First if !is_even => {
-                    (Verdict::Shadowed, format!("`{path}` has the same name and comes first"))
-                }
-                Clash::Random => {
-                    (Verdict::Unknown, format!("`{path}` has the same name, and chance decides"))
-                }
-                Clash::First | Clash::Both | Clash::Unknown => (
-                    Verdict::Unknown,
-                    format!("`{path}` has the same name, and it is not known which is taken"),
-                ),
-            };
-            let fix = (!is_copy).then(|| "rename or remove one of them".to_owned());
-            noted.insert(number, Note { verdict, reason, fix, source: Some(client.source) });
-        }
-    }
-    for (number, note) in noted {
-        if let Some(seen) = &mut seen[number] {
-            seen.diagnosis.note(note);
         }
     }
 }

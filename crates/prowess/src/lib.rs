@@ -61,7 +61,7 @@ pub use crate::{
     discover::{Directory, PRESETS, Preset, preset},
     doctor::{
         CLIENTS, Case, Checkup, Citation, Clash, Client, Crowded, Diagnosis, Examined, Fact, Form,
-        Letters, Note, Spot, Surroundings, VARIABLES, Verdict, client, examine, nearest_spot,
+        Letters, Note, Spot, Surroundings, VARIABLES, Verdict, client, common_spot, examine,
     },
     finding::{Finding, Severity},
     invoke::{argument_names, invoke},

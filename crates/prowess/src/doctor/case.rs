@@ -112,11 +112,9 @@ pub(super) const OPEN: &[Case] = &[
 impl Case {
     /// Whether it depends on the way that leads to a file, and not on the file alone.
     pub(super) fn is_of_way(self) -> bool {
-        match self {
-            Self::AtRoot | Self::Deeper(_) | Self::FolderLink | Self::FileLink => true,
-            Self::InProject | Self::NameNotFolder(_) => true,
-            _ => false,
-        }
+        let of_links = matches!(self, Self::FolderLink | Self::FileLink);
+        let of_depth = matches!(self, Self::AtRoot | Self::Deeper(_));
+        of_links || of_depth || matches!(self, Self::InProject | Self::NameNotFolder(_))
     }
 
     /// Whether a file is in this case, as it lies before a client; or before one that is told where to look.
@@ -196,6 +194,7 @@ impl Case {
     /// The same about one file, with what it has there.
     pub(super) fn says(self, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> String {
         let name = candidate.name.as_deref().unwrap_or_default();
+        let shown = shown(name);
         let has = match self {
             Self::Deeper(_) => leaf.map_or(0, |it| it.depth).to_string(),
             Self::FileName => format!("`{}`", candidate.spelt),
@@ -205,9 +204,9 @@ impl Case {
                 Some(line) => format!("line {line}"),
                 None => return self.about(),
             },
-            Self::NameForm(_) => format!("`{name}`"),
+            Self::NameForm(_) => format!("`{shown}`"),
             Self::NameOver(_) => name.chars().count().to_string(),
-            Self::NameNotFolder(_) => format!("`{name}` in `{}`", candidate.folder(leaf)),
+            Self::NameNotFolder(_) => format!("`{shown}` in `{}`", candidate.folder(leaf)),
             Self::DescriptionOver(_) => candidate.description.unwrap_or_default().to_string(),
             _ => return self.about(),
         };
@@ -301,5 +300,13 @@ impl Letters {
             Self::Exact => name == folder,
             Self::AnyCase => name.eq_ignore_ascii_case(folder),
         }
+    }
+}
+
+/// As much of a name as anybody wants to read.
+fn shown(name: &str) -> String {
+    match name.char_indices().nth(80) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
     }
 }

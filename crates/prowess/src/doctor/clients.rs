@@ -40,7 +40,6 @@ pub static CLIENTS: &[Client] = &[
             hides(CLAUDE_CODE, &[NotForModels, NotForPeople, NotYaml, Garbled]),
         ],
         source: CLAUDE_CODE,
-        ..PLAIN
     },
     Client {
         name: "codex",

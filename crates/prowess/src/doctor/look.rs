@@ -1,17 +1,18 @@
 //! What lies in the directories of the clients, read once for all of them.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     hash::{DefaultHasher, Hash as _, Hasher as _},
     io,
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
 use prowess_frontmatter::{Field, Value};
+use sha2::{Digest as _, Sha256};
 
 use super::{
     case::{Case, OPEN},
@@ -97,6 +98,8 @@ pub(super) struct Candidate {
     pub(super) open: Vec<Case>,
     /// What tells its beginning from others.
     head: u64,
+    /// What tells all of it from others, where somebody has asked; nothing where it cannot be read.
+    digest: OnceLock<Option<[u8; 32]>>,
     /// The number of the directory that it was read from.
     directory: usize,
 }
@@ -281,9 +284,15 @@ impl Look {
     }
 
     /// Whether two candidates say the same.
-    pub(super) fn are_same(&self, a: &Candidate, b: &Candidate) -> bool {
-        let read = |it: &Candidate| self.folders[it.directory].read(&it.path).ok();
-        (a.size, a.head) == (b.size, b.head) && read(a) == read(b)
+    pub(super) fn are_same(&self, one: usize, other: usize) -> bool {
+        let (one, other) = (&self.candidates[one], &self.candidates[other]);
+        let digest = |it: &Candidate| {
+            let read =
+                || Some(Sha256::digest(self.folders[it.directory].read(&it.path).ok()?).into());
+            *it.digest.get_or_init(read)
+        };
+        (one.size, one.head) == (other.size, other.head)
+            && digest(one).is_some_and(|it| digest(other) == Some(it))
     }
 }
 
@@ -292,10 +301,10 @@ impl Candidate {
         let is_cut = (found.head.len() as u64) < found.size;
         let head = if is_cut { whole_characters(&found.head) } else { &found.head };
         let (candidate, is_certain) = Self::read(head, found, directory);
-        match folder.read(&found.path) {
-            Ok(whole) if is_cut && !is_certain => Self::read(&whole, found, directory).0,
-            _ => candidate,
+        if !is_cut || is_certain {
+            return candidate;
         }
+        folder.read(&found.path).map_or(candidate, |it| Self::read(&it, found, directory).0)
     }
 
     /// Reads a text; says too whether more of it would change nothing.
@@ -349,6 +358,7 @@ impl Candidate {
             hides_from_people: says("user-invocable", &["false", "no", "off", "0"]),
             open: Vec::new(),
             head: hasher.finish(),
+            digest: OnceLock::new(),
             directory,
         };
         candidate.open = OPEN
@@ -364,8 +374,8 @@ impl Candidate {
 }
 
 fn has_duplicates(fields: &[Field<'_>]) -> bool {
-    let before = |at: usize| fields[..at].iter().any(|it| it.key == fields[at].key);
-    (0..fields.len()).any(before)
+    let mut seen = BTreeSet::new();
+    !fields.iter().all(|it| seen.insert(&it.key))
 }
 
 /// Whether a `metadata` is anything but names with single texts.

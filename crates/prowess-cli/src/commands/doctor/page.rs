@@ -1,7 +1,7 @@
 //! A checkup for people, as wide as their terminal.
 
 use anyhow::Result;
-use prowess::{Checkup, Client, Crowded, Diagnosis, Examined, Note, Verdict, nearest_spot};
+use prowess::{Checkup, Client, Crowded, Diagnosis, Examined, Note, Verdict, common_spot};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{
@@ -96,9 +96,11 @@ fn elsewhere(skill: &Examined, printer: &mut Printer) -> Result<()> {
     if clients.is_empty() {
         return Ok(());
     }
-    let text = format!("{} look elsewhere: {}", count(clients.len(), "client"), labels(&clients));
+    let look = if clients.len() == 1 { "looks" } else { "look" };
+    let many = count(clients.len(), "client");
+    let text = format!("{many} {look} elsewhere: {}", labels(&clients));
     labelled_lines(Verdict::Unseen, &text, printer)?;
-    let spot = nearest_spot(&clients, skill.diagnoses.iter().any(|it| it.in_project));
+    let spot = common_spot(&clients, skill.diagnoses.iter().any(|it| it.in_project));
     let Some((path, reached)) = spot else { return Ok(()) };
     let whom = match (reached.len(), clients.len()) {
         (1, 1) => "it".to_owned(),
