@@ -240,7 +240,7 @@ mod what_is_in_a_file_is_judged_as_each_client_reads_it {
     }
 
     #[test]
-    fn bytes_before_the_text_are_judged() {
+    fn what_stands_before_and_around_the_frontmatter_is_judged() {
         let text = document("brew-coffee", "description: Brews\n");
         let wide: Vec<u8> =
             text.replace("brew-coffee", "wide").encode_utf16().flat_map(u16::to_le_bytes).collect();
@@ -250,6 +250,14 @@ mod what_is_in_a_file_is_judged_as_each_client_reads_it {
         let skill = told(&world, "brew-coffee");
         assert_eq!(skill.verdicts(["gemini", "crush", "cursor"]), ["refused", "loads", "unknown"]);
         assert_eq!(told(&world, "wide").verdicts(["codex", "goose"]), ["refused", "refused"]);
+
+        let late = text.replace("brew-coffee", "late");
+        let odd = late.replace("late", "odd").replace("\n---\n", "\n----\n");
+        let world = world
+            .file(format!("{USER}/late/SKILL.md"), format!("\n{late}"))
+            .file(format!("{USER}/odd/SKILL.md"), odd);
+        assert_eq!(told(&world, "late").verdicts(["gemini", "goose"]), ["refused", "loads"]);
+        assert_eq!(told(&world, "odd").verdicts(["gemini", "goose"]), ["unknown", "unknown"]);
     }
 
     #[test]
@@ -411,7 +419,11 @@ mod the_program_says_it_to_people_and_to_programs {
         let verdicts = &ran.json()["skills"][0]["verdicts"];
         assert_eq!(*verdicts, serde_json::json!({ "codex": "loads" }));
         assert_eq!(ran.code, Some(0));
-        assert_eq!(run(&world, &["brew-coffee", "--client", "claude-code"]).code, Some(1));
+        let unseen = run(&world, &["brew-coffee", "--client", "claude-code"]);
+        assert_eq!(unseen.code, Some(1));
+        let said = unseen.stdout();
+        assert!(said.contains("unseen    1 client looks elsewhere: Claude Code\n"), "{said}");
+        assert!(said.contains("in `~/.claude/skills` reaches it\n"), "{said}");
         let wrong = run(&world, &["--client", "claude-cod"]);
         assert_eq!(wrong.code, Some(2));
         assert!(wrong.stderr.contains("did you mean `claude-code`?"), "{}", wrong.stderr);

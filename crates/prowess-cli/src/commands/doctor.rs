@@ -51,8 +51,13 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let folder = folder.map(|it| absolute(&it)).transpose()?;
     let configured = config.directories().into_iter().map(|it| context::resolve(&it, global));
     let others = folder.clone().into_iter().map(Ok).chain(configured.map(|it| absolute(&it)));
-    let others: Vec<PathBuf> = others.collect::<Result<_>>()?;
+    let mut others: Vec<PathBuf> = others.collect::<Result<_>>()?;
     let surroundings = surroundings(here, folder.as_deref(), printer);
+    if args.name.is_some() {
+        // A skill that the chosen clients do not see lies where others look.
+        let spots = CLIENTS.iter().flat_map(|it| it.spots);
+        others.extend(spots.flat_map(|it| surroundings.directories(it)));
+    }
     let checkup = examine(&clients, &surroundings, &others);
     let chosen = match &args.name {
         Some(name) => chosen(&checkup, name, folder.as_deref())?,

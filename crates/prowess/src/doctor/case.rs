@@ -28,8 +28,10 @@ pub enum Case {
     NotUtf8,
     /// There is no frontmatter.
     NoFrontmatter,
-    /// The delimiters of the frontmatter are unusual.
+    /// Blank lines stand before the frontmatter, or spaces beside its dashes.
     Delimiters,
+    /// The frontmatter is closed by something else than three dashes.
+    OddEnd,
     /// The frontmatter is not YAML, and becomes so when values are quoted.
     NotYaml,
     /// The frontmatter is not YAML, and no quotes help.
@@ -94,6 +96,7 @@ pub(super) const OPEN: &[Case] = &[
     Case::NotUtf8,
     Case::NoFrontmatter,
     Case::Delimiters,
+    Case::OddEnd,
     Case::NotYaml,
     Case::Garbled,
     Case::Unread,
@@ -133,7 +136,8 @@ impl Case {
             Self::ByteOrderMark => candidate.has_mark,
             Self::NotUtf8 => !candidate.is_utf8,
             Self::NoFrontmatter => candidate.text == Text::NoFrontmatter,
-            Self::Delimiters => candidate.has_quirks,
+            Self::Delimiters => candidate.has_blanks,
+            Self::OddEnd => candidate.has_odd_end,
             Self::NotYaml => matches!(candidate.text, Text::Mended | Text::Garbled),
             Self::Garbled => candidate.text == Text::Garbled,
             Self::Unread => candidate.text == Text::Unread,
@@ -168,7 +172,8 @@ impl Case {
             Self::ByteOrderMark => "the file begins with a byte order mark".to_owned(),
             Self::NotUtf8 => "the file is not UTF-8".to_owned(),
             Self::NoFrontmatter => "there is no frontmatter at the start of the file".to_owned(),
-            Self::Delimiters => "the lines around the frontmatter are not exactly `---`".to_owned(),
+            Self::Delimiters => "blanks stand before or beside the `---` lines".to_owned(),
+            Self::OddEnd => "the frontmatter is not closed by exactly `---`".to_owned(),
             Self::NotYaml => "the frontmatter is not YAML".to_owned(),
             Self::Garbled => "the frontmatter is not YAML, and no quotes help".to_owned(),
             Self::Unread => "the frontmatter has an alias, a tag or too much in it".to_owned(),
@@ -236,7 +241,9 @@ impl Case {
             Self::NoFrontmatter => {
                 "begin with `---`, `name: …`, `description: …`, `---`".to_owned()
             }
-            Self::Delimiters => "write `---` alone on its line, the first one in line 1".to_owned(),
+            Self::Delimiters | Self::OddEnd => {
+                "write `---` alone on its line, the first one in line 1".to_owned()
+            }
             Self::NotYaml => "put the value in quotes".to_owned(),
             Self::Garbled => "`prowess check` shows what is wrong with it".to_owned(),
             Self::Unread => "write the values out".to_owned(),

@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use prowess_frontmatter::{Field, Value};
+use prowess_frontmatter::{Field, Quirk, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::{
@@ -82,7 +82,8 @@ pub(super) struct Candidate {
     pub(super) body: u64,
     pub(super) is_utf8: bool,
     pub(super) has_mark: bool,
-    pub(super) has_quirks: bool,
+    pub(super) has_blanks: bool,
+    pub(super) has_odd_end: bool,
     pub(super) has_dashes: bool,
     pub(super) has_duplicates: bool,
     pub(super) text: Text,
@@ -346,7 +347,8 @@ impl Candidate {
             body: found.size.saturating_sub(document.body.start as u64),
             is_utf8: decoded.invalid.is_none() && decoded.encoding != Encoding::Utf16,
             has_mark: decoded.encoding == Encoding::Utf8Bom,
-            has_quirks: document.frontmatter.is_some() && !document.quirks.is_empty(),
+            has_blanks: document.quirks.iter().any(|it| is_blank(*it)),
+            has_odd_end: document.quirks.iter().any(|it| matches!(it, Quirk::OddClosing(_))),
             has_dashes: document.frontmatter.is_some_and(|it| it.text.contains("---")),
             has_duplicates: has_duplicates(fields),
             text,
@@ -371,6 +373,11 @@ impl Candidate {
             && !document.body.text.is_empty();
         (candidate, is_certain)
     }
+}
+
+/// Whether a quirk is nothing but space before or beside the delimiters.
+fn is_blank(quirk: Quirk) -> bool {
+    matches!(quirk, Quirk::BlankLinesBefore(_) | Quirk::Padded(_))
 }
 
 fn has_duplicates(fields: &[Field<'_>]) -> bool {
