@@ -18,6 +18,7 @@ mod words;
 mod matching;
 mod window;
 mod disclosure;
+mod doctor;
 mod templates;
 mod cli;
 mod fix;

@@ -32,6 +32,7 @@ mod gather;
 mod load;
 mod library;
 mod keeper;
+mod doctor;
 mod matching;
 mod tokens;
 mod shorten;
@@ -59,6 +60,10 @@ pub use crate::{
     describe::Describer,
     disclose::{Disclosure, Level, Thresholds, ThresholdsError, disclose},
     discover::{Directory, PRESETS, Preset, preset},
+    doctor::{
+        CLIENTS, Case, Checkup, Citation, Clash, Client, Crowded, Diagnosis, Examined, Fact, Form,
+        Letters, Note, Spot, Surroundings, VARIABLES, Verdict, client, common_spot, examine,
+    },
     finding::{Finding, Severity},
     fix::{Fixed, fix},
     invoke::{argument_names, invoke},

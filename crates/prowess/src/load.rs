@@ -315,7 +315,7 @@ fn read_text(bytes: &[u8], folder: Option<&str>) -> ReadText {
 }
 
 /// Takes off a character that was cut apart at the end of a head.
-fn whole_characters(head: &[u8]) -> &[u8] {
+pub(crate) fn whole_characters(head: &[u8]) -> &[u8] {
     let tail = head.len().saturating_sub(3);
     let start = (tail..head.len()).rev().find(|at| head[*at] >= 0xC0);
     match start {

@@ -406,6 +406,11 @@ impl Head {
     }
 }
 
+/// Whether a path is a link itself.
+pub(crate) fn is_link(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|it| it.is_symlink())
+}
+
 /// A path of three parts, made at once.
 fn joined(root: &Path, folder: &Path, name: &str) -> PathBuf {
     let length = root.as_os_str().len() + folder.as_os_str().len() + name.len() + 2;
