@@ -7,7 +7,7 @@ use prowess::{Profile, Strategy};
 use prowess_runtime::{Depth, Share};
 
 use crate::commands::{
-    ask, catalog, chat, check, config, create, disable, enable, find, list, mcp, migrate, new,
+    ask, catalog, chat, check, config, create, disable, enable, find, lab, list, mcp, migrate, new,
     prompt, read, remove, run, sandbox, servers, sessions, show, tool, tools, trace, undo,
 };
 
@@ -26,6 +26,7 @@ pub(crate) enum Command {
     List(list::Args),
     Check(check::Args),
     Find(find::Args),
+    Lab(lab::Args),
     Show(show::Args),
     Read(read::Args),
     Prompt(prompt::Args),

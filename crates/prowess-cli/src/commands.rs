@@ -3,6 +3,7 @@
 pub(crate) mod list;
 pub(crate) mod check;
 pub(crate) mod find;
+pub(crate) mod lab;
 pub(crate) mod show;
 pub(crate) mod read;
 pub(crate) mod prompt;
@@ -53,6 +54,7 @@ pub(crate) fn run(
         Command::List(args) => list::run(args, global, printer),
         Command::Check(args) => check::run(args, global, printer),
         Command::Find(args) => find::run(args, global, printer),
+        Command::Lab(args) => lab::run(args, global, printer),
         Command::Show(args) => show::run(args, global, printer),
         Command::Read(args) => read::run(args, global, printer),
         Command::Prompt(args) => prompt::run(args, global, printer),
