@@ -1,5 +1,6 @@
 mod json;
 mod show;
+mod page;
 
 use std::{
     fs::File,
@@ -12,7 +13,7 @@ use anyhow::{Context as _, Result, bail};
 use prowess::{Evaluation, Finding, Lab, Library, Skill, Study, nearest};
 use prowess_runtime::Share;
 
-use super::count;
+use super::{count, write_page};
 use crate::{
     Status,
     arguments::{Global, share},
@@ -87,6 +88,12 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 
     let least = args.min_pass.map_or(1.0, Share::get);
     let report = Report { lab, study, evaluation, findings: cases.findings, least };
+    if let Some(path) = &args.html {
+        let shown = path.display();
+        write_page(path, &page::page(&report))
+            .with_context(|| format!("cannot write `{shown}`"))?;
+        printer.note(&format!("the page is `{shown}`"));
+    }
     if printer.json {
         printer.document(&json::document(&report, usize::MAX))?;
     } else {

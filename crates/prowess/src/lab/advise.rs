@@ -198,14 +198,15 @@ fn advice(studied: &Studied<'_>, because: Because<'_>, threshold: f64) -> Vec<St
             format!("say what is special: {others} skills answer to the same words")
         }
         Because::Unsure(surest) => format!(
-            "say more about when to use it: it comes first, but with {} at most, and {} are needed",
+            "say more about when to use it: it is found with {} at most, and {} are needed",
             percent(surest),
             percent(threshold)
         ),
     }];
     if let (Some(thief), false) = (studied.thieves.first(), studied.shared.is_empty()) {
+        let stand = if studied.shared.len() == 1 { "stands" } else { "stand" };
         let shared = quoted(&studied.shared, "and");
-        advice.push(format!("{shared} stand in {} as well", name(thief.skill)));
+        advice.push(format!("{shared} {stand} in {} as well", name(thief.skill)));
     }
     if !studied.own.is_empty() {
         let own = quoted(&studied.own, "or");

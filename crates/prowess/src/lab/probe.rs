@@ -126,7 +126,7 @@ impl Probes {
     /// no matcher.
     fn request(&self, text: &str) -> String {
         let is_name = |it: &&str| self.name.contains('-') && bare(it).to_lowercase() == self.name;
-        let is_lead = |it: &&str| LEAD.contains(&&*bare(it).to_lowercase());
+        let is_lead = |it: &&str| bare(it).is_empty() || LEAD.contains(&&*bare(it).to_lowercase());
         let words = text.split_whitespace().filter(|it| !is_name(it)).skip_while(is_lead);
         let request = words.take(LONGEST).collect::<Vec<_>>().join(" ");
         let edges = |c: char| !c.is_alphanumeric() && !matches!(c, '#' | '+' | ')' | '%');

@@ -23,6 +23,8 @@ pub struct Studied<'lib> {
     pub because: Option<Because<'lib>>,
     /// What was asked in its words, and what came of it.
     pub probes: Vec<Probe<'lib>>,
+    /// How many of these requests match it.
+    pub won: usize,
     /// The skills that requests match instead, those that take most first.
     pub thieves: Vec<Thief<'lib>>,
     /// Words that it shares with the first of these, the most telling first.
@@ -65,7 +67,7 @@ pub enum Because<'lib> {
     Shadowed(&'lib Skill),
     /// So many skills take its requests.
     Crowded(usize),
-    /// It comes first, but never more surely than this.
+    /// Nobody takes its requests, but the matcher is never more sure of it than this.
     Unsure(f64),
 }
 
@@ -107,7 +109,7 @@ impl<'lib> Lab<'lib> {
             advisor.advise(&mut studied);
             studied
         });
-        let won = |it: &Studied<'_>| it.won() * 1000 / it.probes.len().max(1);
+        let won = |it: &Studied<'_>| it.won * 1000 / it.probes.len().max(1);
         skills.sort_by_cached_key(|it| (it.standing, won(it)));
         let is_asked_about = |it: &Family<'_>| it.members.iter().any(|it| wanted(it.skill));
         Study { skills, families: families.into_iter().filter(is_asked_about).collect() }
@@ -119,6 +121,7 @@ impl<'lib> Lab<'lib> {
             standing: Standing::NotInUse,
             because: None,
             probes: Vec::new(),
+            won: 0,
             thieves: Vec::new(),
             shared: Vec::new(),
             own: Vec::new(),
@@ -134,14 +137,15 @@ impl<'lib> Lab<'lib> {
         }
         let requests = probes(&skill.manifest).into_iter();
         studied.probes = requests.map(|it| self.probe(skill, it)).collect();
-        studied.thieves = thieves(skill, &studied.probes);
+        studied.thieves = self.thieves(skill, &studied.probes);
         let is_found = |it: &Probe<'_>| {
             it.rank.is_some_and(|it| it <= FOUND_WITHIN) && it.confidence >= self.threshold
         };
-        let won = studied.probes.iter().filter(|it| self.is_won(it)).count();
+        let is_won = |it: &&Probe<'_>| it.rank == Some(1) && it.confidence >= self.threshold;
+        studied.won = studied.probes.iter().filter(is_won).count();
         studied.standing = if !studied.probes.iter().any(is_found) {
             Standing::NeverFound
-        } else if won * 2 < studied.probes.len() {
+        } else if studied.won * 2 < studied.probes.len() {
             Standing::Contested
         } else {
             Standing::Found
@@ -160,15 +164,26 @@ impl<'lib> Lab<'lib> {
         }
     }
 
-    fn is_won(&self, probe: &Probe<'_>) -> bool {
-        probe.rank == Some(1) && probe.confidence >= self.threshold
-    }
-}
-
-impl Studied<'_> {
-    /// How many requests bring it first.
-    pub fn won(&self) -> usize {
-        self.probes.iter().filter(|it| it.rank == Some(1)).count()
+    /// Who is matched instead of a skill; those that take as many stay in the order of the requests.
+    fn thieves(&self, skill: &Skill, probes: &[Probe<'lib>]) -> Vec<Thief<'lib>> {
+        let mut thieves: Vec<Thief<'lib>> = Vec::new();
+        for probe in probes {
+            let Some((first, confidence)) = probe.first else { continue };
+            if std::ptr::eq(first, skill) || confidence < self.threshold {
+                continue;
+            }
+            let lead = confidence - probe.confidence;
+            match thieves.iter_mut().find(|it| std::ptr::eq(it.skill, first)) {
+                Some(thief) => {
+                    thief.lead += lead;
+                    thief.takes += 1;
+                }
+                None => thieves.push(Thief { skill: first, takes: 1, lead }),
+            }
+        }
+        thieves.iter_mut().for_each(|it| it.lead /= it.takes as f64);
+        thieves.sort_by_key(|it| std::cmp::Reverse(it.takes));
+        thieves
     }
 }
 
@@ -184,26 +199,4 @@ impl Standing {
             Self::NotInUse => "not in use",
         }
     }
-}
-
-/// Who comes first instead of a skill; those that take as many stay in the order of the requests.
-fn thieves<'lib>(skill: &Skill, probes: &[Probe<'lib>]) -> Vec<Thief<'lib>> {
-    let mut thieves: Vec<Thief<'lib>> = Vec::new();
-    for probe in probes {
-        let Some((first, confidence)) = probe.first else { continue };
-        if std::ptr::eq(first, skill) {
-            continue;
-        }
-        let lead = confidence - probe.confidence;
-        match thieves.iter_mut().find(|it| std::ptr::eq(it.skill, first)) {
-            Some(thief) => {
-                thief.lead += lead;
-                thief.takes += 1;
-            }
-            None => thieves.push(Thief { skill: first, takes: 1, lead }),
-        }
-    }
-    thieves.iter_mut().for_each(|it| it.lead /= it.takes as f64);
-    thieves.sort_by_key(|it| std::cmp::Reverse(it.takes));
-    thieves
 }

@@ -85,9 +85,10 @@ fn studied(it: &Studied<'_>) -> Json {
     json!({
         "name": name(it.skill),
         "path": path(it.skill),
+        "description": it.skill.manifest.description,
         "standing": it.standing.as_str().replace(' ', "_"),
         "because": it.because.map(because),
-        "won": it.won(),
+        "won": it.won,
         "probes": it.probes.iter().map(probe).collect::<Vec<_>>(),
         "thieves": it.thieves.iter().map(thief).collect::<Vec<_>>(),
         "shared": it.shared,
@@ -106,7 +107,7 @@ pub(super) fn because(because: Because<'_>) -> String {
         Because::Common(_) => "its description has only common words".to_owned(),
         Because::Shadowed(other) => format!("shadowed by `{}`", name(other)),
         Because::Crowded(others) => format!("{others} other skills answer instead"),
-        Because::Unsure(_) => "it comes first, but never surely enough".to_owned(),
+        Because::Unsure(_) => "the matcher is never sure enough of it".to_owned(),
     }
 }
 

@@ -85,7 +85,7 @@ impl Page<'_> {
     fn studied(&mut self, it: &Studied<'_>) -> Result<()> {
         let name = safe::cut(&safe::line(&it.skill.manifest.name), self.width - 2);
         let because = it.because.map(json::because).unwrap_or_default();
-        let won = format!("first for {} of its {}: ", it.won(), count(it.probes.len(), "request"));
+        let won = format!("first for {} of its {}: ", it.won, count(it.probes.len(), "request"));
         self.printer.line(format_args!("  {}", self.printer.name(&name)))?;
         self.text(4, &format!("{won}{because}"))?;
         it.advice.iter().try_for_each(|it| self.text(4, &format!("- {it}")))
