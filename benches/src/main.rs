@@ -1,7 +1,7 @@
 //! How long things take, next to the least that they could take; and how good they are.
 //!
 //! Each command prints tables in Markdown: `load` (in the modules up to it), `tokens`, and, on
-//! requests whose right skills are known, `find`, `latency` and `prompt`; `agent` is what layers take;
+//! requests whose right skills are known, `find`, `lab`, `latency` and `prompt`; `agent` is what layers take;
 //! `reliability` breaks things on purpose, and fails when something is lost; `soak` has an agent take
 //! many turns, and fails when memory grows with them; `mcp` is what clients of the server wait for.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
@@ -18,6 +18,7 @@ mod metrics;
 mod baseline;
 mod pool;
 mod find;
+mod lab;
 mod fit;
 mod latency;
 mod prompt;
@@ -40,6 +41,7 @@ const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--dis
                      prowess-benches find --skills F --queries F [--negatives F]\n       \
                      prowess-benches fit background|weights --skills F --queries F --write F\n       \
                      prowess-benches latency --skills F --queries F [--sizes N,N]\n       \
+                     prowess-benches lab --skills F --queries F [--sizes N,N]\n       \
                      prowess-benches prompt --skills F --queries F\n       \
                      prowess-benches sandbox [--rounds N] [--program PATH]\n       \
                      prowess-benches reliability sandbox [--runs N] [--program PATH]\n       \
@@ -63,6 +65,9 @@ fn main() -> Result<()> {
         }
         ["latency", ref words @ ..] => {
             latency::latency(&Options::new(words, &["--skills", "--queries", "--sizes"])?)
+        }
+        ["lab", ref words @ ..] => {
+            lab::lab(&Options::new(words, &["--skills", "--queries", "--sizes"])?)
         }
         ["prompt", ref words @ ..] => {
             prompt::prompt(&Options::new(words, &["--skills", "--queries"])?)

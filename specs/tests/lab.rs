@@ -264,7 +264,8 @@ mod evaluations_are_run_without_a_model {
             json!({"id": 3, "query": "zxcvb qwert", "expected_skill": null}),
             json!({"id": 4, "query": "tune a guitar", "skill": "tune-guitar", "should_trigger": false}),
         ];
-        let text = lines.map(|it| it.to_string()).join("\n");
+        let lines = lines.map(|it| it.to_string());
+        let text = lines.join("\n");
         let world = tools().file("queries.jsonl", format!("\u{feff}{text}\n"));
         let report = report(&world, &["--queries", "queries.jsonl"]);
         assert_eq!(
@@ -273,10 +274,8 @@ mod evaluations_are_run_without_a_model {
         );
         let failed = report["evaluation"]["failed"].as_array().unwrap();
         assert_eq!((failed.len(), &failed[0]["line"]), (1, &json!(4)));
-        let typed = world.run_reading(
-            &lines[0].to_string(),
-            &["lab", "--dir", "skills", "--queries", "-", "--json"],
-        );
+        let typed =
+            world.run_reading(&lines[0], &["lab", "--dir", "skills", "--queries", "-", "--json"]);
         assert_eq!((typed.code, &typed.json()["evaluation"]["passed"]), (Some(0), &json!(1)));
     }
 

@@ -45,7 +45,8 @@ pub(crate) use self::{
     mention::{invoked, mentioned},
     said::said_for,
     searchable::Searchable,
-    words::{Term, each_word, hash, telling},
+    stop::is_stop,
+    words::{Term, chunks, each_word, hash, telling},
 };
 
 use self::{

@@ -7,7 +7,7 @@ use super::{
     study::{Because, Standing, Studied},
 };
 use crate::{
-    matching::{Index, Searchable, Term, each_word, rarity, telling},
+    matching::{Index, Searchable, Term, chunks, each_word, is_stop, rarity, telling},
     skill::Skill,
 };
 
@@ -119,36 +119,50 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
         most(words, self.index)
     }
 
-    /// The words of a skill's instructions that no skill is described by, the most telling first. Code is
-    /// left out.
+    /// The words of a skill's instructions that no skill is described by and few others use, the most
+    /// telling first. Code is left out.
     fn own(&self, skill: &Skill) -> Vec<String> {
         let instructions = skill.instructions().unwrap_or_default();
-        let mut is_code = false;
-        let mut counts: BTreeMap<String, (Term, usize)> = BTreeMap::new();
-        for line in instructions.lines() {
-            let is_fence = line.trim_start().starts_with("```");
-            is_code ^= is_fence;
-            if is_code || is_fence {
-                continue;
-            }
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for line in prose(&instructions) {
             let times = if line.starts_with('#') { HEADING } else { 1 };
-            each_word(line, |term, word| {
-                if word.chars().count() > 2 && word.chars().all(char::is_alphabetic) {
-                    counts.entry(word.to_owned()).or_insert((term, 0)).1 += times;
-                }
-            });
+            // What stands in backticks is code.
+            for text in line.split('`').step_by(2) {
+                chunks(text, |chunk| {
+                    if is_plain(chunk) {
+                        *counts.entry(chunk.to_lowercase()).or_default() += times;
+                    }
+                });
+            }
         }
-        let words = counts.into_iter().filter_map(|(word, (term, count))| {
-            let id = self.index.id(term)?;
-            let is_free = self.described[id as usize] == 0 && count > 1;
-            let often = count.min(OFTEN) as f32;
-            is_free.then(|| {
-                let rarity = rarity(&word, self.index.count(id), self.index);
-                (word, often * rarity)
-            })
+        let few = (self.index.len() / COMMON.0).max(1) as u32;
+        let words = counts.into_iter().filter_map(|(word, count)| {
+            let id = self.index.id(Term::new(&word))?;
+            let others = self.index.count(id);
+            let is_free = self.described[id as usize] == 0 && others <= few && count > 1;
+            let telling = count.min(OFTEN) as f32 * rarity(&word, others, self.index);
+            (is_free && !is_stop(&word)).then_some((word, telling))
         });
         most(words.collect(), self.index)
     }
+}
+
+/// The lines of Markdown but for those of code.
+fn prose(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_code = false;
+    text.lines().filter(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    })
+}
+
+/// Whether a chunk is a word as people write it: no part of a name or a path, and no identifier.
+fn is_plain(chunk: &str) -> bool {
+    let mut letters = chunk.chars();
+    letters.next();
+    let is_one_case = chunk.chars().all(char::is_uppercase) || !letters.any(char::is_uppercase);
+    chunk.chars().count() > 2 && chunk.chars().all(char::is_alphabetic) && is_one_case
 }
 
 /// The words that count most, one of each term.

@@ -82,14 +82,16 @@ fn gathered(
     let mut families: Vec<(Text, Vec<(u32, f32)>)> = Vec::new();
     let mut by_word: HashMap<u32, Vec<usize>> = HashMap::new();
     for document in documents {
-        let text = Text::new(index, words(index.words(document)));
+        let own = index.words(document);
+        let text = Text::new(index, own.name().collect(), words(own));
         if text.words.len() < LEAST_WORDS {
             families.push((text, vec![(document, 1.0)]));
             continue;
         }
         let known = text.telling().filter_map(|it| by_word.get(&it.id)).flatten();
         let alike = known.take(MOST_COMPARED).find_map(|at| {
-            let likeness = text.likeness(&families[*at].0);
+            let other = &families[*at].0;
+            let likeness = if text.is_beside(other) { 0.0 } else { text.likeness(other) };
             (likeness >= ALIKE).then_some((*at, likeness))
         });
         match alike {
@@ -108,6 +110,8 @@ fn gathered(
 /// The distinct words of a text, the rarest first.
 struct Text {
     words: Vec<Word>,
+    /// Those that stand in its name as well: what it is about.
+    topics: Vec<Word>,
     /// How many skills there are.
     skills: f32,
     total: f32,
@@ -121,13 +125,14 @@ struct Word {
 }
 
 impl Text {
-    fn new(index: &Index, mut ids: Vec<u32>) -> Self {
+    fn new(index: &Index, name: Vec<u32>, mut ids: Vec<u32>) -> Self {
         ids.sort_unstable();
         ids.dedup();
         let word = |id| Word { count: index.count(id).max(1), id };
         let mut words: Vec<Word> = ids.into_iter().map(word).collect();
         words.sort_unstable();
-        let mut text = Self { words, skills: index.len() as f32, total: 0.0 };
+        let topics = words.iter().filter(|it| name.contains(&it.id)).copied().collect();
+        let mut text = Self { words, topics, skills: index.len() as f32, total: 0.0 };
         text.total = text.words.iter().map(|it| text.weight(*it)).sum();
         text
     }
@@ -145,6 +150,15 @@ impl Text {
             left -= self.weight(*it);
             is_telling
         })
+    }
+
+    /// Whether each is about something of which the other does not say a word, however alike the rest
+    /// is: many skills follow one pattern.
+    fn is_beside(&self, other: &Self) -> bool {
+        let is_alone = |topics: &[Word], words: &[Word]| {
+            topics.iter().any(|it| words.binary_search(it).is_err())
+        };
+        is_alone(&self.topics, &other.words) && is_alone(&other.topics, &self.words)
     }
 
     /// How much of what either says both say, from 0 to 1.

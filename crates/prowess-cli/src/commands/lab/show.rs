@@ -19,7 +19,7 @@ pub(super) fn show(report: &Report<'_>, top: usize, printer: &mut Printer) -> Re
     let with = |standing| study.skills.iter().filter(move |it| it.standing == standing);
     page.part(
         "Never found",
-        "not even with their own words",
+        "not even by the words of their descriptions",
         with(Standing::NeverFound),
         |page, it| page.studied(it),
     )?;
