@@ -104,11 +104,11 @@ mod every_skill_is_asked_for_in_its_own_words {
 
     #[test]
     fn some_skills_are_studied_next_to_all_others() {
-        let twin = "Tune a guitar by ear. Use when strings sound wrong.";
-        let world = tools().skill("a-guitar", twin);
-        let (all, some) = (report(&world, &[]), report(&world, &["tune-guitar", "merge-pdf"]));
-        assert_eq!(names(&some["studied"]), ["tune-guitar", "merge-pdf"], "the worst first");
-        assert_eq!(studied(&some, "tune-guitar"), studied(&all, "tune-guitar"));
+        let shoes = "Polish leather with wax. Use when boots look dull.";
+        let world = tools().skill("alpha", shoes).skill("beta", shoes);
+        let (all, some) = (report(&world, &[]), report(&world, &["merge-pdf", "beta"]));
+        assert_eq!(names(&some["studied"]), ["beta", "merge-pdf"], "the worst first");
+        assert_eq!(studied(&some, "beta"), studied(&all, "beta"));
         assert_eq!(some["families"].as_array().unwrap().len(), 1);
         assert_eq!(report(&world, &["merge-pdf"])["families"], json!([]));
         let ran = lab(&world, &["merge-pfd"]);
@@ -398,10 +398,11 @@ mod the_report_can_be_looked_at {
 
     /// A library with something of every kind.
     fn troubled() -> World {
-        let twin = "Tune a guitar by ear. Use when strings sound wrong.";
+        let shoes = "Polish leather with wax. Use when boots look dull.";
         let helper = "---\nname: helper\ndescription: Use this when you need it.\n---\nGrind beans for espresso, then froth milk for espresso.\n";
         tools()
-            .skill("a-guitar", twin)
+            .skill("alpha", shoes)
+            .skill("beta", shoes)
             .document("helper", helper)
             .file(
                 "skills/merge-pdf/evals/evals.json",
@@ -419,7 +420,7 @@ mod the_report_can_be_looked_at {
     #[test]
     fn a_narrow_terminal_shows_it_whole() {
         let world = troubled();
-        let script = "stty cols 40; exec \"$0\" lab --dir skills --top 1 --color never";
+        let script = "stty rows 24 cols 40; exec \"$0\" lab --dir skills --top 1 --color never";
         let ran = world.run_script(&format!(
             "script -qec '{}' /dev/null",
             script.replace("\"$0\"", "'\"$0\"'")
@@ -435,10 +436,7 @@ mod the_report_can_be_looked_at {
 
     #[test]
     fn a_hostile_skill_cannot_reach_the_terminal() {
-        let attack = "\\e[2J\\u202e\\a";
-        let text = format!(
-            "---\nname: \"evil{attack}\"\ndescription: \"{attack} Use it\"\n---\n# \u{1b}[2J\u{202e}\n"
-        );
+        let text = "---\nname: \"evil\\u202ename\"\ndescription: \"\\e[2J\\u202e\\a Use it\"\n---\n# \u{1b}[2J\u{202e}\n";
         let evals = json!([{"query": "\u{1b}[2J\u{202e}wipe \u{7}it", "should_trigger": true}, {"query": ""}]);
         let world = troubled()
             .document("evil", text)
@@ -463,15 +461,16 @@ mod the_report_can_be_looked_at {
             "Never found",
             "helper",
             "Contested",
-            "tune-guitar",
+            "beta",
             "Found",
-            "a-guitar",
+            "alpha",
             "merge-pdf",
+            "tune-guitar",
             "water-plants",
         ];
         assert_eq!(labels, json!(expected));
         assert!(page.text(DETAIL).contains("its description says nothing"));
-        assert_eq!(page.text("document.title"), "Trigger lab: 5 skills");
+        assert_eq!(page.text("document.title"), "Trigger lab: 6 skills");
         let totals = page.text("document.getElementById('totals').innerText").replace('\n', " ");
         assert!(totals.contains("never found 1") && totals.contains("passed 1 / 2"), "{totals}");
         page.press("j");
@@ -480,11 +479,10 @@ mod the_report_can_be_looked_at {
         assert!(cell.starts_with("1 request for merge-pdf matched water-plants "), "{cell}");
         assert!(!cell.contains("rgba(0, 0, 0, 0)"), "{cell}");
         page.press("j");
-        assert!(page.text(DETAIL).contains("a-guitar") && page.text(DETAIL).contains("100 %"));
-        page.eval("[...document.querySelectorAll('#detail .link')].find((it) => it.textContent === 'tune-guitar').click()");
-        assert_eq!(page.text(SELECTED), "tune-guitar");
-        for part in ["almost the same as", "remove it or", "strings sound wrong", "Who takes them"]
-        {
+        assert!(page.text(DETAIL).contains("alpha") && page.text(DETAIL).contains("100 %"));
+        page.eval("[...document.querySelectorAll('#detail .link')].find((it) => it.textContent === 'beta').click()");
+        assert_eq!(page.text(SELECTED), "beta");
+        for part in ["almost the same as", "remove it or", "boots look dull", "Who takes them"] {
             assert!(page.text(DETAIL).contains(part), "no {part} in {}", page.text(DETAIL));
         }
     }
@@ -495,13 +493,13 @@ mod the_report_can_be_looked_at {
         page.press("End");
         assert_eq!(page.text(SELECTED), "water-plants");
         page.press("k");
-        assert_eq!(page.text(SELECTED), "merge-pdf");
+        assert_eq!(page.text(SELECTED), "tune-guitar");
         page.press("/");
         page.type_text("Espresso");
         assert_eq!(page.eval(LABELS), json!(["Never found", "helper"]));
         assert!(page.is("document.querySelectorAll('#detail mark').length > 0"));
         page.press("Escape");
-        assert_eq!(page.eval(LABELS).as_array().unwrap().len(), 12);
+        assert_eq!(page.eval(LABELS).as_array().unwrap().len(), 13);
         let background = "getComputedStyle(document.body).backgroundColor";
         let light = page.text(background);
         page.press("t");
@@ -512,7 +510,7 @@ mod the_report_can_be_looked_at {
         assert_ne!(page.text(background), light);
         for width in [1400, 760, 360] {
             page.look(width, 800, "light");
-            for _ in 0..12 {
+            for _ in 0..13 {
                 let widest = page.eval("document.documentElement.scrollWidth").as_u64().unwrap();
                 assert!(
                     widest <= u64::from(width),
@@ -528,16 +526,17 @@ mod the_report_can_be_looked_at {
 
     #[test]
     fn nothing_that_a_skill_says_is_run_by_the_page() {
+        let name = "</script><img src=x onerror=alert(1)>";
         let attack = "</script><script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">{data}`";
         let text = format!(
             "---\nname: {}\ndescription: {}\n---\n{attack}\n",
-            json!(attack),
+            json!(name),
             json!(format!("{attack} wipe disks"))
         );
-        let evals = json!([{"query": format!("{attack} pwned"), "skill": "water-plants"}, {"query": attack, "skill": attack}, {"query": "x", "skill": "<b>"}]);
+        let evals = json!([{"query": format!("{attack} pwned"), "skill": "water-plants"}, {"query": attack, "skill": name}, {"query": "x", "skill": "<b>"}]);
         let world = tools()
             .document("evil", &text)
-            .document("evil-2", text.replacen("wipe", "erase", 1))
+            .document("evil-2", text.replacen("</script><img", "<img", 1).replace("wipe", "erase"))
             .file("skills/evil/evals/triggers.json", evals.to_string());
         let mut page = page(&world);
         let rows = page.eval("document.querySelectorAll('.row').length").as_u64().unwrap();

@@ -27,8 +27,8 @@ pub(super) struct Advisor<'l, 'lib> {
     index: &'lib Index,
     /// How many skills are described by each term.
     described: Vec<u32>,
-    /// The number of the family of each place that has one.
-    families: HashMap<usize, usize>,
+    /// The families of each place that has some, by their numbers.
+    families: HashMap<usize, Vec<usize>>,
 }
 
 impl<'l, 'lib> Advisor<'l, 'lib> {
@@ -40,11 +40,13 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
                 described[id as usize] += 1;
             }
         }
-        let members = families.iter().enumerate().flat_map(|(number, family)| {
-            let places = family.members.iter().filter_map(|it| lab.library.place_in(it.skill));
-            places.map(move |place| (place, number))
-        });
-        Self { lab, index, described, families: members.collect() }
+        let mut numbers: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (number, family) in families.iter().enumerate() {
+            for place in family.members.iter().filter_map(|it| lab.library.place_in(it.skill)) {
+                numbers.entry(place).or_default().push(number);
+            }
+        }
+        Self { lab, index, described, families: numbers }
     }
 
     /// Says why a skill does not fare well, and what to do about it.
@@ -96,8 +98,9 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
     }
 
     fn are_family(&self, a: &Skill, b: &Skill) -> bool {
-        let family = |it| self.families.get(&self.place(it)?);
-        family(a).is_some() && family(a) == family(b)
+        let families =
+            |it| self.place(it).and_then(|it| self.families.get(&it)).into_iter().flatten();
+        families(a).any(|own| families(b).any(|it| it == own))
     }
 
     fn place(&self, skill: &Skill) -> Option<usize> {

@@ -55,8 +55,8 @@ impl<'lib> Lab<'lib> {
     /// Puts the one first that requests match which are meant for the first.
     fn family(&self, whole: bool, members: &[(u32, f32)]) -> Family<'lib> {
         let skill = |place: u32| &*self.library.skills[place as usize];
-        let probe = probes(&skill(members[0].0).manifest).swap_remove(0);
-        let order = self.ask(&probe);
+        let first = probes(&skill(members[0].0).manifest).into_iter().next();
+        let order = self.ask(&first.unwrap_or_default());
         let rank = |it: &Member<'_>| order.iter().position(|fit| std::ptr::eq(fit.skill, it.skill));
         let member = |it: &(u32, f32)| Member { skill: skill(it.0), likeness: f64::from(it.1) };
         let mut members: Vec<Member<'lib>> = members.iter().map(member).collect();

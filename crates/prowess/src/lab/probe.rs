@@ -82,6 +82,7 @@ const LEAD: [&str; 63] = [
 
 /// Makes requests of what a skill says about itself, the same ones every time: its first sentence, the
 /// phrases that its author gives as examples, and parts of sentences, those about when to use it first.
+/// One that says nothing gives none.
 pub(super) fn probes(manifest: &Manifest) -> Vec<String> {
     let dialect = manifest.dialect();
     let when = dialect.when_to_use.as_deref().unwrap_or_default();
@@ -96,9 +97,6 @@ pub(super) fn probes(manifest: &Manifest) -> Vec<String> {
     probes.extend(sentences.iter().copied(), 0, 1);
     probes.extend(phrases, 0, 1 + MOST_PHRASES);
     probes.extend(parts, LEAST, MOST);
-    if probes.made.is_empty() {
-        probes.made.push(manifest.name.replace(['-', '_'], " "));
-    }
     probes.made
 }
 
@@ -188,9 +186,8 @@ mod tests {
     }
 
     #[test]
-    fn nobody_says_the_name_and_somebody_says_something() {
+    fn nobody_says_the_name_or_what_says_nothing() {
         assert_eq!(probes_of("Use pdf-tool to shrink files."), ["shrink files"]);
-        assert_eq!(probes_of("Use this when you need it."), ["pdf tool"]);
-        assert_eq!(probes_of(""), ["pdf tool"]);
+        assert_eq!(probes_of("Use this when you need it."), [""; 0]);
     }
 }
