@@ -419,13 +419,15 @@ mod the_report_can_be_looked_at {
 
     #[test]
     fn a_narrow_terminal_shows_it_whole() {
-        let world = troubled();
+        let world = troubled().skill("other", "Polish leather with wax. Use when boots look dull.");
         let script = "stty rows 24 cols 40; exec \"$0\" lab --dir skills --top 1 --color never";
         let ran = world.run_script(&format!(
             "script -qec '{}' /dev/null",
             script.replace("\"$0\"", "'\"$0\"'")
         ));
-        let lines: Vec<&str> = ran.stdout().lines().map(str::trim_end).collect();
+        // What was shown for a while is gone.
+        let lines = ran.stdout().lines().map(|it| it.rsplit("\x1b[K").next().unwrap_or(it));
+        let lines: Vec<&str> = lines.map(str::trim_end).collect();
         assert!(lines[0].starts_with("Never found"), "{lines:#?}");
         let data = lines.iter().take_while(|it| !it.contains("evaluations passed"));
         assert!(data.clone().count() > 10, "{lines:#?}");
@@ -437,7 +439,7 @@ mod the_report_can_be_looked_at {
     #[test]
     fn a_hostile_skill_cannot_reach_the_terminal() {
         let text = "---\nname: \"evil\\u202ename\"\ndescription: \"\\e[2J\\u202e\\a Use it\"\n---\n# \u{1b}[2J\u{202e}\n";
-        let evals = json!([{"query": "\u{1b}[2J\u{202e}wipe \u{7}it", "should_trigger": true}, {"query": ""}]);
+        let evals = json!([{"query": "\u{1b}[2J\u{202e}wipe \u{7}plants with water", "should_trigger": true}, {"query": ""}]);
         let world = troubled()
             .document("evil", text)
             .file("skills/evil/evals/triggers.json", evals.to_string());
@@ -502,12 +504,13 @@ mod the_report_can_be_looked_at {
         assert_eq!(page.eval(LABELS).as_array().unwrap().len(), 13);
         let background = "getComputedStyle(document.body).backgroundColor";
         let light = page.text(background);
+        page.look(1400, 900, "dark");
+        assert_ne!(page.text(background), light);
+        page.look(1400, 900, "light");
         page.press("t");
         assert_ne!(page.text(background), light);
         page.press("t");
         assert_eq!(page.text(background), light);
-        page.look(1400, 900, "dark");
-        assert_ne!(page.text(background), light);
         for width in [1400, 760, 360] {
             page.look(width, 800, "light");
             for _ in 0..13 {

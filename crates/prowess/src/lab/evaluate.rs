@@ -136,10 +136,18 @@ impl<'lib> Lab<'lib> {
     }
 }
 
-impl Evaluation<'_> {
+impl<'lib> Evaluation<'lib> {
     /// How many requests came out as expected.
     pub fn passed(&self) -> usize {
         self.tested.iter().filter(|it| it.passed).count()
+    }
+
+    /// The requests that did not, those first of which the matcher was most sure.
+    pub fn failed(&self) -> Vec<&Tested<'lib>> {
+        let mut failed: Vec<_> = self.tested.iter().filter(|it| !it.passed).collect();
+        let sure = |it: &Tested<'_>| it.matched.map_or(0.0, |it| it.1);
+        failed.sort_by(|a, b| sure(b).total_cmp(&sure(a)));
+        failed
     }
 }
 

@@ -15,7 +15,7 @@ const WORDS: usize = 6;
 pub(super) fn document(report: &Report<'_>, most: usize) -> Json {
     let Report { lab, study, evaluation, findings, .. } = report;
     let scores = evaluation.scores.iter().take(most);
-    let failed = evaluation.tested.iter().filter(|it| !it.passed).take(most);
+    let failed = evaluation.failed().into_iter().take(most);
     let families = study.families.iter().take(most).map(|family| {
         let member = |it: &prowess::Member<'_>| {
             json!({"name": name(it.skill), "path": path(it.skill), "likeness": round(it.likeness)})

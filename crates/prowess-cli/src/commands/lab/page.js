@@ -60,7 +60,7 @@ for (const [standing, title, meaning] of STANDINGS) {
 function showOverview() {
   const all = Math.max(1, ...[STANDINGS.reduce((sum, [it]) => sum + (standings[it] || 0), 0)]);
   const there = STANDINGS.filter(([it]) => standings[it]).reverse();
-  const worst = studied.filter((it) => it.advice.length && it.probes.length).slice(0, 10);
+  const worst = studied.filter((it) => it.because).slice(0, 10);
   return [
     h("h2", {}, "Overview"),
     facts([number(data.skills), "skills"], [sure(data.threshold), "least confidence"]),

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use prowess::{Confusion, Evaluation, Expected, Family, Skill, Standing, Studied, Tested};
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::{Report, json};
 use crate::{commands::count, printer::Printer, safe};
@@ -17,12 +17,9 @@ pub(super) fn show(report: &Report<'_>, top: usize, printer: &mut Printer) -> Re
     let width = printer.width.unwrap_or(WIDTH).max(NARROWEST);
     let mut page = Page { width, top, is_cut: false, printer };
     let with = |standing| study.skills.iter().filter(move |it| it.standing == standing);
-    page.part(
-        "Never found",
-        "not even by the words of their descriptions",
-        with(Standing::NeverFound),
-        |page, it| page.studied(it),
-    )?;
+    page.part("Never found", "even in their own words", with(Standing::NeverFound), |page, it| {
+        page.studied(it)
+    })?;
     page.part(
         "Contested",
         "other skills answer most of it",
@@ -34,7 +31,7 @@ pub(super) fn show(report: &Report<'_>, top: usize, printer: &mut Printer) -> Re
     })?;
     let confused = evaluation.matrix.iter().filter(|it| !it.is_right());
     page.part("Confused", "expected → matched", confused, |page, it| page.confusion(it))?;
-    let failed = evaluation.tested.iter().filter(|it| !it.passed);
+    let failed = evaluation.failed().into_iter();
     page.part("Failed", "evaluations", failed, |page, it| page.failure(report, it))?;
     page.summary(report)?;
     let is_cut = page.is_cut;
@@ -71,9 +68,9 @@ impl Page<'_> {
             return Ok(());
         }
         let all = items.len();
-        let few = if all > self.top { format!(", {} of {all}", self.top) } else { String::new() };
+        let few = if all > self.top { format!("{} of {all}: ", self.top) } else { String::new() };
         self.is_cut |= all > self.top;
-        let aside = safe::cut(&format!("({meaning}{few})"), self.width - title.len() - 1);
+        let aside = safe::cut(&format!("({few}{meaning})"), self.width - title.len() - 1);
         let heading = format!("{} {}", self.printer.name(title), self.printer.dim(&aside));
         self.printer.line(heading)?;
         for item in items.into_iter().take(self.top) {
@@ -84,10 +81,13 @@ impl Page<'_> {
 
     fn studied(&mut self, it: &Studied<'_>) -> Result<()> {
         let name = safe::cut(&safe::line(&it.skill.manifest.name), self.width - 2);
-        let because = it.because.map(json::because).unwrap_or_default();
-        let won = format!("first for {} of its {}: ", it.won, count(it.probes.len(), "request"));
         self.printer.line(format_args!("  {}", self.printer.name(&name)))?;
-        self.text(4, &format!("{won}{because}"))?;
+        let because = it.because.map(json::because).unwrap_or_default();
+        let requests = count(it.probes.len(), "request");
+        match it.probes.len() {
+            0 => self.text(4, &because)?,
+            _ => self.text(4, &format!("first for {} of its {requests}: {because}", it.won))?,
+        }
         it.advice.iter().try_for_each(|it| self.text(4, &format!("- {it}")))
     }
 
@@ -130,7 +130,7 @@ impl Page<'_> {
             _ => String::new(),
         };
         self.text(4, &format!("expected {expected}, matched {matched}{rank}"))?;
-        let why = it.matched.map(|it_| json::why_words(report, &it.case.request, it_.0));
+        let why = it.matched.map(|fit| json::why_words(report, &it.case.request, fit.0));
         let why = why.unwrap_or_default();
         if !why.is_empty() {
             self.text(4, &format!("because of {}", why.join(", ")))?;
@@ -175,16 +175,23 @@ impl Page<'_> {
     fn text(&mut self, indent: usize, text: &str) -> Result<()> {
         let text = safe::line(text);
         let room = self.width - indent;
+        // What goes on stands a little further in.
+        let further = if text.starts_with("- ") { "  " } else { "" };
         let mut line = String::new();
         for word in text.split(' ') {
             if !line.is_empty() && line.width() + 1 + word.width() > room {
                 self.printer.line(format_args!("{:indent$}{line}", ""))?;
-                // What goes on stands a little further in.
-                line = String::from(if text.starts_with("- ") { "  " } else { "" });
+                line = further.to_owned();
             } else if !line.is_empty() {
                 line.push(' ');
             }
-            line.push_str(&safe::cut(word, room.saturating_sub(2)));
+            for c in word.chars() {
+                if line.width() + c.width().unwrap_or(0) > room {
+                    self.printer.line(format_args!("{:indent$}{line}", ""))?;
+                    line = further.to_owned();
+                }
+                line.push(c);
+            }
         }
         self.printer.line(format_args!("{:indent$}{line}", ""))
     }
