@@ -14,71 +14,11 @@ const LONGEST: usize = 24;
 /// How many words say something in a part of a sentence that can stand for itself.
 const LEAST: usize = 2;
 /// What authors put before what they mean; no request begins with it.
-const LEAD: [&str; 63] = [
-    "a",
-    "about",
-    "activate",
-    "activates",
-    "also",
-    "an",
-    "and",
-    "any",
-    "anything",
-    "apply",
-    "are",
-    "as",
-    "ask",
-    "asked",
-    "asking",
-    "asks",
-    "be",
-    "by",
-    "e.g",
-    "etc",
-    "for",
-    "handles",
-    "if",
-    "in",
-    "includes",
-    "including",
-    "invoke",
-    "is",
-    "it",
-    "keywords",
-    "like",
-    "load",
-    "mention",
-    "mentions",
-    "must",
-    "need",
-    "needs",
-    "on",
-    "or",
-    "other",
-    "proactively",
-    "says",
-    "should",
-    "skill",
-    "such",
-    "that",
-    "the",
-    "these",
-    "this",
-    "to",
-    "trigger",
-    "triggers",
-    "use",
-    "used",
-    "user",
-    "users",
-    "want",
-    "wants",
-    "when",
-    "whenever",
-    "with",
-    "you",
-    "your",
-];
+const LEAD: &str = "a about activate activates also an and any anything apply are as ask asked asking asks \
+    be by e.g etc for handles if in includes including invoke is it keywords like load \
+    mention mentions must need needs on or other proactively says should skill such that the \
+    these this to trigger triggers use used user users want wants when whenever with you \
+    your";
 
 /// Makes requests of what a skill says about itself, the same ones every time: its first sentence, the
 /// phrases that its author gives as examples, and parts of sentences, those about when to use it first.
@@ -124,7 +64,9 @@ impl Probes {
     /// no matcher.
     fn request(&self, text: &str) -> String {
         let is_name = |it: &&str| self.name.contains('-') && bare(it).to_lowercase() == self.name;
-        let is_lead = |it: &&str| bare(it).is_empty() || LEAD.contains(&&*bare(it).to_lowercase());
+        let is_lead = |it: &&str| {
+            bare(it).is_empty() || LEAD.split(' ').any(|lead| lead.eq_ignore_ascii_case(bare(it)))
+        };
         let words = text.split_whitespace().filter(|it| !is_name(it)).skip_while(is_lead);
         let request = words.take(LONGEST).collect::<Vec<_>>().join(" ");
         let edges = |c: char| !c.is_alphanumeric() && !matches!(c, '#' | '+' | ')' | '%');
