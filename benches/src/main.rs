@@ -1,7 +1,7 @@
 //! How long things take, next to the least that they could take; and how good they are.
 //!
 //! Each command prints tables in Markdown: `load` (in the modules up to it), `tokens`, and, on
-//! requests whose right skills are known, `find`, `latency` and `prompt`; `agent` is what layers take;
+//! requests whose right skills are known, `find`, `lab`, `latency` and `prompt`; `agent` is what layers take;
 //! `reliability` breaks things on purpose, and fails when something is lost; `soak` has an agent take
 //! many turns, and fails when memory grows with them; `mcp` is what clients of the server wait for;
 //! `fix` is what `check --fix` does to a folder of skills, and fails when it does anything else.
@@ -19,6 +19,7 @@ mod metrics;
 mod baseline;
 mod pool;
 mod find;
+mod lab;
 mod fit;
 mod latency;
 mod prompt;
@@ -42,6 +43,7 @@ const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--dis
                      prowess-benches find --skills F --queries F [--negatives F]\n       \
                      prowess-benches fit background|weights --skills F --queries F --write F\n       \
                      prowess-benches latency --skills F --queries F [--sizes N,N]\n       \
+                     prowess-benches lab --skills F --queries F [--sizes N,N]\n       \
                      prowess-benches prompt --skills F --queries F\n       \
                      prowess-benches sandbox [--rounds N] [--program PATH]\n       \
                      prowess-benches reliability sandbox [--runs N] [--program PATH]\n       \
@@ -66,6 +68,9 @@ fn main() -> Result<()> {
         }
         ["latency", ref words @ ..] => {
             latency::latency(&Options::new(words, &["--skills", "--queries", "--sizes"])?)
+        }
+        ["lab", ref words @ ..] => {
+            lab::lab(&Options::new(words, &["--skills", "--queries", "--sizes"])?)
         }
         ["prompt", ref words @ ..] => {
             prompt::prompt(&Options::new(words, &["--skills", "--queries"])?)

@@ -16,6 +16,7 @@ mod keeping;
 mod cache;
 mod words;
 mod matching;
+mod lab;
 mod window;
 mod disclosure;
 mod doctor;

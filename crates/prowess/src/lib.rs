@@ -43,6 +43,7 @@ mod catalog;
 mod use_skill;
 mod taken;
 mod context;
+mod lab;
 #[doc(hidden)]
 pub mod attempt;
 
@@ -68,6 +69,10 @@ pub use crate::{
     fix::{Fixed, fix},
     invoke::{argument_names, invoke},
     keeper::Keeper,
+    lab::{
+        Because, Case, Cases, Confusion, Evaluation, Expected, Family, Lab, Member, Probe,
+        Progress, Score, Standing, Studied, Study, Tested, Thief,
+    },
     library::{Library, LoadError, Options},
     matching::{
         Activate, Activation, Embedder, EmbedderError, Field, Match, Matching, Reason, Strategy,

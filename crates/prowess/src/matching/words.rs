@@ -202,6 +202,26 @@ pub(crate) fn terms(chunk: &str, mut take: impl FnMut(Found, &str)) {
     }
 }
 
+/// Gives the words of a text that say something, with their terms.
+pub(crate) fn each_word(text: &str, mut take: impl FnMut(Term, &str)) {
+    chunks(text, |chunk| {
+        terms(chunk, |found, word| {
+            if !found.is_stop && !found.is_extra {
+                take(found.term, word);
+            }
+        });
+    });
+}
+
+/// How many different words of a text say something.
+pub(crate) fn telling(text: &str) -> usize {
+    let mut terms = Vec::new();
+    each_word(text, |term, _| terms.push(term));
+    terms.sort_unstable();
+    terms.dedup();
+    terms.len()
+}
+
 /// The parts of a chunk between its joints. What follows an apostrophe is an ending where it is
 /// short, as in `GitHub's`, and else a word, as in `dell'azienda`; one letter before it is none.
 fn parts(chunk: &str) -> impl Iterator<Item = &str> {
