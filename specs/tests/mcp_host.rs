@@ -1,13 +1,17 @@
 //! Skills that other servers offer: one that means well, which is our own, and many that do not.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    thread,
+    time::Duration,
+};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use prowess::Library;
 use prowess_agent::{Agent, Calling, Layer, Scripted, Servers, Session, Turn, What};
 use prowess_runtime::{
     Agreed, Approver, Config, Gate, Launcher, Level, Limits, Nobody, Outcome, Places, Policy,
-    Records, Sandbox, ServerSetting, Starter, Status, Toolbox,
+    Records, Sandbox, ServerSetting, Starter, Status, Tool, Toolbox,
 };
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
@@ -548,7 +552,7 @@ mod a_model_takes_up_what_somebody_has_approved {
         let (set, starter, toolbox) = made(&host.settings(), approver);
         Runtime::new().unwrap().block_on(async {
             let server = starter.connect(&set[0]).await.unwrap();
-            let tool = server.skill_tool(server.skills().await.unwrap());
+            let tool: Arc<dyn Tool> = server.skill_tool(server.skills().await.unwrap());
             host.asked();
             let mut outcomes = Vec::new();
             for input in inputs {
@@ -630,6 +634,125 @@ mod a_model_takes_up_what_somebody_has_approved {
         let events = events.lock().unwrap().join("\n");
         assert!(events.contains("skill://bad/SKILL.md` is refused"), "{events}");
         assert!(events.contains("gone failed"), "{events}");
+    }
+
+    #[test]
+    fn a_dry_run_starts_no_server_and_names_those_that_are_set() {
+        let host = host();
+        let ran = host.world().run(["ask", "--dry-run", "x"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stderr.contains("skills are missing: `docs`"), "{}", ran.stderr);
+        assert_eq!(host.asked(), [""; 0]);
+    }
+
+    #[test]
+    fn what_fits_a_request_is_told_before_it() {
+        let about = |name: &str, description: &str| {
+            let mut entry = good(name);
+            entry["frontmatter"]["description"] = json!(description);
+            entry
+        };
+        let host = Host::new().listing(vec![
+            about("refunds", "Refunds an order of a customer, and tells the customer"),
+            about("invoices", "Writes the invoice of a month"),
+        ]);
+        let (set, starter, toolbox) = made(&host.settings(), Arc::new(Agreed));
+        let model = Arc::new(Scripted::new().says("1").says("2"));
+        let agent = Agent::new(model.clone())
+            .with(Calling::new(Arc::new(toolbox)))
+            .with(Servers::new(starter, Arc::new(Arc::new(World::new().load()))).with_set(set));
+        let session = Session::new("s");
+        let runtime = Runtime::new().unwrap();
+        for request in ["refund the order of this customer", "what time is it?"] {
+            runtime.block_on(agent.ask(&session, request)).unwrap();
+        }
+        let asked = model.asked();
+        let [.., context, request] = &asked[0].messages[..] else { panic!("{asked:?}") };
+        assert_eq!(request.content, "refund the order of this customer");
+        assert!(context.content.contains("- `docs:refunds`, by `mcp__docs__skill`: Refunds an"));
+        assert!(!context.content.contains("invoices"), "{}", context.content);
+        let told = asked[1].messages.iter().any(|it| it.content.contains("docs:refunds"));
+        assert!(!told, "{:?}", asked[1].messages);
+        assert!(!host.asked().iter().any(|it| it.starts_with("resources/")));
+    }
+
+    #[test]
+    fn more_skills_than_can_be_told_are_found() {
+        let mut entries: Vec<Json> = (0..400).map(|it| good(&format!("n{it}"))).collect();
+        entries[399]["frontmatter"]["description"] = json!("Waters the plants of the office");
+        let host = Host::new().listing(entries);
+        let inputs = [
+            json!({"query": "water my plants"}),
+            json!({"query": "a", "name": "n1"}),
+            json!({}),
+            json!({"query": 1}),
+        ];
+        let (tool, outcomes) = called(&host, Arc::new(Nobody), &inputs);
+        assert!(tool.len() < 10_000 && tool.contains("- docs:n0: does it\n"), "{tool}");
+        assert!(!tool.contains("docs:n399") && tool.ends_with(" more, which `query` finds"));
+        let found = outcomes[0].output.as_ref().unwrap();
+        assert_eq!(
+            (&found["skills"][0]["name"], &found["total"]),
+            (&json!("docs:n399"), &json!(400))
+        );
+        assert_eq!(found["skills"][0]["description"], "Waters the plants of the office");
+        assert!(outcomes[1..].iter().all(|it| it.status == Status::Invalid), "{outcomes:?}");
+        assert_eq!(host.asked(), [""; 0]);
+        // Where all are told there is nothing to look for.
+        let (tool, outcomes) = called(&super::host(), Arc::new(Nobody), &inputs);
+        assert!(!tool.contains("query"), "{tool}");
+        assert_eq!(outcomes[0].status, Status::Invalid);
+    }
+
+    #[test]
+    fn what_is_for_people_alone_is_not_there_for_models() {
+        let mut hidden = good("hidden");
+        hidden["frontmatter"]["disable-model-invocation"] = json!(true);
+        let host = Host::new().listing(vec![hidden, good("one")]);
+        let inputs = [json!({"name": "docs:hidden"}), json!({"name": uri("hidden")})];
+        let (tool, outcomes) = called(&host, Arc::new(Agreed), &inputs);
+        assert!(tool.contains("docs:one") && !tool.contains("hidden"), "{tool}");
+        assert!(outcomes.iter().all(|it| it.status == Status::NotFound), "{outcomes:?}");
+        assert_eq!(names(&docs(&host.world()).1), ["docs:hidden", "docs:one"]);
+    }
+
+    #[test]
+    fn skills_are_listed_again_when_the_server_says_so() {
+        let world = World::new().skill_in("served", "one", "a");
+        let settings = format!(
+            "[servers.own]\ncommand = {:?}\nargs = [\"mcp\", \"--watch\", \"--dir\", \"served\"]\ncwd = {:?}\n",
+            program(),
+            world.path("."),
+        );
+        let (set, starter, toolbox) = made(&settings, Arc::new(Agreed));
+        let model = (0..100).fold(Scripted::new(), |it, _| it.says("well"));
+        let model = Arc::new(model);
+        let agent = Agent::new(model.clone())
+            .with(Calling::new(Arc::new(toolbox)))
+            .with(Servers::new(starter, Arc::new(Arc::new(World::new().load()))).with_set(set));
+        let session = Session::new("s");
+        let runtime = Runtime::new().unwrap();
+        let told = || {
+            runtime.block_on(agent.ask(&session, "x")).unwrap();
+            let tools = model.asked().pop().unwrap().tools;
+            let tool = tools.into_iter().find(|it| it.name == "mcp__own__skill");
+            tool.map(|it| it.description).unwrap_or_default()
+        };
+        let wait_for = |is_so: &dyn Fn(&str) -> bool| {
+            (0..40).any(|_| {
+                is_so(&told()) || {
+                    thread::sleep(Duration::from_millis(250));
+                    false
+                }
+            })
+        };
+        assert!(told().contains("own:one"));
+        world.write("served/two/SKILL.md", document("two"));
+        assert!(wait_for(&|it| it.contains("own:one") && it.contains("own:two: does it")));
+        world.remove("served/one");
+        assert!(wait_for(&|it| !it.contains("own:one") && it.contains("own:two")));
+        world.remove("served/two");
+        assert!(wait_for(&str::is_empty));
     }
 
     /// Takes note of servers and warnings.

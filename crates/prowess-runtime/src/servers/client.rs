@@ -159,6 +159,11 @@ impl Client {
         self.ear.has_news.load(Ordering::Relaxed)
     }
 
+    /// The same of its skills.
+    pub(super) fn has_other_skills(&self) -> bool {
+        self.ear.has_other_skills.load(Ordering::Relaxed)
+    }
+
     /// Why it is closed.
     pub(super) fn failure(&self) -> Failure {
         if self.ear.is_flooded() { Failure::Flood } else { Failure::Gone }
@@ -199,6 +204,7 @@ impl Caller {
     /// The first skills that the server lists, as it lists them, and whether it has more.
     pub(super) async fn skills(&self, most: usize) -> Result<(Vec<Value>, bool), Failure> {
         self.ear.listen(0);
+        self.ear.has_other_skills.store(false, Ordering::Relaxed);
         let mut skills = Vec::new();
         let mut cursor = Value::Null;
         for _ in 0..PAGES {
@@ -279,6 +285,7 @@ pub(super) struct Ear {
     room: AtomicU64,
     is_flooded: AtomicBool,
     has_news: AtomicBool,
+    has_other_skills: AtomicBool,
     /// What was in the way since the last question.
     trouble: Mutex<Option<Trouble>>,
 }
@@ -361,5 +368,10 @@ impl ClientHandler for Handler {
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
         self.ear.has_news.store(true, Ordering::Relaxed);
+    }
+
+    /// Skills are resources, and have no notification of their own.
+    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.ear.has_other_skills.store(true, Ordering::Relaxed);
     }
 }

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::{
     client::{CallToolResult, Caller, ContentBlock, Failure, Listed, ResourceContents},
     ending::explained,
-    name, skill_tool,
+    name, server_skills,
 };
 use crate::{
     outcome::{Outcome, Status},
@@ -60,7 +60,7 @@ pub(super) fn tools(source: &Source, listed: Vec<Listed>) -> (Vec<ServerTool>, V
     let mut taken = BTreeSet::new();
     if source.skill.is_none() {
         // No tool of it passes for the one that takes up its skills.
-        taken.insert(skill_tool::name(source));
+        taken.insert(server_skills::name(source));
     }
     let mut room = SCHEMAS;
     let (mut tools, mut left_out) = (Vec::new(), Vec::new());
