@@ -749,9 +749,9 @@ mod a_model_takes_up_what_somebody_has_approved {
         assert!(told().contains("own:one"));
         world.write("served/two/SKILL.md", document("two"));
         assert!(wait_for(&|it| it.contains("own:one") && it.contains("own:two: does it")));
-        world.remove("served/one");
+        world.remove("served/one/SKILL.md");
         assert!(wait_for(&|it| !it.contains("own:one") && it.contains("own:two")));
-        world.remove("served/two");
+        world.remove("served/two/SKILL.md");
         assert!(wait_for(&str::is_empty));
     }
 

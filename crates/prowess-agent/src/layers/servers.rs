@@ -308,10 +308,7 @@ impl Member {
         match &self.skills {
             _ if skills.skills.is_empty() => None,
             None => Some(server.skill_tool(skills)),
-            Some(tool) => {
-                tool.relist(skills);
-                Some(tool.clone())
-            }
+            Some(tool) => Some(Arc::new(tool.relisted(skills))),
         }
     }
 

@@ -29,7 +29,7 @@ pub struct ServerSkills {
     source: Source,
     offered: Mutex<Arc<Offered>>,
     /// The entries by which skills were taken up: what is read of a skill is held against its own.
-    held: Mutex<BTreeMap<String, Arc<OfferedSkill>>>,
+    held: Arc<Mutex<BTreeMap<String, Arc<OfferedSkill>>>>,
 }
 
 /// The skills of a moment, and what is searched for one that fits.
@@ -52,15 +52,17 @@ pub(super) fn name(source: &Source) -> String {
 
 impl ServerSkills {
     pub(super) fn new(source: Source, skills: OfferedSkills) -> Self {
-        let tool =
-            Self { name: name(&source), source, offered: Mutex::default(), held: Mutex::default() };
-        tool.relist(skills);
-        tool
+        let (name, held) = (name(&source), Arc::default());
+        Self { name, source, offered: Offered::new(skills), held }
     }
 
-    /// Offers these skills from now on. What was taken up stays held to the entry that it had then.
-    pub fn relist(&self, skills: OfferedSkills) {
-        *lock(&self.offered) = Arc::new(Offered { skills, index: OnceLock::new() });
+    /// The same with the skills that there are now. What was taken up stays held to the entry that it
+    /// had then.
+    #[must_use]
+    pub fn relisted(&self, skills: OfferedSkills) -> Self {
+        let Self { name, source, held, .. } = self;
+        let (name, source, held) = (name.clone(), source.clone(), held.clone());
+        Self { name, source, offered: Offered::new(skills), held }
     }
 
     /// The skills that fit a request, best first, each with how likely it is to be the right one, from 0
@@ -112,7 +114,7 @@ impl ServerSkills {
                 if let Ok(now) = self.source.skill(&skill.uri).await {
                     let mut skills = self.offered().skills.clone();
                     skills.replace(now);
-                    self.relist(skills);
+                    *lock(&self.offered) = Arc::new(Offered { skills, ..Offered::default() });
                 }
                 return *outcome;
             }
@@ -221,6 +223,10 @@ impl Tool for ServerSkills {
 }
 
 impl Offered {
+    fn new(skills: OfferedSkills) -> Mutex<Arc<Self>> {
+        Mutex::new(Arc::new(Self { skills, index: OnceLock::new() }))
+    }
+
     /// Those that a model may take up.
     fn skills(&self) -> impl Iterator<Item = &OfferedSkill> {
         self.skills.skills.iter().filter(|it| !it.hides_from_models())

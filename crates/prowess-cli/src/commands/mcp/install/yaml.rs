@@ -119,8 +119,9 @@ fn set(lines: &mut Vec<String>, within: Range<usize>, column: usize, way: &[&str
     let column = first.map_or(column, |it| indent(it));
     match child(lines, within.clone(), key) {
         None => {
-            let last = lines[within.clone()].iter().rposition(|it| is_said(it));
-            let end = last.map_or(within.end, |it| within.start + it + 1);
+            let is_key = |it: &String| is_said(it) && indent(it) == column;
+            let last = lines[within.clone()].iter().rposition(is_key);
+            let end = last.map_or(within.end, |it| end(lines, within.start + it, within.end));
             lines.splice(end..end, written(way, value, column));
         }
         Some(found) if inner.is_empty() => {
@@ -146,9 +147,15 @@ fn child(lines: &[String], within: Range<usize>, key: &str) -> Option<Range<usiz
         let is_own = own == key || own == format!("\"{key}\"") || own == format!("'{key}'");
         indent(it) == column && is_own && (behind.is_empty() || behind.starts_with(' '))
     };
-    let start = all.iter().position(is_key)?;
-    let mut end = start + 1;
-    for (at, line) in all.iter().enumerate().skip(end) {
+    let start = within.start + all.iter().position(is_key)?;
+    Some(start..end(lines, start, within.end))
+}
+
+/// Where the lines of a key end: those below it that stand further in, whatever they look like.
+fn end(lines: &[String], key: usize, limit: usize) -> usize {
+    let column = indent(&lines[key]);
+    let mut end = key + 1;
+    for (at, line) in lines.iter().enumerate().take(limit).skip(end) {
         // The items of a list may stand right below its key.
         let is_item = indent(line) == column && line.trim_start().starts_with("- ");
         let is_below = indent(line) > column || is_item;
@@ -158,7 +165,7 @@ fn child(lines: &[String], within: Range<usize>, key: &str) -> Option<Range<usiz
             break;
         }
     }
-    Some(within.start + start..within.start + end)
+    end
 }
 
 /// The lines of a value at a way, from a column on.
