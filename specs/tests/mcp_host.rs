@@ -10,8 +10,8 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use prowess::Library;
 use prowess_agent::{Agent, Calling, Layer, Scripted, Servers, Session, Turn, What};
 use prowess_runtime::{
-    Agreed, Approver, Config, Gate, Launcher, Level, Limits, Nobody, Outcome, Places, Policy,
-    Records, Sandbox, ServerSetting, Starter, Status, Tool, Toolbox,
+    Agreed, Approver, Config, Decision, Gate, Launcher, Level, Limits, Nobody, Outcome, Places,
+    Policy, Records, Rule, Sandbox, ServerSetting, Starter, Status, Tool, Toolbox,
 };
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
@@ -505,6 +505,7 @@ mod an_approval_is_bound_to_every_file {
         world.write(SETTINGS, format!("{rule}{}", host.settings()));
         let ran = show(&world, &["docs:one", "--yes"]);
         assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{}", ran.stderr);
+        assert_eq!(state(&world), "denied");
         // What was approved of one server says nothing of another.
         let toml = host.settings().replace("docs", "manuals");
         world.write(SETTINGS, toml);
@@ -540,7 +541,9 @@ mod a_model_takes_up_what_somebody_has_approved {
         let world = World::new().file(SETTINGS, settings);
         let places = Places { only: Some(world.path(SETTINGS)), ..Places::default() };
         let config = Config::load(&places).unwrap();
-        let policy = Policy { hosts: Some(vec!["127.0.0.1".to_owned()]), ..Policy::default() };
+        let denied = Rule { skill: Some("docs:denied".to_owned()), ..Rule::new(Decision::Deny) };
+        let hosts = Some(vec!["127.0.0.1".to_owned()]);
+        let policy = Policy { hosts, rules: vec![denied], ..Policy::default() };
         let gate = Arc::new(Gate { policy, approver, records: Records::in_memory() });
         let sandbox = Sandbox::new(Launcher::program(program()), Level::Landlock);
         let starter = Starter::new(gate.clone(), sandbox, Limits::default());
@@ -705,15 +708,18 @@ mod a_model_takes_up_what_somebody_has_approved {
     }
 
     #[test]
-    fn what_is_for_people_alone_is_not_there_for_models() {
+    fn what_is_denied_or_for_people_alone_is_not_there_for_models() {
         let mut hidden = good("hidden");
         hidden["frontmatter"]["disable-model-invocation"] = json!(true);
-        let host = Host::new().listing(vec![hidden, good("one")]);
-        let inputs = [json!({"name": "docs:hidden"}), json!({"name": uri("hidden")})];
+        let host = Host::new().listing(vec![hidden, good("one"), good("denied")]);
+        let inputs = ["docs:hidden", &uri("hidden"), "docs:denied", "denied"];
+        let inputs = inputs.map(|it| json!({ "name": it }));
         let (tool, outcomes) = called(&host, Arc::new(Agreed), &inputs);
-        assert!(tool.contains("docs:one") && !tool.contains("hidden"), "{tool}");
+        assert!(tool.contains("docs:one"), "{tool}");
+        assert!(!tool.contains("hidden") && !tool.contains("denied"), "{tool}");
         assert!(outcomes.iter().all(|it| it.status == Status::NotFound), "{outcomes:?}");
-        assert_eq!(names(&docs(&host.world()).1), ["docs:hidden", "docs:one"]);
+        let (_, server) = docs(&host.world());
+        assert_eq!(names(&server), ["docs:hidden", "docs:one", "docs:denied"]);
     }
 
     #[test]

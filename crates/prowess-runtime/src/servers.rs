@@ -262,6 +262,7 @@ impl Starter {
             skill: by.skill,
             set_by: by.file.map(|it| it.to_string_lossy().into_owned()),
             caller: client.caller(),
+            gate: self.gate.clone(),
             ending,
             patience: self.patience.call,
         };
@@ -415,7 +416,7 @@ impl Server {
         self.source.file(skill, path).await
     }
 
-    /// The tool by which a model takes up these skills.
+    /// The tool by which a model takes up these skills, as far as a model may.
     pub fn skill_tool(&self, skills: OfferedSkills) -> Arc<ServerSkills> {
         Arc::new(ServerSkills::new(self.source.clone(), skills))
     }

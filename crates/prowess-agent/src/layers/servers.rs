@@ -305,11 +305,11 @@ impl Member {
                 format!("the server `{}`: the skill `{uri}` is refused: {why}", self.name);
             turn.note(What::Warned { message });
         }
-        match &self.skills {
-            _ if skills.skills.is_empty() => None,
-            None => Some(server.skill_tool(skills)),
-            Some(tool) => Some(Arc::new(tool.relisted(skills))),
-        }
+        let tool = match &self.skills {
+            None => server.skill_tool(skills),
+            Some(tool) => Arc::new(tool.relisted(skills)),
+        };
+        Some(tool).filter(|it| !it.is_empty())
     }
 
     fn fail(&mut self, turn: &Turn, retried: usize, message: &str) {

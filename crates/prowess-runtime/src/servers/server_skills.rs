@@ -32,8 +32,8 @@ pub struct ServerSkills {
     held: Arc<Mutex<BTreeMap<String, Arc<OfferedSkill>>>>,
 }
 
-/// The skills of a moment, and what is searched for one that fits.
-#[derive(Debug, Default)]
+/// The skills of a moment that models may take up, and what is searched for one that fits.
+#[derive(Debug)]
 struct Offered {
     skills: OfferedSkills,
     index: OnceLock<Option<Library>>,
@@ -53,16 +53,19 @@ pub(super) fn name(source: &Source) -> String {
 impl ServerSkills {
     pub(super) fn new(source: Source, skills: OfferedSkills) -> Self {
         let (name, held) = (name(&source), Arc::default());
-        Self { name, source, offered: Offered::new(skills), held }
+        Self { name, offered: Mutex::new(Offered::new(&source, skills)), source, held }
     }
 
     /// The same with the skills that there are now. What was taken up stays held to the entry that it
     /// had then.
     #[must_use]
     pub fn relisted(&self, skills: OfferedSkills) -> Self {
-        let Self { name, source, held, .. } = self;
-        let (name, source, held) = (name.clone(), source.clone(), held.clone());
-        Self { name, source, offered: Offered::new(skills), held }
+        Self { held: self.held.clone(), ..Self::new(self.source.clone(), skills) }
+    }
+
+    /// Whether there is none that a model may take up.
+    pub fn is_empty(&self) -> bool {
+        self.offered().skills().is_empty()
     }
 
     /// The skills that fit a request, best first, each with how likely it is to be the right one, from 0
@@ -72,7 +75,8 @@ impl ServerSkills {
         let library = offered.index.get_or_init(|| offered.index());
         let found = library.iter().flat_map(|it| matches(it, request, top));
         let named = found.flat_map(|found| {
-            let named = offered.skills().filter(move |it| it.name == *found.skill.manifest.name);
+            let named =
+                offered.skills().iter().filter(move |it| it.name == *found.skill.manifest.name);
             named.map(move |it| (it.clone(), found.confidence))
         });
         named.collect()
@@ -86,10 +90,9 @@ impl ServerSkills {
         let (offered, server) = (self.offered(), &self.source.server);
         let skills = &offered.skills;
         let found = skills.find(name).or_else(|| skills.find(&format!("{server}:{name}")));
-        found.filter(|it| !it.hides_from_models()).cloned().ok_or_else(|| {
+        found.cloned().ok_or_else(|| {
             let message = format!("the server `{server}` offers no skill `{name}`");
-            let hint = found.map(|_| "it is for people alone".to_owned());
-            Box::new(Outcome { hint, ..Outcome::bad(Status::NotFound, message) })
+            Box::new(Outcome::bad(Status::NotFound, message))
         })
     }
 
@@ -103,7 +106,7 @@ impl ServerSkills {
             level: thresholds.level(confidence).as_str().to_owned(),
         };
         let skills = self.matches(query, FOUND).into_iter().map(skill).collect();
-        Outcome::ok(json!(FoundSkills { skills, total: self.offered().skills().count() }))
+        Outcome::ok(json!(FoundSkills { skills, total: self.offered().skills().len() }))
     }
 
     async fn take_up(&self, skill: OfferedSkill) -> Outcome {
@@ -114,7 +117,7 @@ impl ServerSkills {
                 if let Ok(now) = self.source.skill(&skill.uri).await {
                     let mut skills = self.offered().skills.clone();
                     skills.replace(now);
-                    *lock(&self.offered) = Arc::new(Offered { skills, ..Offered::default() });
+                    *lock(&self.offered) = Offered::new(&self.source, skills);
                 }
                 return *outcome;
             }
@@ -223,22 +226,22 @@ impl Tool for ServerSkills {
 }
 
 impl Offered {
-    fn new(skills: OfferedSkills) -> Mutex<Arc<Self>> {
-        Mutex::new(Arc::new(Self { skills, index: OnceLock::new() }))
+    fn new(source: &Source, mut skills: OfferedSkills) -> Arc<Self> {
+        skills.skills.retain(|it| !it.hides_from_models() && !source.gate.denies(it));
+        Arc::new(Self { skills, index: OnceLock::new() })
     }
 
-    /// Those that a model may take up.
-    fn skills(&self) -> impl Iterator<Item = &OfferedSkill> {
-        self.skills.skills.iter().filter(|it| !it.hides_from_models())
+    fn skills(&self) -> &[OfferedSkill] {
+        &self.skills.skills
     }
 
     /// As many of them as there is room for, a line each, and how many more there are.
     fn told(&self) -> (String, usize) {
         let mut text = String::new();
-        for (at, skill) in self.skills().enumerate() {
+        for (at, skill) in self.skills().iter().enumerate() {
             let line = format!("\n- {}: {}", skill.address, shortened(&skill.description, ONE));
             if text.len() + line.len() > ALL {
-                return (text, self.skills().count() - at);
+                return (text, self.skills().len() - at);
             }
             text.push_str(&line);
         }
@@ -253,7 +256,7 @@ impl Offered {
             let text = format!("---\nname: {name}\ndescription: {}\n---\n", json!(description));
             (format!("{name}/{DOCUMENT}"), text.into_bytes())
         };
-        let memory = Memory::new(Scope::User, "offered", self.skills().map(document));
+        let memory = Memory::new(Scope::User, "offered", self.skills().iter().map(document));
         let options = Options { sources: vec![Arc::new(memory)], ..Options::default() };
         Library::load(&options).ok()
     }

@@ -1,6 +1,6 @@
 //! A tool of a server.
 
-use std::{borrow::Cow, collections::BTreeSet, time::Duration};
+use std::{borrow::Cow, collections::BTreeSet, sync::Arc, time::Duration};
 
 use prowess::{defused, visible};
 use serde_json::{Map, Value, json};
@@ -12,6 +12,7 @@ use super::{
     name, server_skills,
 };
 use crate::{
+    gate::Gate,
     outcome::{Outcome, Status},
     sandbox::Ending,
     schema::Schema,
@@ -42,6 +43,7 @@ pub(super) struct Source {
     /// The file of a project that sets it, if one does.
     pub(super) set_by: Option<String>,
     pub(super) caller: Caller,
+    pub(super) gate: Arc<Gate>,
     /// How it ended, if it is a program.
     pub(super) ending: Option<Ending>,
     /// How long a call may take.
