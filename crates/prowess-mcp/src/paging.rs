@@ -45,9 +45,10 @@ pub(crate) fn page<K: AsRef<str>, I, T>(
     Ok(page)
 }
 
-/// Refuses the cursor of a list that has but one page, and so gave none.
+/// Refuses the cursor of a list that has but one page, and so gave none. An empty one is what some
+/// clients begin with.
 pub(crate) fn whole(cursor: Option<&str>) -> Result<(), ErrorData> {
-    cursor.map_or(Ok(()), |_| Err(unknown()))
+    cursor.filter(|it| !it.is_empty()).map_or(Ok(()), |_| Err(unknown()))
 }
 
 /// A cursor: the list that it belongs to, and the last key that was told.

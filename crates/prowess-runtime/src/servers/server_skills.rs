@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use prowess::{Library, Memory, Options, Scope, Thresholds, matches};
+use prowess::{Library, Memory, Options, Scope, Thresholds, defused, matches};
 use serde_json::{Value, json};
 
 use super::{
@@ -228,6 +228,9 @@ impl Tool for ServerSkills {
 impl Offered {
     fn new(source: &Source, mut skills: OfferedSkills) -> Arc<Self> {
         skills.skills.retain(|it| !it.hides_from_models() && !source.gate.denies(it));
+        for skill in &mut skills.skills {
+            skill.description = defused(&skill.description).into_owned();
+        }
         Arc::new(Self { skills, index: OnceLock::new() })
     }
 
