@@ -38,6 +38,8 @@ struct Says {
     pages: Vec<Json>,
     endless: Option<Json>,
     files: Vec<(String, Json)>,
+    /// Whether it knows 2026-07-28 alone.
+    is_new: bool,
     /// What it was asked: methods, with the URI if there is one.
     asked: Vec<String>,
 }
@@ -52,17 +54,22 @@ impl Host {
             }
             let message: Json = serde_json::from_str(&heard.body).unwrap();
             let method = message["method"].as_str().unwrap_or_default();
-            let said = own.lock().unwrap().answer(method, &message["params"]);
-            let Some(result) = said else {
+            let mut own = own.lock().unwrap();
+            let Some(result) = own.answer(method, &message["params"]) else {
                 return client.write_all(answer("202 Accepted", "", "").as_bytes());
             };
-            let head = "content-type: application/json\r\nmcp-session-id: s\r\n";
+            let session = if own.is_new { "" } else { "mcp-session-id: s\r\n" };
+            let head = format!("content-type: application/json\r\n{session}");
             let mut body = json!({"jsonrpc": "2.0", "id": message["id"]});
+            let mut status = "200 OK";
             match result {
                 Ok(result) => body["result"] = result,
-                Err(error) => body["error"] = json!({"code": -32602, "message": error}),
+                Err(error) => {
+                    body["error"] = json!({"code": -32602, "message": error});
+                    status = if own.is_new { "400 Bad Request" } else { status };
+                }
             }
-            client.write_all(answer("200 OK", head, &body.to_string()).as_bytes())
+            client.write_all(answer(status, &head, &body.to_string()).as_bytes())
         });
         Self { listener, says }
     }
@@ -113,9 +120,25 @@ impl Says {
     fn answer(&mut self, method: &str, params: &Json) -> Option<Result<Json, String>> {
         let uri = params["uri"].as_str().unwrap_or_default();
         self.asked.push(format!("{method} {uri}").trim_end().to_owned());
+        let version = &params["_meta"]["io.modelcontextprotocol/protocolVersion"];
+        if self.is_new && version != "2026-07-28" {
+            return Some(Err("nobody says which revision is spoken".to_owned()));
+        }
+        let result = self.result(method, params, uri)?;
+        Some(result.map(|mut it| {
+            if self.is_new {
+                it["resultType"] = json!("complete");
+                (it["ttlMs"], it["cacheScope"]) = (json!(0), json!("private"));
+            }
+            it
+        }))
+    }
+
+    fn result(&self, method: &str, params: &Json, uri: &str) -> Option<Result<Json, String>> {
         Some(Ok(match method {
-            "initialize" => json!({
+            "initialize" | "server/discover" => json!({
                 "protocolVersion": params["protocolVersion"],
+                "supportedVersions": ["2026-07-28"],
                 "capabilities": {
                     "tools": {}, "resources": {}, "extensions": {"io.modelcontextprotocol/skills": {}},
                 },
@@ -233,6 +256,21 @@ mod what_is_read_is_what_was_listed {
         assert_eq!(show(&world, &["own:two", "data/a b.bin"]).out, b"\x00\xff\n");
         let listed = world.run(["servers"]);
         assert!(listed.stdout().contains("own:two"), "{}", listed.stdout());
+    }
+
+    #[test]
+    fn a_server_that_knows_no_handshake_is_asked_at_once() {
+        let host = host();
+        host.says.lock().unwrap().is_new = true;
+        let world = host.world();
+        let (code, server) = docs(&world);
+        assert_eq!((code, names(&server)), (Some(0), vec!["docs:one"]), "{server}");
+        assert_eq!(show(&world, &["docs:one"]).stdout(), document("one"));
+        assert_eq!(show(&world, &["docs:one", "a b.md"]).stdout(), "more");
+        host.says.lock().unwrap().files.clear();
+        let ran = show(&world, &["docs:one"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
+        assert!(ran.stderr.contains("no such file"), "{}", ran.stderr);
     }
 
     #[test]

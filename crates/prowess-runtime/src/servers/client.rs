@@ -11,6 +11,8 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+#[cfg(feature = "http")]
+use rmcp::service::{ClientLifecycleMode, serve_client_with_lifecycle};
 use rmcp::{
     ClientHandler, Peer, RoleClient,
     model::{
@@ -101,15 +103,27 @@ impl Client {
     /// Introduces ourselves to the server at the other end.
     pub(super) async fn connect(line: Line) -> Result<Self, Failure> {
         let ear = Arc::new(Ear { room: AtomicU64::new(MOST), ..Ear::default() });
-        let handler = Handler { ear: ear.clone() };
+        let handler = || Handler { ear: ear.clone() };
         let served = match line {
             Line::Stream(stream) => {
                 let (read, write) = stream.into_split();
                 let read = Bounded { read, ear: ear.clone() };
-                serve_client(handler, AsyncRwTransport::new_client(read, write)).await
+                serve_client(handler(), AsyncRwTransport::new_client(read, write)).await
             }
             #[cfg(feature = "http")]
-            Line::Remote(remote) => serve_client(handler, remote.transport(ear.clone())).await,
+            Line::Remote(remote) => {
+                let remote = Arc::new(remote);
+                let served = serve_client(handler(), remote.clone().transport(ear.clone())).await;
+                match served {
+                    Err(ClientInitializeError::JsonRpcError(error)) => {
+                        let asked = remote.transport(ear.clone());
+                        let without = serve_client_with_lifecycle(handler(), asked, at_once());
+                        // What it says about the handshake tells more, if that is of no use either.
+                        without.await.map_err(|_| ClientInitializeError::JsonRpcError(error))
+                    }
+                    served => served,
+                }
+            }
         };
         match served {
             Ok(service) => Ok(Self { service, ear }),
@@ -181,6 +195,12 @@ impl Client {
     pub(super) async fn close(self) {
         let _ = self.service.cancel().await;
     }
+}
+
+/// How a server is asked that knows no handshake any more.
+#[cfg(feature = "http")]
+fn at_once() -> ClientLifecycleMode {
+    ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] }
 }
 
 impl Caller {
