@@ -145,6 +145,7 @@ mod where_a_skill_lies_decides_who_finds_it {
             ["loads", "unseen", "unknown"]
         );
         assert!(skill.why("codex").contains("rename it to `SKILL.md`"), "{}", skill.why("codex"));
+        assert_eq!(run(&world, &["--json"]).json()["findings"], Json::Array(Vec::new()));
     }
 
     #[test]

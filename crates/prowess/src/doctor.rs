@@ -6,6 +6,8 @@ mod verdict;
 mod case;
 mod client;
 mod clients;
+mod surroundings;
+mod candidate;
 mod look;
 mod diagnose;
 mod resolve;
@@ -15,16 +17,13 @@ use std::{
     sync::Arc,
 };
 
+use self::{candidate::Candidate, diagnose::diagnose, look::Look};
 pub use self::{
     case::{Case, Form, Letters},
     client::{Citation, Clash, Client, Fact, Spot, VARIABLES},
     clients::CLIENTS,
-    look::Surroundings,
+    surroundings::Surroundings,
     verdict::Verdict,
-};
-use self::{
-    diagnose::diagnose,
-    look::{Candidate, Look},
 };
 use crate::finding::Finding;
 

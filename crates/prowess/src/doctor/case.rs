@@ -1,6 +1,9 @@
 //! Cases in which clients differ: what a file is asked, and what to do about it.
 
-use super::look::{Candidate, Leaf, Link, Text};
+use super::{
+    candidate::{Candidate, Text},
+    look::{Leaf, Link},
+};
 use crate::validate::is_plain_name;
 
 /// Something about a skill that clients treat differently.

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use super::{
     Diagnosis, Note,
+    candidate::Candidate,
     case::{Case, OPEN},
     client::Client,
-    look::{Candidate, Leaf, Look, Surroundings},
+    look::{Leaf, Look},
     resolve::resolve,
+    surroundings::Surroundings,
     verdict::Verdict,
 };
 
