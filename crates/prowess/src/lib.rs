@@ -25,6 +25,7 @@ mod parse;
 mod render;
 mod revise;
 mod validate;
+mod fix;
 mod coded;
 mod recall;
 mod gather;
@@ -42,6 +43,7 @@ mod catalog;
 mod use_skill;
 mod taken;
 mod context;
+mod lab;
 #[doc(hidden)]
 pub mod attempt;
 
@@ -64,8 +66,13 @@ pub use crate::{
         Letters, Note, Spot, Surroundings, VARIABLES, Verdict, client, common_spot, examine,
     },
     finding::{Finding, Severity},
+    fix::{Fixed, fix},
     invoke::{argument_names, invoke},
     keeper::Keeper,
+    lab::{
+        Because, Case, Cases, Confusion, Evaluation, Expected, Family, Lab, Member, Probe,
+        Progress, Score, Standing, Studied, Study, Tested, Thief,
+    },
     library::{Library, LoadError, Options},
     matching::{
         Activate, Activation, Embedder, EmbedderError, Field, Match, Matching, Reason, Strategy,
@@ -82,7 +89,8 @@ pub use crate::{
     tokens::Vocabulary,
     use_skill::{UseSkill, UsedSkill, use_skill},
     validate::{
-        CheckError, Checked, CheckedScript, check, check_sources, check_text, is_plain_name,
+        CheckError, Checked, CheckedFile, CheckedScript, check, check_sources, check_text,
+        is_plain_name,
     },
 };
 pub use prowess_frontmatter as frontmatter;
