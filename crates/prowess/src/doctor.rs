@@ -3,7 +3,7 @@
 //! What is known of clients is a table, `clients.rs`; nothing here knows any of them.
 
 mod verdict;
-mod case;
+mod symptom;
 mod client;
 mod clients;
 mod surroundings;
@@ -19,10 +19,10 @@ use std::{
 
 use self::{candidate::Candidate, diagnose::diagnose, look::Look};
 pub use self::{
-    case::{Case, Form, Letters},
     client::{Citation, Clash, Client, Fact, Spot, VARIABLES},
     clients::CLIENTS,
     surroundings::Surroundings,
+    symptom::{Form, Letters, Symptom},
     verdict::Verdict,
 };
 use crate::finding::Finding;

@@ -10,8 +10,8 @@ use std::{
 use prowess_frontmatter::{Field, Quirk, Value};
 
 use super::{
-    case::{Case, OPEN},
     look::Leaf,
+    symptom::{OPEN, Symptom},
 };
 use crate::{
     finding::{Report, Severity},
@@ -45,8 +45,8 @@ pub(super) struct Candidate {
     pub(super) is_nested: bool,
     pub(super) hides_from_model: bool,
     pub(super) hides_from_people: bool,
-    /// The open cases that it is in wherever it lies.
-    pub(super) open: Vec<Case>,
+    /// The open symptoms that it has wherever it lies.
+    pub(super) open: Vec<Symptom>,
     /// What tells its beginning from others.
     pub(super) head: u64,
     /// What tells all of it from others, where somebody has asked; nothing where it cannot be read.
