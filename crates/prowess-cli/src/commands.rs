@@ -2,6 +2,7 @@
 
 pub(crate) mod list;
 pub(crate) mod check;
+pub(crate) mod doctor;
 pub(crate) mod find;
 pub(crate) mod lab;
 pub(crate) mod show;
@@ -54,6 +55,7 @@ pub(crate) fn run(
     match &arguments.command {
         Command::List(args) => list::run(args, global, printer),
         Command::Check(args) => check::run(args, global, printer),
+        Command::Doctor(args) => doctor::run(args, global, printer),
         Command::Find(args) => find::run(args, global, printer),
         Command::Lab(args) => lab::run(args, global, printer),
         Command::Show(args) => show::run(args, global, printer),

@@ -102,6 +102,7 @@ pub(super) fn because(because: Because<'_>) -> String {
     match because {
         Because::Wordless => "its description says nothing".to_owned(),
         Because::Twin(other) => format!("almost the same as `{}`", name(other)),
+        Because::Names(other) => format!("it writes out the name of `{}`", name(other)),
         Because::Short(1) => "its description has one word that says something".to_owned(),
         Because::Short(words) => format!("its description has {words} words that say something"),
         Because::Common(_) => "its description has only common words".to_owned(),
