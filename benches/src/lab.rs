@@ -5,7 +5,12 @@ use std::collections::HashMap;
 use anyhow::{Context as _, Result};
 use prowess::{Expected, Lab, Matching, Standing};
 
-use crate::{load::number, measure::{cpu_time, milliseconds, peak_kib}, options::Options, retrieval::Data};
+use crate::{
+    load::number,
+    measure::{cpu_time, milliseconds, peak_kib},
+    options::Options,
+    retrieval::Data,
+};
 
 /// How many skills are studied unless others are asked for.
 const SIZES: &str = "1000,10000";
@@ -56,11 +61,11 @@ fn measured(data: &Data, size: usize) -> Result<BorneOut> {
     let lines: Vec<String> = wanted
         .map(|it| serde_json::json!({"query": it.query, "skill": it.gold}).to_string())
         .collect();
-    let cases = lab.cases(lines.join("\n").as_bytes(), "queries".as_ref());
-    let evaluation = lab.evaluate(cases.cases, &mut |_, _| {});
+    let trials = lab.trials(lines.join("\n").as_bytes(), "queries".as_ref());
+    let evaluation = lab.evaluate(trials.trials, &mut |_, _| {});
     let mut by_skill: HashMap<*const prowess::Skill, (usize, usize)> = HashMap::new();
     for tested in &evaluation.tested {
-        let Expected::AnyOf(skills) = &tested.case.expected else { continue };
+        let Expected::AnyOf(skills) = &tested.trial.expected else { continue };
         let first = skills.first().context("a request has a skill")?;
         let (requests, right) = by_skill.entry(std::ptr::from_ref(*first)).or_default();
         *requests += 1;

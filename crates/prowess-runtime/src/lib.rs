@@ -93,7 +93,7 @@ pub use crate::{
     script::{Script, ScriptError},
     servers::{
         Described, Description, OfferedFile, OfferedSkill, OfferedSkills, Server, ServerAddress,
-        ServerPatience, ServerProgram, Starter, Transport,
+        ServerPatience, ServerProgram, ServerSkills, Starter, Transport,
     },
     skill_folder::{FolderError, SkillFolder},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},

@@ -2,6 +2,7 @@ mod client;
 mod document;
 mod jsonc;
 mod toml;
+mod yaml;
 
 use std::{
     env,
@@ -142,12 +143,15 @@ fn edited(
             _ if text.trim().is_empty() => Ok(text.to_owned()),
             Format::Json => jsonc::remove(text, &way),
             Format::Toml => toml::remove(text, &way),
+            Format::Yaml => yaml::remove(text, &way),
         }
     } else {
-        let entry = client.entry(&program()?, &arguments(args, global, printer)?);
+        let arguments = arguments(args, global, printer)?;
+        let entry = client.entry(&args.name, &program()?, &arguments);
         match client.format {
             Format::Json => jsonc::put(text, &way, &entry),
             Format::Toml => toml::put(text, &way, &entry),
+            Format::Yaml => yaml::put(text, &way, &entry),
         }
     };
     let edited = edited.map_err(|Broken { line, what }| {
