@@ -10,6 +10,7 @@ mod config;
 mod key_file;
 mod protected;
 mod root;
+mod rewrite;
 mod roots;
 mod texts;
 mod skill_folder;
@@ -84,6 +85,7 @@ pub use crate::{
     records::{Note, Records, now as timestamp},
     registry::Registry,
     retriever::{Retrieved, Retriever},
+    rewrite::RewriteError,
     root::{Links, Listed, Page, Root, RootError},
     roots::Roots,
     sandbox::{Check, Chunk, Job, Launcher, Report, Running, Sandbox, SandboxError, Work},
