@@ -1,15 +1,20 @@
 //! What can be typed.
 
-use std::path::PathBuf;
+use std::{env, path::PathBuf};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{
+    Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum, ValueHint,
+};
 use prowess::{Profile, Strategy};
 use prowess_runtime::{Depth, Share};
 
-use crate::commands::{
-    ask, catalog, chat, check, config, create, disable, doctor, enable, find, lab, list, mcp,
-    migrate, new, prompt, read, remove, run, sandbox, servers, sessions, show, tool, tools, trace,
-    undo,
+use crate::{
+    commands::{
+        ask, catalog, chat, check, completions, config, create, disable, doctor, enable, find, lab,
+        list, man, mcp, migrate, new, prompt, read, remove, run, sandbox, servers, sessions, show,
+        tool, tools, trace, undo,
+    },
+    completion, examples,
 };
 
 /// Skills for agents: find them, check them, read them
@@ -20,6 +25,35 @@ pub(crate) struct Arguments {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Arguments {
+    /// What can be typed, with examples.
+    pub(crate) fn described() -> clap::Command {
+        examples::add(Self::command())
+    }
+
+    /// What was typed.
+    pub(crate) fn typed() -> Result<Self, clap::Error> {
+        let matches = Self::described().try_get_matches()?;
+        Self::from_arg_matches(&matches).map_err(|it| it.format(&mut Self::described()))
+    }
+}
+
+/// Has help and errors of the command line take the colours that were typed, since they come before
+/// everything is understood.
+pub(crate) fn choose_color() {
+    let mut words = env::args().take_while(|it| it != "--");
+    let mut typed = None;
+    while let Some(word) = words.next() {
+        typed = match word.strip_prefix("--color") {
+            Some("") => words.next(),
+            Some(value) => value.strip_prefix('=').map(str::to_owned),
+            None => continue,
+        };
+    }
+    let color = typed.and_then(|it| Color::from_str(&it, false).ok()).unwrap_or(Color::Auto);
+    color.choice().write_global();
 }
 
 #[derive(Debug, Subcommand)]
@@ -51,19 +85,21 @@ pub(crate) enum Command {
     Servers(servers::Args),
     Trace(trace::Args),
     Sandbox(sandbox::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 /// What every command takes, before or behind its name.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
     /// A directory that holds skills; may be given several times, the first is taken first
-    #[arg(long, global = true, value_name = "DIR", help_heading = "Where to look")]
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Where to look")]
     pub(crate) dir: Vec<PathBuf>,
     /// The directories of a client, such as `claude` or `agents`; may be given several times
-    #[arg(long, global = true, value_name = "NAME", help_heading = "Where to look")]
+    #[arg(long, global = true, value_name = "NAME", add = completion::presets(), help_heading = "Where to look")]
     pub(crate) preset: Vec<String>,
     /// Where relative directories begin
-    #[arg(long, global = true, value_name = "DIR", help_heading = "Where to look")]
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Where to look")]
     pub(crate) cwd: Option<PathBuf>,
     /// Take settings from this file alone; without it, from the user's and the nearest `prowess.toml`
     #[arg(long, global = true, value_name = "FILE", help_heading = "Where to look")]
@@ -72,10 +108,10 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "N", value_parser = depth, help_heading = "Where to look")]
     pub(crate) depth: Option<Depth>,
     /// Take only the skill of this name; may be given several times
-    #[arg(long, global = true, value_name = "NAME", help_heading = "Where to look")]
+    #[arg(long, global = true, value_name = "NAME", add = completion::skills(), help_heading = "Where to look")]
     pub(crate) include: Vec<String>,
     /// Leave out the skill of this name; may be given several times
-    #[arg(long, global = true, value_name = "NAME", help_heading = "Where to look")]
+    #[arg(long, global = true, value_name = "NAME", add = completion::skills(), help_heading = "Where to look")]
     pub(crate) exclude: Vec<String>,
     /// The largest resource in bytes [default: 102400]
     #[arg(long, global = true, value_name = "BYTES", help_heading = "Where to look")]
@@ -105,9 +141,20 @@ pub(crate) struct Global {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set; anywhere with `CLICOLOR_FORCE`
     Auto,
     Always,
     Never,
+}
+
+impl Color {
+    fn choice(self) -> anstream::ColorChoice {
+        match self {
+            Self::Auto => anstream::ColorChoice::Auto,
+            Self::Always => anstream::ColorChoice::Always,
+            Self::Never => anstream::ColorChoice::Never,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -4,9 +4,11 @@ use std::{
     env,
     fmt::Display,
     io::{self, BufWriter, IsTerminal as _, Write as _},
+    os::fd::AsFd,
     sync::atomic::{AtomicBool, Ordering},
 };
 
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use prowess::{Finding, Severity};
@@ -17,11 +19,9 @@ use rustix::{
     termios::{QueueSelector, tcflush},
 };
 use serde::Serialize;
+use terminal_size::terminal_size_of;
 
-use crate::{
-    arguments::{Color, Global},
-    context, safe, snippet,
-};
+use crate::{arguments::Global, context, safe, snippet};
 
 /// The colours of what is said about the work.
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -48,15 +48,12 @@ pub(crate) struct Printer {
 
 impl Printer {
     pub(crate) fn new(global: &Global) -> Self {
-        let colored = |terminal: bool| match global.color {
-            Color::Always => true,
-            Color::Never => false,
-            Color::Auto => terminal && env::var_os("NO_COLOR").is_none_or(|it| it.is_empty()),
-        };
         let (stdout, stderr) = (io::stdout(), io::stderr());
-        let (colored, err_colored) = (colored(stdout.is_terminal()), colored(stderr.is_terminal()));
         let (is_terminal, err_is_terminal) = (stdout.is_terminal(), stderr.is_terminal());
-        let width = is_terminal.then(terminal_size::terminal_size).flatten();
+        // By the choice that `--color` has made, else by the terminal and the variables about colours.
+        let colored = AutoStream::choice(&stdout) != ColorChoice::Never;
+        let err_colored = AutoStream::choice(&stderr) != ColorChoice::Never;
+        let width = is_terminal.then(|| width(&stdout));
         Self {
             out: BufWriter::with_capacity(1 << 16, stdout),
             err: stderr,
@@ -66,7 +63,7 @@ impl Printer {
             json: global.json,
             is_terminal,
             err_is_terminal,
-            width: width.map(|it| usize::from(it.0.0).max(20)),
+            width,
             colored,
             typed: context::typed(global),
         }
@@ -161,8 +158,7 @@ impl Printer {
 
     /// How wide a line is that is shown for a while, where that is known.
     pub(crate) fn err_width(&self) -> usize {
-        let width = terminal_size::terminal_size_of(&self.err);
-        width.map_or(80, |it| usize::from(it.0.0).max(20)) - 1
+        width(&self.err) - 1
     }
 
     /// Tells what happened, in a line that matters less, on stderr.
@@ -252,6 +248,13 @@ impl Printer {
         // stderr does not want to know.
         let _ = self.err.write_all(format!("{label}: {}\n", safe::line(text)).as_bytes());
     }
+}
+
+/// How wide a terminal is, or is said to be by `COLUMNS`.
+fn width(terminal: impl AsFd) -> usize {
+    let said = env::var("COLUMNS").ok().and_then(|it| it.parse().ok()).filter(|it| *it > 0);
+    let seen = || terminal_size_of(terminal).map_or(80, |it| it.0.0.into());
+    said.unwrap_or_else(seen).max(20)
 }
 
 /// Asks the person at the terminal, and returns the line that is typed, unless it is over before. What

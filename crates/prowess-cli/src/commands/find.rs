@@ -47,7 +47,7 @@ pub(crate) struct Args {
     query: Vec<String>,
     /// Answer many requests: a file with one `{"id","query"}` a line; `-` reads stdin. Prints one
     /// JSON document a line, in the same order
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::AnyPath)]
     queries: Option<String>,
     /// How many skills at the most, 1 to 100 [default: 5, with `--queries` 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]

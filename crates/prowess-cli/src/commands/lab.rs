@@ -17,7 +17,7 @@ use super::{count, write_page};
 use crate::{
     Status,
     arguments::{Global, share},
-    context,
+    completion, context,
     fault::Fault,
     host,
     printer::Printer,
@@ -36,6 +36,7 @@ const MAX: u64 = 256 * 1024 * 1024;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The skills to look at, next to all others [default: all]
+    #[arg(add = completion::skills())]
     names: Vec<String>,
     /// Evaluate these requests too: a file with one `{"query","skill"}` a line; `-` reads stdin. With
     /// `null` for a skill none should be matched
