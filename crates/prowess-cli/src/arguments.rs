@@ -8,7 +8,7 @@ use prowess_runtime::{Depth, Share};
 
 use crate::commands::{
     ask, catalog, chat, check, config, create, disable, enable, find, list, mcp, migrate, new,
-    prompt, read, remove, run, sandbox, servers, sessions, show, tool, tools, trace, undo,
+    prompt, read, remove, rule, run, sandbox, servers, sessions, show, tool, tools, trace, undo,
 };
 
 /// Skills for agents: find them, check them, read them
@@ -25,6 +25,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     List(list::Args),
     Check(check::Args),
+    Rule(rule::Args),
     Find(find::Args),
     Show(show::Args),
     Read(read::Args),

@@ -2,6 +2,7 @@
 
 pub(crate) mod list;
 pub(crate) mod check;
+pub(crate) mod rule;
 pub(crate) mod find;
 pub(crate) mod show;
 pub(crate) mod read;
@@ -52,6 +53,7 @@ pub(crate) fn run(
     match &arguments.command {
         Command::List(args) => list::run(args, global, printer),
         Command::Check(args) => check::run(args, global, printer),
+        Command::Rule(args) => rule::run(args, global, printer),
         Command::Find(args) => find::run(args, global, printer),
         Command::Show(args) => show::run(args, global, printer),
         Command::Read(args) => read::run(args, global, printer),

@@ -17,6 +17,8 @@ mod safe;
 mod snippet;
 mod report;
 mod readable;
+mod markdown;
+mod page;
 mod telemetry;
 mod commands;
 

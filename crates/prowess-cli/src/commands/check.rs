@@ -1,4 +1,8 @@
-use std::path::PathBuf;
+mod place;
+mod github;
+mod sarif;
+
+use std::{env, path::PathBuf};
 
 use anyhow::Result;
 use prowess::{
@@ -19,6 +23,21 @@ use crate::{Status, arguments::Global, context, printer::Printer, snippet};
 pub(crate) struct Args {
     /// Skill folders, SKILL.md files or folders of skills
     paths: Vec<PathBuf>,
+    /// How findings are printed [default: text]
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
+    format: Option<Format>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// For people, each under the line that it is about
+    Text,
+    /// One JSON document, as with `--json`
+    Json,
+    /// Annotations for a workflow of GitHub
+    Github,
+    /// One SARIF 2.1.0 document, for code scanning
+    Sarif,
 }
 
 /// The longest line that is shown with a finding, in bytes.
@@ -58,11 +77,20 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     };
     add_dangers(&mut checked, profile);
     let failed = checked.findings.iter().any(|it| it.severity == Severity::Error);
-    if printer.json {
-        let findings: Vec<_> = checked.findings.iter().map(finding_json).collect();
-        printer.document(&json!({ "skills": checked.skills, "findings": findings }))?;
-    } else {
-        show(&checked, printer)?;
+    match args.format.unwrap_or(if printer.json { Format::Json } else { Format::Text }) {
+        Format::Text => show(&checked, printer, snippets)?,
+        Format::Json => {
+            let findings: Vec<_> = checked.findings.iter().map(finding_json).collect();
+            printer.document(&json!({ "skills": checked.skills, "findings": findings }))?;
+        }
+        Format::Github => {
+            let root = env::current_dir()?;
+            show(&checked, printer, |it, _| github::annotation(it, &root))?;
+        }
+        Format::Sarif => {
+            let root = env::current_dir()?;
+            printer.document(&sarif::log(&checked.findings, profile, &root))?;
+        }
     }
     Ok(if failed { Status::AtFault } else { Status::Well })
 }
@@ -87,11 +115,20 @@ fn add_dangers(checked: &mut Checked, profile: Profile) {
     }
 }
 
-fn show(checked: &Checked, printer: &mut Printer) -> Result<()> {
+/// A finding for people, with a blank line behind it.
+fn snippets(finding: &Finding, printer: &Printer) -> String {
+    format!("{}\n", snippet::render(finding, printer))
+}
+
+fn show(
+    checked: &Checked,
+    printer: &mut Printer,
+    render: impl Fn(&Finding, &Printer) -> String,
+) -> Result<()> {
     let least = if printer.verbose { Severity::Info } else { Severity::Warning };
-    for finding in checked.findings.iter().filter(|it| it.severity >= least) {
-        printer.line(snippet::render(finding, printer))?;
-        printer.line("")?;
+    let shown = || checked.findings.iter().filter(|it| it.severity >= least);
+    for finding in shown() {
+        printer.line(render(finding, printer))?;
     }
     printer.flush()?;
     let of = |severity: Severity| {
@@ -110,5 +147,8 @@ fn show(checked: &Checked, printer: &mut Printer) -> Result<()> {
         words.push_str(&format!(" ({infos} more with -v)"));
     }
     printer.note(&words);
+    if let Some(finding) = shown().rev().max_by_key(|it| it.severity) {
+        printer.note(&format!("`prowess rule {}` says why, and how to put it right", finding.rule.code));
+    }
     Ok(())
 }
