@@ -20,6 +20,7 @@ mod window;
 mod disclosure;
 mod templates;
 mod cli;
+mod rules;
 mod policy;
 mod commands;
 mod danger;

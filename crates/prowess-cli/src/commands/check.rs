@@ -148,7 +148,10 @@ fn show(
     }
     printer.note(&words);
     if let Some(finding) = shown().rev().max_by_key(|it| it.severity) {
-        printer.note(&format!("`prowess rule {}` says why, and how to put it right", finding.rule.code));
+        printer.note(&format!(
+            "`prowess rule {}` says why, and how to put it right",
+            finding.rule.code
+        ));
     }
     Ok(())
 }

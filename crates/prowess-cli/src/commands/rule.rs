@@ -21,8 +21,8 @@ pub(crate) struct Args {
 
 /// The widest that a text is set for people, in columns.
 const WIDEST: usize = 100;
-/// From so many columns on a rule takes one line.
-const WIDE: usize = 90;
+/// With fewer columns than this a summary stands below its rule.
+const LEAST: usize = 40;
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
     let Some(code) = &args.code else {
@@ -54,29 +54,28 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     Ok(Status::Well)
 }
 
-/// Lists every rule with its weight: one line each, or two where there is little room.
+/// Lists every rule with its weight: in columns, or one below the other where there is little room.
 fn list(profile: Profile, printer: &mut Printer) -> Result<()> {
     if printer.json {
         let rules: Vec<Json> = RULES.iter().map(|it| brief(it)).collect();
         return printer.document(&json!({ "rules": rules }));
     }
     let widest = RULES.iter().map(|it| it.code.len()).max().unwrap_or(0);
-    let narrow = printer.width.filter(|it| *it < WIDE);
+    let margin = widest + "  warning  ".len();
+    let width = printer.width.unwrap_or(usize::MAX);
+    let is_narrow = width.saturating_sub(margin) < LEAST;
+    let indent = if is_narrow { 2 } else { margin };
     for rule in RULES {
         let severity = rule.severity(profile).map_or("none", Severity::as_str);
         let code = printer.name(&format!("{:<widest$}", rule.code));
-        match narrow {
-            Some(width) => {
-                printer.line(format_args!("{code}  {severity}"))?;
-                for line in wrapped(&format!("  {}", rule.summary), width, "  ") {
-                    printer.line(printer.dim(&line))?;
-                }
-            }
-            None => {
-                let summary = printer.dim(rule.summary);
-                printer.line(format_args!("{code}  {severity:<7}  {summary}"))?;
-            }
-        }
+        let weight = match is_narrow {
+            true => format!("{severity}\n  "),
+            false => format!("{severity:<7}  "),
+        };
+        let lines = wrapped(rule.summary, width - indent, "");
+        let lines: Vec<String> = lines.iter().map(|it| printer.dim(it)).collect();
+        let summary = lines.join(&format!("\n{}", " ".repeat(indent)));
+        printer.line(format_args!("{code}  {weight}{summary}"))?;
     }
     Ok(())
 }
