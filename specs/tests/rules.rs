@@ -515,16 +515,18 @@ mod a_check_fits_into_other_tools {
         assert!(hooks.contains("language: script\n  entry: scripts/hook\n"), "{hooks}");
         let world = World::new()
             .skill("good", "a")
-            .document("-odd name", "---\nname: x\n---\n")
+            .document("odd name", "---\nname: x\ndescription: a\n---\nText\n")
             .link("hooks/target/release/prowess", crate::world::program());
         fs::create_dir(world.path("hooks/scripts")).unwrap();
         fs::copy(root().join("scripts/hook"), world.path("hooks/scripts/hook")).unwrap();
-        let well = world.run_script("hooks/scripts/hook skills/good/SKILL.md");
+        let hook = |arguments: &str| world.run_script(&format!("hooks/scripts/hook {arguments}"));
+        let well = hook("skills/good/SKILL.md");
         assert_eq!((well.code, well.stdout()), (Some(0), ""), "{}", well.stderr);
-        let odd = world
-            .run_script("cd skills && ../hooks/scripts/hook '-odd name/SKILL.md' good/SKILL.md");
+        let odd = hook("skills/good/SKILL.md 'skills/odd name/SKILL.md'");
         assert_eq!(odd.code, Some(1), "{}", odd.stderr);
-        assert!(odd.stdout().contains("error[description-missing]"), "{}", odd.stdout());
+        assert!(odd.stdout().contains("error[name-folder]"), "{}", odd.stdout());
+        let lenient = hook("--profile lenient 'skills/odd name/SKILL.md'");
+        assert_eq!(lenient.code, Some(0), "{}", lenient.stdout());
     }
 
     /// The script of a step of `action.yml`.
