@@ -474,8 +474,12 @@ mod other_programs_can_read_what_was_found {
     #[test]
     fn a_format_that_is_not_known_is_refused() {
         let world = faulty();
-        for arguments in [&["--format", "xml"][..], &["--format", "sarif", "--json"]] {
-            let ran = world.run(["check", "skills"].iter().chain(arguments));
+        for arguments in [
+            &["check", "skills", "--format", "xml"][..],
+            &["check", "skills", "--format", "sarif", "--json"],
+            &["--json", "check", "skills", "--format", "sarif"],
+        ] {
+            let ran = world.run(arguments);
             assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{arguments:?}");
             assert!(ran.stderr.contains("--format"), "{}", ran.stderr);
         }

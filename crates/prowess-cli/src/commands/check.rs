@@ -13,7 +13,7 @@ use prowess_runtime::danger;
 use serde_json::json;
 
 use super::{count, finding_json};
-use crate::{Status, arguments::Global, context, printer::Printer, snippet};
+use crate::{Status, arguments::Global, context, fault::Fault, printer::Printer, snippet};
 
 /// Say what is wrong with skills
 ///
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// Skill folders, SKILL.md files or folders of skills
     paths: Vec<PathBuf>,
     /// How findings are printed [default: text]
-    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
+    #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<Format>,
 }
 
@@ -40,10 +40,24 @@ enum Format {
     Sarif,
 }
 
+impl Args {
+    fn format(&self, printer: &Printer) -> Result<Format> {
+        match (self.format, printer.json) {
+            (Some(_), true) => {
+                let fault = Fault::unable("`--format` and `--json` cannot stand together");
+                Err(fault.hint("`--format json` is the same as `--json`").into())
+            }
+            (None, true) => Ok(Format::Json),
+            (format, false) => Ok(format.unwrap_or(Format::Text)),
+        }
+    }
+}
+
 /// The longest line that is shown with a finding, in bytes.
 const MAX_EXCERPT: usize = 8192;
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    let format = args.format(printer)?;
     let profile = Profile::from(global.profile);
     let config = context::config(global)?;
     context::passed_over(&config, printer);
@@ -77,7 +91,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     };
     add_dangers(&mut checked, profile);
     let failed = checked.findings.iter().any(|it| it.severity == Severity::Error);
-    match args.format.unwrap_or(if printer.json { Format::Json } else { Format::Text }) {
+    match format {
         Format::Text => show(&checked, printer, snippets)?,
         Format::Json => {
             let findings: Vec<_> = checked.findings.iter().map(finding_json).collect();
