@@ -92,7 +92,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     add_dangers(&mut checked, profile);
     let failed = checked.findings.iter().any(|it| it.severity == Severity::Error);
     match format {
-        Format::Text => show(&checked, printer, snippets)?,
+        Format::Text => {
+            show(&checked, printer, |it, printer| format!("{}\n", snippet::render(it, printer)))?
+        }
         Format::Json => {
             let findings: Vec<_> = checked.findings.iter().map(finding_json).collect();
             printer.document(&json!({ "skills": checked.skills, "findings": findings }))?;
@@ -127,11 +129,6 @@ fn add_dangers(checked: &mut Checked, profile: Profile) {
         let before = |it: &Finding| (&it.path, it.line) <= (path, finding.line);
         checked.findings.insert(checked.findings.partition_point(before), finding);
     }
-}
-
-/// A finding for people, with a blank line behind it.
-fn snippets(finding: &Finding, printer: &Printer) -> String {
-    format!("{}\n", snippet::render(finding, printer))
 }
 
 fn show(
