@@ -1,4 +1,4 @@
-//! Where findings are, as other programs want to hear it.
+//! Where findings are, and what they say, as other programs want to hear it.
 
 use std::path::{Component, Path, PathBuf};
 
