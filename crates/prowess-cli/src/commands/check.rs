@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let failed = checked.findings.iter().any(|it| it.severity == Severity::Error);
     match format {
         Format::Text => {
-            show(&checked, printer, |it, printer| format!("{}\n", snippet::render(it, printer)))?
+            show(&checked, printer, |it, printer| format!("{}\n", snippet::render(it, printer)))?;
         }
         Format::Json => {
             let findings: Vec<_> = checked.findings.iter().map(finding_json).collect();
