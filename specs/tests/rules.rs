@@ -112,7 +112,7 @@ mod every_rule_has_a_page {
     }
 
     /// The rules and severities of what is found in an example; nothing where this machine cannot tell.
-    fn found(page: &str, which: &str, profile: &str) -> Option<Vec<(String, String)>> {
+    fn found(page: &str, which: &str, more: &[&str]) -> Option<Vec<(String, String)>> {
         let world = World::new();
         let blocks = blocks(page, which);
         let files: Vec<(&str, &str)> =
@@ -141,7 +141,7 @@ mod every_rule_has_a_page {
             }
         }
         let arguments = command.strip_prefix("prowess ").unwrap().split(' ');
-        let own = ["--json", "--profile", profile, "--cwd", "skills"];
+        let own = ["--json", "--cwd", "skills"].iter().chain(more).copied();
         let arguments: Vec<&str> = arguments.chain(own).collect();
         let is_locked = blocks.iter().any(|it| it.text.contains("chmod 000"));
         let ran = match is_locked {
@@ -155,10 +155,14 @@ mod every_rule_has_a_page {
         Some(said.findings().iter().map(pair).collect())
     }
 
+    /// Whether a rule is seen only where a library is loaded.
+    fn is_listed(rule: &Rule) -> bool {
+        rule.page.contains("\n$ prowess list ") || rule.code == "kept-last-good"
+    }
+
     /// The profiles in which a rule can be seen: a list knows but one.
     fn profiles(rule: &Rule) -> &'static [&'static str] {
-        let is_listed = rule.page.contains("\n$ prowess list ") || rule.code == "kept-last-good";
-        if is_listed { &["lenient"] } else { &["spec", "lenient", "reference"] }
+        if is_listed(rule) { &["lenient"] } else { &["spec", "lenient", "reference"] }
     }
 
     #[test]
@@ -175,18 +179,37 @@ mod every_rule_has_a_page {
                     others.retain(|it| !named.contains(&&*it.0));
                     others
                 };
-                let Some(bad) = found(rule.page, "bad", profile) else { continue };
+                let Some(bad) = found(rule.page, "bad", &["--profile", profile]) else { continue };
                 let weight = stated(rule.page, profile).filter(|it| *it != "none");
                 let wanted = weight.map(|it| (rule.code.to_owned(), it.to_owned()));
                 let bad = others(bad);
                 assert_eq!(bad.first(), wanted.as_ref(), "{place}: {bad:?}");
                 assert!(bad.iter().all(|it| Some(it) == wanted.as_ref()), "{place}: {bad:?}");
-                let good = found(rule.page, "good", profile).unwrap();
+                let good = found(rule.page, "good", &["--profile", profile]).unwrap();
                 assert_eq!(others(good), [], "{place}");
                 seen += 1;
             }
         }
         assert!(seen > RULES.len() * 2, "{seen}");
+    }
+
+    #[test]
+    fn a_page_says_what_puts_a_fault_right() {
+        let mut fixed = 0;
+        for rule in RULES {
+            let stated = stated(rule.page, "fixed by").unwrap();
+            if is_listed(rule) {
+                assert_eq!(stated, "hand", "{}", rule.code);
+                continue;
+            }
+            let command = stated.strip_prefix("`prowess check ").map(|it| it.trim_end_matches('`'));
+            let arguments: Vec<&str> = command.unwrap_or("--fix").split(' ').collect();
+            let Some(left) = found(rule.page, "bad", &arguments) else { continue };
+            let is_left = left.iter().any(|it| it.0 == rule.code);
+            assert_eq!((command.is_none(), stated == "hand"), (is_left, is_left), "{}", rule.code);
+            fixed += usize::from(!is_left);
+        }
+        assert!(fixed > 10, "{fixed}");
     }
 }
 
@@ -222,7 +245,9 @@ mod a_rule_can_be_looked_up {
         let severity = json!({ "lenient": "warning", "spec": "error", "reference": "error" });
         assert_eq!((&json["rule"], &json["severity"]), (&json!("name-case"), &severity));
         assert_eq!(json["summary"], "the name is lowercase");
-        assert_eq!(json["since"], "0.1.0");
+        assert_eq!((&json["since"], &json["fixed_by"]), (&json!("0.1.0"), &Json::Null));
+        let fixable = world.run(["rule", "yaml-repaired", "--json"]).json();
+        assert_eq!(fixable["fixed_by"], "prowess check --fix");
         assert_eq!(json["page"], prowess::rule("name-case").unwrap().page);
         let why = json["why"].as_str().unwrap();
         assert!(why.starts_with("Names are lowercase. VS Code,") && !why.contains('\n'), "{why}");

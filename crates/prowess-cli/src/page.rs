@@ -4,6 +4,8 @@ use prowess::Rule;
 
 /// What the page of a rule says, part by part.
 pub(crate) struct Page {
+    /// The command that puts right what the rule notices, where there is one.
+    pub(crate) fixed_by: Option<&'static str>,
     /// The first version that has the rule.
     pub(crate) since: &'static str,
     /// Why the rule is there, in Markdown with a line a paragraph.
@@ -14,9 +16,12 @@ pub(crate) struct Page {
 
 impl Page {
     pub(crate) fn of(rule: &Rule) -> Self {
-        let since = rule.page.lines().find_map(|it| it.strip_prefix("- since: "));
+        let line = |key: &str| rule.page.lines().find_map(|it| it.strip_prefix(key));
         Self {
-            since: since.unwrap_or_default(),
+            fixed_by: line("- fixed by: ")
+                .filter(|it| *it != "hand")
+                .map(|it| it.trim_matches('`')),
+            since: line("- since: ").unwrap_or_default(),
             why: section(rule.page, "\n## Why\n"),
             fix: section(rule.page, "\n## Fix\n"),
         }

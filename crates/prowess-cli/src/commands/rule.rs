@@ -38,8 +38,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         return Ok(Status::AtFault);
     };
     if printer.json {
-        let Page { since, why, fix } = Page::of(rule);
+        let Page { fixed_by, since, why, fix } = Page::of(rule);
         let mut json = brief(rule);
+        json["fixed_by"] = json!(fixed_by);
         json["since"] = json!(since);
         json["why"] = json!(why);
         json["fix"] = json!(fix);
