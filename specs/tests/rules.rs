@@ -250,7 +250,7 @@ mod a_rule_can_be_looked_up {
         assert_eq!(fixable["fixed_by"], "prowess check --fix");
         assert_eq!(json["page"], prowess::rule("name-case").unwrap().page);
         let why = json["why"].as_str().unwrap();
-        assert!(why.starts_with("Names are lowercase. VS Code,") && !why.contains('\n'), "{why}");
+        assert!(why.starts_with("Names are lowercase. OpenHands,") && !why.contains('\n'), "{why}");
         assert!(json["fix"].as_str().unwrap().starts_with("Write the name in lower case"));
     }
 
