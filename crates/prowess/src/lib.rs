@@ -71,8 +71,8 @@ pub use crate::{
     invoke::{argument_names, invoke},
     keeper::Keeper,
     lab::{
-        Because, Case, Cases, Confusion, Evaluation, Expected, Family, Lab, Member, Probe,
-        Progress, Score, Standing, Studied, Study, Tested, Thief,
+        Because, Confusion, Evaluation, Expected, Family, Lab, Member, Probe, Progress, Score,
+        Standing, Studied, Study, Tested, Thief, Trial, Trials,
     },
     library::{Library, LoadError, Options},
     matching::{
