@@ -4,15 +4,16 @@ use std::{env, path::PathBuf};
 
 use clap::{
     Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum, ValueHint,
+    error::{ContextKind, ContextValue, ErrorKind},
 };
-use prowess::{Profile, Strategy};
+use prowess::{Profile, Strategy, nearest};
 use prowess_runtime::{Depth, Share};
 
 use crate::{
     commands::{
         ask, catalog, chat, check, completions, config, create, disable, doctor, enable, find, lab,
-        list, man, mcp, migrate, new, prompt, read, remove, run, sandbox, servers, sessions, show,
-        tool, tools, trace, undo,
+        list, man, mcp, migrate, new, prompt, read, remove, rule, run, sandbox, servers, sessions,
+        show, tool, tools, trace, undo,
     },
     completion, examples,
 };
@@ -35,9 +36,29 @@ impl Arguments {
 
     /// What was typed.
     pub(crate) fn typed() -> Result<Self, clap::Error> {
-        let matches = Self::described().try_get_matches()?;
+        let matches = Self::described().try_get_matches().map_err(suggesting)?;
         Self::from_arg_matches(&matches).map_err(|it| it.format(&mut Self::described()))
     }
+}
+
+/// Names the flag that comes nearest, where letters that changed places have hidden it.
+fn suggesting(mut error: clap::Error) -> clap::Error {
+    let is_known = error.get(ContextKind::SuggestedArg).is_some();
+    if error.kind() != ErrorKind::UnknownArgument || is_known {
+        return error;
+    }
+    let mut root = Arguments::command();
+    root.build();
+    let typed = env::args().skip(1).find_map(|it| root.find_subcommand(it));
+    let flags = typed.unwrap_or(&root).get_arguments().filter_map(clap::Arg::get_long);
+    let near = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(flag)) => nearest(flag.trim_start_matches('-'), flags),
+        _ => None,
+    };
+    if let Some(near) = near.map(|it| format!("--{it}")) {
+        error.insert(ContextKind::SuggestedArg, ContextValue::String(near));
+    }
+    error
 }
 
 /// Has help and errors of the command line take the colours that were typed, since they come before
@@ -60,6 +81,7 @@ pub(crate) fn choose_color() {
 pub(crate) enum Command {
     List(list::Args),
     Check(check::Args),
+    Rule(rule::Args),
     Doctor(doctor::Args),
     Find(find::Args),
     Lab(lab::Args),

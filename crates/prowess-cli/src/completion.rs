@@ -7,7 +7,7 @@ use clap_complete::{
     CompleteEnv,
     engine::{ArgValueCandidates, CompletionCandidate},
 };
-use prowess::{CLIENTS, Library, Manifest, PRESETS};
+use prowess::{CLIENTS, Library, Manifest, PRESETS, RULES};
 
 use crate::{
     arguments::{Arguments, Global},
@@ -70,6 +70,11 @@ pub(crate) fn settings() -> ArgValueCandidates {
         let settings = config.map(|it| it.settings()).unwrap_or_default();
         settings.iter().filter_map(|it| offer(it.key, &it.value.to_string())).collect()
     })
+}
+
+/// The rules of `check`.
+pub(crate) fn rules() -> ArgValueCandidates {
+    named(RULES.iter().map(|it| (it.code, it.summary)))
 }
 
 /// The clients of the ecosystem.

@@ -25,6 +25,13 @@ const EXAMPLES: &[Examples] = &[
         ],
     ),
     (
+        "rule",
+        &[
+            ("prowess rule", "all of them, in a line each"),
+            ("prowess rule name-folder", "what one asks for, and why"),
+        ],
+    ),
+    (
         "doctor",
         &[
             ("prowess doctor create-pr", "who loads it, and why not"),
@@ -183,7 +190,7 @@ const EXAMPLES: &[Examples] = &[
                 "for every new bash",
             ),
             ("prowess completions fish > ~/.config/fish/completions/prowess.fish", "for fish"),
-            ("prowess completions zsh > ~/.zfunc/_prowess", "for zsh, with ~/.zfunc in `fpath`"),
+            ("prowess completions zsh > ~/.prowess.zsh", "for zsh, which has to `source` it"),
         ],
     ),
     (

@@ -59,7 +59,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let spots = CLIENTS.iter().flat_map(|it| it.spots);
         others.extend(spots.flat_map(|it| surroundings.directories(it)));
     }
-    let checkup = examine(&clients, &surroundings, &others);
+    let examine = || examine(&clients, &surroundings, &others);
+    let checkup = printer.during("examining skills", examine);
     let chosen = match &args.name {
         Some(name) => chosen(&checkup, name, folder.as_deref())?,
         None => checkup.skills.iter().collect(),

@@ -3,7 +3,7 @@ use std::{
     fs::File,
     io::{self, BufRead, BufReader},
     path::PathBuf,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use anyhow::{Context as _, Result};
@@ -21,14 +21,12 @@ use crate::{
     Status,
     arguments::{Global, StrategyName, share},
     context, host,
-    printer::Printer,
+    printer::{LONG, Printer},
     safe,
 };
 
 /// How many skills are shown for one request, and for each of many.
 const TOP: (u8, u8) = (5, 10);
-/// What takes longer than this is seen to go on.
-const LONG: Duration = Duration::from_millis(500);
 /// The widest column of names.
 const WIDEST: usize = 36;
 /// What a description needs to stand on the line of its skill.
@@ -178,9 +176,8 @@ impl<'a> Finder<'a> {
     fn index(&self, printer: &mut Printer) {
         if self.strategy == Strategy::Semantic {
             let skills = count(self.library.all().count(), "skill");
-            printer.progress(&format!("indexing {skills}…"));
-            prowess::matches(self.library, "", 0);
-            printer.progress_ends();
+            let index = || prowess::matches(self.library, "", 0);
+            printer.during(&format!("indexing {skills}"), index);
         }
     }
 

@@ -6,7 +6,7 @@ use std::{
     fs::File,
     io::{self, Read as _},
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use anyhow::{Context as _, Result, bail};
@@ -20,11 +20,9 @@ use crate::{
     completion, context,
     fault::Fault,
     host,
-    printer::Printer,
+    printer::{LONG, Printer},
 };
 
-/// What takes longer than this is seen to go on.
-const LONG: Duration = Duration::from_millis(500);
 /// The largest file of requests.
 const MAX: u64 = 256 * 1024 * 1024;
 
@@ -77,8 +75,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         |it: &Skill| chosen.is_empty() || chosen.iter().any(|own| std::ptr::eq(*own, it));
     let queries = args.queries.as_deref().map(|it| anyhow::Ok((it, read(it)?))).transpose()?;
 
-    printer.progress(&format!("indexing {}…", count(library.all().count(), "skill")));
-    prowess::matches(library, "", 0);
+    let indexing = format!("indexing {}", count(library.all().count(), "skill"));
+    printer.during(&indexing, || prowess::matches(library, "", 0));
     let study = lab.study(&mut telling("skills", printer), is_chosen);
     let mut trials = lab.evaluations(is_chosen);
     if let Some((path, bytes)) = &queries {

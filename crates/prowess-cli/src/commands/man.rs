@@ -66,6 +66,8 @@ impl Page {
         let man = Man::new(command.clone()).title(&typed).source(source).manual("Prowess");
         let mut text = Vec::new();
         man.render(&mut text)?;
-        Ok(Self { name: format!("{typed}.1"), text: String::from_utf8(text)? })
+        let text = String::from_utf8(text)?;
+        let text = text.replace(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n");
+        Ok(Self { name: format!("{typed}.1"), text })
     }
 }

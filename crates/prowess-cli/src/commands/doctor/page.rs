@@ -128,9 +128,10 @@ pub(super) fn overview(
         .filter(|it| !it.1.is_empty())
         .collect();
     let words = format!(
-        "{}, and {} that look where some of them lie",
+        "{}, and {} that {} where some of them lie",
         count(skills.len(), "skill"),
         count(lookers.len(), "client"),
+        if lookers.len() == 1 { "looks" } else { "look" },
     );
     put(&words, 0, printer)?;
     if skills.is_empty() {
@@ -151,7 +152,8 @@ pub(super) fn overview(
     }
     let unfound = skills.iter().filter(|it| it.worst().is_none()).count();
     if unfound > 0 {
-        put(&format!("{} lie where no client looks", count(unfound, "skill")), 0, printer)?;
+        let lie = if unfound == 1 { "lies" } else { "lie" };
+        put(&format!("{} {lie} where no client looks", count(unfound, "skill")), 0, printer)?;
     }
     crowded.iter().map(room).try_for_each(|it| put(&it, 0, printer))?;
     faults(skills, printer)
@@ -179,7 +181,11 @@ fn faults(skills: &[Examined], printer: &mut Printer) -> Result<()> {
         }
         all => format!("{} more like these (-v shows them)", all - most),
     };
-    put(&words, 0, printer)
+    put(&words, 0, printer)?;
+    match faulty.is_empty() {
+        true => Ok(()),
+        false => put("→ `prowess check FOLDER --fix` puts right what is safe", 0, printer),
+    }
 }
 
 /// `3 loads, 1 refused`.
