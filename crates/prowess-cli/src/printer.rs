@@ -161,15 +161,20 @@ impl Printer {
 
     /// Does what can take a while, and shows on a terminal that it goes on once it has.
     pub(crate) fn during<T>(&mut self, what: &str, work: impl FnOnce() -> T) -> T {
+        if !self.err_is_terminal || self.quiet {
+            return work();
+        }
         let (done, is_done) = mpsc::channel::<()>();
         thread::scope(|scope| {
-            scope.spawn(move || {
+            let show = move || {
                 if is_done.recv_timeout(LONG) == Err(RecvTimeoutError::Timeout) {
                     self.progress(&format!("{what}…"));
                     let _ = is_done.recv();
                     self.progress_ends();
                 }
-            });
+            };
+            // Where there is no thread to be had, the work matters more.
+            let _ = thread::Builder::new().spawn_scoped(scope, show);
             let _done = done;
             work()
         })
