@@ -464,26 +464,33 @@ mod what_people_see_is_kept {
         }
     }
 
-    /// Runs the lines of a transcript that begin with `$`, at the width of the last one with `columns`.
-    fn play(transcript: &str) -> String {
-        // The place is as long on every machine, since lines are broken by their length.
-        let world = World::within(Path::new("/tmp"))
+    /// What the commands of transcripts find. The place is as long on every machine, since lines are
+    /// broken by their length.
+    fn stage() -> World {
+        World::within(Path::new("/tmp"))
             .skill("brew-coffee", "Brews coffee in any pot there is. Use when somebody is tired or asks for coffee.")
             .file("skills/brew-coffee/scripts/grind.sh", "#!/bin/sh\necho \"ground for $1\"\n")
             .document("steep-tea", "---\nname: steep-tea\ndescription: Use when: somebody is cold\nfoo: bar\n---\n\nPour. Wait.\n")
-            .file("plugins/lamp/plugin-manifest.json", r#"{"name": "lamp", "version": "1.0", "description": "Lights up"}"#);
-        let root = world.path("");
-        let root = root.to_str().unwrap().trim_end_matches('/');
+            .file("plugins/lamp/plugin-manifest.json", r#"{"name": "lamp", "version": "1.0", "description": "Lights up"}"#)
+    }
+
+    /// Runs the lines of a transcript that begin with `$`, on a new stage of so many `columns`.
+    fn play(transcript: &str) -> String {
+        let mut world = stage();
         let mut columns = 80;
         let mut out = String::new();
         for line in transcript.lines() {
             if let Some(number) = line.strip_prefix("columns ") {
                 columns = number.parse().unwrap();
+                world = stage();
                 out.push_str(&format!("columns {columns}\n"));
             } else if let Some(arguments) = line.strip_prefix("$ prowess") {
                 let ran = at_width(&world, columns, arguments.trim());
                 let shown = ran.stdout().replace(program(), "prowess");
-                let shown = shown.replace(root, "/tmp/prowess-specs-000000");
+                let shown = shown.replace(
+                    world.path("skills").parent().unwrap().to_str().unwrap(),
+                    "/tmp/prowess-specs-000000",
+                );
                 let code = ran.code.unwrap();
                 let status = if code == 0 { String::new() } else { format!("[exits {code}]\n") };
                 out.push_str(&format!("\n{line}\n{}\n{status}", shown.trim_end()));

@@ -21,6 +21,7 @@ use crate::{
     Status,
     arguments::{Global, StrategyName, share},
     context, host,
+    markdown::wrapped,
     printer::{LONG, Printer},
     safe,
 };
@@ -330,17 +331,8 @@ fn reasons(found: &Found<'_>, width: usize) -> Vec<String> {
     if why.len() > REASONS {
         words.push(format!("{} more", count(why.len() - REASONS, "word")));
     }
-    let mut lines: Vec<String> = Vec::new();
-    for word in words {
-        match lines.last_mut() {
-            Some(line) if line.width() + 2 + word.width() < width => {
-                line.push_str(", ");
-                line.push_str(&word);
-            }
-            _ => lines.push(format!("  {word}")),
-        }
-    }
-    lines
+    let lines = wrapped(&words.join(", "), width - 2, "");
+    lines.iter().filter(|it| !it.is_empty()).map(|it| format!("  {it}")).collect()
 }
 
 fn answer_json<'a>(found: &'a [Found<'_>], unknown: &'a [Unknown]) -> AnswerJson<'a> {

@@ -104,6 +104,7 @@ fn elsewhere(skill: &Examined, printer: &mut Printer) -> Result<()> {
     let Some((path, reached)) = spot else { return Ok(()) };
     let whom = match (reached.len(), clients.len()) {
         (1, 1) => "it".to_owned(),
+        (2, 2) => "both".to_owned(),
         (few, all) if few == all => format!("all {all}"),
         (few, all) => format!("{few} of the {all}"),
     };
