@@ -62,8 +62,9 @@ pub use crate::{
     disclose::{Disclosure, Level, Thresholds, ThresholdsError, disclose},
     discover::{Directory, PRESETS, Preset, preset},
     doctor::{
-        CLIENTS, Case, Checkup, Citation, Clash, Client, Crowded, Diagnosis, Examined, Fact, Form,
-        Letters, Note, Spot, Surroundings, VARIABLES, Verdict, client, common_spot, examine,
+        CLIENTS, Checkup, Citation, Clash, Client, Crowded, Diagnosis, Examined, Fact, Form,
+        Letters, Note, Spot, Surroundings, Symptom, VARIABLES, Verdict, client, common_spot,
+        examine,
     },
     finding::{Finding, Severity},
     fix::{Fixed, fix},
