@@ -1,4 +1,7 @@
-use std::{env, fs, io::Read as _, path::Path, process::Stdio, time::Instant};
+use std::{
+    env, ffi::OsStr, fs, io::Read as _, os::unix::ffi::OsStrExt as _, path::Path, process::Stdio,
+    time::Instant,
+};
 
 use crate::world::{Ran, SKILLS, World, program};
 
@@ -430,6 +433,8 @@ mod who_mistypes_is_helped {
             let near = [format!("`{near}`"), format!("'{near}'")];
             assert!(near.iter().any(|it| ran.stderr.contains(it)), "{line}: {}", ran.stderr);
         }
+        let ran = world.run([OsStr::new("list"), OsStr::from_bytes(b"--\xff")]);
+        assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{}", ran.stderr);
     }
 }
 

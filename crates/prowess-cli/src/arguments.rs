@@ -49,7 +49,7 @@ fn suggesting(mut error: clap::Error) -> clap::Error {
     }
     let mut root = Arguments::command();
     root.build();
-    let typed = env::args().skip(1).find_map(|it| root.find_subcommand(it));
+    let typed = words().skip(1).find_map(|it| root.find_subcommand(it));
     let flags = typed.unwrap_or(&root).get_arguments().filter_map(clap::Arg::get_long);
     let near = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(flag)) => nearest(flag.trim_start_matches('-'), flags),
@@ -64,7 +64,7 @@ fn suggesting(mut error: clap::Error) -> clap::Error {
 /// Has help and errors of the command line take the colours that were typed, since they come before
 /// everything is understood.
 pub(crate) fn choose_color() {
-    let mut words = env::args().take_while(|it| it != "--");
+    let mut words = words().take_while(|it| it != "--");
     let mut typed = None;
     while let Some(word) = words.next() {
         typed = match word.strip_prefix("--color") {
@@ -75,6 +75,11 @@ pub(crate) fn choose_color() {
     }
     let color = typed.and_then(|it| Color::from_str(&it, false).ok()).unwrap_or(Color::Auto);
     color.choice().write_global();
+}
+
+/// The words of the command line; what is no text in one is replaced.
+fn words() -> impl Iterator<Item = String> {
+    env::args_os().map(|it| it.to_string_lossy().into_owned())
 }
 
 #[derive(Debug, Subcommand)]
@@ -165,7 +170,9 @@ pub(crate) struct Global {
 pub(crate) enum Color {
     /// On a terminal, unless `NO_COLOR` is set; anywhere with `CLICOLOR_FORCE`
     Auto,
+    /// Everywhere, also in pipes and files
     Always,
+    /// Nowhere
     Never,
 }
 
