@@ -98,7 +98,7 @@ def regions(function, counters):
             return counts[index]
         if counter not in known:
             left, right = map(evaluate, expressions[index])
-            # Counts that are taken at the same time may get lost.
+            # A process that was killed may have counted the one and not yet the other.
             known[counter] = left + right if kind == 3 else max(left - right, 0)
         return known[counter]
 
