@@ -38,6 +38,9 @@ use crate::{
 const LONG: usize = 50;
 const SHORT: usize = 3;
 
+/// How long files are to lie there as they do.
+const SETTLED: Duration = Duration::from_secs(3);
+
 /// What a turn took.
 #[derive(Debug, Clone, Copy)]
 struct Took {
@@ -60,6 +63,8 @@ pub(crate) fn overhead(options: &Options<'_>) -> Result<()> {
         Some(data) => Ok(real(size, data)),
         None => made_up(&corpus.root),
     };
+    // A file that was written a moment ago is read each time, because it may be written again.
+    std::thread::sleep(SETTLED);
     let runtime = Runtime::new()?;
     println!("| vocabulary | case | turns | median µs | p99 | CPU median µs | p99 | ÷ floor |");
     println!("|---|---|---:|---:|---:|---:|---:|---:|");

@@ -1,9 +1,10 @@
 //! How long things take, next to the least that they could take; and how good they are.
 //!
 //! Each command prints tables in Markdown: `load` (in the modules up to it), `tokens`, and, on
-//! requests whose right skills are known, `find`, `latency` and `prompt`; `agent` is what layers take;
+//! requests whose right skills are known, `find`, `lab`, `latency` and `prompt`; `agent` is what layers take;
 //! `reliability` breaks things on purpose, and fails when something is lost; `soak` has an agent take
-//! many turns, and fails when memory grows with them; `mcp` is what clients of the server wait for.
+//! many turns, and fails when memory grows with them; `mcp` is what clients of the server wait for;
+//! `fix` is what `check --fix` does to a folder of skills, and fails when it does anything else.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
 mod random;
@@ -18,6 +19,7 @@ mod metrics;
 mod baseline;
 mod pool;
 mod find;
+mod lab;
 mod fit;
 mod latency;
 mod prompt;
@@ -27,6 +29,7 @@ mod races;
 mod soak;
 mod agent;
 mod mcp;
+mod fixing;
 
 use std::{env, path::Path};
 
@@ -40,6 +43,7 @@ const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--dis
                      prowess-benches find --skills F --queries F [--negatives F]\n       \
                      prowess-benches fit background|weights --skills F --queries F --write F\n       \
                      prowess-benches latency --skills F --queries F [--sizes N,N]\n       \
+                     prowess-benches lab --skills F --queries F [--sizes N,N]\n       \
                      prowess-benches prompt --skills F --queries F\n       \
                      prowess-benches sandbox [--rounds N] [--program PATH]\n       \
                      prowess-benches reliability sandbox [--runs N] [--program PATH]\n       \
@@ -47,7 +51,8 @@ const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--dis
                      prowess-benches reliability races [--swaps N]\n       \
                      prowess-benches agent [--skills F --queries F] [--size N] [--sessions N]\n       \
                      prowess-benches soak [--sessions N] [--turns N] [--window N] [--size N]\n       \
-                     prowess-benches mcp [--sizes N,N] [--from DIR] [--sessions N] [--program PATH]";
+                     prowess-benches mcp [--sizes N,N] [--from DIR] [--sessions N] [--program PATH]\n       \
+                     prowess-benches fix --from DIR [--program PATH]";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -63,6 +68,9 @@ fn main() -> Result<()> {
         }
         ["latency", ref words @ ..] => {
             latency::latency(&Options::new(words, &["--skills", "--queries", "--sizes"])?)
+        }
+        ["lab", ref words @ ..] => {
+            lab::lab(&Options::new(words, &["--skills", "--queries", "--sizes"])?)
         }
         ["prompt", ref words @ ..] => {
             prompt::prompt(&Options::new(words, &["--skills", "--queries"])?)
@@ -89,6 +97,7 @@ fn main() -> Result<()> {
         ["mcp", ref words @ ..] => {
             mcp::mcp(&Options::new(words, &["--sizes", "--from", "--sessions", "--program"])?)
         }
+        ["fix", ref words @ ..] => fixing::fixing(&Options::new(words, &["--from", "--program"])?),
         ["reliability-store-writer", path, seed, from] => store::writer(path, seed, from),
         ["reliability-store-saver", path, own] => store::saver(path, own),
         // What the cases are measured with: this program calls itself.

@@ -109,7 +109,7 @@ mod three_tools_are_enough_for_any_number_of_skills {
         let world = many(5);
         let mut client = McpClient::new(&world);
         let result = client.call("find_skills", json!({"query": "xyzzy plugh"}));
-        assert_eq!(told(&result), "No skill fits; there are 5. Try other words.");
+        assert_eq!(told(&result), "No skill fits, of 5 in all. Try other words.");
         assert_eq!(result["structuredContent"], json!({"skills": [], "total": 5}));
         let text = told(&client.call(
             "find_skills",

@@ -228,12 +228,44 @@ mod the_conformance_suite_finds_no_fault {
         }
     }
 
+    #[test]
+    fn the_host_keeps_to_the_skills_extension() {
+        let world = World::new();
+        let script = format!(
+            r#"config="$0.toml"
+printf 'policy.hosts = ["localhost", "127.0.0.1", "::1"]\n[servers.suite]\nurl = "%s"\n' "$1" > "$config"
+case "$MCP_CONFORMANCE_SCENARIO" in
+*-verify-*)
+    '{0}' servers show --config "$config" suite:pdf-processing &&
+        '{0}' servers show --config "$config" suite:pdf-processing references/FORMS.md ;;
+*) '{0}' servers --config "$config" ;;
+esac
+"#,
+            program()
+        );
+        world.write("host.sh", script);
+        let client = format!("sh {}", world.path("host.sh").display());
+        for scenario in ["no-prefetch", "verify-digest", "verify-size", "verify-frontmatter"] {
+            let mut command = suite("client");
+            let scenario = format!("sep-2640-client-{scenario}");
+            command.args(["--command", &client, "--scenario", &scenario]);
+            let did = output(command.env("HOME", world.path("home")));
+            // It tells clients what it thinks of them on stderr.
+            let stderr = String::from_utf8_lossy(&did.stderr);
+            assert!(stderr.contains("Passed: 1/1, 0 failed, 0 warnings"), "{stderr}");
+        }
+    }
+
     fn conform(host: &McpHost, arguments: &[&str]) -> Output {
         let url = format!("http://127.0.0.1:{}/mcp", host.at.port);
+        output(suite("server").args(["--url", &url]).args(arguments))
+    }
+
+    fn suite(kind: &str) -> Command {
         let script = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
         let mut command = patient(node());
-        command.current_dir(&*CLIENTS).args([script, "server", "--url", &url]).args(arguments);
-        output(&mut command)
+        command.current_dir(&*CLIENTS).args([script, kind]);
+        command
     }
 }
 

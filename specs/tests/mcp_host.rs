@@ -1,13 +1,17 @@
 //! Skills that other servers offer: one that means well, which is our own, and many that do not.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    thread,
+    time::Duration,
+};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use prowess::Library;
 use prowess_agent::{Agent, Calling, Layer, Scripted, Servers, Session, Turn, What};
 use prowess_runtime::{
-    Agreed, Approver, Config, Gate, Launcher, Level, Limits, Nobody, Outcome, Places, Policy,
-    Records, Sandbox, ServerSetting, Starter, Status, Toolbox,
+    Agreed, Approver, Config, Decision, Gate, Launcher, Level, Limits, Nobody, Outcome, Places,
+    Policy, Records, Rule, Sandbox, ServerSetting, Starter, Status, Tool, Toolbox,
 };
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
@@ -34,6 +38,8 @@ struct Says {
     pages: Vec<Json>,
     endless: Option<Json>,
     files: Vec<(String, Json)>,
+    /// Whether it knows 2026-07-28 alone.
+    is_new: bool,
     /// What it was asked: methods, with the URI if there is one.
     asked: Vec<String>,
 }
@@ -48,17 +54,22 @@ impl Host {
             }
             let message: Json = serde_json::from_str(&heard.body).unwrap();
             let method = message["method"].as_str().unwrap_or_default();
-            let said = own.lock().unwrap().answer(method, &message["params"]);
-            let Some(result) = said else {
+            let mut own = own.lock().unwrap();
+            let Some(result) = own.answer(method, &message["params"]) else {
                 return client.write_all(answer("202 Accepted", "", "").as_bytes());
             };
-            let head = "content-type: application/json\r\nmcp-session-id: s\r\n";
+            let session = if own.is_new { "" } else { "mcp-session-id: s\r\n" };
+            let head = format!("content-type: application/json\r\n{session}");
             let mut body = json!({"jsonrpc": "2.0", "id": message["id"]});
+            let mut status = "200 OK";
             match result {
                 Ok(result) => body["result"] = result,
-                Err(error) => body["error"] = json!({"code": -32602, "message": error}),
+                Err(error) => {
+                    body["error"] = json!({"code": -32602, "message": error});
+                    status = if own.is_new { "400 Bad Request" } else { status };
+                }
             }
-            client.write_all(answer("200 OK", head, &body.to_string()).as_bytes())
+            client.write_all(answer(status, &head, &body.to_string()).as_bytes())
         });
         Self { listener, says }
     }
@@ -109,9 +120,25 @@ impl Says {
     fn answer(&mut self, method: &str, params: &Json) -> Option<Result<Json, String>> {
         let uri = params["uri"].as_str().unwrap_or_default();
         self.asked.push(format!("{method} {uri}").trim_end().to_owned());
+        let version = &params["_meta"]["io.modelcontextprotocol/protocolVersion"];
+        if self.is_new && version != "2026-07-28" {
+            return Some(Err("nobody says which revision is spoken".to_owned()));
+        }
+        let result = self.result(method, params, uri)?;
+        Some(result.map(|mut it| {
+            if self.is_new {
+                it["resultType"] = json!("complete");
+                (it["ttlMs"], it["cacheScope"]) = (json!(0), json!("private"));
+            }
+            it
+        }))
+    }
+
+    fn result(&self, method: &str, params: &Json, uri: &str) -> Option<Result<Json, String>> {
         Some(Ok(match method {
-            "initialize" => json!({
+            "initialize" | "server/discover" => json!({
                 "protocolVersion": params["protocolVersion"],
+                "supportedVersions": ["2026-07-28"],
                 "capabilities": {
                     "tools": {}, "resources": {}, "extensions": {"io.modelcontextprotocol/skills": {}},
                 },
@@ -229,6 +256,21 @@ mod what_is_read_is_what_was_listed {
         assert_eq!(show(&world, &["own:two", "data/a b.bin"]).out, b"\x00\xff\n");
         let listed = world.run(["servers"]);
         assert!(listed.stdout().contains("own:two"), "{}", listed.stdout());
+    }
+
+    #[test]
+    fn a_server_that_knows_no_handshake_is_asked_at_once() {
+        let host = host();
+        host.says.lock().unwrap().is_new = true;
+        let world = host.world();
+        let (code, server) = docs(&world);
+        assert_eq!((code, names(&server)), (Some(0), vec!["docs:one"]), "{server}");
+        assert_eq!(show(&world, &["docs:one"]).stdout(), document("one"));
+        assert_eq!(show(&world, &["docs:one", "a b.md"]).stdout(), "more");
+        host.says.lock().unwrap().files.clear();
+        let ran = show(&world, &["docs:one"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
+        assert!(ran.stderr.contains("no such file"), "{}", ran.stderr);
     }
 
     #[test]
@@ -501,6 +543,7 @@ mod an_approval_is_bound_to_every_file {
         world.write(SETTINGS, format!("{rule}{}", host.settings()));
         let ran = show(&world, &["docs:one", "--yes"]);
         assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{}", ran.stderr);
+        assert_eq!(state(&world), "denied");
         // What was approved of one server says nothing of another.
         let toml = host.settings().replace("docs", "manuals");
         world.write(SETTINGS, toml);
@@ -536,7 +579,9 @@ mod a_model_takes_up_what_somebody_has_approved {
         let world = World::new().file(SETTINGS, settings);
         let places = Places { only: Some(world.path(SETTINGS)), ..Places::default() };
         let config = Config::load(&places).unwrap();
-        let policy = Policy { hosts: Some(vec!["127.0.0.1".to_owned()]), ..Policy::default() };
+        let denied = Rule { skill: Some("docs:denied".to_owned()), ..Rule::new(Decision::Deny) };
+        let hosts = Some(vec!["127.0.0.1".to_owned()]);
+        let policy = Policy { hosts, rules: vec![denied], ..Policy::default() };
         let gate = Arc::new(Gate { policy, approver, records: Records::in_memory() });
         let sandbox = Sandbox::new(Launcher::program(program()), Level::Landlock);
         let starter = Starter::new(gate.clone(), sandbox, Limits::default());
@@ -548,7 +593,7 @@ mod a_model_takes_up_what_somebody_has_approved {
         let (set, starter, toolbox) = made(&host.settings(), approver);
         Runtime::new().unwrap().block_on(async {
             let server = starter.connect(&set[0]).await.unwrap();
-            let tool = server.skill_tool(server.skills().await.unwrap());
+            let tool: Arc<dyn Tool> = server.skill_tool(server.skills().await.unwrap());
             host.asked();
             let mut outcomes = Vec::new();
             for input in inputs {
@@ -630,6 +675,128 @@ mod a_model_takes_up_what_somebody_has_approved {
         let events = events.lock().unwrap().join("\n");
         assert!(events.contains("skill://bad/SKILL.md` is refused"), "{events}");
         assert!(events.contains("gone failed"), "{events}");
+    }
+
+    #[test]
+    fn a_dry_run_starts_no_server_and_names_those_that_are_set() {
+        let host = host();
+        let ran = host.world().run(["ask", "--dry-run", "x"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stderr.contains("skills are missing: `docs`"), "{}", ran.stderr);
+        assert_eq!(host.asked(), [""; 0]);
+    }
+
+    #[test]
+    fn what_fits_a_request_is_told_before_it() {
+        let about = |name: &str, description: &str| {
+            let mut entry = good(name);
+            entry["frontmatter"]["description"] = json!(description);
+            entry
+        };
+        let host = Host::new().listing(vec![
+            about("refunds", "Refunds an order of a customer, and tells the customer"),
+            about("invoices", "Writes the invoice of a month"),
+        ]);
+        let (set, starter, toolbox) = made(&host.settings(), Arc::new(Agreed));
+        let model = Arc::new(Scripted::new().says("1").says("2"));
+        let agent = Agent::new(model.clone())
+            .with(Calling::new(Arc::new(toolbox)))
+            .with(Servers::new(starter, Arc::new(Arc::new(World::new().load()))).with_set(set));
+        let session = Session::new("s");
+        let runtime = Runtime::new().unwrap();
+        for request in ["refund the order of this customer", "what time is it?"] {
+            runtime.block_on(agent.ask(&session, request)).unwrap();
+        }
+        let asked = model.asked();
+        let [.., context, request] = &asked[0].messages[..] else { panic!("{asked:?}") };
+        assert_eq!(request.content, "refund the order of this customer");
+        assert!(context.content.contains("- `docs:refunds`, by `mcp__docs__skill`: Refunds an"));
+        assert!(!context.content.contains("invoices"), "{}", context.content);
+        let told = asked[1].messages.iter().any(|it| it.content.contains("docs:refunds"));
+        assert!(!told, "{:?}", asked[1].messages);
+        assert!(!host.asked().iter().any(|it| it.starts_with("resources/")));
+    }
+
+    #[test]
+    fn more_skills_than_can_be_told_are_found() {
+        let mut entries: Vec<Json> = (0..400).map(|it| good(&format!("n{it}"))).collect();
+        entries[399]["frontmatter"]["description"] = json!("Waters the plants of the office");
+        let host = Host::new().listing(entries);
+        let inputs = [
+            json!({"query": "water my plants"}),
+            json!({"query": "a", "name": "n1"}),
+            json!({}),
+            json!({"query": 1}),
+        ];
+        let (tool, outcomes) = called(&host, Arc::new(Nobody), &inputs);
+        assert!(tool.len() < 10_000 && tool.contains("- docs:n0: does it\n"), "{tool}");
+        assert!(!tool.contains("docs:n399") && tool.ends_with(" more, which `query` finds"));
+        let found = outcomes[0].output.as_ref().unwrap();
+        assert_eq!(
+            (&found["skills"][0]["name"], &found["total"]),
+            (&json!("docs:n399"), &json!(400))
+        );
+        assert_eq!(found["skills"][0]["description"], "Waters the plants of the office");
+        assert!(outcomes[1..].iter().all(|it| it.status == Status::Invalid), "{outcomes:?}");
+        assert_eq!(host.asked(), [""; 0]);
+        // Where all are told there is nothing to look for.
+        let (tool, outcomes) = called(&super::host(), Arc::new(Nobody), &inputs);
+        assert!(!tool.contains("query"), "{tool}");
+        assert_eq!(outcomes[0].status, Status::Invalid);
+    }
+
+    #[test]
+    fn what_is_denied_or_for_people_alone_is_not_there_for_models() {
+        let mut hidden = good("hidden");
+        hidden["frontmatter"]["disable-model-invocation"] = json!(true);
+        let host = Host::new().listing(vec![hidden, good("one"), good("denied")]);
+        let inputs = ["docs:hidden", &uri("hidden"), "docs:denied", "denied"];
+        let inputs = inputs.map(|it| json!({ "name": it }));
+        let (tool, outcomes) = called(&host, Arc::new(Agreed), &inputs);
+        assert!(tool.contains("docs:one"), "{tool}");
+        assert!(!tool.contains("hidden") && !tool.contains("denied"), "{tool}");
+        assert!(outcomes.iter().all(|it| it.status == Status::NotFound), "{outcomes:?}");
+        let (_, server) = docs(&host.world());
+        assert_eq!(names(&server), ["docs:hidden", "docs:one", "docs:denied"]);
+    }
+
+    #[test]
+    fn skills_are_listed_again_when_the_server_says_so() {
+        let world = World::new().skill_in("served", "one", "a");
+        let settings = format!(
+            "[servers.own]\ncommand = {:?}\nargs = [\"mcp\", \"--watch\", \"--dir\", \"served\"]\ncwd = {:?}\n",
+            program(),
+            world.path("."),
+        );
+        let (set, starter, toolbox) = made(&settings, Arc::new(Agreed));
+        let model = (0..100).fold(Scripted::new(), |it, _| it.says("well"));
+        let model = Arc::new(model);
+        let agent = Agent::new(model.clone())
+            .with(Calling::new(Arc::new(toolbox)))
+            .with(Servers::new(starter, Arc::new(Arc::new(World::new().load()))).with_set(set));
+        let session = Session::new("s");
+        let runtime = Runtime::new().unwrap();
+        let told = || {
+            runtime.block_on(agent.ask(&session, "x")).unwrap();
+            let tools = model.asked().pop().unwrap().tools;
+            let tool = tools.into_iter().find(|it| it.name == "mcp__own__skill");
+            tool.map(|it| it.description).unwrap_or_default()
+        };
+        let wait_for = |is_so: &dyn Fn(&str) -> bool| {
+            (0..40).any(|_| {
+                is_so(&told()) || {
+                    thread::sleep(Duration::from_millis(250));
+                    false
+                }
+            })
+        };
+        assert!(told().contains("own:one"));
+        world.write("served/two/SKILL.md", document("two"));
+        assert!(wait_for(&|it| it.contains("own:one") && it.contains("own:two: does it")));
+        world.remove("served/one/SKILL.md");
+        assert!(wait_for(&|it| !it.contains("own:one") && it.contains("own:two")));
+        world.remove("served/two/SKILL.md");
+        assert!(wait_for(&str::is_empty));
     }
 
     /// Takes note of servers and warnings.

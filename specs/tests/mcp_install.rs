@@ -14,6 +14,9 @@ use crate::world::{Ran, World, program};
 /// The file of the client that most scenarios use.
 const CURSOR: &str = "home/.cursor/mcp.json";
 
+/// The file of the client that keeps servers in YAML.
+const GOOSE: &str = "home/.config/goose/config.yaml";
+
 /// Installs for a client without being asked.
 fn install(world: &World, client: &str, more: &[&str]) -> Ran {
     world.run(["mcp", "install", "--yes", "--client", client].iter().chain(more))
@@ -95,12 +98,17 @@ mod a_client_learns_how_to_start_the_server {
             ("cline", ".cline/data/settings/cline_mcp_settings.json", "", "mcpServers", &plain),
             ("copilot", ".copilot/mcp-config.json", ".github/mcp.json", "mcpServers", &tools),
             ("cursor", ".cursor/mcp.json", ".cursor/mcp.json", "mcpServers", &plain),
+            ("droid", ".factory/mcp.json", ".factory/mcp.json", "mcpServers", &typed),
             ("gemini", ".gemini/settings.json", ".gemini/settings.json", "mcpServers", &plain),
+            ("junie", ".junie/mcp/mcp.json", ".junie/mcp/mcp.json", "mcpServers", &plain),
+            ("kilo", ".config/kilo/kilo.jsonc", ".kilo/kilo.jsonc", "mcp", &joined),
             ("kiro", ".kiro/settings/mcp.json", ".kiro/settings/mcp.json", "mcpServers", &plain),
+            ("lmstudio", ".lmstudio/mcp.json", "", "mcpServers", &plain),
             ("opencode", ".config/opencode/opencode.json", "opencode.json", "mcp", &joined),
             ("qwen", ".qwen/settings.json", ".qwen/settings.json", "mcpServers", &plain),
             ("roo", "", ".roo/mcp.json", "mcpServers", &plain),
             ("vscode", ".config/Code/User/mcp.json", ".vscode/mcp.json", "servers", &typed),
+            ("warp", ".warp/.mcp.json", ".warp/.mcp.json", "mcpServers", &plain),
             ("windsurf", ".codeium/windsurf/mcp_config.json", "", "mcpServers", &plain),
             ("zed", ".config/zed/settings.json", "", "context_servers", &plain),
         ];
@@ -121,7 +129,7 @@ mod a_client_learns_how_to_start_the_server {
                 let mut written =
                     json_of(&world, &format!("{base}/{path}"))[servers]["skills-1"].clone();
                 // Where relative directories begin was typed.
-                let list = if client == "opencode" { "command" } else { "args" };
+                let list = if *entry == joined { "command" } else { "args" };
                 let list = written[list].as_array_mut().unwrap();
                 assert_eq!(list.pop(), Some(json!(world.path("project"))), "{client}");
                 assert_eq!(list.pop(), Some(json!("--cwd")), "{client}");
@@ -136,6 +144,13 @@ mod a_client_learns_how_to_start_the_server {
                 format!("[mcp_servers.prowess]\ncommand = \"{}\"\nargs = [\"mcp\"]\n", program());
             assert_eq!(text(&world, path), wanted);
         }
+        installed(&world, "goose", &[]);
+        let fields = "enabled: true\n    type: \"stdio\"\n    name: \"prowess\"";
+        let wanted = format!(
+            "extensions:\n  prowess:\n    {fields}\n    cmd: \"{}\"\n    args: [\"mcp\"]\n",
+            program()
+        );
+        assert_eq!(text(&world, GOOSE), wanted);
     }
 
     #[test]
@@ -297,6 +312,33 @@ mod all_else_stays_as_it_is {
     }
 
     #[test]
+    fn yaml_stays_as_it_is_written() {
+        let lines = "# mine\nGOOSE_MODEL: 'x'   # why\nextensions:\n  other:\n    args:\n    - -y\n    envs: { TOKEN: secret }\n\n    description: >\n      # no comment\n  # theirs\n\n# tail\nnote: |\n  extensions:\n    prowess:\n      cmd: fake\n";
+        for before in [lines.to_owned(), lines.replace('\n', "\r\n"), lines.trim_end().to_owned()] {
+            let world = World::new().file(GOOSE, &before);
+            installed(&world, "goose", &[]);
+            let after = text(&world, GOOSE);
+            assert_kept(&before, &after);
+            assert_eq!(after.matches("\r\n").count() > 0, before.contains("\r\n"));
+            assert_eq!(after.lines().count(), before.lines().count() + 6, "{after}");
+            assert!(after.find("  prowess:") < after.find("note:"), "{after}");
+            installed(&world, "goose", &["--remove"]);
+            assert_eq!(text(&world, GOOSE), before);
+        }
+        let before = "extensions:\n  prowess:\n    enabled: true\n    type: stdio\n    name: prowess # me\n    cmd: old\n    args:\n    - a\n    envs:\n      A: b\n  other:\n    cmd: old\n";
+        let world = World::new().file(GOOSE, before);
+        installed(&world, "goose", &[]);
+        let new = format!("cmd: \"{}\"\n    args: [\"mcp\"]\n    envs", program());
+        let wanted = before.replacen("cmd: old\n    args:\n    - a\n    envs", &new, 1);
+        assert_eq!(text(&world, GOOSE), wanted);
+        for before in ["", "# only this\n", "extensions:\n", "extensions: {}\n", "a: 1"] {
+            let world = World::new().file(GOOSE, before);
+            installed(&world, "goose", &[]);
+            assert!(text(&world, GOOSE).contains("extensions:\n  prowess:\n    enabled: true\n"));
+        }
+    }
+
+    #[test]
     fn an_entry_changes_only_where_it_differs() {
         let before = "{\n  \"mcpServers\": {\n    \"prowess\": {\n      \"command\": \"/old\", // moved\n      \"args\": [\"mcp\"],\n      \"env\": {\"A\": \"b\"},\n      \"disabled\": true\n    },\n    \"other\": {\"command\": \"/old\"}\n  }\n}\n";
         let world = World::new().file(CURSOR, before);
@@ -320,7 +362,8 @@ mod all_else_stays_as_it_is {
     #[test]
     fn a_second_time_nothing_changes() {
         let world = World::new();
-        for (client, path) in [("cursor", CURSOR), ("codex", "home/.codex/config.toml")] {
+        let codex = ("codex", "home/.codex/config.toml");
+        for (client, path) in [("cursor", CURSOR), codex, ("goose", GOOSE)] {
             installed(&world, client, &[]);
             let found = fs::metadata(world.path(path)).unwrap();
             for more in [&[][..], &["--remove", "--name", "other"]] {
@@ -426,8 +469,19 @@ mod nothing_is_written_that_nobody_wants {
             ("codex", "a = 1\na = 2\n", "config.toml:2`: "),
             ("codex", "a = 1\r\nb = 2\n", "config.toml`: it cannot be kept as it is written"),
             ("codex", "mcp_servers = 1\n", "config.toml`: `mcp_servers` is not a table"),
+            ("goose", "a: 1\nb: [\n", "config.yaml:2`: "),
+            ("goose", "a: 1\na: 2\n", "config.yaml:2`: `a` stands twice"),
+            ("goose", "a: &x 1\nb: *x\n", "config.yaml:2`: it has an alias"),
+            ("goose", "a: 1\n---\nb: 2\n", "config.yaml:2`: it has marks of documents"),
+            ("goose", "extensions: [a]\n", "config.yaml`: no map is there to hold `prowess`"),
+            ("goose", "extensions: {a: {cmd: b}}\n", "config.yaml`: it is not written line by"),
+            ("goose", "a: 1\r\nb: 2\n", "config.yaml`: it is not written line by"),
         ] {
-            let path = if client == "codex" { "home/.codex/config.toml" } else { CURSOR };
+            let path = match client {
+                "codex" => "home/.codex/config.toml",
+                "goose" => GOOSE,
+                _ => CURSOR,
+            };
             let world = World::new().file(path, before);
             let ran = install(&world, client, &[]);
             assert_eq!(ran.code, Some(2), "{before:.80}");

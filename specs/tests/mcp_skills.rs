@@ -123,6 +123,10 @@ mod both_kinds_of_client_are_served {
                 ("resources/directory/read", json!({"uri": {}, "cursor": null})),
                 ("resources/read", json!({})),
                 ("resources/read", json!({"uri": 1})),
+                ("tools/list", json!({"cursor": 1})),
+                ("prompts/list", json!({"cursor": {}})),
+                ("resources/list", json!({"cursor": ["a"]})),
+                ("resources/templates/list", json!({"cursor": false})),
             ] {
                 let (code, message) = refusal(&mut client, method, params.clone());
                 assert_eq!(code, -32602, "{method} {params}: {message}");
@@ -325,6 +329,7 @@ mod a_skill_that_cannot_be_carried_says_why {
             let expected = |what: &str| (-32602, format!("no {what} is served at `{}`", uri(name)));
             let params = json!({"uri": uri(name)});
             assert_eq!(refusal(&mut client, "skills/get", params.clone()), expected("skill"));
+            assert_eq!(client.error("skills/get", params.clone())["data"], params);
             assert_eq!(refusal(&mut client, "resources/read", params), expected("file"));
         }
     }
@@ -481,7 +486,9 @@ mod lists_come_in_pages {
             let params = json!({"cursor": cursor});
             assert_eq!(refusal(&mut client, "skills/list", params).0, -32602, "{cursor}");
         }
-        assert_eq!(refusal(&mut client, "resources/list", json!({"cursor": own})).0, -32602);
+        for list in ["resources/list", "resources/templates/list", "prompts/list", "tools/list"] {
+            assert_eq!(refusal(&mut client, list, json!({"cursor": own})).0, -32602, "{list}");
+        }
         let params = json!({"uri": "skill://project", "cursor": own});
         assert_eq!(refusal(&mut client, "resources/directory/read", params).0, -32602);
     }

@@ -331,6 +331,7 @@ mod any_number_of_clients_are_served_over_http {
         line_with(&stream, "data:");
         assert_eq!(session.send("DELETE", "/mcp", "").status, 204);
         assert_eq!(session.ask("tools/list", json!({})).status, 404);
+        assert_eq!(session.send("DELETE", "/mcp", "").status, 404);
         // Its stream is over too.
         assert_eq!(line_with(&stream, "no such line"), "");
     }

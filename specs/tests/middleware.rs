@@ -446,7 +446,8 @@ mod what_is_told_fits_into_the_window {
     async fn q_15_inactive_skills_go_before_anything_that_was_said_last() {
         let offers = [offer("old", Priority::Inactive, 300), offer("new", Priority::Active, 300)];
         let said = vec![Message::new(Role::User, "Go on.")];
-        let prompt = Prompt { skills: offers.to_vec(), history: said.clone(), ..Prompt::default() };
+        let prompt =
+            Prompt { skills: offers.to_vec(), history: said.clone().into(), ..Prompt::default() };
         let whole = fit(&window(1_000_000), prompt, &prowess::Extract::default()).unwrap();
         let model = Fake::saying("Well.");
         let (agent, watch) = watched(&model);

@@ -48,7 +48,7 @@ fn offer(name: &str, priority: Priority, words: usize) -> Offer {
 }
 
 fn prompt(history: Vec<Message>, skills: Vec<Offer>) -> Prompt {
-    Prompt { system: "Be kind.".into(), skills, history, ..Prompt::default() }
+    Prompt { system: "Be kind.".into(), skills, history: history.into(), ..Prompt::default() }
 }
 
 fn fitted(window: &Window, prompt: &Prompt) -> Fitted {
@@ -159,7 +159,8 @@ mod every_part_of_a_prompt_is_counted {
 
         let without = fitted(&window, &Prompt { skills: Vec::new(), ..whole.clone() }).tokens;
         assert_eq!((without.skills, without.history), (0, tokens.history));
-        let without = fitted(&window, &Prompt { history: Vec::new(), ..whole.clone() }).tokens;
+        let without =
+            fitted(&window, &Prompt { history: Vec::new().into(), ..whole.clone() }).tokens;
         assert_eq!((without.history, without.system), (0, tokens.system));
         let without = fitted(&window, &Prompt { tools: Vec::new(), ..whole }).tokens;
         assert_eq!((without.tools, without.skills), (0, tokens.skills));
@@ -323,10 +324,9 @@ mod old_messages_are_summarised_first {
 
     #[test]
     fn a_summary_of_a_summary_is_one_summary() {
-        let mut first = prompt(turns(40), Vec::new());
-        first.history[0] = Message::new(Role::User, "Start with the garden.");
-        let window = window(&first, 110);
-        let mut history = first.history;
+        let mut history = turns(40);
+        history[0] = Message::new(Role::User, "Start with the garden.");
+        let window = window(&prompt(history.clone(), Vec::new()), 110);
         let mut gone = 0;
         let mut longest = 0;
         for _ in 0..6 {
@@ -390,7 +390,7 @@ mod skills_make_room_by_their_priority {
         assert_eq!(fitted.skills[2].left_out, Some(Remedy::Evict));
         assert!(!fitted.messages[0].content.contains("dusty"));
         assert!(fitted.messages[0].content.contains("All about handy."));
-        assert_eq!(said(&fitted), prompt.history);
+        assert_eq!(said(&fitted), *prompt.history);
         // What summarising has brought below 90 % evicts nobody.
         let prompt = super::prompt(turns(40), three(30));
         let fitted = super::fitted(&window(&prompt, 93), &prompt);
@@ -524,7 +524,7 @@ mod skills_make_room_by_their_priority {
         let level = |tokens: usize| {
             let fitted = fitted(&Window { tokens, ..Window::default() }, &prompt);
             let placed = &fitted.skills[0];
-            assert_eq!(said(&fitted), prompt.history);
+            assert_eq!(said(&fitted), *prompt.history);
             let shown = placed.left_out.is_none().then_some(placed.level);
             (shown, steps(&fitted).last().copied())
         };
@@ -532,10 +532,10 @@ mod skills_make_room_by_their_priority {
         assert_eq!(level(taken(&prompt) - 1), (Some(Level::Brief), Some("degrade")));
         assert_eq!(level(bare + 30), (Some(Level::Metadata), Some("degrade")));
         let short = super::prompt(vec![Message::new(Role::User, "Hm.")], prompt.skills);
-        let bare = taken(&super::prompt(short.history.clone(), Vec::new()));
+        let bare = taken(&super::prompt(short.history.to_vec(), Vec::new()));
         let fitted = fitted(&Window { tokens: bare, ..Window::default() }, &short);
         assert_eq!(fitted.skills[0].left_out, Some(Remedy::Evict));
-        assert_eq!(said(&fitted), short.history);
+        assert_eq!(said(&fitted), *short.history);
     }
 }
 

@@ -44,6 +44,7 @@ mod layers;
 mod model;
 mod models;
 mod agent;
+mod page;
 mod trace;
 mod otlp;
 
@@ -61,6 +62,7 @@ pub use crate::{
     model::{Ask, Delta, Model, ModelError, Offered, Reply, Replying, Spent, Stop},
     models::{Connection, ConnectionError, Key, Provider, Scripted, model},
     otlp::{Collector, CollectorError, Otlp, Sending},
+    page::Page,
     request::{Context, Request, Told, Turn},
     session::{Session, SessionError},
     trace::{Summary, TotalOfTool, TraceError, Traced, UseOfSkill},

@@ -214,7 +214,7 @@ impl Turn {
 
 impl Request {
     pub(crate) fn new(turn: Arc<Turn>, system: String) -> Self {
-        let history = turn.session.messages();
+        let history = turn.session.history();
         Self {
             turn,
             prompt: Prompt { system, history, ..Prompt::default() },
@@ -257,14 +257,20 @@ impl Request {
 
     /// The prompt with all that belongs to it: the tools, and the context before the request.
     pub fn filled(&self) -> Prompt {
-        self.filled_by(|_, _| {})
+        self.filled_by(None::<fn(usize, &mut Message)>)
     }
 
     /// Does the same, and does something to each message of the history on the way, by its place.
-    pub(crate) fn filled_by(&self, mut mark: impl FnMut(usize, &mut Message)) -> Prompt {
+    pub(crate) fn filled_by(&self, mark: Option<impl FnMut(usize, &mut Message)>) -> Prompt {
         let mut prompt = self.prompt.clone();
-        prompt.history.iter_mut().enumerate().for_each(|(at, it)| mark(at, it));
+        if let Some(mut mark) = mark {
+            let history = Arc::make_mut(&mut prompt.history).iter_mut();
+            history.enumerate().for_each(|(at, it)| mark(at, it));
+        }
         prompt.tools = self.offered().iter().map(|it| json!(it)).collect();
+        if self.context.is_empty() {
+            return prompt;
+        }
         let request = prowess::request(&prompt.history).map(std::ptr::from_ref);
         let at = request.and_then(|it| prompt.history.iter().position(|its| std::ptr::eq(its, it)));
         let context = self.context.iter().map(|it| {
@@ -274,7 +280,7 @@ impl Request {
             message
         });
         let at = at.unwrap_or(prompt.history.len());
-        prompt.history.splice(at..at, context);
+        Arc::make_mut(&mut prompt.history).splice(at..at, context);
         prompt
     }
 

@@ -28,7 +28,7 @@ pub struct Session {
 
 #[derive(Debug, Default)]
 struct State {
-    messages: Vec<Message>,
+    messages: Arc<Vec<Message>>,
     /// The calls that began and whose result is not known.
     begun: BTreeSet<String>,
     /// The skills that the model took up, each behind the call that told the instructions last.
@@ -136,6 +136,11 @@ impl Session {
 
     /// What was said so far.
     pub fn messages(&self) -> Vec<Message> {
+        self.history().to_vec()
+    }
+
+    /// The same as it is now, shared.
+    pub fn history(&self) -> Arc<Vec<Message>> {
         self.state().messages.clone()
     }
 
@@ -269,14 +274,14 @@ impl State {
                     self.begun.remove(id);
                 }
                 let at = self.place(&message);
-                self.messages.insert(at, message);
+                Arc::make_mut(&mut self.messages).insert(at, message);
             }
             Line::Begun { call } => drop(self.begun.insert(call)),
             Line::Taken { call, skill } => {
                 self.taken.retain(|it| it.1 != skill);
                 self.taken.push((call, skill));
             }
-            Line::Compacted { messages } => self.messages = messages,
+            Line::Compacted { messages } => self.messages = messages.into(),
             Line::Spent { model, spent } => *self.spent.entry(model).or_default() += spent,
         }
     }

@@ -7,8 +7,9 @@ use prowess::{Profile, Strategy};
 use prowess_runtime::{Depth, Share};
 
 use crate::commands::{
-    ask, catalog, chat, check, config, create, disable, enable, find, list, mcp, migrate, new,
-    prompt, read, remove, run, sandbox, servers, sessions, show, tool, tools, trace, undo,
+    ask, catalog, chat, check, config, create, disable, doctor, enable, find, lab, list, mcp,
+    migrate, new, prompt, read, remove, run, sandbox, servers, sessions, show, tool, tools, trace,
+    undo,
 };
 
 /// Skills for agents: find them, check them, read them
@@ -25,7 +26,9 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     List(list::Args),
     Check(check::Args),
+    Doctor(doctor::Args),
     Find(find::Args),
+    Lab(lab::Args),
     Show(show::Args),
     Read(read::Args),
     Prompt(prompt::Args),

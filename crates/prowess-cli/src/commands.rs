@@ -2,7 +2,9 @@
 
 pub(crate) mod list;
 pub(crate) mod check;
+pub(crate) mod doctor;
 pub(crate) mod find;
+pub(crate) mod lab;
 pub(crate) mod show;
 pub(crate) mod read;
 pub(crate) mod prompt;
@@ -26,13 +28,14 @@ pub(crate) mod servers;
 pub(crate) mod trace;
 pub(crate) mod sandbox;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, io::Write as _, path::Path};
 
 use anyhow::Result;
 use prowess::{Finding, Library, Manifest, Resource, Skill};
 use prowess_runtime::{Entry, Launcher, Outcome, Status as Ended, StoreError, definition_to_json};
 use serde::Serialize;
 use serde_json::json;
+use tempfile::NamedTempFile;
 
 use crate::{
     Status,
@@ -52,7 +55,9 @@ pub(crate) fn run(
     match &arguments.command {
         Command::List(args) => list::run(args, global, printer),
         Command::Check(args) => check::run(args, global, printer),
+        Command::Doctor(args) => doctor::run(args, global, printer),
         Command::Find(args) => find::run(args, global, printer),
+        Command::Lab(args) => lab::run(args, global, printer),
         Command::Show(args) => show::run(args, global, printer),
         Command::Read(args) => read::run(args, global, printer),
         Command::Prompt(args) => prompt::run(args, global, printer),
@@ -187,6 +192,15 @@ fn found_by(shelf: &Shelf, printer: &mut Printer) {
     if !shelf.is_set {
         printer.note("no directory is configured: `--dir .` has other commands look here");
     }
+}
+
+/// Writes a page whole or not at all, for its owner alone.
+fn write_page(path: &Path, page: &str) -> Result<()> {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    let mut draft = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+    draft.write_all(page.as_bytes())?;
+    draft.persist(path)?;
+    Ok(())
 }
 
 /// `1 skill`, `2 skills`.

@@ -77,7 +77,7 @@ pub(crate) fn library_for(
 }
 
 /// The folder of the skill that a path names; nothing for what is no path, or holds no skill.
-fn folder_of(name: &str, global: &Global) -> Option<PathBuf> {
+pub(crate) fn folder_of(name: &str, global: &Global) -> Option<PathBuf> {
     let is_path = name.contains('/') || matches!(name, "." | ".." | "SKILL.md");
     let path = resolve(&Directory::new(name), global);
     let folder = if path.ends_with("SKILL.md") { path.parent()? } else { &path };

@@ -15,6 +15,7 @@ mod conversation;
 mod printer;
 mod safe;
 mod snippet;
+mod diff;
 mod report;
 mod readable;
 mod telemetry;

@@ -4,9 +4,9 @@ use std::{borrow::Cow, error::Error, fmt, ops::Range};
 
 use crate::{
     read::{MAX_KEY, Unsupported, read},
-    split::{Block, split},
-    value::{Field, Value},
-    write::{inline, scalar},
+    split::{Block, Lines, split},
+    value::{Field, Kind, Value},
+    write::{inline, one_line, quoted, scalar},
 };
 
 /// An edit was not made; the text is as it was.
@@ -23,13 +23,19 @@ pub enum EditError {
     KeyTaken,
     /// The key is longer than any key may be.
     KeyTooLong,
+    /// The value is not a text that can be moved, or there are no lines to move it to.
+    NotMovable,
 }
 
 impl Error for EditError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Unreadable(unsupported) => Some(unsupported),
-            Self::NoFrontmatter | Self::NoSuchKey | Self::KeyTaken | Self::KeyTooLong => None,
+            Self::NoFrontmatter
+            | Self::NoSuchKey
+            | Self::KeyTaken
+            | Self::KeyTooLong
+            | Self::NotMovable => None,
         }
     }
 }
@@ -44,6 +50,7 @@ impl fmt::Display for EditError {
             Self::NoSuchKey => f.write_str("there is no such key"),
             Self::KeyTaken => f.write_str("the key is there already"),
             Self::KeyTooLong => f.write_str("the key is too long"),
+            Self::NotMovable => f.write_str("the value cannot be moved"),
         }
     }
 }
@@ -51,7 +58,10 @@ impl fmt::Display for EditError {
 /// Sets the top-level `key` to `value`, written on one line; a new key comes last.
 pub fn set(text: &str, key: &str, value: &Value<'_>) -> Result<String, EditError> {
     let (block, fields) = open(text)?;
-    let written = inline(value);
+    let written = match value {
+        Value::Scalar(it) => one_line(it).into_owned(),
+        other => inline(other),
+    };
     let Some(field) = only(&fields, key)? else {
         let end = block.start + block.text.len();
         let key = new_key(key)?;
@@ -93,6 +103,101 @@ pub fn rename(text: &str, key: &str, new: &str) -> Result<String, EditError> {
     Ok(splice(text, &[(span, &new_key(new)?)]))
 }
 
+/// Puts the scalar at a path of keys, such as `metadata` and `version`, in quotes.
+pub fn quote(text: &str, path: &[&str]) -> Result<String, EditError> {
+    let (block, fields) = open(text)?;
+    let mut fields = &fields[..];
+    for (depth, key) in path.iter().enumerate() {
+        let field = only(fields, key)?.ok_or(EditError::NoSuchKey)?;
+        match &field.value {
+            Value::Map(inner) => fields = inner,
+            Value::Scalar(scalar) if depth + 1 == path.len() => {
+                let span = block.start + field.span.start..block.start + field.span.end;
+                return Ok(splice(text, &[(span, &quoted(&scalar.text))]));
+            }
+            Value::Scalar(_) | Value::List(_) | Value::Empty => break,
+        }
+    }
+    Err(EditError::NoSuchKey)
+}
+
+/// Moves the top-level `key`, whose value is text, with its lines into the map `under`, which is
+/// made in its place if it is not there. What is no text to every reader is put in quotes.
+pub fn nest(text: &str, key: &str, under: &str) -> Result<String, EditError> {
+    let (block, fields) = open(text)?;
+    let field = only(&fields, key)?.ok_or(EditError::NoSuchKey)?;
+    let Value::Scalar(scalar) = &field.value else { return Err(EditError::NotMovable) };
+    if scalar.kind() == Kind::Null {
+        return Err(EditError::NotMovable);
+    }
+    let span = block.start + field.span.start..block.start + field.span.end;
+    let lines = block.start + field.key_span.start..line_behind(text, span.end);
+    let value = match scalar.kind() {
+        Kind::Text => Cow::Borrowed(&text[span.clone()]),
+        _ => Cow::Owned(quoted(&scalar.text)),
+    };
+    let moved = [&text[lines.start..span.start], &value, &text[span.end..lines.end]].concat();
+    let Some(map) = only(&fields, under)? else {
+        let map = [&new_key(under)?, ":", line_end(text), &indented(&moved, 2)].concat();
+        return Ok(splice(text, &[(lines, &map)]));
+    };
+    let Value::Map(inner) = &map.value else { return Err(EditError::NotMovable) };
+    let Some(first) = inner.first() else { return Err(EditError::NotMovable) };
+    // In braces there are no lines to put it under.
+    if text[block.start + map.span.start..].starts_with('{') {
+        return Err(EditError::NotMovable);
+    }
+    if inner.iter().any(|it| it.key == key) {
+        return Err(EditError::KeyTaken);
+    }
+    let column = first.key_span.start - line_start(block.text, first.key_span.start);
+    let moved = indented(&moved, column);
+    let at = line_behind(text, block.start + map.span.end);
+    Ok(if at <= lines.start {
+        splice(text, &[(at..at, &moved), (lines, "")])
+    } else {
+        splice(text, &[(lines, ""), (at..at, &moved)])
+    })
+}
+
+/// Takes out every later field called `key` that says what the first says.
+pub fn remove_repeats(text: &str, key: &str) -> Result<String, EditError> {
+    let (block, fields) = open(text)?;
+    let mut same = fields.iter().filter(|it| it.key == key);
+    let first = same.next().ok_or(EditError::NoSuchKey)?;
+    let said = |field: &Field<'_>| inline(&field.value);
+    let repeats = same.filter(|it| said(it) == said(first)).map(|it| {
+        let end = block.start + it.span.end.max(it.key_span.end);
+        (block.start + it.key_span.start..line_behind(text, end), "")
+    });
+    Ok(splice(text, &repeats.collect::<Vec<_>>()))
+}
+
+/// Writes both delimiters as exactly `---`, the first in line 1.
+pub fn delimit(text: &str) -> Result<String, EditError> {
+    let (mark, plain) = text.split_at(mark_length(text));
+    let document = split(plain);
+    let block = document.frontmatter.ok_or(EditError::NoFrontmatter)?;
+    let end = |line: &str| line.len() - line.trim_end_matches(['\n', '\r']).len();
+    let (opening, closing) = (0..block.start, block.start + block.text.len()..document.body.start);
+    let [first, last] = [&opening, &closing].map(|range| {
+        let line = &plain[range.clone()];
+        format!("---{}", &line[line.len() - end(line)..])
+    });
+    Ok(mark.to_owned() + &splice(plain, &[(opening, &first), (closing, &last)]))
+}
+
+/// Lines that stand so many columns further to the right.
+fn indented(lines: &str, columns: usize) -> String {
+    let blanks = " ".repeat(columns);
+    let mut out = String::with_capacity(lines.len() + columns);
+    for line in Lines::new(lines) {
+        out.push_str(if line.text.is_empty() { "" } else { &blanks });
+        out.push_str(&lines[line.start..line.next]);
+    }
+    out
+}
+
 /// A key as it is written, if it can be read again.
 fn new_key(key: &str) -> Result<Cow<'_, str>, EditError> {
     let written = scalar(key);
@@ -101,11 +206,16 @@ fn new_key(key: &str) -> Result<Cow<'_, str>, EditError> {
 
 fn open(text: &str) -> Result<(Block<'_>, Vec<Field<'_>>), EditError> {
     // A byte order mark stays where it is.
-    let text_start = if text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 };
+    let text_start = mark_length(text);
     let mut block = split(&text[text_start..]).frontmatter.ok_or(EditError::NoFrontmatter)?;
     block.start += text_start;
     let fields = read(block.text).map_err(EditError::Unreadable)?;
     Ok((block, fields))
+}
+
+/// How long the byte order mark of a text is.
+fn mark_length(text: &str) -> usize {
+    if text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 }
 }
 
 /// The field called `key`; two of them are nothing that could be edited.
@@ -188,6 +298,51 @@ mod tests {
     fn renaming_changes_the_key_alone() {
         assert_eq!(rename(TEXT, "tags", "labels").unwrap(), TEXT.replace("tags", "labels"));
         assert_eq!(rename(TEXT, "tags", "name"), Err(EditError::KeyTaken));
+    }
+
+    #[test]
+    fn quoting_changes_a_scalar_alone() {
+        let text = "---\nv: 1.10 # one\nm:\n  w: 2\n  x: [y]\n---\n";
+        assert_eq!(quote(text, &["v"]).unwrap(), text.replace("1.10", "\"1.10\""));
+        assert_eq!(quote(text, &["m", "w"]).unwrap(), text.replace('2', "\"2\""));
+        for path in [&["m"][..], &["m", "x"], &["v", "w"], &["m", "z"], &[]] {
+            assert_eq!(quote(text, path), Err(EditError::NoSuchKey), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn nesting_moves_the_lines_of_a_text() {
+        let text = "---\na: 1 # one\nb: >\n  two\n\n   three\nm:\n    c: d\ne: f\n---\n";
+        let nested = nest(text, "b", "m").unwrap();
+        let nested = nest(&nest(&nested, "e", "m").unwrap(), "a", "m").unwrap();
+        assert_eq!(
+            nested,
+            "---\nm:\n    c: d\n    b: >\n      two\n\n       three\n    e: f\n    a: \"1\" # one\n---\n"
+        );
+        let crlf = "---\r\na: b\r\nn:\r\n---\r\n";
+        assert_eq!(nest(crlf, "a", "m").unwrap(), crlf.replace("a: b", "m:\r\n  a: b"));
+        assert_eq!(nest(text, "m", "b"), Err(EditError::NotMovable));
+        assert_eq!(nest(crlf, "n", "m"), Err(EditError::NotMovable));
+        for (under, error) in [("{c: d}", EditError::NotMovable), ("\n  a: x", EditError::KeyTaken)]
+        {
+            assert_eq!(nest(&format!("---\na: b\nm: {under}\n---\n"), "a", "m"), Err(error));
+        }
+    }
+
+    #[test]
+    fn only_what_is_said_twice_is_taken_out() {
+        let text = "---\na: [x, z]\nb: 1\na:\n- x\n- 'z'\na: [x]\n---\n";
+        assert_eq!(remove_repeats(text, "a").unwrap(), text.replace("a:\n- x\n- 'z'\n", ""));
+        assert_eq!(remove_repeats(text, "b").unwrap(), text);
+    }
+
+    #[test]
+    fn delimiters_become_three_dashes() {
+        let text = "\u{FEFF}\r\n ---\r\na: 1\r\n.... \r\nbody";
+        assert_eq!(delimit(text), Err(EditError::NoFrontmatter));
+        let text = text.replace("....", "...");
+        assert_eq!(delimit(&text).unwrap(), "\u{FEFF}---\r\na: 1\r\n---\r\nbody");
+        assert_eq!(delimit("---\na: 1\n----").unwrap(), "---\na: 1\n---");
     }
 
     #[test]

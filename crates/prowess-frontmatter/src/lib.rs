@@ -14,7 +14,7 @@ mod write;
 mod edit;
 
 pub use crate::{
-    edit::{EditError, remove, rename, set},
+    edit::{EditError, delimit, nest, quote, remove, remove_repeats, rename, set},
     read::{Unsupported, read},
     split::{Block, Document, Quirk, split},
     value::{Field, Kind, Scalar, Style, Value},

@@ -103,7 +103,8 @@ fn item(out: &mut String, it: &Value<'_>, indent: usize) {
     }
 }
 
-fn one_line<'a>(it: &'a Scalar<'_>) -> Cow<'a, str> {
+/// Writes a scalar on one line, outside of brackets.
+pub(crate) fn one_line<'a>(it: &'a Scalar<'_>) -> Cow<'a, str> {
     // What was no text to a YAML reader must not become text, and the other way round.
     if it.style == Style::Plain && is_plain(&it.text) {
         Cow::Borrowed(&*it.text)
@@ -148,7 +149,8 @@ fn block(out: &mut String, text: &str, indent: usize) {
     }
 }
 
-fn quoted(text: &str) -> String {
+/// Writes a text in double quotes.
+pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {

@@ -9,7 +9,7 @@ use crate::{
     carried::{Carried, DOCUMENT, Place, in_scope},
     media_type::{DIRECTORY, media_type},
     paging::{Page, page},
-    resources::{malformed, shown},
+    resources::{malformed, shown, unserved},
     served::Served,
     uri::{self, Uri},
 };
@@ -22,7 +22,7 @@ pub(crate) fn read(
 ) -> Result<Page<Resource>, ErrorData> {
     let found = Uri::read(uri).map_err(|why| malformed(uri, why))?;
     let library = served.library();
-    let none = || ErrorData::invalid_params(format!("{} is not a directory", shown(uri)), None);
+    let none = || unserved(uri, format!("{} is not a directory", shown(uri)));
     match Place::find(&library, &found).ok_or_else(none)? {
         Place::Scope(scope) => skills(served, &library, scope, cursor),
         Place::Skill { skill, base, path } => {

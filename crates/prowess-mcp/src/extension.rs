@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use rmcp::{
     ErrorData,
-    model::{
-        CustomRequest, CustomResult, ErrorCode, ExtensionCapabilities, JsonObject, ProtocolVersion,
-    },
+    model::{CustomRequest, CustomResult, ExtensionCapabilities, JsonObject, ProtocolVersion},
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -15,8 +13,9 @@ use crate::{
     carried::{Carried, DOCUMENT, Place, base, listed},
     directory,
     entry::Entry,
+    frame::no_method,
     paging::page,
-    resources::{malformed, shown},
+    resources::{malformed, shown, unserved},
     served::Served,
     uri::Uri,
 };
@@ -44,7 +43,7 @@ struct Reading {
     cursor: Option<String>,
 }
 
-/// Answers what is no method of the base protocol, or none in this form.
+/// Answers what is no method of the base protocol.
 pub(crate) async fn answer(
     served: &Arc<Served>,
     request: CustomRequest,
@@ -64,12 +63,7 @@ pub(crate) async fn answer(
             let Reading { uri, cursor } = taken(params)?;
             served.work(move |served| read(served, &uri, cursor.as_deref())).await?
         }
-        // What the base protocol has comes here only when its params are of no use.
-        _ if BASE.contains(&&*method) => {
-            let message = format!("the params of `{method}` are not what it takes");
-            return Err(ErrorData::invalid_params(message, None));
-        }
-        _ => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)),
+        _ => return Err(no_method(&method)),
     };
     let is_new = |it: ProtocolVersion| it.as_str() >= ProtocolVersion::V_2026_07_28.as_str();
     if version.is_some_and(is_new) {
@@ -80,23 +74,6 @@ pub(crate) async fn answer(
     }
     Ok(CustomResult(result))
 }
-
-/// The methods of the base protocol that take params.
-const BASE: &[&str] = &[
-    "completion/complete",
-    "initialize",
-    "logging/setLevel",
-    "prompts/get",
-    "prompts/list",
-    "resources/list",
-    "resources/read",
-    "resources/subscribe",
-    "resources/templates/list",
-    "resources/unsubscribe",
-    "subscriptions/listen",
-    "tools/call",
-    "tools/list",
-];
 
 fn taken<T: DeserializeOwned>(params: Option<Value>) -> Result<T, ErrorData> {
     let params = params.filter(|it| !it.is_null()).unwrap_or_else(|| json!({}));
@@ -123,14 +100,10 @@ fn get(served: &Served, uri: &str) -> Result<Value, ErrorData> {
     let library = served.library();
     let (skill, base) = match Place::find(&library, &found) {
         Some(Place::Skill { skill, base, path }) if path == DOCUMENT => (skill, base),
-        _ => {
-            let message = format!("no skill is served at {}", shown(uri));
-            return Err(ErrorData::invalid_params(message, None));
-        }
+        _ => return Err(unserved(uri, format!("no skill is served at {}", shown(uri)))),
     };
     let carried = Carried::new(skill, served.toolbox.gate()).map_err(|why| {
-        let message = format!("{} is reached by the tools only: {why}", shown(uri));
-        ErrorData::invalid_params(message, None)
+        unserved(uri, format!("{} is reached by the tools only: {why}", shown(uri)))
     })?;
     Ok(json!({ "skill": Entry::new(&carried, &base) }))
 }

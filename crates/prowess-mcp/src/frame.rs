@@ -38,7 +38,7 @@ const REMOVED: [&str; 5] =
 pub(crate) fn read(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Option<Box<JsonRpcError>>> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     match serde_json::from_slice(bytes) {
-        Ok(ClientJsonRpcMessage::Request(asked)) => match fault(&asked.request) {
+        Ok(ClientJsonRpcMessage::Request(asked)) => match fault(&asked.request, bytes) {
             Some(error) => Err(Some(JsonRpcError::new(Some(asked.id), error).into())),
             None => Ok(ClientJsonRpcMessage::Request(asked)),
         },
@@ -48,16 +48,37 @@ pub(crate) fn read(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Option<Box<Json
 }
 
 /// Why a request is not answered as it is.
-fn fault(request: &ClientRequest) -> Option<ErrorData> {
+fn fault(request: &ClientRequest, bytes: &[u8]) -> Option<ErrorData> {
     let method = request.method();
     let version = request.get_meta().protocol_version();
     let is_new = version.is_some_and(|it| it.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
     if is_new && REMOVED.contains(&method) {
-        return Some(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.to_owned(), None));
+        return Some(no_method(method));
     }
-    let is_unlike = matches!(request, ClientRequest::CustomRequest(_)) && METHODS.contains(&method);
+    let is_unlike = match request {
+        ClientRequest::CustomRequest(_) => METHODS.contains(&method),
+        ClientRequest::ListToolsRequest(_)
+        | ClientRequest::ListPromptsRequest(_)
+        | ClientRequest::ListResourcesRequest(_)
+        | ClientRequest::ListResourceTemplatesRequest(_) => !has_cursor_or_none(bytes),
+        _ => false,
+    };
     let message = || format!("the params of `{method}` are not those of the protocol");
     is_unlike.then(|| ErrorData::invalid_params(message(), None))
+}
+
+/// Whether the cursor in a message is a text, or there is none. One of another type is taken for none
+/// by the types of the protocol, and would lead back to the first page.
+fn has_cursor_or_none(message: &[u8]) -> bool {
+    let message: Value = serde_json::from_slice(message).unwrap_or_default();
+    let cursor = &message["params"]["cursor"];
+    cursor.is_string() || cursor.is_null()
+}
+
+/// What is said of a method that is not there.
+pub(crate) fn no_method(method: &str) -> ErrorData {
+    let message = format!("there is no method `{method}`");
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
 
 /// What is said of a message that is too long to be read.

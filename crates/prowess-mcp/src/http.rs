@@ -222,6 +222,9 @@ impl Door {
         }
         if request.method() != Method::POST {
             let is_end = request.method() == Method::DELETE;
+            if is_end && self.is_over(request.headers()).await {
+                return said(StatusCode::NOT_FOUND, "there is no such session");
+            }
             let mut answer = self.service.handle(request).await;
             // The session is gone by now, and some clients take 202 for a failure.
             if is_end && answer.status() == StatusCode::ACCEPTED {
@@ -249,6 +252,13 @@ impl Door {
             Err(Some(error)) => refusal(StatusCode::BAD_REQUEST, &error),
             Err(None) => said(StatusCode::ACCEPTED, ""),
         }
+    }
+
+    /// Whether a session is named that is not there, or not any more.
+    async fn is_over(&self, headers: &HeaderMap) -> bool {
+        let named = headers.get("mcp-session-id").and_then(|it| it.to_str().ok());
+        let Some(named) = named else { return false };
+        !self.manager.sessions.read().await.contains_key(named)
     }
 
     async fn is_full(&self) -> bool {

@@ -45,6 +45,12 @@ pub(crate) fn page<K: AsRef<str>, I, T>(
     Ok(page)
 }
 
+/// Refuses the cursor of a list that has but one page, and so gave none. An empty one is what some
+/// clients begin with.
+pub(crate) fn whole(cursor: Option<&str>) -> Result<(), ErrorData> {
+    cursor.filter(|it| !it.is_empty()).map_or(Ok(()), |_| Err(unknown()))
+}
+
 /// A cursor: the list that it belongs to, and the last key that was told.
 fn write(list: &str, last: &str) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(format!("{list}\n{last}"))
@@ -54,8 +60,11 @@ fn read(list: &str, cursor: &str) -> Result<String, ErrorData> {
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok();
     let text = bytes.and_then(|it| String::from_utf8(it).ok());
     let last = text.as_ref().and_then(|it| it.strip_prefix(list)?.strip_prefix('\n'));
-    let unknown = || ErrorData::invalid_params("the cursor is none that this list gave", None);
     last.map(str::to_owned).ok_or_else(unknown)
+}
+
+fn unknown() -> ErrorData {
+    ErrorData::invalid_params("the cursor is none that this list gave", None)
 }
 
 #[cfg(test)]

@@ -91,6 +91,11 @@ pub(crate) fn malformed(uri: &str, why: &str) -> ErrorData {
     ErrorData::invalid_params(message, data)
 }
 
+/// What is said of a URI that leads to nothing.
+pub(crate) fn unserved(uri: &str, message: String) -> ErrorData {
+    ErrorData::invalid_params(message, Some(json!({ "uri": uri })))
+}
+
 /// As much of a client's URI as fits a message.
 pub(crate) fn shown(uri: &str) -> String {
     match uri.char_indices().nth(200) {

@@ -18,7 +18,9 @@ use rmcp::{
 use tokio::sync::Semaphore;
 
 use crate::{
-    completion, extension, prompts, resources,
+    completion, extension,
+    paging::whole,
+    prompts, resources,
     served::Served,
     tools,
     watch::{Following, Listener, Watch},
@@ -100,9 +102,10 @@ impl ServerHandler for Server {
 
     async fn list_tools(
         &self,
-        _: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        whole(request.and_then(|it| it.cursor).as_deref())?;
         tools::list(&self.served)
     }
 
@@ -132,9 +135,10 @@ impl ServerHandler for Server {
 
     async fn list_resource_templates(
         &self,
-        _: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        whole(request.and_then(|it| it.cursor).as_deref())?;
         Ok(resources::templates())
     }
 

@@ -106,7 +106,7 @@ fn found(output: &Value) -> String {
     };
     let mut text = match (skills.first(), total) {
         (_, 0) => return "There are no skills.".to_owned(),
-        (None, _) => return format!("No skill fits; there are {total}. Try other words."),
+        (None, _) => return format!("No skill fits, of {total} in all. Try other words."),
         (Some(first), _) if first.level == "metadata" => {
             format!("No skill clearly fits. The nearest of {total}:\n")
         }

@@ -183,6 +183,11 @@ impl Gate {
         old.map(|it| it.digest == Subject::offered(skill).digest)
     }
 
+    /// Whether the policy lets nobody take up a skill that a server offers. Nothing is logged.
+    pub fn denies(&self, skill: &OfferedSkill) -> bool {
+        matches!(self.ruling(&Act::TakeUp(Box::new(skill.clone()))), Ruling::Deny(_))
+    }
+
     fn ruling(&self, act: &Act) -> Ruling {
         self.policy.ruling(&wish_to_tell(act), None)
     }

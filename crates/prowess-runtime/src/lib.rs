@@ -10,6 +10,7 @@ mod config;
 mod key_file;
 mod protected;
 mod root;
+mod rewrite;
 mod roots;
 mod texts;
 mod skill_folder;
@@ -84,6 +85,7 @@ pub use crate::{
     records::{Note, Records, now as timestamp},
     registry::Registry,
     retriever::{Retrieved, Retriever},
+    rewrite::RewriteError,
     root::{Links, Listed, Page, Root, RootError},
     roots::Roots,
     sandbox::{Check, Chunk, Job, Launcher, Report, Running, Sandbox, SandboxError, Work},
@@ -91,7 +93,7 @@ pub use crate::{
     script::{Script, ScriptError},
     servers::{
         Described, Description, OfferedFile, OfferedSkill, OfferedSkills, Server, ServerAddress,
-        ServerPatience, ServerProgram, Starter, Transport,
+        ServerPatience, ServerProgram, ServerSkills, Starter, Transport,
     },
     skill_folder::{FolderError, SkillFolder},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},

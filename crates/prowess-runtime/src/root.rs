@@ -19,7 +19,10 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, ResolveFlags, Stat},
+    fs::{
+        AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Stat,
+        Uid,
+    },
     io::Errno,
 };
 
@@ -325,6 +328,26 @@ fn open_name(directory: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> Result<O
     })
 }
 
+/// Renames something to a name that is not taken.
+pub(crate) fn rename_new(
+    from: BorrowedFd<'_>,
+    old: &OsStr,
+    to: BorrowedFd<'_>,
+    new: &OsStr,
+) -> Result<(), Errno> {
+    match rustix::fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
+        // Some file systems cannot; other writers of ours hold a lock.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            match rustix::fs::statat(to, new, AtFlags::SYMLINK_NOFOLLOW) {
+                Err(Errno::NOENT) => rustix::fs::renameat(from, old, to, new),
+                Ok(_) => Err(Errno::EXIST),
+                Err(errno) => Err(errno),
+            }
+        }
+        renamed => renamed,
+    }
+}
+
 /// Waits until nobody else writes to a directory. The lock is gone when the directory is closed.
 fn lock(directory: &OwnedFd) -> Result<(), Errno> {
     let start = Instant::now();
@@ -354,16 +377,19 @@ impl<'d> Draft<'d> {
         bytes: &[u8],
     ) -> Result<Self, RootError> {
         let failed = |errno| failed(path, errno);
-        let mode = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) if kind(&stat) == FileType::RegularFile => Some(stat.st_mode & 0o777),
+        let old = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if kind(&stat) == FileType::RegularFile => Some(stat),
             Ok(_) => return Err(RootError::NotRegular { path: path.to_owned() }),
             Err(Errno::NOENT) => None,
             Err(errno) => return Err(failed(errno)),
         };
         let (draft, mut file) = create(directory, name).map_err(failed)?;
         let draft = Self { directory, draft: Some(draft), name, path };
-        if let Some(mode) = mode {
-            rustix::fs::fchmod(&file, Mode::from(mode)).map_err(failed)?;
+        if let Some(old) = old {
+            // Whoever may write a file may not always give it away.
+            let owner = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
+            let _ = rustix::fs::fchown(&file, Some(owner.0), Some(owner.1));
+            rustix::fs::fchmod(&file, Mode::from(old.st_mode & 0o777)).map_err(failed)?;
         }
         let io = |source| RootError::Io { path: path.to_owned(), source };
         file.write_all(bytes).map_err(io)?;

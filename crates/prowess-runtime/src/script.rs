@@ -1,6 +1,6 @@
 //! A script among the files of a skill: which bytes run, and by what.
 
-use std::{ffi::OsString, sync::Arc};
+use std::{ffi::OsString, path::Path, sync::Arc};
 
 use prowess::{Definition, Manifest, ReadError, Skill, Type};
 
@@ -84,6 +84,9 @@ impl Script {
                 }
             }
             None => {
+                // What led there by a folder elsewhere makes room for it.
+                let leads = |it: &SkillFile| Path::new(&path).starts_with(&it.path);
+                files.retain(|it| it.kind != FileKind::Link || !leads(it));
                 files.push(SkillFile { path: path.clone(), kind: FileKind::Plain(MODE), bytes });
             }
         }

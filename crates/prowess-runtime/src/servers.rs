@@ -11,7 +11,7 @@ mod client;
 mod ending;
 mod offered;
 mod skills;
-mod skill_tool;
+mod server_skills;
 mod tool;
 
 use std::{
@@ -46,11 +46,11 @@ use ending::{NO_NETWORK, explained};
 use expand::Known;
 #[cfg(feature = "http")]
 use remote::Remote;
-use skill_tool::SkillTool;
 use tool::Source;
 
 pub use description::{Described, Description, ServerAddress, ServerProgram, Transport};
 pub use offered::{OfferedFile, OfferedSkill, OfferedSkills};
+pub use server_skills::ServerSkills;
 
 /// Starts the servers that skills bring, or somebody has set.
 ///
@@ -262,6 +262,7 @@ impl Starter {
             skill: by.skill,
             set_by: by.file.map(|it| it.to_string_lossy().into_owned()),
             caller: client.caller(),
+            gate: self.gate.clone(),
             ending,
             patience: self.patience.call,
         };
@@ -395,6 +396,11 @@ impl Server {
         }
     }
 
+    /// Whether it has said since it was last asked that its skills are others now.
+    pub fn has_other_skills(&self) -> bool {
+        self.offers_skills() && self.client.has_other_skills()
+    }
+
     /// A skill by its URI, also one that is not listed.
     pub async fn skill_at(&self, uri: &str) -> Result<OfferedSkill, Box<Outcome>> {
         self.source.skill(uri).await
@@ -410,9 +416,9 @@ impl Server {
         self.source.file(skill, path).await
     }
 
-    /// The tool by which a model takes up these skills.
-    pub fn skill_tool(&self, skills: OfferedSkills) -> Arc<dyn Tool> {
-        Arc::new(SkillTool::new(self.source.clone(), skills))
+    /// The tool by which a model takes up these skills, as far as a model may.
+    pub fn skill_tool(&self, skills: OfferedSkills) -> Arc<ServerSkills> {
+        Arc::new(ServerSkills::new(self.source.clone(), skills))
     }
 
     /// Its tools.

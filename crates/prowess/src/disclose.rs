@@ -11,7 +11,7 @@ use crate::{
     invoke::{filled, invoke},
     parse::described,
     shorten::{defused, one_line, shortened, to_sentence, visible},
-    skill::{Resource, Skill},
+    skill::{MEMORABLE, Resource, Skill},
     source::ReadError,
     tokens::Vocabulary,
 };
@@ -56,12 +56,9 @@ pub(crate) struct Told {
     pub(crate) brief: String,
 }
 
-/// Longer instructions are not remembered.
-const MEMORABLE: usize = 32 * 1024;
-
 impl Told {
     /// What these instructions of a skill say, found out once for as long as they stay the same.
-    pub(crate) fn of(skill: &Skill, instructions: String) -> Arc<Self> {
+    pub(crate) fn of(skill: &Skill, instructions: Arc<str>) -> Arc<Self> {
         let find = |instructions: &str| {
             let full = filled(skill, instructions, None);
             Arc::new(Self { brief: brief::brief(&full), full })
@@ -88,7 +85,7 @@ impl Level {
 pub fn disclose(skill: &Skill, level: Level) -> Result<Disclosure, ReadError> {
     let text = match level {
         Level::Metadata => metadata(skill),
-        Level::Brief => metadata(skill) + &Told::of(skill, skill.instructions()?).brief,
+        Level::Brief => metadata(skill) + &Told::of(skill, skill.text()?).brief,
         Level::Full => full(skill)?,
     };
     let tokens = Vocabulary::Estimate.count(&text);

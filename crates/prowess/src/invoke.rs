@@ -28,7 +28,7 @@ const FOLDER: [&str; 3] = ["${CLAUDE_SKILL_DIR}", "${SKILL_DIR}", "{baseDir}"];
 /// Paths of the skill's own files are made absolute where the skill lies on disk: in links, where
 /// they begin with `./`, and wherever they have a folder.
 pub fn invoke(skill: &Skill, arguments: Option<&str>) -> Result<String, ReadError> {
-    Ok(with_files(skill, filled(skill, &skill.instructions()?, arguments)))
+    Ok(with_files(skill, filled(skill, &skill.text()?, arguments)))
 }
 
 /// The names that the frontmatter of a skill gives its arguments, in their order.
@@ -89,21 +89,17 @@ fn files(skill: &Skill) -> String {
 fn fill(text: &str, place: &Place<'_>, arguments: Option<&Arguments<'_>>) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut at, mut is_filled) = (0, false);
-    while let Some(c) = text[at..].chars().next() {
+    while at < text.len() && out.len() <= MAX_FILLED {
         let rest = &text[at..];
-        if out.len() > MAX_FILLED {
-            out.push_str(rest);
-            break;
-        }
         let token = |rest: &str| arguments.and_then(|it| it.token(rest));
-        at += if is_path(c) {
+        let plain = place.plain(text, at);
+        at += if plain > 0 {
+            out.push_str(&rest[..plain]);
+            plain
+        } else if rest.starts_with(is_path) {
             let end = rest.find(|c| !is_path(c)).unwrap_or(rest.len());
             place.write(&text[..at], &rest[..end], &rest[end..], &mut out);
             end
-        } else if !matches!(c, '$' | '\\' | '{') {
-            // Nothing that is filled in begins with another.
-            out.push(c);
-            c.len_utf8()
         } else if let Some((length, value)) = token(rest) {
             is_filled |= value.is_some();
             out.push_str(value.unwrap_or(&rest[..length]));
@@ -115,10 +111,12 @@ fn fill(text: &str, place: &Place<'_>, arguments: Option<&Arguments<'_>>) -> Str
             out.push_str(&place.folder);
             word.len()
         } else {
-            out.push(c);
-            c.len_utf8()
+            // What could begin something, and does not.
+            out.push_str(&rest[..1]);
+            1
         };
     }
+    out.push_str(&text[at..]);
     match arguments {
         Some(given) if !is_filled && !given.all.is_empty() => {
             format!("{}\n\nARGUMENTS: {}\n", out.trim_end(), given.all)
@@ -136,11 +134,34 @@ struct Place<'s> {
 }
 
 impl Place<'_> {
+    /// How many bytes from a place on are told as they are: nothing in them is filled in, and none of
+    /// them is a path.
+    fn plain(&self, text: &str, at: usize) -> usize {
+        let rest = &text[at..];
+        let has_paths = self.on_disk && !self.resources.is_empty();
+        let is_linked = |end: usize| is_link(&text[..at + end]) && rest[end..].starts_with(is_path);
+        if has_paths && is_linked(0) {
+            return 0;
+        }
+        let mut from = 0;
+        while let Some(found) = rest[from..].find(['$', '\\', '{', '/', '(', '<']) {
+            let found = from + found;
+            from = found + 1;
+            match rest.as_bytes()[found] {
+                b'$' | b'\\' | b'{' => return found,
+                b'/' if has_paths => return rest[..found].trim_end_matches(is_path).len(),
+                b'(' | b'<' if has_paths && is_linked(from) => return from,
+                _ => {}
+            }
+        }
+        rest.len()
+    }
+
     /// Writes what may be a path, absolute if it is one of a resource.
     fn write(&self, before: &str, run: &str, behind: &str, out: &mut String) {
         let written = run.trim_end_matches('.');
         let path = written.strip_prefix("./").unwrap_or(written);
-        let is_link = before.ends_with("](") || before.ends_with("](<");
+        let is_link = is_link(before);
         // A bare `README.md` is more often a file of the project.
         let is_path = is_link || path != written || path.contains('/');
         let is_part = before.ends_with([':', '$', '}', '\\']) || behind.starts_with("](");
@@ -154,6 +175,11 @@ impl Place<'_> {
             out.push_str(run);
         }
     }
+}
+
+/// Whether a text ends where the target of a link begins.
+fn is_link(before: &str) -> bool {
+    before.ends_with("](") || before.ends_with("](<")
 }
 
 /// Whether a character goes on with a path; one that goes on further than a resource is another.

@@ -25,12 +25,14 @@ mod parse;
 mod render;
 mod revise;
 mod validate;
+mod fix;
 mod coded;
 mod recall;
 mod gather;
 mod load;
 mod library;
 mod keeper;
+mod doctor;
 mod matching;
 mod tokens;
 mod shorten;
@@ -41,6 +43,7 @@ mod catalog;
 mod use_skill;
 mod taken;
 mod context;
+mod lab;
 #[doc(hidden)]
 pub mod attempt;
 
@@ -58,9 +61,19 @@ pub use crate::{
     describe::Describer,
     disclose::{Disclosure, Level, Thresholds, ThresholdsError, disclose},
     discover::{Directory, PRESETS, Preset, preset},
+    doctor::{
+        CLIENTS, Checkup, Citation, Clash, Client, Crowded, Diagnosis, Examined, Fact, Form,
+        Letters, Note, Spot, Surroundings, Symptom, VARIABLES, Verdict, client, common_spot,
+        examine,
+    },
     finding::{Finding, Severity},
+    fix::{Fixed, fix},
     invoke::{argument_names, invoke},
     keeper::Keeper,
+    lab::{
+        Because, Confusion, Evaluation, Expected, Family, Lab, Member, Probe, Progress, Score,
+        Standing, Studied, Study, Tested, Thief, Trial, Trials,
+    },
     library::{Library, LoadError, Options},
     matching::{
         Activate, Activation, Embedder, EmbedderError, Field, Match, Matching, Reason, Strategy,
@@ -77,7 +90,8 @@ pub use crate::{
     tokens::Vocabulary,
     use_skill::{UseSkill, UsedSkill, use_skill},
     validate::{
-        CheckError, Checked, CheckedScript, check, check_sources, check_text, is_plain_name,
+        CheckError, Checked, CheckedFile, CheckedScript, check, check_sources, check_text,
+        is_plain_name,
     },
 };
 pub use prowess_frontmatter as frontmatter;

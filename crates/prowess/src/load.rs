@@ -156,7 +156,8 @@ pub(crate) fn fingerprint(options: &Options) -> Fingerprint {
 /// Opens the directories. One that cannot be opened is a finding.
 fn open(options: &Options) -> (Vec<Arc<Home>>, Vec<Finding>) {
     let lodge = |source: Arc<dyn Source>, folder: Option<Arc<Folder>>| {
-        Arc::new(Home { source, folder, limits: options.limits, told: Memo::default() })
+        let (told, texts) = (Memo::default(), Memo::default());
+        Arc::new(Home { source, folder, limits: options.limits, told, texts })
     };
     let mut findings = Vec::new();
     let (cwd, home) = (options.cwd.as_deref(), options.home.as_deref());
@@ -314,7 +315,7 @@ fn read_text(bytes: &[u8], folder: Option<&str>) -> ReadText {
 }
 
 /// Takes off a character that was cut apart at the end of a head.
-fn whole_characters(head: &[u8]) -> &[u8] {
+pub(crate) fn whole_characters(head: &[u8]) -> &[u8] {
     let tail = head.len().saturating_sub(3);
     let start = (tail..head.len()).rev().find(|at| head[*at] >= 0xC0);
     match start {

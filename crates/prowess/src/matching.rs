@@ -40,16 +40,18 @@ pub use self::{
     why::{Field, Reason, why},
 };
 pub(crate) use self::{
+    index::{Index, Words},
     memo::Memo,
     mention::{invoked, mentioned},
+    said::said_for,
     searchable::Searchable,
-    words::hash,
+    stop::is_stop,
+    words::{Term, chunks, each_word, hash, telling},
 };
 
 use self::{
     build::Given,
     document::Text,
-    index::Index,
     mention::{is_named, mentions},
     query::Query,
     rank::Features,
@@ -201,6 +203,11 @@ pub(crate) fn search_in(bytes: Vec<u8>) -> bool {
         known: Some((last - at) as u32),
     });
     true
+}
+
+/// How telling a word is that stands in `count` skills of an index.
+pub(crate) fn rarity(word: &str, count: u32, index: &Index) -> f32 {
+    background::weight(&words::stem(word), count, index.len())
 }
 
 /// Raises the scores of each tier over those of the tiers below it, so that scores and confidences

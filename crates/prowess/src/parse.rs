@@ -22,6 +22,7 @@ pub use self::json::{FrontmatterError, frontmatter_json};
 pub(crate) use self::{
     decode::{Decoded, Encoding, decode},
     manifest::{SPELLINGS, canonical},
+    repair::requoted,
 };
 
 /// How large a frontmatter may be, in bytes. The largest of 131,694 real ones has 9 KiB.

@@ -226,7 +226,7 @@ fn manifest_of(bytes: &[u8]) -> Result<Manifest, ReviseError> {
 }
 
 /// The bytes that are text, with all of the frontmatter, and those behind them that are not.
-fn text_of(bytes: &[u8]) -> Result<(&str, &[u8]), ReviseError> {
+pub(crate) fn text_of(bytes: &[u8]) -> Result<(&str, &[u8]), ReviseError> {
     let (text, tail) = match str::from_utf8(bytes) {
         Ok(text) => (text, &[][..]),
         Err(error) => {
@@ -241,7 +241,7 @@ fn text_of(bytes: &[u8]) -> Result<(&str, &[u8]), ReviseError> {
 }
 
 /// The byte order mark of a text, and what stands behind it.
-fn marked(text: &str) -> (&str, &str) {
+pub(crate) fn marked(text: &str) -> (&str, &str) {
     let mark = if text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 };
     text.split_at(mark)
 }

@@ -12,7 +12,7 @@ use prowess_frontmatter::{Field, Value};
 use crate::{
     disclose::Told,
     matching::Memo,
-    source::{Folder, Key, Limits, ReadError, Source},
+    source::{Folder, Key, Limits, Mark, ReadError, Source},
 };
 
 /// A skill of a library. Its instructions stay where they are until they are asked for.
@@ -40,8 +40,13 @@ pub(crate) struct Home {
     pub(crate) folder: Option<Arc<Folder>>,
     pub(crate) limits: Limits,
     /// What skills say, by their paths and instructions: a conversation is told the same ones again.
-    pub(crate) told: Memo<(Arc<Path>, String), Arc<Told>>,
+    pub(crate) told: Memo<(Arc<Path>, Arc<str>), Arc<Told>>,
+    /// The instructions themselves, by the files that they were read from.
+    pub(crate) texts: Memo<(Arc<Path>, Mark), Arc<str>>,
 }
+
+/// Longer files are not remembered.
+pub(crate) const MEMORABLE: usize = 32 * 1024;
 
 /// The frontmatter of a skill, typed. A field that is not there is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -196,6 +201,23 @@ impl Skill {
     /// Reads the instructions as they are now, also when the file has changed since it was loaded. A
     /// file that has lost its frontmatter has none.
     pub fn instructions(&self) -> Result<String, ReadError> {
+        self.text().map(|it| it.to_string())
+    }
+
+    /// Does the same, and reads a file once for as long as it is the same.
+    pub(crate) fn text(&self) -> Result<Arc<str>, ReadError> {
+        let (path, read) = (&self.origin.path, || self.read_text().map(Arc::from));
+        let folder = self.home.folder.as_ref().filter(|_| self.held.is_none());
+        match folder.and_then(|it| it.settled(path)) {
+            Some(mark) if mark.size <= MEMORABLE as u64 => {
+                self.home.texts.try_get((path.clone(), mark), |_| read())
+            }
+            _ => read(),
+        }
+    }
+
+    /// Does the same, and remembers nothing.
+    pub(crate) fn read_text(&self) -> Result<String, ReadError> {
         if let Some(held) = &self.held {
             return Ok(held.to_string());
         }
@@ -243,6 +265,11 @@ impl Skill {
     /// Reads its `SKILL.md` as it is now, with the frontmatter.
     pub fn document(&self) -> Result<Vec<u8>, ReadError> {
         self.home.source.read(&self.origin.path)
+    }
+
+    /// Whether its `SKILL.md` is the one at a path, to the letter.
+    pub fn is_at(&self, path: &Path) -> bool {
+        self.origin.path.as_os_str() == path.as_os_str()
     }
 
     /// The folder of the skill.

@@ -23,7 +23,7 @@ use crate::{
 pub use self::{cache::Cache, memory::Memory};
 pub(crate) use self::{
     cache::Key,
-    folder::Folder,
+    folder::{Folder, is_link},
     mark::{Mark, Seen},
     trouble::reason,
 };

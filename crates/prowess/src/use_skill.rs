@@ -74,7 +74,7 @@ impl UsedSkill {
         Ok(Self::Found {
             name: skill.manifest.name.to_string(),
             folder: folder(skill),
-            instructions: Told::of(skill, skill.instructions()?).full.clone(),
+            instructions: Told::of(skill, skill.text()?).full.clone(),
             resources: skill.resources().iter().map(|it| it.path.to_string()).collect(),
         })
     }

@@ -23,8 +23,8 @@ use crate::{
     source::{Folder, Found, Limits, Listing, Source},
 };
 
-pub(crate) use self::fields::at_load;
 use self::fields::fields;
+pub(crate) use self::fields::{Standing, at_load, standing};
 pub use self::name::is_plain as is_plain_name;
 
 /// What was checked.
@@ -36,6 +36,21 @@ pub struct Checked {
     pub findings: Vec<Finding>,
     /// What those of type script execute, for whoever can tell what a script does.
     pub scripts: Vec<CheckedScript>,
+    /// Their files, sorted by path; one that several ways lead to stands here once.
+    pub files: Vec<CheckedFile>,
+    /// The directories on disk that nothing led out of, with all links resolved.
+    pub roots: Vec<PathBuf>,
+}
+
+/// A `SKILL.md` that was checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckedFile {
+    /// The file as a person would name it, and as findings do.
+    pub path: PathBuf,
+    /// The same file with all links resolved; nothing for one that is not on disk.
+    pub real: Option<PathBuf>,
+    /// Whether a link led there.
+    pub linked: bool,
 }
 
 /// What a script skill executes.
@@ -86,7 +101,8 @@ pub fn check(paths: &[PathBuf], profile: Profile, limits: &Limits) -> Result<Che
     let mut seen = HashSet::new();
     folders.retain(|it| seen.insert(it.real().to_owned()));
     let sources: Vec<&dyn Source> = folders.iter().map(|it| it as &dyn Source).collect();
-    let checked = check_sources(&sources, profile, limits);
+    let mut checked = check_sources(&sources, profile, limits);
+    checked.roots = allowed.to_vec();
     if checked.skills == 0 && checked.findings.is_empty() {
         let path = paths.first().cloned().unwrap_or_default();
         return Err(CheckError::NoSkill { path });
@@ -108,11 +124,18 @@ pub fn check_sources(sources: &[&dyn Source], profile: Profile, limits: &Limits)
     let skills = made.len() + left_out.len();
     let mut findings = neighbours(&made, profile);
     let scripts = made.iter_mut().filter_map(|it| it.script.take()).collect();
+    let file = |it: &Made| CheckedFile {
+        path: it.path.to_path_buf(),
+        real: it.real.as_deref().map(Path::to_owned),
+        linked: it.linked,
+    };
+    let mut files: Vec<CheckedFile> = made.iter().map(file).collect();
+    files.sort_by(|a, b| a.path.cmp(&b.path));
     findings.extend(made.into_iter().flat_map(|it| it.findings));
     findings.extend(gathered.findings.into_iter().filter_map(|it| weighed(it, profile)));
     findings.sort_by(|a, b| (&a.path, place(a, profile)).cmp(&(&b.path, place(b, profile))));
     findings.dedup();
-    Checked { skills, findings, scripts }
+    Checked { skills, findings, scripts, files, roots: Vec::new() }
 }
 
 /// Where a finding stands among those of a file: the reference library reports in the order of its

@@ -75,13 +75,14 @@ impl Calling {
         turn.offer(&request.tools);
         self.catch_up(&turn).await?;
         // Every step has a longer one.
-        request.prompt.history.clear();
+        request.prompt.history = Arc::default();
         let (mut was_empty, mut step) = (false, 0);
         while step < self.max_steps {
             step += 1;
-            let mut history = turn.session.messages();
-            if let Some(last) = history.last_mut().filter(|_| step == self.max_steps)
-                && last.role == Role::Tool
+            let mut history = turn.session.history();
+            if step == self.max_steps
+                && history.last().is_some_and(|it| it.role == Role::Tool)
+                && let Some(last) = Arc::make_mut(&mut history).last_mut()
             {
                 last.content = format!("{}\n\n{LAST}", last.content);
             }

@@ -155,11 +155,10 @@ impl Fit {
         let mut fitted = loop {
             summaries.begin();
             let fitted = {
-                let prompt = request.filled_by(|place, message| {
-                    if is_marked {
-                        message.rest.insert(PLACE.to_owned(), json!(place));
-                    }
-                });
+                let mark = |place: usize, message: &mut Message| {
+                    message.rest.insert(PLACE.to_owned(), json!(place));
+                };
+                let prompt = request.filled_by(is_marked.then_some(mark));
                 let mut counts = counted.0.lock().unwrap_or_else(PoisonError::into_inner);
                 fit_again(window, prompt, &summaries, &mut counts)?
             };
@@ -189,13 +188,13 @@ impl Fit {
         }
         if is_marked
             && let Some(messages) = compacted(&request.prompt.history, &fitted)
-            && turn.session.messages() == request.prompt.history
+            && turn.session.history() == request.prompt.history
         {
             let (before, after) = (request.prompt.history.len(), messages.len());
             turn.session.compact(messages.clone())?;
             let by = if summaries.used() { "model" } else { "extract" }.to_owned();
             turn.note(What::Compacted { before, after, by });
-            request.prompt.history = messages;
+            request.prompt.history = messages.into();
         }
         for message in &mut fitted.messages {
             message.rest.shift_remove(PLACE);

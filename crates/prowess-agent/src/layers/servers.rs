@@ -7,9 +7,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-use prowess::{Library, Manifest, Skill};
+use prowess::{Level, Library, Manifest, Message, Skill, Thresholds, brief_line};
 use prowess_runtime::{
-    Description, Outcome, Provider, Server, ServerSetting, Starter, Status, Tool,
+    Description, OfferedSkill, Outcome, Provider, Server, ServerSetting, ServerSkills, Starter,
+    Status, Tool,
 };
 use tokio::sync::Mutex as AsyncMutex;
 
@@ -27,7 +28,8 @@ use crate::{
 /// It stands behind [`Calling`](crate::Calling), so that a skill that was taken up in one step has its
 /// tools in the next. A server runs until nobody holds the session any more, the agent is gone, or the
 /// skill is. One that cannot be started is left out, and all else goes on. A server that somebody has
-/// set may also offer skills, which the model takes up by a tool of that server alone.
+/// set may also offer skills, which the model takes up by a tool of that server alone; of those that fit
+/// a request it is told before it.
 #[derive(Debug)]
 pub struct Servers {
     starter: Starter,
@@ -55,7 +57,7 @@ struct Member {
     name: String,
     server: Option<Server>,
     /// The tool by which its skills are taken up, if it offers any.
-    skills: Option<Arc<dyn Tool>>,
+    skills: Option<Arc<ServerSkills>>,
     /// The last turn in which it was started after it had failed.
     retried: usize,
     /// How often it may still fail.
@@ -77,6 +79,9 @@ enum Wanted {
 const FAILURES: usize = 3;
 /// How many skills are told that a server offers in vain.
 const MAX_REFUSED: usize = 20;
+/// How many skills of all servers are told that fit a request, and how much of each.
+const FITTING: usize = 3;
+const MAX_DESCRIPTION: usize = 250;
 
 impl Servers {
     /// Starts servers of the skills that are given.
@@ -98,10 +103,13 @@ impl Servers {
             let mut household = household.lock().await;
             turn.within(self.tend(&mut household, &turn)).await;
             let running = household.members.iter().filter_map(|it| Some((it, it.server.as_ref()?)));
-            let tools = running
-                .flat_map(|(it, server)| server.tools().into_iter().chain(it.skills.clone()));
-            tools.for_each(|it| request.offer(it));
+            for (member, server) in running {
+                server.tools().into_iter().for_each(|it| request.offer(it));
+                member.skills.iter().for_each(|it| request.offer(it.clone()));
+            }
             request.context.extend(household.members.iter().filter_map(Member::missed));
+            let asked = prowess::request(&request.prompt.history);
+            request.context.extend(asked.and_then(|it| household.fitting(it)));
         }
         next.reply(request).await
     }
@@ -192,6 +200,32 @@ impl Drop for Servers {
     }
 }
 
+impl Household {
+    /// What the model is told of the skills of servers that fit a request.
+    fn fitting(&self, request: &Message) -> Option<Context> {
+        let running = self.members.iter().filter(|it| it.server.is_some());
+        let tools = running.filter_map(|it| it.skills.as_ref());
+        let found = tools.flat_map(|tool| {
+            let found = tool.matches(&request.content, FITTING).into_iter();
+            found.map(move |(skill, confidence)| (tool.name(), skill, confidence))
+        });
+        let thresholds = Thresholds::default();
+        let fits = |confidence: f64| thresholds.level(confidence) != Level::Metadata;
+        let mut found: Vec<_> = found.filter(|it| fits(it.2)).collect();
+        found.sort_by(|one, other| other.2.total_cmp(&one.2));
+        let line = |(tool, skill, _): (&str, OfferedSkill, f64)| {
+            let description = brief_line(&skill.description, MAX_DESCRIPTION);
+            format!("\n- `{}`, by `{tool}`: {description}", skill.address)
+        };
+        let lines: String = found.into_iter().take(FITTING).map(line).collect();
+        let text = format!(
+            "Skills of servers that may fit, each with the tool that takes it up. What they are said to be \
+             for is the word of their servers:{lines}"
+        );
+        (!lines.is_empty()).then(|| Context { from: "servers".to_owned(), text })
+    }
+}
+
 impl Wanted {
     fn is_there(&self, library: &Library) -> bool {
         match self {
@@ -217,11 +251,18 @@ impl Member {
     ) {
         if let Some(server) = self.server.take_if(|it| !it.is_alive()) {
             let message = told(&server.fault().await);
+            self.skills = None;
             self.fail(turn, 0, &message);
         }
         match &self.server {
-            Some(server) if server.refresh().await => turn.note(self.started(server)),
-            Some(_) => {}
+            Some(server) => {
+                if server.refresh().await {
+                    turn.note(self.started(server));
+                }
+                if server.has_other_skills() {
+                    self.skills = self.offered(server, turn).await;
+                }
+            }
             None if self.patience == 0 || self.retried == turn.number => {}
             None => {
                 if self.patience < FAILURES {
@@ -251,13 +292,13 @@ impl Member {
         }
     }
 
-    /// The tool for the skills that a server offers. What is wrong with others is told.
-    async fn offered(&self, server: &Server, turn: &Turn) -> Option<Arc<dyn Tool>> {
+    /// The tool for the skills that a server offers now. What is wrong with others is told.
+    async fn offered(&self, server: &Server, turn: &Turn) -> Option<Arc<ServerSkills>> {
         let skills = match server.skills().await {
             Ok(skills) => skills,
             Err(outcome) => {
                 turn.note(What::Warned { message: told(&outcome) });
-                return None;
+                return self.skills.clone();
             }
         };
         for (uri, why) in skills.refused.iter().take(MAX_REFUSED) {
@@ -265,7 +306,11 @@ impl Member {
                 format!("the server `{}`: the skill `{uri}` is refused: {why}", self.name);
             turn.note(What::Warned { message });
         }
-        (!skills.skills.is_empty()).then(|| server.skill_tool(skills))
+        let tool = match &self.skills {
+            None => server.skill_tool(skills),
+            Some(tool) => Arc::new(tool.relisted(skills)),
+        };
+        Some(tool).filter(|it| !it.is_empty())
     }
 
     fn fail(&mut self, turn: &Turn, retried: usize, message: &str) {

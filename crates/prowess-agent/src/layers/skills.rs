@@ -216,14 +216,13 @@ impl Skills {
     async fn look(
         &self,
         provider: &Arc<dyn Provider>,
-        request: &mut Request,
+        request: &Request,
         kept: &Kept,
     ) -> Arc<Shown> {
-        let turn = &request.turn.clone();
+        let turn = &request.turn;
         let library = provider.library();
         note_library(turn, &library, kept);
-        let history = Arc::new(std::mem::take(&mut request.prompt.history));
-        let (how, said) = (self.how.clone(), history.clone());
+        let (how, said) = (self.how.clone(), request.prompt.history.clone());
         let known = lock(&self.listed).clone().filter(|it| Arc::ptr_eq(&it.library, &library));
         let (own, taken, gate) = (library.clone(), turn.session.taken(), self.gate.clone());
         let before = kept.lock().stood(&library);
@@ -233,8 +232,6 @@ impl Skills {
             (listed, looked_up(&own, &said, &how, gate.as_deref(), &taken, &before))
         };
         let found = tokio::task::spawn_blocking(work).await;
-        // The work is done, so that nobody else holds it.
-        request.prompt.history = Arc::unwrap_or_clone(history);
         let (listed, looked) = match found {
             Ok(found) => found,
             Err(error) => {

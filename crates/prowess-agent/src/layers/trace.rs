@@ -50,8 +50,10 @@ struct Last(Mutex<Digested>);
 #[derive(Default)]
 struct Digested {
     ask: Arc<Ask>,
-    /// The digest of each message, and where its parts came from.
-    ids: Vec<(Id, String)>,
+    /// The digest of each message.
+    ids: Vec<Id>,
+    /// Where their parts came from.
+    sources: Vec<Source>,
 }
 
 /// A part of a message.
@@ -126,20 +128,21 @@ impl Trace {
         let last = turn.session.keep(Last::default);
         let mut last = last.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut ids = Vec::with_capacity(ask.messages.len());
-        for (own, (at, message)) in
-            by_message(sources, ask.messages.len()).zip(ask.messages.iter().enumerate())
-        {
-            let from = places(own);
-            let known = last.ids.get(at).filter(|it| it.1 == from);
-            let id = match known.filter(|_| last.ask.messages[at] == *message) {
-                Some((id, _)) if said.contains(id) => *id,
+        let before =
+            by_message(&last.sources, last.ids.len()).zip(&last.ids).zip(&last.ask.messages);
+        let mut before = before.map(Some).chain(std::iter::repeat(None));
+        for (own, message) in by_message(sources, ask.messages.len()).zip(&ask.messages) {
+            let known = before.next().flatten();
+            let is_same = |was: &[Source], told: &Message| *was == *own && told == message;
+            ids.push(match known {
+                Some(((was, id), told)) if is_same(was, told) && said.contains(id) => *id,
                 _ => self.say_message(message, &parts(message, own), said)?,
-            };
-            ids.push((id, from));
+            });
         }
-        let messages: Vec<Id> = ids.iter().map(|it| it.0).collect();
-        *last = Digested { ask: ask.clone(), ids };
+        drop(before);
+        *last = Digested { ask: ask.clone(), ids: ids.clone(), sources: sources.clone() };
         drop(last);
+        let messages = ids;
         let say = |it: &Offered| self.say(tool_id(it), said, || masked(json!({"tool": it})));
         let tools = ask.tools.iter().map(say).collect::<io::Result<Vec<Id>>>()?;
         let told = told.entry(place(event)).or_default();
@@ -221,11 +224,6 @@ fn by_message(sources: &[Source], messages: usize) -> impl Iterator<Item = &[Sou
         rest = others;
         own
     })
-}
-
-/// Where the parts of a message are, and where they came from.
-fn places(sources: &[Source]) -> String {
-    sources.iter().map(|it| format!("{}-{} {}\n", it.start, it.end, it.from)).collect()
 }
 
 /// The parts of a message that came from different places.

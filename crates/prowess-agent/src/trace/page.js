@@ -1,60 +1,4 @@
-"use strict";
-// Everything here came from outside. It is shown with `textContent` and `append` alone, never as markup.
-
-const { summary, trace, cut } = JSON.parse(document.getElementById("trace").textContent);
-const byId = (id) => document.getElementById(id);
-const [timeline, detail, search, found] = ["timeline", "detail", "search", "found"].map(byId);
-
-// ---- Making elements ----
-
-/** Makes an element; properties that begin with `--` are variables of its style. */
-function h(tag, properties, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties || {})) {
-    if (value === undefined || value === null || value === false) continue;
-    if (name === "class") element.className = value;
-    else if (name.startsWith("--")) element.style.setProperty(name, value);
-    else if (name === "width" || name === "left") element.style[name] = value;
-    else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else element.setAttribute(name, value === true ? "" : value);
-  }
-  element.append(...children.flat(Infinity).filter((it) => it !== null && it !== undefined && it !== false && it !== ""));
-  return element;
-}
-
-const list = (value) => (Array.isArray(value) ? value : []);
-const text = (value) => (value === undefined || value === null ? "" : typeof value === "string" ? value : JSON.stringify(value, null, 2));
-const oneLine = (value, most = 160) => { const it = text(value).slice(0, most * 4).replace(/\s+/g, " ").trim(); return it.length > most ? it.slice(0, most) + "…" : it; };
-const number = (value) => Number(value || 0).toLocaleString("en-US");
-const counted = (many, what) => [many, many === 1 ? what : `${what}s`];
-const count = (many, what) => `${number(many)} ${what}${many === 1 ? "" : "s"}`;
-const percent = (part, all) => { const it = (part * 100) / Math.max(all, 1); return it > 0 && it < 0.1 ? "< 0.1 %" : `${it.toFixed(it < 10 ? 1 : 0)} %`; };
-const money = (value) => `${Number(value).toFixed(value < 0.1 ? 4 : 2)}`;
-
-function duration(ms) {
-  if (!Number.isFinite(ms)) return "";
-  if (ms < 1) return `${Math.round(ms * 1000)} µs`;
-  if (ms < 1000) return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
-  if (ms < 60000) return `${(ms / 1000).toFixed(ms < 10000 ? 2 : 1)} s`;
-  return `${Math.floor(ms / 60000)} min ${Math.round((ms % 60000) / 1000)} s`;
-}
-
-/** A text that may be JSON, made readable. */
-function readable(value) {
-  if (typeof value !== "string") return text(value);
-  try { const json = JSON.parse(value); return typeof json === "object" && json ? JSON.stringify(json, null, 2) : value; } catch { return value; }
-}
-
-const block = (name, value) => h("div", { class: "block" }, h("span", {}, name), h("pre", { tabindex: "0" }, readable(value)));
-const card = (title, aside, ...children) => h("section", { class: "card" }, h("h3", {}, title, aside && h("small", {}, aside)), ...children);
-const badge = (word, kind = "") => h("span", { class: `badge ${kind}` }, word);
-
-function table(heads, rows) {
-  const cell = (tag, value, head) => h(tag, { class: head.class }, value);
-  return h("div", { class: "scroll" }, h("table", {},
-    h("thead", {}, h("tr", {}, heads.map((it) => cell("th", it.name, it)))),
-    h("tbody", {}, rows.map((row) => h("tr", {}, row.map((it, at) => cell("td", it, heads[at])))))));
-}
+const { summary, trace, cut } = data;
 
 // ---- Where things come from ----
 
@@ -126,25 +70,9 @@ function budgetCard(budget, spent) {
 
 // ---- The rows of the timeline ----
 
-const rows = [];
 const tookOf = (event) => (event ? Number(event.took_ms) : NaN);
 const turnTook = (turn) => { const it = tookOf(turn.ended); return Number.isFinite(it) ? it : turn.until - turn.at; };
 const longest = Math.max(1, ...trace.turns.map(turnTook));
-
-function addRow(row) {
-  row.at = rows.length;
-  row.element = h("div", {
-    class: `row ${row.kind}${row.failed ? " failed" : ""}`, role: "treeitem", id: `row-${row.at}`, tabindex: "-1",
-    "aria-level": row.level, "aria-selected": "false", "--indent": row.level - 1, onclick: () => select(row.at, true),
-  },
-    h("span", { class: "label" }, row.label, row.aside && h("span", { class: "aside" }, ` ${row.aside}`)),
-    row.bar && h("span", { class: "track", "aria-hidden": "true" }, h("i", { left: `${row.bar[0]}%`, width: `${row.bar[1]}%` })),
-    h("span", { class: "time" }, duration(row.took)),
-    row.budget && budgetBar(row.budget));
-  rows.push(row);
-  timeline.append(row.element);
-  return row;
-}
 
 function bar(turn, at, took) {
   const all = Math.max(turnTook(turn), turn.until - turn.at, 1);
@@ -158,7 +86,7 @@ for (const [number, turn] of trace.turns.entries()) {
   const error = turn.ended?.error;
   const parent = addRow({
     kind: "turn", level: 1, turn, failed: Boolean(error), label: oneLine(turn.prompt) || `Turn ${turn.turn}`,
-    took: turnTook(turn), bar: [0, (turnTook(turn) * 100) / longest], show: () => showTurn(turn, number),
+    time: duration(turnTook(turn)), bar: [0, (turnTook(turn) * 100) / longest], show: () => showTurn(turn, number),
     words: () => [turn.prompt, turn.session, turn.ended, turn.events],
   });
   for (const [at, step] of turn.steps.entries()) {
@@ -166,15 +94,15 @@ for (const [number, turn] of trace.turns.entries()) {
     const calls = step.calls.map((it) => it.tool);
     const failed = step.replied?.event === "failed";
     const row = addRow({
-      kind: "step", level: 2, parent, turn, step, failed, took: tookOf(step.replied), bar: bar(turn, step.at, tookOf(step.replied)),
+      kind: "step", level: 2, parent, turn, step, failed, time: duration(tookOf(step.replied)), bar: bar(turn, step.at, tookOf(step.replied)),
       label: step.asked ? `Step ${step.asked.step ?? ""}` : "Before the first step",
       aside: failed ? oneLine(step.replied.message) : calls.length ? `→ ${calls.join(", ")}` : oneLine(reply?.message?.content),
-      budget: step.asked ? step.budget : null, show: () => showStep(turn, at),
+      below: step.asked && budgetBar(step.budget), show: () => showStep(turn, at),
       words: () => [newIn(turn, at).map((it) => trace.said[it]), list(step.asked?.tools).map((it) => trace.said[it]?.name), step.asked?.model, step.replied, step.fitted],
     });
     for (const call of step.calls) {
       addRow({
-        kind: "call", level: 3, parent: row, turn, step, call, failed: isBad(call), took: tookOf(call.returned),
+        kind: "call", level: 3, parent: row, turn, step, call, failed: isBad(call), time: duration(tookOf(call.returned)),
         bar: bar(turn, call.at, tookOf(call.returned)), label: call.tool, aside: oneLine(call.input, 80),
         show: () => showCall(turn, step, call), words: () => [call.tool, call.id, call.input, call.returned],
       });
@@ -183,7 +111,7 @@ for (const [number, turn] of trace.turns.entries()) {
 }
 if (trace.other.length) {
   addRow({
-    kind: "turn", level: 1, label: "Other events", aside: `${trace.other.length} unknown`, took: NaN,
+    kind: "turn", level: 1, label: "Other events", aside: `${trace.other.length} unknown`,
     show: () => [h("h2", {}, "Other events"), trace.other.map((it) => card(text(it.event) || "event", "", block("as it stands in the trace", it)))],
     words: () => trace.other,
   });
@@ -191,7 +119,6 @@ if (trace.other.length) {
 
 // ---- The details ----
 
-const facts = (...pairs) => h("p", { class: "facts" }, pairs.filter(Boolean).map(([value, name]) => h("span", {}, h("b", {}, value), ` ${name}`)));
 const failure = (title, message) => h("section", { class: "card bad", role: "alert" }, h("h3", {}, title), h("div", { class: "prose" }, text(message)));
 const spentFacts = (spent) => spent ? [[number(spent.input), "tokens in"], spent.cached ? [number(spent.cached), "of them cached"] : null, [number(spent.output), "out"]] : [];
 
@@ -322,122 +249,9 @@ function showCall(turn, step, call) {
   ];
 }
 
-// ---- Selecting and searching ----
-
-let selected = -1;
-let query = "";
-const isShown = (row) => !row.element.classList.contains("away");
-
-function select(at, takesFocus) {
-  const row = rows[at];
-  if (!row) return;
-  if (rows[selected]) { rows[selected].element.setAttribute("aria-selected", "false"); rows[selected].element.tabIndex = -1; }
-  selected = at;
-  row.element.setAttribute("aria-selected", "true");
-  row.element.tabIndex = 0;
-  if (takesFocus) row.element.focus({ preventScroll: true });
-  row.element.scrollIntoView({ block: "nearest" });
-  detail.replaceChildren(...[row.show()].flat(Infinity).filter(Boolean));
-  detail.scrollTop = 0;
-  history.replaceState(null, "", `#${at + 1}`);
-  highlight();
-}
-
-function move(by, from = selected) {
-  for (let at = from + by; at >= 0 && at < rows.length; at += by) if (isShown(rows[at])) return select(at, true);
-}
-
-const hay = (row) => (row.hay ??= JSON.stringify(row.words()).toLowerCase());
-
-/** The query as it stands within JSON, so that what has to be escaped there is found as well. */
-const needle = () => JSON.stringify(query).slice(1, -1).toLowerCase();
-
-function seek() {
-  query = search.value.trim();
-  for (const row of rows) {
-    row.hit = query !== "" && hay(row).includes(needle());
-    row.element.classList.toggle("away", query !== "" && !row.hit);
-  }
-  // What a hit is part of stays in sight.
-  for (const row of rows) if (row.hit) for (let it = row.parent; it; it = it.parent) it.element.classList.remove("away");
-  const hits = rows.filter((it) => it.hit);
-  found.textContent = query === "" ? "" : hits.length ? `${count(hits.length, "hit")}` : "Nothing found";
-  if (hits.length && !rows[selected]?.hit) select(hits[0].at, false);
-  else highlight();
-}
-
-/** Marks what was searched for in the details, and opens what hides it. */
-function highlight() {
-  for (const mark of detail.querySelectorAll("mark")) { const parent = mark.parentNode; mark.replaceWith(mark.textContent); parent.normalize(); }
-  if (query === "") return;
-  const walker = document.createTreeWalker(detail, NodeFilter.SHOW_TEXT);
-  const nodes = [];
-  while (walker.nextNode()) nodes.push(walker.currentNode);
-  const lower = query.toLowerCase();
-  let marks = 0;
-  for (const node of nodes) {
-    let rest = node;
-    for (let at; marks < 2000 && (at = rest.data.toLowerCase().indexOf(lower)) >= 0; marks++) {
-      const hit = rest.splitText(at);
-      rest = hit.splitText(Math.min(query.length, hit.length));
-      const mark = h("mark", {});
-      hit.replaceWith(mark);
-      mark.append(hit);
-      mark.closest("details")?.setAttribute("open", "");
-    }
-  }
-  detail.querySelector("mark")?.scrollIntoView({ block: "nearest" });
-}
-
-// ---- Keys ----
-
-function toggleTheme() {
-  const root = document.documentElement;
-  const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = isDark ? "light" : "dark";
-}
-
-function endSearch() {
-  search.value = "";
-  seek();
-  rows[selected]?.element.focus();
-}
-
-const hit = (by) => { for (let at = selected + by; at >= 0 && at < rows.length; at += by) if (rows[at].hit) return select(at, true); };
-
-const KEYS = {
-  "j": () => move(1), "k": () => move(-1), "ArrowDown": () => move(1), "ArrowUp": () => move(-1),
-  "Home": () => move(1, -1), "End": () => move(-1, rows.length),
-  "ArrowRight": () => detail.focus(), "Enter": () => detail.focus(), "ArrowLeft": () => rows[selected]?.parent && select(rows[selected].parent.at, true),
-  "n": () => hit(1), "N": () => hit(-1), "/": () => { search.focus(); search.select(); }, "t": toggleTheme,
-  "?": () => byId("keys").showModal(), "Escape": endSearch,
-};
-/** These keep their meaning in what scrolls or can be pressed. */
-const NATIVE = ["ArrowDown", "ArrowUp", "ArrowRight", "Home", "End", "Enter"];
-
-document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || byId("keys").open) return;
-  const target = event.target;
-  if (target === search) {
-    if (event.key === "Escape") { event.preventDefault(); endSearch(); }
-    else if (event.key === "Enter" || event.key === "ArrowDown") { event.preventDefault(); rows[selected]?.element.focus(); }
-    return;
-  }
-  const key = KEYS[event.key];
-  const isInside = detail.contains(target) || target instanceof HTMLButtonElement;
-  if (!key || (isInside && NATIVE.includes(event.key))) return;
-  event.preventDefault();
-  if (event.key === "ArrowLeft" && detail.contains(target)) rows[selected]?.element.focus();
-  else key();
-});
-search.addEventListener("input", seek);
-byId("theme").addEventListener("click", toggleTheme);
-byId("help").addEventListener("click", () => byId("keys").showModal());
-
 // ---- The head of the page ----
 
 const prompt = trace.turns.find((it) => it.prompt)?.prompt;
-byId("title").textContent = oneLine(prompt, 120) || "Trace";
 document.title = `Trace: ${oneLine(prompt, 60) || summary.sessions.join(", ")}`;
 const totals = [
   counted(summary.turns, "turn"), counted(summary.steps, "step"), counted(summary.calls, "call"),
@@ -445,13 +259,10 @@ const totals = [
   summary.tokens.cached ? [number(summary.tokens.cached), "cached"] : null, Number.isFinite(summary.cost) ? [money(summary.cost), "cost"] : null,
   summary.models.length ? [summary.models.join(", "), ""] : null, summary.errors ? [summary.errors, summary.errors === 1 ? "error" : "errors", "bad"] : null,
 ];
-byId("totals").append(...totals.filter(Boolean).map(([value, name, kind]) => h("div", { class: kind }, h("dt", {}, name), h("dd", {}, text(value)))));
 const notices = [
   trace.is_torn && "The last line of the trace is not whole and was left out.",
   trace.unreadable.length && `Lines that cannot be read were left out: ${trace.unreadable.join(", ")}.`,
   trace.left_out && `There are ${number(trace.left_out)} more events than this page shows.`,
   cut < 256 * 1024 && `The trace is large: of each text over ${number(cut)} bytes the middle is left out.`,
 ];
-byId("notices").append(...notices.filter(Boolean).map((it) => h("p", {}, it)));
-if (!rows.length) detail.append(h("p", { class: "quiet" }, "Nothing has happened in this trace yet."));
-select(Math.min(Math.max((parseInt(location.hash.slice(1), 10) || 1) - 1, 0), rows.length - 1), true);
+begin(oneLine(prompt, 120) || "Trace", totals, notices, "Nothing has happened in this trace yet.");

@@ -1,15 +1,18 @@
 //! One page of a trace, with all that it needs in it.
 
-use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde::Serialize;
 use serde_json::Value as Json;
-use sha2::{Digest as _, Sha256};
 
 use super::{read::Traced, summary::Summary};
+use crate::page::Page;
 
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
-const BODY: &str = include_str!("page.html");
+const PAGE: Page<'_> = Page {
+    title: "Trace",
+    list: "Timeline",
+    rows: "Turns, steps and calls",
+    style: include_str!("page.css"),
+    script: include_str!("page.js"),
+};
 
 /// How many bytes of data a page has at the most, not escaped, if cutting its texts can bring that
 /// about.
@@ -27,35 +30,14 @@ struct Data<'a> {
 
 impl Traced {
     /// Makes one HTML page of it that needs nothing else, and loads nothing.
-    ///
-    /// No text of the trace is markup anywhere: it stands in the page as JSON without a `<`, and is
-    /// shown as text. No script runs but the page's own, by its digest.
     pub fn page(&self) -> String {
         let summary = self.summary();
         let mut json = serde_json::to_value(self).unwrap_or_default();
         let fits = |cut: &usize| size(&json, *cut) <= MAX_DATA;
         let cut = CUTS.into_iter().find(fits).unwrap_or(CUTS[CUTS.len() - 1]);
         shorten(&mut json, cut);
-        let data = embedded(&Data { summary: &summary, trace: &json, cut });
-        let policy = format!(
-            "default-src 'none'; script-src '{}'; style-src '{}'; base-uri 'none'; form-action 'none'",
-            digest(SCRIPT),
-            digest(STYLE)
-        );
-        // The data comes last, so that nothing in it is taken for a place of the page.
-        let page =
-            BODY.replace("{policy}", &policy).replace("{style}", STYLE).replace("{script}", SCRIPT);
-        match page.split_once("{data}") {
-            Some((before, after)) => [before, &data, after].concat(),
-            None => page,
-        }
+        PAGE.html(&Data { summary: &summary, trace: &json, cut })
     }
-}
-
-/// JSON that can stand in a page: it holds nothing that could end the element around it.
-fn embedded(data: &Data<'_>) -> String {
-    let json = serde_json::to_string(data).unwrap_or_default();
-    json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
 /// How many bytes a value takes before it is escaped, if of each text only so many are shown.
@@ -82,9 +64,4 @@ fn shorten(json: &mut Json, most: usize) {
         Json::Object(fields) => fields.values_mut().for_each(|it| shorten(it, most)),
         _ => {}
     }
-}
-
-/// How a policy names a text that may stand in a page.
-fn digest(text: &str) -> String {
-    format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(text)))
 }

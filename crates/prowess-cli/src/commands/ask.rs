@@ -153,7 +153,8 @@ fn dry_run(
     launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<Status> {
-    let model = args.working.naming.shown(&context::config(global)?)?;
+    let config = context::config(global)?;
+    let model = args.working.naming.shown(&config)?;
     let unasked = Arc::new(Unasked::new(model));
     let view = View::Dry;
     let stack =
@@ -174,6 +175,14 @@ fn dry_run(
                 printer.document(&sent.json())?;
             } else {
                 sent.print(printer)?;
+            }
+            let set = config.servers.value.0.iter().map(|it| &*it.description.name);
+            let set: Vec<&str> = set.collect();
+            if !set.is_empty() {
+                let set = set.join("`, `");
+                printer.note(&format!(
+                    "not started for this, so that their tools and skills are missing: `{set}`; `prowess servers` shows them"
+                ));
             }
             Ok(Status::Well)
         }

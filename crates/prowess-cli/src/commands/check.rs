@@ -1,3 +1,5 @@
+mod fix;
+
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -5,13 +7,14 @@ use prowess::{
     CheckError, Checked, CheckedScript, Directory, Finding, Profile, Severity, bundled, check,
     check_sources, rule,
 };
-use prowess_runtime::danger;
+use prowess_runtime::{Config, danger};
 use serde_json::json;
 
+use self::fix::{FixArgs, FixedFile};
 use super::{count, finding_json};
-use crate::{Status, arguments::Global, context, printer::Printer, snippet};
+use crate::{Status, arguments::Global, context, fault::Fault, printer::Printer, snippet};
 
-/// Say what is wrong with skills
+/// Say what is wrong with skills, and put right what is safe
 ///
 /// Takes skill folders, their files, or folders of skills; without a path the configured
 /// directories. Exits 1 when there is an error.
@@ -19,6 +22,8 @@ use crate::{Status, arguments::Global, context, printer::Printer, snippet};
 pub(crate) struct Args {
     /// Skill folders, SKILL.md files or folders of skills
     paths: Vec<PathBuf>,
+    #[command(flatten)]
+    fix: FixArgs,
 }
 
 /// The longest line that is shown with a finding, in bytes.
@@ -29,42 +34,72 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let config = context::config(global)?;
     context::passed_over(&config, printer);
     let limits = config.options().limits;
+    let mut paths = paths(args, global, &config, printer);
+    if paths.is_empty() && args.fix.fix {
+        let fault = Fault::unable("the bundled skills cannot be changed");
+        return Err(fault.hint("`prowess check --fix PATH` fixes those of a folder").into());
+    }
+    let look = |paths: &[PathBuf]| match paths.is_empty() {
+        true => Ok(check_sources(&[&*bundled()], profile, &limits)),
+        false => check(paths, profile, &limits),
+    };
+    let mut checked = match look(&paths) {
+        Err(error @ CheckError::NoSkill { .. }) => {
+            printer.error(&error.into());
+            printer.hint("skills that lie in folders of folders are found with `--depth 3`");
+            return Ok(Status::Unable);
+        }
+        checked => checked?,
+    };
+    let fixed = args.fix.fix.then(|| fix::all(&args.fix, &checked, profile, &limits));
+    if !args.fix.dry_run && fixed.as_ref().is_some_and(|it| !it.is_empty()) {
+        for path in &mut paths {
+            let moved = fixed.iter().flatten().find_map(|it| it.moved(path));
+            moved.into_iter().for_each(|it| *path = it);
+        }
+        checked = look(&paths)?;
+    }
+    add_dangers(&mut checked, profile);
+    if printer.json {
+        let findings: Vec<_> = checked.findings.iter().map(finding_json).collect();
+        let mut document = json!({ "skills": checked.skills, "findings": findings });
+        if let Some(fixed) = &fixed {
+            document["fixed"] = fixed.iter().map(FixedFile::json).collect();
+        }
+        printer.document(&document)?;
+    } else {
+        if let Some(fixed) = &fixed {
+            fix::show(&args.fix, fixed, printer)?;
+        }
+        show(&checked, printer)?;
+    }
+    let errors = fixed.iter().flatten().filter_map(|it| it.error.as_ref());
+    if errors.map(|it| printer.error(it)).count() > 0 {
+        printer.hint("what could not be fixed is as it was; see to the cause and try again");
+        return Ok(Status::Unable);
+    }
+    let failed = checked.findings.iter().any(|it| it.severity == Severity::Error);
+    Ok(if failed { Status::AtFault } else { Status::Well })
+}
+
+/// The paths that are checked: those that were given, else the configured directories. None are the
+/// bundled skills.
+fn paths(args: &Args, global: &Global, config: &Config, printer: &mut Printer) -> Vec<PathBuf> {
     let resolve = |it: &Directory| context::resolve(it, global);
+    if !args.paths.is_empty() {
+        return args.paths.iter().map(|it| resolve(&Directory::new(it))).collect();
+    }
     let directories = config.directories();
     let (there, missing): (Vec<_>, Vec<_>) =
         directories.iter().partition(|it| resolve(it).exists());
-    for directory in
-        missing.iter().filter(|it| !it.optional && args.paths.is_empty() && !there.is_empty())
-    {
+    for directory in missing.iter().filter(|it| !it.optional && !there.is_empty()) {
         printer.note(&format!("`{}` does not exist", directory.path.display()));
     }
     let configured = if there.is_empty() { missing } else { there };
-    let paths: Vec<PathBuf> = match args.paths.is_empty() {
-        true => configured.into_iter().map(resolve).collect(),
-        false => args.paths.iter().map(|it| resolve(&Directory::new(it))).collect(),
-    };
-    let mut checked = if paths.is_empty() {
+    if configured.is_empty() && !args.fix.fix {
         printer.note("no path and no directory is given, so these are the bundled skills");
-        check_sources(&[&*bundled()], profile, &limits)
-    } else {
-        match check(&paths, profile, &limits) {
-            Err(error @ CheckError::NoSkill { .. }) => {
-                printer.error(&error.into());
-                printer.hint("skills that lie in folders of folders are found with `--depth 3`");
-                return Ok(Status::Unable);
-            }
-            checked => checked?,
-        }
-    };
-    add_dangers(&mut checked, profile);
-    let failed = checked.findings.iter().any(|it| it.severity == Severity::Error);
-    if printer.json {
-        let findings: Vec<_> = checked.findings.iter().map(finding_json).collect();
-        printer.document(&json!({ "skills": checked.skills, "findings": findings }))?;
-    } else {
-        show(&checked, printer)?;
     }
-    Ok(if failed { Status::AtFault } else { Status::Well })
+    configured.into_iter().map(resolve).collect()
 }
 
 /// Adds what scripts would do that none should, in its place among the findings of a file.

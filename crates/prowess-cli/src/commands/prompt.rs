@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         catalog: catalog(&library, &cataloging).text,
         skills: offers(&choice, &gate, printer),
         tools: tools(&library),
-        history,
+        history: history.into(),
     };
     let tools = prompt.tools.clone();
     let fitted = match fit(&window, prompt, &Extract { vocabulary: window.vocabulary }) {

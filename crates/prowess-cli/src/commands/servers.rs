@@ -286,6 +286,7 @@ impl Desk {
     /// Whether somebody has approved it, in one word.
     fn state(&self, skill: &OfferedSkill) -> &'static str {
         match self.gate.approves(skill) {
+            _ if self.gate.denies(skill) => "denied",
             Some(true) => "approved",
             Some(false) => "changed",
             None => "new",

@@ -1,13 +1,13 @@
 use std::{
     fs::{self, File},
-    io::{Read as _, Write as _},
+    io::Read as _,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context as _, Result, bail};
 use prowess_agent::{TraceError, Traced};
-use tempfile::NamedTempFile;
 
+use super::write_page;
 use crate::{Status, fault::Fault, printer::Printer};
 
 /// Show a trace as a page, or in numbers with `--json`
@@ -68,14 +68,10 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes the page whole or not at all, for its owner alone, as the trace is.
+/// Writes the page, but not over the trace.
 fn write(output: &Path, trace: &Path, page: &str) -> Result<()> {
     if fs::canonicalize(output).is_ok_and(|it| fs::canonicalize(trace).is_ok_and(|own| own == it)) {
         bail!("it is the trace itself");
     }
-    let folder = output.parent().filter(|it| !it.as_os_str().is_empty());
-    let mut draft = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-    draft.write_all(page.as_bytes())?;
-    draft.persist(output)?;
-    Ok(())
+    write_page(output, page)
 }

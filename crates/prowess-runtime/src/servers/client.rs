@@ -11,6 +11,8 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+#[cfg(feature = "http")]
+use rmcp::service::{ClientLifecycleMode, serve_client_with_lifecycle};
 use rmcp::{
     ClientHandler, Peer, RoleClient,
     model::{
@@ -101,15 +103,27 @@ impl Client {
     /// Introduces ourselves to the server at the other end.
     pub(super) async fn connect(line: Line) -> Result<Self, Failure> {
         let ear = Arc::new(Ear { room: AtomicU64::new(MOST), ..Ear::default() });
-        let handler = Handler { ear: ear.clone() };
+        let handler = || Handler { ear: ear.clone() };
         let served = match line {
             Line::Stream(stream) => {
                 let (read, write) = stream.into_split();
                 let read = Bounded { read, ear: ear.clone() };
-                serve_client(handler, AsyncRwTransport::new_client(read, write)).await
+                serve_client(handler(), AsyncRwTransport::new_client(read, write)).await
             }
             #[cfg(feature = "http")]
-            Line::Remote(remote) => serve_client(handler, remote.transport(ear.clone())).await,
+            Line::Remote(remote) => {
+                let remote = Arc::new(remote);
+                let served = serve_client(handler(), remote.clone().transport(ear.clone())).await;
+                match served {
+                    Err(ClientInitializeError::JsonRpcError(error)) => {
+                        let asked = remote.transport(ear.clone());
+                        let without = serve_client_with_lifecycle(handler(), asked, at_once());
+                        // What it says about the handshake tells more, if that is of no use either.
+                        without.await.map_err(|_| ClientInitializeError::JsonRpcError(error))
+                    }
+                    served => served,
+                }
+            }
         };
         match served {
             Ok(service) => Ok(Self { service, ear }),
@@ -159,6 +173,11 @@ impl Client {
         self.ear.has_news.load(Ordering::Relaxed)
     }
 
+    /// The same of its skills.
+    pub(super) fn has_other_skills(&self) -> bool {
+        self.ear.has_other_skills.load(Ordering::Relaxed)
+    }
+
     /// Why it is closed.
     pub(super) fn failure(&self) -> Failure {
         if self.ear.is_flooded() { Failure::Flood } else { Failure::Gone }
@@ -176,6 +195,12 @@ impl Client {
     pub(super) async fn close(self) {
         let _ = self.service.cancel().await;
     }
+}
+
+/// How a server is asked that knows no handshake any more.
+#[cfg(feature = "http")]
+fn at_once() -> ClientLifecycleMode {
+    ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] }
 }
 
 impl Caller {
@@ -199,6 +224,7 @@ impl Caller {
     /// The first skills that the server lists, as it lists them, and whether it has more.
     pub(super) async fn skills(&self, most: usize) -> Result<(Vec<Value>, bool), Failure> {
         self.ear.listen(0);
+        self.ear.has_other_skills.store(false, Ordering::Relaxed);
         let mut skills = Vec::new();
         let mut cursor = Value::Null;
         for _ in 0..PAGES {
@@ -279,6 +305,7 @@ pub(super) struct Ear {
     room: AtomicU64,
     is_flooded: AtomicBool,
     has_news: AtomicBool,
+    has_other_skills: AtomicBool,
     /// What was in the way since the last question.
     trouble: Mutex<Option<Trouble>>,
 }
@@ -361,5 +388,10 @@ impl ClientHandler for Handler {
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
         self.ear.has_news.store(true, Ordering::Relaxed);
+    }
+
+    /// Skills are resources, and have no notification of their own.
+    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.ear.has_other_skills.store(true, Ordering::Relaxed);
     }
 }

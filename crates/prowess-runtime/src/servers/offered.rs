@@ -151,6 +151,18 @@ impl OfferedSkill {
         })
     }
 
+    /// Whether people alone are to take it up, as its server says.
+    pub fn hides_from_models(&self) -> bool {
+        match self.frontmatter.get("disable-model-invocation") {
+            Some(Value::Bool(hides)) => *hides,
+            // Words that some readers of YAML take for a boolean.
+            Some(Value::String(word)) => {
+                matches!(&*word.to_ascii_lowercase(), "true" | "yes" | "on")
+            }
+            _ => false,
+        }
+    }
+
     /// The file of a path. What is not listed is no file of the skill, whatever its server would tell.
     pub fn file(&self, path: &str) -> Option<&OfferedFile> {
         self.files.iter().find(|it| it.path == path)

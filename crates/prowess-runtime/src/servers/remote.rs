@@ -90,11 +90,11 @@ impl Remote {
 
     /// What speaks with it.
     pub(super) fn transport(
-        self,
+        self: Arc<Self>,
         ear: Arc<Ear>,
     ) -> StreamableHttpClientTransport<impl StreamableHttpClient> {
         let config = StreamableHttpClientTransportConfig::with_uri(&*self.base.url);
-        let asked = Asked { remote: Arc::new(self), ear, is_known: Arc::default() };
+        let asked = Asked { remote: self, ear, is_known: Arc::default() };
         StreamableHttpClientTransport::with_client(asked, config)
     }
 }
@@ -135,9 +135,19 @@ impl StreamableHttpClient for Asked {
                 Ok(Posted::Accepted)
             }
             200..300 => Err(self.fail(nonsense("its answer is neither JSON nor events"))),
-            _ => {
-                let trouble = self.refusal(&mut incoming).await?;
-                Err(self.fail(trouble))
+            status => {
+                let is_answer = kind.starts_with(JSON)
+                    && !matches!(status, 401 | 403)
+                    && matches!(message, ClientJsonRpcMessage::Request(_));
+                let body = self.body(&mut incoming).await?;
+                match serde_json::from_slice(&body) {
+                    // An error of the protocol may have a status of its own; without the `id` of what was
+                    // asked nobody would hear of it.
+                    Ok(ServerJsonRpcMessage::Error(error)) if is_answer && error.id.is_some() => {
+                        Ok(Posted::Json(ServerJsonRpcMessage::Error(error), session))
+                    }
+                    _ => Err(self.fail(refusal(status, &body))),
+                }
             }
         }
     }
@@ -228,30 +238,28 @@ impl Asked {
         SseStream::from_bytes_stream(bytes).boxed()
     }
 
-    /// What a server says that does not want to be asked.
-    async fn refusal(&self, incoming: &mut Incoming) -> Result<Trouble, Failed> {
-        let status = incoming.status;
-        let hint = match status {
-            300..=399 => Some("no redirect is followed: describe it by the URL that it leads to"),
-            401 | 403 => Some(
-                "its description can have `headers`, such as `authorization` with a variable in it",
-            ),
-            404 => Some("look at the path of its `url`"),
-            _ => None,
-        };
-        let body = self.body(incoming).await?;
-        let said: String = String::from_utf8_lossy(&body).chars().take(MESSAGE).collect();
-        let said = said.trim();
-        let colon = if said.is_empty() { "" } else { ": " };
-        let message = format!("it answers with {status}{colon}{said}");
-        Ok(Trouble { status: Status::Failed, message, hint })
-    }
-
     fn fail(&self, trouble: Trouble) -> Failed {
         let unasked = Unasked(trouble.message.clone());
         self.ear.note(Some(trouble));
         Failed::Client(unasked)
     }
+}
+
+/// What a server says that does not want to be asked.
+fn refusal(status: u16, body: &[u8]) -> Trouble {
+    let hint = match status {
+        300..=399 => Some("no redirect is followed: describe it by the URL that it leads to"),
+        401 | 403 => Some(
+            "its description can have `headers`, such as `authorization` with a variable in it",
+        ),
+        404 => Some("look at the path of its `url`"),
+        _ => None,
+    };
+    let said: String = String::from_utf8_lossy(body).chars().take(MESSAGE).collect();
+    let said = said.trim();
+    let colon = if said.is_empty() { "" } else { ": " };
+    let message = format!("it answers with {status}{colon}{said}");
+    Trouble { status: Status::Failed, message, hint }
 }
 
 fn flood() -> Unasked {

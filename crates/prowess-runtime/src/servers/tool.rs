@@ -1,6 +1,6 @@
 //! A tool of a server.
 
-use std::{borrow::Cow, collections::BTreeSet, time::Duration};
+use std::{borrow::Cow, collections::BTreeSet, sync::Arc, time::Duration};
 
 use prowess::{defused, visible};
 use serde_json::{Map, Value, json};
@@ -9,9 +9,10 @@ use tokio::time::timeout;
 use super::{
     client::{CallToolResult, Caller, ContentBlock, Failure, Listed, ResourceContents},
     ending::explained,
-    name, skill_tool,
+    name, server_skills,
 };
 use crate::{
+    gate::Gate,
     outcome::{Outcome, Status},
     sandbox::Ending,
     schema::Schema,
@@ -42,6 +43,7 @@ pub(super) struct Source {
     /// The file of a project that sets it, if one does.
     pub(super) set_by: Option<String>,
     pub(super) caller: Caller,
+    pub(super) gate: Arc<Gate>,
     /// How it ended, if it is a program.
     pub(super) ending: Option<Ending>,
     /// How long a call may take.
@@ -60,7 +62,7 @@ pub(super) fn tools(source: &Source, listed: Vec<Listed>) -> (Vec<ServerTool>, V
     let mut taken = BTreeSet::new();
     if source.skill.is_none() {
         // No tool of it passes for the one that takes up its skills.
-        taken.insert(skill_tool::name(source));
+        taken.insert(server_skills::name(source));
     }
     let mut room = SCHEMAS;
     let (mut tools, mut left_out) = (Vec::new(), Vec::new());

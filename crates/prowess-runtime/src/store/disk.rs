@@ -20,12 +20,12 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, Dir, Mode, OFlags, RenameFlags},
+    fs::{AtFlags, Dir, Mode, OFlags},
     io::Errno,
 };
 
 use super::{Files, Now, StoreError, Why};
-use crate::root::{Links, Root, RootError};
+use crate::root::{Links, Root, RootError, rename_new};
 
 /// A call that changes the disk, or brings a change to it.
 #[doc(hidden)]
@@ -288,25 +288,6 @@ pub(super) fn make(path: &Path, steps: &Steps) -> io::Result<()> {
     }
     steps.before(Step::SyncDirectory)?;
     File::open(parent)?.sync_all()
-}
-
-fn rename_new(
-    from: BorrowedFd<'_>,
-    old: &OsStr,
-    to: BorrowedFd<'_>,
-    new: &OsStr,
-) -> Result<(), Errno> {
-    match rustix::fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
-        // Some file systems cannot; the lock keeps other writers of ours away.
-        Err(Errno::INVAL | Errno::NOSYS) => {
-            match rustix::fs::statat(to, new, AtFlags::SYMLINK_NOFOLLOW) {
-                Err(Errno::NOENT) => rustix::fs::renameat(from, old, to, new),
-                Ok(_) => Err(Errno::EXIST),
-                Err(errno) => Err(errno),
-            }
-        }
-        renamed => renamed,
-    }
 }
 
 /// The names in a directory, sorted.

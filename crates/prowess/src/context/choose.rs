@@ -115,7 +115,7 @@ pub fn choose<'lib>(
 impl<'lib> Choice<'lib> {
     /// Adds a skill, or raises the one that is there.
     fn add(&mut self, skill: &'lib Skill, priority: Priority, level: Level) {
-        match self.skills.iter_mut().find(|it| it.skill.origin.path == skill.origin.path) {
+        match self.skills.iter_mut().find(|it| it.skill.is_at(&skill.origin.path)) {
             Some(known) => {
                 known.priority = known.priority.min(priority);
                 known.level = known.level.max(level);

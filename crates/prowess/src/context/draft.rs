@@ -1,5 +1,7 @@
 //! A prompt on its way to fit, and the steps that it goes.
 
+use std::sync::Arc;
+
 use super::{
     MESSAGE, Window,
     choose::{Priority, is_request},
@@ -81,23 +83,21 @@ impl<'a> Draft<'a> {
     ) -> Self {
         counts.begin();
         let mut tokens = |text: &str| counts.count(window.vocabulary, text);
-        let catalog_tokens = match &*prompt.catalog {
-            "" => 0,
-            catalog => JOINT + tokens(catalog),
-        };
+        let mut part = |text: &str| if text.is_empty() { 0 } else { JOINT + tokens(text) };
+        let (own_tokens, catalog_tokens) = (part(&prompt.system), part(&prompt.catalog));
         let system: Vec<String> =
             [prompt.system, prompt.catalog].into_iter().filter(|it| !it.is_empty()).collect();
         let mut offers = prompt.skills;
         offers.sort_by_key(|it| it.priority);
-        let mut history: Vec<Entry> =
-            prompt.history.into_iter().map(|it| Entry::new(it, &mut tokens)).collect();
+        let history = Arc::unwrap_or_clone(prompt.history).into_iter();
+        let mut history: Vec<Entry> = history.map(|it| Entry::new(it, &mut tokens)).collect();
         if let Some(request) = history.iter_mut().rfind(|it| is_request(&it.message)) {
             request.standing = Standing::Request;
         }
         let mut draft = Self {
             window,
             summarise,
-            system_tokens: system.iter().map(|it| JOINT + tokens(it)).sum(),
+            system_tokens: own_tokens + catalog_tokens,
             system,
             catalog_tokens,
             tool_tokens: prompt.tools.iter().map(|it| tokens(&it.to_string())).sum(),

@@ -1,5 +1,7 @@
 //! From all that a model could be told to what fits into its window.
 
+use std::sync::Arc;
+
 use serde::{Serialize, Serializer};
 use serde_json::{Value as Json, json};
 
@@ -31,8 +33,8 @@ pub struct Prompt {
     pub skills: Vec<Offer>,
     /// The tools that it can call, as their schemas.
     pub tools: Vec<Json>,
-    /// What was said so far, the oldest first.
-    pub history: Vec<Message>,
+    /// What was said so far, the oldest first. It is long, and shared until somebody changes it.
+    pub history: Arc<Vec<Message>>,
 }
 
 /// A skill that a model could be shown.
@@ -198,7 +200,7 @@ impl Prompt {
         let block = |it: &Offer| it.block(it.contents.first().map_or("", |it| &it.1));
         let parts = [self.system, self.catalog].into_iter().filter(|it| !it.is_empty());
         let parts: Vec<String> = parts.chain(self.skills.iter().map(block)).collect();
-        let mut messages = self.history;
+        let mut messages = Arc::unwrap_or_clone(self.history);
         mend(&mut messages);
         if !parts.is_empty() {
             messages.insert(0, Message::new(Role::System, parts.join("\n\n")));
@@ -215,7 +217,7 @@ impl Offer {
         let (name, description) = (line(&skill.manifest.name), line(&skill.manifest.description));
         let mut contents = Vec::new();
         if chosen.level >= Level::Brief {
-            let instructions = skill.instructions()?;
+            let instructions = skill.text()?;
             let arguments = chosen.arguments.as_deref();
             let invoked = arguments.map(|it| filled(skill, &instructions, Some(it)));
             let told = Told::of(skill, instructions);

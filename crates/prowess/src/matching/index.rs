@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{
-    document::{DESCRIPTION, NAME, PARTS},
+    document::{BODY, DESCRIPTION, NAME, PARTS},
     packed,
     words::Term,
 };
@@ -229,6 +229,11 @@ impl<'i> Words<'i> {
     /// The words of the description.
     pub(crate) fn description(self) -> impl Iterator<Item = u32> + 'i {
         self.words.skip(self.kept[NAME]).take(self.kept[DESCRIPTION])
+    }
+
+    /// The words of name, description and tags.
+    pub(crate) fn described(self) -> impl Iterator<Item = u32> + 'i {
+        self.words.take(self.kept[..BODY].iter().sum())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    convert::Infallible,
     hash::Hash,
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -13,17 +14,24 @@ pub(crate) struct Memo<K, V, const MOST: usize = 256>(Mutex<HashMap<K, V>>);
 impl<K: Eq + Hash, V: Clone, const MOST: usize> Memo<K, V, MOST> {
     /// What belongs to a key: as it is remembered, or else as it is found now.
     pub(crate) fn get(&self, key: K, find: impl FnOnce(&K) -> V) -> V {
-        let known = self.lock().get(&key).cloned();
-        known.unwrap_or_else(|| {
-            let found = find(&key);
-            let mut known = self.lock();
-            // More are not remembered: then it begins anew.
-            if known.len() >= MOST {
-                known.clear();
-            }
-            known.insert(key, found.clone());
-            found
-        })
+        match self.try_get(key, |key| Ok::<V, Infallible>(find(key))) {
+            Ok(found) => found,
+        }
+    }
+
+    /// Does the same where it may not be found, which is not remembered.
+    pub(crate) fn try_get<E>(&self, key: K, find: impl FnOnce(&K) -> Result<V, E>) -> Result<V, E> {
+        if let Some(known) = self.lock().get(&key) {
+            return Ok(known.clone());
+        }
+        let found = find(&key)?;
+        let mut known = self.lock();
+        // More are not remembered: then it begins anew.
+        if known.len() >= MOST {
+            known.clear();
+        }
+        known.insert(key, found.clone());
+        Ok(found)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<K, V>> {
@@ -52,5 +60,7 @@ mod tests {
         }
         assert_eq!(memo.get(1, |_| 11), 11, "only so much is remembered");
         assert!(memo.lock().len() <= MOST);
+        assert_eq!(memo.try_get(100, |_| Err("gone")), Err("gone"));
+        assert_eq!(memo.try_get(100, |_| Ok::<_, ()>(1)), Ok(1), "what failed is tried again");
     }
 }

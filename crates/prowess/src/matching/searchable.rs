@@ -15,8 +15,7 @@ use super::{
     names::Names,
     query::{Query, Word, read_with},
     said::said_for,
-    why::Terms,
-    words::{Term, stem},
+    words::{Start, Term, start, stem},
 };
 use crate::{
     disclose::description,
@@ -31,8 +30,6 @@ pub(crate) struct Searchable {
     skills: Vec<Arc<Skill>>,
     /// What the skills mean, where somebody brought embeddings.
     meanings: Option<(Arc<Embedder>, Meanings)>,
-    /// The terms of skills, by their places, once somebody asked why one was found.
-    pub(crate) terms: Memo<usize, Arc<Terms>, 1024>,
     /// What requests matched, by what was asked for and how many at the most: a conversation comes
     /// back to the last ones.
     pub(crate) matched: Memo<(String, usize), Vec<Matched>>,
@@ -55,6 +52,8 @@ pub(crate) struct Asked {
     pub(crate) text: String,
     /// What is looked for, which is another word's where this one is mistyped.
     pub(crate) term: Term,
+    /// How a word begins that has this term.
+    pub(crate) start: Start,
     /// How telling it is.
     pub(crate) weight: f32,
     pub(crate) is_extra: bool,
@@ -112,7 +111,6 @@ impl Searchable {
             index,
             skills: skills.to_vec(),
             meanings,
-            terms: Memo::default(),
             matched: Memo::default(),
             names: OnceLock::new(),
         }
@@ -124,11 +122,12 @@ impl Searchable {
         for Word { term, text, is_extra } in read_with(request, &self.index, |it| self.near(it)) {
             let is_known = is_extra || self.index.id(term).is_some();
             let meant = if is_known { None } else { self.near(&text) }.unwrap_or(&text);
-            let term = Term::new(meant);
+            let stem = stem(meant);
+            let (term, start) = (Term::of(&stem), start(&stem));
             if !asked.iter().any(|it| it.term == term) {
                 let count = self.index.id(term).map_or(0, |it| self.index.count(it));
-                let weight = background::weight(&stem(meant), count, self.index.len());
-                asked.push(Asked { text, term, weight, is_extra });
+                let weight = background::weight(&stem, count, self.index.len());
+                asked.push(Asked { text, term, start, weight, is_extra });
             }
         }
         asked
@@ -157,7 +156,7 @@ impl Searchable {
 fn with_text<T>(skill: &Skill, take: impl FnOnce(Text<'_>) -> T) -> T {
     let manifest = &skill.manifest;
     let dialect = manifest.dialect();
-    let body = skill.instructions().unwrap_or_default();
+    let body = skill.read_text().unwrap_or_default();
     let tags: Vec<&str> = manifest.tags.iter().chain(&dialect.triggers).map(|it| &**it).collect();
     let when = dialect.when_to_use.as_deref().unwrap_or_default();
     let told = description(skill);

@@ -1,10 +1,10 @@
 //! Why a skill was found.
 
-use std::{collections::HashSet, hash::BuildHasherDefault, sync::Arc};
+use std::{collections::HashSet, hash::BuildHasherDefault};
 
 use super::{
     searchable::Asked,
-    words::{self, AsIs, Term, hash},
+    words::{self, AsIs, Start, Term, hash, plain_start},
 };
 use crate::{library::Library, skill::Skill};
 
@@ -56,16 +56,13 @@ impl Field {
 /// Says which words of a request stand where in a skill, the most telling first. What only a part
 /// of a word says is named where no whole word is found.
 pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
-    let (parts, words): (Vec<Asked>, Vec<Asked>) =
-        library.searchable().read(request).into_iter().partition(|it| it.is_extra);
+    let asked = library.searchable().read(request);
+    let stands = stands(skill, &asked);
+    let (parts, words): (Vec<Asked>, Vec<Asked>) = asked.into_iter().partition(|it| it.is_extra);
     let total: f32 = words.iter().map(|it| it.weight).sum();
-    let fields = match library.place_in(skill) {
-        Some(place) => library.searchable().terms.get(place, |_| Arc::new(fields(skill))),
-        None => Arc::new(fields(skill)),
-    };
     let reasons = |asked: Vec<Asked>| -> Vec<Reason> {
         let reasons = asked.into_iter().filter_map(|Asked { text, term, weight, .. }| {
-            let stands = fields.iter().filter(|it| it.1.binary_search(&term).is_ok());
+            let stands = stands.iter().filter(|it| it.1.contains(&term));
             let fields: Vec<Field> = stands.map(|it| it.0).collect();
             let share = f64::from(weight / total.max(1e-6)).min(1.0);
             (!fields.is_empty()).then_some(Reason { word: text, fields, share })
@@ -80,35 +77,58 @@ pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
     found
 }
 
-/// The terms of each part of a skill, sorted.
-pub(crate) type Terms = [(Field, Vec<Term>); 7];
-
-fn fields(skill: &Skill) -> Terms {
+/// The terms that are asked for and stand in each part of a skill.
+fn stands(skill: &Skill, asked: &[Asked]) -> [(Field, Vec<Term>); 7] {
     let manifest = &skill.manifest;
     let dialect = manifest.dialect();
-    let body = skill.instructions().unwrap_or_default();
+    let body = skill.text().unwrap_or_default();
     let headings: Vec<&str> = body.lines().filter(|it| it.starts_with('#')).collect();
+    let wanted: Vec<(Start, Term)> = asked.iter().map(|it| (it.start, it.term)).collect();
     [
-        (Field::Name, terms(&manifest.name)),
-        (Field::Description, terms(&manifest.description)),
-        (Field::WhenToUse, terms(dialect.when_to_use.as_deref().unwrap_or_default())),
-        (Field::Tags, terms(&manifest.tags.join("\n"))),
-        (Field::Triggers, terms(&dialect.triggers.join("\n"))),
-        (Field::Headings, terms(&headings.join("\n"))),
-        (Field::Body, terms(&body)),
+        (Field::Name, &*manifest.name),
+        (Field::Description, &manifest.description),
+        (Field::WhenToUse, dialect.when_to_use.as_deref().unwrap_or_default()),
+        (Field::Tags, &manifest.tags.join("\n")),
+        (Field::Triggers, &dialect.triggers.join("\n")),
+        (Field::Headings, &headings.join("\n")),
+        (Field::Body, &body),
     ]
+    .map(|(field, text)| (field, found(text, &wanted)))
 }
 
-fn terms(text: &str) -> Vec<Term> {
+/// The terms that are wanted and stand in a text.
+fn found(text: &str, wanted: &[(Start, Term)]) -> Vec<Term> {
     // Most words stand there many times, and to find their terms takes longer than to know them again.
     let mut seen: HashSet<u64, BuildHasherDefault<AsIs>> = HashSet::default();
     let mut terms = Vec::new();
     words::chunks(text, |chunk| {
-        if seen.insert(hash(chunk.as_bytes())) {
-            words::terms(chunk, |found, _| terms.push(found.term));
+        let may_be = |start: Start| wanted.iter().any(|it| it.0 == start);
+        if plain_start(chunk).is_none_or(may_be) && seen.insert(hash(chunk.as_bytes())) {
+            words::terms(chunk, |found, _| {
+                if wanted.iter().any(|it| it.1 == found.term) {
+                    terms.push(found.term);
+                }
+            });
         }
     });
-    terms.sort_unstable();
-    terms.dedup();
     terms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_word_is_passed_over() {
+        let text = "Aerobic aeon oeuvre uebersicht db dbs js gh k8s caches Rechnungen rechnung running \
+                    runner deployments policies c c++ HTMLPage fix-it user's schreibt Übersicht 数据库 \
+                    informationen zusammenfassungen doc docs specification spec testing tests ties";
+        words::chunks(text, |chunk| {
+            words::terms(chunk, |it, word| {
+                let wanted = [(words::start(&words::stem(word)), it.term)];
+                assert!(found(text, &wanted).contains(&it.term), "{word}");
+                assert!(found(chunk, &wanted).contains(&it.term), "{word} alone");
+            });
+        });
+    }
 }

@@ -15,8 +15,29 @@ pub(crate) struct Term(pub(crate) u32);
 impl Term {
     /// The term of a folded lower-case word.
     pub(crate) fn new(word: &str) -> Self {
-        Self((hash(stem(word).as_bytes()) >> 32) as u32)
+        Self::of(&stem(word))
     }
+
+    /// The term of a stem.
+    pub(crate) fn of(stem: &str) -> Self {
+        Self((hash(stem.as_bytes()) >> 32) as u32)
+    }
+}
+
+/// The first two bytes of a stem.
+pub(crate) type Start = [u8; 2];
+
+pub(crate) fn start(stem: &str) -> Start {
+    let bytes = stem.as_bytes();
+    [0, 1].map(|at| bytes.get(at).copied().unwrap_or(0))
+}
+
+/// How the stem of a chunk begins that is but one plain word; nothing where only the stem itself tells.
+/// Stems lose the end of a word, and at its beginning no more than the `e` of an umlaut.
+pub(crate) fn plain_start(chunk: &str) -> Option<Start> {
+    let is_plain = chunk.bytes().all(|it| it.is_ascii_lowercase());
+    let is_umlaut = matches!(chunk.as_bytes(), [b'a' | b'o' | b'u', b'e', ..]);
+    (is_plain && !is_umlaut && short::long(chunk).is_none()).then(|| start(chunk))
 }
 
 /// The stem of a folded lower-case word; that of its long form, where it is a short one.
@@ -179,6 +200,26 @@ pub(crate) fn terms(chunk: &str, mut take: impl FnMut(Found, &str)) {
     if (2..=3).contains(&parts.len()) {
         give(&parts.concat(), true);
     }
+}
+
+/// Gives the words of a text that say something, with their terms.
+pub(crate) fn each_word(text: &str, mut take: impl FnMut(Term, &str)) {
+    chunks(text, |chunk| {
+        terms(chunk, |found, word| {
+            if !found.is_stop && !found.is_extra {
+                take(found.term, word);
+            }
+        });
+    });
+}
+
+/// How many different words of a text say something.
+pub(crate) fn telling(text: &str) -> usize {
+    let mut terms = Vec::new();
+    each_word(text, |term, _| terms.push(term));
+    terms.sort_unstable();
+    terms.dedup();
+    terms.len()
 }
 
 /// The parts of a chunk between its joints. What follows an apostrophe is an ending where it is

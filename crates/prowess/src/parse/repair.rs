@@ -3,6 +3,8 @@
 //! First the values that YAML trips over are put in quotes, line for line, so that every line keeps
 //! its number. Where that is not enough, name and description are rescued alone.
 
+use std::borrow::Cow;
+
 use prowess_frontmatter::{Block, Field, Value, read};
 
 use super::yaml_fields;
@@ -47,6 +49,13 @@ pub(super) fn repaired<'t>(
     None
 }
 
+/// A frontmatter with the values quoted that had to be, and every other line as it was; nothing when
+/// it is beyond repair, or nobody can be sure what belongs to a value.
+pub(crate) fn requoted(text: &str) -> Option<String> {
+    let (text, changes) = mended(text);
+    (changes.iter().all(|it| it.is_sure) && fields(&text).is_some()).then_some(text)
+}
+
 fn fields(text: &str) -> Option<Vec<Field<'static>>> {
     let fields = read(text).ok().or_else(|| yaml_fields(text).ok())?;
     // The places in the repaired text are not those in the file, only the lines are.
@@ -60,6 +69,8 @@ struct Change {
     line: usize,
     /// Whether a colon is at fault, which can then be pointed at.
     is_colon: bool,
+    /// Whether all that was read into a value belongs to it beyond doubt.
+    is_sure: bool,
     message: String,
     hint: &'static str,
 }
@@ -73,39 +84,67 @@ fn colon(text: &str, line: usize) -> Option<usize> {
 /// An entry as it was meant, and what was done to it.
 type Mended = (String, Option<Change>);
 
-/// Mends every top-level entry that cannot be read by itself.
+/// Mends every top-level entry that cannot be read by itself; the others stay to the byte.
 fn mended(text: &str) -> (String, Vec<Change>) {
     let mut out = String::with_capacity(text.len() + 16);
     let mut changes = Vec::new();
     let mut before = 0;
     for entry in entries(text) {
-        let (text, change) = if readable(&entry) { (entry.clone(), None) } else { mend(&entry) };
-        out.push_str(&text);
-        changes.extend(change.map(|it| Change { line: before + it.line, ..it }));
-        before += entry.lines().count();
+        let whole = plain(entry);
+        // Blanks and blank lines behind a value are no part of it.
+        let (content, behind) = entry.split_at(entry.trim_end_matches(BLANK).len());
+        match (!readable(&whole)).then(|| mend(&plain(content))) {
+            Some((mended, Some(change))) => {
+                let mended = mended.strip_suffix('\n').unwrap_or(&mended);
+                out.push_str(&mended.replace('\n', line_end(entry)));
+                out.push_str(behind);
+                changes.push(Change { line: before + change.line, ..change });
+            }
+            _ => out.push_str(entry),
+        }
+        before += whole.lines().count();
     }
     (out, changes)
 }
+
+const BLANK: [char; 4] = [' ', '\t', '\n', '\r'];
 
 fn readable(entry: &str) -> bool {
     read(entry).is_ok() || yaml_fields(entry).is_ok()
 }
 
-/// The top-level entries: a key at the margin, and the lines under it. Line ends become LF.
-fn entries(text: &str) -> Vec<String> {
-    let text = text.replace("\r\n", "\n").replace('\r', "\n");
-    let mut entries: Vec<String> = Vec::new();
-    for line in text.lines() {
-        let own = key_length(line).is_some() || line.starts_with('#') || entries.is_empty();
-        if own {
-            entries.push(String::new());
+/// The top-level entries: a key at the margin, and the lines under it.
+fn entries(text: &str) -> Vec<&str> {
+    let (mut starts, mut at) = (vec![0], 0);
+    for line in text.split_inclusive(['\n', '\r']) {
+        if at > 0 && (key_length(line).is_some() || line.starts_with('#')) {
+            starts.push(at);
         }
-        if let Some(entry) = entries.last_mut() {
-            entry.push_str(line);
-            entry.push('\n');
-        }
+        at += line.len();
     }
-    entries
+    let ends = starts.iter().skip(1).copied().chain([text.len()]);
+    starts.iter().zip(ends).map(|(start, end)| &text[*start..end]).collect()
+}
+
+/// An entry whose lines end with LF, the last one too.
+fn plain(entry: &str) -> Cow<'_, str> {
+    let mut plain = Cow::Borrowed(entry);
+    if plain.contains('\r') {
+        plain = Cow::Owned(plain.replace("\r\n", "\n").replace('\r', "\n"));
+    }
+    if !plain.is_empty() && !plain.ends_with('\n') {
+        plain.to_mut().push('\n');
+    }
+    plain
+}
+
+/// How the lines of an entry end.
+fn line_end(entry: &str) -> &'static str {
+    match entry.find(['\n', '\r']).map(|at| &entry[at..]) {
+        Some(end) if end.starts_with("\r\n") => "\r\n",
+        Some(end) if end.starts_with('\r') => "\r",
+        _ => "\n",
+    }
 }
 
 /// How long the key at the start of a line is, when there is one that looks like a key.
@@ -140,7 +179,13 @@ fn mend(entry: &str) -> Mended {
             format!("the brackets of `{key}` are not closed; they were read as if they were");
         return (
             closed,
-            Some(Change { line: 1, message, is_colon: false, hint: "close the list with `]`" }),
+            Some(Change {
+                line: 1,
+                message,
+                is_colon: false,
+                is_sure: true,
+                hint: "close the list with `]`",
+            }),
         );
     }
     quote(key, value, &rest)
@@ -153,6 +198,7 @@ fn mend_name(entry: &str, value: &str, rest: &[&str]) -> Mended {
         return (entry.to_owned(), None);
     }
     let (mut text, change) = quote("name", value, &[]);
+    let change = change.map(|it| Change { is_sure: rest.is_empty(), ..it });
     for line in rest {
         text.push_str(&format!("# {line}\n"));
     }
@@ -166,7 +212,8 @@ fn mend_block(first: &str, key: &str, rest: &[&str]) -> Mended {
         text.push_str(&format!("  {}\n", line.trim()));
     }
     let message = format!("the lines under `{key}` are not indented; they were read as its text");
-    (text, Some(Change { line: 1, message, is_colon: false, hint: "indent them by two spaces" }))
+    let hint = "indent them by two spaces";
+    (text, Some(Change { line: 1, message, is_colon: false, is_sure: true, hint }))
 }
 
 /// Whether a value is nothing but the indicators of a block scalar.
@@ -187,8 +234,9 @@ fn quote(key: &str, value: &str, rest: &[&str]) -> Mended {
         .join("\n  ");
     let message =
         format!("the value of `{key}` is not YAML {}; it was read as if in quotes", fault.why);
-    let change =
-        Change { line: 1 + fault.line, is_colon: fault.is_colon, message, hint: fault.hint };
+    let Fault { line, is_colon, hint, .. } = fault;
+    let is_sure = rest.iter().all(|it| it.is_empty() || it.starts_with([' ', '\t']));
+    let change = Change { line: 1 + line, is_colon, is_sure, message, hint };
     (format!("{key}: '{}'\n", bare(&text).replace('\'', "''")), Some(change))
 }
 
@@ -250,6 +298,7 @@ fn mend_nested(entry: &str) -> Mended {
             change = Some(Change {
                 line: number + 1,
                 is_colon: false,
+                is_sure: true,
                 message,
                 hint: "indent with spaces",
             });
@@ -274,7 +323,8 @@ fn mend_nested(entry: &str) -> Mended {
         change.get_or_insert_with(|| {
             let message =
                 format!("this value is not YAML {}; it was read as if in quotes", fault.why);
-            Change { line: number + 1, is_colon: fault.is_colon, message, hint: fault.hint }
+            let Fault { is_colon, hint, .. } = fault;
+            Change { line: number + 1, is_colon, is_sure: true, message, hint }
         });
     }
     (out, change)
@@ -295,6 +345,7 @@ fn rescue(text: &str) -> Option<Vec<Field<'static>>> {
     let mut rescued = Vec::new();
     let mut line = 1;
     for entry in entries(text) {
+        let entry = plain(entry);
         let first = entry.lines().next().unwrap_or_default();
         let key = key_length(first).map_or("", |colon| &first[..colon]);
         if matches!(key, "name" | "description")

@@ -23,6 +23,8 @@ use std::{
 
 use rustix::fs::OFlags;
 
+use super::mark::SETTLED;
+
 /// Where libraries keep what they have read, for the next one over the same files.
 ///
 /// What is kept of a file is taken only while its inode, size and times are what they were; a library
@@ -55,7 +57,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 impl Cache {
     /// A cache in a folder.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), settled: Duration::from_secs(2), least: 64 }
+        Self { folder: folder.into(), settled: SETTLED, least: 64 }
     }
 
     /// What is kept under a key; nothing where that is not as it was written.

@@ -18,7 +18,7 @@ use rustix::{
 
 use super::{
     At, Found, Limits, Listing, ReadError, Source, Stamp, Visit, What,
-    mark::{Mark, Seen},
+    mark::{Mark, SETTLED, Seen},
     open::{
         Entries, Entry, FILE, fill, is_inside, list, modified, open_beneath, open_contained,
         open_directory, open_file, read_all,
@@ -148,6 +148,15 @@ impl Folder {
         let path = if path.is_empty() { "." } else { path };
         let stat = rustix::fs::statat(&self.directory, path, AtFlags::SYMLINK_NOFOLLOW);
         stat.ok().map(|it| Mark::of(&it))
+    }
+
+    /// The mark of a file by its whole path, if a change from now on will give it another one. A link
+    /// has none, because what it leads to can change.
+    pub(crate) fn settled(&self, path: &Path) -> Option<Mark> {
+        let moment = SystemTime::now();
+        let stat = rustix::fs::lstat(path).ok()?;
+        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        Some(Mark::of(&stat)).filter(|it| is_file && it.is_settled(moment, SETTLED))
     }
 
     /// What tells this directory from others, and from itself by other names.
@@ -395,6 +404,11 @@ impl Head {
         fill(file, &mut bytes)?;
         Ok(Self { bytes, real, size, modified: modified(&stat), mark: Mark::of(&stat) })
     }
+}
+
+/// Whether a path is a link itself.
+pub(crate) fn is_link(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|it| it.is_symlink())
 }
 
 /// A path of three parts, made at once.

@@ -6,7 +6,7 @@ use rustix::fs::Stat;
 
 /// What tells one state of a file or folder from another. The system sets `changed` at every change
 /// of content, name or rights, whatever time the file is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Mark {
     pub(crate) device: u64,
     pub(crate) inode: u64,
@@ -14,6 +14,9 @@ pub(crate) struct Mark {
     pub(crate) modified: Time,
     pub(crate) changed: Time,
 }
+
+/// How long a clock of files may stand still, on the coarsest of file systems.
+pub(crate) const SETTLED: Duration = Duration::from_secs(2);
 
 /// Seconds since 1970, and nanoseconds.
 type Time = (i64, u32);

@@ -44,6 +44,29 @@ const MAX_COMPATIBILITY: usize = 500;
 /// The shortest that a client cuts a description to in its list.
 const SHORTEST_LIST: usize = 250;
 
+/// Who knows a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// The specification.
+    Specified,
+    /// The clients that have added it.
+    Vendor(&'static str),
+    /// Nobody, but it is meant as this one.
+    Misspelt(&'static str),
+    /// Nobody.
+    Unknown,
+}
+
+/// Says who knows the field of a key.
+pub(crate) fn standing(key: &str) -> Standing {
+    if SPECIFIED.contains(&key) {
+        return Standing::Specified;
+    }
+    let vendor = VENDOR.iter().find(|it| it.0 == key).map(|it| Standing::Vendor(it.1));
+    let meant = || SPELLINGS.iter().find(|it| it.0 == key).map(|it| Standing::Misspelt(it.1));
+    vendor.or_else(meant).unwrap_or(Standing::Unknown)
+}
+
 /// The rules that a library applies to every skill it loads: those about its name and length.
 pub(crate) fn at_load(reading: &Reading<'_>, manifest: &Manifest, report: &mut Report) {
     let at = |key: &str| {
@@ -123,7 +146,8 @@ fn text<'f>(field: &'f Field<'_>) -> Option<&'f str> {
 fn unknown(reading: &Reading<'_>, fields: &[Field<'_>], report: &mut Report) {
     let mut others: Vec<&Field<'_>> = Vec::new();
     for field in fields {
-        let known = SPECIFIED.contains(&&*field.key) || others.iter().any(|it| it.key == field.key);
+        let known = standing(&field.key) == Standing::Specified
+            || others.iter().any(|it| it.key == field.key);
         if !known {
             others.push(field);
         }
@@ -143,20 +167,16 @@ fn unknown(reading: &Reading<'_>, fields: &[Field<'_>], report: &mut Report) {
         return;
     }
     for field in others {
-        let at = At::line(reading.line(field));
-        let misspelt = SPELLINGS.iter().filter(|it| !VENDOR.iter().any(|vendor| vendor.0 == it.0));
-        if let Some((wrong, right)) = misspelt.into_iter().find(|it| it.0 == field.key) {
-            let message = || format!("`{wrong}` is a misspelling of `{right}`");
-            report.note(
+        let (at, key) = (At::line(reading.line(field)), &field.key);
+        match standing(key) {
+            Standing::Specified => {}
+            Standing::Misspelt(right) => report.note(
                 &rule::UNKNOWN_FIELD,
                 at,
-                message,
+                || format!("`{key}` is a misspelling of `{right}`"),
                 "correct it: most clients read only the other",
-            );
-            continue;
-        }
-        match VENDOR.iter().find(|it| it.0 == field.key) {
-            Some((key, clients)) => report.note(
+            ),
+            Standing::Vendor(clients) => report.note(
                 &rule::VENDOR_FIELD,
                 at,
                 || {
@@ -166,10 +186,10 @@ fn unknown(reading: &Reading<'_>, fields: &[Field<'_>], report: &mut Report) {
                 },
                 "leave it if the skill is for those",
             ),
-            None => report.note(
+            Standing::Unknown => report.note(
                 &rule::UNKNOWN_FIELD,
                 at,
-                || format!("`{}` is not a field of the specification", field.key),
+                || format!("`{key}` is not a field of the specification"),
                 match field.value {
                     Value::List(_) | Value::Map(_) => "move it under `metadata`, as one text",
                     Value::Scalar(_) | Value::Empty => "move it under `metadata`",

@@ -5,6 +5,7 @@ mod irregular;
 mod files;
 mod rules;
 mod roundtrip;
+mod fix;
 mod bounds;
 mod matching;
 mod window;

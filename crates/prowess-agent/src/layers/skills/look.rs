@@ -76,7 +76,7 @@ pub(super) fn looked_up(
         let known = before.iter().find(|it| it.stands(history, call, &source)).cloned();
         let look = || Stood::look(skill, history, call, source);
         let Some(stood) = known.map(Some).or_else(look) else { continue };
-        let is_it = |it: &Chosen<'_>| it.skill.origin.path == skill.origin.path;
+        let is_it = |it: &Chosen<'_>| it.skill.is_at(&skill.origin.path);
         if let Some(stood) = stood {
             looked.active.push(name.to_owned());
             // With other arguments it says something else.
@@ -159,7 +159,7 @@ impl Looked {
         let query = request(history).map(|it| it.content.clone());
         for chosen in &mut choice.skills {
             let (skill, path) = (chosen.skill, &*chosen.skill.origin.path);
-            let found = choice.considered.iter().find(|it| *it.skill.origin.path == *path);
+            let found = choice.considered.iter().find(|it| it.skill.is_at(path));
             let by = match found {
                 _ if again.contains(&path) => "again",
                 Some(found) if found.tier == Tier::Mentioned => "mentioned",
@@ -199,7 +199,7 @@ impl Looked {
             }
         }
         let level = |path: &Path| {
-            let chosen = choice.skills.iter().find(|it| *it.skill.origin.path == *path);
+            let chosen = choice.skills.iter().find(|it| it.skill.is_at(path));
             chosen.map(|it| it.level.as_str().to_owned())
         };
         self.scores = choice

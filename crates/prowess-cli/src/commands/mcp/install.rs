@@ -2,6 +2,7 @@ mod client;
 mod document;
 mod jsonc;
 mod toml;
+mod yaml;
 
 use std::{
     env,
@@ -14,7 +15,6 @@ use anyhow::Result;
 use clap::{Parser as _, ValueEnum as _};
 use prowess::Directory;
 use serde_json::json;
-use similar::TextDiff;
 
 use self::{
     client::{Client, Format},
@@ -23,7 +23,7 @@ use self::{
 use crate::{
     Status,
     arguments::{Arguments, Command, Global, ProfileName},
-    context,
+    context, diff,
     fault::Fault,
     printer::{self, Printer},
     safe,
@@ -97,14 +97,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let is_new = text != document.text;
     let path = document.path.to_string_lossy();
     // Without lines around it: what is told of others may be secret.
-    let diff = TextDiff::from_lines(&document.text, &text)
-        .unified_diff()
-        .context_radius(0)
-        .header(&path, &path)
-        .to_string();
+    let diff = diff::diff(&path, &document.text, &text, 0);
     if is_new && !printer.json {
-        let shown: Vec<&str> = diff.lines().map(|it| it.trim_end_matches('\r')).collect();
-        printer.text(&shown.join("\n"))?;
+        printer.line(diff::shown(&diff, printer.colored).trim_end())?;
         printer.flush()?;
     }
     let is_written = is_new && !args.dry_run && may_write(args, &diff, printer)?;
@@ -148,12 +143,15 @@ fn edited(
             _ if text.trim().is_empty() => Ok(text.to_owned()),
             Format::Json => jsonc::remove(text, &way),
             Format::Toml => toml::remove(text, &way),
+            Format::Yaml => yaml::remove(text, &way),
         }
     } else {
-        let entry = client.entry(&program()?, &arguments(args, global, printer)?);
+        let arguments = arguments(args, global, printer)?;
+        let entry = client.entry(&args.name, &program()?, &arguments);
         match client.format {
             Format::Json => jsonc::put(text, &way, &entry),
             Format::Toml => toml::put(text, &way, &entry),
+            Format::Yaml => yaml::put(text, &way, &entry),
         }
     };
     let edited = edited.map_err(|Broken { line, what }| {

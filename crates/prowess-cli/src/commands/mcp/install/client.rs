@@ -36,6 +36,7 @@ pub(super) enum Format {
     /// Comments and commas at the end may stand there.
     Json,
     Toml,
+    Yaml,
 }
 
 /// Files of a user: the first that is there, else the first.
@@ -66,6 +67,8 @@ enum Shape {
     Tools,
     /// `"type": "local"`, and one list for the program and what it is given.
     Joined,
+    /// `cmd` and `args`, with the name, the type, and that it is in use.
+    Named,
 }
 
 const JSON: &[&str] = &["mcpServers"];
@@ -144,6 +147,14 @@ pub(super) const CLIENTS: &[Client] = &[
         ..at_home(&[".cursor/mcp.json"])
     },
     Client {
+        name: "droid",
+        label: "Factory Droid",
+        project: &[".factory/mcp.json"],
+        shape: Shape::Typed,
+        source: "https://docs.factory.ai/cli/configuration/mcp",
+        ..at_home(&[".factory/mcp.json"])
+    },
+    Client {
         name: "gemini",
         label: "Gemini CLI",
         project: &[".gemini/settings.json"],
@@ -151,11 +162,42 @@ pub(super) const CLIENTS: &[Client] = &[
         ..at_home(&[".gemini/settings.json"])
     },
     Client {
+        name: "goose",
+        label: "goose",
+        format: Format::Yaml,
+        servers: &["extensions"],
+        shape: Shape::Named,
+        source: "https://block.github.io/goose/docs/guides/config-files",
+        ..at(Base::Config, &["goose/config.yaml"])
+    },
+    Client {
+        name: "junie",
+        label: "Junie",
+        project: &[".junie/mcp/mcp.json"],
+        source: "https://junie.jetbrains.com/docs/junie-cli-mcp-configuration.html",
+        ..at_home(&[".junie/mcp/mcp.json"])
+    },
+    Client {
+        name: "kilo",
+        label: "Kilo Code",
+        project: &[".kilo/kilo.jsonc", ".kilo/kilo.json", "kilo.jsonc", "kilo.json"],
+        servers: &["mcp"],
+        shape: Shape::Joined,
+        source: "https://kilo.ai/docs/automate/mcp/using-in-kilo-code",
+        ..at(Base::Config, &["kilo/kilo.jsonc", "kilo/kilo.json"])
+    },
+    Client {
         name: "kiro",
         label: "Kiro",
         project: &[".kiro/settings/mcp.json"],
         source: "https://kiro.dev/docs/mcp/configuration",
         ..at_home(&[".kiro/settings/mcp.json"])
+    },
+    Client {
+        name: "lmstudio",
+        label: "LM Studio",
+        source: "https://lmstudio.ai/docs/app/mcp",
+        ..at_home(&[".lmstudio/mcp.json", ".cache/lm-studio/mcp.json"])
     },
     Client {
         name: "opencode",
@@ -194,6 +236,13 @@ pub(super) const CLIENTS: &[Client] = &[
         shape: Shape::Typed,
         source: "https://code.visualstudio.com/docs/copilot/reference/mcp-configuration",
         ..COMMON
+    },
+    Client {
+        name: "warp",
+        label: "Warp",
+        project: &[".warp/.mcp.json"],
+        source: "https://docs.warp.dev/agents/capabilities/mcp",
+        ..at_home(&[".warp/.mcp.json"])
     },
     Client {
         name: "windsurf",
@@ -280,7 +329,12 @@ impl Client {
     }
 
     /// A server as this client wants it.
-    pub(super) fn entry(&self, program: &str, arguments: &[String]) -> Map<String, Json> {
+    pub(super) fn entry(
+        &self,
+        name: &str,
+        program: &str,
+        arguments: &[String],
+    ) -> Map<String, Json> {
         let kind = |it: &str| ("type", Json::from(it));
         let command = ("command", Json::from(program));
         let args = ("args", Json::from(arguments));
@@ -293,6 +347,13 @@ impl Client {
                     [program].into_iter().chain(arguments.iter().map(|it| &**it)).collect();
                 vec![kind("local"), ("command", all)]
             }
+            Shape::Named => vec![
+                ("enabled", true.into()),
+                kind("stdio"),
+                ("name", name.into()),
+                ("cmd", program.into()),
+                args,
+            ],
         };
         fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }

@@ -1,0 +1,290 @@
+//! What is safe to put right, file by file: read, fixed, shown, written.
+
+use std::{
+    collections::HashMap,
+    ffi::OsStr,
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, Result, anyhow};
+use prowess::{
+    Checked, CheckedFile, Finding, Fixed, Limits, Manifest, Profile, Rule, fix, is_plain_name,
+    parse, revise,
+};
+use prowess_runtime::{Links, Root};
+use serde_json::{Value as Json, json};
+
+use crate::{
+    commands::{count, finding_json},
+    diff::{diff, shown},
+    printer::Printer,
+    safe,
+};
+
+/// How many lines are shown around a change.
+const AROUND: usize = 2;
+/// What the file of a skill is called.
+const DOCUMENT: &str = "SKILL.md";
+
+/// What is to be put right, and how far that goes.
+#[derive(Debug, clap::Args)]
+pub(super) struct FixArgs {
+    /// Put right what is safe: the skill still says the same, and no other byte changes
+    #[arg(long)]
+    pub(super) fix: bool,
+    /// Show what would change, and write nothing
+    #[arg(long, requires = "fix")]
+    pub(super) dry_run: bool,
+    /// Make names alike too, by changing this one of them
+    #[arg(long, requires = "fix", value_name = "WHICH")]
+    rename: Option<Rename>,
+}
+
+/// Which of two names gives way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Rename {
+    /// The `name` in the file becomes that of the folder
+    Name,
+    /// The folder becomes what `name` says
+    Folder,
+    /// The file becomes `SKILL.md`
+    File,
+}
+
+impl Rename {
+    /// The code of the rule that asks for it.
+    fn rule(self) -> &'static str {
+        match self {
+            Self::Name | Self::Folder => "name-folder",
+            Self::File => "file-name",
+        }
+    }
+}
+
+/// What came of one file.
+#[derive(Debug, Default)]
+pub(super) struct FixedFile {
+    path: PathBuf,
+    findings: Vec<Finding>,
+    left: Vec<&'static Rule>,
+    diff: String,
+    /// Where it lies now.
+    renamed: Option<PathBuf>,
+    pub(super) error: Option<anyhow::Error>,
+}
+
+/// Fixes every file that something was found in; those of which there is nothing to say are left out.
+pub(super) fn all(
+    args: &FixArgs,
+    checked: &Checked,
+    profile: Profile,
+    limits: &Limits,
+) -> Vec<FixedFile> {
+    let mut found: HashMap<&Path, Vec<&Finding>> = HashMap::new();
+    for finding in &checked.findings {
+        found.entry(&finding.path).or_default().push(finding);
+    }
+    let fixed = checked.files.iter().filter_map(|file| {
+        let found = found.remove(&*file.path)?;
+        let mut fixed = FixedFile { path: file.path.clone(), ..FixedFile::default() };
+        let fixing = Fixing { args, file, found, profile, limits };
+        fixed.error = fixing.run(&checked.roots, &mut fixed).err();
+        fixed.says_something().then_some(fixed)
+    });
+    fixed.collect()
+}
+
+impl FixedFile {
+    fn says_something(&self) -> bool {
+        !self.findings.is_empty() || !self.left.is_empty() || self.error.is_some()
+    }
+
+    /// A path that was given, as it is after this file was renamed.
+    pub(super) fn moved(&self, given: &Path) -> Option<PathBuf> {
+        let folder = self.renamed.as_ref()?.parent()?;
+        let is_it = given == self.path || Some(given) == self.path.parent();
+        (is_it && given != Path::new(".")).then(|| folder.to_owned())
+    }
+
+    /// What is told as JSON.
+    pub(super) fn json(&self) -> Json {
+        json!({
+            "path": self.path.to_string_lossy(),
+            "findings": self.findings.iter().map(finding_json).collect::<Vec<_>>(),
+            "left": self.left.iter().map(|it| it.code).collect::<Vec<_>>(),
+            "renamed": self.renamed.as_ref().map(|it| it.to_string_lossy()),
+            "diff": self.diff,
+            "error": self.error.as_ref().map(|it| format!("{it:#}")),
+        })
+    }
+}
+
+/// Shows what changes, and says what came of it.
+pub(super) fn show(args: &FixArgs, files: &[FixedFile], printer: &mut Printer) -> Result<()> {
+    for file in files.iter().filter(|it| !it.diff.is_empty()) {
+        printer.line(shown(&file.diff, printer.colored))?;
+    }
+    printer.flush()?;
+    for file in files {
+        let path = file.path.display();
+        for rule in &file.left {
+            let code = rule.code;
+            printer.note(&format!("`{path}`: `{code}` is left: the text would say something else"));
+        }
+        if let Some(renamed) = &file.renamed {
+            let is = if args.dry_run { "would be" } else { "is now" };
+            printer.note(&format!("`{path}` {is} `{}`", renamed.display()));
+        }
+    }
+    let findings: usize = files.iter().map(|it| it.findings.len()).sum();
+    let of = files.iter().filter(|it| !it.findings.is_empty()).count();
+    let (findings, files) = (count(findings, "finding"), count(of, "file"));
+    printer.note(&match (of, args.dry_run) {
+        (0, _) => "nothing was found that is safe to fix".to_owned(),
+        (_, true) => format!("{findings} in {files} would be fixed; nothing is written"),
+        (_, false) => format!("{findings} in {files} fixed"),
+    });
+    Ok(())
+}
+
+/// One file on its way.
+struct Fixing<'f> {
+    args: &'f FixArgs,
+    file: &'f CheckedFile,
+    found: Vec<&'f Finding>,
+    profile: Profile,
+    limits: &'f Limits,
+}
+
+impl Fixing<'_> {
+    fn run(&self, roots: &[PathBuf], fixed: &mut FixedFile) -> Result<()> {
+        let cannot = || format!("cannot fix `{}`", self.file.path.display());
+        let real = self.real();
+        let within = |root| Some((root, real.strip_prefix(root).ok()?));
+        let (root, inside) = roots.iter().find_map(within).with_context(cannot)?;
+        let root = Root::open(root).with_context(cannot)?;
+        let before = self.read(&root, inside).with_context(cannot)?;
+        let Fixed { bytes: mut after, mut findings, left } = fix(&before, self.profile);
+        findings.iter_mut().for_each(|it| it.path.clone_from(&self.file.path));
+        fixed.left = left;
+        let named = self.asks_for(Rename::Name).then(|| self.named_by_folder(&after)).transpose();
+        if let Ok(Some(named)) = &named {
+            after.clone_from(named);
+            findings.extend(self.cleared());
+        }
+        if after != before {
+            if !self.args.dry_run {
+                root.rewrite(inside, &before, &after).with_context(cannot)?;
+            }
+            fixed.diff = self.diff(&before, &after, &findings);
+        }
+        fixed.findings = findings;
+        if let Some((from, to)) = self.renaming(inside, &after) {
+            self.rename(&root, &from, &to)?;
+            let folder = self.file.path.parent().unwrap_or(Path::new(""));
+            fixed.renamed = Some(match from == inside {
+                true => folder.join(to),
+                false => folder.with_file_name(to).join(real.file_name().unwrap_or_default()),
+            });
+            fixed.findings.extend(self.cleared());
+        }
+        named.map(drop)
+    }
+
+    /// Where the file lies, with all links resolved.
+    fn real(&self) -> &Path {
+        self.file.real.as_deref().unwrap_or(&self.file.path)
+    }
+
+    fn read(&self, root: &Root, inside: &Path) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let file = root.file(inside, Links::Never)?;
+        file.take(self.limits.max_document_size).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn asks_for(&self, rename: Rename) -> bool {
+        self.args.rename == Some(rename) && self.cleared().next().is_some()
+    }
+
+    /// What is cleared when names are alike.
+    fn cleared(&self) -> impl Iterator<Item = Finding> {
+        let code = self.args.rename.map(Rename::rule);
+        self.found.iter().copied().filter(move |it| Some(it.rule.code) == code).cloned()
+    }
+
+    /// The text with the name of its folder.
+    fn named_by_folder(&self, bytes: &[u8]) -> Result<Vec<u8>> {
+        let folder = folder_name(self.real()).unwrap_or_default().to_string_lossy();
+        let cannot = || format!("cannot name `{}` `{folder}`", self.file.path.display());
+        self.refuse_link().and_then(|()| plain(&folder)).with_context(cannot)?;
+        let manifest = parse(bytes, None, Profile::Lenient).manifest.with_context(cannot)?;
+        let name = folder.as_ref().into();
+        revise(bytes, &Manifest { name, ..manifest }, None).with_context(cannot)
+    }
+
+    /// What is to be renamed, from the root on, and how it is to be called.
+    fn renaming(&self, inside: &Path, bytes: &[u8]) -> Option<(PathBuf, String)> {
+        if self.asks_for(Rename::File) {
+            return Some((inside.to_owned(), DOCUMENT.to_owned()));
+        }
+        let manifest = parse(bytes, None, Profile::Lenient).manifest?;
+        self.asks_for(Rename::Folder).then_some((inside.parent()?.to_owned(), manifest.name.into()))
+    }
+
+    fn rename(&self, root: &Root, from: &Path, to: &str) -> Result<()> {
+        let cannot = || format!("cannot rename `{}` to `{to}`", from.display());
+        let plain = |()| if to == DOCUMENT { Ok(()) } else { plain(to) };
+        self.refuse_link().and_then(plain).with_context(cannot)?;
+        let new = root.path().join(from).with_file_name(to);
+        if new.symlink_metadata().is_ok() {
+            return Err(anyhow!("`{}` is already there", new.display())).with_context(cannot);
+        }
+        if !self.args.dry_run {
+            root.rename(from, to).with_context(cannot)?;
+        }
+        Ok(())
+    }
+
+    /// What a link leads to has other names by other ways.
+    fn refuse_link(&self) -> Result<()> {
+        let shown = folder_name(&self.file.path);
+        let is_linked =
+            self.file.linked || shown.is_some_and(|it| Some(it) != folder_name(self.real()));
+        if is_linked { Err(anyhow!("a link leads to it")) } else { Ok(()) }
+    }
+
+    /// What changes in the text. That all lines end in another way is said in one.
+    fn diff(&self, before: &[u8], after: &[u8], findings: &[Finding]) -> String {
+        let has = |code: &str| findings.iter().any(|it| it.rule.code == code);
+        let path = self.file.path.to_string_lossy();
+        let path = safe::line(&path);
+        let mut before = String::from_utf8_lossy(before);
+        let after = String::from_utf8_lossy(after);
+        let mut notes = String::new();
+        if has("encoding-utf16") {
+            before.clone_from(&after);
+            notes.push_str("\\ UTF-16 becomes UTF-8\n");
+        } else if has("line-endings") {
+            let ends = if before.contains('\n') { "\r\n" } else { "\r" };
+            before = before.replace(ends, "\n").into();
+            notes.push_str("\\ lines end with LF\n");
+        }
+        match diff(&path, &before, &after, AROUND) {
+            text if text.is_empty() => format!("--- {path}\n+++ {path}\n{notes}"),
+            text => text + &notes,
+        }
+    }
+}
+
+/// The name of the folder that a file lies in.
+fn folder_name(path: &Path) -> Option<&OsStr> {
+    path.parent().and_then(Path::file_name)
+}
+
+/// Refuses a name that a skill or a folder cannot have.
+fn plain(name: &str) -> Result<()> {
+    let why = "a name has lowercase letters and digits joined by single hyphens";
+    if is_plain_name(name) { Ok(()) } else { Err(anyhow!(why)) }
+}

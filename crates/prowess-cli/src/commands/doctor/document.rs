@@ -1,0 +1,120 @@
+//! A checkup as JSON.
+
+use std::{borrow::Cow, path::Path};
+
+use prowess::{Checkup, Client, Crowded, Diagnosis, Examined, Note, Verdict};
+use serde::{Serialize, Serializer};
+
+use super::super::{FindingJson, finding_json};
+
+/// All of a checkup, with the skills that were asked for.
+pub(super) fn document<'a>(
+    checkup: &'a Checkup,
+    skills: &[&'a Examined],
+    clients: &[&'static Client],
+) -> impl Serialize {
+    let client = |(number, client): (usize, &&'static Client)| {
+        let verdicts: Vec<Verdict> = skills.iter().map(|it| it.diagnoses[number].verdict).collect();
+        ClientJson {
+            name: client.name,
+            label: client.label,
+            is_told_where: client.is_told_where(),
+            verdicts: Counts(verdicts),
+        }
+    };
+    CheckupJson {
+        clients: clients.iter().enumerate().map(client).collect(),
+        skills: skills.iter().map(|it| skill(it)).collect(),
+        crowded: checkup.crowded.iter().map(crowded).collect(),
+        findings: checkup.findings.iter().map(finding_json).collect(),
+    }
+}
+
+#[derive(Serialize)]
+struct CheckupJson<'a> {
+    clients: Vec<ClientJson>,
+    skills: Vec<SkillJson<'a>>,
+    crowded: Vec<CrowdedJson>,
+    findings: Vec<FindingJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct ClientJson {
+    name: &'static str,
+    label: &'static str,
+    /// Whether it has no directories of its own, so that it may not find what it would take.
+    is_told_where: bool,
+    verdicts: Counts,
+}
+
+#[derive(Serialize)]
+struct SkillJson<'a> {
+    name: &'a str,
+    path: Cow<'a, str>,
+    verdicts: Verdicts<'a>,
+    notes: Vec<NoteJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct NoteJson<'a> {
+    client: &'static str,
+    verdict: &'static str,
+    reason: &'a str,
+    fix: Option<&'a str>,
+    source: Option<&'static str>,
+    checked: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct CrowdedJson {
+    client: &'static str,
+    skills: usize,
+    characters: usize,
+    room: usize,
+}
+
+/// How often there is each verdict, the best first.
+struct Counts(Vec<Verdict>);
+
+impl Serialize for Counts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let count = |it: &Verdict| self.0.iter().filter(|other| *other == it).count();
+        serializer.collect_map(Verdict::ALL.iter().map(|it| (it.as_str(), count(it))))
+    }
+}
+
+/// What becomes of a skill in each client, by its name.
+struct Verdicts<'a>(&'a [Diagnosis]);
+
+impl Serialize for Verdicts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|it| (it.client.name, it.verdict.as_str())))
+    }
+}
+
+fn skill(skill: &Examined) -> SkillJson<'_> {
+    let path: &Path = &skill.path;
+    let notes = skill.diagnoses.iter().flat_map(|it| it.notes.iter().map(|note| (it.client, note)));
+    SkillJson {
+        name: &skill.name,
+        path: path.to_string_lossy(),
+        verdicts: Verdicts(&skill.diagnoses),
+        notes: notes.map(|(client, it)| note(client, it)).collect(),
+    }
+}
+
+fn note<'a>(client: &'static Client, note: &'a Note) -> NoteJson<'a> {
+    NoteJson {
+        client: client.name,
+        verdict: note.verdict.as_str(),
+        reason: &note.reason,
+        fix: note.fix.as_deref(),
+        source: note.source.map(|it| it.url),
+        checked: note.source.map(|it| it.checked),
+    }
+}
+
+fn crowded(crowded: &Crowded) -> CrowdedJson {
+    let Crowded { client, skills, characters, room } = *crowded;
+    CrowdedJson { client: client.name, skills, characters, room }
+}

@@ -1,0 +1,75 @@
+//! Sentences and verdicts, in as many lines as the terminal asks for.
+
+use anstyle::{AnsiColor, Style};
+use anyhow::Result;
+use prowess::Verdict;
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::{
+    printer::{Printer, painted},
+    safe,
+};
+
+/// Where the reasons begin: behind the longest word for a verdict.
+pub(super) const INDENT: usize = 10;
+/// A space between words that belong together.
+const NO_BREAK: &str = "\u{a0}";
+
+/// Lines behind the word for a verdict.
+pub(super) fn labelled_lines(verdict: Verdict, text: &str, printer: &mut Printer) -> Result<()> {
+    let word = painted(verdict.as_str(), style(verdict), printer.colored);
+    let pad = " ".repeat(INDENT - verdict.as_str().len());
+    let lines = wrapped(&safe::line(text), room_beside(INDENT, printer));
+    for (number, line) in lines.iter().enumerate() {
+        match number {
+            0 => printer.line(format_args!("{word}{pad}{line}"))?,
+            _ => printer.line(format_args!("{}{line}", " ".repeat(INDENT)))?,
+        }
+    }
+    Ok(())
+}
+
+/// Prints a text, made safe, in as many lines as it takes.
+pub(super) fn put(text: &str, indent: usize, printer: &mut Printer) -> Result<()> {
+    let lines = wrapped(&safe::line(text), room_beside(indent, printer));
+    lines.iter().try_for_each(|it| printer.line(format_args!("{}{it}", " ".repeat(indent))))
+}
+
+/// How wide a text may be beside something; nothing where it does not matter.
+pub(super) fn room_beside(taken: usize, printer: &Printer) -> Option<usize> {
+    printer.width.map(|it| it.saturating_sub(taken).max(10))
+}
+
+/// The lines of a text, broken between words; a word that is too long stays whole.
+pub(super) fn wrapped(text: &str, width: Option<usize>) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    let width = width.unwrap_or(usize::MAX);
+    for word in text.split(' ').filter(|it| !it.is_empty()) {
+        let line = lines.last_mut().expect("there is always one");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.width() + 1 + word.width() <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines.iter().map(|it| it.replace(NO_BREAK, " ")).collect()
+}
+
+/// A text that is not broken between its words.
+pub(super) fn whole(text: &str) -> String {
+    text.replace(' ', NO_BREAK)
+}
+
+pub(super) fn style(verdict: Verdict) -> Style {
+    match verdict {
+        Verdict::Loads => AnsiColor::Green.on_default(),
+        Verdict::Asks | Verdict::Cut | Verdict::Hidden | Verdict::Unknown => {
+            AnsiColor::Yellow.on_default()
+        }
+        Verdict::Shadowed | Verdict::Refused => AnsiColor::Red.on_default().bold(),
+        Verdict::Unseen => Style::new().dimmed(),
+    }
+}

@@ -1,0 +1,105 @@
+//! A table of skills and clients.
+
+use anyhow::Result;
+use prowess::{Client, Examined, Verdict};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::{
+    super::count,
+    lines::{put, room_beside, style, whole},
+};
+use crate::{
+    printer::{Printer, painted},
+    safe,
+};
+
+/// From how many skills on the table has only those that are not well everywhere.
+const MANY: usize = 100;
+/// The widest column of names.
+const WIDEST: usize = 36;
+
+/// A table of skills and clients, in as many parts as the width takes.
+pub(super) fn matrix(
+    skills: &[Examined],
+    clients: &[&'static Client],
+    printer: &mut Printer,
+) -> Result<()> {
+    let is_shown =
+        |it: &&Examined| skills.len() <= MANY || it.worst().is_some_and(|it| it > Verdict::Asks);
+    let rows: Vec<&Examined> = skills.iter().filter(is_shown).collect();
+    let is_looker = |number: &usize| rows.iter().any(|it| it.diagnoses[*number].path.is_some());
+    let columns: Vec<usize> = (0..clients.len()).filter(is_looker).collect();
+    printer.line("")?;
+    if !columns.is_empty() {
+        let most = printer.width.map_or(WIDEST, |it| (it / 3).clamp(8, WIDEST));
+        let names: Vec<String> = rows.iter().map(|it| row_name(it, &rows, most)).collect();
+        let widest = names.iter().map(|it| it.width()).max().unwrap_or(0);
+        let fits = room_beside(widest + 2, printer).unwrap_or(usize::MAX);
+        let gap = if columns.len() * 2 <= fits { " " } else { "" };
+        for part in columns.chunks(fits / (1 + gap.len())) {
+            let head: Vec<String> =
+                part.iter().map(|it| letter(&columns, *it).to_string()).collect();
+            printer.line(format_args!("{}  {}", " ".repeat(widest), head.join(gap)))?;
+            for (skill, name) in rows.iter().zip(&names) {
+                let pad = " ".repeat(widest - name.width());
+                let marks: Vec<String> =
+                    part.iter().map(|it| mark(skill.diagnoses[*it].verdict, printer)).collect();
+                printer.line(format_args!("{}{pad}  {}", printer.name(name), marks.join(gap)))?;
+            }
+            printer.line("")?;
+        }
+        let legend: Vec<String> = columns
+            .iter()
+            .map(|it| whole(&format!("{} {}", letter(&columns, *it), clients[*it].label)))
+            .collect();
+        put(&legend.join(", "), 0, printer)?;
+        let marks: Vec<String> =
+            Verdict::ALL.iter().map(|it| whole(&format!("{} {it}", sign(*it)))).collect();
+        put(&marks.join(", "), 0, printer)?;
+    }
+    match skills.len() - rows.len() {
+        0 => Ok(()),
+        well => put(
+            &format!("{} not shown: well wherever a client looks", count(well, "skill")),
+            0,
+            printer,
+        ),
+    }
+}
+
+/// What a row is called: the name of the skill, or the end of its path where others have that name too. The rows come
+/// sorted by name.
+fn row_name(skill: &Examined, rows: &[&Examined], most: usize) -> String {
+    let from = rows.partition_point(|it| it.name < skill.name);
+    if rows.get(from + 1).is_none_or(|it| it.name != skill.name) {
+        return safe::cut(&safe::line(&skill.name), most);
+    }
+    let folder = skill.path.parent().unwrap_or(&skill.path).to_string_lossy();
+    let folder = safe::line(&folder);
+    let mut tail = folder.char_indices().map(|it| &folder[it.0..]);
+    tail.find(|it| it.width() < most).map(|it| format!("…{it}")).unwrap_or_default()
+}
+
+/// The letter of a column.
+fn letter(columns: &[usize], column: usize) -> char {
+    let at = columns.iter().position(|it| *it == column).unwrap_or_default();
+    let letters = ('A'..='Z').chain('a'..='z').chain('0'..='9');
+    letters.cycle().nth(at).unwrap_or('?')
+}
+
+fn sign(verdict: Verdict) -> char {
+    match verdict {
+        Verdict::Loads => '+',
+        Verdict::Asks => 'a',
+        Verdict::Cut => 'c',
+        Verdict::Hidden => 'h',
+        Verdict::Unknown => '?',
+        Verdict::Shadowed => 's',
+        Verdict::Refused => 'x',
+        Verdict::Unseen => '.',
+    }
+}
+
+fn mark(verdict: Verdict, printer: &Printer) -> String {
+    painted(&sign(verdict).to_string(), style(verdict), printer.colored)
+}

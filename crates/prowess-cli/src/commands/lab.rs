@@ -1,0 +1,151 @@
+mod json;
+mod show;
+mod page;
+
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, bail};
+use prowess::{Evaluation, Finding, Lab, Library, Skill, Study, nearest};
+use prowess_runtime::Share;
+
+use super::{count, write_page};
+use crate::{
+    Status,
+    arguments::{Global, share},
+    context,
+    fault::Fault,
+    host,
+    printer::Printer,
+};
+
+/// What takes longer than this is seen to go on.
+const LONG: Duration = Duration::from_millis(500);
+/// The largest file of requests.
+const MAX: u64 = 256 * 1024 * 1024;
+
+/// Find out which skills take each other's requests, and which are never found
+///
+/// Asks for every skill in its own words, and says who answers instead; names skills that are almost
+/// the same; and runs the evaluations that lie beside skills (`evals/evals.json`, lists of triggers).
+/// No model is asked. Exits 1 when too few evaluations pass, or a file of them cannot be read.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The skills to look at, next to all others [default: all]
+    names: Vec<String>,
+    /// Evaluate these requests too: a file with one `{"query","skill"}` a line; `-` reads stdin. With
+    /// `null` for a skill none should be matched
+    #[arg(long, value_name = "FILE")]
+    queries: Option<PathBuf>,
+    /// How many skills, families and failures are shown of each kind
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    top: usize,
+    /// The least confidence of a skill that is matched, from 0 to 1 [default: `matching.threshold`]
+    #[arg(long, value_name = "C", value_parser = share, allow_negative_numbers = true)]
+    threshold: Option<Share>,
+    /// The least share of evaluations that have to pass, from 0 to 1 [default: 1]
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_negative_numbers = true)]
+    min_pass: Option<Share>,
+    /// Make a page of everything that was found out
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+/// Everything that was found out.
+struct Report<'lib> {
+    lab: Lab<'lib>,
+    study: Study<'lib>,
+    evaluation: Evaluation<'lib>,
+    findings: Vec<Finding>,
+    /// The least share of evaluations that have to pass.
+    least: f64,
+}
+
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    let config = context::config(global)?;
+    let library = host::shown(context::library(global, printer)?, &config, printer);
+    let library = context::to_the_end(library);
+    let threshold = args.threshold.unwrap_or(config.matching.threshold.value);
+    let lab = Lab { library, threshold: threshold.get() };
+    let chosen = chosen(library, &args.names)?;
+    let is_chosen =
+        |it: &Skill| chosen.is_empty() || chosen.iter().any(|own| std::ptr::eq(*own, it));
+    let queries = args.queries.as_deref().map(|it| anyhow::Ok((it, read(it)?))).transpose()?;
+
+    printer.progress(&format!("indexing {}…", count(library.all().count(), "skill")));
+    prowess::matches(library, "", 0);
+    let study = lab.study(&mut telling("skills", printer), is_chosen);
+    let mut trials = lab.evaluations(is_chosen);
+    if let Some((path, bytes)) = &queries {
+        trials.extend(lab.trials(bytes, path));
+    }
+    let evaluation = lab.evaluate(trials.trials, &mut telling("requests", printer));
+    printer.progress_ends();
+
+    let least = args.min_pass.map_or(1.0, Share::get);
+    let report = Report { lab, study, evaluation, findings: trials.findings, least };
+    if let Some(path) = &args.html {
+        let shown = path.display();
+        write_page(path, &page::page(&report))
+            .with_context(|| format!("cannot write `{shown}`"))?;
+        printer.note(&format!("the page is `{shown}`"));
+    }
+    if printer.json {
+        printer.document(&json::document(&report, usize::MAX))?;
+    } else {
+        show::show(&report, args.top, printer)?;
+    }
+    Ok(if report.holds() { Status::Well } else { Status::AtFault })
+}
+
+impl Report<'_> {
+    /// Whether enough evaluations pass, and all could be read.
+    fn holds(&self) -> bool {
+        let (passed, all) = (self.evaluation.passed(), self.evaluation.tested.len());
+        self.findings.is_empty() && passed as f64 >= self.least * all as f64
+    }
+}
+
+/// The skills that were named.
+fn chosen<'lib>(library: &'lib Library, names: &[String]) -> Result<Vec<&'lib Skill>> {
+    let find = |name: &String| {
+        let near = || nearest(name, library.skills().map(|it| &*it.manifest.name));
+        library.get(name).ok_or_else(|| {
+            let fault = Fault::typed(format!("there is no skill `{name}`"));
+            match near() {
+                Some(near) => fault.hint(format!("did you mean `{near}`?")),
+                None => fault.hint("`prowess list` shows which there are"),
+            }
+        })
+    };
+    Ok(names.iter().map(find).collect::<Result<_, _>>()?)
+}
+
+/// Shows how far the work has come, once it has taken a while.
+fn telling(what: &str, printer: &mut Printer) -> impl FnMut(usize, usize) {
+    let start = Instant::now();
+    move |done, all| {
+        if start.elapsed() > LONG {
+            printer.progress(&format!("{done} of {all} {what}…"));
+        }
+    }
+}
+
+/// Reads a file of requests, or stdin for `-`.
+fn read(path: &Path) -> Result<Vec<u8>> {
+    let cannot = || format!("cannot read `{}`", path.display());
+    let mut bytes = Vec::new();
+    let read = if path == Path::new("-") {
+        io::stdin().lock().take(MAX + 1).read_to_end(&mut bytes)
+    } else {
+        File::open(path).and_then(|it| it.take(MAX + 1).read_to_end(&mut bytes))
+    };
+    if read.with_context(cannot)? as u64 > MAX {
+        bail!("`{}` is larger than 256 MiB", path.display());
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,160 @@
+//! What the lab found out, as one document.
+
+use prowess::{Because, Expected, Probe, Reason, Score, Skill, Studied, Tested, why};
+use serde_json::{Value as Json, json};
+
+use super::Report;
+use crate::commands::finding_json;
+
+/// For how many failures it is said why another skill was matched.
+const EXPLAINED: usize = 500;
+/// How many words are given as reasons.
+const WORDS: usize = 6;
+
+/// The document, with so many skills, families and failures of each kind.
+pub(super) fn document(report: &Report<'_>, most: usize) -> Json {
+    let Report { lab, study, evaluation, findings, .. } = report;
+    let scores = evaluation.scores.iter().take(most);
+    let failed = evaluation.failed().into_iter().take(most);
+    let families = study.families.iter().take(most).map(|family| {
+        let member = |it: &prowess::Member<'_>| {
+            json!({"name": name(it.skill), "path": path(it.skill), "likeness": round(it.likeness)})
+        };
+        json!({
+            "alike": if family.whole { "text" } else { "description" },
+            "members": family.members.iter().map(member).collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "skills": lab.library.all().count(),
+        "threshold": lab.threshold,
+        "standings": standings(report),
+        "studied": study.skills.iter().take(most).map(studied).collect::<Vec<_>>(),
+        "families": families.collect::<Vec<_>>(),
+        "evaluation": {
+            "requests": evaluation.tested.len(),
+            "passed": evaluation.passed(),
+            "holds": report.holds(),
+            "total": score(&evaluation.total),
+            "scores": scores.map(|(skill, own)| with(score(own), "name", name(skill))).collect::<Vec<_>>(),
+            "matrix": evaluation.matrix.iter().map(|it| json!({
+                "expected": it.expected.map(name),
+                "matched": it.matched.map(name),
+                "count": it.count,
+            })).collect::<Vec<_>>(),
+            "failed": failed.enumerate().map(|(at, it)| {
+                let why = it.matched.filter(|_| at < EXPLAINED);
+                let why = why.map(|(skill, _)| why_words(report, &it.trial.request, skill));
+                failure(it, why.unwrap_or_default())
+            }).collect::<Vec<_>>(),
+        },
+        "findings": findings.iter().map(finding_json).collect::<Vec<_>>(),
+    })
+}
+
+/// The words of a request that speak for a skill, with the fields in which they stand.
+pub(super) fn why_words(report: &Report<'_>, request: &str, skill: &Skill) -> Vec<String> {
+    let reason = |it: &Reason| {
+        let fields: Vec<&str> = it.fields.iter().map(|it| it.as_str()).collect();
+        format!("{} ({})", it.word, fields.join(", "))
+    };
+    why(report.lab.library, request, skill).iter().take(WORDS).map(reason).collect()
+}
+
+/// How many skills have each standing.
+pub(super) fn standings(report: &Report<'_>) -> Json {
+    let mut counts = serde_json::Map::new();
+    for it in &report.study.skills {
+        let count = counts.entry(it.standing.as_str().replace(' ', "_")).or_insert(json!(0));
+        *count = json!(count.as_u64().unwrap_or(0) + 1);
+    }
+    Json::Object(counts)
+}
+
+fn studied(it: &Studied<'_>) -> Json {
+    let probe = |it: &Probe<'_>| {
+        json!({
+            "request": it.request,
+            "rank": it.rank,
+            "confidence": round(it.confidence),
+            "first": it.first.map(|it| name(it.0)),
+            "first_confidence": it.first.map(|it| round(it.1)),
+        })
+    };
+    let thief = |it: &prowess::Thief<'_>| json!({"name": name(it.skill), "takes": it.takes, "lead": round(it.lead)});
+    json!({
+        "name": name(it.skill),
+        "path": path(it.skill),
+        "description": it.skill.manifest.description,
+        "standing": it.standing.as_str().replace(' ', "_"),
+        "because": it.because.map(because),
+        "won": it.won,
+        "probes": it.probes.iter().map(probe).collect::<Vec<_>>(),
+        "thieves": it.thieves.iter().map(thief).collect::<Vec<_>>(),
+        "shared": it.shared,
+        "own": it.own,
+        "advice": it.advice,
+    })
+}
+
+/// Why a skill does not fare well, in words.
+pub(super) fn because(because: Because<'_>) -> String {
+    match because {
+        Because::Wordless => "its description says nothing".to_owned(),
+        Because::Twin(other) => format!("almost the same as `{}`", name(other)),
+        Because::Names(other) => format!("it writes out the name of `{}`", name(other)),
+        Because::Short(1) => "its description has one word that says something".to_owned(),
+        Because::Short(words) => format!("its description has {words} words that say something"),
+        Because::Common(_) => "its description has only common words".to_owned(),
+        Because::Shadowed(other) => format!("shadowed by `{}`", name(other)),
+        Because::Crowded(others) => format!("{others} other skills answer instead"),
+        Because::Unsure(_) => "the matcher is never sure enough of it".to_owned(),
+    }
+}
+
+fn failure(it: &Tested<'_>, why: Vec<String>) -> Json {
+    let (expected, not) = match &it.trial.expected {
+        Expected::AnyOf(skills) => (skills.iter().map(|it| name(it)).collect(), None),
+        Expected::Not(skill) => (Vec::new(), Some(name(skill))),
+        Expected::Nothing => (Vec::new(), None),
+    };
+    json!({
+        "path": it.trial.path.to_string_lossy(),
+        "line": it.trial.line,
+        "request": it.trial.request,
+        "expected": expected,
+        "not": not,
+        "matched": it.matched.map(|it| name(it.0)),
+        "confidence": it.matched.map(|it| round(it.1)),
+        "rank": it.rank,
+        "why": why,
+    })
+}
+
+fn score(score: &Score) -> Json {
+    json!({
+        "right": score.right,
+        "wrong": score.wrong,
+        "missed": score.missed,
+        "precision": score.precision().map(round),
+        "recall": score.recall().map(round),
+        "f1": score.f1().map(round),
+    })
+}
+
+fn with(mut json: Json, key: &str, value: &str) -> Json {
+    json[key] = json!(value);
+    json
+}
+
+fn name(skill: &Skill) -> &str {
+    &skill.manifest.name
+}
+
+fn path(skill: &Skill) -> String {
+    skill.origin.path.to_string_lossy().into_owned()
+}
+
+fn round(number: f64) -> f64 {
+    (number * 1e4).round() / 1e4
+}

@@ -1,0 +1,216 @@
+//! What the lab found out, for people: the worst first, and where the rest is.
+
+use anyhow::Result;
+use prowess::{Confusion, Evaluation, Expected, Family, Skill, Standing, Studied, Tested};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use super::{Report, json};
+use crate::{commands::count, printer::Printer, safe};
+
+/// How wide lines are where nobody says so, and at the least.
+const WIDTH: usize = 100;
+const NARROWEST: usize = 30;
+
+/// Prints `top` of each kind.
+pub(super) fn show(report: &Report<'_>, top: usize, printer: &mut Printer) -> Result<()> {
+    let Report { study, evaluation, findings, .. } = report;
+    let width = printer.width.unwrap_or(WIDTH).max(NARROWEST);
+    let mut page = Page { width, top, is_cut: false, printer };
+    let with = |standing| study.skills.iter().filter(move |it| it.standing == standing);
+    page.part("Never found", "even in their own words", with(Standing::NeverFound), |page, it| {
+        page.studied(it)
+    })?;
+    page.part(
+        "Contested",
+        "other skills answer most of it",
+        with(Standing::Contested),
+        |page, it| page.studied(it),
+    )?;
+    page.part("Almost the same", "the first one is matched", study.families.iter(), |page, it| {
+        page.family(it)
+    })?;
+    let confused = evaluation.matrix.iter().filter(|it| !it.is_right());
+    page.part("Confused", "expected → matched", confused, |page, it| page.confusion(it))?;
+    let failed = evaluation.failed().into_iter();
+    page.part("Failed", "evaluations", failed, |page, it| page.failure(report, it))?;
+    page.summary(report)?;
+    let is_cut = page.is_cut;
+    printer.flush()?;
+    findings.iter().for_each(|it| printer.finding(it));
+    if is_cut {
+        printer.note(
+            "`--html FILE` makes a page of all of it, `--json` prints it, `--top N` shows more",
+        );
+    }
+    Ok(())
+}
+
+struct Page<'p> {
+    width: usize,
+    /// How many of each kind are shown.
+    top: usize,
+    /// Whether there were more of some kind.
+    is_cut: bool,
+    printer: &'p mut Printer,
+}
+
+impl Page<'_> {
+    /// A part with its heading; nothing where there is nothing in it.
+    fn part<T>(
+        &mut self,
+        title: &str,
+        meaning: &str,
+        items: impl Iterator<Item = T>,
+        mut show: impl FnMut(&mut Self, T) -> Result<()>,
+    ) -> Result<()> {
+        let items: Vec<T> = items.collect();
+        if items.is_empty() {
+            return Ok(());
+        }
+        let all = items.len();
+        let few = if all > self.top { format!("{} of {all}: ", self.top) } else { String::new() };
+        self.is_cut |= all > self.top;
+        let aside = safe::cut(&format!("({few}{meaning})"), self.width - title.len() - 1);
+        let heading = format!("{} {}", self.printer.name(title), self.printer.dim(&aside));
+        self.printer.line(heading)?;
+        for item in items.into_iter().take(self.top) {
+            show(self, item)?;
+        }
+        self.printer.line("")
+    }
+
+    fn studied(&mut self, it: &Studied<'_>) -> Result<()> {
+        let name = safe::cut(&safe::line(&it.skill.manifest.name), self.width - 2);
+        self.printer.line(format_args!("  {}", self.printer.name(&name)))?;
+        let because = it.because.map(json::because).unwrap_or_default();
+        let requests = count(it.probes.len(), "request");
+        match it.probes.len() {
+            0 => self.text(4, &because)?,
+            _ => self.text(4, &format!("first for {} of its {requests}: {because}", it.won))?,
+        }
+        it.advice.iter().try_for_each(|it| self.text(4, &format!("- {it}")))
+    }
+
+    fn family(&mut self, family: &Family<'_>) -> Result<()> {
+        let least = family.members.iter().map(|it| it.likeness).fold(1.0, f64::min);
+        let what = if family.whole { "texts" } else { "descriptions" };
+        let names = family.members.iter().map(|it| &*it.skill.manifest.name);
+        let names: Vec<&str> = names.take(self.top.max(2)).collect();
+        let more = match family.members.len() - names.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let names = names.join(", ");
+        self.text(2, &format!("{names}{more}: {what} {} alike", percent(least)))
+    }
+
+    fn confusion(&mut self, it: &Confusion<'_>) -> Result<()> {
+        self.text(2, &format!("{:>3} × {} → {}", it.count, named(it.expected), named(it.matched)))
+    }
+
+    fn failure(&mut self, report: &Report<'_>, it: &Tested<'_>) -> Result<()> {
+        let request = safe::cut(&safe::line(&it.trial.request), self.width.saturating_sub(4) * 2);
+        self.text(2, &format!("“{request}”"))?;
+        let expected = match &it.trial.expected {
+            Expected::AnyOf(skills) => {
+                let names: Vec<&str> = skills.iter().map(|it| &*it.manifest.name).collect();
+                names.join(" or ")
+            }
+            Expected::Not(skill) => format!("not {}", skill.manifest.name),
+            Expected::Nothing => "no skill".to_owned(),
+        };
+        let matched = match it.matched {
+            Some((skill, sure)) => format!("{} ({})", skill.manifest.name, percent(sure)),
+            None => "no skill".to_owned(),
+        };
+        let rank = match (&it.trial.expected, it.rank) {
+            (expected, _) if !expected.is_possible() => "; only people can invoke it".to_owned(),
+            (Expected::AnyOf(_), Some(rank)) => format!("; it came {}", ordinal(rank)),
+            (Expected::AnyOf(_), None) => "; it was not found".to_owned(),
+            _ => String::new(),
+        };
+        self.text(4, &format!("expected {expected}, matched {matched}{rank}"))?;
+        let why = it.matched.map(|fit| json::why_words(report, &it.trial.request, fit.0));
+        let why = why.unwrap_or_default();
+        if !why.is_empty() {
+            self.text(4, &format!("because of {}", why.join(", ")))?;
+        }
+        self.text(4, &format!("{}:{}", it.trial.path.display(), it.trial.line))
+    }
+
+    fn summary(&mut self, report: &Report<'_>) -> Result<()> {
+        let Report { study, evaluation, .. } = report;
+        let mut counts: Vec<(Standing, usize)> = Vec::new();
+        for it in &study.skills {
+            match counts.iter_mut().find(|known| known.0 == it.standing) {
+                Some(known) => known.1 += 1,
+                None => counts.push((it.standing, 1)),
+            }
+        }
+        let counts: Vec<String> =
+            counts.iter().rev().map(|it| format!("{} {}", it.1, it.0.as_str())).collect();
+        let skills = count(study.skills.len(), "skill");
+        self.text(0, &format!("{skills}: {}", counts.join(", ")))?;
+        self.evaluation(evaluation)
+    }
+
+    fn evaluation(&mut self, evaluation: &Evaluation<'_>) -> Result<()> {
+        let all = evaluation.tested.len();
+        if all == 0 {
+            return Ok(());
+        }
+        let total = &evaluation.total;
+        let passed = evaluation.passed();
+        let share = percent(passed as f64 / all as f64);
+        let mut line = format!("{passed} of {} passed ({share})", count(all, "evaluation"));
+        for (name, value) in
+            [("precision", total.precision()), ("recall", total.recall()), ("F1", total.f1())]
+        {
+            line.push_str(&value.map(|it| format!(", {name} {it:.2}")).unwrap_or_default());
+        }
+        self.text(0, &line)
+    }
+
+    /// Prints a text in lines that are as wide as the page, behind so many spaces.
+    fn text(&mut self, indent: usize, text: &str) -> Result<()> {
+        let text = safe::line(text);
+        let room = self.width - indent;
+        // What goes on stands a little further in.
+        let further = if text.starts_with("- ") { "  " } else { "" };
+        let mut line = String::new();
+        for word in text.split(' ') {
+            if !line.is_empty() && line.width() + 1 + word.width() > room {
+                self.printer.line(format_args!("{:indent$}{line}", ""))?;
+                line = further.to_owned();
+            } else if !line.is_empty() {
+                line.push(' ');
+            }
+            for c in word.chars() {
+                if line.width() + c.width().unwrap_or(0) > room {
+                    self.printer.line(format_args!("{:indent$}{line}", ""))?;
+                    line = further.to_owned();
+                }
+                line.push(c);
+            }
+        }
+        self.printer.line(format_args!("{:indent$}{line}", ""))
+    }
+}
+
+fn named(skill: Option<&Skill>) -> &str {
+    skill.map_or("(none)", |it| &it.manifest.name)
+}
+
+fn ordinal(rank: usize) -> String {
+    match rank {
+        1 => "first, but not surely enough".to_owned(),
+        2 => "second".to_owned(),
+        3 => "third".to_owned(),
+        rank => format!("{rank}th"),
+    }
+}
+
+/// Never rounded up to all.
+fn percent(share: f64) -> String {
+    format!("{:.0} %", (share * 100.0).floor())
+}

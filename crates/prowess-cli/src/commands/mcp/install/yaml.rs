@@ -1,0 +1,196 @@
+//! YAML, edited line by line: no line changes but those of what is put in or taken out.
+//!
+//! Lines do not show all that YAML can say. So what comes of an edit is read again as a whole, and
+//! must say what was meant; otherwise the file is left alone.
+
+use std::ops::Range;
+
+use prowess::{FrontmatterError, frontmatter_json};
+use serde_json::{Map, Value as Json};
+
+use super::Broken;
+
+/// How much further in a line stands than the key above it, where a file does not show it.
+const UNIT: usize = 2;
+
+/// Puts a server at a way. Of one that is there and is started by a command, only the fields that
+/// differ are written, so that what else is said of it stays.
+pub(super) fn put(text: &str, way: &[&str], entry: &Map<String, Json>) -> Result<String, Broken> {
+    let mut said = read(text)?;
+    let server = place(&mut said, way)?;
+    if server.get("cmd").is_none() {
+        *server = Json::Object(entry.clone());
+        let server = server.clone();
+        return edit(text, &said, |lines| set(lines, 0..lines.len(), 0, way, &server));
+    }
+    let other = |it: &(&String, &Json)| server.get(it.0) != Some(it.1);
+    let other: Vec<_> = entry.iter().filter(other).collect();
+    other.iter().for_each(|(field, value)| server[field.as_str()] = (*value).clone());
+    edit(text, &said, |lines| {
+        for (field, value) in other {
+            let way = [way, &[field.as_str()]].concat();
+            set(lines, 0..lines.len(), 0, &way, value);
+        }
+    })
+}
+
+/// Takes out what stands at a way.
+pub(super) fn remove(text: &str, way: &[&str]) -> Result<String, Broken> {
+    let [above @ .., name] = way else { return Ok(text.to_owned()) };
+    let mut said = read(text)?;
+    let servers = place(&mut said, above)?.as_object_mut();
+    let Some(servers) = servers.filter(|it| it.contains_key(*name)) else {
+        return Ok(text.to_owned());
+    };
+    servers.remove(*name);
+    let is_last = servers.is_empty();
+    edit(text, &said, |lines| {
+        let mut found = 0..lines.len();
+        for (depth, key) in way.iter().enumerate() {
+            let within = if depth == 0 { found } else { found.start + 1..found.end };
+            let Some(child) = child(lines, within, key) else { return };
+            found = child;
+            if is_last && depth + 1 == above.len() {
+                // Nothing at all behind a key would be no map any more.
+                let end = lines[found.start].trim_end().len();
+                lines[found.start].insert_str(end, " {}");
+            }
+        }
+        lines.drain(found);
+    })
+}
+
+/// What a text says.
+fn read(text: &str) -> Result<Json, Broken> {
+    if !text.lines().any(is_said) {
+        return Ok(Json::Object(Map::new()));
+    }
+    if let Some(at) = text.lines().position(|it| it.starts_with("---") || it.starts_with("...")) {
+        return Err(Broken { line: Some(at + 1), what: "it has marks of documents".to_owned() });
+    }
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    let read = frontmatter_json(format!("---\n{text}{end}---\n").as_bytes());
+    read.map(Json::Object).map_err(|error| {
+        let (line, what) = match error {
+            FrontmatterError::Invalid { line, what } => (line, what),
+            FrontmatterError::Unsafe { line, what } => (line, format!("it has {what}")),
+            FrontmatterError::Duplicate { line, key } => (line, format!("`{key}` stands twice")),
+            FrontmatterError::Key { line, key } => (line, format!("the key `{key}` is no text")),
+            error => return Broken::whole(error.to_string().replace("frontmatter", "file")),
+        };
+        Broken { line: Some(line), what }
+    })
+}
+
+/// The place at a way in what is said, made where there is nothing.
+fn place<'a>(said: &'a mut Json, way: &[&str]) -> Result<&'a mut Json, Broken> {
+    way.iter().try_fold(said, |said, key| {
+        if said.is_null() {
+            *said = Json::Object(Map::new());
+        }
+        let map = said.as_object_mut();
+        let map = map.ok_or_else(|| Broken::whole(format!("no map is there to hold `{key}`")))?;
+        Ok(map.entry(*key).or_insert(Json::Null))
+    })
+}
+
+/// Changes lines, if the text that comes of it says what is meant. They end in `\n` meanwhile.
+fn edit(text: &str, meant: &Json, change: impl FnOnce(&mut Vec<String>)) -> Result<String, Broken> {
+    let (is_crlf, is_open) = (text.contains("\r\n"), !text.is_empty() && !text.ends_with('\n'));
+    let mut lines: Vec<String> = text.lines().map(|it| format!("{it}\n")).collect();
+    let written = |lines: &[String]| {
+        let text = lines.concat();
+        let text = if is_open { text.trim_end_matches('\n') } else { &*text };
+        if is_crlf { text.replace('\n', "\r\n") } else { text.to_owned() }
+    };
+    let is_kept = written(&lines) == text;
+    change(&mut lines);
+    let edited = written(&lines);
+    match read(&edited) {
+        Ok(said) if is_kept && said == *meant => Ok(edited),
+        _ => Err(Broken::whole("it is not written line by line, each with a key")),
+    }
+}
+
+/// Writes a value at a way that begins among some lines, at a column if there are none.
+fn set(lines: &mut Vec<String>, within: Range<usize>, column: usize, way: &[&str], value: &Json) {
+    let [key, inner @ ..] = way else { return };
+    let first = lines[within.clone()].iter().find(|it| is_said(it));
+    let column = first.map_or(column, |it| indent(it));
+    match child(lines, within.clone(), key) {
+        None => {
+            let is_key = |it: &String| is_said(it) && indent(it) == column;
+            let last = lines[within.clone()].iter().rposition(is_key);
+            let end = last.map_or(within.end, |it| end(lines, within.start + it, within.end));
+            lines.splice(end..end, written(way, value, column));
+        }
+        Some(found) if inner.is_empty() => {
+            lines.splice(found, written(way, value, column));
+        }
+        Some(found) => {
+            // An empty map makes room for one that is not.
+            let line = lines[found.start].trim_end();
+            if let Some(key) = line.strip_suffix("{}").or_else(|| line.strip_suffix("null")) {
+                lines[found.start] = format!("{}\n", key.trim_end());
+            }
+            set(lines, found.start + 1..found.end, column + UNIT, inner, value);
+        }
+    }
+}
+
+/// The lines of a key among others: its own and those that stand further in.
+fn child(lines: &[String], within: Range<usize>, key: &str) -> Option<Range<usize>> {
+    let all = &lines[within.clone()];
+    let column = all.iter().find(|it| is_said(it)).map(|it| indent(it))?;
+    let is_key = |it: &String| {
+        let (own, behind) = it.trim().split_once(':').unwrap_or_default();
+        let is_own = own == key || own == format!("\"{key}\"") || own == format!("'{key}'");
+        indent(it) == column && is_own && (behind.is_empty() || behind.starts_with(' '))
+    };
+    let start = within.start + all.iter().position(is_key)?;
+    Some(start..end(lines, start, within.end))
+}
+
+/// Where the lines of a key end: those below it that stand further in, whatever they look like.
+fn end(lines: &[String], key: usize, limit: usize) -> usize {
+    let column = indent(&lines[key]);
+    let mut end = key + 1;
+    for (at, line) in lines.iter().enumerate().take(limit).skip(end) {
+        // The items of a list may stand right below its key.
+        let is_item = indent(line) == column && line.trim_start().starts_with("- ");
+        let is_below = indent(line) > column || is_item;
+        if !line.trim().is_empty() && is_below {
+            end = at + 1;
+        } else if is_said(line) {
+            break;
+        }
+    }
+    end
+}
+
+/// The lines of a value at a way, from a column on.
+fn written(way: &[&str], value: &Json, column: usize) -> Vec<String> {
+    let indent = " ".repeat(column);
+    match (way, value) {
+        ([], Json::Object(fields)) => {
+            let line = |(field, value): (&String, &Json)| format!("{indent}{field}: {value}\n");
+            fields.iter().map(line).collect()
+        }
+        ([], _) => Vec::new(),
+        ([key], value) if !value.is_object() => vec![format!("{indent}{key}: {value}\n")],
+        ([key, inner @ ..], value) => {
+            let mut lines = vec![format!("{indent}{key}:\n")];
+            lines.extend(written(inner, value, column + UNIT));
+            lines
+        }
+    }
+}
+
+/// Whether a line says something.
+fn is_said(line: &str) -> bool {
+    !matches!(line.trim_start().chars().next(), None | Some('#'))
+}
+
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start_matches(' ').len()
+}

@@ -1,0 +1,181 @@
+//! What other clients would make of skills: who finds one, who loads it, and who does not.
+//!
+//! What is known of clients is a table, `clients.rs`; nothing here knows any of them.
+
+mod verdict;
+mod symptom;
+mod client;
+mod clients;
+mod surroundings;
+mod candidate;
+mod look;
+mod diagnose;
+mod resolve;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use self::{candidate::Candidate, diagnose::diagnose, look::Look};
+pub use self::{
+    client::{Citation, Clash, Client, Fact, Spot, VARIABLES},
+    clients::CLIENTS,
+    surroundings::Surroundings,
+    symptom::{Form, Letters, Symptom},
+    verdict::Verdict,
+};
+use crate::finding::Finding;
+
+/// What clients would make of the skills that lie on this machine.
+#[derive(Debug)]
+pub struct Checkup {
+    /// Every skill, sorted by name and path.
+    pub skills: Vec<Examined>,
+    /// The clients that have more descriptions than room for them.
+    pub crowded: Vec<Crowded>,
+    /// What could not be looked at.
+    pub findings: Vec<Finding>,
+}
+
+/// A skill, and what clients would make of it.
+#[derive(Debug)]
+pub struct Examined {
+    /// Its name; that of its folder where it has none.
+    pub name: String,
+    /// Its `SKILL.md`.
+    pub path: Arc<Path>,
+    /// What each client would make of it, in the order that they were given.
+    pub diagnoses: Vec<Diagnosis>,
+}
+
+/// What one client would make of a skill.
+#[derive(Debug)]
+pub struct Diagnosis {
+    /// The client.
+    pub client: &'static Client,
+    /// What becomes of the skill.
+    pub verdict: Verdict,
+    /// The file by which the client finds it; nothing where it does not, or is told where to look.
+    pub path: Option<PathBuf>,
+    /// Whether it finds it in the project, and not with the user.
+    pub in_project: bool,
+    /// Why, the worst first. What is not looked for has no reason.
+    pub notes: Vec<Note>,
+}
+
+/// A reason for a verdict.
+#[derive(Debug, Clone)]
+pub struct Note {
+    /// What becomes of a skill for this reason.
+    pub verdict: Verdict,
+    /// What is so.
+    pub reason: String,
+    /// What to do about it; nothing where it is meant so.
+    pub fix: Option<String>,
+    /// Who says so; nothing where nobody does.
+    pub source: Option<&'static Citation>,
+}
+
+/// A client that has more descriptions than room for them.
+#[derive(Debug)]
+pub struct Crowded {
+    /// The client.
+    pub client: &'static Client,
+    /// How many skills it would show.
+    pub skills: usize,
+    /// How many characters their names and descriptions have.
+    pub characters: usize,
+    /// How many of them it shows.
+    pub room: usize,
+}
+
+/// Finds a client by its name.
+pub fn client(name: &str) -> Option<&'static Client> {
+    CLIENTS.iter().find(|it| it.name == name)
+}
+
+/// Looks into the directories of clients, and into some others, and says what the clients would make of what lies there.
+pub fn examine(
+    clients: &[&'static Client],
+    surroundings: &Surroundings,
+    others: &[PathBuf],
+) -> Checkup {
+    let mut look = Look::new(clients, surroundings, others);
+    let mut skills: Vec<Examined> = look.candidates.iter().map(Examined::new).collect();
+    let mut crowded = Vec::new();
+    for client in clients {
+        let diagnoses = diagnose(client, &look, surroundings);
+        crowded.extend(crowd(client, &look, &diagnoses));
+        skills.iter_mut().zip(diagnoses).for_each(|(skill, it)| skill.diagnoses.push(it));
+    }
+    skills.sort_by(|a, b| (&a.name, &a.path).cmp(&(&b.name, &b.path)));
+    Checkup { skills, crowded, findings: std::mem::take(&mut look.findings) }
+}
+
+/// The directory that most of some clients look into, as it is usually called, and which of them do; the first of the
+/// table where several are alike.
+pub fn common_spot(
+    clients: &[&'static Client],
+    in_project: bool,
+) -> Option<(String, Vec<&'static Client>)> {
+    let mut spots: Vec<(String, Vec<&'static Client>)> = Vec::new();
+    for client in clients {
+        for spot in client.spots.iter().filter(|it| it.is_in_project() == in_project) {
+            let usual = spot.usual();
+            match spots.iter_mut().find(|it| it.0 == usual) {
+                Some(known) => known.1.push(client),
+                None => spots.push((usual, vec![client])),
+            }
+        }
+    }
+    let most = spots.iter().map(|it| it.1.len()).max()?;
+    spots.into_iter().find(|it| it.1.len() == most)
+}
+
+impl Examined {
+    fn new(candidate: &Candidate) -> Self {
+        let name = candidate.name.clone().unwrap_or_else(|| candidate.folder(None));
+        Self { name, path: candidate.path.clone(), diagnoses: Vec::new() }
+    }
+
+    /// The worst that becomes of it in a client that looks where it lies.
+    pub fn worst(&self) -> Option<Verdict> {
+        let found = self.diagnoses.iter().filter(|it| it.path.is_some());
+        found.map(|it| it.verdict).filter(|it| *it != Verdict::Unseen).max()
+    }
+}
+
+impl Diagnosis {
+    fn new(client: &'static Client, path: Option<PathBuf>, notes: Vec<Note>) -> Self {
+        let (verdict, in_project) = (Verdict::Loads, false);
+        let mut diagnosis = Self { client, verdict, path, in_project, notes: Vec::new() };
+        notes.into_iter().for_each(|it| diagnosis.note(it));
+        diagnosis
+    }
+
+    /// Adds a reason, and leaves out what no longer matters.
+    fn note(&mut self, note: Note) {
+        self.verdict = self.verdict.max(note.verdict);
+        let at = self.notes.partition_point(|it| it.verdict >= note.verdict);
+        self.notes.insert(at, note);
+        let (verdict, unknown) = (self.verdict, Verdict::Unknown);
+        match verdict {
+            Verdict::Unseen => self.notes.retain(|it| it.verdict == verdict),
+            Verdict::Shadowed | Verdict::Refused => self.notes.retain(|it| it.verdict > unknown),
+            _ => {}
+        }
+    }
+}
+
+/// Whether a client has more to show than it has room for.
+fn crowd(client: &'static Client, look: &Look, diagnoses: &[Diagnosis]) -> Option<Crowded> {
+    let room = client.room?;
+    let shown = diagnoses.iter().zip(&look.candidates).filter(|it| it.0.verdict <= Verdict::Cut);
+    let lengths = shown.map(|(_, it)| {
+        let name = it.name.as_ref().map_or(0, |it| it.chars().count());
+        name + it.description.unwrap_or_default()
+    });
+    let (skills, characters) = lengths.fold((0, 0), |(skills, sum), it| (skills + 1, sum + it));
+    (characters > room).then_some(Crowded { client, skills, characters, room })
+}

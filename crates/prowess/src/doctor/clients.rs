@@ -1,0 +1,647 @@
+//! Every client that is known, with who says what about it and when that was looked up.
+//!
+//! A new client is one entry here. What is not written down is not known; nothing is guessed.
+
+use super::{
+    client::{Citation, Clash, Client, Fact, Spot},
+    symptom::{Form, Letters, Symptom::*},
+    verdict::Verdict,
+};
+use crate::doctor::Symptom;
+
+/// What the rules of the specification about a name ask for.
+const NAME: Symptom = NameForm(Form::Words);
+const FOLDER: Symptom = NameNotFolder(Letters::Exact);
+
+/// What nobody has written more about than where it looks.
+const PLAIN: Client = Client {
+    name: "",
+    label: "",
+    spots: &[],
+    clash: Clash::Unknown,
+    by_folder: false,
+    room: None,
+    facts: &[],
+    source: SKILLS_CLI,
+};
+
+/// Every client: those of which most is known or that most people use, then the others by name.
+pub static CLIENTS: &[Client] = &[
+    Client {
+        name: "claude-code",
+        label: "Claude Code",
+        spots: &[at("$CLAUDE_CONFIG_DIR/skills"), up(".claude/skills")],
+        clash: Clash::First,
+        by_folder: true,
+        room: Some(8_000),
+        facts: &[
+            loads(CLAUDE_CODE, &[NameMissing, NAME, FOLDER, DescriptionMissing, FolderLink]),
+            cuts(CLAUDE_CODE, &[DescriptionOver(1536)]),
+            hides(CLAUDE_CODE, &[NotForModels, NotForPeople, NotYaml, Garbled]),
+        ],
+        source: CLAUDE_CODE,
+    },
+    Client {
+        name: "codex",
+        label: "Codex",
+        spots: &[
+            up(".codex/skills"),
+            up(".agents/skills"),
+            at("$CODEX_HOME/skills"),
+            at("~/.agents/skills"),
+            at("/etc/codex/skills"),
+        ],
+        clash: Clash::Both,
+        room: Some(8_000),
+        facts: &[
+            loads(CODEX, &[AtRoot, FolderLink, NotYaml, NameMissing, NAME, FOLDER]),
+            loads(CODEX, &[MetadataNested, NotForModels, NotForPeople]),
+            cuts(CODEX, &[DescriptionOver(1024), BodyOver(8_000)]),
+            refuses(CODEX, &[NotUtf8, ByteOrderMark, NoFrontmatter, NameOver(64)]),
+            refuses(CODEX, &[DescriptionMissing]),
+            misses(CODEX, &[Deeper(6), FileLink, FileName]),
+        ],
+        source: CODEX,
+        ..PLAIN
+    },
+    Client {
+        name: "gemini",
+        label: "Gemini CLI",
+        spots: &[
+            at(".agents/skills"),
+            at(".gemini/skills"),
+            at("~/.agents/skills"),
+            at("~/.gemini/skills"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(GEMINI, &[AtRoot, NotYaml, DuplicateKey, NAME, NameOver(64), FOLDER]),
+            loads(GEMINI, &[DescriptionOver(1024), MetadataNested, NotForModels, NotForPeople]),
+            asks(GEMINI_MANAGER, &[InProject]),
+            refuses(GEMINI, &[ByteOrderMark, NoFrontmatter, Delimiters]),
+            refuses(GEMINI, &[NameMissing, DescriptionMissing]),
+            misses(GEMINI, &[Deeper(1), FileName]),
+        ],
+        source: GEMINI_MANAGER,
+        ..PLAIN
+    },
+    Client {
+        name: "cursor",
+        label: "Cursor",
+        spots: &[
+            at(".agents/skills"),
+            at(".cursor/skills"),
+            at(".claude/skills"),
+            at(".codex/skills"),
+            at("~/.agents/skills"),
+            at("~/.cursor/skills"),
+            at("~/.claude/skills"),
+            at("~/.codex/skills"),
+        ],
+        facts: &[hides(CURSOR, &[NotForModels])],
+        source: CURSOR,
+        ..PLAIN
+    },
+    Client {
+        name: "vscode",
+        label: "VS Code",
+        spots: &[
+            at(".github/skills"),
+            at(".claude/skills"),
+            at(".agents/skills"),
+            at("~/.copilot/skills"),
+            at("~/.claude/skills"),
+            at("~/.agents/skills"),
+        ],
+        clash: Clash::First,
+        by_folder: true,
+        facts: &[
+            loads(VSCODE, &[NameMissing, NAME, NameOver(64), FOLDER, DescriptionMissing]),
+            cuts(VSCODE, &[DescriptionOver(1024)]),
+            hides(VSCODE, &[NotForModels, NotForPeople]),
+        ],
+        source: VSCODE_DOCS,
+        ..PLAIN
+    },
+    Client {
+        name: "copilot",
+        label: "GitHub Copilot CLI",
+        spots: &[
+            at(".github/skills"),
+            at(".claude/skills"),
+            at(".agents/skills"),
+            at("$COPILOT_HOME/skills"),
+            at("~/.agents/skills"),
+        ],
+        facts: &[misses(COPILOT, &[FileName])],
+        source: COPILOT,
+        ..PLAIN
+    },
+    Client {
+        name: "opencode",
+        label: "OpenCode",
+        spots: &[
+            up(".opencode/skills"),
+            up(".opencode/skill"),
+            up(".claude/skills"),
+            up(".agents/skills"),
+            at("$XDG_CONFIG_HOME/opencode/skills"),
+            at("$XDG_CONFIG_HOME/opencode/skill"),
+            at("~/.claude/skills"),
+            at("~/.agents/skills"),
+        ],
+        clash: Clash::Random,
+        facts: &[
+            loads(OPENCODE, &[AtRoot, Deeper(1), FolderLink, NAME, NameOver(64), FOLDER]),
+            loads(OPENCODE, &[DescriptionOver(1024), MetadataNested, NotForModels, NotForPeople]),
+            loads(OPENCODE_MARKDOWN, &[NotYaml]),
+            hides(OPENCODE, &[DescriptionMissing]),
+            misses(OPENCODE, &[FileName]),
+        ],
+        source: OPENCODE,
+        ..PLAIN
+    },
+    Client {
+        name: "goose",
+        label: "goose",
+        spots: &[
+            at(".agents/skills"),
+            at(".goose/skills"),
+            at(".claude/skills"),
+            at("~/.agents/skills"),
+            at("$XDG_CONFIG_HOME/goose/skills"),
+            at("~/.claude/skills"),
+            at("~/.config/agents/skills"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(GOOSE, &[AtRoot, Deeper(1), FolderLink, FileLink, NameOver(64), FOLDER]),
+            loads(GOOSE, &[DescriptionMissing, DescriptionOver(1024), MetadataNested]),
+            loads(GOOSE, &[NotForModels, NotForPeople]),
+            loads(GOOSE_SOURCES, &[ByteOrderMark, Delimiters]),
+            cuts(GOOSE_SOURCES, &[DashesInside]),
+            refuses(GOOSE_SOURCES, &[NoFrontmatter, NotYaml]),
+            refuses(GOOSE, &[NotUtf8, NameMissing, NameForm(Form::NoSlash)]),
+            misses(GOOSE, &[FileName]),
+        ],
+        source: GOOSE,
+        ..PLAIN
+    },
+    Client {
+        name: "openclaw",
+        label: "OpenClaw",
+        spots: &[
+            at("skills"),
+            at(".agents/skills"),
+            at("~/.agents/skills"),
+            at("$OPENCLAW_STATE_DIR/skills"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(OPENCLAW, &[NotYaml, MetadataNested, NameMissing, NAME, NameOver(64), FOLDER]),
+            loads(OPENCLAW_LOADER, &[AtRoot, DescriptionOver(1024)]),
+            hides(OPENCLAW, &[NotForModels, NotForPeople]),
+            refuses(OPENCLAW_LOADER, &[FileLink, DescriptionMissing]),
+            misses(OPENCLAW, &[Deeper(6)]),
+            misses(OPENCLAW_LOADER, &[FileName]),
+        ],
+        source: OPENCLAW,
+        ..PLAIN
+    },
+    Client {
+        name: "pi",
+        label: "pi",
+        spots: &[
+            at(".pi/skills"),
+            up(".agents/skills"),
+            at("~/.pi/agent/skills"),
+            at("~/.agents/skills"),
+        ],
+        facts: &[
+            loads(PI, &[Deeper(1), FolderLink, FileLink, NameMissing, NAME, NameOver(64), FOLDER]),
+            loads(PI, &[DescriptionOver(1024), MetadataNested, NotForPeople]),
+            hides(PI, &[NotForModels]),
+            refuses(PI, &[NoFrontmatter, NotYaml, DescriptionMissing]),
+            misses(PI, &[FileName]),
+        ],
+        source: PI,
+        ..PLAIN
+    },
+    Client {
+        name: "deepagents",
+        label: "Deep Agents CLI",
+        spots: &[
+            at(".claude/skills"),
+            at("~/.claude/skills"),
+            at(".agents/skills"),
+            at(".deepagents/skills"),
+            at("~/.agents/skills"),
+            at("~/.deepagents/agent/skills"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(DEEPAGENTS, &[DuplicateKey, NAME, NameOver(64), FOLDER]),
+            loads(DEEPAGENTS, &[MetadataNested, NotForModels, NotForPeople]),
+            cuts(DEEPAGENTS, &[DescriptionOver(1024)]),
+            refuses(DEEPAGENTS, &[FileOver(10 * 1024 * 1024), NotUtf8, NoFrontmatter, NotYaml]),
+            refuses(DEEPAGENTS, &[NameMissing, DescriptionMissing]),
+            misses(DEEPAGENTS, &[AtRoot, Deeper(1), FileName]),
+        ],
+        source: DEEPAGENTS_CLI,
+        ..PLAIN
+    },
+    Client {
+        name: "cline",
+        label: "Cline",
+        spots: &[
+            at("~/.cline/skills"),
+            at(".claude/skills"),
+            at(".cline/skills"),
+            at(".clinerules/skills"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(CLINE, &[FolderLink, FileLink, NAME, NameOver(64), DescriptionOver(1024)]),
+            loads(CLINE, &[MetadataNested, NotForModels, NotForPeople]),
+            refuses(CLINE, &[ByteOrderMark, NoFrontmatter, Delimiters, NotYaml, DuplicateKey]),
+            refuses(CLINE, &[NameMissing, FOLDER, DescriptionMissing]),
+            misses(CLINE, &[AtRoot, Deeper(1), FileName]),
+        ],
+        source: CLINE,
+        ..PLAIN
+    },
+    Client {
+        name: "agent-framework",
+        label: "Microsoft Agent Framework",
+        facts: &[
+            loads(AGENT_FRAMEWORK, &[ByteOrderMark, NotYaml]),
+            refuses(AGENT_FRAMEWORK, &[NoFrontmatter, NameMissing, NAME, NameOver(64), FOLDER]),
+            refuses(AGENT_FRAMEWORK, &[DescriptionMissing, DescriptionOver(1024)]),
+        ],
+        source: AGENT_FRAMEWORK,
+        ..PLAIN
+    },
+    Client {
+        name: "adk",
+        label: "Google ADK",
+        facts: &[
+            refuses(ADK, &[NoFrontmatter, NotYaml, NameMissing, NAME, FOLDER]),
+            refuses(ADK, &[DescriptionMissing, DescriptionOver(1024)]),
+        ],
+        source: ADK,
+        ..PLAIN
+    },
+    Client { name: "spring-ai", label: "Spring AI", source: SPRING_AI, ..PLAIN },
+    Client {
+        name: "crush",
+        label: "Crush",
+        spots: &[
+            up(".agents/skills"),
+            up(".crush/skills"),
+            up(".claude/skills"),
+            up(".cursor/skills"),
+            at("$XDG_CONFIG_HOME/crush/skills"),
+            at("$XDG_CONFIG_HOME/agents/skills"),
+            at("~/.agents/skills"),
+            at("~/.claude/skills"),
+        ],
+        facts: &[
+            loads(CRUSH, &[Deeper(1), FolderLink, ByteOrderMark, Delimiters, NotForPeople]),
+            hides(CRUSH, &[NotForModels]),
+            refuses(CRUSH, &[NoFrontmatter, NotYaml, DuplicateKey, MetadataNested]),
+            refuses(CRUSH, &[NameMissing, NameForm(Form::AnyCase), NameOver(64)]),
+            refuses(CRUSH, &[NameNotFolder(Letters::AnyCase)]),
+            refuses(CRUSH, &[DescriptionMissing, DescriptionOver(1024)]),
+            misses(CRUSH, &[FileName]),
+        ],
+        source: CRUSH_CONFIG,
+        ..PLAIN
+    },
+    Client {
+        name: "hermes",
+        label: "Hermes Agent",
+        spots: &[at(".hermes/skills"), at(".agents/skills"), at("$HERMES_HOME/skills")],
+        clash: Clash::First,
+        facts: &[asks(HERMES, &[InProject])],
+        source: HERMES,
+        ..PLAIN
+    },
+    Client {
+        name: "kilo",
+        label: "Kilo Code",
+        spots: &[
+            up(".kilo/skills"),
+            up(".kilocode/skills"),
+            at("~/.kilo/skills"),
+            up(".agents/skills"),
+            up(".claude/skills"),
+            at("~/.agents/skills"),
+            at("~/.claude/skills"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(KILO, &[AtRoot, Deeper(1), FolderLink, NAME, NameOver(64), FOLDER]),
+            loads(KILO, &[DescriptionOver(1024), MetadataNested, NotForModels, NotForPeople]),
+            hides(KILO, &[DescriptionMissing]),
+            refuses(KILO, &[NameMissing]),
+            misses(KILO, &[FileName]),
+        ],
+        source: KILO,
+        ..PLAIN
+    },
+    Client {
+        name: "kimi",
+        label: "Kimi Code CLI",
+        spots: &[
+            at(".kimi/skills"),
+            at(".claude/skills"),
+            at(".codex/skills"),
+            at(".agents/skills"),
+            at("~/.kimi/skills"),
+            at("~/.claude/skills"),
+            at("~/.codex/skills"),
+            at("~/.config/agents/skills"),
+            at("~/.agents/skills"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(KIMI, &[FolderLink, FileLink, NameMissing, NAME, NameOver(64), FOLDER]),
+            loads(KIMI, &[NoFrontmatter, DescriptionMissing, DescriptionOver(1024)]),
+            loads(KIMI, &[MetadataNested, NotForModels, NotForPeople]),
+            refuses(KIMI, &[NotUtf8, NotYaml]),
+            misses(KIMI, &[AtRoot, Deeper(1), FileName]),
+        ],
+        source: KIMI_DOCS,
+        ..PLAIN
+    },
+    Client {
+        name: "kiro",
+        label: "Kiro",
+        spots: &[at(".kiro/skills"), at("~/.kiro/skills")],
+        clash: Clash::First,
+        source: KIRO,
+        ..PLAIN
+    },
+    Client {
+        name: "openhands",
+        label: "OpenHands",
+        spots: &[
+            at(".agents/skills"),
+            at(".openhands/skills"),
+            at(".openhands/microagents"),
+            at("~/.agents/skills"),
+            at("~/.openhands/skills"),
+            at("~/.openhands/microagents"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(OPENHANDS_FIND, &[FolderLink, FileLink, FileName]),
+            loads(OPENHANDS, &[NoFrontmatter, DuplicateKey, NameMissing, DescriptionMissing]),
+            loads(OPENHANDS, &[MetadataNested, NotForPeople]),
+            cuts(OPENHANDS, &[DescriptionOver(1024)]),
+            hides(OPENHANDS, &[NotForModels]),
+            refuses(OPENHANDS, &[NotUtf8, NotYaml]),
+            refuses(OPENHANDS_FIND, &[NAME, NameOver(64), FOLDER]),
+            misses(OPENHANDS_FIND, &[AtRoot, Deeper(1)]),
+        ],
+        source: OPENHANDS,
+        ..PLAIN
+    },
+    Client {
+        name: "qwen",
+        label: "Qwen Code",
+        spots: &[
+            at(".qwen/skills"),
+            at(".agents/skills"),
+            at("$QWEN_HOME/skills"),
+            at("~/.agents/skills"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(QWEN, &[FolderLink, FileLink, ByteOrderMark, FOLDER]),
+            loads(QWEN, &[DescriptionOver(1024), MetadataNested]),
+            hides(QWEN, &[NotForModels, NotForPeople]),
+            refuses(QWEN, &[NoFrontmatter, Delimiters, NameMissing, DescriptionMissing]),
+            misses(QWEN, &[AtRoot, Deeper(1), FileName]),
+        ],
+        source: QWEN_MANAGER,
+        ..PLAIN
+    },
+    Client {
+        name: "roo",
+        label: "Roo Code",
+        spots: &[at(".roo/skills"), at("~/.roo/skills")],
+        clash: Clash::First,
+        facts: &[
+            loads(ROO, &[FolderLink, FileLink, MetadataNested, NotForModels, NotForPeople]),
+            refuses(ROO, &[NoFrontmatter, NotYaml, DuplicateKey, NameMissing, NAME, NameOver(64)]),
+            refuses(ROO, &[FOLDER, DescriptionMissing, DescriptionOver(1024)]),
+            misses(ROO, &[AtRoot, Deeper(1), FileName]),
+        ],
+        source: ROO,
+        ..PLAIN
+    },
+    Client {
+        name: "vibe",
+        label: "Mistral Vibe",
+        spots: &[at(".vibe/skills"), at("$VIBE_HOME/skills")],
+        clash: Clash::First,
+        facts: &[
+            loads(VIBE, &[FolderLink, FileLink, FOLDER]),
+            loads(VIBE_MODELS, &[MetadataNested, NotForModels]),
+            asks(VIBE_TRUST, &[InProject]),
+            hides(VIBE_MODELS, &[NotForPeople]),
+            refuses(VIBE, &[NoFrontmatter, NotYaml]),
+            refuses(VIBE_MODELS, &[NameMissing, NameForm(Form::Dotted), NameOver(64)]),
+            refuses(VIBE_MODELS, &[DescriptionMissing, DescriptionOver(1024)]),
+            misses(VIBE, &[AtRoot, Deeper(1), FileName]),
+        ],
+        source: VIBE,
+        ..PLAIN
+    },
+    Client {
+        name: "windsurf",
+        label: "Windsurf",
+        spots: &[
+            at(".windsurf/skills"),
+            at(".agents/skills"),
+            at("~/.codeium/windsurf/skills"),
+            at("~/.agents/skills"),
+        ],
+        source: WINDSURF,
+        ..PLAIN
+    },
+    Client {
+        name: "droid",
+        label: "Factory Droid",
+        spots: &[
+            at(".factory/skills"),
+            at(".agents/skills"),
+            at("~/.factory/skills"),
+            at("~/.agents/skills"),
+        ],
+        facts: &[misses(DROID, &[FileName]), hides(DROID, &[NotForModels, NotForPeople])],
+        source: SKILLS_CLI,
+        ..PLAIN
+    },
+    plain("adal", "AdaL", &[at(".adal/skills"), at("~/.adal/skills")]),
+    plain("amp", "Amp", &[at(".agents/skills"), at("$XDG_CONFIG_HOME/agents/skills")]),
+    plain(
+        "antigravity",
+        "Antigravity",
+        &[at(".agents/skills"), at("~/.gemini/antigravity/skills")],
+    ),
+    plain("augment", "Augment", &[at(".augment/skills"), at("~/.augment/skills")]),
+    plain("codebuddy", "CodeBuddy", &[at(".codebuddy/skills"), at("~/.codebuddy/skills")]),
+    plain(
+        "command-code",
+        "Command Code",
+        &[at(".commandcode/skills"), at("~/.commandcode/skills")],
+    ),
+    plain("continue", "Continue", &[at(".continue/skills"), at("~/.continue/skills")]),
+    plain("iflow", "iFlow CLI", &[at(".iflow/skills"), at("~/.iflow/skills")]),
+    plain("junie", "Junie", &[at(".junie/skills"), at("~/.junie/skills")]),
+    plain("kode", "Kode", &[at(".kode/skills"), at("~/.kode/skills")]),
+    plain("mcpjam", "MCPJam", &[at(".mcpjam/skills"), at("~/.mcpjam/skills")]),
+    plain("mux", "Mux", &[at(".mux/skills"), at("~/.mux/skills")]),
+    plain("neovate", "Neovate", &[at(".neovate/skills"), at("~/.neovate/skills")]),
+    plain("pochi", "Pochi", &[at(".pochi/skills"), at("~/.pochi/skills")]),
+    plain("qoder", "Qoder", &[at(".qoder/skills"), at("~/.qoder/skills")]),
+    plain("replit", "Replit", &[at(".agents/skills"), at("$XDG_CONFIG_HOME/agents/skills")]),
+    plain("trae", "Trae", &[at(".trae/skills"), at("~/.trae/skills")]),
+    plain("warp", "Warp", &[at(".agents/skills"), at("~/.agents/skills")]),
+    plain("zed", "Zed", &[at(".agents/skills"), at("~/.agents/skills")]),
+    plain("zencoder", "Zencoder", &[at(".zencoder/skills"), at("~/.zencoder/skills")]),
+];
+
+const fn plain(name: &'static str, label: &'static str, spots: &'static [Spot]) -> Client {
+    Client { name, label, spots, ..PLAIN }
+}
+
+/// A directory of the user or the system, or of the folder that a client is started in.
+const fn at(path: &'static str) -> Spot {
+    Spot { path, upwards: false }
+}
+
+/// A directory of that folder, or of one above it in its repository.
+const fn up(path: &'static str) -> Spot {
+    Spot { path, upwards: true }
+}
+
+const fn loads(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact {
+    Fact { verdict: Verdict::Loads, symptoms, source }
+}
+
+const fn asks(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact {
+    Fact { verdict: Verdict::Asks, symptoms, source }
+}
+
+const fn cuts(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact {
+    Fact { verdict: Verdict::Cut, symptoms, source }
+}
+
+const fn hides(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact {
+    Fact { verdict: Verdict::Hidden, symptoms, source }
+}
+
+const fn refuses(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact {
+    Fact { verdict: Verdict::Refused, symptoms, source }
+}
+
+const fn misses(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact {
+    Fact { verdict: Verdict::Unseen, symptoms, source }
+}
+
+/// Declares who says something, where, and when that was looked up.
+macro_rules! citations {
+    ($($name:ident $checked:literal $url:literal;)*) => {
+        $(const $name: &Citation = &Citation { url: $url, checked: $checked };)*
+    };
+}
+
+citations! {
+    ADK "2026-08-22" "https://github.com/google/adk-python";
+    AGENT_FRAMEWORK "2026-08-07" "https://github.com/microsoft/agent-framework/blob/main/python/packages/core/agent_framework/_skills.py";
+    CLAUDE_CODE "2026-08-22" "https://code.claude.com/docs/en/skills";
+    CLINE "2026-11-15" "https://github.com/cline/cline/blob/main/src/core/context/instructions/user-instructions/skills.ts";
+    CODEX "2026-08-22" "https://github.com/openai/codex/blob/main/codex-rs/core-skills/src/loader.rs";
+    COPILOT "2026-11-15" "https://docs.github.com/en/copilot/how-tos/copilot-on-github/customize-copilot/customize-cloud-agent/add-skills";
+    CRUSH "2026-11-15" "https://github.com/charmbracelet/crush/blob/main/internal/skills/skills.go";
+    CRUSH_CONFIG "2026-11-15" "https://github.com/charmbracelet/crush/blob/main/internal/config/load.go";
+    CURSOR "2026-08-22" "https://cursor.com/docs/context/skills";
+    DEEPAGENTS "2026-11-15" "https://github.com/langchain-ai/deepagents/blob/main/libs/deepagents/deepagents/middleware/skills.py";
+    DEEPAGENTS_CLI "2026-11-15" "https://reference.langchain.com/python/deepagents-code/skills/load/list_skills";
+    DROID "2026-11-15" "https://docs.factory.ai/harness/skills";
+    GEMINI "2026-11-15" "https://github.com/google-gemini/gemini-cli/blob/main/packages/core/src/skills/skillLoader.ts";
+    GEMINI_MANAGER "2026-11-15" "https://github.com/google-gemini/gemini-cli/blob/main/packages/core/src/skills/skillManager.ts";
+    GOOSE "2026-11-15" "https://github.com/block/goose/blob/main/crates/goose/src/skills/mod.rs";
+    GOOSE_SOURCES "2026-11-15" "https://github.com/block/goose/blob/main/crates/goose/src/sources.rs";
+    HERMES "2026-11-15" "https://github.com/NousResearch/hermes-agent/blob/main/agent/skill_utils.py";
+    KILO "2026-11-15" "https://github.com/Kilo-Org/kilocode/blob/main/packages/opencode/src/skill/index.ts";
+    KIMI "2026-11-15" "https://github.com/MoonshotAI/kimi-cli/blob/main/src/kimi_cli/skill/__init__.py";
+    KIMI_DOCS "2026-11-15" "https://moonshotai.github.io/kimi-cli/zh/customization/skills.md";
+    KIRO "2026-11-15" "https://kiro.dev/docs/skills";
+    OPENCLAW "2026-11-15" "https://docs.openclaw.ai/tools/skills";
+    OPENCLAW_LOADER "2026-11-15" "https://github.com/openclaw/openclaw/blob/main/src/agents/skills/local-loader.ts";
+    OPENCODE "2026-08-19" "https://github.com/anomalyco/opencode/blob/dev/packages/opencode/src/skill/index.ts";
+    OPENCODE_MARKDOWN "2026-11-15" "https://github.com/anomalyco/opencode/blob/dev/packages/opencode/src/config/markdown.ts";
+    OPENHANDS "2026-11-15" "https://github.com/OpenHands/software-agent-sdk/blob/main/openhands-sdk/openhands/sdk/skills/skill.py";
+    OPENHANDS_FIND "2026-11-15" "https://github.com/OpenHands/software-agent-sdk/blob/main/openhands-sdk/openhands/sdk/skills/utils.py";
+    PI "2026-11-15" "https://github.com/badlogic/pi-mono/blob/main/packages/coding-agent/src/core/skills.ts";
+    QWEN "2026-11-15" "https://github.com/QwenLM/qwen-code/blob/main/packages/core/src/skills/skill-load.ts";
+    QWEN_MANAGER "2026-11-15" "https://github.com/QwenLM/qwen-code/blob/main/packages/core/src/skills/skill-manager.ts";
+    ROO "2026-11-15" "https://github.com/RooCodeInc/Roo-Code/blob/main/src/services/skills/SkillsManager.ts";
+    SKILLS_CLI "2026-11-15" "https://github.com/vercel-labs/skills/blob/main/src/agents.ts";
+    SPRING_AI "2026-08-22" "https://github.com/spring-ai-community/spring-ai-agent-utils";
+    VIBE "2026-11-15" "https://github.com/mistralai/mistral-vibe/blob/main/vibe/core/skills/manager.py";
+    VIBE_MODELS "2026-11-15" "https://github.com/mistralai/mistral-vibe/blob/main/vibe/core/skills/models.py";
+    VIBE_TRUST "2026-11-15" "https://github.com/mistralai/mistral-vibe/blob/main/vibe/core/paths/config_paths.py";
+    VSCODE "2026-11-15" "https://github.com/microsoft/vscode/blob/main/src/vs/workbench/contrib/chat/common/promptSyntax/service/promptsServiceImpl.ts";
+    VSCODE_DOCS "2026-11-15" "https://github.com/microsoft/vscode-docs/blob/main/docs/copilot/customization/agent-skills.md";
+    WINDSURF "2026-11-15" "https://docs.windsurf.com/windsurf/cascade/skills";
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::{PRESETS, doctor::VARIABLES};
+
+    #[test]
+    fn every_client_has_a_name_of_its_own_and_says_where_that_is_known_from() {
+        let names: BTreeSet<&str> = CLIENTS.iter().map(|it| it.name).collect();
+        assert_eq!(names.len(), CLIENTS.len());
+        for client in CLIENTS {
+            let facts = client.facts.iter().map(|it| it.source);
+            for source in facts.chain([client.source]) {
+                assert!(source.url.starts_with("https://"), "{}", client.name);
+                assert_eq!(source.checked.len(), "2026-11-15".len(), "{}", client.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_variable_in_a_path_has_a_usual_value() {
+        let paths = CLIENTS.iter().flat_map(|it| it.spots).map(|it| it.path);
+        for path in paths.filter(|it| it.starts_with('$')) {
+            let name = path[1..].split('/').next();
+            assert!(VARIABLES.iter().any(|it| Some(it.0) == name), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_preset_of_a_client_names_directories_that_the_client_looks_into() {
+        let mut compared = 0;
+        for preset in PRESETS {
+            let name = if preset.name == "claude" { "claude-code" } else { preset.name };
+            let Some(client) = crate::doctor::client(name) else { continue };
+            let usual: Vec<String> = client.spots.iter().map(Spot::usual).collect();
+            for directory in preset.directories {
+                assert!(usual.iter().any(|it| it == directory), "{name} {directory}");
+                compared += 1;
+            }
+        }
+        assert!(compared > 20);
+    }
+}

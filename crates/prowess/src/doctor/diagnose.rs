@@ -1,0 +1,104 @@
+//! What a client would make of skills, by what is known of it.
+
+use std::path::PathBuf;
+
+use super::{
+    Diagnosis, Note,
+    candidate::Candidate,
+    client::Client,
+    look::{Leaf, Look},
+    resolve::resolve,
+    surroundings::Surroundings,
+    symptom::{OPEN, Symptom},
+    verdict::Verdict,
+};
+
+/// The way that a client takes to a candidate, and how early it looks there.
+pub(super) struct Seen<'a> {
+    pub(super) rank: usize,
+    pub(super) leaf: Leaf<'a>,
+    pub(super) diagnosis: Diagnosis,
+}
+
+/// What a client would make of every candidate.
+pub(super) fn diagnose(
+    client: &'static Client,
+    look: &Look,
+    surroundings: &Surroundings,
+) -> Vec<Diagnosis> {
+    if client.is_told_where() {
+        let judged = |it: &Candidate| Diagnosis::new(client, None, judge(client, it, None));
+        return look.candidates.iter().map(judged).collect();
+    }
+    let directories: Vec<(usize, PathBuf)> = client
+        .spots
+        .iter()
+        .enumerate()
+        .flat_map(|(rank, spot)| {
+            surroundings.directories(spot).into_iter().map(move |it| (rank, it))
+        })
+        .collect();
+    let mut seen: Vec<Option<Seen<'_>>> = look.candidates.iter().map(|_| None).collect();
+    for (rank, directory) in &directories {
+        for sprig in look.inside(directory) {
+            let candidate = &look.candidates[sprig.candidate];
+            let leaf = sprig.before(directory, &client.spots[*rank]);
+            let known = &mut seen[sprig.candidate];
+            // The first way that leads there is taken.
+            if known.as_ref().is_some_and(|it| it.diagnosis.verdict != Verdict::Unseen) {
+                continue;
+            }
+            let path = Some(directory.join(leaf.within).join(&candidate.spelt));
+            let notes = judge(client, candidate, Some(&leaf));
+            let in_project = leaf.is_in_project;
+            let diagnosis = Diagnosis { in_project, ..Diagnosis::new(client, path, notes) };
+            *known = Some(Seen { rank: *rank, leaf, diagnosis });
+        }
+    }
+    resolve(client, look, &mut seen);
+    let unseen =
+        || Diagnosis { verdict: Verdict::Unseen, ..Diagnosis::new(client, None, Vec::new()) };
+    seen.into_iter().map(|it| it.map_or_else(unseen, |it| it.diagnosis)).collect()
+}
+
+/// The reasons that a candidate gives a client, by what is known of the client.
+fn judge(client: &'static Client, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> Vec<Note> {
+    let mut notes = Vec::new();
+    for fact in client.facts {
+        for symptom in fact.symptoms.iter().filter(|it| it.holds(candidate, leaf)) {
+            notes.push(Note {
+                verdict: fact.verdict,
+                reason: reason(*symptom, fact.verdict, candidate, leaf),
+                fix: symptom.fix(candidate, leaf).filter(|_| fact.verdict != Verdict::Loads),
+                source: Some(fact.source),
+            });
+        }
+    }
+    let on_the_way = OPEN.iter().filter(|it| it.is_of_way() && it.holds(candidate, leaf));
+    for symptom in on_the_way.chain(&candidate.open).filter(|it| !client.knows(**it)) {
+        let verdict = Verdict::Unknown;
+        let reason = reason(*symptom, verdict, candidate, leaf);
+        notes.push(Note { verdict, reason, fix: symptom.fix(candidate, leaf), source: None });
+    }
+    notes
+}
+
+fn reason(
+    symptom: Symptom,
+    verdict: Verdict,
+    candidate: &Candidate,
+    leaf: Option<&Leaf<'_>>,
+) -> String {
+    let says = symptom.says(candidate, leaf);
+    match verdict {
+        Verdict::Loads => format!("{says}; it is taken all the same"),
+        Verdict::Asks => format!("{says}, which has to be trusted first"),
+        Verdict::Cut => format!("{says}; the rest is not shown"),
+        Verdict::Hidden if symptom == Symptom::NotForPeople => {
+            format!("{says}: only the model can use it")
+        }
+        Verdict::Hidden => format!("{says}: only people can invoke it"),
+        Verdict::Unknown => format!("it is not known what it does: {says}"),
+        Verdict::Shadowed | Verdict::Refused | Verdict::Unseen => says,
+    }
+}

@@ -1,0 +1,198 @@
+//! What lies in the directories of the clients, read once for all of them.
+
+use std::{
+    collections::HashMap,
+    io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    candidate::Candidate,
+    client::{Client, Spot},
+    surroundings::Surroundings,
+};
+use crate::{
+    finding::{Finding, Severity},
+    gather::{Step, Visited, gather_by},
+    rule,
+    skill::Scope,
+    source::{Folder, Limits, Listing, MAX_DEPTH, Source as _, is_link, reason},
+};
+
+/// How many folders are looked into, so that a tree that is no library does not hold anybody up.
+const MAX_FOLDERS: usize = 100_000;
+/// The largest `SKILL.md` that is read, in bytes: larger than the limit of any client.
+const MAX_DOCUMENT: u64 = 16 * 1024 * 1024;
+
+/// A candidate as it lies in a directory.
+#[derive(Debug, Clone)]
+pub(super) struct Sprig {
+    pub(super) candidate: usize,
+    /// Its folder, from the directory on.
+    within: PathBuf,
+    depth: usize,
+    link: Link,
+}
+
+/// The same before a client that looks into that directory.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Leaf<'a> {
+    pub(super) root: &'a Path,
+    pub(super) within: &'a Path,
+    pub(super) depth: usize,
+    pub(super) link: Link,
+    pub(super) is_in_project: bool,
+}
+
+/// What is a link on the way to a `SKILL.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Link {
+    None,
+    Folder,
+    Document,
+}
+
+impl Sprig {
+    pub(super) fn before<'a>(&'a self, root: &'a Path, spot: &Spot) -> Leaf<'a> {
+        let Self { within, depth, link, .. } = self;
+        let is_in_project = spot.is_in_project();
+        Leaf { root, within, depth: *depth, link: *link, is_in_project }
+    }
+}
+
+/// Everything that lies in the directories of some clients.
+#[derive(Debug)]
+pub(super) struct Look {
+    /// In the order of the directories, and of paths in each.
+    pub(super) candidates: Vec<Candidate>,
+    /// What could not be looked at.
+    pub(super) findings: Vec<Finding>,
+    folders: Vec<Folder>,
+    /// What lies in each folder, sorted by path.
+    sprigs: Vec<Vec<Sprig>>,
+    numbers: HashMap<PathBuf, usize>,
+}
+
+impl Look {
+    /// Looks into the directories of the clients, and into some others before them.
+    pub(super) fn new(
+        clients: &[&'static Client],
+        surroundings: &Surroundings,
+        others: &[PathBuf],
+    ) -> Self {
+        let spots = clients.iter().flat_map(|it| it.spots);
+        let paths = others.iter().cloned().chain(spots.flat_map(|it| surroundings.directories(it)));
+        let limits =
+            Limits { depth: MAX_DEPTH, max_document_size: MAX_DOCUMENT, ..Limits::default() };
+        let mut look = Self {
+            candidates: Vec::new(),
+            findings: Vec::new(),
+            folders: Vec::new(),
+            sprigs: Vec::new(),
+            numbers: HashMap::new(),
+        };
+        let mut reals: HashMap<PathBuf, usize> = HashMap::new();
+        // Clients follow links wherever they lead, and only what they would read is read.
+        let anywhere: Arc<[PathBuf]> = [PathBuf::from("/")].into();
+        for path in paths {
+            if look.numbers.contains_key(&path) {
+                continue;
+            }
+            match Folder::open(Scope::Project, path.clone(), anywhere.clone(), &limits) {
+                Ok(folder) => {
+                    let next = look.folders.len();
+                    let number = *reals.entry(folder.real().to_owned()).or_insert(next);
+                    look.numbers.insert(path, number);
+                    if number == next {
+                        look.folders.push(folder);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => look.findings.push(Finding::new(
+                    &rule::DIRECTORY_UNREADABLE,
+                    Severity::Warning,
+                    &path,
+                    format!("the directory cannot be read: {}", reason(&error)),
+                    "check what it is and its permissions",
+                )),
+            }
+        }
+        look.gather(&limits);
+        look
+    }
+
+    fn gather(&mut self, limits: &Limits) {
+        let seen = AtomicUsize::new(0);
+        let folders = &self.folders;
+        let gathered = gather_by(folders.len(), limits, |place| {
+            if seen.fetch_add(1, Ordering::Relaxed) >= MAX_FOLDERS {
+                return Visited { step: Step::Nothing, linked: false, findings: Vec::new() };
+            }
+            let folder = &folders[place.source];
+            let visit = folder.visit(&place.folder, limits, Listing::OnDemand);
+            Visited::new(visit, |found| {
+                let link = match found.linked {
+                    false => Link::None,
+                    true if is_link(&found.path) => Link::Document,
+                    true => Link::Folder,
+                };
+                let (within, depth) = (place.folder.clone(), place.depth);
+                let real = found.real.clone().unwrap_or_else(|| found.path.clone());
+                let candidate = Candidate::new(&found, folder, place.source);
+                (place.source, real, Sprig { candidate: 0, within, depth, link }, candidate)
+            })
+        });
+        // What a file is called is for each client to judge.
+        let is_in_the_way = |it: &Finding| *it.rule != rule::FILE_NAME;
+        self.findings.extend(gathered.findings.into_iter().filter(is_in_the_way));
+        if seen.into_inner() > MAX_FOLDERS {
+            self.findings.push(Finding::new(
+                &rule::TOO_DEEP,
+                Severity::Warning,
+                Path::new(""),
+                format!("there are more than {MAX_FOLDERS} folders; the others are not looked at"),
+                "keep skills in directories of their own",
+            ));
+        }
+        let mut made = gathered.made;
+        // Of several ways to one file the first directory's is its path, and in it one without a link.
+        made.sort_by(|a, b| {
+            let key =
+                |(number, _, sprig, _): &(usize, _, Sprig, _)| (*number, sprig.link != Link::None);
+            (key(a), &a.2.within).cmp(&(key(b), &b.2.within))
+        });
+        self.sprigs.resize_with(self.folders.len(), Vec::new);
+        let mut known: HashMap<Arc<Path>, usize> = HashMap::with_capacity(made.len());
+        for (number, real, sprig, candidate) in made {
+            let at = *known.entry(real).or_insert_with(|| {
+                self.candidates.push(candidate);
+                self.candidates.len() - 1
+            });
+            self.sprigs[number].push(Sprig { candidate: at, ..sprig });
+        }
+        self.findings.sort_by(|a, b| a.path.cmp(&b.path));
+    }
+
+    /// What lies in a directory.
+    pub(super) fn inside(&self, directory: &Path) -> &[Sprig] {
+        self.numbers.get(directory).map_or(&[], |it| &self.sprigs[*it])
+    }
+
+    /// Whether two candidates say the same.
+    pub(super) fn are_same(&self, one: usize, other: usize) -> bool {
+        let (one, other) = (&self.candidates[one], &self.candidates[other]);
+        let digest = |it: &Candidate| {
+            let read =
+                || Some(Sha256::digest(self.folders[it.directory].read(&it.path).ok()?).into());
+            *it.digest.get_or_init(read)
+        };
+        (one.size, one.head) == (other.size, other.head)
+            && digest(one).is_some_and(|it| digest(other) == Some(it))
+    }
+}

@@ -1,0 +1,73 @@
+//! Which of the skills of one name a client takes.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Note,
+    client::{Clash, Client},
+    diagnose::Seen,
+    look::Look,
+    verdict::Verdict,
+};
+
+/// Notes at every skill that a client finds what becomes of it because of others of its name.
+pub(super) fn resolve(client: &'static Client, look: &Look, seen: &mut [Option<Seen<'_>>]) {
+    if client.clash == Clash::Both {
+        return;
+    }
+    let mut noted: Vec<(usize, Note)> = Vec::new();
+    for rivals in rivals(client, look, seen) {
+        let rank = |it: usize| seen[it].as_ref().map_or(usize::MAX, |it| it.rank);
+        for (at, number) in rivals.iter().copied().enumerate() {
+            // The first is compared with the second, all others with the first.
+            let other = rivals[usize::from(at == 0)];
+            let is_even = rank(number) == rank(other);
+            if at == 0 && client.clash == Clash::First && !is_even {
+                continue;
+            }
+            let path = seen[other].as_ref().and_then(|it| it.diagnosis.path.as_deref());
+            let path = path.unwrap_or(&look.candidates[other].path).display();
+            let (verdict, what) = match client.clash {
+                _ if look.are_same(number, other) => (Verdict::Loads, "is a copy of it"),
+                Clash::First if !is_even => {
+                    (Verdict::Shadowed, "has the same name and comes first")
+                }
+                Clash::Random => (Verdict::Unknown, "has the same name, and chance decides"),
+                Clash::First | Clash::Both | Clash::Unknown => {
+                    (Verdict::Unknown, "has the same name, and it is not known which is taken")
+                }
+            };
+            let reason = format!("`{path}` {what}");
+            let fix =
+                (verdict != Verdict::Loads).then(|| "rename or remove one of them".to_owned());
+            noted.push((number, Note { verdict, reason, fix, source: Some(client.source) }));
+        }
+    }
+    for (number, note) in noted {
+        if let Some(seen) = &mut seen[number] {
+            seen.diagnosis.note(note);
+        }
+    }
+}
+
+/// The candidates that go by one name in a client, where there are several, in the order in which it looks at them.
+/// Those that it refuses are nobody's rivals.
+fn rivals(client: &Client, look: &Look, seen: &[Option<Seen<'_>>]) -> Vec<Vec<usize>> {
+    let mut named: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
+    for (number, it) in seen.iter().enumerate() {
+        let Some(Seen { rank, leaf, diagnosis }) = it else { continue };
+        if diagnosis.verdict < Verdict::Refused {
+            let candidate = &look.candidates[number];
+            let own = candidate.name.clone().filter(|_| !client.by_folder);
+            let name = own.unwrap_or_else(|| candidate.folder(Some(leaf)));
+            named.entry(name).or_default().push((*rank, number));
+        }
+    }
+    let several = named.into_values().filter(|it| it.len() > 1);
+    several
+        .map(|mut it| {
+            it.sort_unstable();
+            it.into_iter().map(|it| it.1).collect()
+        })
+        .collect()
+}

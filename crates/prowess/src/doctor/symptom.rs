@@ -1,0 +1,322 @@
+//! Symptoms at which clients differ: what a file is asked, and what to do about it.
+
+use super::{
+    candidate::{Candidate, Text},
+    look::{Leaf, Link},
+};
+use crate::validate::is_plain_name;
+
+/// Something about a skill that clients treat differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Symptom {
+    /// Its file lies in the directory itself, in no folder of its own.
+    AtRoot,
+    /// It lies more folders deep than this.
+    Deeper(usize),
+    /// A link leads to its folder.
+    FolderLink,
+    /// Its file is a link.
+    FileLink,
+    /// Its file is called `SKILL.md` in other letters.
+    FileName,
+    /// It belongs to a project.
+    InProject,
+    /// The file has more bytes than this.
+    FileOver(u64),
+    /// The instructions have more bytes than this.
+    BodyOver(u64),
+    /// The file begins with a byte order mark.
+    ByteOrderMark,
+    /// The file is not UTF-8.
+    NotUtf8,
+    /// There is no frontmatter.
+    NoFrontmatter,
+    /// Blank lines stand before the frontmatter, or spaces beside its dashes.
+    Delimiters,
+    /// The frontmatter is closed by something else than three dashes.
+    OddEnd,
+    /// The frontmatter is not YAML, and becomes so when values are quoted.
+    NotYaml,
+    /// The frontmatter is not YAML, and no quotes help.
+    Garbled,
+    /// The frontmatter is YAML that is not read here, so that nothing of it is known.
+    Unread,
+    /// A field stands twice.
+    DuplicateKey,
+    /// Three dashes stand inside of the frontmatter.
+    DashesInside,
+    /// There is no name.
+    NameMissing,
+    /// The name is not written like this.
+    NameForm(Form),
+    /// The name has more characters than this.
+    NameOver(usize),
+    /// The name is not that of the folder.
+    NameNotFolder(Letters),
+    /// There is no description.
+    DescriptionMissing,
+    /// The description has more characters than this.
+    DescriptionOver(usize),
+    /// A value in `metadata` is not a single text.
+    MetadataNested,
+    /// It says `disable-model-invocation: true`.
+    NotForModels,
+    /// It says `user-invocable: false`.
+    NotForPeople,
+}
+
+/// How a name is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Lowercase words of ASCII with hyphens between them, as most clients read the specification.
+    Words,
+    /// The same in any case.
+    AnyCase,
+    /// The same, with dots as well as hyphens.
+    Dotted,
+    /// Anything without a slash.
+    NoSlash,
+}
+
+/// Whether letters of another case are other letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Letters {
+    /// They are.
+    Exact,
+    /// They are not.
+    AnyCase,
+}
+
+/// What the specification forbids to skills or leaves to clients: where nothing is known of a client for such a
+/// symptom, it may do anything.
+pub(super) const OPEN: &[Symptom] = &[
+    Symptom::AtRoot,
+    Symptom::Deeper(1),
+    Symptom::FolderLink,
+    Symptom::FileLink,
+    Symptom::FileName,
+    Symptom::ByteOrderMark,
+    Symptom::NotUtf8,
+    Symptom::NoFrontmatter,
+    Symptom::Delimiters,
+    Symptom::OddEnd,
+    Symptom::NotYaml,
+    Symptom::Garbled,
+    Symptom::Unread,
+    Symptom::DuplicateKey,
+    Symptom::NameMissing,
+    Symptom::NameForm(Form::Words),
+    Symptom::NameOver(64),
+    Symptom::NameNotFolder(Letters::Exact),
+    Symptom::DescriptionMissing,
+    Symptom::DescriptionOver(1024),
+    Symptom::MetadataNested,
+    Symptom::NotForModels,
+    Symptom::NotForPeople,
+];
+
+impl Symptom {
+    /// Whether it depends on the way that leads to a file, and not on the file alone.
+    pub(super) fn is_of_way(self) -> bool {
+        let of_links = matches!(self, Self::FolderLink | Self::FileLink);
+        let of_depth = matches!(self, Self::AtRoot | Self::Deeper(_));
+        of_links || of_depth || matches!(self, Self::InProject | Self::NameNotFolder(_))
+    }
+
+    /// Whether a file has this symptom, as it lies before a client; or before one that is told where to look.
+    pub(super) fn holds(self, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> bool {
+        let lies = |is_it: &dyn Fn(&Leaf<'_>) -> bool| leaf.is_some_and(is_it);
+        let name = candidate.name.as_deref();
+        match self {
+            Self::AtRoot => lies(&|it| it.depth == 0),
+            Self::Deeper(depth) => lies(&|it| it.depth > depth),
+            Self::FolderLink => lies(&|it| it.link == Link::Folder),
+            Self::FileLink => lies(&|it| it.link == Link::Document),
+            Self::InProject => lies(&|it| it.is_in_project),
+            Self::FileName => candidate.spelt != "SKILL.md",
+            Self::FileOver(bytes) => candidate.size > bytes,
+            Self::BodyOver(bytes) => candidate.body > bytes,
+            Self::ByteOrderMark => candidate.has_mark,
+            Self::NotUtf8 => !candidate.is_utf8,
+            Self::NoFrontmatter => candidate.text == Text::NoFrontmatter,
+            Self::Delimiters => candidate.has_blanks,
+            Self::OddEnd => candidate.has_odd_end,
+            Self::NotYaml => matches!(candidate.text, Text::Mended | Text::Garbled),
+            Self::Garbled => candidate.text == Text::Garbled,
+            Self::Unread => candidate.text == Text::Unread,
+            Self::DuplicateKey => candidate.has_duplicates,
+            Self::DashesInside => candidate.has_dashes,
+            Self::NameMissing => candidate.is_read() && name.is_none(),
+            Self::NameForm(form) => name.is_some_and(|it| !form.fits(it)),
+            Self::NameOver(most) => name.is_some_and(|it| it.chars().count() > most),
+            Self::NameNotFolder(letters) => {
+                name.is_some_and(|it| !letters.are_same(it, &candidate.folder(leaf)))
+            }
+            Self::DescriptionMissing => candidate.is_read() && candidate.description.is_none(),
+            Self::DescriptionOver(most) => candidate.description.is_some_and(|it| it > most),
+            Self::MetadataNested => candidate.is_nested,
+            Self::NotForModels => candidate.hides_from_model,
+            Self::NotForPeople => candidate.hides_from_people,
+        }
+    }
+
+    /// What is so.
+    pub fn about(self) -> String {
+        match self {
+            Self::AtRoot => "`SKILL.md` lies in no folder of its own".to_owned(),
+            Self::Deeper(1) => "it lies more than 1 folder deep".to_owned(),
+            Self::Deeper(depth) => format!("it lies more than {depth} folders deep"),
+            Self::FolderLink => "a link leads to its folder".to_owned(),
+            Self::FileLink => "its `SKILL.md` is a link".to_owned(),
+            Self::FileName => "the file is called `SKILL.md` in other letters".to_owned(),
+            Self::InProject => "it belongs to a project".to_owned(),
+            Self::FileOver(most) => format!("the file has more than {most} bytes"),
+            Self::BodyOver(most) => format!("the instructions have more than {most} bytes"),
+            Self::ByteOrderMark => "the file begins with a byte order mark".to_owned(),
+            Self::NotUtf8 => "the file is not UTF-8".to_owned(),
+            Self::NoFrontmatter => "there is no frontmatter at the start of the file".to_owned(),
+            Self::Delimiters => "blanks stand before or beside the `---` lines".to_owned(),
+            Self::OddEnd => "the frontmatter is not closed by exactly `---`".to_owned(),
+            Self::NotYaml => "the frontmatter is not YAML".to_owned(),
+            Self::Garbled => "the frontmatter is not YAML, and no quotes help".to_owned(),
+            Self::Unread => "the frontmatter has an alias, a tag or too much in it".to_owned(),
+            Self::DuplicateKey => "a field stands twice".to_owned(),
+            Self::DashesInside => "`---` stands inside of the frontmatter".to_owned(),
+            Self::NameMissing => "there is no `name`".to_owned(),
+            Self::NameForm(form) => format!("the name is not one {}", form.what()),
+            Self::NameOver(most) => format!("the name has more than {most} characters"),
+            Self::NameNotFolder(Letters::Exact) => "the name is not that of the folder".to_owned(),
+            Self::NameNotFolder(Letters::AnyCase) => {
+                "the name is not that of the folder, in any case".to_owned()
+            }
+            Self::DescriptionMissing => "there is no `description`".to_owned(),
+            Self::DescriptionOver(most) => {
+                format!("the description has more than {most} characters")
+            }
+            Self::MetadataNested => "a value in `metadata` is not a single text".to_owned(),
+            Self::NotForModels => "it says `disable-model-invocation: true`".to_owned(),
+            Self::NotForPeople => "it says `user-invocable: false`".to_owned(),
+        }
+    }
+
+    /// The same about one file, with what it has there.
+    pub(super) fn says(self, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> String {
+        let name = candidate.name.as_deref().unwrap_or_default();
+        let shown = shown(name);
+        let has = match self {
+            Self::Deeper(_) => leaf.map_or(0, |it| it.depth).to_string(),
+            Self::FileName => format!("`{}`", candidate.spelt),
+            Self::FileOver(_) => candidate.size.to_string(),
+            Self::BodyOver(_) => candidate.body.to_string(),
+            Self::NotYaml | Self::Garbled => match candidate.line {
+                Some(line) => format!("line {line}"),
+                None => return self.about(),
+            },
+            Self::NameForm(_) => format!("`{shown}`"),
+            Self::NameOver(_) => name.chars().count().to_string(),
+            Self::NameNotFolder(_) => format!("`{shown}` in `{}`", candidate.folder(leaf)),
+            Self::DescriptionOver(_) => candidate.description.unwrap_or_default().to_string(),
+            _ => return self.about(),
+        };
+        format!("{} ({has})", self.about())
+    }
+
+    /// What to do about it; nothing where it is as its author wants it.
+    pub(super) fn fix(self, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> Option<String> {
+        let fix = match self {
+            Self::AtRoot => "move `SKILL.md` into a folder with the name of the skill".to_owned(),
+            Self::Deeper(depth) => match leaf {
+                Some(leaf) if depth > 0 => {
+                    let path = leaf.root.join(candidate.folder(Some(leaf)));
+                    format!("move the folder up, to `{}`", path.display())
+                }
+                _ => "move the folder up".to_owned(),
+            },
+            Self::FolderLink => "copy the folder instead of linking it".to_owned(),
+            Self::FileLink => "link or copy the folder instead of the file".to_owned(),
+            Self::InProject => "trust the folder in the client".to_owned(),
+            Self::FileName => "rename it to `SKILL.md`".to_owned(),
+            Self::FileOver(_) | Self::BodyOver(_) => {
+                "move what is not always needed into files beside it".to_owned()
+            }
+            Self::ByteOrderMark => "save it as UTF-8 without one".to_owned(),
+            Self::NotUtf8 => "save it as UTF-8".to_owned(),
+            Self::NoFrontmatter => {
+                "begin with `---`, `name: …`, `description: …`, `---`".to_owned()
+            }
+            Self::Delimiters | Self::OddEnd => {
+                "write `---` alone on its line, the first one in line 1".to_owned()
+            }
+            Self::NotYaml => "put the value in quotes".to_owned(),
+            Self::Garbled => "`prowess check` shows what is wrong with it".to_owned(),
+            Self::Unread => "write the values out".to_owned(),
+            Self::DuplicateKey => "keep one of them".to_owned(),
+            Self::DashesInside => "write a dash of another kind".to_owned(),
+            Self::NameMissing => format!("add `name: {}`", candidate.folder(leaf)),
+            Self::NameForm(form) => format!("choose a name {}", form.what()),
+            Self::NameOver(most) => format!("choose a name of at most {most} characters"),
+            Self::NameNotFolder(_) => {
+                let name = candidate.name.as_deref().unwrap_or_default();
+                let folder = candidate.folder(leaf);
+                match (is_plain_name(name), is_plain_name(&folder)) {
+                    (true, _) => format!("rename the folder to `{name}`"),
+                    (false, true) => format!("say `name: {folder}`"),
+                    (false, false) => "give the skill and its folder one name".to_owned(),
+                }
+            }
+            Self::DescriptionMissing => {
+                "add `description:`, saying what it does and when to use it".to_owned()
+            }
+            Self::DescriptionOver(most) => {
+                format!("say what it is for in at most {most} characters")
+            }
+            Self::MetadataNested => "write the values as single texts".to_owned(),
+            Self::NotForModels | Self::NotForPeople => return None,
+        };
+        Some(fix)
+    }
+}
+
+impl Form {
+    fn fits(self, name: &str) -> bool {
+        let words = |name: &str, separates: &[char]| {
+            let is_word = |it: &str| {
+                let plain = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit();
+                !it.is_empty() && it.bytes().all(plain)
+            };
+            name.split(separates).all(is_word)
+        };
+        match self {
+            Self::Words => words(name, &['-']),
+            Self::AnyCase => words(&name.to_ascii_lowercase(), &['-']),
+            Self::Dotted => words(name, &['-', '.']),
+            Self::NoSlash => !name.contains('/'),
+        }
+    }
+
+    fn what(self) -> &'static str {
+        match self {
+            Self::Words => "of lowercase letters, digits and single hyphens",
+            Self::AnyCase => "of letters, digits and single hyphens",
+            Self::Dotted => "of lowercase letters, digits, and single hyphens or dots",
+            Self::NoSlash => "without a slash",
+        }
+    }
+}
+
+impl Letters {
+    fn are_same(self, name: &str, folder: &str) -> bool {
+        match self {
+            Self::Exact => name == folder,
+            Self::AnyCase => name.eq_ignore_ascii_case(folder),
+        }
+    }
+}
+
+/// As much of a name as anybody wants to read.
+fn shown(name: &str) -> String {
+    match name.char_indices().nth(80) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}

@@ -1,0 +1,253 @@
+//! Fixes: what a rule has found is put right, and nothing else changes.
+//!
+//! A fix is kept only if the text still says the same and what was found is gone. Nothing is
+//! guessed: a text whose fields could not be read, or only in part, is left alone.
+//!
+//! | rules without a fix | why |
+//! |---|---|
+//! | about names, descriptions, placeholders, hidden characters, bytes that are no text, `comment-cut` | only the author knows what was meant |
+//! | `frontmatter-missing`, `-unclosed`, `-too-large`, `yaml-invalid`, `-unsafe`, `-not-map`, `-rescued` | what cannot be read is not written |
+//! | `metadata-nested`, `license-not-text`, `allowed-tools-not-text`, `field-type` | a text in place of a list or map says something else |
+//! | `vendor-field` | those clients read the field where it stands |
+//! | about instructions, scripts, other files, folders and the library | only the frontmatter is edited |
+
+mod meaning;
+
+use prowess_frontmatter::{
+    Field, Kind, Value, delimit, nest, quote, read, remove, remove_repeats, rename, set, split,
+};
+
+use self::meaning::{Meaning, is_empty, tags, tools};
+use crate::{
+    finding::Finding,
+    parse::{Encoding, canonical, decode, requoted},
+    revise::{marked, text_of},
+    rule::{self, Profile, Rule},
+    validate::{Standing, check_text, standing},
+};
+
+/// A text, and what was put right in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fixed {
+    /// The text: what it was, to the byte, where nothing could be fixed.
+    pub bytes: Vec<u8>,
+    /// What was found before and is not found any more.
+    pub findings: Vec<Finding>,
+    /// The rules whose fix was not kept, because the text would have said something else.
+    pub left: Vec<&'static Rule>,
+}
+
+/// Puts right what the rules of a profile find in the bytes of a `SKILL.md`, where that is safe.
+/// What was fixed once stays as it is the next time.
+///
+/// ```
+/// use prowess::{Profile, fix};
+///
+/// let text = "---\nname: pdf\ndescription: Use when: a PDF is read\n---\n";
+/// let fixed = fix(text.as_bytes(), Profile::Spec);
+/// let quoted = text.replace("Use when: a PDF is read", "'Use when: a PDF is read'");
+/// assert_eq!(fixed.bytes, quoted.as_bytes());
+/// assert_eq!(fixed.findings[0].rule.code, "yaml-repaired");
+/// ```
+pub fn fix(bytes: &[u8], profile: Profile) -> Fixed {
+    let mut fixed = Fixed { bytes: bytes.to_vec(), findings: Vec::new(), left: Vec::new() };
+    let Some(mut meaning) = Meaning::of(bytes) else { return fixed };
+    let before = check_text(bytes, None, profile);
+    let mut findings = before.clone();
+    for fix in FIXES.iter().filter(|it| it.holds_in(profile)) {
+        if !findings.iter().any(|it| fix.clears(it)) {
+            continue;
+        }
+        let edited = (fix.edit)(&fixed.bytes).filter(|it| *it != fixed.bytes);
+        let Some(bytes) = edited else { continue };
+        let after = check_text(&bytes, None, profile);
+        let said = Meaning::of(&bytes).filter(|it| fix.keeps(&meaning, it));
+        match said.filter(|_| fix.is_better(&findings, &after)) {
+            Some(said) => (fixed.bytes, findings, meaning) = (bytes, after, said),
+            None => fixed.left.push(fix.rule),
+        }
+    }
+    fixed.findings = gone(before, &findings);
+    fixed
+}
+
+/// How the faults that one rule finds are put right.
+struct Fix {
+    rule: &'static Rule,
+    /// The bytes without them; nothing where that cannot be done.
+    edit: fn(&[u8]) -> Option<Vec<u8>>,
+}
+
+/// Every fix there is. What makes a text readable, and makes room for others, is tried first.
+static FIXES: &[Fix] = &[
+    Fix { rule: &rule::ENCODING_UTF16, edit: as_utf8 },
+    Fix { rule: &rule::BYTE_ORDER_MARK, edit: without_mark },
+    Fix { rule: &rule::LINE_ENDINGS, edit: with_lf },
+    Fix { rule: &rule::FRONTMATTER_DELIMITER, edit: |it| edited(it, delimited) },
+    Fix { rule: &rule::YAML_REPAIRED, edit: |it| edited(it, repaired) },
+    Fix { rule: &rule::DUPLICATE_KEY, edit: |it| edited(it, without_repeats) },
+    Fix { rule: &rule::METADATA_NOT_MAP, edit: |it| edited(it, without_empty) },
+    Fix { rule: &rule::COMPATIBILITY, edit: |it| edited(it, without_empty) },
+    Fix { rule: &rule::UNKNOWN_FIELD, edit: |it| edited(it, with_known_fields) },
+    Fix { rule: &rule::NAME_NOT_TEXT, edit: |it| edited(it, with_texts) },
+    Fix { rule: &rule::DESCRIPTION_NOT_TEXT, edit: |it| edited(it, with_texts) },
+    Fix { rule: &rule::SCALAR_NOT_TEXT, edit: |it| edited(it, with_texts) },
+    Fix { rule: &rule::ALLOWED_TOOLS_FORM, edit: |it| edited(it, with_spaced_tools) },
+    Fix { rule: &rule::TAGS_NOT_LIST, edit: |it| edited(it, with_listed_tags) },
+];
+
+impl Fix {
+    fn is_for(&self, rule: &Rule) -> bool {
+        std::ptr::eq(self.rule, rule)
+    }
+
+    fn clears(&self, finding: &Finding) -> bool {
+        self.is_for(finding.rule)
+    }
+
+    /// The reference library calls fields unknown that clients read where they stand.
+    fn holds_in(&self, profile: Profile) -> bool {
+        profile == Profile::Spec || !self.is_for(&rule::UNKNOWN_FIELD)
+    }
+
+    /// Whether a text says what it said before.
+    fn keeps(&self, before: &Meaning, after: &Meaning) -> bool {
+        let is_same = match self.is_for(&rule::LINE_ENDINGS) {
+            true => before.instructions.replace("\r\n", "\n") == after.instructions,
+            false => before.instructions == after.instructions,
+        };
+        is_same && (&before.fields, before.hashes) == (&after.fields, after.hashes)
+    }
+
+    /// Whether less is found of what was to be cleared, and nothing that was not found before: unless
+    /// another fix clears it, or it can be seen only now that the frontmatter is YAML.
+    fn is_better(&self, before: &[Finding], after: &[Finding]) -> bool {
+        let count = |findings: &[Finding]| findings.iter().filter(|it| self.clears(it)).count();
+        let is_known = |finding: &Finding| {
+            before.iter().any(|it| std::ptr::eq(it.rule, finding.rule)) || has_fix(finding)
+        };
+        count(after) < count(before)
+            && (self.is_for(&rule::YAML_REPAIRED) || after.iter().all(is_known))
+    }
+}
+
+fn has_fix(finding: &Finding) -> bool {
+    FIXES.iter().any(|it| it.clears(finding))
+}
+
+/// What was found before, is not found after, and has a fix.
+fn gone(before: Vec<Finding>, after: &[Finding]) -> Vec<Finding> {
+    let mut left: Vec<_> = after.iter().map(|it| (it.rule.code, &it.message)).collect();
+    let mut is_left = |finding: &Finding| {
+        let found = left.iter().position(|it| *it == (finding.rule.code, &finding.message));
+        found.map(|at| left.swap_remove(at)).is_some()
+    };
+    before.into_iter().filter(|it| !is_left(it) && has_fix(it)).collect()
+}
+
+fn as_utf8(bytes: &[u8]) -> Option<Vec<u8>> {
+    let decoded = decode(bytes);
+    let is_whole = decoded.invalid.is_none() && bytes.len().is_multiple_of(2);
+    (decoded.encoding == Encoding::Utf16 && is_whole).then(|| decoded.text.into_owned().into())
+}
+
+fn without_mark(bytes: &[u8]) -> Option<Vec<u8>> {
+    bytes.strip_prefix("\u{FEFF}".as_bytes()).map(<[u8]>::to_vec)
+}
+
+/// All lines alike: with LF in the frontmatter alone, a file would have two kinds of them.
+fn with_lf(bytes: &[u8]) -> Option<Vec<u8>> {
+    let (mark, text) = marked(text_of(bytes).ok()?.0);
+    // A lone CR in the instructions is no line end, unless there are no others.
+    let body = mark.len() + split(text).body.start;
+    let ends = if decode(bytes).lone_cr { bytes.len() } else { body };
+    let mut out = Vec::with_capacity(bytes.len());
+    for (at, byte) in bytes.iter().enumerate() {
+        match (byte, bytes.get(at + 1)) {
+            (b'\r', Some(b'\n')) => {}
+            (b'\r', _) if at < ends => out.push(b'\n'),
+            _ => out.push(*byte),
+        }
+    }
+    Some(out)
+}
+
+/// Edits the text of a `SKILL.md`; bytes behind it that are no text stay.
+fn edited(bytes: &[u8], edit: fn(&str, &[Field<'_>]) -> Option<String>) -> Option<Vec<u8>> {
+    let (text, tail) = text_of(bytes).ok()?;
+    let block = split(marked(text).1).frontmatter?;
+    let text = edit(text, &read(block.text).unwrap_or_default())?;
+    Some([text.as_bytes(), tail].concat())
+}
+
+fn delimited(text: &str, _: &[Field<'_>]) -> Option<String> {
+    delimit(text).ok()
+}
+
+fn repaired(text: &str, _: &[Field<'_>]) -> Option<String> {
+    let (mark, plain) = marked(text);
+    let block = split(plain).frontmatter?;
+    let (opening, rest) = plain.split_at(block.start);
+    Some([mark, opening, &requoted(block.text)?, &rest[block.text.len()..]].concat())
+}
+
+fn without_repeats(text: &str, fields: &[Field<'_>]) -> Option<String> {
+    all(text, fields, |text, field| {
+        let is_repeated = fields.iter().filter(|it| it.key == field.key).nth(1).is_some();
+        is_repeated.then(|| remove_repeats(text, &field.key).ok())?
+    })
+}
+
+fn without_empty(text: &str, fields: &[Field<'_>]) -> Option<String> {
+    all(text, fields, |text, field| match &*field.key {
+        "metadata" | "compatibility" if is_empty(&field.value) => remove(text, &field.key).ok(),
+        _ => None,
+    })
+}
+
+fn with_known_fields(text: &str, fields: &[Field<'_>]) -> Option<String> {
+    all(text, fields, |text, field| match standing(&field.key) {
+        Standing::Misspelt(right) => rename(text, &field.key, right).ok(),
+        Standing::Unknown if !is_empty(&field.value) => nest(text, &field.key, "metadata").ok(),
+        Standing::Specified | Standing::Vendor(_) | Standing::Unknown => None,
+    })
+}
+
+fn with_texts(text: &str, fields: &[Field<'_>]) -> Option<String> {
+    all(text, fields, |text, field| match (canonical(&field.key), &field.value) {
+        ("metadata", Value::Map(inner)) => all(text, inner, |text, nested| {
+            is_odd(nested).then(|| quote(text, &[&field.key, &nested.key]).ok())?
+        }),
+        (
+            "name" | "description" | "license" | "compatibility" | "version" | "author" | "source"
+            | "created-by",
+            _,
+        ) if is_odd(field) => quote(text, &[&field.key]).ok(),
+        _ => None,
+    })
+}
+
+/// Whether a scalar is no text to every reader.
+fn is_odd(field: &Field<'_>) -> bool {
+    matches!(&field.value, Value::Scalar(it) if !matches!(it.kind(), Kind::Text | Kind::Null))
+}
+
+fn with_spaced_tools(text: &str, fields: &[Field<'_>]) -> Option<String> {
+    let field = fields.iter().find(|it| it.key == "allowed-tools")?;
+    let tools = tools(&field.value)?.to_text().filter(|it| !it.is_empty())?;
+    set(text, &field.key, &Value::from(&*tools)).ok()
+}
+
+fn with_listed_tags(text: &str, fields: &[Field<'_>]) -> Option<String> {
+    let field = fields.iter().find(|it| it.key == "tags")?;
+    set(text, &field.key, &tags(&field.value)?).ok()
+}
+
+/// Edits one field after the other; those for which there is no edit stay.
+fn all(
+    text: &str,
+    fields: &[Field<'_>],
+    edit: impl Fn(&str, &Field<'_>) -> Option<String>,
+) -> Option<String> {
+    Some(fields.iter().fold(text.to_owned(), |text, field| edit(&text, field).unwrap_or(text)))
+}

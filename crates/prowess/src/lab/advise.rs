@@ -1,0 +1,255 @@
+//! Why a skill does not fare well, and which words would help.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::{
+    Family, Lab,
+    study::{Because, Standing, Studied},
+};
+use crate::{
+    matching::{Index, Searchable, Term, chunks, each_word, is_stop, rarity, telling},
+    skill::Skill,
+};
+
+/// A description of fewer words that say something is short.
+const SHORT: usize = 5;
+/// A word is common that stands in the descriptions of one of so many skills, and of so many at least.
+const COMMON: (usize, usize) = (50, 10);
+/// How many words are given as advice.
+const WORDS: usize = 4;
+/// How often a word counts at the most that is said again and again, and one in a heading.
+const OFTEN: usize = 6;
+const HEADING: usize = 3;
+
+/// Knows by which words skills are described, and which are almost the same.
+pub(super) struct Advisor<'l, 'lib> {
+    lab: &'l Lab<'lib>,
+    index: &'lib Index,
+    /// How many skills are described by each term.
+    described: Vec<u32>,
+    /// The families of each place that has some, by their numbers.
+    families: HashMap<usize, Vec<usize>>,
+}
+
+impl<'l, 'lib> Advisor<'l, 'lib> {
+    pub(super) fn new(lab: &'l Lab<'lib>, families: &[Family<'lib>]) -> Self {
+        let Searchable { index, .. } = lab.library.searchable();
+        let mut described = vec![0; index.ids()];
+        for (place, _) in lab.matchable() {
+            for id in described_by(index, place) {
+                described[id as usize] += 1;
+            }
+        }
+        let mut numbers: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (number, family) in families.iter().enumerate() {
+            for place in family.members.iter().filter_map(|it| lab.library.place_in(it.skill)) {
+                numbers.entry(place).or_default().push(number);
+            }
+        }
+        Self { lab, index, described, families: numbers }
+    }
+
+    /// Says why a skill does not fare well, and what to do about it.
+    pub(super) fn advise(&self, studied: &mut Studied<'lib>) {
+        match studied.standing {
+            Standing::Found | Standing::NotInUse => return,
+            Standing::ForPeople => {
+                let advice = "remove `disable-model-invocation` if requests should match it";
+                return studied.advice.push(advice.to_owned());
+            }
+            Standing::Hidden => {
+                return studied.advice.push("rename it, or remove one of the two".to_owned());
+            }
+            Standing::NeverFound | Standing::Contested => {}
+        }
+        let because = self.because(studied);
+        let thief = studied.thieves.first().map(|it| it.skill);
+        studied.shared = thief.map_or_else(Vec::new, |it| self.shared(studied.skill, it));
+        studied.own = self.own(studied.skill);
+        studied.because = Some(because);
+        studied.advice = advice(studied, because, self.lab.threshold);
+    }
+
+    fn because(&self, studied: &Studied<'lib>) -> Because<'lib> {
+        let manifest = &studied.skill.manifest;
+        let when = manifest.dialect().when_to_use.as_deref().unwrap_or_default();
+        let words = telling(&format!("{}\n{when}", manifest.description));
+        let others = self.place(studied.skill).map_or(0, |it| {
+            let own = described_by(self.index, it as u32);
+            let others = own.iter().map(|id| self.described[*id as usize].saturating_sub(1));
+            others.min().unwrap_or(0) as usize
+        });
+        let common = (self.index.len() / COMMON.0).max(COMMON.1);
+        let lost: usize = studied.thieves.iter().map(|it| it.takes).sum();
+        match &studied.thieves[..] {
+            _ if words == 0 => Because::Wordless,
+            [first, ..] if self.are_family(studied.skill, first.skill) => {
+                Because::Twin(first.skill)
+            }
+            _ if words < SHORT => Because::Short(words),
+            [first, ..] if names(studied.skill, first.skill) => Because::Names(first.skill),
+            _ if others >= common => Because::Common(others),
+            [] => {
+                let surest = studied.probes.iter().map(|it| it.confidence);
+                Because::Unsure(surest.fold(0.0, f64::max))
+            }
+            [first, ..] if first.takes * 2 >= lost => Because::Shadowed(first.skill),
+            thieves => Because::Crowded(thieves.len()),
+        }
+    }
+
+    fn are_family(&self, a: &Skill, b: &Skill) -> bool {
+        let families =
+            |it| self.place(it).and_then(|it| self.families.get(&it)).into_iter().flatten();
+        families(a).any(|own| families(b).any(|it| it == own))
+    }
+
+    fn place(&self, skill: &Skill) -> Option<usize> {
+        self.lab.library.place_in(skill)
+    }
+
+    /// The words by which two skills are described, the most telling first.
+    fn shared(&self, skill: &Skill, other: &Skill) -> Vec<String> {
+        let others = self.place(other).map(|it| described_by(self.index, it as u32));
+        let others = others.unwrap_or_default();
+        let mut words: BTreeMap<String, f32> = BTreeMap::new();
+        for text in [&skill.manifest.name, &skill.manifest.description] {
+            each_word(text, |term, word| {
+                if let Some(id) = self.index.id(term).filter(|it| others.contains(it)) {
+                    words.insert(word.to_owned(), rarity(word, self.index.count(id), self.index));
+                }
+            });
+        }
+        most(words, self.index)
+    }
+
+    /// The words of a skill's instructions that no skill is described by and few others use, the most
+    /// telling first. Code is left out.
+    fn own(&self, skill: &Skill) -> Vec<String> {
+        let instructions = skill.instructions().unwrap_or_default();
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for line in prose(&instructions) {
+            let times = if line.starts_with('#') { HEADING } else { 1 };
+            // What stands in backticks is code.
+            for text in line.split('`').step_by(2) {
+                chunks(text, |chunk| {
+                    if is_plain(chunk) {
+                        *counts.entry(chunk.to_lowercase()).or_default() += times;
+                    }
+                });
+            }
+        }
+        let few = (self.index.len() / COMMON.0).max(1) as u32;
+        let words = counts.into_iter().filter_map(|(word, count)| {
+            let id = self.index.id(Term::new(&word))?;
+            let others = self.index.count(id);
+            let is_free = self.described[id as usize] == 0 && others <= few && count > 1;
+            let telling = count.min(OFTEN) as f32 * rarity(&word, others, self.index);
+            (is_free && !is_stop(&word)).then_some((word, telling))
+        });
+        most(words.collect(), self.index)
+    }
+}
+
+/// The lines of Markdown but for those of code.
+fn prose(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_code = false;
+    text.lines().filter(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    })
+}
+
+/// Whether a chunk is a word as people write it: no part of a name or a path, and no identifier.
+fn is_plain(chunk: &str) -> bool {
+    let mut letters = chunk.chars();
+    letters.next();
+    let is_one_case = chunk.chars().all(char::is_uppercase) || !letters.any(char::is_uppercase);
+    chunk.chars().count() > 2 && chunk.chars().all(char::is_alphabetic) && is_one_case
+}
+
+/// Whether the description of a skill writes out the joined name of another.
+fn names(skill: &Skill, other: &Skill) -> bool {
+    let name = &*other.manifest.name;
+    let mut is_written = false;
+    chunks(&skill.manifest.description, |it| is_written |= it.eq_ignore_ascii_case(name));
+    is_written && name.contains(['-', '_'])
+}
+
+/// The words that count most, one of each term.
+fn most(words: BTreeMap<String, f32>, index: &Index) -> Vec<String> {
+    let mut words: Vec<(String, f32)> = words.into_iter().collect();
+    words.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let mut ids = Vec::new();
+    words.retain(|(word, _)| {
+        let id = index.id(Term::new(word));
+        let is_new = !ids.contains(&id);
+        ids.push(id);
+        is_new
+    });
+    words.into_iter().map(|it| it.0).take(WORDS).collect()
+}
+
+/// The terms of a skill's name, description and tags, each once.
+fn described_by(index: &Index, place: u32) -> Vec<u32> {
+    let mut ids: Vec<u32> = index.words(place).described().collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+fn advice(studied: &Studied<'_>, because: Because<'_>, threshold: f64) -> Vec<String> {
+    let name = |skill: &Skill| format!("`{}`", skill.manifest.name);
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let mut advice = vec![match because {
+        Because::Wordless => {
+            "write a description: what the skill does, and when to use it".to_owned()
+        }
+        Because::Twin(other) => {
+            let other = name(other);
+            format!("remove it or {other}, or have each say what the other is not for")
+        }
+        Because::Names(other) => {
+            let apart = other.manifest.name.replace(['-', '_'], " ");
+            format!("write `{apart}`: joined, it is the name of another skill")
+        }
+        Because::Short(1) => "say more: one word is too little to be found by".to_owned(),
+        Because::Short(words) => {
+            format!("say more: {words} words that say something are too few to be found by")
+        }
+        Because::Common(others) => format!(
+            "name what it is about: every word of its description stands in at least {others} others"
+        ),
+        Because::Shadowed(other) => {
+            format!("say what {} does not do, and when this one is meant", name(other))
+        }
+        Because::Crowded(others) => {
+            format!("say what is special: {others} skills answer to the same words")
+        }
+        Because::Unsure(surest) => format!(
+            "say more about when to use it: it is found with {} at most, and {} are needed",
+            percent(surest),
+            percent(threshold)
+        ),
+    }];
+    if let (Some(thief), false) = (studied.thieves.first(), studied.shared.is_empty()) {
+        let stand = if studied.shared.len() == 1 { "stands" } else { "stand" };
+        let shared = quoted(&studied.shared, "and");
+        advice.push(format!("{shared} {stand} in {} as well", name(thief.skill)));
+    }
+    if !studied.own.is_empty() {
+        let own = quoted(&studied.own, "or");
+        advice.push(format!("use {own}: its instructions do, and no description does"));
+    }
+    advice
+}
+
+/// `a`, `b` and `c`.
+fn quoted(words: &[String], last: &str) -> String {
+    let quoted: Vec<String> = words.iter().map(|it| format!("`{it}`")).collect();
+    match &quoted[..] {
+        [rest @ .., end] if !rest.is_empty() => format!("{} {last} {end}", rest.join(", ")),
+        _ => quoted.concat(),
+    }
+}

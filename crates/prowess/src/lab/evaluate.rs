@@ -1,0 +1,183 @@
+//! Evaluations: what requests match, next to what they should.
+
+use std::collections::BTreeMap;
+
+use super::{Expected, Lab, Progress, Trial, mapped};
+use crate::skill::Skill;
+
+/// What came of requests whose skills are known.
+#[derive(Debug, Clone, Default)]
+pub struct Evaluation<'lib> {
+    /// Every request, in the order in which it was asked.
+    pub tested: Vec<Tested<'lib>>,
+    /// How each skill did that was expected or matched, the worst first.
+    pub scores: Vec<(&'lib Skill, Score)>,
+    /// How all of them did together.
+    pub total: Score,
+    /// What was matched for what was expected, the most frequent confusion first; then what was right.
+    pub matrix: Vec<Confusion<'lib>>,
+}
+
+/// What came of a request.
+#[derive(Debug, Clone)]
+pub struct Tested<'lib> {
+    /// The request, and what should come of it.
+    pub trial: Trial<'lib>,
+    /// The skill that it matches, and how sure the matcher is of it.
+    pub matched: Option<(&'lib Skill, f64)>,
+    /// The place of the skill that was expected, from 1, however unsure.
+    pub rank: Option<usize>,
+    /// Whether it came out as expected.
+    pub passed: bool,
+}
+
+/// How often a skill was matched and should have been.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Score {
+    /// Requests that should match it, and do.
+    pub right: usize,
+    /// Requests that match it, and should not.
+    pub wrong: usize,
+    /// Requests that should match it, and do not.
+    pub missed: usize,
+}
+
+/// How many requests matched one skill when another was expected.
+#[derive(Debug, Clone, Copy)]
+pub struct Confusion<'lib> {
+    /// The skill that was expected; nothing where none was, or only another than the one matched.
+    pub expected: Option<&'lib Skill>,
+    /// The skill that was matched; nothing where none was.
+    pub matched: Option<&'lib Skill>,
+    /// How many requests.
+    pub count: usize,
+}
+
+impl<'lib> Lab<'lib> {
+    /// Asks every request, and says what it matches: the first skill, if the matcher is sure enough.
+    pub fn evaluate(&self, trials: Vec<Trial<'lib>>, progress: Progress<'_>) -> Evaluation<'lib> {
+        let mut evaluation = Evaluation {
+            tested: mapped(&trials, progress, |trial| self.test(trial)),
+            ..Evaluation::default()
+        };
+        let mut scores: BTreeMap<usize, Score> = BTreeMap::new();
+        let mut matrix: BTreeMap<(Option<usize>, Option<usize>), usize> = BTreeMap::new();
+        let place = |skill: &Skill| self.library.place_in(skill);
+        for Tested { trial, matched, passed, .. } in &evaluation.tested {
+            let matched = matched.and_then(|it| place(it.0));
+            let expected = match &trial.expected {
+                Expected::AnyOf(_) if *passed => matched,
+                Expected::AnyOf(skills) => skills.first().and_then(|it| place(it)),
+                Expected::Not(_) | Expected::Nothing => None,
+            };
+            if let Expected::Not(_) = trial.expected
+                && *passed
+            {
+                // Nobody said what it should match, only what it should not.
+                continue;
+            }
+            *matrix.entry((expected, matched)).or_default() += 1;
+            if expected == matched {
+                if let Some(place) = matched {
+                    scores.entry(place).or_default().right += 1;
+                }
+                continue;
+            }
+            if let Some(place) = expected {
+                scores.entry(place).or_default().missed += 1;
+            }
+            if let Some(place) = matched {
+                scores.entry(place).or_default().wrong += 1;
+            }
+        }
+        let skill = |place: usize| &*self.library.skills[place];
+        for score in scores.values() {
+            evaluation.total.right += score.right;
+            evaluation.total.wrong += score.wrong;
+            evaluation.total.missed += score.missed;
+        }
+        evaluation.scores = scores.into_iter().map(|it| (skill(it.0), it.1)).collect();
+        evaluation.scores.sort_by(|a, b| {
+            let f1 = |it: &Score| it.f1().unwrap_or(0.0);
+            let errors = |it: &Score| it.wrong + it.missed;
+            f1(&a.1).total_cmp(&f1(&b.1)).then(errors(&b.1).cmp(&errors(&a.1)))
+        });
+        evaluation.matrix = matrix
+            .into_iter()
+            .map(|((expected, matched), count)| Confusion {
+                expected: expected.map(skill),
+                matched: matched.map(skill),
+                count,
+            })
+            .collect();
+        evaluation.matrix.sort_by_key(|it| (it.is_right(), std::cmp::Reverse(it.count)));
+        evaluation
+    }
+
+    fn test(&self, trial: &Trial<'lib>) -> Tested<'lib> {
+        let matches = self.ask(&trial.request);
+        let first = matches.first().filter(|it| it.confidence >= self.threshold);
+        let place = |skill: &Skill| matches.iter().position(|it| std::ptr::eq(it.skill, skill));
+        let is = |skill: &Skill| first.is_some_and(|it| std::ptr::eq(it.skill, skill));
+        let (passed, place) = match &trial.expected {
+            Expected::AnyOf(skills) => {
+                let best = skills.iter().filter_map(|it| place(it)).min();
+                (skills.iter().any(|it| is(it)), best)
+            }
+            Expected::Not(skill) => (!is(skill), place(skill)),
+            Expected::Nothing => (first.is_none(), None),
+        };
+        Tested {
+            trial: trial.clone(),
+            matched: first.map(|it| (it.skill, it.confidence)),
+            rank: place.map(|it| it + 1),
+            passed,
+        }
+    }
+}
+
+impl<'lib> Evaluation<'lib> {
+    /// How many requests came out as expected.
+    pub fn passed(&self) -> usize {
+        self.tested.iter().filter(|it| it.passed).count()
+    }
+
+    /// The requests that did not, those first of which the matcher was most sure.
+    pub fn failed(&self) -> Vec<&Tested<'lib>> {
+        let mut failed: Vec<_> = self.tested.iter().filter(|it| !it.passed).collect();
+        let sure = |it: &Tested<'_>| it.matched.map_or(0.0, |it| it.1);
+        failed.sort_by(|a, b| sure(b).total_cmp(&sure(a)));
+        failed
+    }
+}
+
+impl Score {
+    /// How many of those that matched it should have; nothing where none did.
+    pub fn precision(&self) -> Option<f64> {
+        share(self.right, self.right + self.wrong)
+    }
+
+    /// How many of those that should match it did; nothing where none should.
+    pub fn recall(&self) -> Option<f64> {
+        share(self.right, self.right + self.missed)
+    }
+
+    /// Both in one number: their harmonic mean.
+    pub fn f1(&self) -> Option<f64> {
+        share(2 * self.right, 2 * self.right + self.wrong + self.missed)
+    }
+}
+
+impl Confusion<'_> {
+    /// Whether what was expected was matched.
+    pub fn is_right(&self) -> bool {
+        match (self.expected, self.matched) {
+            (Some(expected), Some(matched)) => std::ptr::eq(expected, matched),
+            (expected, matched) => expected.is_none() && matched.is_none(),
+        }
+    }
+}
+
+fn share(part: usize, all: usize) -> Option<f64> {
+    (all > 0).then(|| part as f64 / all as f64)
+}

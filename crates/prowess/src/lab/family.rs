@@ -1,0 +1,182 @@
+//! Skills whose texts are almost the same.
+
+use std::collections::HashMap;
+
+use super::{Lab, probe::probes};
+use crate::{
+    matching::{Index, Words},
+    skill::Skill,
+};
+
+/// Skills whose texts are almost the same, the one that requests match first.
+#[derive(Debug, Clone)]
+pub struct Family<'lib> {
+    /// What is almost the same: all that they say, or else their descriptions.
+    pub whole: bool,
+    /// The skills; there are two at least.
+    pub members: Vec<Member<'lib>>,
+}
+
+/// A skill of a family.
+#[derive(Debug, Clone, Copy)]
+pub struct Member<'lib> {
+    /// The skill.
+    pub skill: &'lib Skill,
+    /// How much of what either says both say, it and the one by which the family is known; rare words
+    /// count more.
+    pub likeness: f64,
+}
+
+/// How alike texts are that are almost the same.
+const ALIKE: f32 = 0.8;
+/// With fewer words there is nothing to compare.
+const LEAST_WORDS: usize = 3;
+/// With how many others a text is compared at the most.
+const MOST_COMPARED: usize = 512;
+
+impl<'lib> Lab<'lib> {
+    /// Finds the skills whose texts are almost the same, the largest families first.
+    pub fn families(&self) -> Vec<Family<'lib>> {
+        let index = &self.library.searchable().index;
+        let all: Vec<(u32, &Skill)> = self.matchable().collect();
+        let same = gathered(index, all.iter().map(|it| it.0), everything);
+        // Of those that are the same, one is enough to compare descriptions by.
+        let one_each = same.iter().map(|it| it[0].0);
+        let described = gathered(index, one_each, |words| words.description().collect());
+        let several = |it: &Vec<(u32, f32)>| it.len() > 1;
+        let whole = same.into_iter().filter(several).map(|it| (true, it));
+        let families = whole.chain(described.into_iter().filter(several).map(|it| (false, it)));
+        let mut families: Vec<Family<'lib>> =
+            families.map(|(whole, members)| self.family(whole, &members)).collect();
+        families.sort_by_key(|it| std::cmp::Reverse((it.members.len(), it.whole)));
+        families
+    }
+
+    /// Puts the one first that requests match which are meant for the first.
+    fn family(&self, whole: bool, members: &[(u32, f32)]) -> Family<'lib> {
+        let skill = |place: u32| &*self.library.skills[place as usize];
+        let first = probes(&skill(members[0].0).manifest).into_iter().next();
+        let order = self.ask(&first.unwrap_or_default());
+        let rank = |it: &Member<'_>| order.iter().position(|fit| std::ptr::eq(fit.skill, it.skill));
+        let member = |it: &(u32, f32)| Member { skill: skill(it.0), likeness: f64::from(it.1) };
+        let mut members: Vec<Member<'lib>> = members.iter().map(member).collect();
+        members.sort_by_key(|it| rank(it).unwrap_or(usize::MAX));
+        Family { whole, members }
+    }
+}
+
+/// All words of a skill but for its name.
+fn everything(words: Words<'_>) -> Vec<u32> {
+    words.words.skip(words.name().count()).collect()
+}
+
+/// Gathers documents around the first of their kind, with how alike they are to it.
+///
+/// Two texts can only be alike if they share one of the rarest words of both, so that each is compared
+/// with those alone that have such a word.
+fn gathered(
+    index: &Index,
+    documents: impl Iterator<Item = u32>,
+    words: impl Fn(Words<'_>) -> Vec<u32>,
+) -> Vec<Vec<(u32, f32)>> {
+    let mut families: Vec<(Text, Vec<(u32, f32)>)> = Vec::new();
+    let mut by_word: HashMap<u32, Vec<usize>> = HashMap::new();
+    for document in documents {
+        let own = index.words(document);
+        let text = Text::new(index, own.name().collect(), words(own));
+        if text.words.len() < LEAST_WORDS {
+            families.push((text, vec![(document, 1.0)]));
+            continue;
+        }
+        let known = text.telling().filter_map(|it| by_word.get(&it.id)).flatten();
+        let alike = known.take(MOST_COMPARED).find_map(|at| {
+            let other = &families[*at].0;
+            let likeness = if text.is_beside(other) { 0.0 } else { text.likeness(other) };
+            (likeness >= ALIKE).then_some((*at, likeness))
+        });
+        match alike {
+            Some((at, likeness)) => families[at].1.push((document, likeness)),
+            None => {
+                for word in text.telling() {
+                    by_word.entry(word.id).or_default().push(families.len());
+                }
+                families.push((text, vec![(document, 1.0)]));
+            }
+        }
+    }
+    families.into_iter().map(|it| it.1).collect()
+}
+
+/// The distinct words of a text, the rarest first.
+struct Text {
+    words: Vec<Word>,
+    /// Those that stand in its name as well: what it is about.
+    topics: Vec<Word>,
+    /// How many skills there are.
+    skills: f32,
+    total: f32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Word {
+    /// In how many skills it stands.
+    count: u32,
+    id: u32,
+}
+
+impl Text {
+    fn new(index: &Index, name: Vec<u32>, mut ids: Vec<u32>) -> Self {
+        ids.sort_unstable();
+        ids.dedup();
+        let word = |id| Word { count: index.count(id).max(1), id };
+        let mut words: Vec<Word> = ids.into_iter().map(word).collect();
+        words.sort_unstable();
+        let topics = words.iter().filter(|it| name.contains(&it.id)).copied().collect();
+        let mut text = Self { words, topics, skills: index.len() as f32, total: 0.0 };
+        text.total = text.words.iter().map(|it| text.weight(*it)).sum();
+        text
+    }
+
+    /// How telling a word is: the rarer, the more.
+    fn weight(&self, word: Word) -> f32 {
+        (self.skills / word.count as f32).ln_1p()
+    }
+
+    /// The rarest words, of which an alike text has at least one among its own rarest.
+    fn telling(&self) -> impl Iterator<Item = Word> {
+        let mut left = self.total;
+        self.words.iter().copied().take_while(move |it| {
+            let is_telling = left >= ALIKE * self.total;
+            left -= self.weight(*it);
+            is_telling
+        })
+    }
+
+    /// Whether each is about something of which the other does not say a word, however alike the rest
+    /// is: many skills follow one pattern.
+    fn is_beside(&self, other: &Self) -> bool {
+        let is_alone = |topics: &[Word], words: &[Word]| {
+            topics.iter().any(|it| words.binary_search(it).is_err())
+        };
+        is_alone(&self.topics, &other.words) && is_alone(&other.topics, &self.words)
+    }
+
+    /// How much of what either says both say, from 0 to 1.
+    fn likeness(&self, other: &Self) -> f32 {
+        let (mut own, mut others) = (self.words.iter().peekable(), other.words.iter().peekable());
+        let mut both = 0.0;
+        while let (Some(a), Some(b)) = (own.peek(), others.peek()) {
+            let order = a.cmp(b);
+            if order.is_eq() {
+                both += self.weight(**a);
+            }
+            if order.is_le() {
+                own.next();
+            }
+            if order.is_ge() {
+                others.next();
+            }
+        }
+        (both / (self.total + other.total - both)).clamp(0.0, 1.0)
+    }
+}

@@ -1,0 +1,135 @@
+//! Requests that somebody might make who means a skill, in the words of its author.
+
+use crate::{
+    matching::{said_for, telling},
+    skill::Manifest,
+};
+
+/// How many probes are made of a skill at the most, and how many of them of phrases that its author
+/// gives as examples.
+const MOST: usize = 6;
+const MOST_PHRASES: usize = 3;
+/// How many words a request has at the most.
+const LONGEST: usize = 24;
+/// How many words say something in a part of a sentence that can stand for itself.
+const LEAST: usize = 2;
+/// What authors put before what they mean; no request begins with it.
+const LEAD: &str = "a about activate activates also an and any anything apply are as ask asked asking asks \
+    be by e.g etc for handles if in includes including invoke is it keywords like load \
+    mention mentions must need needs on or other proactively says should skill such that the \
+    these this to trigger triggers use used user users want wants when whenever with you \
+    your";
+
+/// Makes requests of what a skill says about itself, the same ones every time: its first sentence, the
+/// phrases that its author gives as examples, and parts of sentences, those about when to use it first.
+/// One that says nothing gives none.
+pub(super) fn probes(manifest: &Manifest) -> Vec<String> {
+    let dialect = manifest.dialect();
+    let when = dialect.when_to_use.as_deref().unwrap_or_default();
+    let sentences: Vec<&str> = said_for(&manifest.description).chain(said_for(when)).collect();
+    let (about_when, about_what): (Vec<&str>, Vec<&str>) =
+        sentences.iter().partition(|it| is_about_when(it));
+    let parts = about_when.iter().chain(&about_what).flat_map(|it| parts(it));
+    let phrases = dialect.triggers.iter().map(|it| &**it);
+    let phrases = phrases.chain(sentences.iter().flat_map(|it| quoted(it)));
+    let phrases = phrases.filter(|it| telling(it) > 0);
+    let mut probes = Probes { name: manifest.name.to_lowercase(), made: Vec::new() };
+    probes.extend(sentences.iter().copied(), 0, 1);
+    probes.extend(phrases, 0, 1 + MOST_PHRASES);
+    probes.extend(parts, LEAST, MOST);
+    probes.made
+}
+
+struct Probes {
+    name: String,
+    made: Vec<String>,
+}
+
+impl Probes {
+    /// Adds texts in which at least so many words say something, until there are `most`.
+    fn extend<'t>(&mut self, texts: impl Iterator<Item = &'t str>, least: usize, most: usize) {
+        for text in texts {
+            if self.made.len() >= most {
+                return;
+            }
+            let request = self.request(text);
+            let is_new = !self.made.iter().any(|it| it.eq_ignore_ascii_case(&request));
+            if is_new && telling(&request) >= least.max(1) {
+                self.made.push(request);
+            }
+        }
+    }
+
+    /// A text without what leads up to it, and without the name of the skill: who knows that needs
+    /// no matcher.
+    fn request(&self, text: &str) -> String {
+        let is_name = |it: &&str| self.name.contains('-') && bare(it).to_lowercase() == self.name;
+        let is_lead = |it: &&str| {
+            bare(it).is_empty() || LEAD.split(' ').any(|lead| lead.eq_ignore_ascii_case(bare(it)))
+        };
+        let words = text.split_whitespace().filter(|it| !is_name(it)).skip_while(is_lead);
+        let request = words.take(LONGEST).collect::<Vec<_>>().join(" ");
+        let edges = |c: char| !c.is_alphanumeric() && !matches!(c, '#' | '+' | ')' | '%');
+        request.trim_matches(edges).to_owned()
+    }
+}
+
+/// A word without what stands around it.
+fn bare(word: &str) -> &str {
+    word.trim_matches(|c: char| !c.is_alphanumeric())
+}
+
+fn is_about_when(sentence: &str) -> bool {
+    let sentence = sentence.to_lowercase();
+    ["when", "trigger", "use for", "use this", "used for"].iter().any(|it| sentence.contains(it))
+}
+
+/// What stands in quotes.
+fn quoted(sentence: &str) -> impl Iterator<Item = &str> {
+    [('"', '"'), ('“', '”'), ('「', '」')].into_iter().flat_map(move |(open, close)| {
+        let mut rest = sentence;
+        std::iter::from_fn(move || {
+            let (_, after) = rest.split_once(open)?;
+            let (inside, after) = after.split_once(close)?;
+            rest = after;
+            Some(inside)
+        })
+    })
+}
+
+/// The parts of a sentence, which often list several things to ask for.
+fn parts(sentence: &str) -> impl Iterator<Item = &str> {
+    const BETWEEN: [char; 14] =
+        [',', ';', ':', '(', ')', '—', '–', '•', '|', '"', '“', '”', '、', '，'];
+    let pieces = sentence.split(BETWEEN).flat_map(|it| it.split(" or "));
+    pieces.flat_map(|it| it.split(" - "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn probes_of(description: &str) -> Vec<String> {
+        let manifest = Manifest {
+            name: "pdf-tool".into(),
+            description: description.into(),
+            ..Manifest::default()
+        };
+        probes(&manifest)
+    }
+
+    #[test]
+    fn sentences_phrases_and_parts_become_requests() {
+        let description = "Edits PDF files. Use when the user wants to merge documents, split pages or says \"stamp it\". Do not use for images.";
+        assert_eq!(
+            probes_of(description),
+            ["Edits PDF files", "stamp it", "merge documents", "split pages"]
+        );
+    }
+
+    #[test]
+    fn nobody_says_the_name_or_what_says_nothing() {
+        assert_eq!(probes_of("Use pdf-tool to shrink files."), ["shrink files"]);
+        assert_eq!(probes_of("Use this when you need it."), [""; 0]);
+    }
+}

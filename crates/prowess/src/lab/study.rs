@@ -1,0 +1,204 @@
+//! How every skill fares against the others with its own words.
+
+use super::{Family, Lab, Progress, advise::Advisor, can_be_matched, mapped, probe::probes};
+use crate::skill::Skill;
+
+/// What the lab has found out about a library.
+#[derive(Debug, Clone)]
+pub struct Study<'lib> {
+    /// Every skill that was asked about, the worst first.
+    pub skills: Vec<Studied<'lib>>,
+    /// Skills whose texts are almost the same.
+    pub families: Vec<Family<'lib>>,
+}
+
+/// What the lab has found out about a skill.
+#[derive(Debug, Clone)]
+pub struct Studied<'lib> {
+    /// The skill.
+    pub skill: &'lib Skill,
+    /// How it fares.
+    pub standing: Standing,
+    /// Why it does not fare well.
+    pub because: Option<Because<'lib>>,
+    /// What was asked in its words, and what came of it.
+    pub probes: Vec<Probe<'lib>>,
+    /// How many of these requests match it.
+    pub won: usize,
+    /// The skills that requests match instead, those that take most first.
+    pub thieves: Vec<Thief<'lib>>,
+    /// Words that it shares with the first of these, the most telling first.
+    pub shared: Vec<String>,
+    /// Words of its instructions that no other skill is described by, the most telling first.
+    pub own: Vec<String>,
+    /// What to do about it, in sentences.
+    pub advice: Vec<String>,
+}
+
+/// How a skill fares with requests in its own words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// No request brings it among the first three, or not surely enough.
+    NeverFound,
+    /// Most requests match another skill, or none.
+    Contested,
+    /// At least half of all requests match it.
+    Found,
+    /// Only a person can invoke it, so that no request matches it.
+    ForPeople,
+    /// Another skill is taken for its name.
+    Hidden,
+    /// It is a draft, or disabled.
+    NotInUse,
+}
+
+/// Why a skill does not fare well.
+#[derive(Debug, Clone, Copy)]
+pub enum Because<'lib> {
+    /// No word of its description says anything.
+    Wordless,
+    /// Its text is almost that of another skill, which is matched instead.
+    Twin(&'lib Skill),
+    /// Its description writes out the name of another skill, which is matched by that.
+    Names(&'lib Skill),
+    /// Its description has only so many words that say something.
+    Short(usize),
+    /// Every word of its description stands in so many other skills, or more.
+    Common(usize),
+    /// One skill takes most of what it loses.
+    Shadowed(&'lib Skill),
+    /// So many skills take its requests.
+    Crowded(usize),
+    /// Nobody takes its requests, but the matcher is never more sure of it than this.
+    Unsure(f64),
+}
+
+/// A request in the words of a skill, and what came of it.
+#[derive(Debug, Clone)]
+pub struct Probe<'lib> {
+    /// The request.
+    pub request: String,
+    /// The place of the skill, from 1; nothing where it is not found.
+    pub rank: Option<usize>,
+    /// How sure the matcher is of it.
+    pub confidence: f64,
+    /// The skill that comes first, and how sure the matcher is of that.
+    pub first: Option<(&'lib Skill, f64)>,
+}
+
+/// A skill that requests match which are meant for another.
+#[derive(Debug, Clone)]
+pub struct Thief<'lib> {
+    /// The skill.
+    pub skill: &'lib Skill,
+    /// How many requests it takes.
+    pub takes: usize,
+    /// By how much confidence it is ahead, in the mean.
+    pub lead: f64,
+}
+
+/// How far behind the first a skill may come to be found at all.
+const FOUND_WITHIN: usize = 3;
+
+impl<'lib> Lab<'lib> {
+    /// Asks for every skill that is `wanted` in its own words.
+    pub fn study(&self, progress: Progress<'_>, wanted: impl Fn(&Skill) -> bool) -> Study<'lib> {
+        let families = self.families();
+        let advisor = Advisor::new(self, &families);
+        let skills: Vec<&Skill> = self.library.all().filter(|it| wanted(it)).collect();
+        let mut skills = mapped(&skills, progress, |skill| {
+            let mut studied = self.studied(skill);
+            advisor.advise(&mut studied);
+            studied
+        });
+        let won = |it: &Studied<'_>| it.won * 1000 / it.probes.len().max(1);
+        skills.sort_by_cached_key(|it| (it.standing, won(it)));
+        let is_asked_about = |it: &Family<'_>| it.members.iter().any(|it| wanted(it.skill));
+        Study { skills, families: families.into_iter().filter(is_asked_about).collect() }
+    }
+
+    fn studied(&self, skill: &'lib Skill) -> Studied<'lib> {
+        let mut studied = Studied {
+            skill,
+            standing: Standing::NotInUse,
+            because: None,
+            probes: Vec::new(),
+            won: 0,
+            thieves: Vec::new(),
+            shared: Vec::new(),
+            own: Vec::new(),
+            advice: Vec::new(),
+        };
+        if !can_be_matched(skill) {
+            studied.standing = match &skill.hidden_by {
+                Some(_) => Standing::Hidden,
+                None if skill.manifest.is_active() => Standing::ForPeople,
+                None => Standing::NotInUse,
+            };
+            return studied;
+        }
+        let requests = probes(&skill.manifest).into_iter();
+        studied.probes = requests.map(|it| self.probe(skill, it)).collect();
+        studied.thieves = self.thieves(skill, &studied.probes);
+        let is_found = |it: &Probe<'_>| {
+            it.rank.is_some_and(|it| it <= FOUND_WITHIN) && it.confidence >= self.threshold
+        };
+        let is_won = |it: &&Probe<'_>| it.rank == Some(1) && it.confidence >= self.threshold;
+        studied.won = studied.probes.iter().filter(is_won).count();
+        studied.standing = if !studied.probes.iter().any(is_found) {
+            Standing::NeverFound
+        } else if studied.won * 2 < studied.probes.len() {
+            Standing::Contested
+        } else {
+            Standing::Found
+        };
+        studied
+    }
+
+    fn probe(&self, skill: &'lib Skill, request: String) -> Probe<'lib> {
+        let matches = self.ask(&request);
+        let place = matches.iter().position(|it| std::ptr::eq(it.skill, skill));
+        Probe {
+            request,
+            rank: place.map(|it| it + 1),
+            confidence: place.map_or(0.0, |it| matches[it].confidence),
+            first: matches.first().map(|it| (it.skill, it.confidence)),
+        }
+    }
+
+    /// Who is matched instead of a skill; those that take as many stay in the order of the requests.
+    fn thieves(&self, skill: &Skill, probes: &[Probe<'lib>]) -> Vec<Thief<'lib>> {
+        let mut thieves: Vec<Thief<'lib>> = Vec::new();
+        for probe in probes {
+            let Some((first, confidence)) = probe.first else { continue };
+            if std::ptr::eq(first, skill) || confidence < self.threshold {
+                continue;
+            }
+            let lead = confidence - probe.confidence;
+            match thieves.iter_mut().find(|it| std::ptr::eq(it.skill, first)) {
+                Some(thief) => {
+                    thief.lead += lead;
+                    thief.takes += 1;
+                }
+                None => thieves.push(Thief { skill: first, takes: 1, lead }),
+            }
+        }
+        thieves.iter_mut().for_each(|it| it.lead /= it.takes as f64);
+        thieves.sort_by_key(|it| std::cmp::Reverse(it.takes));
+        thieves
+    }
+}
+
+impl Standing {
+    /// The words for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NeverFound => "never found",
+            Self::Contested => "contested",
+            Self::Found => "found",
+            Self::ForPeople => "for people",
+            Self::Hidden => "hidden",
+            Self::NotInUse => "not in use",
+        }
+    }
+}

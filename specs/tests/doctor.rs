@@ -1,0 +1,590 @@
+//! What other clients make of skills.
+
+use std::{fmt::Write as _, fs, path::Path};
+
+use prowess::{CLIENTS, Clash, Client, Fact, Spot, Verdict};
+use serde_json::Value as Json;
+
+use crate::world::{Ran, World, program};
+
+/// Where most clients look, with the user and in a project.
+const USER: &str = "home/.agents/skills";
+const PROJECT: &str = ".agents/skills";
+
+/// What `doctor NAME --json` says of the only skill of that name.
+struct Told(Json);
+
+fn told(world: &World, name: &str) -> Told {
+    let said = world.run(["doctor", name, "--json"]).json();
+    assert_eq!(said["skills"].as_array().unwrap().len(), 1, "{said:#}");
+    Told(said["skills"][0].clone())
+}
+
+impl Told {
+    fn verdict(&self, client: &str) -> &str {
+        self.0["verdicts"][client].as_str().unwrap_or_else(|| panic!("no client `{client}`"))
+    }
+
+    /// The verdicts of some clients.
+    fn verdicts<const N: usize>(&self, clients: [&str; N]) -> [&str; N] {
+        clients.map(|it| self.verdict(it))
+    }
+
+    /// Why a client does what it does, and what to do about it.
+    fn why(&self, client: &str) -> String {
+        let notes = self.0["notes"].as_array().unwrap().iter();
+        let own = notes.filter(|it| it["client"] == client);
+        let words = |it: &Json, key: &str| it[key].as_str().unwrap_or_default().to_owned();
+        own.map(|it| format!("{} → {}\n", words(it, "reason"), words(it, "fix"))).collect()
+    }
+}
+
+/// What becomes of skills in a client, by their paths within the world.
+fn by_path(world: &World, name: &str, client: &str) -> Vec<(String, String)> {
+    let said = world.run(["doctor", name, "--json"]).json();
+    let skills = said["skills"].as_array().unwrap().iter();
+    let own = |it: &Json| {
+        let path = Path::new(it["path"].as_str().unwrap());
+        let path = path.strip_prefix(world.path("")).unwrap().display().to_string();
+        (path, it["verdicts"][client].as_str().unwrap().to_owned())
+    };
+    skills.map(own).collect()
+}
+
+fn document(name: &str, more: &str) -> String {
+    format!("---\nname: {name}\n{more}---\n\nDo it.\n")
+}
+
+fn run(world: &World, arguments: &[&str]) -> Ran {
+    world.run(["doctor"].iter().chain(arguments))
+}
+
+mod where_a_skill_lies_decides_who_finds_it {
+    use super::*;
+
+    #[test]
+    fn a_good_skill_is_loaded_by_the_clients_that_look_where_it_lies() {
+        let world = World::new().skill_in(USER, "brew-coffee", "Brews coffee");
+        let skill = told(&world, "brew-coffee");
+        assert_eq!(
+            skill.verdicts(["codex", "vscode", "claude-code"]),
+            ["loads", "loads", "unseen"]
+        );
+        let ran = run(&world, &["brew-coffee"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stdout());
+        assert!(ran.stdout().contains("found by 19 clients: 19 loads\n"), "{}", ran.stdout());
+        assert!(ran.stdout().contains("→ a copy or a link in `~/."), "{}", ran.stdout());
+    }
+
+    #[test]
+    fn depth_counts_as_it_does_for_each_client() {
+        let world = World::new().skill_in(&format!("{USER}/drinks"), "brew-coffee", "Brews");
+        let skill = told(&world, "brew-coffee");
+        assert_eq!(
+            skill.verdicts(["opencode", "gemini", "cursor"]),
+            ["loads", "unseen", "unknown"]
+        );
+        let right = world.path(format!("{USER}/brew-coffee"));
+        assert!(skill.why("gemini").contains(right.to_str().unwrap()), "{}", skill.why("gemini"));
+        assert!(skill.why("cursor").contains("not known"), "{}", skill.why("cursor"));
+    }
+
+    #[test]
+    fn links_count_as_they_do_for_each_client() {
+        let world = World::new()
+            .skill_in("elsewhere", "brew-coffee", "Brews")
+            .skill_in("elsewhere", "steep-tea", "Steeps")
+            .link("home/.claude/skills/brew-coffee", "../../../elsewhere/brew-coffee")
+            .link(&format!("{USER}/brew-coffee"), "../../../elsewhere/brew-coffee")
+            .link(
+                &format!("{USER}/steep-tea/SKILL.md"),
+                "../../../../elsewhere/steep-tea/SKILL.md",
+            );
+        let folder = told(&world, "brew-coffee");
+        assert_eq!(
+            folder.verdicts(["claude-code", "codex", "vscode"]),
+            ["loads", "loads", "unknown"]
+        );
+        let file = told(&world, "steep-tea");
+        assert_eq!(file.verdicts(["goose", "codex", "openclaw"]), ["loads", "unseen", "refused"]);
+        assert!(file.why("codex").contains("is a link"), "{}", file.why("codex"));
+    }
+
+    #[test]
+    fn folders_above_count_for_clients_that_look_there() {
+        let world = World::new()
+            .folder("repo/.git")
+            .folder("repo/deep/inside")
+            .skill_in("repo/.agents/skills", "brew-coffee", "Brews")
+            .skill_in(".agents/skills", "steep-tea", "Steeps");
+        let said = run(&world, &["--json", "--cwd", "repo/deep/inside"]).json();
+        let names: Vec<_> =
+            said["skills"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
+        assert_eq!(names, ["brew-coffee"]);
+        let verdicts = &said["skills"][0]["verdicts"];
+        assert_eq!((&verdicts["codex"], &verdicts["goose"]), (&"loads".into(), &"unseen".into()));
+    }
+
+    #[test]
+    fn variables_move_directories_as_they_do_for_the_client() {
+        let world = World::new().skill_in("moved/skills", "brew-coffee", "Brews");
+        let arguments = ["doctor", "brew-coffee", "--client", "codex"];
+        assert_eq!(world.run(arguments).code, Some(1));
+        let moved = world.path("moved");
+        let ran = world.run_with(&[("CODEX_HOME", moved.to_str().unwrap())], arguments);
+        assert_eq!(ran.code, Some(0), "{}", ran.stdout());
+    }
+
+    #[test]
+    fn a_file_of_another_name_is_a_skill_to_some() {
+        let text = document("brew-coffee", "description: Brews\n");
+        let world = World::new().file(format!("{USER}/brew-coffee/skill.md"), text);
+        let skill = told(&world, "brew-coffee");
+        assert_eq!(
+            skill.verdicts(["openhands", "codex", "cursor"]),
+            ["loads", "unseen", "unknown"]
+        );
+        assert!(skill.why("codex").contains("rename it to `SKILL.md`"), "{}", skill.why("codex"));
+        assert_eq!(run(&world, &["--json"]).json()["findings"], Json::Array(Vec::new()));
+    }
+
+    #[test]
+    fn a_skill_of_a_project_has_to_be_trusted_first() {
+        let world = World::new().skill_in(PROJECT, "brew-coffee", "Brews");
+        let world = world.skill_in(USER, "steep-tea", "Steeps");
+        let skill = told(&world, "brew-coffee");
+        assert_eq!(skill.verdict("gemini"), "asks");
+        assert!(skill.why("gemini").contains("trust the folder"), "{}", skill.why("gemini"));
+        assert_eq!(told(&world, "steep-tea").verdict("gemini"), "loads");
+    }
+}
+
+mod what_is_in_a_file_is_judged_as_each_client_reads_it {
+    use super::*;
+
+    /// A skill with these fields behind its name, where most clients look and where Claude Code does.
+    fn with(name: &str, more: &str) -> World {
+        World::new()
+            .file(format!("{USER}/{name}/SKILL.md"), document(name, more))
+            .link(&format!("home/.claude/skills/{name}"), format!("../../.agents/skills/{name}"))
+    }
+
+    #[test]
+    fn yaml_that_is_none_is_refused_hidden_or_repaired() {
+        let world = with("brew-coffee", "description: Use when: thirsty\n");
+        let skill = told(&world, "brew-coffee");
+        let clients = ["goose", "claude-code", "opencode", "codex", "cursor"];
+        assert_eq!(skill.verdicts(clients), ["refused", "hidden", "loads", "loads", "unknown"]);
+        let why = skill.why("goose");
+        assert!(why.contains("line 3") && why.contains("quotes"), "{why}");
+        assert_eq!(run(&world, &["brew-coffee"]).code, Some(1));
+    }
+
+    #[test]
+    fn a_frontmatter_beyond_repair_is_judged_too() {
+        let text = "---\n\"brew\n\t- }{\n---\n\nDo it.\n";
+        let world = World::new().file(format!("{USER}/brew-coffee/SKILL.md"), text);
+        let skill = told(&world, "brew-coffee");
+        assert_eq!(skill.verdicts(["goose", "pi"]), ["refused", "refused"]);
+        assert_eq!(skill.verdicts(["codex", "gemini"]), ["unknown", "unknown"]);
+    }
+
+    #[test]
+    fn names_and_folders_are_compared_where_a_client_does_so() {
+        let text = document("brew-coffee", "description: Brews\n");
+        let loud = document("Brew-Tea", "description: Brews\n");
+        let world = World::new()
+            .file(".claude/skills/coffee/SKILL.md", text)
+            .file(".claude/skills/Brew-Tea/SKILL.md", loud);
+        let clients = ["cline", "claude-code", "crush", "vscode"];
+        let skill = told(&world, "brew-coffee");
+        assert_eq!(skill.verdicts(clients), ["refused", "loads", "refused", "loads"]);
+        let why = skill.why("cline");
+        assert!(why.contains("rename the folder to `brew-coffee`"), "{why}");
+        let loud = told(&world, "Brew-Tea");
+        assert_eq!(loud.verdicts(clients), ["loads", "loads", "loads", "loads"]);
+        let framework = ["agent-framework", "adk"];
+        assert_eq!(loud.verdicts(framework), ["refused", "refused"]);
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut_or_refused() {
+        let world = with("brew-coffee", &format!("description: {}\n", "a".repeat(1100)));
+        let skill = told(&world, "brew-coffee");
+        let clients = ["codex", "crush", "gemini", "claude-code"];
+        assert_eq!(skill.verdicts(clients), ["cut", "refused", "loads", "loads"]);
+        assert!(skill.why("codex").contains("1100"), "{}", skill.why("codex"));
+
+        let text = document("tome", "description: Long\n") + &"Read on.\n".repeat(1000);
+        let world = World::new().file(format!("{USER}/tome/SKILL.md"), text);
+        assert_eq!(told(&world, "tome").verdicts(["codex", "goose"]), ["cut", "loads"]);
+    }
+
+    #[test]
+    fn a_skill_that_hides_is_hidden_where_that_is_understood() {
+        let world = with("brew-coffee", "description: Brews\ndisable-model-invocation: true\n");
+        let skill = told(&world, "brew-coffee");
+        assert_eq!(skill.verdicts(["claude-code", "gemini", "pi"]), ["hidden", "loads", "hidden"]);
+        assert!(skill.why("gemini").contains("all the same"), "{}", skill.why("gemini"));
+        assert_eq!(run(&world, &["brew-coffee"]).code, Some(0));
+    }
+
+    #[test]
+    fn what_is_left_out_here_is_examined_all_the_same() {
+        let world = with("brew-coffee", "license: MIT\n")
+            .file(format!("{USER}/bare/SKILL.md"), "# Nothing but text\n");
+        let skill = told(&world, "brew-coffee");
+        let clients = ["claude-code", "codex", "kilo"];
+        assert_eq!(skill.verdicts(clients), ["loads", "refused", "hidden"]);
+        let bare = told(&world, "bare");
+        assert_eq!(bare.verdicts(["kimi", "codex", "cursor"]), ["loads", "refused", "unknown"]);
+    }
+
+    #[test]
+    fn what_stands_before_and_around_the_frontmatter_is_judged() {
+        let text = document("brew-coffee", "description: Brews\n");
+        let wide: Vec<u8> =
+            text.replace("brew-coffee", "wide").encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let world = World::new()
+            .file(format!("{USER}/brew-coffee/SKILL.md"), format!("\u{feff}{text}"))
+            .file(format!("{USER}/wide/SKILL.md"), [&[0xFF, 0xFE][..], &wide].concat());
+        let skill = told(&world, "brew-coffee");
+        assert_eq!(skill.verdicts(["gemini", "crush", "cursor"]), ["refused", "loads", "unknown"]);
+        assert_eq!(told(&world, "wide").verdicts(["codex", "goose"]), ["refused", "refused"]);
+
+        let late = text.replace("brew-coffee", "late");
+        let odd = late.replace("late", "odd").replace("\n---\n", "\n----\n");
+        let world = world
+            .file(format!("{USER}/late/SKILL.md"), format!("\n{late}"))
+            .file(format!("{USER}/odd/SKILL.md"), odd);
+        assert_eq!(told(&world, "late").verdicts(["gemini", "goose"]), ["refused", "loads"]);
+        assert_eq!(told(&world, "odd").verdicts(["gemini", "goose"]), ["unknown", "unknown"]);
+    }
+
+    #[test]
+    fn frameworks_that_are_told_where_to_look_are_judged_by_the_file_alone() {
+        let text = document("brew-coffee", "description: Brews\n");
+        let world = World::new().file("anywhere/coffee/SKILL.md", text);
+        let ran = run(&world, &["anywhere/coffee", "--json"]);
+        let skill = Told(ran.json()["skills"][0].clone());
+        assert_eq!(skill.verdicts(["agent-framework", "codex"]), ["refused", "unseen"]);
+        assert_eq!(ran.code, Some(0));
+        assert_eq!(run(&world, &["anywhere/coffee", "--client", "agent-framework"]).code, Some(1));
+    }
+}
+
+mod of_skills_with_one_name_each_client_takes_its_own {
+    use super::*;
+
+    fn pairs<'a>(pairs: &[(&'a str, &'a str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|it| (it.0.to_owned(), it.1.to_owned())).collect()
+    }
+
+    #[test]
+    fn the_directory_that_comes_first_for_a_client_wins() {
+        let world = World::new().skill_in(".claude/skills", "brew-coffee", "Theirs").skill_in(
+            "home/.claude/skills",
+            "brew-coffee",
+            "Mine",
+        );
+        let [theirs, mine] =
+            [".claude/skills/brew-coffee/SKILL.md", "home/.claude/skills/brew-coffee/SKILL.md"];
+        let own = pairs(&[(theirs, "shadowed"), (mine, "loads")]);
+        assert_eq!(by_path(&world, "brew-coffee", "claude-code"), own);
+        let others = pairs(&[(theirs, "loads"), (mine, "shadowed")]);
+        assert_eq!(by_path(&world, "brew-coffee", "goose"), others);
+        let ran = run(&world, &["brew-coffee"]);
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.stdout().contains("has the same name and comes first"), "{}", ran.stdout());
+    }
+
+    #[test]
+    fn some_take_both_and_some_leave_it_to_chance() {
+        let world = World::new().skill_in(PROJECT, "brew-coffee", "Theirs").skill_in(
+            USER,
+            "brew-coffee",
+            "Mine",
+        );
+        let verdicts = |client: &str| {
+            let all = by_path(&world, "brew-coffee", client).into_iter();
+            all.map(|it| it.1).collect::<Vec<_>>()
+        };
+        assert_eq!(verdicts("codex"), ["loads", "loads"]);
+        assert_eq!(verdicts("opencode"), ["unknown", "unknown"]);
+    }
+
+    #[test]
+    fn a_copy_shadows_nothing() {
+        let world = World::new().skill_in(PROJECT, "brew-coffee", "The same").skill_in(
+            USER,
+            "brew-coffee",
+            "The same",
+        );
+        for client in ["goose", "opencode", "cursor"] {
+            let verdicts = by_path(&world, "brew-coffee", client);
+            assert!(verdicts.iter().all(|it| it.1 == "loads"), "{client} {verdicts:?}");
+        }
+    }
+
+    #[test]
+    fn a_skill_that_is_refused_shadows_nobody() {
+        let broken = document("brew-coffee", "description: Use when: thirsty\n");
+        let world = World::new().file(format!("{PROJECT}/brew-coffee/SKILL.md"), broken).skill_in(
+            USER,
+            "brew-coffee",
+            "Mine",
+        );
+        let verdicts = by_path(&world, "brew-coffee", "goose");
+        assert_eq!([&*verdicts[0].1, &*verdicts[1].1], ["refused", "loads"]);
+    }
+}
+
+mod the_program_says_it_to_people_and_to_programs {
+    use super::*;
+
+    #[test]
+    fn everything_is_checked_without_a_name() {
+        let world = World::new().skill_in("home/.claude/skills", "brew-coffee", "Brews");
+        let well = run(&world, &[]);
+        assert_eq!(well.code, Some(0), "{}", well.stdout());
+        assert!(well.stdout().contains("every client takes what it finds"), "{}", well.stdout());
+
+        let broken = document("steep-tea", "description: Use when: thirsty\n");
+        let world = world.file("home/.claude/skills/steep-tea/SKILL.md", broken);
+        let ran = run(&world, &[]);
+        assert_eq!(ran.code, Some(1));
+        let said = ran.stdout();
+        assert!(said.contains("Claude Code      1 loads, 1 hidden\n"), "{said}");
+        assert!(said.contains("refused   goose,") && said.contains("→ put the value"), "{said}");
+        assert!(!said.contains("brew-coffee"), "{said}");
+        let nothing = run(&World::new(), &[]);
+        assert_eq!(nothing.code, Some(0));
+        assert!(nothing.stdout().starts_with("0 skills"), "{}", nothing.stdout());
+    }
+
+    #[test]
+    fn a_table_tells_all_skills_and_clients() {
+        let broken = document("steep-tea", "description: Use when: thirsty\n");
+        let mut world = World::new()
+            .skill_in("home/.claude/skills", "brew-coffee", "Brews")
+            .file("home/.claude/skills/steep-tea/SKILL.md", broken);
+        let clients = ["--all", "--client", "claude-code", "--client", "goose"];
+        let said = run(&world, &clients);
+        let said = said.stdout();
+        let rows =
+            "             A B\nbrew-coffee  + +\nsteep-tea    h x\n\nA Claude Code, B goose\n";
+        assert!(said.contains(rows), "{said}");
+
+        for number in 0..120 {
+            world = world.skill_in("home/.claude/skills", &format!("drink-{number}"), "Good");
+        }
+        let said = run(&world, &clients);
+        let said = said.stdout();
+        assert!(said.contains("steep-tea  h x\n") && !said.contains("drink-7"), "{said}");
+        assert!(said.contains("121 skills not shown"), "{said}");
+    }
+
+    #[test]
+    fn a_narrow_terminal_gets_narrow_lines() {
+        let broken = document("steep-tea", "description: Use when: thirsty\n");
+        let world = World::new()
+            .skill_in(USER, "brew-coffee", "Brews")
+            .file(format!("{USER}/steep-tea/SKILL.md"), broken);
+        let line = format!("stty cols 40 rows 24; {} doctor --all --color never", program());
+        let ran = world.run_script(&format!("script -qefc '{line}' /dev/null"));
+        let said = ran.stdout().replace('\r', "");
+        assert!(said.contains("steep-tea"), "{said}");
+        // A path stays whole, so that it can be copied.
+        let wide = said.lines().find(|it| it.chars().count() > 40 && !it.contains('/'));
+        assert_eq!(wide, None, "{said}");
+    }
+
+    #[test]
+    fn a_path_names_any_skill() {
+        let world =
+            World::new().folder("here").skill_in("there/.claude/skills", "brew-coffee", "B");
+        for path in
+            ["there/.claude/skills/brew-coffee", "there/.claude/skills/brew-coffee/SKILL.md"]
+        {
+            let ran = run(&world, &[path, "--json"]);
+            let skill = Told(ran.json()["skills"][0].clone());
+            assert_eq!(skill.verdicts(["claude-code", "codex"]), ["loads", "unseen"], "{path}");
+            assert!(ran.stderr.contains("as seen from"), "{}", ran.stderr);
+        }
+    }
+
+    #[test]
+    fn clients_can_be_chosen() {
+        let world = World::new().skill_in(USER, "brew-coffee", "Brews");
+        let ran = run(&world, &["brew-coffee", "--client", "codex", "--json"]);
+        let verdicts = &ran.json()["skills"][0]["verdicts"];
+        assert_eq!(*verdicts, serde_json::json!({ "codex": "loads" }));
+        assert_eq!(ran.code, Some(0));
+        let unseen = run(&world, &["brew-coffee", "--client", "claude-code"]);
+        assert_eq!(unseen.code, Some(1));
+        let said = unseen.stdout();
+        assert!(said.contains("unseen    1 client looks elsewhere: Claude Code\n"), "{said}");
+        assert!(said.contains("in `~/.claude/skills` reaches it\n"), "{said}");
+        let wrong = run(&world, &["--client", "claude-cod"]);
+        assert_eq!(wrong.code, Some(2));
+        assert!(wrong.stderr.contains("did you mean `claude-code`?"), "{}", wrong.stderr);
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_is_answered_with_what_to_do() {
+        let world = World::new().skill_in(USER, "brew-coffee", "Brews");
+        let ran = run(&world, &["brew-cofee"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(1), ""));
+        assert!(ran.stderr.contains("did you mean `brew-coffee`?"), "{}", ran.stderr);
+        let bundled = run(&world, &["create-pr"]);
+        assert_eq!(bundled.code, Some(1));
+        assert!(bundled.stderr.contains("lies in no directory"), "{}", bundled.stderr);
+    }
+
+    #[test]
+    fn a_catalog_that_is_too_small_is_told() {
+        let mut world = World::new();
+        for number in 0..30 {
+            let name = format!("drink-{number}");
+            world = world.skill_in("home/.claude/skills", &name, &"word ".repeat(60));
+        }
+        let ran = run(&world, &["--json"]);
+        let crowded = &ran.json()["crowded"][0];
+        assert_eq!((&crowded["client"], &crowded["skills"]), (&"claude-code".into(), &30.into()));
+        assert!(crowded["characters"].as_u64() > crowded["room"].as_u64(), "{crowded}");
+        let said = run(&world, &["drink-7"]);
+        assert!(said.stdout().contains("some are shortened"), "{}", said.stdout());
+    }
+
+    #[test]
+    fn what_a_skill_says_cannot_move_the_cursor() {
+        let text = "---\nname: \"a\\e[2Jb\\u202Ec\"\ndescription: Use when: x\n---\n";
+        let world = World::new().file(format!("{USER}/\u{1b}[31mred/SKILL.md"), text);
+        for arguments in [&["--all"][..], &["--json"]] {
+            run(&world, arguments).assert_safe();
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_looked_at_is_told() {
+        let world = World::new()
+            .skill_in(USER, "brew-coffee", "Brews")
+            .pipe(&format!("{USER}/leak/SKILL.md"));
+        let ran = run(&world, &["--json"]);
+        let said = ran.json();
+        assert_eq!(said["skills"][0]["name"], "brew-coffee");
+        assert_eq!(said["findings"][0]["rule"], "file-not-regular");
+        assert!(run(&world, &[]).stderr.contains("file-not-regular"));
+    }
+}
+
+mod what_is_known_of_clients_is_written_down {
+    use super::*;
+
+    #[test]
+    fn the_page_about_clients_says_what_the_table_says() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/clients.md");
+        let page = page();
+        assert!(Verdict::ALL.iter().all(|it| page.contains(&format!("| *{it}* |"))));
+        if std::env::var_os("PROWESS_WRITE_DOCS").is_some() {
+            fs::write(path, &page).unwrap();
+        }
+        let written = fs::read_to_string(path).unwrap_or_default();
+        assert!(written == page, "with PROWESS_WRITE_DOCS=1 this test writes docs/clients.md anew");
+    }
+
+    #[test]
+    fn a_client_has_one_name_throughout() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/mcp-clients.md");
+        let text = fs::read_to_string(path).unwrap();
+        let rows = text.lines().filter_map(|it| it.strip_prefix("| `"));
+        let rows: Vec<(&str, &str)> = rows
+            .filter_map(|it| it.split_once("` | "))
+            .map(|it| (it.0, it.1.split(" |").next().unwrap()))
+            .collect();
+        let both = CLIENTS.iter().filter_map(|client| {
+            rows.iter()
+                .find(|it| it.0 == client.name || it.1 == client.label)
+                .map(|row| (client, row))
+        });
+        let mut compared = 0;
+        for (client, (name, label)) in both {
+            assert_eq!((client.name, client.label), (*name, *label));
+            compared += 1;
+        }
+        assert!(compared >= 13, "{compared}");
+    }
+
+    /// The page, from the table.
+    fn page() -> String {
+        let mut page = INTRODUCTION.to_owned();
+        for client in CLIENTS {
+            write!(page, "\n## {}\n\n`{}`. {}\n", client.label, client.name, looks(client))
+                .unwrap();
+            if let Some(room) = client.room {
+                writeln!(
+                    page,
+                    "From about {room} characters of names and descriptions on, they are shortened."
+                )
+                .unwrap();
+            }
+            if client.facts.is_empty() {
+                page.push_str("What it does with a skill that does not follow the specification is not known.\n");
+            }
+            page.push('\n');
+            let directories = client.source;
+            writeln!(page, "- *directories*: [{}]({})", directories.checked, directories.url)
+                .unwrap();
+            for Fact { verdict, symptoms, source } in client.facts {
+                let symptoms: Vec<String> = symptoms.iter().map(|it| it.about()).collect();
+                let (url, checked) = (source.url, source.checked);
+                writeln!(page, "- *{verdict}*: {} ([{checked}]({url}))", symptoms.join("; "))
+                    .unwrap();
+            }
+        }
+        page
+    }
+
+    fn looks(client: &Client) -> String {
+        let named = |it: &Spot| match it.upwards {
+            true => format!("`{}` and the same in the folders above", it.path),
+            false => format!("`{}`", it.path),
+        };
+        let spots: Vec<String> = client.spots.iter().map(named).collect();
+        let clash = match client.clash {
+            _ if spots.is_empty() => return "Whoever uses it names the directories.".to_owned(),
+            Clash::First => "of two skills with one name the first is taken",
+            Clash::Both => "two skills with one name are both taken",
+            Clash::Random => "of two skills with one name chance takes one",
+            Clash::Unknown => "which of two skills with one name is taken is not known",
+        };
+        let folder = if client.by_folder { " A skill goes by the name of its folder." } else { "" };
+        format!("It looks into {}; {clash}.{folder}", spots.join(", "))
+    }
+
+    const INTRODUCTION: &str = "\
+# What clients do with skills
+
+`prowess doctor` says which clients would find a skill, load it, and show it, and what to do where they would not. This page is what
+it knows: one part for each client, with the page or file that says so and the day it was looked up. What is not
+listed is not known, and `doctor` says so. A client that follows links, looks deeper, or reads more than this page says may have
+learned it since: tell us, with a source.
+
+| word | what becomes of the skill |
+| --- | --- |
+| *loads* | it is taken as it is |
+| *asks* | it is taken once somebody trusts the folder |
+| *cut* | it is taken, and a part of it is not shown |
+| *hidden* | it is taken, and not shown to the model, or not to people |
+| *unknown* | nobody has written down what the client does |
+| *shadowed* | another of its name is taken |
+| *refused* | it is found, and not taken |
+| *unseen* | it is not found |
+
+`prowess doctor` exits 1 when a client that looks where a skill lies does not take it: *refused* or *shadowed*. What its author wants
+(*hidden*), what a person still has to do (*asks*), and what nobody knows are no faults. With `--client NAME`, *unseen* is one too.
+
+What is not looked at: skills of plugins and extensions, directories that the settings of a client add, managed directories of
+an organisation, and whether a client is installed at all.
+";
+}
