@@ -41,11 +41,12 @@ def main(least, profiles, missed):
             files[path][region] += count
 
     crates = collections.defaultdict(collections.Counter)
-    with open(missed, "w") as output:
+    with open(missed, "w", encoding="utf-8") as output:
         for path in sorted(files):
             crate = re.match(r"crates/([^/]+)/src/.*(?<!/tests)\.rs$", os.path.relpath(path))
             if crate:
-                code = Path(path).read_text().split("\n#[cfg(test)]\nmod tests")[0].splitlines()
+                text = Path(path).read_text(encoding="utf-8")
+                code = text.split("\n#[cfg(test)]\nmod tests")[0].split("\n")
                 for line, count in sorted(lines(files[path]).items()):
                     if line <= len(code):
                         crates[crate[1]][count > 0] += 1
@@ -56,7 +57,7 @@ def main(least, profiles, missed):
 
 def report(crates, least):
     for crate in sorted(crates):
-        print(f"{share(crates[crate]):6.1f} %  {crates[crate].total():6} lines  {crate}")
+        print(f"{share(crates[crate]):6.1f} %  {sum(crates[crate].values()):6} lines  {crate}")
     reached = share(sum(crates.values(), collections.Counter()))
     print(f"coverage: {reached:.1f} % of lines")
     if reached < least:
@@ -65,16 +66,15 @@ def report(crates, least):
 
 
 def share(lines):
-    return 100 * lines[True] / max(lines.total(), 1)
+    return 100 * lines[True] / max(sum(lines.values()), 1)
 
 
 def lines(regions):
     """How often each line was passed: the most of what starts in it and what goes on from the line before."""
     entered, going_on = {}, {}
     # The inner region stands behind the outer one, and says more about the lines that both have.
-    for (start, column, end, end_column), count in sorted(
-        regions.items(), key=lambda it: (it[0][:2], (-it[0][2], -it[0][3]))
-    ):
+    outer_first = sorted(regions.items(), key=lambda it: (it[0][:2], -it[0][2], -it[0][3]))
+    for (start, _, end, _), count in outer_first:
         entered[start] = max(count, entered.get(start, 0))
         for line in range(start + 1, end + 1):
             going_on[line] = count

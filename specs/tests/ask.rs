@@ -845,6 +845,45 @@ mod a_dry_run_sends_nothing {
             assert_eq!(server.last(), shown["body"], "{provider}");
         }
     }
+
+    #[test]
+    fn a_dry_run_reads_a_session_and_leaves_it_as_it_is() {
+        let server = ModelServer::answering(|_| Answer::text("Noted."));
+        let world = World::new();
+        assert_eq!(ask(&world, &server, &["I am Ada", "--session", "plan"]).code, Some(0));
+        let before = texts(&world, "home/.local/state/prowess/sessions");
+        for which in [&["--session", "plan"][..], &["--resume", "plan"], &["--resume"]] {
+            let shown =
+                ask(&world, &server, &[&["--dry-run", "Who am I?", "--json"], which].concat());
+            let body = &shown.json()["body"];
+            let said = [("user", "I am Ada"), ("assistant", "Noted."), ("user", "Who am I?")];
+            assert_eq!(messages(body)[1..], said, "{which:?}");
+        }
+        let shown = ask(&world, &server, &["--dry-run", "Hi", "--json", "--session", "new"]);
+        assert_eq!(messages(&shown.json()["body"])[1..], [("user", "Hi")]);
+        let ran = ask(&world, &server, &["--dry-run", "Hi", "--resume", "plam"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{}", ran.stderr);
+        let ran = ask(&World::new(), &server, &["--dry-run", "Hi", "--resume"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{}", ran.stderr);
+        assert_eq!(texts(&world, "home/.local/state/prowess/sessions"), before);
+        assert_eq!((sessions(&world), server.requests().len()), (1, 1));
+    }
+
+    #[test]
+    fn a_model_is_named_where_nobody_names_one() {
+        for (provider, begins) in [
+            ("openai", "gpt-"),
+            ("responses", "gpt-"),
+            ("anthropic", "claude-"),
+            ("gemini", "gemini-"),
+        ] {
+            let world = World::new();
+            let ran = world.run(["ask", "--dry-run", "Hi", "--provider", provider]);
+            let told = format!("`{begins}");
+            let last = ran.stdout().lines().last().unwrap_or_default();
+            assert!(last.starts_with(&told) && last.contains(provider), "{last} {}", ran.stderr);
+        }
+    }
 }
 
 mod trouble_is_told_and_passes_where_it_can {
@@ -1031,12 +1070,20 @@ mod a_session_is_kept {
 
     #[test]
     fn whoever_interrupts_keeps_what_was_said() {
-        for kind in [Signal::INT, Signal::TERM] {
-            let server =
-                ModelServer::start([Answer::text("half").then_drip(), Answer::text("whole")]);
+        for (kind, why) in [(Signal::INT, "interrupted"), (Signal::TERM, "terminated")] {
+            let half = || Answer::text("half").then_drip();
+            let server = ModelServer::start([half(), half(), Answer::text("whole")]);
             let world = World::new();
-            let mut child = start(&world, &server, &["Speak"]);
+            let mut child = start(&world, &server, &["Speak", "--json"]);
             until_asked(&server, 1);
+            signal(&child, kind);
+            assert_eq!(ended(&mut child).0, Some(1));
+            let document: Json = serde_json::from_reader(child.stdout.unwrap()).unwrap();
+            assert_eq!(document["answer"], Json::Null);
+            assert_eq!(document["error"], format!("it was {why}"));
+
+            let mut child = start(&world, &server, &["Speak"]);
+            until_asked(&server, 2);
             signal(&child, kind);
             let (code, took) = ended(&mut child);
             assert_eq!(code, Some(1));
@@ -1068,7 +1115,8 @@ mod a_session_is_kept {
         let ran = world.run(["sessions", "--remove", "tow"]);
         assert_eq!(ran.code, Some(1));
         assert!(ran.stderr.contains("did you mean `two`?"), "{}", ran.stderr);
-        assert_eq!(world.run(["sessions", "--remove", "two"]).code, Some(0));
+        let removed = world.run(["sessions", "--remove", "two", "--json"]);
+        assert_eq!(removed.json(), json!({"removed": ["two"]}));
         let left = world.run(["sessions", "--json"]).json();
         assert_eq!(left["sessions"].as_array().unwrap().len(), 1);
         assert_eq!(left["sessions"][0]["begins"], "First words");

@@ -11,7 +11,8 @@ use tempfile::TempDir;
 mod four_lines_of_five_are_reached_by_tests {
     use super::*;
 
-    const FIVE: &str = "pub fn a() {}\npub fn b() {}\npub fn c() {}\npub fn d() {}\npub fn e() {}\n";
+    const FIVE: &str =
+        "pub fn a() {}\npub fn b() {}\npub fn c() {}\npub fn d() {}\npub fn e() {}\n";
     const FOUR_CALLED: &str = "
 #[cfg(test)]
 mod tests {
@@ -36,7 +37,8 @@ mod tests {
         let output = workspace.count();
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         assert_eq!(figure(&output).as_deref(), Some("coverage: 66.7 % of lines"));
-        let missed = "crates/one/src/lib.rs:5: pub fn e() {}\ncrates/one/src/lib.rs:6: pub fn f() {}\n";
+        let missed =
+            "crates/one/src/lib.rs:5: pub fn e() {}\ncrates/one/src/lib.rs:6: pub fn f() {}\n";
         assert_eq!(workspace.missed(), missed);
     }
 
