@@ -258,6 +258,16 @@ mod what_is_asked_is_answered {
     }
 
     #[test]
+    fn an_answer_that_was_cut_off_is_told_as_such() {
+        let server = ModelServer::start([Answer::text("And so").cut_short(), Answer::text("All.")]);
+        for (said, is_told) in [("And so\n", true), ("All.\n", false)] {
+            let ran = ask(&World::new(), &server, &["Hi"]);
+            assert_eq!((ran.code, ran.stdout()), (Some(0), said), "{}", ran.stderr);
+            assert_eq!(ran.stderr.contains("was cut off"), is_told, "{}", ran.stderr);
+        }
+    }
+
+    #[test]
     fn without_a_stream_the_answer_comes_alone() {
         let call =
             || Answer::calls([("use_skill", json!({"name": "debug"}))]).saying("Let me see.");
@@ -728,6 +738,21 @@ mod keys_go_where_their_owner_says {
             "{}",
             shown.stdout()
         );
+    }
+
+    #[test]
+    fn a_key_that_others_could_read_on_its_way_is_warned_of() {
+        let server = ModelServer::answering(|_| Answer::text("In."));
+        // It leads to this machine as well, and is none of its own addresses.
+        let open = server.url().replace("127.0.0.1", "0.0.0.0");
+        for (url, key, is_warned) in
+            [(&open, KEY, true), (&open, "", false), (&server.url(), KEY, false)]
+        {
+            let arguments = ["ask", "Hi", "--base-url", url, "--model", "m"];
+            let ran = World::new().run_with_env(&[("OPENAI_API_KEY", key)], &arguments);
+            assert_eq!((ran.code, ran.stdout()), (Some(0), "In.\n"), "{}", ran.stderr);
+            assert_eq!(ran.stderr.contains("without encryption"), is_warned, "{}", ran.stderr);
+        }
     }
 
     #[test]
@@ -1282,6 +1307,20 @@ mod a_conversation_goes_on_line_by_line {
             assert!(ran.stdout().contains(part), "{part}: {}", ran.stdout());
         }
         assert!(ran.stderr.contains("did you mean `/create-pr`?"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn each_request_of_a_pipe_can_have_a_document() {
+        let server = ModelServer::start([Answer::text("One."), Answer::status(401)]);
+        let ran = chat(&World::new(), &server, "First\nSecond\n", &["--json"]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        let lines: Vec<Json> =
+            ran.stdout().lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+        let [first, second] = &lines[..] else { panic!("{lines:?}") };
+        assert_eq!((&first["answer"], &first["error"]), (&json!("One."), &Json::Null));
+        assert!(second["answer"].is_null() && second["error"].is_string(), "{second}");
+        assert_eq!(first["session"], second["session"]);
+        assert!(first["events"].as_array().unwrap().len() > 1, "{first}");
     }
 
     #[test]

@@ -85,6 +85,17 @@ fn it_is_killed() {
         assert_eq!(output.status.code(), Some(101), "{output:?}");
         assert_eq!(figure(&output), None);
     }
+
+    #[test]
+    fn a_count_that_cannot_be_read_fails_the_command() {
+        let workspace = Workspace::new([("src/lib.rs", &*format!("{FIVE}{FOUR_CALLED}"))]);
+        let also = "cargo test --offline && head -c 200 /dev/zero > target/coverage/profiles/other";
+        let output = workspace.count_by(&["sh", "-c", also]);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let stderr = str::from_utf8(&output.stderr).unwrap();
+        assert!(stderr.contains("profiles of version 0 are not known"), "{stderr}");
+        assert_eq!(figure(&output), None);
+    }
 }
 
 /// A workspace of the one crate `one`.
@@ -111,8 +122,12 @@ impl Workspace {
     }
 
     fn count(&self) -> Output {
+        self.count_by(&["cargo", "test", "--quiet", "--offline"])
+    }
+
+    fn count_by(&self, command: &[&str]) -> Output {
         Command::new(root().join("scripts/coverage"))
-            .args(["cargo", "test", "--quiet", "--offline"])
+            .args(command)
             .current_dir(self.folder.path())
             .env("CARGO_TARGET_DIR", "target")
             .output()
