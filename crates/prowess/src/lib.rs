@@ -68,7 +68,7 @@ pub use crate::{
     finding::{Finding, Severity},
     fix::{Fixed, fix},
     invoke::{argument_names, invoke},
-    keeper::Keeper,
+    keeper::{Keeper, Watching},
     lab::{
         Because, Case, Cases, Confusion, Evaluation, Expected, Family, Lab, Member, Probe,
         Progress, Score, Standing, Studied, Study, Tested, Thief,
