@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum as _;
 use prowess::{
     Directory, Embedder, Finding, Keeper, Library, Listing, Options, PRESETS, Preset, Scope, Skill,
-    Strategy, Unknown, Vocabulary, bundled, nearest, preset,
+    Strategy, Unknown, Vocabulary, Watching, bundled, nearest, preset,
 };
 use prowess_runtime::{Bytes, Config, Entry, FileStore, Origin, Places, Presets};
 
@@ -54,7 +54,15 @@ pub(crate) fn keeper(global: &Global, is_watched: bool, printer: &mut Printer) -
     passed_over(&config, printer);
     let keeper = Keeper::start(&options)?;
     tell_missing(&keeper.library(), printer);
+    tell_polling(&keeper, printer);
     Ok(keeper)
+}
+
+/// Says that changes are looked for, where the system cannot tell of them; whether there was need to.
+pub(crate) fn tell_polling(keeper: &Keeper, printer: &mut Printer) -> bool {
+    let Watching::Polling(why) = keeper.watching() else { return false };
+    printer.warning(&format!("changes are looked for again and again, because {why}"));
+    true
 }
 
 /// Loads the library that was asked for, or the one skill that a path names, wherever it lies. Returns
