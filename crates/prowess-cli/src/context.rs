@@ -14,7 +14,7 @@ use prowess::{
     Directory, Embedder, Finding, Keeper, Library, Listing, Options, PRESETS, Preset, Scope, Skill,
     Strategy, Unknown, Vocabulary, Watching, bundled, nearest, preset,
 };
-use prowess_runtime::{Bytes, Config, Entry, FileStore, Origin, Places, Presets};
+use prowess_runtime::{Bytes, Config, Entry, FileStore, Origin, Places, Presets, Provider};
 
 use crate::{
     arguments::{Global, ProfileName},
@@ -56,6 +56,14 @@ pub(crate) fn keeper(global: &Global, is_watched: bool, printer: &mut Printer) -
     tell_missing(&keeper.library(), printer);
     tell_polling(&keeper, printer);
     Ok(keeper)
+}
+
+/// Whoever has the library that was asked for, for a conversation: a keeper, if it is to be watched.
+pub(crate) fn provider(global: &Global, printer: &mut Printer) -> Result<Arc<dyn Provider>> {
+    if config(global)?.skill.watch.value {
+        return Ok(Arc::new(keeper(global, true, printer)?));
+    }
+    Ok(Arc::new(Arc::new(library(global, printer)?)))
 }
 
 /// Says that changes are looked for, where the system cannot tell of them; whether there was need to.

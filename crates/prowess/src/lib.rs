@@ -32,6 +32,7 @@ mod gather;
 mod load;
 mod library;
 mod keeper;
+mod news;
 mod doctor;
 mod matching;
 mod tokens;
@@ -78,6 +79,7 @@ pub use crate::{
         Activate, Activation, Embedder, EmbedderError, Field, Match, Matching, Reason, Strategy,
         Tier, Unknown, activate, matches, matches_among, matches_by, nearest, why,
     },
+    news::{News, news},
     parse::{FrontmatterError, Parsed, frontmatter_json, parse},
     render::{render, render_definition},
     revise::{ReviseError, revise, revise_status},

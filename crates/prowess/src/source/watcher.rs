@@ -189,10 +189,8 @@ impl Watcher {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let left = Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ };
-            let mut ears = [
-                PollFd::new(&self.bell, PollFlags::IN),
-                PollFd::new(&self.inotify, PollFlags::IN),
-            ];
+            let mut ears =
+                [PollFd::new(&self.bell, PollFlags::IN), PollFd::new(&self.inotify, PollFlags::IN)];
             match poll(&mut ears, Some(&left)) {
                 Ok(0) => return None,
                 Ok(_) => return Some(!ears[0].revents().is_empty()),
@@ -242,9 +240,11 @@ fn why(errno: Errno) -> String {
         Errno::NOSPC => "the system gives no more watches; `fs.inotify.max_user_watches` says how \
                          many there are"
             .to_owned(),
-        Errno::MFILE => "too many programs watch already; `fs.inotify.max_user_instances` says how \
+        Errno::MFILE => {
+            "too many programs watch already; `fs.inotify.max_user_instances` says how \
                          many may"
-            .to_owned(),
+                .to_owned()
+        }
         errno => format!("the system cannot tell of them: {errno}"),
     }
 }
