@@ -1,11 +1,16 @@
 //! The lab: how long it takes, and whether what it says of skills is borne out by what people ask.
 
-use std::{collections::HashMap, time::Instant};
+use std::collections::HashMap;
 
 use anyhow::{Context as _, Result};
 use prowess::{Expected, Lab, Matching, Standing};
 
-use crate::{load::number, measure::peak_kib, options::Options, retrieval::Data};
+use crate::{
+    load::number,
+    measure::{cpu_time, milliseconds, peak_kib},
+    options::Options,
+    retrieval::Data,
+};
 
 /// How many skills are studied unless others are asked for.
 const SIZES: &str = "1000,10000";
@@ -37,15 +42,15 @@ type BorneOut = Vec<(Standing, usize, usize, usize)>;
 
 fn measured(data: &Data, size: usize) -> Result<BorneOut> {
     let library = data.library(&(0..size).collect::<Vec<_>>());
-    let timed = |start: Instant| start.elapsed().as_secs_f64();
-    let start = Instant::now();
+    let timed = |start| milliseconds(cpu_time() - start) / 1e3;
+    let start = cpu_time();
     prowess::matches(&library, "", 0);
     let index = timed(start);
     let lab = Lab { library: &library, threshold: Matching::default().threshold };
-    let start = Instant::now();
+    let start = cpu_time();
     lab.families();
     let families = timed(start);
-    let start = Instant::now();
+    let start = cpu_time();
     let study = lab.study(&mut |_, _| {}, |_| true);
     let took = timed(start);
     let (each, peak) = (1e6 * took / size as f64, peak_kib()? >> 10);
@@ -56,11 +61,11 @@ fn measured(data: &Data, size: usize) -> Result<BorneOut> {
     let lines: Vec<String> = wanted
         .map(|it| serde_json::json!({"query": it.query, "skill": it.gold}).to_string())
         .collect();
-    let cases = lab.cases(lines.join("\n").as_bytes(), "queries".as_ref());
-    let evaluation = lab.evaluate(cases.cases, &mut |_, _| {});
+    let trials = lab.trials(lines.join("\n").as_bytes(), "queries".as_ref());
+    let evaluation = lab.evaluate(trials.trials, &mut |_, _| {});
     let mut by_skill: HashMap<*const prowess::Skill, (usize, usize)> = HashMap::new();
     for tested in &evaluation.tested {
-        let Expected::AnyOf(skills) = &tested.case.expected else { continue };
+        let Expected::AnyOf(skills) = &tested.trial.expected else { continue };
         let first = skills.first().context("a request has a skill")?;
         let (requests, right) = by_skill.entry(std::ptr::from_ref(*first)).or_default();
         *requests += 1;

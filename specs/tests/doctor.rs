@@ -145,6 +145,7 @@ mod where_a_skill_lies_decides_who_finds_it {
             ["loads", "unseen", "unknown"]
         );
         assert!(skill.why("codex").contains("rename it to `SKILL.md`"), "{}", skill.why("codex"));
+        assert_eq!(run(&world, &["--json"]).json()["findings"], Json::Array(Vec::new()));
     }
 
     #[test]
@@ -534,10 +535,11 @@ mod what_is_known_of_clients_is_written_down {
             let directories = client.source;
             writeln!(page, "- *directories*: [{}]({})", directories.checked, directories.url)
                 .unwrap();
-            for Fact { verdict, cases, source } in client.facts {
-                let cases: Vec<String> = cases.iter().map(|it| it.about()).collect();
+            for Fact { verdict, symptoms, source } in client.facts {
+                let symptoms: Vec<String> = symptoms.iter().map(|it| it.about()).collect();
                 let (url, checked) = (source.url, source.checked);
-                writeln!(page, "- *{verdict}*: {} ([{checked}]({url}))", cases.join("; ")).unwrap();
+                writeln!(page, "- *{verdict}*: {} ([{checked}]({url}))", symptoms.join("; "))
+                    .unwrap();
             }
         }
         page
@@ -564,7 +566,7 @@ mod what_is_known_of_clients_is_written_down {
 # What clients do with skills
 
 `prowess doctor` says which clients would find a skill, load it, and show it, and what to do where they would not. This page is what
-it knows: one part for each client, with the page or file that says so and the day it was looked up. A case that is not
+it knows: one part for each client, with the page or file that says so and the day it was looked up. What is not
 listed is not known, and `doctor` says so. A client that follows links, looks deeper, or reads more than this page says may have
 learned it since: tell us, with a source.
 

@@ -85,6 +85,19 @@ mod every_skill_is_asked_for_in_its_own_words {
     }
 
     #[test]
+    fn a_description_that_writes_out_the_name_of_another_skill_is_told_so() {
+        let world = tools().skill("infrastructure-as-code", "Describe servers in files").skill(
+            "cloud",
+            "Plans startups with modern infrastructure-as-code habits and budgets.",
+        );
+        let report = report(&world, &["cloud"]);
+        let cloud = studied(&report, "cloud");
+        assert_eq!(cloud["because"], "it writes out the name of `infrastructure-as-code`");
+        let advice = cloud["advice"][0].as_str().unwrap();
+        assert!(advice.starts_with("write `infrastructure as code`"), "{advice}");
+    }
+
+    #[test]
     fn a_skill_that_no_request_can_match_is_told_from_one_that_loses() {
         let manual = "---\nname: manual\ndescription: Merge and split PDF documents by hand\ndisable-model-invocation: true\n---\n";
         let off = "---\nname: off\ndescription: Merge and split PDF documents offline\nstatus: disabled\n---\n";

@@ -3,9 +3,11 @@
 //! What is known of clients is a table, `clients.rs`; nothing here knows any of them.
 
 mod verdict;
-mod case;
+mod symptom;
 mod client;
 mod clients;
+mod surroundings;
+mod candidate;
 mod look;
 mod diagnose;
 mod resolve;
@@ -15,16 +17,13 @@ use std::{
     sync::Arc,
 };
 
+use self::{candidate::Candidate, diagnose::diagnose, look::Look};
 pub use self::{
-    case::{Case, Form, Letters},
     client::{Citation, Clash, Client, Fact, Spot, VARIABLES},
     clients::CLIENTS,
-    look::Surroundings,
+    surroundings::Surroundings,
+    symptom::{Form, Letters, Symptom},
     verdict::Verdict,
-};
-use self::{
-    diagnose::diagnose,
-    look::{Candidate, Look},
 };
 use crate::finding::Finding;
 

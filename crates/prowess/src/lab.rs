@@ -5,16 +5,16 @@ mod probe;
 mod family;
 mod study;
 mod advise;
-mod case;
+mod trial;
 mod evaluate;
 
 use std::{num::NonZero, thread};
 
 pub use self::{
-    case::{Case, Cases, Expected},
     evaluate::{Confusion, Evaluation, Score, Tested},
     family::{Family, Member},
     study::{Because, Probe, Standing, Studied, Study, Thief},
+    trial::{Expected, Trial, Trials},
 };
 use crate::{
     library::Library,

@@ -63,16 +63,17 @@ pub use crate::{
     disclose::{Disclosure, Level, Thresholds, ThresholdsError, disclose},
     discover::{Directory, PRESETS, Preset, preset},
     doctor::{
-        CLIENTS, Case, Checkup, Citation, Clash, Client, Crowded, Diagnosis, Examined, Fact, Form,
-        Letters, Note, Spot, Surroundings, VARIABLES, Verdict, client, common_spot, examine,
+        CLIENTS, Checkup, Citation, Clash, Client, Crowded, Diagnosis, Examined, Fact, Form,
+        Letters, Note, Spot, Surroundings, Symptom, VARIABLES, Verdict, client, common_spot,
+        examine,
     },
     finding::{Finding, Severity},
     fix::{Fixed, fix},
     invoke::{argument_names, invoke},
     keeper::{Keeper, Watching},
     lab::{
-        Because, Case, Cases, Confusion, Evaluation, Expected, Family, Lab, Member, Probe,
-        Progress, Score, Standing, Studied, Study, Tested, Thief,
+        Because, Confusion, Evaluation, Expected, Family, Lab, Member, Probe, Progress, Score,
+        Standing, Studied, Study, Tested, Thief, Trial, Trials,
     },
     library::{Library, LoadError, Options},
     matching::{

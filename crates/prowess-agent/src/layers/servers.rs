@@ -251,6 +251,7 @@ impl Member {
     ) {
         if let Some(server) = self.server.take_if(|it| !it.is_alive()) {
             let message = told(&server.fault().await);
+            self.skills = None;
             self.fail(turn, 0, &message);
         }
         match &self.server {

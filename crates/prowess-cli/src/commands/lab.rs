@@ -79,15 +79,15 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     printer.progress(&format!("indexing {}…", count(library.all().count(), "skill")));
     prowess::matches(library, "", 0);
     let study = lab.study(&mut telling("skills", printer), is_chosen);
-    let mut cases = lab.evaluations(is_chosen);
+    let mut trials = lab.evaluations(is_chosen);
     if let Some((path, bytes)) = &queries {
-        cases.extend(lab.cases(bytes, path));
+        trials.extend(lab.trials(bytes, path));
     }
-    let evaluation = lab.evaluate(cases.cases, &mut telling("requests", printer));
+    let evaluation = lab.evaluate(trials.trials, &mut telling("requests", printer));
     printer.progress_ends();
 
     let least = args.min_pass.map_or(1.0, Share::get);
-    let report = Report { lab, study, evaluation, findings: cases.findings, least };
+    let report = Report { lab, study, evaluation, findings: trials.findings, least };
     if let Some(path) = &args.html {
         let shown = path.display();
         write_page(path, &page::page(&report))

@@ -136,12 +136,15 @@ impl StreamableHttpClient for Asked {
             }
             200..300 => Err(self.fail(nonsense("its answer is neither JSON nor events"))),
             status => {
-                let is_json = kind.starts_with(JSON);
+                let is_answer = kind.starts_with(JSON)
+                    && !matches!(status, 401 | 403)
+                    && matches!(message, ClientJsonRpcMessage::Request(_));
                 let body = self.body(&mut incoming).await?;
                 match serde_json::from_slice(&body) {
-                    // An error of the protocol may have a status of its own.
-                    Ok(error @ ServerJsonRpcMessage::Error(_)) if is_json => {
-                        Ok(Posted::Json(error, session))
+                    // An error of the protocol may have a status of its own; without the `id` of what was
+                    // asked nobody would hear of it.
+                    Ok(ServerJsonRpcMessage::Error(error)) if is_answer && error.id.is_some() => {
+                        Ok(Posted::Json(ServerJsonRpcMessage::Error(error), session))
                     }
                     _ => Err(self.fail(refusal(status, &body))),
                 }

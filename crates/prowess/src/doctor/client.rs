@@ -1,6 +1,6 @@
-//! What is known of a client: where it looks, and what it does in which case.
+//! What is known of a client: where it looks, and what it does at which symptom.
 
-use super::{case::Case, verdict::Verdict};
+use super::{symptom::Symptom, verdict::Verdict};
 
 /// A program that finds skills by itself, and what is known of it.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct Client {
     pub by_folder: bool,
     /// How many characters all descriptions together may take before they are shortened.
     pub room: Option<usize>,
-    /// What it does in which case. A case that is not among them is not known.
+    /// What it does at which symptom. What it does at others is not known.
     pub facts: &'static [Fact],
     /// Where it is said which directories it looks into, and in which order.
     pub source: &'static Citation,
@@ -45,13 +45,13 @@ pub enum Clash {
     Unknown,
 }
 
-/// What a client does in some cases, and who says so.
+/// What a client does at some symptoms, and who says so.
 #[derive(Debug)]
 pub struct Fact {
     /// What it does.
     pub verdict: Verdict,
-    /// In which cases.
-    pub cases: &'static [Case],
+    /// At which symptoms.
+    pub symptoms: &'static [Symptom],
     /// Who says so.
     pub source: &'static Citation,
 }
@@ -83,10 +83,10 @@ impl Client {
         self.spots.is_empty()
     }
 
-    /// Whether something is known of a case, whatever its number.
-    pub(super) fn knows(&self, case: Case) -> bool {
-        let is_it = |it: &Case| std::mem::discriminant(it) == std::mem::discriminant(&case);
-        self.facts.iter().any(|fact| fact.cases.iter().any(is_it))
+    /// Whether something is known about a symptom, whatever its number.
+    pub(super) fn knows(&self, symptom: Symptom) -> bool {
+        let is_it = |it: &Symptom| std::mem::discriminant(it) == std::mem::discriminant(&symptom);
+        self.facts.iter().any(|fact| fact.symptoms.iter().any(is_it))
     }
 }
 

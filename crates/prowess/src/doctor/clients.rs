@@ -3,15 +3,15 @@
 //! A new client is one entry here. What is not written down is not known; nothing is guessed.
 
 use super::{
-    case::{Case::*, Form, Letters},
     client::{Citation, Clash, Client, Fact, Spot},
+    symptom::{Form, Letters, Symptom::*},
     verdict::Verdict,
 };
-use crate::doctor::Case;
+use crate::doctor::Symptom;
 
 /// What the rules of the specification about a name ask for.
-const NAME: Case = NameForm(Form::Words);
-const FOLDER: Case = NameNotFolder(Letters::Exact);
+const NAME: Symptom = NameForm(Form::Words);
+const FOLDER: Symptom = NameNotFolder(Letters::Exact);
 
 /// What nobody has written more about than where it looks.
 const PLAIN: Client = Client {
@@ -528,28 +528,28 @@ const fn up(path: &'static str) -> Spot {
     Spot { path, upwards: true }
 }
 
-const fn loads(source: &'static Citation, cases: &'static [Case]) -> Fact {
-    Fact { verdict: Verdict::Loads, cases, source }
+const fn loads(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact {
+    Fact { verdict: Verdict::Loads, symptoms, source }
 }
 
-const fn asks(source: &'static Citation, cases: &'static [Case]) -> Fact {
-    Fact { verdict: Verdict::Asks, cases, source }
+const fn asks(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact {
+    Fact { verdict: Verdict::Asks, symptoms, source }
 }
 
-const fn cuts(source: &'static Citation, cases: &'static [Case]) -> Fact {
-    Fact { verdict: Verdict::Cut, cases, source }
+const fn cuts(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact {
+    Fact { verdict: Verdict::Cut, symptoms, source }
 }
 
-const fn hides(source: &'static Citation, cases: &'static [Case]) -> Fact {
-    Fact { verdict: Verdict::Hidden, cases, source }
+const fn hides(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact {
+    Fact { verdict: Verdict::Hidden, symptoms, source }
 }
 
-const fn refuses(source: &'static Citation, cases: &'static [Case]) -> Fact {
-    Fact { verdict: Verdict::Refused, cases, source }
+const fn refuses(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact {
+    Fact { verdict: Verdict::Refused, symptoms, source }
 }
 
-const fn misses(source: &'static Citation, cases: &'static [Case]) -> Fact {
-    Fact { verdict: Verdict::Unseen, cases, source }
+const fn misses(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact {
+    Fact { verdict: Verdict::Unseen, symptoms, source }
 }
 
 /// Declares who says something, where, and when that was looked up.

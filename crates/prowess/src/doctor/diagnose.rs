@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use super::{
     Diagnosis, Note,
-    case::{Case, OPEN},
+    candidate::Candidate,
     client::Client,
-    look::{Candidate, Leaf, Look, Surroundings},
+    look::{Leaf, Look},
     resolve::resolve,
+    surroundings::Surroundings,
+    symptom::{OPEN, Symptom},
     verdict::Verdict,
 };
 
@@ -63,31 +65,36 @@ pub(super) fn diagnose(
 fn judge(client: &'static Client, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> Vec<Note> {
     let mut notes = Vec::new();
     for fact in client.facts {
-        for case in fact.cases.iter().filter(|it| it.holds(candidate, leaf)) {
+        for symptom in fact.symptoms.iter().filter(|it| it.holds(candidate, leaf)) {
             notes.push(Note {
                 verdict: fact.verdict,
-                reason: reason(*case, fact.verdict, candidate, leaf),
-                fix: case.fix(candidate, leaf).filter(|_| fact.verdict != Verdict::Loads),
+                reason: reason(*symptom, fact.verdict, candidate, leaf),
+                fix: symptom.fix(candidate, leaf).filter(|_| fact.verdict != Verdict::Loads),
                 source: Some(fact.source),
             });
         }
     }
     let on_the_way = OPEN.iter().filter(|it| it.is_of_way() && it.holds(candidate, leaf));
-    for case in on_the_way.chain(&candidate.open).filter(|it| !client.knows(**it)) {
+    for symptom in on_the_way.chain(&candidate.open).filter(|it| !client.knows(**it)) {
         let verdict = Verdict::Unknown;
-        let reason = reason(*case, verdict, candidate, leaf);
-        notes.push(Note { verdict, reason, fix: case.fix(candidate, leaf), source: None });
+        let reason = reason(*symptom, verdict, candidate, leaf);
+        notes.push(Note { verdict, reason, fix: symptom.fix(candidate, leaf), source: None });
     }
     notes
 }
 
-fn reason(case: Case, verdict: Verdict, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> String {
-    let says = case.says(candidate, leaf);
+fn reason(
+    symptom: Symptom,
+    verdict: Verdict,
+    candidate: &Candidate,
+    leaf: Option<&Leaf<'_>>,
+) -> String {
+    let says = symptom.says(candidate, leaf);
     match verdict {
         Verdict::Loads => format!("{says}; it is taken all the same"),
         Verdict::Asks => format!("{says}, which has to be trusted first"),
         Verdict::Cut => format!("{says}; the rest is not shown"),
-        Verdict::Hidden if case == Case::NotForPeople => {
+        Verdict::Hidden if symptom == Symptom::NotForPeople => {
             format!("{says}: only the model can use it")
         }
         Verdict::Hidden => format!("{says}: only people can invoke it"),

@@ -1,136 +1,34 @@
 //! What lies in the directories of the clients, read once for all of them.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    hash::{DefaultHasher, Hash as _, Hasher as _},
+    collections::HashMap,
     io,
     path::{Path, PathBuf},
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
-use prowess_frontmatter::{Field, Quirk, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    case::{Case, OPEN},
+    candidate::Candidate,
     client::{Client, Spot},
+    surroundings::Surroundings,
 };
 use crate::{
-    finding::{Finding, Report, Severity},
+    finding::{Finding, Severity},
     gather::{Step, Visited, gather_by},
-    load::whole_characters,
-    parse::{self, Encoding, canonical, decode},
-    rule::{self, Profile},
+    rule,
     skill::Scope,
-    source::{Folder, Found, Limits, Listing, MAX_DEPTH, Source as _, is_link, reason},
+    source::{Folder, Limits, Listing, MAX_DEPTH, Source as _, is_link, reason},
 };
 
 /// How many folders are looked into, so that a tree that is no library does not hold anybody up.
 const MAX_FOLDERS: usize = 100_000;
 /// The largest `SKILL.md` that is read, in bytes: larger than the limit of any client.
 const MAX_DOCUMENT: u64 = 16 * 1024 * 1024;
-
-/// Where clients are started, and where they keep what is the user's.
-#[derive(Debug, Clone, Default)]
-pub struct Surroundings {
-    /// What `~` stands for.
-    pub home: Option<PathBuf>,
-    /// The folder that clients are started in.
-    pub cwd: PathBuf,
-    /// The folder of the repository that it lies in, where there is one.
-    pub repository: Option<PathBuf>,
-    /// What variables say that move directories; see [`VARIABLES`](crate::VARIABLES).
-    pub variables: BTreeMap<String, PathBuf>,
-}
-
-impl Surroundings {
-    /// The directories that a spot stands for, the nearest first; none without a home to have them in.
-    pub fn directories(&self, spot: &Spot) -> Vec<PathBuf> {
-        if let Some((usual, name, rest)) = spot.variable() {
-            let rest = rest.trim_start_matches('/');
-            let base = self.variables.get(name).cloned().or_else(|| self.at_home(usual));
-            return base.into_iter().map(|it| it.join(rest)).collect();
-        }
-        if !spot.is_in_project() {
-            return self.at_home(spot.path).into_iter().collect();
-        }
-        let last = self.repository.as_deref().filter(|it| spot.upwards && self.cwd.starts_with(it));
-        let last = last.unwrap_or(&self.cwd);
-        let folders = self.cwd.ancestors().take_while(|it| it.starts_with(last));
-        folders.map(|it| it.join(spot.path)).collect()
-    }
-
-    fn at_home(&self, path: &str) -> Option<PathBuf> {
-        match path.strip_prefix("~/") {
-            Some(rest) => self.home.as_ref().map(|it| it.join(rest)),
-            None => Some(PathBuf::from(path)),
-        }
-    }
-}
-
-/// A `SKILL.md`, with what clients ask of it.
-#[derive(Debug)]
-pub(super) struct Candidate {
-    /// The file, as a person would name it.
-    pub(super) path: Arc<Path>,
-    /// How the file is called.
-    pub(super) spelt: String,
-    pub(super) size: u64,
-    pub(super) body: u64,
-    pub(super) is_utf8: bool,
-    pub(super) has_mark: bool,
-    pub(super) has_blanks: bool,
-    pub(super) has_odd_end: bool,
-    pub(super) has_dashes: bool,
-    pub(super) has_duplicates: bool,
-    pub(super) text: Text,
-    /// The line that is not YAML.
-    pub(super) line: Option<usize>,
-    pub(super) name: Option<String>,
-    /// How many characters the description has.
-    pub(super) description: Option<usize>,
-    pub(super) is_nested: bool,
-    pub(super) hides_from_model: bool,
-    pub(super) hides_from_people: bool,
-    /// The open cases that it is in wherever it lies.
-    pub(super) open: Vec<Case>,
-    /// What tells its beginning from others.
-    head: u64,
-    /// What tells all of it from others, where somebody has asked; nothing where it cannot be read.
-    digest: OnceLock<Option<[u8; 32]>>,
-    /// The number of the directory that it was read from.
-    directory: usize,
-}
-
-/// How far a frontmatter can be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Text {
-    Fine,
-    NoFrontmatter,
-    /// Once values were put in quotes.
-    Mended,
-    /// Not at all.
-    Garbled,
-    /// It was not tried.
-    Unread,
-}
-
-impl Candidate {
-    /// Whether its fields are known.
-    pub(super) fn is_read(&self) -> bool {
-        matches!(self.text, Text::Fine | Text::Mended)
-    }
-
-    /// The name of its folder, by the way that a client takes to it.
-    pub(super) fn folder(&self, leaf: Option<&Leaf<'_>>) -> String {
-        let within = leaf.and_then(|it| it.within.file_name().or_else(|| it.root.file_name()));
-        let own = || self.path.parent().and_then(Path::file_name);
-        within.or_else(own).unwrap_or_default().to_string_lossy().into_owned()
-    }
-}
 
 /// A candidate as it lies in a directory.
 #[derive(Debug, Clone)]
@@ -171,7 +69,7 @@ impl Sprig {
 /// Everything that lies in the directories of some clients.
 #[derive(Debug)]
 pub(super) struct Look {
-    /// Sorted by path.
+    /// In the order of the directories, and of paths in each.
     pub(super) candidates: Vec<Candidate>,
     /// What could not be looked at.
     pub(super) findings: Vec<Finding>,
@@ -250,7 +148,9 @@ impl Look {
                 (place.source, real, Sprig { candidate: 0, within, depth, link }, candidate)
             })
         });
-        self.findings.extend(gathered.findings);
+        // What a file is called is for each client to judge.
+        let is_in_the_way = |it: &Finding| *it.rule != rule::FILE_NAME;
+        self.findings.extend(gathered.findings.into_iter().filter(is_in_the_way));
         if seen.into_inner() > MAX_FOLDERS {
             self.findings.push(Finding::new(
                 &rule::TOO_DEEP,
@@ -294,104 +194,5 @@ impl Look {
         };
         (one.size, one.head) == (other.size, other.head)
             && digest(one).is_some_and(|it| digest(other) == Some(it))
-    }
-}
-
-impl Candidate {
-    fn new(found: &Found, folder: &Folder, directory: usize) -> Self {
-        let is_cut = (found.head.len() as u64) < found.size;
-        let head = if is_cut { whole_characters(&found.head) } else { &found.head };
-        let (candidate, is_certain) = Self::read(head, found, directory);
-        if !is_cut || is_certain {
-            return candidate;
-        }
-        folder.read(&found.path).map_or(candidate, |it| Self::read(&it, found, directory).0)
-    }
-
-    /// Reads a text; says too whether more of it would change nothing.
-    fn read(bytes: &[u8], found: &Found, directory: usize) -> (Self, bool) {
-        let mut report = Report::new(Profile::Lenient, Severity::Info);
-        let decoded = decode(bytes);
-        let reading = parse::Reading::new(&decoded, &mut report);
-        let document = &reading.document;
-        let noted =
-            |rules: &[&rule::Rule]| report.findings.iter().find(|it| rules.contains(&it.rule));
-        let bad = noted(&[
-            &rule::YAML_REPAIRED,
-            &rule::YAML_RESCUED,
-            &rule::YAML_INVALID,
-            &rule::YAML_NOT_MAP,
-        ]);
-        let text = match (&reading.fields, document.frontmatter) {
-            (_, None) => Text::NoFrontmatter,
-            (Some(_), _) if bad.is_some() => Text::Mended,
-            (Some(_), _) => Text::Fine,
-            (None, _) if bad.is_some() => Text::Garbled,
-            (None, _) => Text::Unread,
-        };
-        let fields = reading.fields.as_deref().unwrap_or_default();
-        let field = |key: &str| fields.iter().find(|it| canonical(&it.key) == key);
-        let text_of = |key: &str| {
-            let text = field(key).and_then(|it| it.value.as_text()).map(str::trim);
-            text.filter(|it| !it.is_empty())
-        };
-        let says = |key: &str, words: &[&str]| {
-            text_of(key).is_some_and(|it| words.contains(&it.to_ascii_lowercase().as_str()))
-        };
-        let mut hasher = DefaultHasher::new();
-        found.head.hash(&mut hasher);
-        let mut candidate = Self {
-            path: found.path.clone(),
-            spelt: found.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            size: found.size,
-            body: found.size.saturating_sub(document.body.start as u64),
-            is_utf8: decoded.invalid.is_none() && decoded.encoding != Encoding::Utf16,
-            has_mark: decoded.encoding == Encoding::Utf8Bom,
-            has_blanks: document.quirks.iter().any(|it| is_blank(*it)),
-            has_odd_end: document.quirks.iter().any(|it| matches!(it, Quirk::OddClosing(_))),
-            has_dashes: document.frontmatter.is_some_and(|it| it.text.contains("---")),
-            has_duplicates: has_duplicates(fields),
-            text,
-            line: bad.and_then(|it| it.line),
-            name: text_of("name").map(str::to_owned),
-            description: text_of("description").map(|it| it.chars().count()),
-            is_nested: field("metadata").is_some_and(|it| is_nested(&it.value)),
-            hides_from_model: says("disable-model-invocation", &["true", "yes", "on", "1"]),
-            hides_from_people: says("user-invocable", &["false", "no", "off", "0"]),
-            open: Vec::new(),
-            head: hasher.finish(),
-            digest: OnceLock::new(),
-            directory,
-        };
-        candidate.open = OPEN
-            .iter()
-            .copied()
-            .filter(|it| !it.is_of_way() && it.holds(&candidate, None))
-            .collect();
-        let is_certain = document.frontmatter.is_some()
-            && document.quirks.is_empty()
-            && !document.body.text.is_empty();
-        (candidate, is_certain)
-    }
-}
-
-/// Whether a quirk is nothing but space before or beside the delimiters.
-fn is_blank(quirk: Quirk) -> bool {
-    matches!(quirk, Quirk::BlankLinesBefore(_) | Quirk::Padded(_))
-}
-
-fn has_duplicates(fields: &[Field<'_>]) -> bool {
-    let mut seen = BTreeSet::new();
-    !fields.iter().all(|it| seen.insert(&it.key))
-}
-
-/// Whether a `metadata` is anything but names with single texts.
-fn is_nested(metadata: &Value<'_>) -> bool {
-    match metadata {
-        Value::Map(fields) => {
-            fields.iter().any(|it| matches!(it.value, Value::Map(_) | Value::List(_)))
-        }
-        Value::Empty => false,
-        Value::Scalar(_) | Value::List(_) => !metadata.is_null(),
     }
 }

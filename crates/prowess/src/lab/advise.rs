@@ -87,6 +87,7 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
                 Because::Twin(first.skill)
             }
             _ if words < SHORT => Because::Short(words),
+            [first, ..] if names(studied.skill, first.skill) => Because::Names(first.skill),
             _ if others >= common => Because::Common(others),
             [] => {
                 let surest = studied.probes.iter().map(|it| it.confidence);
@@ -168,6 +169,14 @@ fn is_plain(chunk: &str) -> bool {
     chunk.chars().count() > 2 && chunk.chars().all(char::is_alphabetic) && is_one_case
 }
 
+/// Whether the description of a skill writes out the joined name of another.
+fn names(skill: &Skill, other: &Skill) -> bool {
+    let name = &*other.manifest.name;
+    let mut is_written = false;
+    chunks(&skill.manifest.description, |it| is_written |= it.eq_ignore_ascii_case(name));
+    is_written && name.contains(['-', '_'])
+}
+
 /// The words that count most, one of each term.
 fn most(words: BTreeMap<String, f32>, index: &Index) -> Vec<String> {
     let mut words: Vec<(String, f32)> = words.into_iter().collect();
@@ -200,6 +209,10 @@ fn advice(studied: &Studied<'_>, because: Because<'_>, threshold: f64) -> Vec<St
         Because::Twin(other) => {
             let other = name(other);
             format!("remove it or {other}, or have each say what the other is not for")
+        }
+        Because::Names(other) => {
+            let apart = other.manifest.name.replace(['-', '_'], " ");
+            format!("write `{apart}`: joined, it is the name of another skill")
         }
         Because::Short(1) => "say more: one word is too little to be found by".to_owned(),
         Because::Short(words) => {

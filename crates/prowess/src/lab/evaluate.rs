@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Case, Expected, Lab, Progress, mapped};
+use super::{Expected, Lab, Progress, Trial, mapped};
 use crate::skill::Skill;
 
 /// What came of requests whose skills are known.
@@ -22,7 +22,7 @@ pub struct Evaluation<'lib> {
 #[derive(Debug, Clone)]
 pub struct Tested<'lib> {
     /// The request, and what should come of it.
-    pub case: Case<'lib>,
+    pub trial: Trial<'lib>,
     /// The skill that it matches, and how sure the matcher is of it.
     pub matched: Option<(&'lib Skill, f64)>,
     /// The place of the skill that was expected, from 1, however unsure.
@@ -55,22 +55,22 @@ pub struct Confusion<'lib> {
 
 impl<'lib> Lab<'lib> {
     /// Asks every request, and says what it matches: the first skill, if the matcher is sure enough.
-    pub fn evaluate(&self, cases: Vec<Case<'lib>>, progress: Progress<'_>) -> Evaluation<'lib> {
+    pub fn evaluate(&self, trials: Vec<Trial<'lib>>, progress: Progress<'_>) -> Evaluation<'lib> {
         let mut evaluation = Evaluation {
-            tested: mapped(&cases, progress, |case| self.test(case)),
+            tested: mapped(&trials, progress, |trial| self.test(trial)),
             ..Evaluation::default()
         };
         let mut scores: BTreeMap<usize, Score> = BTreeMap::new();
         let mut matrix: BTreeMap<(Option<usize>, Option<usize>), usize> = BTreeMap::new();
         let place = |skill: &Skill| self.library.place_in(skill);
-        for Tested { case, matched, passed, .. } in &evaluation.tested {
+        for Tested { trial, matched, passed, .. } in &evaluation.tested {
             let matched = matched.and_then(|it| place(it.0));
-            let expected = match &case.expected {
+            let expected = match &trial.expected {
                 Expected::AnyOf(_) if *passed => matched,
                 Expected::AnyOf(skills) => skills.first().and_then(|it| place(it)),
                 Expected::Not(_) | Expected::Nothing => None,
             };
-            if let Expected::Not(_) = case.expected
+            if let Expected::Not(_) = trial.expected
                 && *passed
             {
                 // Nobody said what it should match, only what it should not.
@@ -114,12 +114,12 @@ impl<'lib> Lab<'lib> {
         evaluation
     }
 
-    fn test(&self, case: &Case<'lib>) -> Tested<'lib> {
-        let matches = self.ask(&case.request);
+    fn test(&self, trial: &Trial<'lib>) -> Tested<'lib> {
+        let matches = self.ask(&trial.request);
         let first = matches.first().filter(|it| it.confidence >= self.threshold);
         let place = |skill: &Skill| matches.iter().position(|it| std::ptr::eq(it.skill, skill));
         let is = |skill: &Skill| first.is_some_and(|it| std::ptr::eq(it.skill, skill));
-        let (passed, place) = match &case.expected {
+        let (passed, place) = match &trial.expected {
             Expected::AnyOf(skills) => {
                 let best = skills.iter().filter_map(|it| place(it)).min();
                 (skills.iter().any(|it| is(it)), best)
@@ -128,7 +128,7 @@ impl<'lib> Lab<'lib> {
             Expected::Nothing => (first.is_none(), None),
         };
         Tested {
-            case: case.clone(),
+            trial: trial.clone(),
             matched: first.map(|it| (it.skill, it.confidence)),
             rank: place.map(|it| it + 1),
             passed,

@@ -59,6 +59,8 @@ pub enum Because<'lib> {
     Wordless,
     /// Its text is almost that of another skill, which is matched instead.
     Twin(&'lib Skill),
+    /// Its description writes out the name of another skill, which is matched by that.
+    Names(&'lib Skill),
     /// Its description has only so many words that say something.
     Short(usize),
     /// Every word of its description stands in so many other skills, or more.

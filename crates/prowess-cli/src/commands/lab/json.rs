@@ -44,7 +44,7 @@ pub(super) fn document(report: &Report<'_>, most: usize) -> Json {
             })).collect::<Vec<_>>(),
             "failed": failed.enumerate().map(|(at, it)| {
                 let why = it.matched.filter(|_| at < EXPLAINED);
-                let why = why.map(|(skill, _)| why_words(report, &it.case.request, skill));
+                let why = why.map(|(skill, _)| why_words(report, &it.trial.request, skill));
                 failure(it, why.unwrap_or_default())
             }).collect::<Vec<_>>(),
         },
@@ -102,6 +102,7 @@ pub(super) fn because(because: Because<'_>) -> String {
     match because {
         Because::Wordless => "its description says nothing".to_owned(),
         Because::Twin(other) => format!("almost the same as `{}`", name(other)),
+        Because::Names(other) => format!("it writes out the name of `{}`", name(other)),
         Because::Short(1) => "its description has one word that says something".to_owned(),
         Because::Short(words) => format!("its description has {words} words that say something"),
         Because::Common(_) => "its description has only common words".to_owned(),
@@ -112,15 +113,15 @@ pub(super) fn because(because: Because<'_>) -> String {
 }
 
 fn failure(it: &Tested<'_>, why: Vec<String>) -> Json {
-    let (expected, not) = match &it.case.expected {
+    let (expected, not) = match &it.trial.expected {
         Expected::AnyOf(skills) => (skills.iter().map(|it| name(it)).collect(), None),
         Expected::Not(skill) => (Vec::new(), Some(name(skill))),
         Expected::Nothing => (Vec::new(), None),
     };
     json!({
-        "path": it.case.path.to_string_lossy(),
-        "line": it.case.line,
-        "request": it.case.request,
+        "path": it.trial.path.to_string_lossy(),
+        "line": it.trial.line,
+        "request": it.trial.request,
         "expected": expected,
         "not": not,
         "matched": it.matched.map(|it| name(it.0)),

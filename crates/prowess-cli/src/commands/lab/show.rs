@@ -109,9 +109,9 @@ impl Page<'_> {
     }
 
     fn failure(&mut self, report: &Report<'_>, it: &Tested<'_>) -> Result<()> {
-        let request = safe::cut(&safe::line(&it.case.request), self.width.saturating_sub(4) * 2);
+        let request = safe::cut(&safe::line(&it.trial.request), self.width.saturating_sub(4) * 2);
         self.text(2, &format!("“{request}”"))?;
-        let expected = match &it.case.expected {
+        let expected = match &it.trial.expected {
             Expected::AnyOf(skills) => {
                 let names: Vec<&str> = skills.iter().map(|it| &*it.manifest.name).collect();
                 names.join(" or ")
@@ -123,19 +123,19 @@ impl Page<'_> {
             Some((skill, sure)) => format!("{} ({})", skill.manifest.name, percent(sure)),
             None => "no skill".to_owned(),
         };
-        let rank = match (&it.case.expected, it.rank) {
+        let rank = match (&it.trial.expected, it.rank) {
             (expected, _) if !expected.is_possible() => "; only people can invoke it".to_owned(),
             (Expected::AnyOf(_), Some(rank)) => format!("; it came {}", ordinal(rank)),
             (Expected::AnyOf(_), None) => "; it was not found".to_owned(),
             _ => String::new(),
         };
         self.text(4, &format!("expected {expected}, matched {matched}{rank}"))?;
-        let why = it.matched.map(|fit| json::why_words(report, &it.case.request, fit.0));
+        let why = it.matched.map(|fit| json::why_words(report, &it.trial.request, fit.0));
         let why = why.unwrap_or_default();
         if !why.is_empty() {
             self.text(4, &format!("because of {}", why.join(", ")))?;
         }
-        self.text(4, &format!("{}:{}", it.case.path.display(), it.case.line))
+        self.text(4, &format!("{}:{}", it.trial.path.display(), it.trial.line))
     }
 
     fn summary(&mut self, report: &Report<'_>) -> Result<()> {

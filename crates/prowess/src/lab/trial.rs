@@ -20,7 +20,7 @@ use crate::{
 
 /// A request, and what should come of it.
 #[derive(Debug, Clone)]
-pub struct Case<'lib> {
+pub struct Trial<'lib> {
     /// The file that it stands in.
     pub path: PathBuf,
     /// The line in which it begins.
@@ -44,9 +44,9 @@ pub enum Expected<'lib> {
 
 /// What was read from evaluation files.
 #[derive(Debug, Clone, Default)]
-pub struct Cases<'lib> {
+pub struct Trials<'lib> {
     /// The requests, in the order in which they stand there.
-    pub cases: Vec<Case<'lib>>,
+    pub trials: Vec<Trial<'lib>>,
     /// What is wrong with the files.
     pub findings: Vec<Finding>,
 }
@@ -67,8 +67,8 @@ const NEGATIVE: [&str; 4] =
 impl<'lib> Lab<'lib> {
     /// Reads the evaluation files that lie beside the skills that are `wanted`: `evals/evals.json`, and
     /// lists of triggers. Those of skills that are hidden or not in use are left alone.
-    pub fn evaluations(&self, wanted: impl Fn(&Skill) -> bool) -> Cases<'lib> {
-        let mut all = Cases::default();
+    pub fn evaluations(&self, wanted: impl Fn(&Skill) -> bool) -> Trials<'lib> {
+        let mut all = Trials::default();
         let is_in_use = |it: &Skill| it.hidden_by.is_none() && it.manifest.is_active();
         for skill in self.library.all().filter(|it| is_in_use(it) && wanted(it)) {
             let files = skill.resources().iter().map(|it| &*it.path);
@@ -87,21 +87,26 @@ impl<'lib> Lab<'lib> {
     }
 
     /// Reads a file of requests, each with the skill that it is for: a JSON list, or one object a line.
-    pub fn cases(&self, bytes: &[u8], path: &Path) -> Cases<'lib> {
+    pub fn trials(&self, bytes: &[u8], path: &Path) -> Trials<'lib> {
         self.read(bytes, path, None)
     }
 
-    fn read(&self, bytes: &[u8], path: &Path, own: Option<&'lib Skill>) -> Cases<'lib> {
+    fn read(&self, bytes: &[u8], path: &Path, own: Option<&'lib Skill>) -> Trials<'lib> {
         let text = &*decode(bytes).text;
         let (requests, mut faults) = match requests(text) {
             Ok(requests) => (requests, Vec::new()),
             Err(fault) => (Requests::default(), vec![fault]),
         };
-        let mut cases = Vec::new();
+        let mut trials = Vec::new();
         for entry in &requests.entries {
             match self.expected(entry, requests.skill.as_ref(), own) {
                 Ok((request, expected)) => {
-                    cases.push(Case { path: path.to_owned(), line: entry.line, request, expected });
+                    trials.push(Trial {
+                        path: path.to_owned(),
+                        line: entry.line,
+                        request,
+                        expected,
+                    });
                 }
                 Err(fault) => faults.push((Some(entry.line), fault)),
             }
@@ -115,7 +120,7 @@ impl<'lib> Lab<'lib> {
         faults
             .extend((more > 0).then(|| (None, format!("{more} more of its requests are faulty"))));
         let finding = |(line, message)| finding(path, line, message, hint);
-        Cases { cases, findings: faults.into_iter().map(finding).collect() }
+        Trials { trials, findings: faults.into_iter().map(finding).collect() }
     }
 
     /// The request of an entry, and what should come of it.
@@ -162,10 +167,10 @@ impl<'lib> Lab<'lib> {
     }
 }
 
-impl<'lib> Cases<'lib> {
+impl<'lib> Trials<'lib> {
     /// Adds those of another file.
     pub fn extend(&mut self, more: Self) {
-        self.cases.extend(more.cases);
+        self.trials.extend(more.trials);
         self.findings.extend(more.findings);
     }
 }

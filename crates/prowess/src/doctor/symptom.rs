@@ -1,11 +1,14 @@
-//! Cases in which clients differ: what a file is asked, and what to do about it.
+//! Symptoms at which clients differ: what a file is asked, and what to do about it.
 
-use super::look::{Candidate, Leaf, Link, Text};
+use super::{
+    candidate::{Candidate, Text},
+    look::{Leaf, Link},
+};
 use crate::validate::is_plain_name;
 
 /// Something about a skill that clients treat differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Case {
+pub enum Symptom {
     /// Its file lies in the directory itself, in no folder of its own.
     AtRoot,
     /// It lies more folders deep than this.
@@ -84,35 +87,35 @@ pub enum Letters {
     AnyCase,
 }
 
-/// What the specification forbids to skills or leaves to clients: where nothing is known of a client in such a case, it
-/// may do anything.
-pub(super) const OPEN: &[Case] = &[
-    Case::AtRoot,
-    Case::Deeper(1),
-    Case::FolderLink,
-    Case::FileLink,
-    Case::FileName,
-    Case::ByteOrderMark,
-    Case::NotUtf8,
-    Case::NoFrontmatter,
-    Case::Delimiters,
-    Case::OddEnd,
-    Case::NotYaml,
-    Case::Garbled,
-    Case::Unread,
-    Case::DuplicateKey,
-    Case::NameMissing,
-    Case::NameForm(Form::Words),
-    Case::NameOver(64),
-    Case::NameNotFolder(Letters::Exact),
-    Case::DescriptionMissing,
-    Case::DescriptionOver(1024),
-    Case::MetadataNested,
-    Case::NotForModels,
-    Case::NotForPeople,
+/// What the specification forbids to skills or leaves to clients: where nothing is known of a client for such a
+/// symptom, it may do anything.
+pub(super) const OPEN: &[Symptom] = &[
+    Symptom::AtRoot,
+    Symptom::Deeper(1),
+    Symptom::FolderLink,
+    Symptom::FileLink,
+    Symptom::FileName,
+    Symptom::ByteOrderMark,
+    Symptom::NotUtf8,
+    Symptom::NoFrontmatter,
+    Symptom::Delimiters,
+    Symptom::OddEnd,
+    Symptom::NotYaml,
+    Symptom::Garbled,
+    Symptom::Unread,
+    Symptom::DuplicateKey,
+    Symptom::NameMissing,
+    Symptom::NameForm(Form::Words),
+    Symptom::NameOver(64),
+    Symptom::NameNotFolder(Letters::Exact),
+    Symptom::DescriptionMissing,
+    Symptom::DescriptionOver(1024),
+    Symptom::MetadataNested,
+    Symptom::NotForModels,
+    Symptom::NotForPeople,
 ];
 
-impl Case {
+impl Symptom {
     /// Whether it depends on the way that leads to a file, and not on the file alone.
     pub(super) fn is_of_way(self) -> bool {
         let of_links = matches!(self, Self::FolderLink | Self::FileLink);
@@ -120,7 +123,7 @@ impl Case {
         of_links || of_depth || matches!(self, Self::InProject | Self::NameNotFolder(_))
     }
 
-    /// Whether a file is in this case, as it lies before a client; or before one that is told where to look.
+    /// Whether a file has this symptom, as it lies before a client; or before one that is told where to look.
     pub(super) fn holds(self, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> bool {
         let lies = |is_it: &dyn Fn(&Leaf<'_>) -> bool| leaf.is_some_and(is_it);
         let name = candidate.name.as_deref();
@@ -157,7 +160,7 @@ impl Case {
         }
     }
 
-    /// What is so in this case.
+    /// What is so.
     pub fn about(self) -> String {
         match self {
             Self::AtRoot => "`SKILL.md` lies in no folder of its own".to_owned(),

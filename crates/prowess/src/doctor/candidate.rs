@@ -1,0 +1,180 @@
+//! A `SKILL.md` as clients find it, read as far as they ask.
+
+use std::{
+    collections::BTreeSet,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    path::Path,
+    sync::{Arc, OnceLock},
+};
+
+use prowess_frontmatter::{Field, Quirk, Value};
+
+use super::{
+    look::Leaf,
+    symptom::{OPEN, Symptom},
+};
+use crate::{
+    finding::{Report, Severity},
+    load::whole_characters,
+    parse::{self, Encoding, canonical, decode},
+    rule::{self, Profile},
+    source::{Folder, Found, Source as _},
+};
+
+/// A `SKILL.md`, with what clients ask of it.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    /// The file, as a person would name it.
+    pub(super) path: Arc<Path>,
+    /// How the file is called.
+    pub(super) spelt: String,
+    pub(super) size: u64,
+    pub(super) body: u64,
+    pub(super) is_utf8: bool,
+    pub(super) has_mark: bool,
+    pub(super) has_blanks: bool,
+    pub(super) has_odd_end: bool,
+    pub(super) has_dashes: bool,
+    pub(super) has_duplicates: bool,
+    pub(super) text: Text,
+    /// The line that is not YAML.
+    pub(super) line: Option<usize>,
+    pub(super) name: Option<String>,
+    /// How many characters the description has.
+    pub(super) description: Option<usize>,
+    pub(super) is_nested: bool,
+    pub(super) hides_from_model: bool,
+    pub(super) hides_from_people: bool,
+    /// The open symptoms that it has wherever it lies.
+    pub(super) open: Vec<Symptom>,
+    /// What tells its beginning from others.
+    pub(super) head: u64,
+    /// What tells all of it from others, where somebody has asked; nothing where it cannot be read.
+    pub(super) digest: OnceLock<Option<[u8; 32]>>,
+    /// The number of the directory that it was read from.
+    pub(super) directory: usize,
+}
+
+/// How far a frontmatter can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Text {
+    Fine,
+    NoFrontmatter,
+    /// Once values were put in quotes.
+    Mended,
+    /// Not at all.
+    Garbled,
+    /// It was not tried.
+    Unread,
+}
+
+impl Candidate {
+    /// Whether its fields are known.
+    pub(super) fn is_read(&self) -> bool {
+        matches!(self.text, Text::Fine | Text::Mended)
+    }
+
+    /// The name of its folder, by the way that a client takes to it.
+    pub(super) fn folder(&self, leaf: Option<&Leaf<'_>>) -> String {
+        let within = leaf.and_then(|it| it.within.file_name().or_else(|| it.root.file_name()));
+        let own = || self.path.parent().and_then(Path::file_name);
+        within.or_else(own).unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    pub(super) fn new(found: &Found, folder: &Folder, directory: usize) -> Self {
+        let is_cut = (found.head.len() as u64) < found.size;
+        let head = if is_cut { whole_characters(&found.head) } else { &found.head };
+        let (candidate, is_certain) = Self::read(head, found, directory);
+        if !is_cut || is_certain {
+            return candidate;
+        }
+        folder.read(&found.path).map_or(candidate, |it| Self::read(&it, found, directory).0)
+    }
+
+    /// Reads a text; says too whether more of it would change nothing.
+    fn read(bytes: &[u8], found: &Found, directory: usize) -> (Self, bool) {
+        let mut report = Report::new(Profile::Lenient, Severity::Info);
+        let decoded = decode(bytes);
+        let reading = parse::Reading::new(&decoded, &mut report);
+        let document = &reading.document;
+        let noted =
+            |rules: &[&rule::Rule]| report.findings.iter().find(|it| rules.contains(&it.rule));
+        let bad = noted(&[
+            &rule::YAML_REPAIRED,
+            &rule::YAML_RESCUED,
+            &rule::YAML_INVALID,
+            &rule::YAML_NOT_MAP,
+        ]);
+        let text = match (&reading.fields, document.frontmatter) {
+            (_, None) => Text::NoFrontmatter,
+            (Some(_), _) if bad.is_some() => Text::Mended,
+            (Some(_), _) => Text::Fine,
+            (None, _) if bad.is_some() => Text::Garbled,
+            (None, _) => Text::Unread,
+        };
+        let fields = reading.fields.as_deref().unwrap_or_default();
+        let field = |key: &str| fields.iter().find(|it| canonical(&it.key) == key);
+        let text_of = |key: &str| {
+            let text = field(key).and_then(|it| it.value.as_text()).map(str::trim);
+            text.filter(|it| !it.is_empty())
+        };
+        let says = |key: &str, words: &[&str]| {
+            text_of(key).is_some_and(|it| words.contains(&it.to_ascii_lowercase().as_str()))
+        };
+        let mut hasher = DefaultHasher::new();
+        found.head.hash(&mut hasher);
+        let mut candidate = Self {
+            path: found.path.clone(),
+            spelt: found.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            size: found.size,
+            body: found.size.saturating_sub(document.body.start as u64),
+            is_utf8: decoded.invalid.is_none() && decoded.encoding != Encoding::Utf16,
+            has_mark: decoded.encoding == Encoding::Utf8Bom,
+            has_blanks: document.quirks.iter().any(|it| is_blank(*it)),
+            has_odd_end: document.quirks.iter().any(|it| matches!(it, Quirk::OddClosing(_))),
+            has_dashes: document.frontmatter.is_some_and(|it| it.text.contains("---")),
+            has_duplicates: has_duplicates(fields),
+            text,
+            line: bad.and_then(|it| it.line),
+            name: text_of("name").map(str::to_owned),
+            description: text_of("description").map(|it| it.chars().count()),
+            is_nested: field("metadata").is_some_and(|it| is_nested(&it.value)),
+            hides_from_model: says("disable-model-invocation", &["true", "yes", "on", "1"]),
+            hides_from_people: says("user-invocable", &["false", "no", "off", "0"]),
+            open: Vec::new(),
+            head: hasher.finish(),
+            digest: OnceLock::new(),
+            directory,
+        };
+        candidate.open = OPEN
+            .iter()
+            .copied()
+            .filter(|it| !it.is_of_way() && it.holds(&candidate, None))
+            .collect();
+        let is_certain = document.frontmatter.is_some()
+            && document.quirks.is_empty()
+            && !document.body.text.is_empty();
+        (candidate, is_certain)
+    }
+}
+
+/// Whether a quirk is nothing but space before or beside the delimiters.
+fn is_blank(quirk: Quirk) -> bool {
+    matches!(quirk, Quirk::BlankLinesBefore(_) | Quirk::Padded(_))
+}
+
+fn has_duplicates(fields: &[Field<'_>]) -> bool {
+    let mut seen = BTreeSet::new();
+    !fields.iter().all(|it| seen.insert(&it.key))
+}
+
+/// Whether a `metadata` is anything but names with single texts.
+fn is_nested(metadata: &Value<'_>) -> bool {
+    match metadata {
+        Value::Map(fields) => {
+            fields.iter().any(|it| matches!(it.value, Value::Map(_) | Value::List(_)))
+        }
+        Value::Empty => false,
+        Value::Scalar(_) | Value::List(_) => !metadata.is_null(),
+    }
+}
