@@ -248,3 +248,43 @@ fn why(errno: Errno) -> String {
         errno => format!("the system cannot tell of them: {errno}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(30);
+
+    fn watching(path: &Path) -> Watcher {
+        let watcher = Watcher::new().expect("the system tells");
+        let ((), watched) = watcher.during(|| watcher.watch_way(path));
+        watched.expect("there are watches");
+        watcher
+    }
+
+    #[test]
+    fn only_names_on_the_way_matter() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let watcher = watching(&folder.path().join("wanted"));
+        std::fs::write(folder.path().join("other"), "x").expect("it can be written");
+        assert_eq!(watcher.wait(QUIET, Instant::now()), Heard::Nothing);
+        std::fs::create_dir(folder.path().join("wanted")).expect("it can be made");
+        assert_eq!(watcher.wait(LONG, Instant::now()), Heard::Change);
+        watcher.end();
+        assert_eq!(watcher.wait(LONG, Instant::now()), Heard::End);
+    }
+
+    #[test]
+    fn a_queue_that_ran_over_is_a_change() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let watcher = watching(&folder.path().join("wanted"));
+        let most = std::fs::read_to_string("/proc/sys/fs/inotify/max_queued_events");
+        let most: usize = most.ok().and_then(|it| it.trim().parse().ok()).unwrap_or(16_384);
+        for number in 0..=most / 2 {
+            let path = folder.path().join(number.to_string());
+            std::fs::write(&path, "").expect("it can be written");
+            std::fs::remove_file(&path).expect("it can be removed");
+        }
+        assert_eq!(watcher.wait(LONG, Instant::now()), Heard::Change);
+    }
+}
