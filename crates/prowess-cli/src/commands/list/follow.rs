@@ -33,6 +33,11 @@ pub(super) fn follow(args: &Args, global: &Global, printer: &mut Printer) -> Res
             .hint("name one with `--dir DIR` or `--preset NAME`")
             .into());
     }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut stop = {
+        let _signals = runtime.enter();
+        Box::pin(host::stop()?)
+    };
     let keeper = context::keeper(global, true, printer)?;
     let shown = |library: &Arc<Library>| match &args.tag {
         Some(tag) => Arc::new(library.keeping(|it| it.manifest.has_tag(tag))),
@@ -49,9 +54,7 @@ pub(super) fn follow(args: &Args, global: &Global, printer: &mut Printer) -> Res
     printer.note("watching for changes; Ctrl-C ends it");
     let mut is_polling = matches!(keeper.watching(), Watching::Polling(_));
     let keeper = Arc::new(keeper);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let followed = runtime.block_on(async {
-        let mut stop = Box::pin(host::stop()?);
         while !printer.is_closed() {
             let (waiting, since) = (keeper.clone(), last.clone());
             let next = tokio::task::spawn_blocking(move || waiting.wait(&since, TICK));
