@@ -23,6 +23,7 @@ mod disclosure;
 mod doctor;
 mod templates;
 mod cli;
+mod rules;
 mod fix;
 mod policy;
 mod commands;

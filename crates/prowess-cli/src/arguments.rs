@@ -8,8 +8,8 @@ use prowess_runtime::{Depth, Share};
 
 use crate::commands::{
     ask, catalog, chat, check, config, create, disable, doctor, enable, find, lab, list, mcp,
-    migrate, new, prompt, read, remove, run, sandbox, servers, sessions, show, tool, tools, trace,
-    undo,
+    migrate, new, prompt, read, remove, rule, run, sandbox, servers, sessions, show, tool, tools,
+    trace, undo,
 };
 
 /// Skills for agents: find them, check them, read them
@@ -26,6 +26,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     List(list::Args),
     Check(check::Args),
+    Rule(rule::Args),
     Doctor(doctor::Args),
     Find(find::Args),
     Lab(lab::Args),

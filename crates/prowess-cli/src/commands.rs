@@ -2,6 +2,7 @@
 
 pub(crate) mod list;
 pub(crate) mod check;
+pub(crate) mod rule;
 pub(crate) mod doctor;
 pub(crate) mod find;
 pub(crate) mod lab;
@@ -55,6 +56,7 @@ pub(crate) fn run(
     match &arguments.command {
         Command::List(args) => list::run(args, global, printer),
         Command::Check(args) => check::run(args, global, printer),
+        Command::Rule(args) => rule::run(args, global, printer),
         Command::Doctor(args) => doctor::run(args, global, printer),
         Command::Find(args) => find::run(args, global, printer),
         Command::Lab(args) => lab::run(args, global, printer),

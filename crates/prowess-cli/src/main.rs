@@ -18,6 +18,8 @@ mod snippet;
 mod diff;
 mod report;
 mod readable;
+mod markdown;
+mod page;
 mod telemetry;
 mod commands;
 

@@ -254,8 +254,9 @@ impl Viewer {
         {
             self.clear(printer)?;
             let message = message.replace('\n', "; ");
-            printer
-                .warning(&format!("the server `{server}` of skill `{skill}` {state}: {message}"));
+            // One that is set belongs to no skill.
+            let of = if skill.is_empty() { String::new() } else { format!(" of skill `{skill}`") };
+            printer.warning(&format!("the server `{server}`{of} {state}: {message}"));
         }
         let Some(story) = story(&what) else { return Ok(()) };
         if what.is_piece() {

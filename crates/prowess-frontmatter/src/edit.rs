@@ -138,7 +138,7 @@ pub fn nest(text: &str, key: &str, under: &str) -> Result<String, EditError> {
     };
     let moved = [&text[lines.start..span.start], &value, &text[span.end..lines.end]].concat();
     let Some(map) = only(&fields, under)? else {
-        let map = [&new_key(under)?, ":", line_end(text), &indented(&moved, 2)].concat();
+        let map = [&new_key(under)?, ":", line_end(&moved), &indented(&moved, 2)].concat();
         return Ok(splice(text, &[(lines, &map)]));
     };
     let Value::Map(inner) = &map.value else { return Err(EditError::NotMovable) };

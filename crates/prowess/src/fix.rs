@@ -120,11 +120,13 @@ impl Fix {
     }
 
     /// Whether less is found of what was to be cleared, and nothing that was not found before: unless
-    /// another fix clears it, or it can be seen only now that the frontmatter is YAML.
+    /// a fix behind this one clears it, or it can be seen only now that the frontmatter is YAML.
     fn is_better(&self, before: &[Finding], after: &[Finding]) -> bool {
         let count = |findings: &[Finding]| findings.iter().filter(|it| self.clears(it)).count();
         let is_known = |finding: &Finding| {
-            before.iter().any(|it| std::ptr::eq(it.rule, finding.rule)) || has_fix(finding)
+            let mut behind = FIXES.iter().skip_while(|it| !self.is_for(it.rule));
+            before.iter().any(|it| std::ptr::eq(it.rule, finding.rule))
+                || behind.any(|it| it.clears(finding))
         };
         count(after) < count(before)
             && (self.is_for(&rule::YAML_REPAIRED) || after.iter().all(is_known))

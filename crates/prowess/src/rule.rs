@@ -9,6 +9,9 @@ pub struct Rule {
     pub code: &'static str,
     /// What the rule asks for, in one line.
     pub summary: &'static str,
+    /// What there is to read about the rule, in Markdown: why it is there, a bad and a good example, and
+    /// how to put it right.
+    pub page: &'static str,
     lenient: Option<Severity>,
     spec: Option<Severity>,
     reference: Option<Severity>,
@@ -42,11 +45,16 @@ const W: Option<Severity> = Some(Severity::Warning);
 const I: Option<Severity> = Some(Severity::Info);
 const N: Option<Severity> = None;
 
-/// Declares the rules, and the list of them. The columns are lenient, spec, reference.
+/// Declares the rules, and the list of them; each has its page in `docs/rules/`. The columns are lenient, spec, reference.
 macro_rules! rules {
     ($($name:ident $code:literal $lenient:ident $spec:ident $reference:ident $summary:literal;)*) => {
         $(pub(crate) static $name: Rule = Rule {
-            code: $code, summary: $summary, lenient: $lenient, spec: $spec, reference: $reference,
+            code: $code,
+            summary: $summary,
+            page: include_str!(concat!("../../../docs/rules/", $code, ".md")),
+            lenient: $lenient,
+            spec: $spec,
+            reference: $reference,
         };)*
 
         /// Every rule, in the order in which the reference profile reports.

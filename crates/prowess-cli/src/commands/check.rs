@@ -1,6 +1,9 @@
 mod fix;
+mod place;
+mod github;
+mod sarif;
 
-use std::path::PathBuf;
+use std::{env, path::PathBuf};
 
 use anyhow::Result;
 use prowess::{
@@ -24,12 +27,41 @@ pub(crate) struct Args {
     paths: Vec<PathBuf>,
     #[command(flatten)]
     fix: FixArgs,
+    /// How findings are printed [default: text]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Format>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// For people, each under the line that it is about
+    Text,
+    /// One JSON document, as with `--json`
+    Json,
+    /// Annotations for a workflow of GitHub
+    Github,
+    /// One SARIF 2.1.0 document, for code scanning
+    Sarif,
+}
+
+impl Args {
+    fn format(&self, printer: &Printer) -> Result<Format> {
+        match (self.format, printer.json) {
+            (Some(_), true) => {
+                let fault = Fault::unable("`--format` and `--json` cannot stand together");
+                Err(fault.hint("`--format json` is the same as `--json`").into())
+            }
+            (None, true) => Ok(Format::Json),
+            (format, false) => Ok(format.unwrap_or(Format::Text)),
+        }
+    }
 }
 
 /// The longest line that is shown with a finding, in bytes.
 const MAX_EXCERPT: usize = 8192;
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    let format = args.format(printer)?;
     let profile = Profile::from(global.profile);
     let config = context::config(global)?;
     context::passed_over(&config, printer);
@@ -60,18 +92,29 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         checked = look(&paths)?;
     }
     add_dangers(&mut checked, profile);
-    if printer.json {
-        let findings: Vec<_> = checked.findings.iter().map(finding_json).collect();
-        let mut document = json!({ "skills": checked.skills, "findings": findings });
-        if let Some(fixed) = &fixed {
-            document["fixed"] = fixed.iter().map(FixedFile::json).collect();
+    match format {
+        Format::Text => {
+            if let Some(fixed) = &fixed {
+                fix::show(&args.fix, fixed, printer)?;
+            }
+            show(&checked, printer, |it, printer| format!("{}\n", snippet::render(it, printer)))?;
         }
-        printer.document(&document)?;
-    } else {
-        if let Some(fixed) = &fixed {
-            fix::show(&args.fix, fixed, printer)?;
+        Format::Json => {
+            let findings: Vec<_> = checked.findings.iter().map(finding_json).collect();
+            let mut document = json!({ "skills": checked.skills, "findings": findings });
+            if let Some(fixed) = &fixed {
+                document["fixed"] = fixed.iter().map(FixedFile::json).collect();
+            }
+            printer.document(&document)?;
         }
-        show(&checked, printer)?;
+        Format::Github => {
+            let root = env::current_dir()?;
+            show(&checked, printer, |it, _| github::annotation(it, &root))?;
+        }
+        Format::Sarif => {
+            let root = env::current_dir()?;
+            printer.document(&sarif::log(&checked.findings, profile, &root))?;
+        }
     }
     let errors = fixed.iter().flatten().filter_map(|it| it.error.as_ref());
     if errors.map(|it| printer.error(it)).count() > 0 {
@@ -122,11 +165,15 @@ fn add_dangers(checked: &mut Checked, profile: Profile) {
     }
 }
 
-fn show(checked: &Checked, printer: &mut Printer) -> Result<()> {
+fn show(
+    checked: &Checked,
+    printer: &mut Printer,
+    render: impl Fn(&Finding, &Printer) -> String,
+) -> Result<()> {
     let least = if printer.verbose { Severity::Info } else { Severity::Warning };
-    for finding in checked.findings.iter().filter(|it| it.severity >= least) {
-        printer.line(snippet::render(finding, printer))?;
-        printer.line("")?;
+    let shown = || checked.findings.iter().filter(|it| it.severity >= least);
+    for finding in shown() {
+        printer.line(render(finding, printer))?;
     }
     printer.flush()?;
     let of = |severity: Severity| {
@@ -145,5 +192,11 @@ fn show(checked: &Checked, printer: &mut Printer) -> Result<()> {
         words.push_str(&format!(" ({infos} more with -v)"));
     }
     printer.note(&words);
+    if let Some(finding) = shown().rev().max_by_key(|it| it.severity) {
+        printer.note(&format!(
+            "`prowess rule {}` says why, and how to put it right",
+            finding.rule.code
+        ));
+    }
     Ok(())
 }

@@ -15,6 +15,8 @@ use crate::{
 const SHORT: usize = 5;
 /// A word is common that stands in the descriptions of one of so many skills, and of so many at least.
 const COMMON: (usize, usize) = (50, 10);
+/// Where there are so many skills, hardly any word stands in no description at all.
+const MANY: usize = 1000;
 /// How many words are given as advice.
 const WORDS: usize = 4;
 /// How often a word counts at the most that is said again and again, and one in a heading.
@@ -67,7 +69,8 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
         studied.shared = thief.map_or_else(Vec::new, |it| self.shared(studied.skill, it));
         studied.own = self.own(studied.skill);
         studied.because = Some(because);
-        studied.advice = advice(studied, because, self.lab.threshold);
+        let no_other = if self.index.len() < MANY { "no" } else { "hardly any" };
+        studied.advice = advice(studied, because, self.lab.threshold, no_other);
     }
 
     fn because(&self, studied: &Studied<'lib>) -> Because<'lib> {
@@ -123,8 +126,8 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
         most(words, self.index)
     }
 
-    /// The words of a skill's instructions that no skill is described by and few others use, the most
-    /// telling first. Code is left out.
+    /// The words of a skill's instructions that no skill is described by (one in a thousand, where there
+    /// are so many) and few others use, the most telling first. Code is left out.
     fn own(&self, skill: &Skill) -> Vec<String> {
         let instructions = skill.instructions().unwrap_or_default();
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
@@ -139,13 +142,17 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
                 });
             }
         }
+        let own = self.place(skill).map(|it| described_by(self.index, it as u32));
+        let own = own.unwrap_or_default();
         let few = (self.index.len() / COMMON.0).max(1) as u32;
+        let hardly_any = (self.index.len() / MANY) as u32;
         let words = counts.into_iter().filter_map(|(word, count)| {
             let id = self.index.id(Term::new(&word))?;
             let others = self.index.count(id);
-            let is_free = self.described[id as usize] == 0 && others <= few && count > 1;
+            let is_free = self.described[id as usize] <= hardly_any && !own.contains(&id);
             let telling = count.min(OFTEN) as f32 * rarity(&word, others, self.index);
-            (is_free && !is_stop(&word)).then_some((word, telling))
+            let is_own = is_free && others <= few && count > 1 && !is_stop(&word);
+            is_own.then_some((word, telling))
         });
         most(words.collect(), self.index)
     }
@@ -199,7 +206,12 @@ fn described_by(index: &Index, place: u32) -> Vec<u32> {
     ids
 }
 
-fn advice(studied: &Studied<'_>, because: Because<'_>, threshold: f64) -> Vec<String> {
+fn advice(
+    studied: &Studied<'_>,
+    because: Because<'_>,
+    threshold: f64,
+    no_other: &str,
+) -> Vec<String> {
     let name = |skill: &Skill| format!("`{}`", skill.manifest.name);
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let mut advice = vec![match because {
@@ -240,7 +252,7 @@ fn advice(studied: &Studied<'_>, because: Because<'_>, threshold: f64) -> Vec<St
     }
     if !studied.own.is_empty() {
         let own = quoted(&studied.own, "or");
-        advice.push(format!("use {own}: its instructions do, and no description does"));
+        advice.push(format!("use {own}: its instructions do, and {no_other} description does"));
     }
     advice
 }

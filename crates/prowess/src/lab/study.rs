@@ -29,7 +29,8 @@ pub struct Studied<'lib> {
     pub thieves: Vec<Thief<'lib>>,
     /// Words that it shares with the first of these, the most telling first.
     pub shared: Vec<String>,
-    /// Words of its instructions that no other skill is described by, the most telling first.
+    /// Words of its instructions that no other skill is described by, or hardly any where there are many;
+    /// the most telling first.
     pub own: Vec<String>,
     /// What to do about it, in sentences.
     pub advice: Vec<String>,

@@ -134,6 +134,12 @@ fn a_profile_has_only_what_it_finds_put_right() {
 }
 
 #[test]
+fn new_lines_end_as_those_around_them() {
+    let odd = |fields: &str| with(fields).replacen('\n', "\r\n", 1);
+    assert_eq!(fixed(odd("colour: red\n")).0, odd("metadata:\n  colour: red\n"));
+}
+
+#[test]
 fn bytes_that_are_no_text_stay_in_the_instructions() {
     let before = [with("colour: red\n").as_bytes(), b"\xFF \r\n \xE9"].concat();
     let after = [with("metadata:\n  colour: red\n").as_bytes(), b"\xFF \r\n \xE9"].concat();

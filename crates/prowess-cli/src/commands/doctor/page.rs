@@ -179,7 +179,11 @@ fn faults(skills: &[Examined], printer: &mut Printer) -> Result<()> {
         }
         all => format!("{} more like these (-v shows them)", all - most),
     };
-    put(&words, 0, printer)
+    put(&words, 0, printer)?;
+    match faulty.is_empty() {
+        true => Ok(()),
+        false => put("→ `prowess check FOLDER --fix` puts right what is safe", 0, printer),
+    }
 }
 
 /// `3 loads, 1 refused`.

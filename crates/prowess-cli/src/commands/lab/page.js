@@ -94,7 +94,7 @@ function showSkill(it, title) {
     it.thieves.length > 0 && card("Who takes them", "", table(
       [{ name: "Skill", class: "name" }, { name: "Requests", class: "number" }, { name: "Ahead by", class: "number" }],
       it.thieves.map((thief) => [skillLink(thief.name), thief.takes, sure(thief.lead)]))),
-    (it.shared.length > 0 || it.own.length > 0) && card("Words", "", words("shared with the first of them", it.shared), words("its own, not yet in any description", it.own)),
+    (it.shared.length > 0 || it.own.length > 0) && card("Words", "", words("shared with the first of them", it.shared), words("its own, hardly in any description yet", it.own)),
   ];
 }
 

@@ -1,0 +1,34 @@
+//! Findings as annotations, which a workflow of GitHub shows beside the lines of a change.
+
+use std::path::Path;
+
+use prowess::{Finding, Severity};
+
+use super::place;
+use crate::safe;
+
+/// The line by which a workflow is told of a finding.
+pub(super) fn annotation(finding: &Finding, root: &Path) -> String {
+    let level = match finding.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "notice",
+    };
+    let file = property(&place::path(finding, root).to_string_lossy());
+    let line = finding.line.map(|it| format!(",line={it}")).unwrap_or_default();
+    let columns = place::columns(finding, |text| text.chars().count());
+    let columns = columns.map(|(start, end)| format!(",col={start},endColumn={end}"));
+    let (columns, title) = (columns.unwrap_or_default(), finding.rule.code);
+    let message = data(&place::sentences(finding));
+    format!("::{level} file={file}{line}{columns},title={title}::{message}")
+}
+
+/// A text that ends no command; a line end in it does not survive `safe`.
+fn data(text: &str) -> String {
+    safe::line(text).replace('%', "%25")
+}
+
+/// The same for a value before the last `::`.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}

@@ -1,0 +1,96 @@
+use anyhow::Result;
+use prowess::{Profile, RULES, Rule, Severity, nearest, rule};
+use serde_json::{Value as Json, json};
+
+use crate::{
+    Status,
+    arguments::Global,
+    markdown::{render, wrapped},
+    page::Page,
+    printer::Printer,
+};
+
+/// Say what a rule of `check` asks for, why, and how to put it right
+///
+/// Without a code all rules are listed, as the profile weighs them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The code of a rule, as a finding has it, such as `name-folder`
+    code: Option<String>,
+}
+
+/// The widest that a text is set for people, in columns.
+const WIDEST: usize = 100;
+/// With fewer columns than this a summary stands below its rule.
+const LEAST: usize = 40;
+
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    let Some(code) = &args.code else {
+        list(Profile::from(global.profile), printer)?;
+        return Ok(Status::Well);
+    };
+    let Some(rule) = rule(code) else {
+        printer.fault(&format!("there is no rule `{code}`"));
+        match nearest(code, RULES.iter().map(|it| it.code)) {
+            Some(near) => printer.hint(&format!("did you mean `{near}`?")),
+            None => printer.hint("`prowess rule` shows which there are"),
+        }
+        return Ok(Status::AtFault);
+    };
+    if printer.json {
+        let Page { fixed_by, since, why, fix } = Page::of(rule);
+        let mut json = brief(rule);
+        json["fixed_by"] = json!(fixed_by);
+        json["since"] = json!(since);
+        json["why"] = json!(why);
+        json["fix"] = json!(fix);
+        json["page"] = json!(rule.page);
+        printer.document(&json)?;
+    } else if printer.is_terminal || printer.colored {
+        let width = printer.width.unwrap_or(80).min(WIDEST);
+        printer.line(render(rule.page, width, printer.colored).trim_end())?;
+    } else {
+        printer.line(rule.page.trim_end())?;
+    }
+    Ok(Status::Well)
+}
+
+/// Lists every rule with its weight: in columns, or one below the other where there is little room.
+fn list(profile: Profile, printer: &mut Printer) -> Result<()> {
+    if printer.json {
+        let rules: Vec<Json> = RULES.iter().map(|it| brief(it)).collect();
+        return printer.document(&json!({ "rules": rules }));
+    }
+    let widest = RULES.iter().map(|it| it.code.len()).max().unwrap_or(0);
+    let margin = widest + "  warning  ".len();
+    let width = printer.width.unwrap_or(usize::MAX);
+    let is_narrow = width.saturating_sub(margin) < LEAST;
+    let indent = if is_narrow { 2 } else { margin };
+    for rule in RULES {
+        let severity = rule.severity(profile).map_or("none", Severity::as_str);
+        let code = printer.name(&format!("{:<widest$}", rule.code));
+        let weight = match is_narrow {
+            true => format!("{severity}\n  "),
+            false => format!("{severity:<7}  "),
+        };
+        let lines = wrapped(rule.summary, width - indent, "");
+        let lines: Vec<String> = lines.iter().map(|it| printer.dim(it)).collect();
+        let summary = lines.join(&format!("\n{}", " ".repeat(indent)));
+        printer.line(format_args!("{code}  {weight}{summary}"))?;
+    }
+    Ok(())
+}
+
+/// A rule as it stands in JSON.
+fn brief(rule: &Rule) -> Json {
+    let severity = |profile| rule.severity(profile).map(Severity::as_str);
+    json!({
+        "rule": rule.code,
+        "summary": rule.summary,
+        "severity": {
+            "lenient": severity(Profile::Lenient),
+            "spec": severity(Profile::Spec),
+            "reference": severity(Profile::Reference),
+        },
+    })
+}
