@@ -21,7 +21,11 @@ pub(crate) struct Args {
     /// Only skills with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
-    /// Go on with a line for each change, until Ctrl-C; with `--json` each line is a document
+    /// Go on with a line for each change, until Ctrl-C
+    ///
+    /// A skill came (`+`), went (`-`) or changed (`~`); something was found (`!`) or is mended (`✓`).
+    /// With `--json` each line is a document with an `event`: `list` first, then `added`, `removed`,
+    /// `changed`, `found` or `cleared`.
     #[arg(long)]
     watch: bool,
 }
