@@ -52,6 +52,7 @@ mod mcp_skills;
 mod mcp_transport;
 mod mcp_clients;
 mod mcp_install;
+mod coverage;
 mod ledger;
 mod architecture;
 
