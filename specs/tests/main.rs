@@ -13,6 +13,7 @@ mod mcp_client;
 mod format;
 mod discovery;
 mod keeping;
+mod watching;
 mod cache;
 mod words;
 mod matching;
