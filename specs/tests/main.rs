@@ -23,6 +23,7 @@ mod disclosure;
 mod doctor;
 mod templates;
 mod cli;
+mod manners;
 mod rules;
 mod fix;
 mod policy;

@@ -32,7 +32,7 @@ fn section<'p>(page: &'p str, title: &str) -> &'p str {
 
 /// Runs a command at a terminal of so many columns.
 fn at_width(world: &World, columns: usize, arguments: &str) -> Ran {
-    let line = format!("stty rows 50 cols {columns}; $0 {arguments}");
+    let line = format!("stty rows 50 cols {columns}; TERM=xterm $0 {arguments}");
     world.run_script(&format!("script -qefc \"{line}\" /dev/null"))
 }
 

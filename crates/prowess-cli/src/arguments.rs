@@ -1,15 +1,21 @@
 //! What can be typed.
 
-use std::path::PathBuf;
+use std::{env, path::PathBuf};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use prowess::{Profile, Strategy};
+use clap::{
+    Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum, ValueHint,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+use prowess::{Profile, Strategy, nearest};
 use prowess_runtime::{Depth, Share};
 
-use crate::commands::{
-    ask, catalog, chat, check, config, create, disable, doctor, enable, find, lab, list, mcp,
-    migrate, new, prompt, read, remove, rule, run, sandbox, servers, sessions, show, tool, tools,
-    trace, undo,
+use crate::{
+    commands::{
+        ask, catalog, chat, check, completions, config, create, disable, doctor, enable, find, lab,
+        list, man, mcp, migrate, new, prompt, read, remove, rule, run, sandbox, servers, sessions,
+        show, tool, tools, trace, undo,
+    },
+    completion, examples,
 };
 
 /// Skills for agents: find them, check them, read them
@@ -20,6 +26,55 @@ pub(crate) struct Arguments {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Arguments {
+    /// What can be typed, with examples.
+    pub(crate) fn described() -> clap::Command {
+        examples::add(Self::command())
+    }
+
+    /// What was typed.
+    pub(crate) fn typed() -> Result<Self, clap::Error> {
+        let matches = Self::described().try_get_matches().map_err(suggesting)?;
+        Self::from_arg_matches(&matches).map_err(|it| it.format(&mut Self::described()))
+    }
+}
+
+/// Names the flag that comes nearest, where letters that changed places have hidden it.
+fn suggesting(mut error: clap::Error) -> clap::Error {
+    let is_known = error.get(ContextKind::SuggestedArg).is_some();
+    if error.kind() != ErrorKind::UnknownArgument || is_known {
+        return error;
+    }
+    let mut root = Arguments::command();
+    root.build();
+    let typed = env::args().skip(1).find_map(|it| root.find_subcommand(it));
+    let flags = typed.unwrap_or(&root).get_arguments().filter_map(clap::Arg::get_long);
+    let near = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(flag)) => nearest(flag.trim_start_matches('-'), flags),
+        _ => None,
+    };
+    if let Some(near) = near.map(|it| format!("--{it}")) {
+        error.insert(ContextKind::SuggestedArg, ContextValue::String(near));
+    }
+    error
+}
+
+/// Has help and errors of the command line take the colours that were typed, since they come before
+/// everything is understood.
+pub(crate) fn choose_color() {
+    let mut words = env::args().take_while(|it| it != "--");
+    let mut typed = None;
+    while let Some(word) = words.next() {
+        typed = match word.strip_prefix("--color") {
+            Some("") => words.next(),
+            Some(value) => value.strip_prefix('=').map(str::to_owned),
+            None => continue,
+        };
+    }
+    let color = typed.and_then(|it| Color::from_str(&it, false).ok()).unwrap_or(Color::Auto);
+    color.choice().write_global();
 }
 
 #[derive(Debug, Subcommand)]
@@ -52,19 +107,21 @@ pub(crate) enum Command {
     Servers(servers::Args),
     Trace(trace::Args),
     Sandbox(sandbox::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 /// What every command takes, before or behind its name.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
     /// A directory that holds skills; may be given several times, the first is taken first
-    #[arg(long, global = true, value_name = "DIR", help_heading = "Where to look")]
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Where to look")]
     pub(crate) dir: Vec<PathBuf>,
     /// The directories of a client, such as `claude` or `agents`; may be given several times
-    #[arg(long, global = true, value_name = "NAME", help_heading = "Where to look")]
+    #[arg(long, global = true, value_name = "NAME", add = completion::presets(), help_heading = "Where to look")]
     pub(crate) preset: Vec<String>,
     /// Where relative directories begin
-    #[arg(long, global = true, value_name = "DIR", help_heading = "Where to look")]
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Where to look")]
     pub(crate) cwd: Option<PathBuf>,
     /// Take settings from this file alone; without it, from the user's and the nearest `prowess.toml`
     #[arg(long, global = true, value_name = "FILE", help_heading = "Where to look")]
@@ -73,10 +130,10 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "N", value_parser = depth, help_heading = "Where to look")]
     pub(crate) depth: Option<Depth>,
     /// Take only the skill of this name; may be given several times
-    #[arg(long, global = true, value_name = "NAME", help_heading = "Where to look")]
+    #[arg(long, global = true, value_name = "NAME", add = completion::skills(), help_heading = "Where to look")]
     pub(crate) include: Vec<String>,
     /// Leave out the skill of this name; may be given several times
-    #[arg(long, global = true, value_name = "NAME", help_heading = "Where to look")]
+    #[arg(long, global = true, value_name = "NAME", add = completion::skills(), help_heading = "Where to look")]
     pub(crate) exclude: Vec<String>,
     /// The largest resource in bytes [default: 102400]
     #[arg(long, global = true, value_name = "BYTES", help_heading = "Where to look")]
@@ -106,9 +163,20 @@ pub(crate) struct Global {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set; anywhere with `CLICOLOR_FORCE`
     Auto,
     Always,
     Never,
+}
+
+impl Color {
+    fn choice(self) -> anstream::ColorChoice {
+        match self {
+            Self::Auto => anstream::ColorChoice::Auto,
+            Self::Always => anstream::ColorChoice::Always,
+            Self::Never => anstream::ColorChoice::Never,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

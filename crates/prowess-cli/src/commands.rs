@@ -28,6 +28,8 @@ pub(crate) mod tools;
 pub(crate) mod servers;
 pub(crate) mod trace;
 pub(crate) mod sandbox;
+pub(crate) mod completions;
+pub(crate) mod man;
 
 use std::{borrow::Cow, io::Write as _, path::Path};
 
@@ -82,6 +84,8 @@ pub(crate) fn run(
         Command::Servers(args) => servers::run(args, global, launcher, printer),
         Command::Trace(args) => trace::run(args, printer),
         Command::Sandbox(args) => sandbox::run(args, &launcher, printer),
+        Command::Completions(args) => completions::run(args, printer),
+        Command::Man(args) => man::run(args, printer),
     }
 }
 

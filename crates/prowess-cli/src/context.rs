@@ -124,7 +124,7 @@ pub(crate) fn to_the_end(library: Library) -> &'static Library {
 
 fn load(config: &Config, options: &Options, printer: &mut Printer) -> Result<Library> {
     passed_over(config, printer);
-    let library = Library::load(options)?;
+    let library = printer.during("reading skills", || Library::load(options))?;
     tell_missing(&library, printer);
     Ok(library)
 }

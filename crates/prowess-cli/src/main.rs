@@ -1,6 +1,8 @@
 //! The program `prowess`: one command a file, one printer, no logic of its own.
 
 mod arguments;
+mod examples;
+mod completion;
 mod context;
 mod given;
 mod fault;
@@ -25,7 +27,6 @@ mod commands;
 
 use std::{io, process::ExitCode};
 
-use clap::Parser as _;
 use prowess_runtime::{ConfigError, Launcher};
 
 use crate::{arguments::Arguments, fault::Fault, printer::Printer};
@@ -53,7 +54,11 @@ impl Status {
 
 fn main() -> ExitCode {
     let launcher = Launcher::hook();
-    let arguments = match Arguments::try_parse() {
+    if let Some(code) = completion::answer() {
+        return code;
+    }
+    arguments::choose_color();
+    let arguments = match Arguments::typed() {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version are no faults; a mistyped command is.

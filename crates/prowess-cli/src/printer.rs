@@ -4,9 +4,16 @@ use std::{
     env,
     fmt::Display,
     io::{self, BufWriter, IsTerminal as _, Write as _},
-    sync::atomic::{AtomicBool, Ordering},
+    os::fd::AsFd,
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, RecvTimeoutError},
+    },
+    thread,
+    time::Duration,
 };
 
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use prowess::{Finding, Severity};
@@ -17,12 +24,12 @@ use rustix::{
     termios::{QueueSelector, tcflush},
 };
 use serde::Serialize;
+use terminal_size::terminal_size_of;
 
-use crate::{
-    arguments::{Color, Global},
-    context, safe, snippet,
-};
+use crate::{arguments::Global, context, markdown::wrapped, safe, snippet};
 
+/// What takes longer than this is seen to go on.
+pub(crate) const LONG: Duration = Duration::from_millis(500);
 /// The colours of what is said about the work.
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -48,15 +55,12 @@ pub(crate) struct Printer {
 
 impl Printer {
     pub(crate) fn new(global: &Global) -> Self {
-        let colored = |terminal: bool| match global.color {
-            Color::Always => true,
-            Color::Never => false,
-            Color::Auto => terminal && env::var_os("NO_COLOR").is_none_or(|it| it.is_empty()),
-        };
         let (stdout, stderr) = (io::stdout(), io::stderr());
-        let (colored, err_colored) = (colored(stdout.is_terminal()), colored(stderr.is_terminal()));
         let (is_terminal, err_is_terminal) = (stdout.is_terminal(), stderr.is_terminal());
-        let width = is_terminal.then(terminal_size::terminal_size).flatten();
+        // By the choice that `--color` has made, else by the terminal and the variables about colours.
+        let colored = AutoStream::choice(&stdout) != ColorChoice::Never;
+        let err_colored = AutoStream::choice(&stderr) != ColorChoice::Never;
+        let width = is_terminal.then(|| width(&stdout)).flatten();
         Self {
             out: BufWriter::with_capacity(1 << 16, stdout),
             err: stderr,
@@ -66,7 +70,7 @@ impl Printer {
             json: global.json,
             is_terminal,
             err_is_terminal,
-            width: width.map(|it| usize::from(it.0.0).max(20)),
+            width,
             colored,
             typed: context::typed(global),
         }
@@ -150,8 +154,30 @@ impl Printer {
     /// Shows on a terminal what is going on, instead of what was shown before.
     pub(crate) fn progress(&mut self, text: &str) {
         if self.err.is_terminal() && !self.quiet {
-            let _ = self.err.write_all(format!("\r\x1b[K{}", safe::line(text)).as_bytes());
+            let text = safe::cut(&safe::line(text), self.err_width());
+            let _ = self.err.write_all(format!("\r\x1b[K{text}").as_bytes());
         }
+    }
+
+    /// Does what can take a while, and shows on a terminal that it goes on once it has.
+    pub(crate) fn during<T>(&mut self, what: &str, work: impl FnOnce() -> T) -> T {
+        if !self.err_is_terminal || self.quiet {
+            return work();
+        }
+        let (done, is_done) = mpsc::channel::<()>();
+        thread::scope(|scope| {
+            let show = move || {
+                if is_done.recv_timeout(LONG) == Err(RecvTimeoutError::Timeout) {
+                    self.progress(&format!("{what}…"));
+                    let _ = is_done.recv();
+                    self.progress_ends();
+                }
+            };
+            // Where there is no thread to be had, the work matters more.
+            let _ = thread::Builder::new().spawn_scoped(scope, show);
+            let _done = done;
+            work()
+        })
     }
 
     /// Takes away what [`progress`](Self::progress) has shown.
@@ -161,8 +187,7 @@ impl Printer {
 
     /// How wide a line is that is shown for a while, where that is known.
     pub(crate) fn err_width(&self) -> usize {
-        let width = terminal_size::terminal_size_of(&self.err);
-        width.map_or(80, |it| usize::from(it.0.0).max(20)) - 1
+        width(&self.err).unwrap_or(80) - 1
     }
 
     /// Tells what happened, in a line that matters less, on stderr.
@@ -247,11 +272,32 @@ impl Printer {
     }
 
     fn say(&mut self, style: Style, label: &str, text: &str) {
-        let label = painted(label, style, self.err_colored);
-        // One write a line, because others may write to the same terminal; and whoever closed
-        // stderr does not want to know.
-        let _ = self.err.write_all(format!("{label}: {}\n", safe::line(text)).as_bytes());
+        let mut shown = format!("{label}: {}", safe::line(text));
+        if let Some(width) = self.err_is_terminal.then(|| width(&self.err)).flatten() {
+            shown = broken(&shown, width).join("\n");
+        }
+        let shown = shown.replacen(label, &painted(label, style, self.err_colored), 1);
+        // One write, because others may write to the same terminal; and whoever closed stderr does
+        // not want to know.
+        let _ = self.err.write_all(format!("{shown}\n").as_bytes());
     }
+}
+
+/// How wide a terminal is, or is said to be by `COLUMNS`.
+fn width(terminal: impl AsFd) -> Option<usize> {
+    let said = env::var("COLUMNS").ok().and_then(|it| it.parse().ok()).filter(|it| *it > 0);
+    let seen = || terminal_size_of(terminal).map(|it| it.0.0.into());
+    said.or_else(seen).map(|it: usize| it.max(20))
+}
+
+/// A text in lines of a width. What stands in backticks is to be copied, and stays whole.
+fn broken(text: &str, width: usize) -> Vec<String> {
+    // No text that is safe has this sign.
+    const GLUE: &str = "\u{1f}";
+    let pieces = text.split('`').enumerate();
+    let glued = pieces.map(|(at, it)| if at % 2 == 1 { it.replace(' ', GLUE) } else { it.into() });
+    let lines = wrapped(&glued.collect::<Vec<_>>().join("`"), width, "  ");
+    lines.iter().map(|it| it.replace(GLUE, " ")).collect()
 }
 
 /// Asks the person at the terminal, and returns the line that is typed, unless it is over before. What

@@ -17,7 +17,7 @@ use prowess_agent::Session;
 use prowess_runtime::{Journal, timestamp};
 use serde_json::Value as Json;
 
-use crate::{fault::Fault, given, host};
+use crate::{completion, fault::Fault, given, host};
 
 /// Which session it is, as it is typed.
 #[derive(Debug, Default, clap::Args)]
@@ -25,10 +25,10 @@ use crate::{fault::Fault, given, host};
 pub(crate) struct Which {
     /// Keep what is said under this name, or in this file if it has a `/` or ends with `.jsonl`; go on
     /// there if it is known
-    #[arg(long, value_name = "NAME", conflicts_with = "resume")]
+    #[arg(long, value_name = "NAME", conflicts_with = "resume", add = completion::sessions())]
     session: Option<String>,
     /// Go on with the session of this name, or with the last one
-    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", add = completion::sessions())]
     resume: Option<String>,
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// What is asked for; `-` or nothing reads it from stdin
     prompt: Option<String>,
     /// Show this text to the model with it; `-` reads stdin; may be given several times
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::AnyPath)]
     file: Vec<String>,
     /// Show what would be sent, and send nothing; needs neither key nor network
     #[arg(long)]

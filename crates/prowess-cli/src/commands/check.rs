@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         true => Ok(check_sources(&[&*bundled()], profile, &limits)),
         false => check(paths, profile, &limits),
     };
-    let mut checked = match look(&paths) {
+    let mut checked = match printer.during("checking skills", || look(&paths)) {
         Err(error @ CheckError::NoSkill { .. }) => {
             printer.error(&error.into());
             printer.hint("skills that lie in folders of folders are found with `--depth 3`");

@@ -4,7 +4,7 @@ use prowess_runtime::{Origin, Shown};
 use serde_json::{Value as Json, json};
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::{Status, arguments::Global, context, printer::Printer, safe};
+use crate::{Status, arguments::Global, completion, context, printer::Printer, safe};
 
 /// Show what is set, and where each value came from
 ///
@@ -13,6 +13,7 @@ use crate::{Status, arguments::Global, context, printer::Printer, safe};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Only this setting, such as `skill.depth`, or those of one table, such as `limits`
+    #[arg(add = completion::settings())]
     key: Option<String>,
 }
 

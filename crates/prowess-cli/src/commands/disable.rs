@@ -2,12 +2,13 @@ use anyhow::Result;
 use prowess_runtime::Store as _;
 
 use super::{missing, show_entry};
-use crate::{Status, arguments::Global, context, printer::Printer};
+use crate::{Status, arguments::Global, completion, context, printer::Printer};
 
 /// Take a skill out of use; it stays where it is
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The name of the skill
+    #[arg(add = completion::skills())]
     name: String,
 }
 

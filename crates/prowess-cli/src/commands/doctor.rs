@@ -20,7 +20,7 @@ use self::{
     matrix::matrix,
     page::{overview, section},
 };
-use crate::{Status, arguments::Global, context, fault::Fault, printer::Printer};
+use crate::{Status, arguments::Global, completion, context, fault::Fault, printer::Printer};
 
 /// Say which clients find a skill, which load it, and why not
 ///
@@ -30,12 +30,13 @@ use crate::{Status, arguments::Global, context, fault::Fault, printer::Printer};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The name of a skill, or the path of its folder or file
+    #[arg(add = completion::skills())]
     name: Option<String>,
     /// End with a table of all skills and clients
     #[arg(long, conflicts_with = "name")]
     all: bool,
     /// Only this client, such as `claude-code`; may be given several times
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = completion::clients())]
     client: Vec<String>,
 }
 
@@ -58,7 +59,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let spots = CLIENTS.iter().flat_map(|it| it.spots);
         others.extend(spots.flat_map(|it| surroundings.directories(it)));
     }
-    let checkup = examine(&clients, &surroundings, &others);
+    let examine = || examine(&clients, &surroundings, &others);
+    let checkup = printer.during("examining skills", examine);
     let chosen = match &args.name {
         Some(name) => chosen(&checkup, name, folder.as_deref())?,
         None => checkup.skills.iter().collect(),

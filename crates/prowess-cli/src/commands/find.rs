@@ -3,7 +3,7 @@ use std::{
     fs::File,
     io::{self, BufRead, BufReader},
     path::PathBuf,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use anyhow::{Context as _, Result};
@@ -21,14 +21,13 @@ use crate::{
     Status,
     arguments::{Global, StrategyName, share},
     context, host,
-    printer::Printer,
+    markdown::wrapped,
+    printer::{LONG, Printer},
     safe,
 };
 
 /// How many skills are shown for one request, and for each of many.
 const TOP: (u8, u8) = (5, 10);
-/// What takes longer than this is seen to go on.
-const LONG: Duration = Duration::from_millis(500);
 /// The widest column of names.
 const WIDEST: usize = 36;
 /// What a description needs to stand on the line of its skill.
@@ -47,7 +46,7 @@ pub(crate) struct Args {
     query: Vec<String>,
     /// Answer many requests: a file with one `{"id","query"}` a line; `-` reads stdin. Prints one
     /// JSON document a line, in the same order
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::AnyPath)]
     queries: Option<String>,
     /// How many skills at the most, 1 to 100 [default: 5, with `--queries` 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
@@ -178,9 +177,8 @@ impl<'a> Finder<'a> {
     fn index(&self, printer: &mut Printer) {
         if self.strategy == Strategy::Semantic {
             let skills = count(self.library.all().count(), "skill");
-            printer.progress(&format!("indexing {skills}…"));
-            prowess::matches(self.library, "", 0);
-            printer.progress_ends();
+            let index = || prowess::matches(self.library, "", 0);
+            printer.during(&format!("indexing {skills}"), index);
         }
     }
 
@@ -333,17 +331,8 @@ fn reasons(found: &Found<'_>, width: usize) -> Vec<String> {
     if why.len() > REASONS {
         words.push(format!("{} more", count(why.len() - REASONS, "word")));
     }
-    let mut lines: Vec<String> = Vec::new();
-    for word in words {
-        match lines.last_mut() {
-            Some(line) if line.width() + 2 + word.width() < width => {
-                line.push_str(", ");
-                line.push_str(&word);
-            }
-            _ => lines.push(format!("  {word}")),
-        }
-    }
-    lines
+    let lines = wrapped(&words.join(", "), width - 2, "");
+    lines.iter().filter(|it| !it.is_empty()).map(|it| format!("  {it}")).collect()
 }
 
 fn answer_json<'a>(found: &'a [Found<'_>], unknown: &'a [Unknown]) -> AnswerJson<'a> {

@@ -6,7 +6,7 @@ use std::{
     fs::File,
     io::{self, Read as _},
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use anyhow::{Context as _, Result, bail};
@@ -17,14 +17,12 @@ use super::{count, write_page};
 use crate::{
     Status,
     arguments::{Global, share},
-    context,
+    completion, context,
     fault::Fault,
     host,
-    printer::Printer,
+    printer::{LONG, Printer},
 };
 
-/// What takes longer than this is seen to go on.
-const LONG: Duration = Duration::from_millis(500);
 /// The largest file of requests.
 const MAX: u64 = 256 * 1024 * 1024;
 
@@ -36,6 +34,7 @@ const MAX: u64 = 256 * 1024 * 1024;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The skills to look at, next to all others [default: all]
+    #[arg(add = completion::skills())]
     names: Vec<String>,
     /// Evaluate these requests too: a file with one `{"query","skill"}` a line; `-` reads stdin. With
     /// `null` for a skill none should be matched
@@ -76,8 +75,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         |it: &Skill| chosen.is_empty() || chosen.iter().any(|own| std::ptr::eq(*own, it));
     let queries = args.queries.as_deref().map(|it| anyhow::Ok((it, read(it)?))).transpose()?;
 
-    printer.progress(&format!("indexing {}…", count(library.all().count(), "skill")));
-    prowess::matches(library, "", 0);
+    let indexing = format!("indexing {}", count(library.all().count(), "skill"));
+    printer.during(&indexing, || prowess::matches(library, "", 0));
     let study = lab.study(&mut telling("skills", printer), is_chosen);
     let mut trials = lab.evaluations(is_chosen);
     if let Some((path, bytes)) = &queries {

@@ -12,6 +12,8 @@ use crate::{Status, arguments::Global, context, printer::Printer, safe};
 
 /// How many findings are shown without being asked for.
 const SHOWN: usize = 10;
+/// How wide the column of names may be on any terminal.
+const LEAST: usize = 20;
 /// The widest column of names.
 const WIDEST: usize = 36;
 
@@ -111,7 +113,7 @@ fn skill_json(skill: &Skill) -> SkillJson<'_> {
 fn table(library: &Library, skills: &[&Skill], printer: &mut Printer) -> Result<()> {
     let names: Vec<String> =
         skills.iter().map(|it| safe::line(&library.address(it)).into_owned()).collect();
-    let most = printer.width.map_or(WIDEST, |it| (it / 3).min(WIDEST));
+    let most = printer.width.map_or(WIDEST, |it| (it / 3).clamp(LEAST, WIDEST));
     let widest = names.iter().map(|it| it.width()).max().unwrap_or(0).min(most);
     for (skill, name) in skills.iter().zip(names) {
         let pad = " ".repeat(widest.saturating_sub(name.width()));

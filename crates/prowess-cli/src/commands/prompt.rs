@@ -31,7 +31,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TOKENS")]
     window: Option<usize>,
     /// What was said so far: a JSON array of `{"role","content"}`, or one a line; `-` reads stdin
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::AnyPath)]
     history: Option<String>,
     /// What the model is told first: a text, or `@FILE`
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]

@@ -1,14 +1,16 @@
 use anyhow::Result;
 use prowess::{ReadError, nearest};
 
-use crate::{Status, arguments::Global, context, printer::Printer};
+use crate::{Status, arguments::Global, completion, context, printer::Printer};
 
 /// Print one file of a skill, as it is
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The name, `scope:name` or path of the skill
+    #[arg(add = completion::skills())]
     name: String,
     /// The file, as a path within the skill's folder
+    #[arg(add = completion::resources())]
     resource: String,
 }
 

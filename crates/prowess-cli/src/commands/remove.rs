@@ -3,12 +3,13 @@ use prowess_runtime::Store as _;
 use serde_json::json;
 
 use super::{missing, show_entry};
-use crate::{Status, arguments::Global, context, printer::Printer, safe};
+use crate::{Status, arguments::Global, completion, context, printer::Printer, safe};
 
 /// Remove a skill with all its files; `undo` brings it back
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The name of the skill
+    #[arg(add = completion::skills())]
     name: String,
 }
 

@@ -5,6 +5,7 @@ use serde_json::{Value as Json, json};
 use crate::{
     Status,
     arguments::Global,
+    completion,
     markdown::{render, wrapped},
     page::Page,
     printer::Printer,
@@ -16,6 +17,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The code of a rule, as a finding has it, such as `name-folder`
+    #[arg(add = completion::rules())]
     code: Option<String>,
 }
 

@@ -23,7 +23,7 @@ use super::{not_in_use, noticed};
 use crate::{
     Status,
     arguments::Global,
-    context, given,
+    completion, context, given,
     host::Running,
     printer::Printer,
     safe::{self, Pieces},
@@ -33,6 +33,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The name, `scope:name` or path of the skill
+    #[arg(add = completion::skills())]
     name: String,
     /// What it is given; a value that is JSON is taken as JSON
     ///
@@ -45,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "JSON")]
     params: Option<String>,
     /// Run this file of the skill instead of what the skill executes
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", add = completion::resources())]
     script: Option<String>,
     /// What that file is given, behind `--`
     #[arg(last = true, requires = "script", value_name = "ARGUMENTS")]

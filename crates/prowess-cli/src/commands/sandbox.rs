@@ -1,7 +1,7 @@
 use anyhow::Result;
 use prowess_runtime::{Check, Launcher, Level, Sandbox};
 
-use crate::{Status, printer::Printer};
+use crate::{Status, markdown::wrapped, printer::Printer};
 
 /// Show what this machine gives to hold scripts
 #[derive(Debug, clap::Args)]
@@ -22,7 +22,11 @@ pub(crate) fn run(_: &Args, launcher: &Launcher, printer: &mut Printer) -> Resul
             Some(false) => "no",
             None => "?",
         };
-        printer.line(format_args!("{name:widest$}  {given:3}  {}", printer.dim(detail)))?;
+        let room = printer.width.map_or(usize::MAX, |it| it.saturating_sub(widest + 7).max(20));
+        let lines = wrapped(detail, room, "");
+        let lines: Vec<String> = lines.iter().map(|it| printer.dim(it)).collect();
+        let detail = lines.join(&format!("\n{}", " ".repeat(widest + 7)));
+        printer.line(format_args!("{name:widest$}  {given:3}  {detail}"))?;
     }
     printer.flush()?;
     for remedy in report.checks.iter().filter_map(|it| it.remedy.as_deref()) {

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 
 use super::count;
 use crate::{
-    Status, host,
+    Status, completion, host,
     printer::Printer,
     safe,
     sessions::{self, Past},
@@ -15,7 +15,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Remove the session of this name; may be given several times
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = completion::sessions())]
     remove: Vec<String>,
     /// Remove those in which nothing was said for so long, such as `30d`
     #[arg(long, value_name = "TIME", value_parser = host::time, conflicts_with = "remove")]

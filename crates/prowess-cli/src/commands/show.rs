@@ -4,12 +4,13 @@ use prowess::{Level, disclose, invoke};
 use serde_json::json;
 
 use super::resource_json;
-use crate::{Status, arguments::Global, context, printer::Printer, safe};
+use crate::{Status, arguments::Global, completion, context, printer::Printer, safe};
 
 /// Show a skill, as much of it as is asked for
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The name, `scope:name` or path of the skill
+    #[arg(add = completion::skills())]
     name: String,
     /// How much to show [default: full]
     #[arg(long, value_enum, value_name = "LEVEL", conflicts_with = "confidence")]

@@ -9,7 +9,7 @@ use super::{not_in_use, noticed};
 use crate::{
     Status,
     arguments::Global,
-    context, given,
+    completion, context, given,
     host::Running,
     printer::Printer,
     readable::readable,
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(value_name = "JSON", default_value = "{}")]
     input: String,
     /// Take up this skill first; may be given several times
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = completion::skills())]
     skill: Vec<String>,
     #[command(flatten)]
     running: Running,

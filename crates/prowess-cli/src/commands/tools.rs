@@ -10,6 +10,7 @@ use crate::{
     arguments::Global,
     context,
     host::{self, Running},
+    markdown::wrapped,
     printer::Printer,
     safe,
     toolbox::{self, Caller},
@@ -51,8 +52,15 @@ pub(crate) fn run(
     if args.format.is_none() && !printer.json {
         for tool in tools {
             let description = safe::line(&tool.description()).into_owned();
-            let line = format!("{}  {description}", printer.name(&safe::line(tool.name())));
-            printer.line(line)?;
+            let name = printer.name(&safe::line(tool.name()));
+            let Some(width) = printer.width else {
+                printer.line(format_args!("{name}  {description}"))?;
+                continue;
+            };
+            printer.line(name)?;
+            for line in wrapped(&description, width - 2, "") {
+                printer.line(format_args!("  {}", printer.dim(&line)))?;
+            }
         }
         return Ok(Status::Well);
     }

@@ -104,6 +104,7 @@ fn elsewhere(skill: &Examined, printer: &mut Printer) -> Result<()> {
     let Some((path, reached)) = spot else { return Ok(()) };
     let whom = match (reached.len(), clients.len()) {
         (1, 1) => "it".to_owned(),
+        (2, 2) => "both".to_owned(),
         (few, all) if few == all => format!("all {all}"),
         (few, all) => format!("{few} of the {all}"),
     };
@@ -128,9 +129,10 @@ pub(super) fn overview(
         .filter(|it| !it.1.is_empty())
         .collect();
     let words = format!(
-        "{}, and {} that look where some of them lie",
+        "{}, and {} that {} where some of them lie",
         count(skills.len(), "skill"),
         count(lookers.len(), "client"),
+        if lookers.len() == 1 { "looks" } else { "look" },
     );
     put(&words, 0, printer)?;
     if skills.is_empty() {
@@ -151,7 +153,8 @@ pub(super) fn overview(
     }
     let unfound = skills.iter().filter(|it| it.worst().is_none()).count();
     if unfound > 0 {
-        put(&format!("{} lie where no client looks", count(unfound, "skill")), 0, printer)?;
+        let lie = if unfound == 1 { "lies" } else { "lie" };
+        put(&format!("{} {lie} where no client looks", count(unfound, "skill")), 0, printer)?;
     }
     crowded.iter().map(room).try_for_each(|it| put(&it, 0, printer))?;
     faults(skills, printer)

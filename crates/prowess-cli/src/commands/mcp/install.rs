@@ -23,7 +23,7 @@ use self::{
 use crate::{
     Status,
     arguments::{Arguments, Command, Global, ProfileName},
-    context, diff,
+    completion, context, diff,
     fault::Fault,
     printer::{self, Printer},
     safe,
@@ -37,7 +37,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The client, such as `claude-code`, `codex`, `cursor` or `vscode`; without it, all are listed
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = completion::named(client::CLIENTS.iter().map(|it| (it.name, it.label))))]
     client: Option<String>,
     /// For the project in the working directory, or in the one of `--cwd`
     #[arg(long, conflicts_with = "user")]

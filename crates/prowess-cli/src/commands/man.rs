@@ -1,0 +1,73 @@
+use std::{fs, path::PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::Command;
+use clap_mangen::Man;
+use serde_json::json;
+
+use crate::{Status, arguments::Arguments, printer::Printer, safe};
+
+/// Write the manual pages, one for each command
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Where they go; without it, the page of `prowess` itself is printed
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    directory: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<Status> {
+    let mut command = Arguments::described().disable_help_subcommand(true);
+    command.build();
+    let mut pages = Vec::new();
+    collect(&command, &mut pages);
+    let Some(directory) = &args.directory else {
+        let page = Page::of(&pages[0])?;
+        match printer.json {
+            true => printer.document(&json!({ "name": page.name, "page": page.text }))?,
+            false => printer.raw(page.text.as_bytes())?,
+        }
+        return Ok(Status::Well);
+    };
+    let cannot = || format!("cannot write to `{}`", directory.display());
+    fs::create_dir_all(directory).with_context(cannot)?;
+    let mut paths = Vec::new();
+    for command in &pages {
+        let page = Page::of(command)?;
+        let path = directory.join(&page.name);
+        fs::write(&path, page.text)
+            .with_context(|| format!("cannot write `{}`", path.display()))?;
+        paths.push(path.to_string_lossy().into_owned());
+    }
+    if printer.json {
+        printer.document(&json!({ "pages": paths }))?;
+        return Ok(Status::Well);
+    }
+    paths.iter().try_for_each(|it| printer.line(safe::line(it)))?;
+    Ok(Status::Well)
+}
+
+/// A command and all that stand below it, that one first.
+fn collect(command: &Command, all: &mut Vec<Command>) {
+    all.push(command.clone());
+    command.get_subcommands().filter(|it| !it.is_hide_set()).for_each(|it| collect(it, all));
+}
+
+/// What `man` shows of a command.
+struct Page {
+    name: String,
+    text: String,
+}
+
+impl Page {
+    fn of(command: &Command) -> Result<Self> {
+        // A page is called by what is typed, with hyphens.
+        let typed = command.get_bin_name().unwrap_or(command.get_name()).replace(' ', "-");
+        let source = format!("prowess {}", env!("CARGO_PKG_VERSION"));
+        let man = Man::new(command.clone()).title(&typed).source(source).manual("Prowess");
+        let mut text = Vec::new();
+        man.render(&mut text)?;
+        let text = String::from_utf8(text)?;
+        let text = text.replace(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n");
+        Ok(Self { name: format!("{typed}.1"), text })
+    }
+}

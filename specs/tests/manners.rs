@@ -1,0 +1,501 @@
+use std::{env, fs, io::Read as _, path::Path, process::Stdio, time::Instant};
+
+use crate::world::{Ran, SKILLS, World, program};
+
+/// What the program offers a shell for the last of these words.
+fn offered(world: &World, words: &[&str]) -> Ran {
+    let index = (words.len() - 1).to_string();
+    let asked = [("PROWESS_COMPLETE", "bash"), ("_CLAP_COMPLETE_INDEX", &index)];
+    world.run_with(&asked, ["--"].iter().chain(words))
+}
+
+/// What is offered, as words.
+fn offers(world: &World, words: &[&str]) -> Vec<String> {
+    offered(world, words).stdout().lines().map(str::to_owned).collect()
+}
+
+/// Runs the program at a terminal of so many columns; all that it prints is its stdout, without what
+/// was shown for a while.
+fn at_width(world: &World, columns: usize, arguments: &str) -> Ran {
+    let line = format!("stty rows 50 cols {columns}; {} {arguments}", program());
+    let quoted = line.replace('\'', "'\\''");
+    let mut ran = world.run_script(&format!("script -qefc '{quoted}' /dev/null"));
+    let shown = ran.stdout().replace("\r\n", "\n");
+    let lines = shown.split('\n').map(|it| it.rsplit("\r\x1b[K").next().unwrap_or(it));
+    ran.out = lines.collect::<Vec<_>>().join("\n").into_bytes();
+    ran
+}
+
+/// Whether there is a shell, of which not every machine has all.
+fn has(shell: &str) -> bool {
+    ["/usr/bin", "/bin"].iter().any(|it| Path::new(it).join(shell).exists())
+}
+
+fn brewing() -> World {
+    World::new()
+        .skill("brew-coffee", "Brews coffee. Use when somebody is tired.")
+        .skill("steep-tea", "Steeps tea. Use when somebody is cold.")
+        .file("skills/brew-coffee/scripts/grind.sh", "echo grind\n")
+        .document("milk", "---\nname: milk\ndescription: Warms milk\nstatus: disabled\n---\n\nx\n")
+}
+
+/// Every command with what makes it print something, and nobody else needed.
+const COMMANDS: &[&[&str]] = &[
+    &["list"],
+    &["check", "skills"],
+    &["rule"],
+    &["rule", "name-folder"],
+    &["doctor"],
+    &["find", "coffee"],
+    &["lab"],
+    &["show", "brew-coffee"],
+    &["read", "brew-coffee", "scripts/grind.sh"],
+    &["prompt", "coffee"],
+    &["ask", "--dry-run", "coffee"],
+    &["catalog"],
+    &["config"],
+    &["tools"],
+    &["sandbox"],
+    &["completions", "bash"],
+    &["man"],
+    &["mcp", "install", "--client", "codex", "--dry-run"],
+    &["--help"],
+    &["list", "--json"],
+];
+
+mod a_shell_completes_what_can_be_typed {
+    use super::*;
+
+    #[test]
+    fn tab_completes_the_names_of_skills_in_bash() {
+        let world = brewing();
+        let script = r#"
+            prowess() { "$PROGRAM" "$@"; }
+            source <(prowess completions bash)
+            tab() {
+                COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_TYPE=9
+                _clap_complete_prowess prowess "${COMP_WORDS[COMP_CWORD]}"
+                echo "${COMPREPLY[*]}"
+            }
+            tab prowess show --dir skills ""
+            tab prowess --dir skills show st
+            tab prowess show create
+            tab prowess show --lev
+            tab prowess sho
+            complete -p prowess
+        "#;
+        world.write("tab.bash", script);
+        let ran = world.run_script("PROGRAM=$0 exec bash tab.bash");
+        assert_eq!(ran.stderr, "");
+        let lines: Vec<&str> = ran.stdout().lines().collect();
+        assert_eq!(
+            lines[..5],
+            ["brew-coffee steep-tea", "steep-tea", "create-pr", "--level", "show"]
+        );
+        assert!(lines[5].contains("-F _clap_complete_prowess prowess"), "{lines:?}");
+    }
+
+    #[test]
+    fn tab_completes_the_names_of_skills_in_zsh_and_fish() {
+        let world = brewing().folder("bin").link("bin/prowess", program());
+        let world = world.file(
+            "tab.fish",
+            "prowess completions fish | source\ncomplete -C 'prowess show --dir skills '\n",
+        );
+        if has("fish") {
+            let ran = world.run_script("PATH=$PWD/bin:$PATH exec fish --no-config tab.fish");
+            let coffee = "brew-coffee\tBrews coffee. Use when somebody is tired.\n";
+            assert!(ran.stdout().contains(coffee), "{} {}", ran.stdout(), ran.stderr);
+        }
+        let script = "
+            PATH=$PWD/bin:$PATH
+            compdef() { :; }
+            source <(prowess completions zsh)
+            _describe() { for it in ${(P)3}; do print -r -- $it; done }
+            words=(prowess show --dir skills '') CURRENT=5
+            _clap_dynamic_completer_prowess
+        ";
+        world.write("tab.zsh", script);
+        if has("zsh") {
+            let ran = world.run_script("exec zsh -f tab.zsh");
+            let coffee = "brew-coffee:Brews coffee. Use when somebody is tired.\n";
+            assert!(ran.stdout().contains(coffee), "{} {}", ran.stdout(), ran.stderr);
+        }
+        let asked = [("PROWESS_COMPLETE", "fish")];
+        let ran = world.run_with(&asked, ["--", "prowess", "show", "--dir", "skills", ""]);
+        assert_eq!(ran.stdout().lines().count(), 2, "{}", ran.stdout());
+    }
+
+    #[test]
+    fn every_kind_of_name_is_completed() {
+        let world = brewing().file("home/.local/state/prowess/sessions/monday.jsonl", "");
+        let tab =
+            |words: &[&str]| offers(&world, &[&["prowess", "--dir", "skills"], words].concat());
+        assert_eq!(tab(&["rule", "name-f"]), ["name-folder"]);
+        assert_eq!(tab(&["doctor", "--client", "claude-c"]), ["claude-code"]);
+        assert_eq!(tab(&["doctor", "br"]), ["brew-coffee"]);
+        assert_eq!(tab(&["mcp", "install", "--client", "zed"]), ["zed"]);
+        assert_eq!(tab(&["--preset", "clau"]), ["claude"]);
+        assert_eq!(tab(&["config", "skill.dep"]), ["skill.depth"]);
+        assert_eq!(tab(&["chat", "--resume", "mo"]), ["monday"]);
+        assert_eq!(tab(&["sessions", "--remove", "mo"]), ["monday"]);
+        assert_eq!(tab(&["read", "brew-coffee", ""]), ["scripts/grind.sh"]);
+        assert_eq!(tab(&["run", "brew-coffee", "--script", "sc"]), ["scripts/grind.sh"]);
+        assert_eq!(tab(&["show", "x", "--level", "b"]), ["brief"]);
+        assert_eq!(tab(&["enable", ""]), ["milk"]);
+        assert_eq!(tab(&["disable", "m"]), Vec::<String>::new());
+        assert_eq!(tab(&["list", "--cwd", "sk"]), ["skills/"]);
+    }
+
+    #[test]
+    fn there_is_a_script_for_every_shell() {
+        let world = World::new();
+        for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+            let ran = world.run(["completions", shell]);
+            assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{shell}");
+            let script = ran.stdout();
+            assert!(script.contains("prowess") && script.contains("PROWESS_COMPLETE"), "{script}");
+            let said = world.run(["completions", shell, "--json"]).json();
+            assert_eq!(said["shell"], shell);
+            assert!(said["script"].as_str().unwrap().contains(script.trim()));
+        }
+        let ran = world.run(["completions", "csh"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
+        assert!(ran.stderr.contains("bash, elvish, fish, powershell, zsh"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn a_name_that_a_shell_would_execute_is_not_offered() {
+        let named =
+            |name: &str| format!("---\nname: {name}\ndescription: \"a\\e[2Jb\"\n---\n\nx\n");
+        let mut world = World::new().document("good", named("good"));
+        for (at, name) in ["a$(id)", "'a b'", "a`id`", "\"a\\eb\"", "a;id", "-a"].iter().enumerate()
+        {
+            world = world.document(&format!("bad-{at}"), named(name));
+        }
+        let listed = world.run(["list", "--json", "--dir", "skills"]).said();
+        assert!(listed.names().len() > 1, "the others are skills too: {listed:?}");
+        assert_eq!(offers(&world, &["prowess", "--dir", "skills", "show", ""]), ["good"]);
+        let words = ["--", "prowess", "--dir", "skills", "show", ""];
+        let ran = world.run_with(&[("PROWESS_COMPLETE", "fish")], words);
+        assert_eq!(ran.stdout(), "good\ta\\u{1b}[2Jb\n");
+    }
+
+    #[test]
+    fn tab_is_quiet_when_something_is_wrong() {
+        let world = brewing().file("bad.toml", "skill = 3\n");
+        for words in [
+            &["prowess", "--config", "bad.toml", "show", ""][..],
+            &["prowess", "--dir", "nowhere", "show", ""],
+            &["prowess", "--preset", "nobody", "show", ""],
+            &["prowess", "nonsense", "--what", ""],
+            &["prowess", "read", "nothing", ""],
+            &["prowess", "--depth", "99", "show", ""],
+        ] {
+            let ran = offered(&world, words);
+            assert_eq!(ran.stderr, "", "{words:?}");
+        }
+        assert_eq!(
+            world.run_with(&[("PROWESS_COMPLETE", "csh")], ["--", "prowess", ""]).stderr,
+            ""
+        );
+        // Nothing of it stays where nobody asks.
+        assert_eq!(world.run_with(&[("PROWESS_COMPLETE", "")], ["list"]).code, Some(0));
+    }
+
+    #[test]
+    fn tab_is_fast_among_many_skills() {
+        let world = (0..2000).fold(World::new(), |it, number| {
+            it.skill(&format!("skill-{number}"), "Does one of many things")
+        });
+        let words = ["prowess", "--dir", "skills", "show", "skill-19"];
+        assert_eq!(offers(&world, &words).len(), 111);
+        // Others may be at work on this machine.
+        let quickest = (0..5)
+            .map(|_| {
+                let start = Instant::now();
+                offers(&world, &words);
+                start.elapsed().as_millis()
+            })
+            .min();
+        assert!(quickest < Some(1000), "{quickest:?} ms");
+    }
+}
+
+mod there_is_a_manual {
+    use super::*;
+
+    /// The commands, and those below them, as help lists them.
+    fn commands(world: &World) -> Vec<String> {
+        let below = |words: &[&str]| {
+            let ran = world.run(words.iter().chain(&["-h"]));
+            let text = ran.stdout();
+            let listed =
+                text.split("Commands:\n").nth(1).map(|it| it.split("\n\n").next().unwrap());
+            let lines = listed.into_iter().flat_map(str::lines).filter(|it| !it.starts_with("   "));
+            let names = lines.map(|it| it.trim().split(' ').next().unwrap().to_owned());
+            names.filter(|it| it != "help").collect::<Vec<_>>()
+        };
+        let first = below(&[]);
+        let second = first
+            .iter()
+            .flat_map(|above| below(&[above]).into_iter().map(move |it| format!("{above} {it}")));
+        let second: Vec<String> = second.collect();
+        first.into_iter().chain(second).collect()
+    }
+
+    #[test]
+    fn every_command_has_a_page() {
+        let world = World::new();
+        let ran = world.run(["man", "pages/man1"]);
+        assert_eq!((ran.code, &*ran.stderr), (Some(0), ""));
+        let commands = commands(&world);
+        assert!(
+            commands.len() > 28 && commands.contains(&"mcp install".to_owned()),
+            "{commands:?}"
+        );
+        assert_eq!(ran.stdout().lines().count(), commands.len() + 1);
+        for path in ran.stdout().lines() {
+            let page = fs::read_to_string(world.path(path)).unwrap();
+            assert!(page.contains(".SH NAME") && page.contains(".SH SYNOPSIS"), "{path}");
+            assert!(page.contains("\\-\\-json"), "{path}");
+            let is_root = path.ends_with("/prowess.1");
+            assert!(is_root || page.contains(".SH EXAMPLES"), "{path}");
+        }
+        for command in commands {
+            let name = command.replace(' ', "-");
+            assert!(world.path(format!("pages/man1/prowess-{name}.1")).is_file(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_printed_without_a_directory() {
+        let world = World::new().file("taken", "");
+        let ran = world.run(["man"]);
+        assert_eq!(ran.code, Some(0));
+        assert!(ran.stdout().contains(".TH prowess 1"), "{}", ran.stdout());
+        let ran = world.run(["man", "taken"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
+        assert!(ran.stderr.contains("cannot write to `taken`"), "{}", ran.stderr);
+        let pages = world.run(["man", "pages", "--json"]).json();
+        assert!(pages["pages"].as_array().unwrap().contains(&"pages/prowess-find.1".into()));
+    }
+
+    #[test]
+    fn help_ends_with_examples() {
+        let world = World::new();
+        for command in commands(&world) {
+            let long = world.run(command.split(' ').chain(["--help"]));
+            let examples = long.stdout().rsplit("Examples:\n").next().unwrap().to_owned();
+            assert!(examples.contains("prowess ") && examples.len() < 500, "{command}: {examples}");
+            let short = world.run(command.split(' ').chain(["-h"]));
+            assert!(!short.stdout().contains("Examples:"), "{command}");
+        }
+    }
+
+    #[test]
+    fn the_program_alone_shows_its_short_help() {
+        let ran = World::new().run([] as [&str; 0]);
+        assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
+        assert!(ran.stderr.contains("\n  find "), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("Possible values"), "{}", ran.stderr);
+    }
+}
+
+mod output_fits_its_reader {
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_broken_between_words() {
+        let world = brewing().file("prowess.toml", "[model]\nname = \"m\"\n");
+        let said = at_width(&world, 40, "list --config prowess.toml");
+        let note = said.stdout().split("create-pr").next().unwrap();
+        let lines: Vec<&str> = note.lines().collect();
+        assert!(lines.len() > 2 && lines.iter().all(|it| it.chars().count() <= 40), "{note}");
+        assert!(lines[1..].iter().all(|it| it.starts_with("  ")), "{note}");
+        let hint = at_width(&world, 40, "chat");
+        let command = "`prowess chat --base-url http://127.0.0.1:11434/v1 --model NAME`";
+        assert!(hint.stdout().contains(command), "{}", hint.stdout());
+        let tools = at_width(&world, 40, "tools");
+        let wide = tools.stdout().lines().find(|it| it.chars().count() > 40);
+        assert_eq!(wide, None, "{}", tools.stdout());
+    }
+
+    #[test]
+    fn nothing_is_cut_in_a_pipe() {
+        let long = "Does one thing after the other, ".repeat(30);
+        let world = World::new().skill("long", long.trim());
+        for command in [&["list"][..], &["find", "long"], &["tools"], &["show", "long"]] {
+            let arguments = command.iter().chain(&SKILLS);
+            let plain = world.run(arguments.clone());
+            assert!(plain.stdout().contains(long.trim()), "{command:?}: {}", plain.stdout());
+            let narrow = world.run_with(&[("COLUMNS", "40")], arguments);
+            assert_eq!((plain.out, plain.stderr), (narrow.out, narrow.stderr), "{command:?}");
+        }
+    }
+
+    #[test]
+    fn columns_says_how_wide_a_terminal_is() {
+        let world = World::new().skill("long", "Does one thing after the other, and then another");
+        let line = "list --dir skills";
+        let wide = at_width(&world, 200, line);
+        assert!(wide.stdout().contains("and then another"), "{}", wide.stdout());
+        let program = program();
+        let script =
+            format!("script -qefc 'stty rows 9 cols 200; COLUMNS=40 {program} {line}' /dev/null");
+        let narrow = world.run_script(&script);
+        assert!(narrow.stdout().contains('…'), "{}", narrow.stdout());
+    }
+
+    #[test]
+    fn colours_follow_what_was_set() {
+        let world = brewing();
+        let is_colored = |variables: &[(&str, &str)], arguments: &[&str]| {
+            let ran = world.run_with(variables, arguments.iter().chain(&SKILLS));
+            ran.stdout().contains('\x1b') || ran.stderr.contains('\x1b')
+        };
+        for command in [&["list"][..], &["show", "nothing"], &["list", "--help"], &["--nonsense"]] {
+            let with = |flag: &'static str| [&[flag], command].concat();
+            assert!(!is_colored(&[], command), "{command:?}");
+            assert!(is_colored(&[("CLICOLOR_FORCE", "1")], command), "{command:?}");
+            assert!(
+                !is_colored(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], command),
+                "{command:?}"
+            );
+            assert!(!is_colored(&[("CLICOLOR_FORCE", "1")], &with("--color=never")), "{command:?}");
+            assert!(is_colored(&[("NO_COLOR", "1")], &with("--color=always")), "{command:?}");
+            assert!(is_colored(&[], &[&["--color", "always"], command].concat()), "{command:?}");
+        }
+    }
+
+    #[test]
+    fn a_closed_pipe_is_no_fault() {
+        let world = brewing();
+        for command in COMMANDS {
+            let arguments = command.iter().chain(&SKILLS);
+            let mut process = world.command(arguments);
+            let process =
+                process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let mut child = process.spawn().unwrap();
+            drop(child.stdout.take());
+            let mut said = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+            let code = child.wait().unwrap().code();
+            assert!(matches!(code, Some(0 | 1)), "{command:?} {code:?} {said}");
+            let complains =
+                said.contains("pipe") || said.contains("panic") || said.contains("error:");
+            assert!(!complains, "{command:?} {said}");
+        }
+    }
+
+    #[test]
+    fn what_takes_long_is_seen_to_go_on() {
+        let body = "Grind the beans, warm the pot, pour the water and wait. ".repeat(900);
+        let world = (0..600).fold(World::new(), |it, number| {
+            let text = format!("---\nname: skill-{number}\ndescription: Does it\n---\n\n{body}\n");
+            it.document(&format!("skill-{number}"), text)
+        });
+        // One core has to do what would be quick on many.
+        let find = format!("taskset -c 0 {} find --no-cache beans --dir skills", program());
+        let shown =
+            world.run_script(&format!("script -qefc 'stty rows 9 cols 80; {find}' /dev/null"));
+        assert!(shown.stdout().contains("indexing 600 skills…\r\x1b[K"), "{:?}", shown.stdout());
+        let piped = world.run_script(&find);
+        assert!(!piped.stderr.contains("indexing"), "{}", piped.stderr);
+    }
+}
+
+mod who_mistypes_is_helped {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_suggested() {
+        let world = brewing().file("home/.local/state/prowess/sessions/monday.jsonl", "");
+        for (line, near) in [
+            ("lst", "list"),
+            ("list --dri skills", "--dir"),
+            ("list --jsn", "--json"),
+            ("show brew-cofee --dir skills", "brew-coffee"),
+            ("rule name-foldr", "name-folder"),
+            ("doctor --client cursr", "cursor"),
+            ("mcp install --client cursr", "cursor"),
+            ("list --preset cladue", "claude"),
+            ("config skil.depth", "skill.depth"),
+            ("tool execute_comand", "execute_command"),
+            ("sessions --remove mondy", "monday"),
+            ("read brew-coffee scripts/grnd.sh --dir skills", "scripts/grind.sh"),
+        ] {
+            let ran = world.run(line.split(' '));
+            assert!(matches!(ran.code, Some(1 | 2)), "{line}");
+            let near = [format!("`{near}`"), format!("'{near}'")];
+            assert!(near.iter().any(|it| ran.stderr.contains(it)), "{line}: {}", ran.stderr);
+        }
+    }
+}
+
+mod what_people_see_is_kept {
+    use super::*;
+
+    #[test]
+    fn every_command_has_a_transcript() {
+        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../specs/transcripts"));
+        let is_update = env::var_os("UPDATE").is_some();
+        let mut names = Vec::new();
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            names.push(path.file_stem().unwrap().to_str().unwrap().to_owned());
+            let kept = fs::read_to_string(&path).unwrap();
+            let played = play(&kept);
+            if is_update {
+                fs::write(&path, played).unwrap();
+            } else {
+                assert_eq!(played, kept, "{}; `UPDATE=1` writes it anew", path.display());
+            }
+        }
+        let help = World::new().run(["-h"]);
+        let listed =
+            help.stdout().split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+        for line in listed.lines().filter(|it| !it.starts_with("   ")) {
+            let name = line.trim().split(' ').next().unwrap();
+            assert!(
+                name == "help" || names.iter().any(|it| it == name),
+                "{name} has no transcript"
+            );
+        }
+    }
+
+    /// What the commands of transcripts find. The place is as long on every machine, since lines are
+    /// broken by their length.
+    fn stage() -> World {
+        World::within(Path::new("/tmp"))
+            .skill("brew-coffee", "Brews coffee in any pot there is. Use when somebody is tired or asks for coffee.")
+            .file("skills/brew-coffee/scripts/grind.sh", "#!/bin/sh\necho \"ground for $1\"\n")
+            .document("steep-tea", "---\nname: steep-tea\ndescription: Use when: somebody is cold\nfoo: bar\n---\n\nPour. Wait.\n")
+            .file("plugins/lamp/plugin-manifest.json", r#"{"name": "lamp", "version": "1.0", "description": "Lights up"}"#)
+    }
+
+    /// Runs the lines of a transcript that begin with `$`, on a new stage of so many `columns`.
+    fn play(transcript: &str) -> String {
+        let mut world = stage();
+        let mut columns = 80;
+        let mut out = String::new();
+        for line in transcript.lines() {
+            if let Some(number) = line.strip_prefix("columns ") {
+                columns = number.parse().unwrap();
+                world = stage();
+                out.push_str(&format!("columns {columns}\n"));
+            } else if let Some(arguments) = line.strip_prefix("$ prowess") {
+                let ran = at_width(&world, columns, arguments.trim());
+                let shown = ran.stdout().replace(program(), "prowess");
+                let shown = shown.replace(
+                    world.path("skills").parent().unwrap().to_str().unwrap(),
+                    "/tmp/prowess-specs-000000",
+                );
+                let code = ran.code.unwrap();
+                let status = if code == 0 { String::new() } else { format!("[exits {code}]\n") };
+                out.push_str(&format!("\n{line}\n{}\n{status}", shown.trim_end()));
+            }
+        }
+        out
+    }
+}
