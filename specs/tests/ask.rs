@@ -258,6 +258,16 @@ mod what_is_asked_is_answered {
     }
 
     #[test]
+    fn an_answer_that_was_cut_off_is_told_as_such() {
+        let server = ModelServer::start([Answer::text("And so").cut_short(), Answer::text("All.")]);
+        for (said, is_told) in [("And so\n", true), ("All.\n", false)] {
+            let ran = ask(&World::new(), &server, &["Hi"]);
+            assert_eq!((ran.code, ran.stdout()), (Some(0), said), "{}", ran.stderr);
+            assert_eq!(ran.stderr.contains("was cut off"), is_told, "{}", ran.stderr);
+        }
+    }
+
+    #[test]
     fn without_a_stream_the_answer_comes_alone() {
         let call =
             || Answer::calls([("use_skill", json!({"name": "debug"}))]).saying("Let me see.");
@@ -731,6 +741,21 @@ mod keys_go_where_their_owner_says {
     }
 
     #[test]
+    fn a_key_that_others_could_read_on_its_way_is_warned_of() {
+        let server = ModelServer::answering(|_| Answer::text("In."));
+        // It leads to this machine as well, and is none of its own addresses.
+        let open = server.url().replace("127.0.0.1", "0.0.0.0");
+        for (url, key, is_warned) in
+            [(&open, KEY, true), (&open, "", false), (&server.url(), KEY, false)]
+        {
+            let arguments = ["ask", "Hi", "--base-url", url, "--model", "m"];
+            let ran = World::new().run_with_env(&[("OPENAI_API_KEY", key)], &arguments);
+            assert_eq!((ran.code, ran.stdout()), (Some(0), "In.\n"), "{}", ran.stderr);
+            assert_eq!(ran.stderr.contains("without encryption"), is_warned, "{}", ran.stderr);
+        }
+    }
+
+    #[test]
     fn a_project_cannot_say_where_keys_go() {
         let theirs = ModelServer::answering(|_| Answer::text("Caught."));
         let own = ModelServer::answering(|_| Answer::text("Own."));
@@ -843,6 +868,45 @@ mod a_dry_run_sends_nothing {
             let ran = world.run_with_env(&[(variable, KEY)], &arguments);
             assert_eq!(ran.stdout(), "Sent.\n", "{}", ran.stderr);
             assert_eq!(server.last(), shown["body"], "{provider}");
+        }
+    }
+
+    #[test]
+    fn a_dry_run_reads_a_session_and_leaves_it_as_it_is() {
+        let server = ModelServer::answering(|_| Answer::text("Noted."));
+        let world = World::new();
+        assert_eq!(ask(&world, &server, &["I am Ada", "--session", "plan"]).code, Some(0));
+        let before = texts(&world, "home/.local/state/prowess/sessions");
+        for which in [&["--session", "plan"][..], &["--resume", "plan"], &["--resume"]] {
+            let shown =
+                ask(&world, &server, &[&["--dry-run", "Who am I?", "--json"], which].concat());
+            let body = &shown.json()["body"];
+            let said = [("user", "I am Ada"), ("assistant", "Noted."), ("user", "Who am I?")];
+            assert_eq!(messages(body)[1..], said, "{which:?}");
+        }
+        let shown = ask(&world, &server, &["--dry-run", "Hi", "--json", "--session", "new"]);
+        assert_eq!(messages(&shown.json()["body"])[1..], [("user", "Hi")]);
+        let ran = ask(&world, &server, &["--dry-run", "Hi", "--resume", "plam"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{}", ran.stderr);
+        let ran = ask(&World::new(), &server, &["--dry-run", "Hi", "--resume"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{}", ran.stderr);
+        assert_eq!(texts(&world, "home/.local/state/prowess/sessions"), before);
+        assert_eq!((sessions(&world), server.requests().len()), (1, 1));
+    }
+
+    #[test]
+    fn a_model_is_named_where_nobody_names_one() {
+        for (provider, begins) in [
+            ("openai", "gpt-"),
+            ("responses", "gpt-"),
+            ("anthropic", "claude-"),
+            ("gemini", "gemini-"),
+        ] {
+            let world = World::new();
+            let ran = world.run(["ask", "--dry-run", "Hi", "--provider", provider]);
+            let told = format!("`{begins}");
+            let last = ran.stdout().lines().last().unwrap_or_default();
+            assert!(last.starts_with(&told) && last.contains(provider), "{last} {}", ran.stderr);
         }
     }
 }
@@ -1031,12 +1095,20 @@ mod a_session_is_kept {
 
     #[test]
     fn whoever_interrupts_keeps_what_was_said() {
-        for kind in [Signal::INT, Signal::TERM] {
-            let server =
-                ModelServer::start([Answer::text("half").then_drip(), Answer::text("whole")]);
+        for (kind, why) in [(Signal::INT, "interrupted"), (Signal::TERM, "terminated")] {
+            let half = || Answer::text("half").then_drip();
+            let server = ModelServer::start([half(), half(), Answer::text("whole")]);
             let world = World::new();
-            let mut child = start(&world, &server, &["Speak"]);
+            let mut child = start(&world, &server, &["Speak", "--json"]);
             until_asked(&server, 1);
+            signal(&child, kind);
+            assert_eq!(ended(&mut child).0, Some(1));
+            let document: Json = serde_json::from_reader(child.stdout.unwrap()).unwrap();
+            assert_eq!(document["answer"], Json::Null);
+            assert_eq!(document["error"], format!("it was {why}"));
+
+            let mut child = start(&world, &server, &["Speak"]);
+            until_asked(&server, 2);
             signal(&child, kind);
             let (code, took) = ended(&mut child);
             assert_eq!(code, Some(1));
@@ -1068,7 +1140,8 @@ mod a_session_is_kept {
         let ran = world.run(["sessions", "--remove", "tow"]);
         assert_eq!(ran.code, Some(1));
         assert!(ran.stderr.contains("did you mean `two`?"), "{}", ran.stderr);
-        assert_eq!(world.run(["sessions", "--remove", "two"]).code, Some(0));
+        let removed = world.run(["sessions", "--remove", "two", "--json"]);
+        assert_eq!(removed.json(), json!({"removed": ["two"]}));
         let left = world.run(["sessions", "--json"]).json();
         assert_eq!(left["sessions"].as_array().unwrap().len(), 1);
         assert_eq!(left["sessions"][0]["begins"], "First words");
@@ -1234,6 +1307,20 @@ mod a_conversation_goes_on_line_by_line {
             assert!(ran.stdout().contains(part), "{part}: {}", ran.stdout());
         }
         assert!(ran.stderr.contains("did you mean `/create-pr`?"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn each_request_of_a_pipe_can_have_a_document() {
+        let server = ModelServer::start([Answer::text("One."), Answer::status(401)]);
+        let ran = chat(&World::new(), &server, "First\nSecond\n", &["--json"]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        let lines: Vec<Json> =
+            ran.stdout().lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+        let [first, second] = &lines[..] else { panic!("{lines:?}") };
+        assert_eq!((&first["answer"], &first["error"]), (&json!("One."), &Json::Null));
+        assert!(second["answer"].is_null() && second["error"].is_string(), "{second}");
+        assert_eq!(first["session"], second["session"]);
+        assert!(first["events"].as_array().unwrap().len() > 1, "{first}");
     }
 
     #[test]

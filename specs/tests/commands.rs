@@ -950,6 +950,34 @@ mod what_runs_is_held {
         assert!(outcome.denied.join("").contains("still there"), "{:?}", outcome.denied);
         let said = outcome.message.unwrap() + &outcome.hint.unwrap();
         assert!(!said.contains("put right") && !said.contains("nothing is lost"), "{said}");
+
+        let stage = Stage { most: Level::Landlock, ..Stage::new().listing(&["cp", "true"]) };
+        fs::write(stage.root().join(".mcp.json"), "x".repeat(300_000)).unwrap();
+        fs::write(stage.root().join("evil"), "forged").unwrap();
+        assert_eq!(stage.call("true").denied, Vec::<String>::new());
+        let outcome = stage.call("cp evil .mcp.json");
+        assert_eq!(outcome.status, Status::Failed);
+        assert!(outcome.denied.join("").contains("could not be restored"), "{:?}", outcome.denied);
+        let said = outcome.message.unwrap() + &outcome.hint.unwrap();
+        assert!(!said.contains("put right") && !said.contains("nothing is lost"), "{said}");
+    }
+
+    #[test]
+    fn a_trash_on_another_disk_gets_a_copy() {
+        let stage = Stage::new().listing(&["mv"]);
+        let trash = tempfile::tempdir_in("/dev/shm").unwrap();
+        let real = stage.root().join("real");
+        fs::create_dir_all(real.join("deep")).unwrap();
+        fs::write(real.join("deep/data"), "real").unwrap();
+        symlink("deep/data", real.join("link")).unwrap();
+        let tool = stage.tool().with_trash(trash.path().into());
+        let outcome = runtime().block_on(tool.call(json!({"command": "mv real .vscode"})));
+        assert_eq!(outcome.status, Status::Failed);
+        assert!(!real.exists() && !stage.root().join(".vscode").exists());
+        let moved = fs::read_dir(trash.path()).unwrap().next().unwrap().unwrap();
+        let moved = moved.path().join(".vscode");
+        assert_eq!(fs::read_to_string(moved.join("deep/data")).unwrap(), "real");
+        assert_eq!(fs::read_link(moved.join("link")).unwrap(), Path::new("deep/data"));
     }
 
     #[test]

@@ -540,6 +540,24 @@ mod what_is_wrong_is_said_with_its_line {
     }
 
     #[test]
+    fn every_setting_says_what_it_may_be() {
+        let json = World::new().run(["config", "--json"]).json();
+        let keys: Vec<&str> = json["settings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["key"].as_str().unwrap())
+            .collect();
+        assert!(keys.contains(&"skill.depth") && keys.contains(&"servers"), "{keys:?}");
+        for key in keys {
+            let faults = faults(format!("\n{key} = 1979-05-27\n"));
+            let [fault] = &faults[..] else { panic!("{key}: {faults:?}") };
+            let wanted = fault.strip_prefix(&format!("2: `{key}` must be ")).unwrap_or_default();
+            assert!(wanted.len() > "; ".len(), "{key}: {fault}");
+        }
+    }
+
+    #[test]
     fn what_is_not_toml_is_told_with_its_line() {
         for (toml, line) in [
             (&b"[skill]\ndepth = \n"[..], "2: this is not TOML"),
@@ -626,6 +644,28 @@ mod what_is_wrong_is_said_with_its_line {
         {
             let stderr = refused(&project(&format!("[sql]\n{bad}\n")), &["list"]);
             assert!(stderr.contains("postgres") && !stderr.contains("word@"), "{stderr}");
+        }
+    }
+
+    #[test]
+    fn what_a_server_is_given_is_not_shown() {
+        let url = "https://me:word@example.org/mcp?token=word";
+        let user = format!(
+            "[servers.docs]\nurl = \"{url}\"\nheaders = {{ Authorization = \"word\" }}\n\
+             [servers.plain]\nurl = \"https://example.org/mcp\"\n"
+        );
+        let own =
+            "[servers.own]\ncommand = \"serve\"\nargs = [\"word\"]\nenv = { KEY = \"word\" }\n";
+        let world = project(own).file("home/.config/prowess/prowess.toml", user);
+        let ran = world.run(["config", "--json"]);
+        let shown = json!({
+            "docs": { "url": "https://me:***@example.org/mcp?***" },
+            "plain": { "url": "https://example.org/mcp" },
+            "own": { "command": "serve" },
+        });
+        assert_eq!(setting(&ran, "servers").0, shown);
+        for text in [ran.stdout(), world.run(["config"]).stdout()] {
+            assert!(!text.contains("word"), "{text}");
         }
     }
 

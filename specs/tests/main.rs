@@ -13,6 +13,7 @@ mod mcp_client;
 mod format;
 mod discovery;
 mod keeping;
+mod watching;
 mod cache;
 mod words;
 mod matching;
@@ -52,6 +53,7 @@ mod mcp_skills;
 mod mcp_transport;
 mod mcp_clients;
 mod mcp_install;
+mod coverage;
 mod ledger;
 mod architecture;
 

@@ -962,7 +962,7 @@ mod odd_requests_and_odd_libraries_have_an_outcome {
                 activate(&library, &request, &by(strategy));
                 let taken = start.elapsed();
                 let request: String = request.chars().take(20).collect();
-                assert!(taken < Duration::from_secs(5), "{request} {strategy:?} {taken:?}");
+                assert!(taken < Duration::from_secs(20), "{request} {strategy:?} {taken:?}");
             }
         }
         assert_eq!(found(&library, &pasted), ["tune-piano"]);

@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use prowess::{Cataloging, Library, Matching, Vocabulary, Window};
+use prowess::{Cataloging, Matching, Vocabulary, Window};
 use prowess_agent::{
     Agent, Ask, Boundary, Budget, Calling, Delta, Fit, Logging, Model, ModelError, Price, Replying,
     Retry, Servers, Showing, Skills, Spans, Spending, Trace,
@@ -75,7 +75,7 @@ pub(crate) struct Working {
 #[derive(Debug)]
 pub(crate) struct Stack {
     pub(crate) agent: Agent,
-    pub(crate) library: Arc<Library>,
+    pub(crate) provider: Arc<dyn Provider>,
     pub(crate) gate: Arc<Gate>,
     pub(crate) sights: UnboundedReceiver<Sight>,
     pub(crate) window: Window,
@@ -105,20 +105,19 @@ impl Working {
         printer: &mut Printer,
     ) -> Result<Stack> {
         let config = context::config(global)?;
-        let library = context::library(global, printer)?;
+        let provider = context::provider(global, printer)?;
         let own = [&self.naming.key_file, &self.trace, &session];
         let withheld: Vec<PathBuf> = own.into_iter().flatten().cloned().collect();
-        let Kit { toolbox, gate, library, starter } = toolbox::toolbox(
+        let Kit { toolbox, gate, starter } = toolbox::toolbox(
             Caller::Model,
             &self.running,
-            library,
+            &provider,
             global,
             &withheld,
             launcher,
             printer,
         )?;
         let window = self.window(model.name(), &config);
-        let provider: Arc<dyn Provider> = Arc::new(library.clone());
         let skills = Skills::new(Some(provider.clone()), self.showing(&config, &window))
             .with_gate(gate.clone());
         let spending = self.spending(model.name(), &config)?;
@@ -145,11 +144,11 @@ impl Working {
         // Whoever only looks starts nothing.
         if view != View::Dry {
             let set = config.servers.value.0.clone();
-            agent = agent.with(Servers::new(starter, provider).with_set(set));
+            agent = agent.with(Servers::new(starter, provider.clone()).with_set(set));
         }
         let agent =
             agent.with(spending).with(Fit::new(window).with_summaries(None)).with(Retry::default());
-        Ok(Stack { agent, library, gate, sights, window, secrets })
+        Ok(Stack { agent, provider, gate, sights, window, secrets })
     }
 
     fn window(&self, model: &str, config: &Config) -> Window {

@@ -12,9 +12,9 @@ use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum as _;
 use prowess::{
     Directory, Embedder, Finding, Keeper, Library, Listing, Options, PRESETS, Preset, Scope, Skill,
-    Strategy, Unknown, Vocabulary, bundled, nearest, preset,
+    Strategy, Unknown, Vocabulary, Watching, bundled, nearest, preset,
 };
-use prowess_runtime::{Bytes, Config, Entry, FileStore, Origin, Places, Presets};
+use prowess_runtime::{Bytes, Config, Entry, FileStore, Origin, Places, Presets, Provider};
 
 use crate::{
     arguments::{Global, ProfileName},
@@ -54,7 +54,23 @@ pub(crate) fn keeper(global: &Global, is_watched: bool, printer: &mut Printer) -
     passed_over(&config, printer);
     let keeper = Keeper::start(&options)?;
     tell_missing(&keeper.library(), printer);
+    tell_polling(&keeper, printer);
     Ok(keeper)
+}
+
+/// Whoever has the library that was asked for, for a conversation: a keeper, if it is to be watched.
+pub(crate) fn provider(global: &Global, printer: &mut Printer) -> Result<Arc<dyn Provider>> {
+    if config(global)?.skill.watch.value {
+        return Ok(Arc::new(keeper(global, true, printer)?));
+    }
+    Ok(Arc::new(Arc::new(library(global, printer)?)))
+}
+
+/// Says that changes are looked for, where the system cannot tell of them; whether there was need to.
+pub(crate) fn tell_polling(keeper: &Keeper, printer: &mut Printer) -> bool {
+    let Watching::Polling(why) = keeper.watching() else { return false };
+    printer.warning(&format!("changes are looked for again and again, because {why}"));
+    true
 }
 
 /// Loads the library that was asked for, or the one skill that a path names, wherever it lies. Returns

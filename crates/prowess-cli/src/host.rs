@@ -18,6 +18,7 @@ use prowess_runtime::{
     Sandbox, Starter, Status, duration,
 };
 use rustix::process::geteuid;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{approver::approver, connection, printer::Printer};
 
@@ -189,6 +190,18 @@ fn cache_folder() -> Option<PathBuf> {
 /// Whether something would lie in a home that is not there, and that nobody here should make.
 fn is_homeless(directory: &Path) -> bool {
     env::home_dir().is_some_and(|home| directory.starts_with(&home) && !home.exists())
+}
+
+/// Waits until somebody ends the program; it listens from now on.
+pub(crate) fn stop() -> io::Result<impl Future<Output = ()>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
 }
 
 /// A time as it is typed.

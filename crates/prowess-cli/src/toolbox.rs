@@ -9,11 +9,10 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use prowess::Library;
 use prowess_runtime::{
     Access, Active, Address, Bounds, Calls, Config, ExecuteCommand, ExecuteSql, FileOperations,
-    Gate, Hosts, HttpRequest, Launcher, Limits, Origin, Outcome, Policy, ReadFile, Root, Roots,
-    RunSkill, Starter, Tool, Toolbox, UseSkill, Users, database, skill_tools,
+    Gate, Hosts, HttpRequest, Launcher, Limits, Origin, Outcome, Policy, Provider, ReadFile, Root,
+    Roots, RunSkill, Starter, Tool, Toolbox, UseSkill, Users, database, skill_tools,
 };
 
 use crate::{
@@ -40,24 +39,22 @@ pub(crate) enum Caller {
 pub(crate) struct Kit {
     pub(crate) toolbox: Toolbox,
     pub(crate) gate: Arc<Gate>,
-    pub(crate) library: Arc<Library>,
     /// Starts the servers that skills bring.
     pub(crate) starter: Starter,
 }
 
-/// All tools with the skills of this library; none of them reads or writes the files that are
+/// All tools with the skills of a provider; none of them reads or writes the files that are
 /// withheld, such as that of a key.
 pub(crate) fn toolbox(
     caller: Caller,
     running: &Running,
-    library: Library,
+    provider: &Arc<dyn Provider>,
     global: &Global,
     withheld: &[PathBuf],
     launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<Kit> {
     let config = context::config(global)?;
-    let library = Arc::new(library);
     let mut gate = running.gate(&config);
     gate.policy.withheld.extend_from_slice(withheld);
     // The file of a key is among them; what holds anything else is taken for none.
@@ -68,7 +65,7 @@ pub(crate) fn toolbox(
     gate.records = gate.records.masking(keys.collect());
     let gate = Arc::new(gate);
     let policy = &gate.policy;
-    let active = Arc::new(Active::new(Arc::new(library.clone())));
+    let active = Arc::new(Active::new(provider.clone()));
     let roots = Arc::new(roots(policy, printer));
     let limits = running.limits(&config);
     let sandbox = running.sandbox(&config, launcher.clone());
@@ -97,12 +94,12 @@ pub(crate) fn toolbox(
         tools.push(Arc::new(execute_sql(&config, limits)?));
     }
     if caller == Caller::Person {
-        tools.extend(skill_tools(&library, &tools, &executor));
+        tools.extend(skill_tools(&provider.library(), &tools, &executor));
     }
     let calls = Calls { timeout: limits.timeout + GRACE, ..Calls::default() };
     let toolbox = Toolbox::new(gate.clone()).with_calls(calls).with_active(active);
     let toolbox = tools.into_iter().fold(toolbox, Toolbox::with);
-    Ok(Kit { toolbox, gate, library, starter })
+    Ok(Kit { toolbox, gate, starter })
 }
 
 /// The directories that files are confined to; one that is not there is told and left out.

@@ -5,7 +5,6 @@ use prowess::{
     render_definition,
 };
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 use crate::{
     outcome::{Outcome, Status},
@@ -116,13 +115,6 @@ impl Entry {
     /// What stands under the frontmatter.
     pub(crate) fn body(&self) -> String {
         render_definition(&self.definition, self.parameters.as_ref())
-    }
-
-    /// What tells this content from any other, in hexadecimal digits: of manifest, definition and
-    /// parameters, not of the other files.
-    pub fn digest(&self) -> String {
-        let digest = Sha256::digest(self.render());
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 

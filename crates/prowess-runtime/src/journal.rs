@@ -4,7 +4,7 @@ use std::{
     fs::{File, OpenOptions, TryLockError},
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     os::unix::fs::OpenOptionsExt as _,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 /// A file to which lines are added, by one process at a time. Its owner alone can read it.
@@ -14,7 +14,6 @@ use std::{
 #[derive(Debug)]
 pub struct Journal {
     file: File,
-    path: PathBuf,
     lines: Vec<String>,
     length: u64,
     syncs: bool,
@@ -26,10 +25,9 @@ const MAX: u64 = 1024 * 1024 * 1024;
 impl Journal {
     /// Opens a journal, or begins one. An error of the kind `WouldBlock` says that another process
     /// has it.
-    pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
-        let path = path.into();
+    pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let mut options = OpenOptions::new();
-        let mut file = options.read(true).append(true).create(true).mode(0o600).open(&path)?;
+        let mut file = options.read(true).append(true).create(true).mode(0o600).open(path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
@@ -39,7 +37,7 @@ impl Journal {
         let length = text.len() as u64;
         file.set_len(length)?;
         let lines = text.lines().map(str::to_owned).collect();
-        Ok(Self { file, path, lines, length, syncs: true })
+        Ok(Self { file, lines, length, syncs: true })
     }
 
     /// Waits for the disk no more: a line that was added outlives the program, but not the machine.
@@ -64,11 +62,6 @@ impl Journal {
         let whole = bytes.iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
         bytes.truncate(whole);
         String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
-    }
-
-    /// Where it lies.
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     /// The lines that stood there when it was opened; only the first who asks is told.

@@ -32,6 +32,7 @@ mod gather;
 mod load;
 mod library;
 mod keeper;
+mod news;
 mod doctor;
 mod matching;
 mod tokens;
@@ -69,7 +70,7 @@ pub use crate::{
     finding::{Finding, Severity},
     fix::{Fixed, fix},
     invoke::{argument_names, invoke},
-    keeper::Keeper,
+    keeper::{Keeper, Watching},
     lab::{
         Because, Confusion, Evaluation, Expected, Family, Lab, Member, Probe, Progress, Score,
         Standing, Studied, Study, Tested, Thief, Trial, Trials,
@@ -79,6 +80,7 @@ pub use crate::{
         Activate, Activation, Embedder, EmbedderError, Field, Match, Matching, Reason, Strategy,
         Tier, Unknown, activate, matches, matches_among, matches_by, nearest, why,
     },
+    news::{News, news},
     parse::{FrontmatterError, Parsed, frontmatter_json, parse},
     render::{render, render_definition},
     revise::{ReviseError, revise, revise_status},

@@ -1,6 +1,7 @@
 //! The library: all skills of one moment.
 
 use std::{
+    io,
     path::{Component, Path, PathBuf},
     sync::{Arc, OnceLock},
 };
@@ -67,6 +68,9 @@ pub enum LoadError {
     /// Nothing is scanned that nobody named.
     #[error("no directory is configured: name the directories that hold skills")]
     NoDirectories,
+    /// The thread that was to follow changes could not be started.
+    #[error("cannot watch the skills")]
+    Watch(#[source] io::Error),
 }
 
 impl Library {

@@ -20,7 +20,7 @@ use crate::{
     recall::{Came, IndexPlace, Kept, Recall, keys, state},
     rule::{self, Profile},
     skill::{Home, Manifest, Origin, Scope, Skill},
-    source::{At, Folder, Found, Listing, Seen, Source, What, reason},
+    source::{At, Folder, Found, Listing, Seen, Source, Watcher, What, reason},
     validate::{at_load, too_large},
 };
 
@@ -29,7 +29,7 @@ pub(crate) fn load(options: &Options, before: Option<&Library>) -> Result<Librar
     if options.directories.is_empty() && options.sources.is_empty() {
         return Err(LoadError::NoDirectories);
     }
-    let (homes, mut findings) = open(options);
+    let (homes, mut findings) = open(options, None);
     let (gathered, index) = gathered(&homes, options);
     findings.extend(gathered.findings);
     let mut made = gathered.made;
@@ -132,9 +132,10 @@ fn kept(before: &Library, path: &Path, findings: &mut Vec<Finding>) -> Option<Ar
 /// What tells one state of the sources from another.
 pub(crate) type Fingerprint = u64;
 
-/// Looks at every file that a library would be loaded from, without making anything of it.
-pub(crate) fn fingerprint(options: &Options) -> Fingerprint {
-    let (homes, _) = open(options);
+/// Looks at every file that a library would be loaded from, without making anything of it. A watcher
+/// is told of every folder before.
+pub(crate) fn fingerprint(options: &Options, watcher: Option<&Arc<Watcher>>) -> Fingerprint {
+    let (homes, mut findings) = open(options, watcher);
     let visited: Vec<&dyn Source> = homes.iter().map(|it| &*it.source).collect();
     let gathered = gather(&visited, &options.limits, options.resources, |number, found| {
         let mut hasher = DefaultHasher::new();
@@ -146,15 +147,19 @@ pub(crate) fn fingerprint(options: &Options) -> Fingerprint {
     });
     let mut skills = gathered.made;
     let mut left_out = gathered.left_out;
+    findings.extend(gathered.findings);
+    let findings = findings.iter().map(|it| (it.rule.code, it.path.as_os_str(), &*it.message));
+    let mut findings: Vec<_> = findings.collect();
     skills.sort_unstable();
     left_out.sort_unstable();
+    findings.sort_unstable();
     let mut hasher = DefaultHasher::new();
-    (homes.len(), skills, left_out).hash(&mut hasher);
+    (homes.len(), skills, left_out, findings).hash(&mut hasher);
     hasher.finish()
 }
 
 /// Opens the directories. One that cannot be opened is a finding.
-fn open(options: &Options) -> (Vec<Arc<Home>>, Vec<Finding>) {
+fn open(options: &Options, watcher: Option<&Arc<Watcher>>) -> (Vec<Arc<Home>>, Vec<Finding>) {
     let lodge = |source: Arc<dyn Source>, folder: Option<Arc<Folder>>| {
         let (told, texts) = (Memo::default(), Memo::default());
         Arc::new(Home { source, folder, limits: options.limits, told, texts })
@@ -162,6 +167,9 @@ fn open(options: &Options) -> (Vec<Arc<Home>>, Vec<Finding>) {
     let mut findings = Vec::new();
     let (cwd, home) = (options.cwd.as_deref(), options.home.as_deref());
     let paths: Vec<PathBuf> = options.directories.iter().map(|it| it.resolve(cwd, home)).collect();
+    if let Some(watcher) = watcher {
+        paths.iter().for_each(|it| watcher.watch_way(it));
+    }
     let allowed = Folder::real_paths(&paths);
     let mut homes: Vec<Arc<Home>> = Vec::new();
     let mut opened: HashSet<PathBuf> = HashSet::new();
@@ -170,7 +178,7 @@ fn open(options: &Options) -> (Vec<Arc<Home>>, Vec<Finding>) {
             // The same directory by another name holds nothing new.
             Ok(folder) if !opened.insert(folder.real().to_owned()) => {}
             Ok(folder) => {
-                let folder = Arc::new(folder);
+                let folder = Arc::new(folder.watched_by(watcher.cloned()));
                 homes.push(lodge(folder.clone(), Some(folder)));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound && directory.optional => {}

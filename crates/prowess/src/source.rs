@@ -7,6 +7,8 @@ mod mark;
 mod trouble;
 mod memory;
 mod cache;
+#[cfg_attr(not(target_os = "linux"), path = "source/no_watcher.rs")]
+mod watcher;
 
 use std::{
     fmt, io,
@@ -26,6 +28,7 @@ pub(crate) use self::{
     folder::{Folder, is_link},
     mark::{Mark, Seen},
     trouble::reason,
+    watcher::Watcher,
 };
 
 /// A place that holds skills.
@@ -59,6 +62,17 @@ pub trait Source: Send + Sync + fmt::Debug {
     fn absolute(&self, _path: &Path) -> Option<PathBuf> {
         None
     }
+}
+
+/// What a watcher has heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// Nothing, for as long as somebody was willing to wait.
+    Nothing,
+    /// Something has changed.
+    Change,
+    /// That nobody wants to hear any more.
+    End,
 }
 
 /// What tells one state of a file from another: its size, and when it was changed last.

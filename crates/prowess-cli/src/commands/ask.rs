@@ -73,7 +73,7 @@ pub(crate) fn run(
     let config = context::config(global)?;
     let model = args.working.naming.model("ask", &config, printer)?;
     let stack = args.working.stack(model, args.which.file(), view, global, launcher, printer)?;
-    invocable(prompt.as_deref(), &stack.library)?;
+    invocable(prompt.as_deref(), &stack.provider.library())?;
     let kept = args.which.open(config.agent.keep_sessions.value)?;
     let mut conversation = Conversation::new(stack, kept, view, printer)?;
     conversation.end_at_second()?;
@@ -159,7 +159,7 @@ fn dry_run(
     let view = View::Dry;
     let stack =
         args.working.stack(unasked.clone(), args.which.file(), view, global, launcher, printer)?;
-    invocable(prompt.as_deref(), &stack.library)?;
+    invocable(prompt.as_deref(), &stack.provider.library())?;
     let mut conversation = Conversation::new(stack, args.which.replayed()?, view, printer)?;
     let turned = conversation.turn(prompt, printer)?;
     let Conversation { stack, viewer, .. } = &conversation;

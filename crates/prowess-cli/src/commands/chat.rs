@@ -71,7 +71,7 @@ pub(crate) fn run(
     let model = args.working.naming.model("chat", &config, printer)?;
     let stack = args.working.stack(model, args.which.file(), view, global, launcher, printer)?;
     let kept = args.which.open(keep)?;
-    let mut lines = Lines::new(&stack.library, &kept)?;
+    let mut lines = Lines::new(&kept)?;
     let conversation = Conversation::new(stack, kept, view, printer)?;
     let mut chat = Chat { conversation, keep, last: Status::Well };
     let ended = chat.go_on(args, &mut lines, printer);
@@ -183,7 +183,8 @@ impl Chat {
             }
             _ => {
                 let commands = COMMANDS.iter().map(|it| it.0);
-                match unknown(name, commands, &self.conversation.stack.library) {
+                let library = self.conversation.stack.provider.library();
+                match unknown(name, commands, &library) {
                     None => return self.turn(Some(text.to_owned()), printer),
                     Some(fault) => fault.tell(printer),
                 }
@@ -221,7 +222,8 @@ impl Chat {
         let taken = kept.session.taken();
         let shown = viewer.scores.iter().filter(|it| it.level.is_some()).map(|it| &*it.name);
         let standing: Vec<&str> = shown.chain(taken.iter().map(|it| &*it.1)).collect();
-        let skills = stack.library.skills().map(|it| &it.manifest);
+        let library = stack.provider.library();
+        let skills = library.skills().map(|it| &it.manifest);
         let skills: Vec<&Manifest> = skills.filter(|it| it.is_active()).collect();
         let widest = skills.iter().map(|it| it.name.len()).max().unwrap_or(0);
         let room = printer.width.unwrap_or(usize::MAX).saturating_sub(widest + 2).max(20);
@@ -343,7 +345,7 @@ struct Terminal {
 }
 
 impl Lines {
-    fn new(library: &Library, kept: &Kept) -> Result<Self> {
+    fn new(kept: &Kept) -> Result<Self> {
         if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
             return Ok(Self::Pipe);
         }
@@ -351,14 +353,13 @@ impl Lines {
         if ["", "dumb", "unknown"].contains(&&*terminal) {
             return Ok(Self::Plain);
         }
-        Ok(Self::edited(library, kept).unwrap_or(Self::Plain))
+        Ok(Self::edited(kept).unwrap_or(Self::Plain))
     }
 
-    fn edited(library: &Library, kept: &Kept) -> Result<Self> {
+    fn edited(kept: &Kept) -> Result<Self> {
         let config = Config::builder().completion_type(CompletionType::List).build();
         let mut editor =
             Editor::with_history(config, MemHistory::new()).context("cannot read lines")?;
-        editor.set_helper(Some(Completing { skills: names(library) }));
         for message in kept.session.messages().iter().filter(|it| it.role == Role::User) {
             editor.add_history_entry(&*message.content)?;
         }
@@ -384,6 +385,8 @@ impl Lines {
             Some(_) => return Ok(Input::Interrupt),
             None => {}
         }
+        let skills = names(&conversation.stack.provider.library());
+        editor.set_helper(Some(Completing { skills }));
         let read = editor.readline("> ");
         ending.abort();
         match read {

@@ -1,3 +1,5 @@
+mod follow;
+
 use std::{borrow::Cow, cmp::Reverse};
 
 use anyhow::Result;
@@ -21,23 +23,42 @@ pub(crate) struct Args {
     /// Only skills with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
+    /// Go on with a line for each change, until Ctrl-C
+    ///
+    /// A skill came (`+`), went (`-`) or changed (`~`); something was found (`!`) or is mended (`✓`).
+    /// With `--json` each line is a document with an `event`: `list` first, then `added`, `removed`,
+    /// `changed`, `found` or `cleared`.
+    #[arg(long)]
+    watch: bool,
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    if args.watch {
+        return follow::follow(args, global, printer);
+    }
     let library = context::to_the_end(context::library(global, printer)?);
     let tagged = |skill: &&Skill| args.tag.as_ref().is_none_or(|tag| skill.manifest.has_tag(tag));
     let skills: Vec<&Skill> = library.all().filter(tagged).collect();
     if printer.json {
-        let skills = skills.iter().map(|it| skill_json(it)).collect();
-        let findings = library.findings().iter().map(finding_json).collect();
-        printer.document(&ListJson { skills, findings })?;
-        return Ok(status(library));
+        printer.document(&ListJson::new(library, &skills))?;
+    } else {
+        print(library, &skills, global, printer)?;
     }
-    table(library, &skills, printer)?;
+    Ok(status(library))
+}
+
+/// Prints the list for people.
+fn print(
+    library: &Library,
+    skills: &[&Skill],
+    global: &Global,
+    printer: &mut Printer,
+) -> Result<()> {
+    table(library, skills, printer)?;
     printer.flush()?;
     let is_enabled = context::config(global)?.skill.enabled.value;
     summary(library, skills.len(), is_enabled, printer);
-    Ok(status(library))
+    Ok(())
 }
 
 /// Whoever names what is no directory at all is not shown what was meant.
@@ -52,6 +73,13 @@ fn status(library: &Library) -> Status {
 struct ListJson<'a> {
     skills: Vec<SkillJson<'a>>,
     findings: Vec<FindingJson<'a>>,
+}
+
+impl<'a> ListJson<'a> {
+    fn new(library: &'a Library, skills: &[&'a Skill]) -> Self {
+        let skills = skills.iter().map(|it| skill_json(it)).collect();
+        Self { skills, findings: library.findings().iter().map(finding_json).collect() }
+    }
 }
 
 #[derive(Serialize)]

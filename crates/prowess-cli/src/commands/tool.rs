@@ -1,6 +1,8 @@
+use std::sync::Arc;
+
 use anyhow::{Context as _, Result};
 use prowess::{Library, Skill};
-use prowess_runtime::{Launcher, Outcome, Status as Ended, strict_json};
+use prowess_runtime::{Launcher, Outcome, Provider, Status as Ended, strict_json};
 use serde_json::{Value, json};
 
 use super::{not_in_use, noticed};
@@ -70,12 +72,13 @@ fn called(
     launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<Outcome> {
-    let library = match args.is_about_skills() {
+    let library = Arc::new(match args.is_about_skills() {
         true => context::library(global, printer)?,
         false => context::library_behind(global, printer)?,
-    };
-    let Kit { toolbox, gate, library, .. } =
-        toolbox::toolbox(Caller::Person, &args.running, library, global, &[], launcher, printer)?;
+    });
+    let provider: Arc<dyn Provider> = Arc::new(library.clone());
+    let Kit { toolbox, gate, .. } =
+        toolbox::toolbox(Caller::Person, &args.running, &provider, global, &[], launcher, printer)?;
     if args.name.get(..6).is_some_and(|it| it.eq_ignore_ascii_case("skill_")) {
         let skill = library.for_tool(&args.name).or_else(|| unused(&library, &args.name));
         skill.iter().for_each(|it| noticed(&library, it, printer));

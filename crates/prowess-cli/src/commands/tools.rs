@@ -1,6 +1,8 @@
+use std::sync::Arc;
+
 use anyhow::Result;
 use clap::ValueEnum;
-use prowess_runtime::{Convention, Launcher};
+use prowess_runtime::{Convention, Launcher, Provider};
 use serde_json::json;
 
 use crate::{
@@ -41,8 +43,10 @@ pub(crate) fn run(
 ) -> Result<Status> {
     let library = context::library(global, printer)?;
     let library = host::shown(library, &context::config(global)?, printer);
+    let provider: Arc<dyn Provider> = Arc::new(Arc::new(library));
     let running = Running::default();
-    let kit = toolbox::toolbox(Caller::Person, &running, library, global, &[], launcher, printer)?;
+    let kit =
+        toolbox::toolbox(Caller::Person, &running, &provider, global, &[], launcher, printer)?;
     let toolbox = kit.toolbox;
     let tools = toolbox.tools();
     if args.format.is_none() && !printer.json {

@@ -454,7 +454,7 @@ impl Value for String {
 
 impl Value for Address {
     fn wanted() -> String {
-        "an address in quotes, such as `\"sqlite://data.db\"`".to_owned()
+        "an address in quotes".to_owned()
     }
 
     fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
@@ -806,12 +806,16 @@ impl Value for ServerSettings {
         (reader.faults.len() == before).then_some(Self(servers))
     }
 
-    /// What is sent to a server or given to it may be a secret.
+    /// What is sent to a server or given to it may be a secret, the query of its address too.
     fn show(&self) -> Json {
+        let without_query = |url: &str| match without_password(url).split_once('?') {
+            Some((address, _)) => format!("{address}?***"),
+            None => without_password(url),
+        };
         let shown = |it: &ServerSetting| {
             let what = match &it.description.transport {
                 Transport::Program(program) => json!({ "command": program.command }),
-                Transport::Http(address) => json!({ "url": without_password(&address.url) }),
+                Transport::Http(address) => json!({ "url": without_query(&address.url) }),
             };
             (it.description.name.clone(), what)
         };

@@ -25,6 +25,7 @@ use super::{
     },
     trouble::{Role, Trouble, finding},
     walk::walk,
+    watcher::Watcher,
 };
 use crate::{
     finding::{Finding, Severity},
@@ -45,6 +46,8 @@ pub(crate) struct Folder {
     pub(super) allowed: Arc<[PathBuf]>,
     directory: OwnedFd,
     limit: u64,
+    /// Who is to hear what changes in the folders that are looked at.
+    watcher: Option<Arc<Watcher>>,
 }
 
 impl Folder {
@@ -58,7 +61,26 @@ impl Folder {
         let real = std::fs::canonicalize(&path)?;
         let directory = open_directory(&real)?;
         let limit = limits.max_document_size.max(limits.max_file_size);
-        Ok(Self { scope, path, real, allowed, directory, limit })
+        Ok(Self { scope, path, real, allowed, directory, limit, watcher: None })
+    }
+
+    /// Has a watcher hear what changes in all folders that are looked at from now on.
+    pub(crate) fn watched_by(self, watcher: Option<Arc<Watcher>>) -> Self {
+        Self { watcher, ..self }
+    }
+
+    /// Has a folder watched that is about to be looked at.
+    pub(super) fn watch(&self, folder: &Path) {
+        if let Some(watcher) = &self.watcher {
+            watcher.watch(folder);
+        }
+    }
+
+    /// Has what a link leads to watched, since another may come to have its name.
+    pub(super) fn watch_target(&self, real: &Path) {
+        if let Some(folder) = real.parent() {
+            self.watch(folder);
+        }
     }
 
     /// The directory with all links resolved.
@@ -104,12 +126,17 @@ impl Folder {
     fn enter(&self, folder: &Path) -> Result<(OwnedFd, Option<PathBuf>), Trouble> {
         let inside = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         match open_beneath(&self.directory, inside, OFlags::DIRECTORY) {
-            Ok(directory) => Ok((directory, None)),
+            Ok(directory) => {
+                self.watch(&self.path.join(folder));
+                Ok((directory, None))
+            }
             Err(Errno::LOOP | Errno::NOTDIR) => {
                 let real = self.contained(&self.path.join(folder))?;
                 if self.real.join(folder).starts_with(&real) {
                     return Err(Trouble::Circle);
                 }
+                self.watch_target(&real);
+                self.watch(&real);
                 Ok((open_directory(&real)?, Some(real)))
             }
             Err(errno) => Err(errno.into()),
@@ -255,6 +282,7 @@ impl Folder {
         if folder.as_os_str().is_empty() {
             return None;
         }
+        self.watch(&self.path.join(folder));
         let mark = seen.is_some().then(|| self.mark(folder.to_str()?)).flatten();
         let file = open_beneath(&self.directory, &folder.join("SKILL.md"), FILE).ok()?;
         let head = Head::of(&file, None, limits).ok()?;
@@ -324,6 +352,7 @@ impl Folder {
             Ok(file) => (file, None),
             Err(Errno::LOOP) => {
                 let real = self.contained(path)?;
+                self.watch_target(&real);
                 (open_file(&real)?, Some(real))
             }
             // A socket cannot be opened at all.

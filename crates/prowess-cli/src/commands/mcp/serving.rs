@@ -10,12 +10,9 @@ use anyhow::Result;
 use prowess_mcp::{Http, HttpServer, ServeError, Server, serve_stdio};
 use prowess_runtime::key_of_file;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::{
-    runtime::Runtime,
-    signal::unix::{SignalKind, signal},
-};
+use tokio::runtime::Runtime;
 
-use crate::{fault::Fault, printer::Printer};
+use crate::{fault::Fault, host::stop, printer::Printer};
 
 /// Where a server is when nobody says otherwise.
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -104,18 +101,6 @@ impl Serving {
             error.hint(path).into_iter().fold(fault, Fault::hint)
         })
     }
-}
-
-/// Waits until somebody ends the program; it listens from now on.
-fn stop() -> Result<impl Future<Output = ()>> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    })
 }
 
 /// How many connections may be open. Each of them is an open file, and there may be as many as the

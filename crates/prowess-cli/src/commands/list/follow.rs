@@ -1,0 +1,155 @@
+//! The list, and then a line for each change of it.
+
+use std::{borrow::Cow, sync::Arc, time::Duration};
+
+use anstyle::{AnsiColor, Style};
+use anyhow::Result;
+use prowess::{Finding, Library, News, Severity, Skill, Watching, news};
+use serde::Serialize;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::{Args, FindingJson, ListJson, SkillJson, finding_json, skill_json};
+use crate::{
+    Status,
+    arguments::Global,
+    context,
+    fault::Fault,
+    host,
+    printer::{Printer, painted},
+    safe,
+};
+
+/// How often somebody looks whether anybody still reads what is printed.
+const TICK: Duration = Duration::from_millis(500);
+
+const GREEN: Style = AnsiColor::Green.on_default();
+const RED: Style = AnsiColor::Red.on_default();
+const YELLOW: Style = AnsiColor::Yellow.on_default();
+
+/// Prints the list, and each change of it until somebody ends that.
+pub(super) fn follow(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    if context::config(global)?.directories().is_empty() {
+        return Err(Fault::unable("there is no directory to watch")
+            .hint("name one with `--dir DIR` or `--preset NAME`")
+            .into());
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut stop = {
+        let _signals = runtime.enter();
+        Box::pin(host::stop()?)
+    };
+    let keeper = context::keeper(global, true, printer)?;
+    let shown = |library: &Arc<Library>| match &args.tag {
+        Some(tag) => Arc::new(library.keeping(|it| it.manifest.has_tag(tag))),
+        None => library.clone(),
+    };
+    let mut last = keeper.library();
+    let mut before = shown(&last);
+    let skills: Vec<&Skill> = before.all().collect();
+    match printer.json {
+        true => printer.json_line(&Event::List(ListJson::new(&before, &skills)))?,
+        false => super::print(&before, &skills, global, printer)?,
+    }
+    printer.flush()?;
+    printer.note("watching for changes; Ctrl-C ends it");
+    let mut is_polling = matches!(keeper.watching(), Watching::Polling(_));
+    let keeper = Arc::new(keeper);
+    let followed = runtime.block_on(async {
+        while !printer.is_closed() {
+            let (waiting, since) = (keeper.clone(), last.clone());
+            let next = tokio::task::spawn_blocking(move || waiting.wait(&since, TICK));
+            let next = tokio::select! {
+                () = &mut stop => break,
+                next = next => next?,
+            };
+            if !is_polling {
+                is_polling = context::tell_polling(&keeper, printer);
+            }
+            if Arc::ptr_eq(&last, &next) {
+                continue;
+            }
+            last = next;
+            let after = shown(&last);
+            for news in news(&before, &after) {
+                tell(&news, printer)?;
+            }
+            printer.flush()?;
+            before = after;
+        }
+        Ok(Status::Well)
+    });
+    runtime.shutdown_background();
+    followed
+}
+
+/// A line of `--json`.
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+enum Event<'a> {
+    List(ListJson<'a>),
+    Added { address: &'a str, skill: SkillJson<'a> },
+    Removed { address: &'a str, path: Cow<'a, str> },
+    Changed { address: &'a str, skill: SkillJson<'a>, files: &'a [&'a str] },
+    Found { finding: FindingJson<'a> },
+    Cleared { finding: FindingJson<'a> },
+}
+
+impl<'a> Event<'a> {
+    fn new(news: &'a News<'a>) -> Self {
+        match news {
+            News::Added { address, skill } => Self::Added { address, skill: skill_json(skill) },
+            News::Removed { address, skill } => {
+                Self::Removed { address, path: skill.origin.path.to_string_lossy() }
+            }
+            News::Changed { address, skill, files } => {
+                Self::Changed { address, skill: skill_json(skill), files }
+            }
+            News::Found(finding) => Self::Found { finding: finding_json(finding) },
+            News::Cleared(finding) => Self::Cleared { finding: finding_json(finding) },
+        }
+    }
+}
+
+fn tell(news: &News<'_>, printer: &mut Printer) -> Result<()> {
+    if printer.json {
+        return printer.json_line(&Event::new(news));
+    }
+    let (sign, style, name, rest) = match news {
+        News::Added { address, skill } => {
+            ("+", GREEN, address.clone(), skill.manifest.description.to_string())
+        }
+        News::Removed { address, .. } => ("-", RED, address.clone(), String::new()),
+        News::Changed { address, files, .. } => ("~", YELLOW, address.clone(), files.join(", ")),
+        News::Found(it) | News::Cleared(it) if is_quiet(it, printer) => return Ok(()),
+        News::Found(it) => {
+            let style = if it.severity == Severity::Error { RED } else { YELLOW };
+            ("!", style, label(it), said(it))
+        }
+        News::Cleared(it) => ("✓", GREEN, label(it), said(it)),
+    };
+    let (name, rest) = (safe::line(&name), safe::line(&rest));
+    let room = printer.width.map(|it| it.saturating_sub(name.width() + 4).max(10));
+    let rest = room.map_or_else(|| rest.to_string(), |it| safe::cut(&rest, it));
+    let (sign, name) = (painted(sign, style, printer.colored), printer.name(&name));
+    match rest.is_empty() {
+        true => printer.line(format_args!("{sign} {name}")),
+        false => printer.line(format_args!("{sign} {name}  {}", printer.dim(&rest))),
+    }
+}
+
+/// Whether a finding is told only to those who want to know all.
+fn is_quiet(finding: &Finding, printer: &Printer) -> bool {
+    finding.severity == Severity::Info && !printer.verbose
+}
+
+fn label(finding: &Finding) -> String {
+    format!("{}[{}]", finding.severity, finding.rule.code)
+}
+
+fn said(finding: &Finding) -> String {
+    let line = finding.line.map(|it| format!(":{it}")).unwrap_or_default();
+    match finding.path.as_os_str().is_empty() {
+        true => finding.message.clone(),
+        false => format!("{}{line}: {}", finding.path.display(), finding.message),
+    }
+}

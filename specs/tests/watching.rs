@@ -1,0 +1,512 @@
+//! A library that follows its files: what the system tells, what it cannot, and the list that goes on.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    os::unix::fs::symlink,
+    process::{Child, Command, Stdio},
+    sync::mpsc::{Receiver, channel},
+    thread,
+    time::{Duration, Instant},
+};
+
+use prowess::{Directory, Keeper, Library, Options, Watching};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value as Json;
+
+use crate::{
+    model_server::{Answer, KEY, ModelServer},
+    world::{World, program},
+};
+
+/// Much less than the time after which a keeper looks by itself.
+const SOON: Duration = Duration::from_secs(20);
+
+/// Waits until the library that a keeper gives is as wanted.
+fn wait(keeper: &Keeper, what: &str, wanted: impl Fn(&Library) -> bool) {
+    let start = Instant::now();
+    let mut last = keeper.library();
+    while !wanted(&last) {
+        assert!(start.elapsed() < SOON, "{what}: {:?}", listed(&last));
+        last = keeper.wait(&last, Duration::from_secs(1));
+    }
+}
+
+fn listed(library: &Library) -> Vec<(&str, &str)> {
+    library.skills().map(|it| (&*it.manifest.name, &*it.manifest.description)).collect()
+}
+
+fn text(name: &str, description: &str) -> String {
+    format!("---\nname: {name}\ndescription: {description}\n---\n\n# {name}\n")
+}
+
+/// A keeper that is told of changes.
+fn told(options: Options) -> Keeper {
+    let keeper = Keeper::start(&Options { watch: true, ..options }).unwrap();
+    assert_eq!(keeper.watching(), Watching::Told);
+    keeper
+}
+
+/// The program that follows a list, and the lines that it prints.
+struct Following {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Following {
+    fn start(command: &mut Command) -> Self {
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        thread::spawn(move || {
+            out.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
+        Self { child, lines }
+    }
+
+    /// Follows `skills/`, and reads the list.
+    fn of(world: &World, arguments: &[&str], listed: usize) -> Self {
+        let named = ["list", "--watch", "--dir", "skills"];
+        let following = Self::start(&mut world.command(named.iter().chain(arguments)));
+        (0..listed).for_each(|_| drop(following.line()));
+        following
+    }
+
+    fn line(&self) -> String {
+        self.lines.recv_timeout(SOON).expect("a line comes soon")
+    }
+
+    fn json(&self) -> Json {
+        serde_json::from_str(&self.line()).unwrap()
+    }
+
+    /// Ends it; how it exited, and what it said on stderr.
+    fn end(mut self, signal: Signal) -> (Option<i32>, String) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        self.ended()
+    }
+
+    fn ended(&mut self) -> (Option<i32>, String) {
+        let start = Instant::now();
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(start.elapsed() < SOON, "it does not end");
+            thread::sleep(Duration::from_millis(5));
+        }
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        (self.child.wait().unwrap().code(), said)
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+mod a_keeper_hears_of_changes {
+    use super::*;
+
+    #[test]
+    fn a_06_however_a_file_is_saved_it_is_seen() {
+        let world = World::new()
+            .skill("one", "before")
+            .file("skills/kept/two.md", text("two", "before"))
+            .link("skills/two/SKILL.md", "../kept/two.md");
+        let keeper = told(world.options());
+        let [one, two] = ["skills/one/SKILL.md", "skills/kept/two.md"].map(|it| world.path(it));
+        let aside = world.path("skills/one/.SKILL.md.swp");
+        let replace = |description: &str| {
+            fs::write(&aside, text("one", description)).unwrap();
+            fs::rename(&aside, &one).unwrap();
+        };
+        let seen = |name: &str, description: &str| {
+            wait(&keeper, description, |it| listed(it).contains(&(name, description)));
+        };
+        fs::write(&one, text("one", "in place")).unwrap();
+        seen("one", "in place");
+        replace("renamed");
+        seen("one", "renamed");
+        replace("renamed again");
+        seen("one", "renamed again");
+        fs::remove_file(&one).unwrap();
+        fs::write(&one, text("one", "anew, and longer")).unwrap();
+        seen("one", "anew, and longer");
+        let length = "---\nname: one\ndescription: anew".len() as u64;
+        fs::File::options().write(true).open(&one).unwrap().set_len(length).unwrap();
+        wait(&keeper, "cut short", |it| !it.findings().is_empty());
+        fs::write(&two, text("two", "behind the link")).unwrap();
+        seen("two", "behind the link");
+        fs::write(&aside, text("two", "renamed behind it")).unwrap();
+        fs::rename(&aside, &two).unwrap();
+        seen("two", "renamed behind it");
+    }
+
+    #[test]
+    fn a_06_a_directory_that_goes_and_comes_is_followed() {
+        let world = World::new().skill("one", "first");
+        let keeper = told(world.options());
+        let [skills, away] = ["skills", "away"].map(|it| world.path(it));
+        fs::rename(&skills, &away).unwrap();
+        wait(&keeper, "moved away", |it| listed(it).is_empty());
+        // What happens where it is now is nobody's business.
+        world.write("away/other/SKILL.md", text("other", "x"));
+        world.write("skills/two/SKILL.md", text("two", "second"));
+        wait(&keeper, "made anew", |it| listed(it) == [("two", "second")]);
+        fs::remove_dir_all(&skills).unwrap();
+        wait(&keeper, "deleted", |it| listed(it).is_empty());
+        fs::rename(&away, &skills).unwrap();
+        wait(&keeper, "moved back", |it| listed(it) == [("one", "first"), ("other", "x")]);
+        world.write("skills/one/SKILL.md", text("one", "changed"));
+        wait(&keeper, "changed", |it| listed(it).contains(&("one", "changed")));
+    }
+
+    #[test]
+    fn a_06_a_directory_that_is_not_there_yet_is_followed() {
+        let world = World::new();
+        let directories = vec![Directory::new("a/b/c")];
+        let keeper = told(Options { directories, ..world.options() });
+        assert_eq!(keeper.library().findings()[0].rule.code, "directory-missing");
+        fs::create_dir(world.path("a")).unwrap();
+        thread::sleep(Duration::from_millis(300));
+        world.write("a/b/c/one/SKILL.md", text("one", "first"));
+        wait(&keeper, "put there", |it| listed(it) == [("one", "first")]);
+        assert_eq!(keeper.library().findings(), []);
+        world.write("a/b/c/one/SKILL.md", text("one", "second"));
+        wait(&keeper, "changed", |it| listed(it) == [("one", "second")]);
+    }
+
+    #[test]
+    fn a_directory_behind_a_link_is_followed_where_it_leads() {
+        let world = World::new()
+            .skill_in("v1", "one", "old")
+            .skill_in("v2", "one", "new")
+            .link("now", "v1");
+        let directories = vec![Directory::new("now")];
+        let keeper = told(Options { directories, ..world.options() });
+        assert_eq!(listed(&keeper.library()), [("one", "old")]);
+        symlink("v2", world.path("next")).unwrap();
+        fs::rename(world.path("next"), world.path("now")).unwrap();
+        wait(&keeper, "made to lead elsewhere", |it| listed(it) == [("one", "new")]);
+        world.write("v2/one/SKILL.md", text("one", "newer"));
+        wait(&keeper, "changed there", |it| listed(it) == [("one", "newer")]);
+    }
+
+    #[test]
+    fn folders_that_come_later_are_heard_as_well() {
+        let world = World::new().skill("one", "a").folder("skills/empty");
+        let keeper = told(world.options());
+        let size = |path: &str, size: u64| {
+            wait(&keeper, path, |it| {
+                let one = it.get("one").unwrap();
+                one.resources().iter().any(|it| &*it.path == path && it.size == size)
+            });
+        };
+        world.write("skills/one/references/deep/notes.md", "1");
+        size("references/deep/notes.md", 1);
+        world.write("skills/one/references/deep/notes.md", "22");
+        size("references/deep/notes.md", 2);
+        world.write("skills/empty/SKILL.md", text("late", "b"));
+        wait(&keeper, "a folder becomes a skill", |it| it.get("late").is_some());
+        fs::rename(world.path("skills/empty"), world.path("outside")).unwrap();
+        wait(&keeper, "a folder is moved out", |it| it.get("late").is_none());
+        let last = keeper.library();
+        world.write("outside/SKILL.md", text("late", "c"));
+        assert!(std::sync::Arc::ptr_eq(&keeper.wait(&last, Duration::from_secs(1)), &last));
+    }
+
+    #[test]
+    fn thousands_of_changes_at_once_come_to_one_whole_library() {
+        const SKILLS: usize = 1500;
+        let mut world = World::new();
+        for number in 0..SKILLS {
+            world = world.skill(&format!("skill-{number:04}"), "main");
+        }
+        let keeper = told(world.options());
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 0..SKILLS {
+                    let folder = world.path(format!("skills/skill-{number:04}"));
+                    match number % 3 {
+                        0 => fs::remove_dir_all(folder).unwrap(),
+                        _ => world.write(
+                            folder.join("SKILL.md"),
+                            text(&format!("skill-{number:04}"), "branch"),
+                        ),
+                    }
+                    world.write(
+                        format!("skills/new-{number:04}/SKILL.md"),
+                        text(&format!("new-{number:04}"), "branch"),
+                    );
+                    (0..4).for_each(|it| {
+                        world.write(format!("skills/new-{number:04}/file-{it}.md"), "x");
+                    });
+                }
+            });
+            let mut last = keeper.library();
+            let start = Instant::now();
+            while listed(&last).len() != SKILLS / 3 * 2 + SKILLS
+                || listed(&last).iter().any(|it| it.1 != "branch")
+            {
+                assert!(start.elapsed() < SOON * 3, "{} skills", listed(&last).len());
+                last = keeper.wait(&last, Duration::from_millis(200));
+                // No file is changed by a rename here, so that half of one may be seen, but never half of
+                // a library.
+                let names: Vec<&str> = last.skills().map(|it| &*it.manifest.name).collect();
+                assert!(names.len() >= SKILLS / 3 * 2, "{} skills", names.len());
+                assert!(names.is_sorted());
+            }
+        });
+        thread::sleep(Duration::from_secs(3));
+        let (followed, on_disk) = (keeper.library(), world.load());
+        assert_eq!(listed(&followed), listed(&on_disk));
+        let files = |it: &Library| it.all().map(|it| it.resources().len()).sum::<usize>();
+        assert_eq!(files(&followed), files(&on_disk));
+        assert_eq!(keeper.watching(), Watching::Told);
+    }
+
+    #[test]
+    fn what_was_asked_for_once_is_given_back() {
+        let world = World::new().skill("one", "a");
+        for _ in 0..300 {
+            drop(told(world.options()));
+            // The thread of a keeper needs a moment to hear that it is over.
+            thread::sleep(Duration::from_millis(2));
+        }
+        told(world.options());
+    }
+
+    #[test]
+    fn a_skill_that_comes_during_a_conversation_is_used_in_it() {
+        let server = ModelServer::start([Answer::text("done")]);
+        let world = World::new()
+            .skill("zz-last", "Closes the day. Use at the end of the day.")
+            .file("home/.config/prowess/prowess.toml", "[skill]\nwatch = true\n");
+        let named = ["chat", "--base-url", &server.url(), "--model", "test-model"];
+        let mut command = world.command(named.iter().chain(&["--dir", "skills"]));
+        let mut child = command
+            .env("OPENAI_API_KEY", KEY)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut typing = child.stdin.take().unwrap();
+        let mut skills = || {
+            typing.write_all(b"/skills\n").unwrap();
+            let heard = lines.by_ref().map(Result::unwrap);
+            let mut names: Vec<String> = Vec::new();
+            for line in heard {
+                names.push(line.split(' ').next().unwrap().to_owned());
+                if line.starts_with("zz-last") {
+                    break;
+                }
+            }
+            names
+        };
+        assert_eq!(skills(), ["zz-last"]);
+        let paint = "Paint stripes on a zebra. Use when a zebra has lost its stripes.";
+        let world = world.skill("paint-zebra", paint);
+        let start = Instant::now();
+        while skills() != ["paint-zebra", "zz-last"] {
+            assert!(start.elapsed() < SOON, "it never came");
+            thread::sleep(Duration::from_millis(100));
+        }
+        typing.write_all(b"My zebra has lost its stripes.\n").unwrap();
+        drop(typing);
+        assert!(child.wait().unwrap().success());
+        assert!(server.last().to_string().contains("# paint-zebra"), "{}", server.last());
+        drop(world);
+    }
+}
+
+mod where_the_system_cannot_tell_somebody_looks {
+    use super::*;
+
+    /// Follows `skills/` where the system gives no more than that; nothing where no such place can be
+    /// made.
+    fn within(world: &World, limit: &str) -> Option<Following> {
+        let script = format!("echo {limit} && exec \"$0\" list --watch --dir skills");
+        let command = || {
+            let mut command = Command::new("unshare");
+            command.current_dir(world.path("")).env("HOME", world.path("home"));
+            command.args(["-Ur", "sh", "-c"]);
+            command
+        };
+        let tried = command().arg(format!("echo {limit}")).output();
+        let can = tried.is_ok_and(|it| it.status.success() && it.stderr.is_empty());
+        can.then(|| Following::start(command().args([&*script, program()])))
+    }
+
+    #[test]
+    fn too_few_watches_are_told_once_and_changes_are_still_seen() {
+        for (limit, named) in [
+            ("3 > /proc/sys/user/max_inotify_watches", "fs.inotify.max_user_watches"),
+            ("0 > /proc/sys/user/max_inotify_instances", "fs.inotify.max_user_instances"),
+        ] {
+            let world = World::new().skill("one", "a").skill("two", "b");
+            let Some(following) = within(&world, limit) else { return };
+            assert_eq!(following.line(), "one  a");
+            assert_eq!(following.line(), "two  b");
+            for number in 0..3 {
+                world.write("skills/two/SKILL.md", text("two", &format!("changed {number}")));
+                assert_eq!(following.line(), "~ two  SKILL.md");
+            }
+            let (code, said) = following.end(Signal::INT);
+            assert_eq!((code, said.matches(named).count()), (Some(0), 1), "{said}");
+            assert_eq!(said.matches("again and again").count(), 1, "{said}");
+        }
+        // Enough at the start, and too few for what comes later.
+        let world = World::new().skill("one", "a");
+        let steps = world.path("skills/one").ancestors().count();
+        let limit = format!("{} > /proc/sys/user/max_inotify_watches", steps + 4);
+        let Some(following) = within(&world, &limit) else { return };
+        assert_eq!(following.line(), "one  a");
+        for number in 0..20 {
+            world.write(format!("skills/one/folder-{number:02}/notes.md"), "x");
+        }
+        let start = Instant::now();
+        while !following.line().contains("folder-19") {
+            assert!(start.elapsed() < SOON);
+        }
+        world.write("skills/one/folder-19/notes.md", "more");
+        assert_eq!(following.line(), "~ one  folder-19/notes.md");
+        let (code, said) = following.end(Signal::INT);
+        assert_eq!((code, said.matches("again and again").count()), (Some(0), 1), "{said}");
+    }
+}
+
+mod the_list_can_be_followed {
+    use super::*;
+
+    #[test]
+    fn each_change_is_a_line() {
+        let world = World::new().skill("one", "First").skill("two", "Second");
+        let following = Following::of(&world, &[], 2);
+        let world = world.skill("three", "Third");
+        assert_eq!(following.line(), "+ three  Third");
+        world.write("skills/one/notes.md", "x");
+        assert_eq!(following.line(), "~ one  notes.md");
+        world.write("skills/two/SKILL.md", "broken");
+        let mut found = [following.line(), following.line()];
+        found.sort();
+        let place = "skills/two/SKILL.md";
+        assert!(found[0].starts_with(&format!("! error[frontmatter-missing]  {place}:1: ")));
+        assert!(found[1].starts_with(&format!("! error[kept-last-good]  {place}: ")));
+        let world = world.skill("two", "Mended");
+        assert_eq!(following.line(), "~ two  SKILL.md");
+        let mut cleared = [following.line(), following.line()];
+        cleared.sort();
+        assert_eq!(cleared, found.map(|it| it.replacen('!', "✓", 1)));
+        fs::remove_dir_all(world.path("skills/one")).unwrap();
+        assert_eq!(following.line(), "- one");
+        fs::rename(world.path("skills/two"), world.path("skills/moved")).unwrap();
+        assert_eq!(following.line(), "~ two  SKILL.md");
+        let (code, said) = following.end(Signal::INT);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(said.contains("2 skills") && said.contains("Ctrl-C"), "{said}");
+    }
+
+    #[test]
+    fn with_json_each_line_is_a_document() {
+        let world = World::new().skill("one", "First");
+        let following = Following::of(&world, &["--json"], 0);
+        let mut list = following.json();
+        assert_eq!(list["event"].take(), "list");
+        list.as_object_mut().unwrap().remove("event");
+        assert_eq!(list, world.list().0);
+        let keys = |it: &Json| it.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+
+        let world = world.skill("two", "Second");
+        let added = following.json();
+        assert_eq!(keys(&added), ["event", "address", "skill"]);
+        assert_eq!((&added["event"], &added["address"]), (&"added".into(), &"two".into()));
+        assert_eq!(&added["skill"], world.list().skill("two"));
+        world.write("skills/two/a.md", "x");
+        let changed = following.json();
+        assert_eq!(keys(&changed), ["event", "address", "skill", "files"]);
+        assert_eq!(changed["event"], "changed");
+        assert_eq!(changed["files"], serde_json::json!(["a.md"]));
+        assert_eq!(&changed["skill"], world.list().skill("two"));
+        fs::remove_dir_all(world.path("skills/two")).unwrap();
+        let removed = following.json();
+        assert_eq!(keys(&removed), ["event", "address", "path"]);
+        assert_eq!(removed["event"], "removed");
+        assert_eq!(removed["path"], "skills/two/SKILL.md");
+        world.write("skills/bad/SKILL.md", "none");
+        let found = following.json();
+        assert_eq!(
+            (keys(&found), &found["event"]),
+            (vec!["event".into(), "finding".into()], &"found".into())
+        );
+        assert_eq!(found["finding"], world.list().findings()[0]);
+        world.remove("skills/bad/SKILL.md");
+        let cleared = following.json();
+        assert_eq!(cleared["event"], "cleared");
+        assert_eq!(cleared["finding"], found["finding"]);
+        assert_eq!(following.end(Signal::INT).0, Some(0));
+    }
+
+    #[test]
+    fn only_skills_with_a_tag_are_followed_when_one_is_given() {
+        let tagged = |tag: &str| format!("---\nname: one\ndescription: a\ntags: [{tag}]\n---\n");
+        let world = World::new().document("one", tagged("other")).document("two", tagged("mine"));
+        world.write("skills/two/SKILL.md", tagged("mine").replace("one", "two"));
+        let following = Following::of(&world, &["--tag", "mine"], 1);
+        world.write("skills/one/SKILL.md", tagged("mine"));
+        assert_eq!(following.line(), "+ one  a");
+        world.write("skills/one/SKILL.md", tagged("other"));
+        assert_eq!(following.line(), "- one");
+    }
+
+    #[test]
+    fn a_change_cannot_move_the_cursor() {
+        let world = World::new().skill("one", "First");
+        let following = Following::of(&world, &[], 1);
+        world.write(
+            "skills/bad/SKILL.md",
+            "---\nname: bad\ndescription: \"c\\e[1Ad\\u202E\"\n---\n",
+        );
+        assert_eq!(following.line(), "+ bad  c\\u{1b}[1Ad\\u{202e}");
+        world.write("skills/one/x\x1b[2J.md", "x");
+        let rest = std::iter::from_fn(|| Some(following.line()));
+        let changed = rest.take(20).find(|it| it.starts_with('~')).unwrap();
+        assert_eq!(changed, "~ one  x\\u{1b}[2J.md");
+        world.write("skills/\x1b[2J/SKILL.md", "none");
+        let found = following.line();
+        assert!(found.contains("  skills/\\u{1b}[2J/SKILL.md:1: "), "{found:?}");
+        assert_eq!(following.end(Signal::INT).0, Some(0));
+    }
+
+    #[test]
+    fn an_interrupt_ends_it_well() {
+        for signal in [Signal::INT, Signal::TERM] {
+            let world = World::new().skill("one", "First");
+            let following = Following::of(&world, &["--quiet"], 1);
+            let start = Instant::now();
+            assert_eq!(following.end(signal), (Some(0), String::new()));
+            assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+        }
+    }
+
+    #[test]
+    fn it_ends_when_nobody_reads_any_more() {
+        let world = World::new().skill("one", "First");
+        let ran = world.run_script(
+            "{ \"$0\" list --watch --dir skills --quiet; echo \"exit $?\" >&2; } | head -n 1",
+        );
+        assert_eq!((ran.stdout(), &*ran.stderr), ("one  First\n", "exit 0\n"));
+    }
+
+    #[test]
+    fn nothing_to_watch_is_a_fault() {
+        let world = World::new();
+        let ran = world.run(["list", "--watch"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
+        assert!(ran.stderr.contains("no directory to watch"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("--dir DIR"), "{}", ran.stderr);
+    }
+}
