@@ -15,7 +15,7 @@ use super::{
     names::Names,
     query::{Query, Word, read_with},
     said::said_for,
-    words::{Start, Term, start, stem},
+    words::{Term, stem},
 };
 use crate::{
     disclose::description,
@@ -52,8 +52,8 @@ pub(crate) struct Asked {
     pub(crate) text: String,
     /// What is looked for, which is another word's where this one is mistyped.
     pub(crate) term: Term,
-    /// How a word begins that has this term.
-    pub(crate) start: Start,
+    /// The stem whose term it is.
+    pub(crate) stem: String,
     /// How telling it is.
     pub(crate) weight: f32,
     pub(crate) is_extra: bool,
@@ -123,11 +123,12 @@ impl Searchable {
             let is_known = is_extra || self.index.id(term).is_some();
             let meant = if is_known { None } else { self.near(&text) }.unwrap_or(&text);
             let stem = stem(meant);
-            let (term, start) = (Term::of(&stem), start(&stem));
+            let term = Term::of(&stem);
             if !asked.iter().any(|it| it.term == term) {
                 let count = self.index.id(term).map_or(0, |it| self.index.count(it));
                 let weight = background::weight(&stem, count, self.index.len());
-                asked.push(Asked { text, term, start, weight, is_extra });
+                let stem = stem.into_owned();
+                asked.push(Asked { text, term, stem, weight, is_extra });
             }
         }
         asked

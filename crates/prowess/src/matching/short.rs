@@ -12,7 +12,7 @@ pub(crate) fn long(word: &str) -> Option<&'static str> {
 const LONGEST: usize = 8;
 
 /// Short and long forms, sorted.
-const LONG: [(&str, &str); 33] = [
+pub(super) const LONG: [(&str, &str); 33] = [
     ("a11y", "accessibility"),
     ("app", "application"),
     ("apps", "application"),

@@ -4,7 +4,7 @@ use std::{collections::HashSet, hash::BuildHasherDefault};
 
 use super::{
     searchable::Asked,
-    words::{self, AsIs, Start, Term, hash, plain_start},
+    words::{self, AsIs, Starts, Term, hash},
 };
 use crate::{library::Library, skill::Skill};
 
@@ -83,7 +83,9 @@ fn stands(skill: &Skill, asked: &[Asked]) -> [(Field, Vec<Term>); 7] {
     let dialect = manifest.dialect();
     let body = skill.text().unwrap_or_default();
     let headings: Vec<&str> = body.lines().filter(|it| it.starts_with('#')).collect();
-    let wanted: Vec<(Start, Term)> = asked.iter().map(|it| (it.start, it.term)).collect();
+    let wanted: Vec<Term> = asked.iter().map(|it| it.term).collect();
+    let mut starts = Starts::default();
+    asked.iter().for_each(|it| starts.add(&it.stem));
     [
         (Field::Name, &*manifest.name),
         (Field::Description, &manifest.description),
@@ -93,19 +95,18 @@ fn stands(skill: &Skill, asked: &[Asked]) -> [(Field, Vec<Term>); 7] {
         (Field::Headings, &headings.join("\n")),
         (Field::Body, &body),
     ]
-    .map(|(field, text)| (field, found(text, &wanted)))
+    .map(|(field, text)| (field, found(text, &wanted, &starts)))
 }
 
 /// The terms that are wanted and stand in a text.
-fn found(text: &str, wanted: &[(Start, Term)]) -> Vec<Term> {
+fn found(text: &str, wanted: &[Term], starts: &Starts) -> Vec<Term> {
     // Most words stand there many times, and to find their terms takes longer than to know them again.
     let mut seen: HashSet<u64, BuildHasherDefault<AsIs>> = HashSet::default();
     let mut terms = Vec::new();
     words::chunks(text, |chunk| {
-        let may_be = |start: Start| wanted.iter().any(|it| it.0 == start);
-        if plain_start(chunk).is_none_or(may_be) && seen.insert(hash(chunk.as_bytes())) {
+        if starts.allow(chunk) && seen.insert(hash(chunk.as_bytes())) {
             words::terms(chunk, |found, _| {
-                if wanted.iter().any(|it| it.1 == found.term) {
+                if wanted.contains(&found.term) {
                     terms.push(found.term);
                 }
             });
@@ -125,9 +126,10 @@ mod tests {
                     informationen zusammenfassungen doc docs specification spec testing tests ties";
         words::chunks(text, |chunk| {
             words::terms(chunk, |it, word| {
-                let wanted = [(words::start(&words::stem(word)), it.term)];
-                assert!(found(text, &wanted).contains(&it.term), "{word}");
-                assert!(found(chunk, &wanted).contains(&it.term), "{word} alone");
+                let mut starts = Starts::default();
+                starts.add(&words::stem(word));
+                assert!(found(text, &[it.term], &starts).contains(&it.term), "{word}");
+                assert!(found(chunk, &[it.term], &starts).contains(&it.term), "{word} alone");
             });
         });
     }

@@ -24,20 +24,37 @@ impl Term {
     }
 }
 
-/// The first two bytes of a stem.
-pub(crate) type Start = [u8; 2];
+/// How stems begin, so that most words that cannot have one of them are known at first sight.
+#[derive(Debug, Default)]
+pub(crate) struct Starts([u32; 32]);
 
-pub(crate) fn start(stem: &str) -> Start {
-    let bytes = stem.as_bytes();
-    [0, 1].map(|at| bytes.get(at).copied().unwrap_or(0))
-}
+impl Starts {
+    /// Adds a stem, and whatever short word has it.
+    pub(crate) fn add(&mut self, stem: &str) {
+        self.mark(stem);
+        let shorts = short::LONG.iter().filter(|it| Self::place(it.1) == Self::place(stem));
+        shorts.for_each(|it| self.mark(it.0));
+    }
 
-/// How the stem of a chunk begins that is but one plain word; nothing where only the stem itself tells.
-/// Stems lose the end of a word, and at its beginning no more than the `e` of an umlaut.
-pub(crate) fn plain_start(chunk: &str) -> Option<Start> {
-    let is_plain = chunk.bytes().all(|it| it.is_ascii_lowercase());
-    let is_umlaut = matches!(chunk.as_bytes(), [b'a' | b'o' | b'u', b'e', ..]);
-    (is_plain && !is_umlaut && short::long(chunk).is_none()).then(|| start(chunk))
+    /// Whether a chunk may have one of the stems. Stems lose the end of a word, and at its beginning no
+    /// more than the `e` of an umlaut; what is more than a plain word may always have one.
+    pub(crate) fn allow(&self, chunk: &str) -> bool {
+        let (row, column) = Self::place(chunk);
+        self.0[row] & (1 << column) != 0
+            || matches!(chunk.as_bytes(), [b'a' | b'o' | b'u', b'e', ..])
+            || !chunk.bytes().all(|it| it.is_ascii_lowercase())
+    }
+
+    fn mark(&mut self, word: &str) {
+        let (row, column) = Self::place(word);
+        self.0[row] |= 1 << column;
+    }
+
+    /// By the first two letters.
+    fn place(word: &str) -> (usize, usize) {
+        let at = |at: usize| word.as_bytes().get(at).map_or(0, |it| usize::from(it % 32));
+        (at(0), at(1))
+    }
 }
 
 /// The stem of a folded lower-case word; that of its long form, where it is a short one.
