@@ -6,6 +6,8 @@ use std::{
     io::BufReader,
     path::{Path, PathBuf},
     sync::Arc,
+    thread,
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result, bail};
@@ -46,31 +48,53 @@ pub(crate) fn embedding_library(
 
 /// Loads the library that was asked for, for somebody who serves it as long as it is wanted. Only one
 /// that is watched lists all files from the start, because any of them may change.
-pub(crate) fn keeper(global: &Global, is_watched: bool, printer: &mut Printer) -> Result<Keeper> {
+pub(crate) fn keeper(
+    global: &Global,
+    is_watched: bool,
+    printer: &mut Printer,
+) -> Result<Arc<Keeper>> {
     let config = config(global)?;
     let resources = if is_watched { Listing::AtOnce } else { Listing::OnDemand };
     let options = Options { watch: is_watched, resources, ..options(&config, global) };
     say_where(&config, &options, printer);
     passed_over(&config, printer);
-    let keeper = Keeper::start(&options)?;
+    let keeper = Arc::new(Keeper::start(&options)?);
     tell_missing(&keeper.library(), printer);
-    tell_polling(&keeper, printer);
+    match keeper.watching() {
+        Watching::Polling(why) => tell_polling(&why, printer),
+        Watching::Told => tell_polling_later(&keeper, Printer::new(global)),
+        Watching::Off => {}
+    }
     Ok(keeper)
 }
 
 /// Whoever has the library that was asked for, for a conversation: a keeper, if it is to be watched.
 pub(crate) fn provider(global: &Global, printer: &mut Printer) -> Result<Arc<dyn Provider>> {
     if config(global)?.skill.watch.value {
-        return Ok(Arc::new(keeper(global, true, printer)?));
+        return Ok(keeper(global, true, printer)?);
     }
     Ok(Arc::new(Arc::new(library(global, printer)?)))
 }
 
-/// Says that changes are looked for, where the system cannot tell of them; whether there was need to.
-pub(crate) fn tell_polling(keeper: &Keeper, printer: &mut Printer) -> bool {
-    let Watching::Polling(why) = keeper.watching() else { return false };
+/// Says that changes are looked for, because the system cannot tell of them.
+fn tell_polling(why: &str, printer: &mut Printer) {
     printer.warning(&format!("changes are looked for again and again, because {why}"));
-    true
+}
+
+/// Says the same as soon as it is so.
+fn tell_polling_later(keeper: &Arc<Keeper>, mut printer: Printer) {
+    let keeper = Arc::downgrade(keeper);
+    let wait = move || {
+        while let Some(keeper) = keeper.upgrade() {
+            let patience = Duration::from_secs(60 * 60);
+            if let Watching::Polling(why) = keeper.wait_watching(&Watching::Told, patience) {
+                printer.progress_ends();
+                return tell_polling(&why, &mut printer);
+            }
+        }
+    };
+    // Without a thread it goes unsaid.
+    let _ = thread::Builder::new().spawn(wait);
 }
 
 /// Loads the library that was asked for, or the one skill that a path names, wherever it lies. Returns

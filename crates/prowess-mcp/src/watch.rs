@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    thread,
     time::Duration,
 };
 
@@ -14,14 +15,15 @@ use rmcp::{
     service::{SubscriptionContext, SubscriptionSink},
 };
 use tokio::{
+    sync::watch::{Receiver, channel},
     task::AbortHandle,
-    time::{sleep, timeout},
+    time::timeout,
 };
 
 use crate::{resources, served::Served};
 
-/// How often it is looked whether the library is another.
-const EVERY: Duration = Duration::from_millis(200);
+/// How often it is looked whether anybody still wants to hear of changes.
+const TICK: Duration = Duration::from_secs(1);
 /// How long a client may take to be told.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How many resources a client may want to hear of, how many all of them may, and how long a URI may
@@ -70,20 +72,16 @@ pub(crate) struct Following(AbortHandle);
 impl Watch {
     /// Follows the library, and tells everybody.
     pub(crate) fn follow(self: &Arc<Self>, served: &Arc<Served>) -> Following {
+        let mut before = served.library();
+        let mut libraries = libraries(served, before.clone());
         let (watch, served) = (self.clone(), served.clone());
         let following = tokio::spawn(async move {
-            let mut last = served.library();
-            loop {
-                sleep(EVERY).await;
-                let now = served.library();
-                if !Arc::ptr_eq(&last, &now) {
-                    let (watch_again, before, after) = (watch.clone(), last, now.clone());
-                    let change =
-                        move |served: &Served| Ok(watch_again.look(served, &before, &after));
-                    if let Ok(change) = served.work(change).await {
-                        watch.tell(&Arc::new(change));
-                    }
-                    last = now;
+            while libraries.changed().await.is_ok() {
+                let after = libraries.borrow_and_update().clone();
+                let (watch_again, last) = (watch.clone(), std::mem::replace(&mut before, after.clone()));
+                let change = move |served: &Served| Ok(watch_again.look(served, &last, &after));
+                if let Ok(change) = served.work(change).await {
+                    watch.tell(&Arc::new(change));
                 }
             }
         });
@@ -232,6 +230,25 @@ impl Drop for Following {
     fn drop(&mut self) {
         self.0.abort();
     }
+}
+
+/// The libraries that come after one, each as soon as it is there. The thread that waits for them is none
+/// of those that a server ends with.
+fn libraries(served: &Arc<Served>, mut last: Arc<Library>) -> Receiver<Arc<Library>> {
+    let (sender, libraries) = channel(last.clone());
+    let provider = served.provider.clone();
+    let wait = move || {
+        while !sender.is_closed() {
+            let next = provider.wait(&last, TICK);
+            if !Arc::ptr_eq(&last, &next) {
+                last = next;
+                sender.send_replace(last.clone());
+            }
+        }
+    };
+    // Where the system gives no thread, there is nobody who could tell.
+    let _ = thread::Builder::new().name("prowess-news".to_owned()).spawn(wait);
+    libraries
 }
 
 /// What tells one state of a resource from another.

@@ -2,22 +2,44 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
 };
 
 use prowess::{Keeper, Library};
 
 use crate::gate::Gate;
 
+/// How often a provider is asked that does not tell when it has other skills.
+const EVERY: Duration = Duration::from_millis(200);
+
 /// Whoever has skills to give.
 pub trait Provider: Send + Sync + fmt::Debug {
     /// The skills of this moment, all of one state.
     fn library(&self) -> Arc<Library>;
+
+    /// Waits until the library is another than `last`, or until `patience` is at its end, and returns the
+    /// library as it is then. Holds up the thread; whoever can tell without asking again does better.
+    fn wait(&self, last: &Arc<Library>, patience: Duration) -> Arc<Library> {
+        let end = Instant::now() + patience;
+        loop {
+            let (now, left) = (self.library(), end.saturating_duration_since(Instant::now()));
+            if !Arc::ptr_eq(&now, last) || left.is_zero() {
+                return now;
+            }
+            thread::sleep(left.min(EVERY));
+        }
+    }
 }
 
 impl Provider for Keeper {
     fn library(&self) -> Arc<Library> {
         Self::library(self)
+    }
+
+    fn wait(&self, last: &Arc<Library>, patience: Duration) -> Arc<Library> {
+        Self::wait(self, last, patience)
     }
 }
 
@@ -41,12 +63,16 @@ impl Permitted {
     pub fn new(provider: Arc<dyn Provider>, gate: Arc<Gate>) -> Self {
         Self { provider, gate, last: Mutex::default() }
     }
+
+    fn last(&self) -> MutexGuard<'_, Option<(Arc<Library>, Arc<Library>)>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Provider for Permitted {
     fn library(&self) -> Arc<Library> {
         let whole = self.provider.library();
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last();
         if let Some((_, left)) = last.as_ref().filter(|it| Arc::ptr_eq(&it.0, &whole)) {
             return left.clone();
         }
@@ -56,5 +82,13 @@ impl Provider for Permitted {
         };
         *last = Some((whole, left.clone()));
         left
+    }
+
+    fn wait(&self, last: &Arc<Library>, patience: Duration) -> Arc<Library> {
+        let whole = self.last().as_ref().filter(|it| Arc::ptr_eq(&it.1, last)).map(|it| it.0.clone());
+        if let Some(whole) = whole {
+            self.provider.wait(&whole, patience);
+        }
+        self.library()
     }
 }

@@ -21,6 +21,8 @@ const COLD: Duration = Duration::from_micros(120);
 const SAMPLE: usize = 32;
 /// How many folders a thread takes at a time.
 const CHUNK: usize = 32;
+/// What takes no longer is not worth a thread.
+const SHORT: Duration = Duration::from_millis(2);
 
 /// What was gathered, in no particular order.
 pub(crate) struct Gathered<T> {
@@ -99,6 +101,7 @@ impl Place {
 }
 
 /// What was made of a visit.
+#[derive(Clone)]
 pub(crate) struct Visited<T> {
     pub(crate) step: Step<T, PathBuf, PathBuf>,
     /// Whether a link led there.
@@ -107,11 +110,19 @@ pub(crate) struct Visited<T> {
 }
 
 /// What a folder is.
+#[derive(Clone)]
 pub(crate) enum Step<T, F, L> {
     Made(T),
     Folders(Vec<F>),
     LeftOut(L),
     Nothing,
+}
+
+impl<T, F, L> Step<T, F, L> {
+    /// The folders in it that are to be visited.
+    pub(crate) fn folders(&self) -> &[F] {
+        if let Self::Folders(folders) = self { folders } else { &[] }
+    }
 }
 
 impl<T> Visited<T> {
@@ -134,10 +145,15 @@ fn parallel<I: Sync, T: Send>(items: &[I], map: impl Fn(&I) -> T + Sync) -> Vec<
     let (sample, rest) = items.split_at(items.len().min(SAMPLE));
     let started = Instant::now();
     let mut mapped: Vec<Vec<T>> = vec![sample.iter().map(&map).collect()];
-    let cold = started.elapsed() > COLD * u32::try_from(sample.len()).unwrap_or(1);
+    let took = started.elapsed();
+    let cold = took > COLD * u32::try_from(sample.len()).unwrap_or(1);
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let threads =
-        if cold { COLD_THREADS.max(cores) } else { cores }.min(rest.len().div_ceil(CHUNK));
+    let chunks = rest.len().div_ceil(CHUNK);
+    let threads = match cold {
+        true => COLD_THREADS.max(cores).min(chunks),
+        false if took * u32::try_from(chunks).unwrap_or(u32::MAX) < SHORT => 1,
+        false => cores.min(chunks),
+    };
 
     let next = AtomicUsize::new(0);
     let work = || {

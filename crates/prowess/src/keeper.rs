@@ -1,6 +1,7 @@
 //! The keeper: holds the library of the moment for everybody who asks.
 
 use std::{
+    convert::Infallible,
     io,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak,
@@ -11,9 +12,11 @@ use std::{
 };
 
 use crate::{
+    gather::Gathered,
     library::{Library, LoadError, Options},
-    load::{Fingerprint, fingerprint},
-    source::{Heard, Watcher},
+    load::Made,
+    source::{Heard, Touched, Watcher},
+    visits::Visits,
 };
 
 /// How often somebody looks at what the system does not tell of, at the most, and how much longer than
@@ -51,27 +54,21 @@ struct Held {
     /// Held over a reload, so that what was read first does not come last.
     reloading: Mutex<()>,
     watching: Mutex<Watching>,
+    switched: Condvar,
 }
 
 impl Keeper {
     /// Loads the library that `options` ask for, and watches it if they say so.
     pub fn start(options: &Options) -> Result<Self, LoadError> {
-        let mut watching = Watching::Off;
-        // What changes while the library is loaded for the first time must not be missed.
-        let follower = options.watch.then(|| Follower::new(options, &mut watching));
-        let held = Arc::new(Held {
-            current: Mutex::new(Arc::new(Library::load(options)?)),
-            swapped: Condvar::new(),
-            reloading: Mutex::default(),
-            watching: Mutex::new(watching),
-        });
-        let mut keeper = Self { held, watcher: Weak::new(), _watching: None };
-        if let Some(follower) = follower {
-            keeper.watcher = follower.watcher.as_ref().map_or_else(Weak::new, Arc::downgrade);
-            let started = follower.start(Arc::downgrade(&keeper.held)).map_err(LoadError::Watch)?;
-            keeper._watching = Some(started);
+        if !options.watch {
+            let held = Held::new(Library::load(options)?, Watching::Off);
+            return Ok(Self { held, watcher: Weak::new(), _watching: None });
         }
-        Ok(keeper)
+        let (follower, library, watching) = Follower::new(options)?;
+        let held = Held::new(library, watching);
+        let watcher = follower.watcher.as_ref().map_or_else(Weak::new, Arc::downgrade);
+        let started = follower.start(Arc::downgrade(&held)).map_err(LoadError::Watch)?;
+        Ok(Self { held, watcher, _watching: Some(started) })
     }
 
     /// The library as it is now.
@@ -93,6 +90,15 @@ impl Keeper {
         locked(&self.held.watching).clone()
     }
 
+    /// Waits until it comes to know of changes in another way than `last`, or until `patience` is at its
+    /// end, and returns how it does then.
+    pub fn wait_watching(&self, last: &Watching, patience: Duration) -> Watching {
+        let watching = locked(&self.held.watching);
+        let is_last = |watching: &mut Watching| watching == last;
+        let waited = self.held.switched.wait_timeout_while(watching, patience, is_last);
+        waited.unwrap_or_else(PoisonError::into_inner).0.clone()
+    }
+
     /// Loads everything anew and returns what everybody sees from now on.
     pub fn reload(&self) -> Result<Arc<Library>, LoadError> {
         self.held.reload()
@@ -108,13 +114,31 @@ impl Drop for Keeper {
 }
 
 impl Held {
+    fn new(library: Library, watching: Watching) -> Arc<Self> {
+        Arc::new(Self {
+            current: Mutex::new(Arc::new(library)),
+            swapped: Condvar::new(),
+            reloading: Mutex::default(),
+            watching: Mutex::new(watching),
+            switched: Condvar::new(),
+        })
+    }
+
     fn library(&self) -> Arc<Library> {
         locked(&self.current).clone()
     }
 
     fn reload(&self) -> Result<Arc<Library>, LoadError> {
+        self.swap(Library::reload)
+    }
+
+    /// Has everybody see what becomes of the library.
+    fn swap<E>(
+        &self,
+        next: impl FnOnce(&Library) -> Result<Library, E>,
+    ) -> Result<Arc<Library>, E> {
         let _one_at_a_time = locked(&self.reloading);
-        let library = Arc::new(self.library().reload()?);
+        let library = Arc::new(next(&self.library())?);
         let before = std::mem::replace(&mut *locked(&self.current), library.clone());
         self.swapped.notify_all();
         // Freeing a large library takes a while, in which nobody has to wait.
@@ -123,34 +147,28 @@ impl Held {
     }
 }
 
-/// Follows the files of a library: waits, looks, and has it reloaded when something is other than it was.
+/// Follows the files of a library: waits, looks, and makes a new one when something is other than it was.
 struct Follower {
-    options: Options,
-    /// Who tells when to look, unless the system cannot.
+    visits: Visits,
+    /// Who tells when to look, and where, unless the system cannot.
     watcher: Option<Arc<Watcher>>,
-    seen: Fingerprint,
-    /// How long the last look took.
+    /// How long the last look at everything took.
     took: Duration,
 }
 
 impl Follower {
-    /// Looks for the first time.
-    fn new(options: &Options, watching: &mut Watching) -> Self {
-        let (options, watcher) = (options.clone(), None);
-        let mut follower = Self { options, watcher, seen: 0, took: Duration::ZERO };
-        *watching = match Watcher::new() {
-            Ok(watcher) => {
-                follower.watcher = Some(Arc::new(watcher));
-                Watching::Told
-            }
-            Err(why) => Watching::Polling(why),
+    /// Looks for the first time; with it, what that has come to.
+    fn new(options: &Options) -> Result<(Self, Library, Watching), LoadError> {
+        let (watcher, cannot) = match Watcher::new() {
+            Ok(watcher) => (Some(Arc::new(watcher)), None),
+            Err(why) => (None, Some(why)),
         };
-        let (seen, cannot) = follower.look();
-        follower.seen = seen;
-        if let Some(why) = cannot {
-            *watching = Watching::Polling(why);
-        }
-        follower
+        let mut follower = Self { visits: Visits::new(options)?, watcher, took: Duration::ZERO };
+        let (gathered, refused) = follower.look(&Touched::all());
+        let gathered = gathered.expect("whatever is seen first is new");
+        let library = follower.visits.library(gathered, None);
+        let watching = cannot.or(refused).map_or(Watching::Told, Watching::Polling);
+        Ok((follower, library, watching))
     }
 
     /// Follows until the sender is dropped and the watcher told to end.
@@ -163,16 +181,22 @@ impl Follower {
 
     fn follow(mut self, held: &Weak<Held>, ended: &Receiver<()>) {
         let mut rested = Instant::now();
-        while self.wait(rested, ended) != Heard::End {
+        loop {
+            let touched = match self.wait(rested, ended) {
+                Heard::Nothing => Touched::all(),
+                Heard::Change(touched) => touched,
+                Heard::End => return,
+            };
             let started = Instant::now();
-            let (now, cannot) = self.look();
+            let (gathered, cannot) = self.look(&touched);
             let Some(held) = held.upgrade() else { return };
             if let Some(why) = cannot {
                 *locked(&held.watching) = Watching::Polling(why);
+                held.switched.notify_all();
             }
-            // Without directories there is nothing that could have changed.
-            if now != self.seen && held.reload().is_ok() {
-                self.seen = now;
+            if let Some(gathered) = gathered {
+                let next = |before: &_| Ok::<_, Infallible>(self.visits.library(gathered, Some(before)));
+                let Ok(_) = held.swap(next);
             }
             // What never stops changing takes half of one core at the most.
             rested = Instant::now() + started.elapsed();
@@ -191,19 +215,17 @@ impl Follower {
         watcher.wait(pause(if watcher.is_shared() { SHARED } else { TOLD }), rested)
     }
 
-    /// Looks at all files; with it, why the system cannot tell of them any more.
-    fn look(&mut self) -> (Fingerprint, Option<String>) {
+    /// Looks where something has happened; with it, why the system cannot tell of it any more.
+    fn look(&mut self, touched: &Touched) -> (Option<Gathered<Made>>, Option<String>) {
         let started = Instant::now();
-        let fingerprint = || fingerprint(&self.options, self.watcher.as_ref());
-        let (seen, watched) = match &self.watcher {
-            Some(watcher) => watcher.during(fingerprint),
-            None => (fingerprint(), Ok(())),
-        };
-        self.took = started.elapsed();
+        let (gathered, watched) = self.visits.look(touched, self.watcher.as_ref());
+        if touched.is_all {
+            self.took = started.elapsed();
+        }
         let cannot = watched.err();
         // What watches there are would only be missing elsewhere.
         self.watcher.take_if(|_| cannot.is_some());
-        (seen, cannot)
+        (gathered, cannot)
     }
 }
 

@@ -31,6 +31,7 @@ mod recall;
 mod gather;
 mod load;
 mod library;
+mod visits;
 mod keeper;
 mod news;
 mod doctor;

@@ -3,7 +3,6 @@
 use std::{
     collections::{HashMap, HashSet},
     ffi::{OsStr, OsString},
-    hash::{DefaultHasher, Hash as _, Hasher as _},
     io,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
@@ -15,7 +14,6 @@ use crate::{
     finding::{Finding, Report, Severity},
     gather::{Gathered, Step, Visited, gather, gather_by},
     library::{Library, LoadError, Options},
-    matching::Memo,
     parse::{Reading, decode},
     recall::{Came, IndexPlace, Kept, Recall, keys, state},
     rule::{self, Profile},
@@ -26,11 +24,27 @@ use crate::{
 
 /// Loads a library; `before` has the last good versions of skills that can no longer be read.
 pub(crate) fn load(options: &Options, before: Option<&Library>) -> Result<Library, LoadError> {
-    if options.directories.is_empty() && options.sources.is_empty() {
-        return Err(LoadError::NoDirectories);
-    }
-    let (homes, mut findings) = open(options, None);
+    somewhere(options)?;
+    let (homes, findings) = open(options, None);
     let (gathered, index) = gathered(&homes, options);
+    Ok(assemble(options, &homes, findings, gathered, index, before))
+}
+
+/// Makes sure that somebody has said where to look.
+pub(crate) fn somewhere(options: &Options) -> Result<(), LoadError> {
+    let is_nowhere = options.directories.is_empty() && options.sources.is_empty();
+    if is_nowhere { Err(LoadError::NoDirectories) } else { Ok(()) }
+}
+
+/// Makes a library of what was gathered from its homes, which came with these findings.
+pub(crate) fn assemble(
+    options: &Options,
+    homes: &[Arc<Home>],
+    mut findings: Vec<Finding>,
+    gathered: Gathered<Made>,
+    index: Option<IndexPlace>,
+    before: Option<&Library>,
+) -> Library {
     findings.extend(gathered.findings);
     let mut made = gathered.made;
     // The same file by two ways is one skill. Without links and a second source there is one way.
@@ -60,7 +74,14 @@ pub(crate) fn load(options: &Options, before: Option<&Library>) -> Result<Librar
     let skills = resolve(wanted(skills, options, &mut findings), &mut findings);
     findings.sort_by(|a, b| (a.path.as_os_str(), a.line).cmp(&(b.path.as_os_str(), b.line)));
     let (options, searchable) = (options.clone(), Arc::default());
-    Ok(Library { skills, findings, left_out, options, searchable, kept: index })
+    Library { skills, findings, left_out, options, searchable, kept: index }
+}
+
+/// Where the index of a library over these homes is kept.
+pub(crate) fn index_place(homes: &[Arc<Home>], options: &Options) -> Option<IndexPlace> {
+    let folders = || homes.iter().filter_map(|it| it.folder.as_deref());
+    let cache = options.cache.as_ref().filter(|_| folders().next().is_some())?.clone();
+    Some(IndexPlace { cache, key: keys(options, folders()).1, is_whole: true })
 }
 
 /// Gathers what there is, with what is recalled of it. Says where the index is kept, too.
@@ -129,40 +150,13 @@ fn kept(before: &Library, path: &Path, findings: &mut Vec<Finding>) -> Option<Ar
     Some(skill)
 }
 
-/// What tells one state of the sources from another.
-pub(crate) type Fingerprint = u64;
-
-/// Looks at every file that a library would be loaded from, without making anything of it. A watcher
-/// is told of every folder before.
-pub(crate) fn fingerprint(options: &Options, watcher: Option<&Arc<Watcher>>) -> Fingerprint {
-    let (homes, mut findings) = open(options, watcher);
-    let visited: Vec<&dyn Source> = homes.iter().map(|it| &*it.source).collect();
-    let gathered = gather(&visited, &options.limits, options.resources, |number, found| {
-        let mut hasher = DefaultHasher::new();
-        (number, found.path.as_os_str(), found.size, found.modified, &found.head).hash(&mut hasher);
-        for resource in found.resources.iter().flatten() {
-            (&resource.path, resource.size, resource.modified).hash(&mut hasher);
-        }
-        hasher.finish()
-    });
-    let mut skills = gathered.made;
-    let mut left_out = gathered.left_out;
-    findings.extend(gathered.findings);
-    let findings = findings.iter().map(|it| (it.rule.code, it.path.as_os_str(), &*it.message));
-    let mut findings: Vec<_> = findings.collect();
-    skills.sort_unstable();
-    left_out.sort_unstable();
-    findings.sort_unstable();
-    let mut hasher = DefaultHasher::new();
-    (homes.len(), skills, left_out, findings).hash(&mut hasher);
-    hasher.finish()
-}
-
 /// Opens the directories. One that cannot be opened is a finding.
-fn open(options: &Options, watcher: Option<&Arc<Watcher>>) -> (Vec<Arc<Home>>, Vec<Finding>) {
+pub(crate) fn open(
+    options: &Options,
+    watcher: Option<&Watcher>,
+) -> (Vec<Arc<Home>>, Vec<Finding>) {
     let lodge = |source: Arc<dyn Source>, folder: Option<Arc<Folder>>| {
-        let (told, texts) = (Memo::default(), Memo::default());
-        Arc::new(Home { source, folder, limits: options.limits, told, texts })
+        Arc::new(Home::new(source, folder, options.limits))
     };
     let mut findings = Vec::new();
     let (cwd, home) = (options.cwd.as_deref(), options.home.as_deref());
@@ -178,7 +172,7 @@ fn open(options: &Options, watcher: Option<&Arc<Watcher>>) -> (Vec<Arc<Home>>, V
             // The same directory by another name holds nothing new.
             Ok(folder) if !opened.insert(folder.real().to_owned()) => {}
             Ok(folder) => {
-                let folder = Arc::new(folder.watched_by(watcher.cloned()));
+                let folder = Arc::new(folder);
                 homes.push(lodge(folder.clone(), Some(folder)));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound && directory.optional => {}
@@ -203,7 +197,8 @@ fn open(options: &Options, watcher: Option<&Arc<Watcher>>) -> (Vec<Arc<Home>>, V
 }
 
 /// What was made of one `SKILL.md`.
-struct Made {
+#[derive(Clone)]
+pub(crate) struct Made {
     number: usize,
     path: Arc<Path>,
     real: Option<Arc<Path>>,
@@ -219,7 +214,7 @@ impl Made {
         Self::of(number, home, at, kept)
     }
 
-    fn of(number: usize, home: &Arc<Home>, at: At, kept: Kept) -> Self {
+    pub(crate) fn of(number: usize, home: &Arc<Home>, at: At, kept: Kept) -> Self {
         let scope = home.source.scope();
         let At { path, real, linked } = at;
         let Kept { size, modified, resources, manifest, findings, state } = kept;
@@ -251,7 +246,7 @@ impl Made {
 }
 
 /// Reads what was found: where it lies, and what it is.
-fn read(found: Found, source: &dyn Source, options: &Options) -> (At, Kept) {
+pub(crate) fn read(found: Found, source: &dyn Source, options: &Options) -> (At, Kept) {
     let (mut manifest, mut findings) = manifest(&found, source, options);
     for finding in &mut findings {
         finding.path = found.path.to_path_buf();

@@ -45,6 +45,30 @@ pub(crate) struct Home {
     pub(crate) texts: Memo<(Arc<Path>, Mark), Arc<str>>,
 }
 
+impl Home {
+    pub(crate) fn new(
+        source: Arc<dyn Source>,
+        folder: Option<Arc<Folder>>,
+        limits: Limits,
+    ) -> Self {
+        Self { source, folder, limits, told: Memo::default(), texts: Memo::default() }
+    }
+
+    /// The same home, with nothing remembered.
+    pub(crate) fn again(&self) -> Self {
+        Self::new(self.source.clone(), self.folder.clone(), self.limits)
+    }
+
+    /// Whether skills of the same place are read from it.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (&self.folder, &other.folder) {
+            (Some(one), Some(other)) => one.is_same(other),
+            (None, None) => Arc::ptr_eq(&self.source, &other.source),
+            _ => false,
+        }
+    }
+}
+
 /// Longer files are not remembered.
 pub(crate) const MEMORABLE: usize = 32 * 1024;
 

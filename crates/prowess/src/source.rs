@@ -11,6 +11,8 @@ mod cache;
 mod watcher;
 
 use std::{
+    collections::HashSet,
+    ffi::OsStr,
     fmt, io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -65,14 +67,45 @@ pub trait Source: Send + Sync + fmt::Debug {
 }
 
 /// What a watcher has heard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
     /// Nothing, for as long as somebody was willing to wait.
     Nothing,
     /// Something has changed.
-    Change,
+    Change(Touched),
     /// That nobody wants to hear any more.
     End,
+}
+
+/// Where something has happened.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Touched {
+    /// It may have been anywhere.
+    pub(crate) is_all: bool,
+    /// The folders whose visits looked at it.
+    pub(crate) folders: HashSet<Arc<Path>>,
+    /// What it happened to in those folders; some of it may be folders that are visited too.
+    pub(crate) entries: HashSet<PathBuf>,
+}
+
+impl Touched {
+    /// More places than that are not worth telling apart.
+    const MOST: usize = 20_000;
+
+    pub(crate) fn all() -> Self {
+        Self { is_all: true, ..Self::default() }
+    }
+
+    pub(crate) fn add(&mut self, folder: &Arc<Path>, name: Option<&OsStr>) {
+        if self.is_all {
+            return;
+        }
+        if !self.folders.contains(folder) {
+            self.folders.insert(folder.clone());
+        }
+        self.entries.extend(name.map(|it| folder.join(it)));
+        self.is_all = self.entries.len() > Self::MOST;
+    }
 }
 
 /// What tells one state of a file from another: its size, and when it was changed last.

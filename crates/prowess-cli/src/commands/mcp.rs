@@ -73,7 +73,7 @@ pub(crate) fn run(
     }
     let config = context::config(global)?;
     let is_watched = args.watch || config.skill.watch.value;
-    let keeper = Arc::new(context::keeper(global, is_watched, printer)?);
+    let keeper = context::keeper(global, is_watched, printer)?;
     if printer.verbose {
         let watched = if is_watched { ", and watched" } else { "" };
         printer.note(&format!("{} skills are loaded{watched}", keeper.library().skills().count()));

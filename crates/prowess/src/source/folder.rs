@@ -37,14 +37,14 @@ use crate::{
 const HEAD: usize = 4096;
 
 /// A directory that holds skills.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Folder {
     scope: Scope,
     path: PathBuf,
     real: PathBuf,
     /// The configured directories with all links resolved: what a link may lead into.
     pub(super) allowed: Arc<[PathBuf]>,
-    directory: OwnedFd,
+    directory: Arc<OwnedFd>,
     limit: u64,
     /// Who is to hear what changes in the folders that are looked at.
     watcher: Option<Arc<Watcher>>,
@@ -59,28 +59,40 @@ impl Folder {
         limits: &Limits,
     ) -> io::Result<Self> {
         let real = std::fs::canonicalize(&path)?;
-        let directory = open_directory(&real)?;
+        let directory = Arc::new(open_directory(&real)?);
         let limit = limits.max_document_size.max(limits.max_file_size);
         Ok(Self { scope, path, real, allowed, directory, limit, watcher: None })
     }
 
     /// Has a watcher hear what changes in all folders that are looked at from now on.
-    pub(crate) fn watched_by(self, watcher: Option<Arc<Watcher>>) -> Self {
-        Self { watcher, ..self }
+    pub(crate) fn watched_by(&self, watcher: Option<&Arc<Watcher>>) -> Self {
+        Self { watcher: watcher.cloned(), ..self.clone() }
     }
 
-    /// Has a folder watched that is about to be looked at.
-    pub(super) fn watch(&self, folder: &Path) {
+    /// Has a folder watched that a visit is about to look at.
+    pub(super) fn watch(&self, visited: &Path, folder: &Path) {
         if let Some(watcher) = &self.watcher {
-            watcher.watch(folder);
+            watcher.watch(visited, folder);
         }
     }
 
     /// Has what a link leads to watched, since another may come to have its name.
-    pub(super) fn watch_target(&self, real: &Path) {
+    pub(super) fn watch_target(&self, visited: &Path, real: &Path) {
         if let Some(folder) = real.parent() {
-            self.watch(folder);
+            self.watch(visited, folder);
         }
+    }
+
+    /// Whether it is the same directory, from which links may lead to the same places.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let place = |it: &Self| rustix::fs::fstat(&it.directory).map(|it| (it.st_dev, it.st_ino));
+        let is_there = place(self).is_ok_and(|it| place(other) == Ok(it));
+        is_there && self.identity() == other.identity() && self.allowed == other.allowed
+    }
+
+    /// The directory as it was named.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The directory with all links resolved.
@@ -127,16 +139,18 @@ impl Folder {
         let inside = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         match open_beneath(&self.directory, inside, OFlags::DIRECTORY) {
             Ok(directory) => {
-                self.watch(&self.path.join(folder));
+                let path = self.path.join(folder);
+                self.watch(&path, &path);
                 Ok((directory, None))
             }
             Err(Errno::LOOP | Errno::NOTDIR) => {
-                let real = self.contained(&self.path.join(folder))?;
+                let path = self.path.join(folder);
+                let real = self.contained(&path)?;
                 if self.real.join(folder).starts_with(&real) {
                     return Err(Trouble::Circle);
                 }
-                self.watch_target(&real);
-                self.watch(&real);
+                self.watch_target(&path, &real);
+                self.watch(&path, &real);
                 Ok((open_directory(&real)?, Some(real)))
             }
             Err(errno) => Err(errno.into()),
@@ -282,7 +296,8 @@ impl Folder {
         if folder.as_os_str().is_empty() {
             return None;
         }
-        self.watch(&self.path.join(folder));
+        let path = self.path.join(folder);
+        self.watch(&path, &path);
         let mark = seen.is_some().then(|| self.mark(folder.to_str()?)).flatten();
         let file = open_beneath(&self.directory, &folder.join("SKILL.md"), FILE).ok()?;
         let head = Head::of(&file, None, limits).ok()?;
@@ -352,7 +367,7 @@ impl Folder {
             Ok(file) => (file, None),
             Err(Errno::LOOP) => {
                 let real = self.contained(path)?;
-                self.watch_target(&real);
+                self.watch_target(path.parent().unwrap_or(path), &real);
                 (open_file(&real)?, Some(real))
             }
             // A socket cannot be opened at all.

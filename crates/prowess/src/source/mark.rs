@@ -29,6 +29,13 @@ pub(crate) struct Seen {
     pub(crate) is_more: bool,
 }
 
+impl Seen {
+    /// The mark of the `SKILL.md`.
+    pub(crate) fn document(&self) -> Option<&Mark> {
+        self.marks.iter().find(|it| it.0.eq_ignore_ascii_case("SKILL.md")).map(|it| &it.1)
+    }
+}
+
 impl Mark {
     pub(super) fn of(stat: &Stat) -> Self {
         Self {

@@ -1,7 +1,7 @@
 //! A system that does not tell what changes on disk.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -16,11 +16,15 @@ impl Watcher {
         Err("this system does not tell of them".to_owned())
     }
 
-    pub(crate) fn during<T>(&self, _: impl FnOnce() -> T) -> (T, Result<(), String>) {
+    pub(crate) fn during<T>(
+        &self,
+        _: Option<&[PathBuf]>,
+        _: impl FnOnce() -> T,
+    ) -> (T, Result<(), String>) {
         match *self {}
     }
 
-    pub(crate) fn watch(&self, _: &Path) {
+    pub(crate) fn watch(&self, _: &Path, _: &Path) {
         match *self {}
     }
 

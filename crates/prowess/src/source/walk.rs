@@ -129,7 +129,7 @@ impl Walk<'_> {
             noted.is_more = true;
         }
         let real = self.folder.contained(&self.skill.join(path))?;
-        self.folder.watch_target(&real);
+        self.folder.watch_target(self.skill, &real);
         let stat = rustix::fs::stat(&real)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => self.file(path, &stat),
@@ -156,7 +156,7 @@ impl Walk<'_> {
         if self.noted.is_some() {
             self.see(path, &rustix::fs::fstat(&directory)?);
         }
-        self.folder.watch(&self.skill.join(path));
+        self.folder.watch(self.skill, &self.skill.join(path));
         let entries = list(directory)?;
         if document(&entries.names).is_some() {
             self.note(

@@ -1,13 +1,13 @@
-//! Hears from the system when to look again. What has changed only a look tells: a queue that ran
-//! over, or a folder that was moved meanwhile, cannot lead it astray.
+//! Hears from the system when to look again, and where. What has changed only a look tells: a folder
+//! that was moved meanwhile cannot lead it astray, and a queue that ran over means to look everywhere.
 
 use std::{
     collections::HashMap,
     ffi::{OsStr, OsString},
     mem::MaybeUninit,
     os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
-    path::Path,
-    sync::{Mutex, MutexGuard, PoisonError},
+    path::{Component, Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -17,12 +17,14 @@ use rustix::{
     io::Errno,
 };
 
-use super::Heard;
+use super::{Heard, Touched};
 
 /// How long it has to be quiet before somebody looks, so that one look sees all that belongs together.
 const QUIET: Duration = Duration::from_millis(100);
 /// How long a change waits at the most where it is never quiet.
 const LONGEST: Duration = Duration::from_secs(2);
+/// How many links a way may lead through, as the kernel has it.
+const LINKS: usize = 40;
 /// What happens to names in a folder.
 const NAMES: WatchFlags =
     WatchFlags::CREATE.union(WatchFlags::DELETE).union(WatchFlags::MOVE).union(WatchFlags::ONLYDIR);
@@ -48,7 +50,7 @@ const SHARED: &[u32] = &[
     0x786F_4256, // shared folders of VirtualBox
 ];
 
-/// Hears from the system that something has changed in the folders that the last look went through.
+/// Hears from the system that something has changed in the folders that were visited.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     inotify: OwnedFd,
@@ -60,20 +62,30 @@ pub(crate) struct Watcher {
 #[derive(Debug, Default)]
 struct Watched {
     watches: HashMap<i32, Watch>,
-    /// The number of the look.
-    look: u64,
+    /// The watches that each visit has asked for, by the folder that was visited.
+    visits: HashMap<Arc<Path>, Vec<i32>>,
     /// Whether some directory lies where others write without a word.
     is_shared: bool,
     /// Why the system gives no further watches.
     refused: Option<Errno>,
 }
 
-/// What is wanted of a folder, and which look wanted it last.
-#[derive(Debug)]
+/// Who wants to hear of a folder.
+#[derive(Debug, Default)]
 struct Watch {
-    look: u64,
-    /// The names that matter; all of them where there is no list.
-    names: Option<Vec<OsString>>,
+    /// The visits to which all matters that happens in it.
+    visits: Vec<Arc<Path>>,
+    /// The names in it that lead to a directory.
+    names: Vec<OsString>,
+}
+
+/// What somebody wants to hear of a folder.
+#[derive(Clone, Copy)]
+enum Wanted<'a> {
+    /// All that happens, for whoever visits this folder.
+    For(&'a Path),
+    /// What happens to this name.
+    Name(&'a OsStr),
 }
 
 impl Watcher {
@@ -84,19 +96,19 @@ impl Watcher {
         Ok(Self { inotify, bell, watched: Mutex::default() })
     }
 
-    /// Has a look watch all folders that it goes through, each before it is listed, and none but
-    /// those; where there are too many, says so.
-    pub(crate) fn during<T>(&self, look: impl FnOnce() -> T) -> (T, Result<(), String>) {
-        {
-            let mut watched = self.watched();
-            watched.look += 1;
-            watched.is_shared = false;
-        }
+    /// Has visits watch all folders that they go through, each before it is listed. Those of a visit
+    /// that is done `again` and does not go there any more are given back; without a list all visits are.
+    /// Where the system has too few, says so.
+    pub(crate) fn during<T>(
+        &self,
+        again: Option<&[PathBuf]>,
+        look: impl FnOnce() -> T,
+    ) -> (T, Result<(), String>) {
+        self.watched().forget(again);
         let seen = look();
         let mut watched = self.watched();
-        let last = watched.look;
         watched.watches.retain(|number, watch| {
-            let is_wanted = watch.look == last;
+            let is_wanted = !watch.visits.is_empty() || !watch.names.is_empty();
             if !is_wanted {
                 // A folder that is gone has taken its watch with it.
                 let _ = inotify::remove_watch(&self.inotify, *number);
@@ -106,23 +118,46 @@ impl Watcher {
         (seen, watched.refused.map_or(Ok(()), |it| Err(why(it))))
     }
 
-    /// Watches all that happens in a folder.
-    pub(crate) fn watch(&self, folder: &Path) {
-        self.add(folder, None);
+    /// Watches all that happens in a folder, for whoever visits one.
+    pub(crate) fn watch(&self, visited: &Path, folder: &Path) {
+        self.add(folder, Wanted::For(visited));
     }
 
-    /// Watches all that leads to a directory, which need not be there: each name on the way.
+    /// Watches all that leads to a directory, which need not be there: each name on the way, also behind
+    /// links.
     pub(crate) fn watch_way(&self, path: &Path) {
-        let real = std::fs::canonicalize(path).ok();
         let stat = rustix::fs::statfs(path);
         self.watched().is_shared |= stat.is_ok_and(|it| SHARED.contains(&(it.f_type as u32)));
-        let spelt = std::path::absolute(path).ok().filter(|it| Some(it) != real.as_ref());
-        for way in spelt.iter().chain(&real) {
-            for step in way.ancestors() {
-                if let (Some(folder), Some(name)) = (step.parent(), step.file_name()) {
-                    self.add(folder, Some(name));
+        let Ok(mut left) = std::path::absolute(path) else { return };
+        let (mut here, mut links) = (PathBuf::new(), 0);
+        loop {
+            let mut steps = left.components();
+            let step = steps.next();
+            let rest = steps.as_path();
+            left = match step {
+                Some(Component::Normal(name)) => {
+                    self.add(&here, Wanted::Name(name));
+                    match std::fs::read_link(here.join(name)) {
+                        Ok(target) if links < LINKS => {
+                            links += 1;
+                            target.join(rest)
+                        }
+                        _ => {
+                            here.push(name);
+                            rest.to_owned()
+                        }
+                    }
                 }
-            }
+                Some(Component::ParentDir) => {
+                    here.pop();
+                    rest.to_owned()
+                }
+                Some(root) => {
+                    here.push(root);
+                    rest.to_owned()
+                }
+                None => return,
+            };
         }
     }
 
@@ -136,14 +171,15 @@ impl Watcher {
     pub(crate) fn wait(&self, patience: Duration, rested: Instant) -> Heard {
         let mut until = Instant::now() + patience;
         let mut longest = None;
+        let mut touched = Touched::default();
         loop {
             match self.is_ringing(until) {
                 Some(true) => return Heard::End,
                 None if longest.is_none() => return Heard::Nothing,
-                None => return Heard::Change,
+                None => return Heard::Change(touched),
                 Some(false) => {}
             }
-            if self.take() {
+            if self.take(&mut touched) {
                 let now = Instant::now();
                 let longest = *longest.get_or_insert(now + LONGEST);
                 until = (now + QUIET).min(longest).max(rested);
@@ -156,26 +192,14 @@ impl Watcher {
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
     }
 
-    fn add(&self, folder: &Path, name: Option<&OsStr>) {
+    fn add(&self, folder: &Path, wanted: Wanted<'_>) {
         let mut watched = self.watched();
         if watched.refused.is_some() {
             return;
         }
-        let flags = if name.is_some() { NAMES } else { ALL } | WatchFlags::MASK_ADD;
-        match inotify::add_watch(&self.inotify, folder, flags) {
-            Ok(number) => {
-                let look = watched.look;
-                let fresh = || Watch { look: 0, names: Some(Vec::new()) };
-                let watch = watched.watches.entry(number).or_insert_with(fresh);
-                if watch.look != look {
-                    *watch = Watch { look, ..fresh() };
-                }
-                match (name, &mut watch.names) {
-                    (Some(name), Some(names)) => names.push(name.to_owned()),
-                    (Some(_), None) => {}
-                    (None, names) => *names = None,
-                }
-            }
+        let flags = if matches!(wanted, Wanted::Name(_)) { NAMES } else { ALL };
+        match inotify::add_watch(&self.inotify, folder, flags | WatchFlags::MASK_ADD) {
+            Ok(number) => watched.add(number, wanted),
             Err(errno @ (Errno::NOSPC | Errno::NOMEM | Errno::MFILE)) => {
                 watched.refused = Some(errno);
             }
@@ -202,35 +226,82 @@ impl Watcher {
     }
 
     /// Takes in all that has been told; whether any of it matters.
-    fn take(&self) -> bool {
+    fn take(&self, touched: &mut Touched) -> bool {
         let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
         let mut told = inotify::Reader::new(&self.inotify, &mut buffer);
         let mut matters = false;
+        let mut watched = self.watched();
         while let Ok(event) = told.next() {
             let name = event.file_name().map(|it| OsStr::from_bytes(it.to_bytes()));
-            matters |= self.matters(event.wd(), event.events(), name);
+            matters |= watched.touch(event.wd(), event.events(), name, touched);
         }
         matters
     }
 
-    fn matters(&self, number: i32, events: ReadFlags, name: Option<&OsStr>) -> bool {
-        let mut watched = self.watched();
-        if events.contains(ReadFlags::QUEUE_OVERFLOW) {
-            return true;
-        }
-        if events.contains(ReadFlags::IGNORED) {
-            return watched.watches.remove(&number).is_some();
-        }
-        let watch = watched.watches.get(&number);
-        watch.is_some_and(|it| match (&it.names, name) {
-            (None, _) => true,
-            (Some(names), Some(name)) => names.iter().any(|it| it == name),
-            (Some(_), None) => events.contains(ReadFlags::UNMOUNT),
-        })
-    }
-
     fn watched(&self) -> MutexGuard<'_, Watched> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watched {
+    /// Forgets what the visits to these folders wanted, or all of it.
+    fn forget(&mut self, visited: Option<&[PathBuf]>) {
+        let Some(visited) = visited else {
+            self.watches.values_mut().for_each(|it| *it = Watch::default());
+            self.visits.clear();
+            self.is_shared = false;
+            return;
+        };
+        for folder in visited {
+            for number in self.visits.remove(&**folder).into_iter().flatten() {
+                if let Some(watch) = self.watches.get_mut(&number) {
+                    watch.visits.retain(|it| **it != **folder);
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, number: i32, wanted: Wanted<'_>) {
+        let watch = self.watches.entry(number).or_default();
+        match wanted {
+            Wanted::Name(name) => watch.names.push(name.to_owned()),
+            Wanted::For(visited) if watch.visits.iter().any(|it| **it == *visited) => {}
+            Wanted::For(visited) => {
+                let known = self.visits.get_key_value(visited).map(|it| it.0.clone());
+                let visited = known.unwrap_or_else(|| visited.into());
+                watch.visits.push(visited.clone());
+                self.visits.entry(visited).or_default().push(number);
+            }
+        }
+    }
+
+    /// Notes where something has happened; whether it matters.
+    fn touch(
+        &mut self,
+        number: i32,
+        events: ReadFlags,
+        name: Option<&OsStr>,
+        touched: &mut Touched,
+    ) -> bool {
+        if events.contains(ReadFlags::QUEUE_OVERFLOW) {
+            touched.is_all = true;
+            return true;
+        }
+        let Some(watch) = self.watches.get(&number) else { return false };
+        let is_on_the_way = match name {
+            Some(name) => watch.names.iter().any(|it| it == name),
+            None => !watch.names.is_empty() && events.contains(ReadFlags::UNMOUNT),
+        };
+        touched.is_all |= is_on_the_way;
+        watch.visits.iter().for_each(|it| touched.add(it, name));
+        let matters = is_on_the_way || !watch.visits.is_empty();
+        if events.contains(ReadFlags::IGNORED) {
+            // A way that is gone is looked for anew.
+            touched.is_all |= !watch.names.is_empty();
+            self.watches.remove(&number);
+            return true;
+        }
+        matters
     }
 }
 
@@ -257,7 +328,7 @@ mod tests {
 
     fn watching(path: &Path) -> Watcher {
         let watcher = Watcher::new().expect("the system tells");
-        let ((), watched) = watcher.during(|| watcher.watch_way(path));
+        let ((), watched) = watcher.during(None, || watcher.watch_way(path));
         watched.expect("there are watches");
         watcher
     }
@@ -269,7 +340,7 @@ mod tests {
         std::fs::write(folder.path().join("other"), "x").expect("it can be written");
         assert_eq!(watcher.wait(QUIET, Instant::now()), Heard::Nothing);
         std::fs::create_dir(folder.path().join("wanted")).expect("it can be made");
-        assert_eq!(watcher.wait(LONG, Instant::now()), Heard::Change);
+        assert_eq!(watcher.wait(LONG, Instant::now()), Heard::Change(Touched::all()));
         watcher.end();
         assert_eq!(watcher.wait(LONG, Instant::now()), Heard::End);
     }
@@ -285,6 +356,6 @@ mod tests {
             std::fs::write(&path, "").expect("it can be written");
             std::fs::remove_file(&path).expect("it can be removed");
         }
-        assert_eq!(watcher.wait(LONG, Instant::now()), Heard::Change);
+        assert_eq!(watcher.wait(LONG, Instant::now()), Heard::Change(Touched::all()));
     }
 }

@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use prowess::{Finding, Library, News, Severity, Skill, Watching, news};
+use prowess::{Finding, Library, News, Severity, Skill, news};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -52,8 +52,6 @@ pub(super) fn follow(args: &Args, global: &Global, printer: &mut Printer) -> Res
     }
     printer.flush()?;
     printer.note("watching for changes; Ctrl-C ends it");
-    let mut is_polling = matches!(keeper.watching(), Watching::Polling(_));
-    let keeper = Arc::new(keeper);
     let followed = runtime.block_on(async {
         while !printer.is_closed() {
             let (waiting, since) = (keeper.clone(), last.clone());
@@ -62,9 +60,6 @@ pub(super) fn follow(args: &Args, global: &Global, printer: &mut Printer) -> Res
                 () = &mut stop => break,
                 next = next => next?,
             };
-            if !is_polling {
-                is_polling = context::tell_polling(&keeper, printer);
-            }
             if Arc::ptr_eq(&last, &next) {
                 continue;
             }
