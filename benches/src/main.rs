@@ -3,7 +3,8 @@
 //! Each command prints tables in Markdown: `load` (in the modules up to it), `tokens`, and, on
 //! requests whose right skills are known, `find`, `lab`, `latency` and `prompt`; `agent` is what layers take;
 //! `reliability` breaks things on purpose, and fails when something is lost; `soak` has an agent take
-//! many turns, and fails when memory grows with them; `mcp` is what clients of the server wait for;
+//! many turns, and fails when memory grows with them; `mcp` is what clients of the server wait for; `watch` is
+//! what a change of files takes until it is told;
 //! `fix` is what `check --fix` does to a folder of skills, and fails when it does anything else.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
@@ -29,6 +30,7 @@ mod races;
 mod soak;
 mod agent;
 mod mcp;
+mod watch;
 mod fixing;
 
 use std::{env, path::Path};
@@ -52,6 +54,7 @@ const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--dis
                      prowess-benches agent [--skills F --queries F] [--size N] [--sessions N]\n       \
                      prowess-benches soak [--sessions N] [--turns N] [--window N] [--size N]\n       \
                      prowess-benches mcp [--sizes N,N] [--from DIR] [--sessions N] [--program PATH]\n       \
+                     prowess-benches watch [--sizes N,N] [--from DIR] [--edits N] [--program PATH]\n       \
                      prowess-benches fix --from DIR [--program PATH]";
 
 fn main() -> Result<()> {
@@ -96,6 +99,9 @@ fn main() -> Result<()> {
         }
         ["mcp", ref words @ ..] => {
             mcp::mcp(&Options::new(words, &["--sizes", "--from", "--sessions", "--program"])?)
+        }
+        ["watch", ref words @ ..] => {
+            watch::watch(&Options::new(words, &["--sizes", "--from", "--edits", "--program"])?)
         }
         ["fix", ref words @ ..] => fixing::fixing(&Options::new(words, &["--from", "--program"])?),
         ["reliability-store-writer", path, seed, from] => store::writer(path, seed, from),

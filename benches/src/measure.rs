@@ -162,6 +162,17 @@ pub(crate) fn peak_kib_of(pid: u32) -> Result<u64> {
     kib(&status, "VmHWM:").context("the system tells no peak")
 }
 
+/// The memory that a process holds.
+pub(crate) fn settled_kib_of(pid: u32) -> Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    kib(&status, "VmRSS:").context("the system tells no memory")
+}
+
+/// The CPU time that a process has taken, by a clock that ticks every few milliseconds.
+pub(crate) fn cpu_ms_of(pid: u32) -> Result<f64> {
+    Ok(in_ms(ticks(&pid.to_string(), 11)?))
+}
+
 /// The CPU time of this thread.
 pub(crate) fn thread_time() -> Duration {
     duration(clock_gettime(ClockId::ThreadCPUTime))
@@ -188,7 +199,7 @@ fn kib(status: &str, key: &str) -> Option<u64> {
 
 /// Measures a program from its start to its end.
 fn whole(command: &mut Command) -> Result<Report> {
-    let before = ticks_of_children()?;
+    let before = ticks("self", CHILDREN)?;
     let start = Instant::now();
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
@@ -214,16 +225,22 @@ fn whole(command: &mut Command) -> Result<Report> {
     if !ended?.success() {
         bail!("the program failed: {command:?}");
     }
-    let ticks = ticks_of_children()? - before;
-    let cpu_ms = ticks as f64 * 1000.0 / rustix::param::clock_ticks_per_second() as f64;
+    let cpu_ms = in_ms(ticks("self", CHILDREN)? - before);
     Ok(Report { wall_ms, cpu_ms, ticks: true, peak_kib, ..Report::default() })
 }
 
-/// The CPU time of the children that have ended, in ticks.
-fn ticks_of_children() -> Result<u64> {
-    let stat = fs::read_to_string("/proc/self/stat")?;
+/// Where the CPU time of the children that have ended stands in `/proc/PID/stat`.
+const CHILDREN: usize = 13;
+
+/// CPU time of a process, in ticks.
+fn ticks(pid: &str, field: usize) -> Result<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     // The name of the program may hold spaces; what is counted from begins behind it.
     let fields = stat.rsplit_once(')').context("the system tells no times")?.1;
-    let times = fields.split_whitespace().skip(13).take(2);
+    let times = fields.split_whitespace().skip(field).take(2);
     times.map(|it| it.parse::<u64>().context("the system tells no times")).sum()
+}
+
+fn in_ms(ticks: u64) -> f64 {
+    ticks as f64 * 1000.0 / rustix::param::clock_ticks_per_second() as f64
 }

@@ -181,6 +181,7 @@ mod the_command_list_shows_what_loads {
         let skill = said.skill("good");
         let fields = [
             "name",
+            "address",
             "description",
             "type",
             "status",
@@ -194,7 +195,7 @@ mod the_command_list_shows_what_loads {
         assert_eq!(
             *skill,
             json!({
-                "name": "good", "description": "Stays", "type": "instruction", "status": "active",
+                "name": "good", "address": "good", "description": "Stays", "type": "instruction", "status": "active",
                 "scope": "project", "path": "skills/good/SKILL.md", "tags": [],
                 "resources": [{ "path": "run.sh", "kind": "script", "size": 5 }], "hidden_by": null,
             })

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess::{Directory, Keeper, Library, Options, Watching};
+use prowess::{Directory, Keeper, Library, Limits, Options, Watching};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value as Json;
 
@@ -40,6 +40,16 @@ fn text(name: &str, description: &str) -> String {
     format!("---\nname: {name}\ndescription: {description}\n---\n\n# {name}\n")
 }
 
+/// All that a library says.
+fn whole(library: &Library) -> Vec<String> {
+    let skills = library.all().map(|it| {
+        let resources = it.resources().iter().map(|it| (&it.path, it.size)).collect::<Vec<_>>();
+        format!("{:?} {:?} {:?} {resources:?}", it.origin.path, it.manifest, it.hidden_by)
+    });
+    let findings = library.findings().iter().map(|it| format!("{it:?}"));
+    skills.chain(findings).collect()
+}
+
 /// A keeper that is told of changes.
 fn told(options: Options) -> Keeper {
     let keeper = Keeper::start(&Options { watch: true, ..options }).unwrap();
@@ -55,7 +65,7 @@ struct Following {
 
 impl Following {
     fn start(command: &mut Command) -> Self {
-        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = channel();
@@ -195,6 +205,79 @@ mod a_keeper_hears_of_changes {
     }
 
     #[test]
+    fn a_directory_behind_a_link_that_leads_nowhere_for_a_while_is_followed() {
+        let world = World::new().skill_in("far/v1", "one", "old").link("now", "far/v1");
+        let directories = vec![Directory::new("now")];
+        let keeper = told(Options { directories, ..world.options() });
+        fs::remove_dir_all(world.path("far")).unwrap();
+        wait(&keeper, "removed", |it| listed(it).is_empty());
+        world.write("far/v1/one/SKILL.md", text("one", "new"));
+        wait(&keeper, "made anew", |it| listed(it) == [("one", "new")]);
+        world.write("far/v1/one/SKILL.md", text("one", "newer"));
+        wait(&keeper, "changed there", |it| listed(it) == [("one", "newer")]);
+    }
+
+    #[test]
+    fn what_is_mounted_over_a_directory_is_seen() {
+        let world = World::new().skill("one", "below").skill_in("other", "two", "above");
+        let script = "mount --bind other skills && umount skills || exit 7
+            mkfifo told; \"$0\" list --watch --quiet --dir skills > told & exec 3< told
+            read -r line <&3; echo \"$line\"
+            mount --bind other skills; read -r line <&3; echo \"$line\"; read -r line <&3; echo \"$line\"
+            umount -l skills; read -r line <&3; echo \"$line\"; read -r line <&3; echo \"$line\"
+            kill -INT $!";
+        let mut command = Command::new("timeout");
+        command.current_dir(world.path("")).env("HOME", world.path("home"));
+        command.args(["40", "unshare", "-Urm", "sh", "-c", script, program()]);
+        let ran = command.output().unwrap();
+        // Not every machine lets anybody mount.
+        if matches!(ran.status.code(), Some(1 | 7)) {
+            return;
+        }
+        let said = String::from_utf8(ran.stdout).unwrap();
+        let lines: Vec<&str> = said.lines().collect();
+        assert_eq!(lines, ["one  below", "- one", "+ two  above", "+ one  below", "- two"]);
+    }
+
+    #[test]
+    fn however_folders_are_moved_about_the_library_is_what_is_on_disk() {
+        const PLACES: [&str; 8] = ["a", "b", "c", "g/a", "g/b", "g/c", "h/a", "h"];
+        let world = World::new().skill("a", "first").folder("skills/g").folder("outside");
+        let limits = Limits { depth: 3, ..Limits::default() };
+        let options = Options { limits, ..world.options() };
+        let keeper = told(options.clone());
+        let mut state = 7_u64;
+        let mut next = |most: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % most
+        };
+        for round in 0..60 {
+            for _ in 0..=next(4) {
+                let [one, other] = [(); 2].map(|()| PLACES[next(PLACES.len())]);
+                let [from, to] = [one, other].map(|it| world.path(format!("skills/{it}")));
+                // Much of it cannot be done to what is there at that moment, which is as well.
+                let _ = match next(9) {
+                    0 => fs::remove_dir_all(&from),
+                    1 | 2 => fs::rename(&from, &to),
+                    3 => fs::rename(&from, world.path("outside/x"))
+                        .and_then(|()| fs::rename(&to, &from))
+                        .and_then(|()| fs::rename(world.path("outside/x"), &to)),
+                    4 => symlink(&to, &from),
+                    5 => fs::remove_file(&from),
+                    6 => fs::create_dir_all(from.join("references"))
+                        .and_then(|()| fs::write(from.join("references/x.md"), round.to_string())),
+                    _ => fs::create_dir_all(&from).and_then(|()| {
+                        let name = PLACES[next(3)];
+                        fs::write(from.join("SKILL.md"), text(name, &format!("in round {round}")))
+                    }),
+                };
+            }
+            let fresh = Library::load(&options).unwrap();
+            wait(&keeper, &format!("round {round}"), |it| whole(it) == whole(&fresh));
+        }
+    }
+
+    #[test]
     fn folders_that_come_later_are_heard_as_well() {
         let world = World::new().skill("one", "a").folder("skills/empty");
         let keeper = told(world.options());
@@ -326,10 +409,11 @@ mod a_keeper_hears_of_changes {
 mod where_the_system_cannot_tell_somebody_looks {
     use super::*;
 
-    /// Follows `skills/` where the system gives no more than that; nothing where no such place can be
-    /// made.
-    fn within(world: &World, limit: &str) -> Option<Following> {
-        let script = format!("echo {limit} && exec \"$0\" list --watch --dir skills");
+    const LIST: &str = "list --watch --dir skills";
+
+    /// Runs the program where the system gives no more than that; nothing where no such place can be made.
+    fn within(world: &World, limit: &str, arguments: &str) -> Option<Following> {
+        let script = format!("echo {limit} && exec \"$0\" {arguments}");
         let command = || {
             let mut command = Command::new("unshare");
             command.current_dir(world.path("")).env("HOME", world.path("home"));
@@ -348,7 +432,7 @@ mod where_the_system_cannot_tell_somebody_looks {
             ("0 > /proc/sys/user/max_inotify_instances", "fs.inotify.max_user_instances"),
         ] {
             let world = World::new().skill("one", "a").skill("two", "b");
-            let Some(following) = within(&world, limit) else { return };
+            let Some(following) = within(&world, limit, LIST) else { return };
             assert_eq!(following.line(), "one  a");
             assert_eq!(following.line(), "two  b");
             for number in 0..3 {
@@ -363,7 +447,7 @@ mod where_the_system_cannot_tell_somebody_looks {
         let world = World::new().skill("one", "a");
         let steps = world.path("skills/one").ancestors().count();
         let limit = format!("{} > /proc/sys/user/max_inotify_watches", steps + 4);
-        let Some(following) = within(&world, &limit) else { return };
+        let Some(following) = within(&world, &limit, LIST) else { return };
         assert_eq!(following.line(), "one  a");
         for number in 0..20 {
             world.write(format!("skills/one/folder-{number:02}/notes.md"), "x");
@@ -377,10 +461,98 @@ mod where_the_system_cannot_tell_somebody_looks {
         let (code, said) = following.end(Signal::INT);
         assert_eq!((code, said.matches("again and again").count()), (Some(0), 1), "{said}");
     }
+
+    #[test]
+    fn a_server_that_has_to_look_later_says_so_too() {
+        let world = World::new().skill("one", "a");
+        let steps = world.path("skills/one").ancestors().count();
+        let limit = format!("{} > /proc/sys/user/max_inotify_watches", steps + 4);
+        let Some(mut serving) = within(&world, &limit, "mcp --watch --dir skills") else { return };
+        let mut asking = serving.child.stdin.take().unwrap();
+        let client = r#"{"name":"test","version":"1"}"#;
+        writeln!(
+            asking,
+            r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"protocolVersion":"2025-06-18","capabilities":{{}},"clientInfo":{client}}}}}"#
+        )
+        .unwrap();
+        assert!(serving.line().contains("serverInfo"));
+        writeln!(asking, r#"{{"jsonrpc":"2.0","method":"notifications/initialized"}}"#).unwrap();
+        for number in 0..20 {
+            world.write(format!("skills/one/folder-{number:02}/notes.md"), "x");
+        }
+        assert!(serving.line().contains("list_changed"));
+        let mut said = String::new();
+        let mut stderr = BufReader::new(serving.child.stderr.take().unwrap());
+        stderr.read_line(&mut said).unwrap();
+        assert!(said.contains("fs.inotify.max_user_watches"), "{said}");
+        world.write("skills/one/folder-19/notes.md", "more");
+        assert!(serving.line().contains("list_changed"));
+        drop(asking);
+        stderr.read_to_string(&mut said).unwrap();
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert_eq!(serving.child.wait().unwrap().code(), Some(0));
+    }
 }
 
 mod the_list_can_be_followed {
+    use std::collections::BTreeMap;
+
     use super::*;
+
+    #[test]
+    fn who_follows_the_addresses_has_the_list() {
+        let world =
+            World::new().skill("one", "First").skill("two", "Second").skill_in("more", "one", "Other");
+        let following = Following::of(&world, &["--dir", "more", "--json"], 0);
+        let address = |it: &Json| it["address"].as_str().unwrap().to_owned();
+        let first = following.json();
+        let mut kept: BTreeMap<String, Json> =
+            first["skills"].as_array().unwrap().iter().map(|it| (address(it), it.clone())).collect();
+        let mut agrees = |what: &str| {
+            let start = Instant::now();
+            loop {
+                let listed = world.list_with(&["--dir", "skills", "--dir", "more"]);
+                let listed: BTreeMap<String, Json> =
+                    listed.skills().iter().map(|it| (address(it), it.clone())).collect();
+                if kept == listed {
+                    return;
+                }
+                assert!(start.elapsed() < SOON, "{what}: {kept:?}");
+                let news = following.json();
+                match news["event"].as_str().unwrap() {
+                    "added" | "changed" => drop(kept.insert(address(&news), news["skill"].clone())),
+                    "removed" => drop(kept.remove(&address(&news))),
+                    _ => {}
+                }
+            }
+        };
+        agrees("at the start");
+        fs::remove_dir_all(world.path("skills/one")).unwrap();
+        agrees("one that hides another is removed");
+        fs::rename(world.path("skills/two"), world.path("skills/moved")).unwrap();
+        agrees("one is moved");
+        world.write("skills/one/SKILL.md", text("one", "Again"));
+        agrees("one is hidden again");
+    }
+
+    #[test]
+    fn on_a_narrow_terminal_a_finding_is_told_to_its_end() {
+        let world = World::new().skill("one", "First");
+        let line = format!("stty cols 40; {} list --watch --quiet --dir skills", program());
+        let mut command = Command::new("script");
+        command.current_dir(world.path("")).env("HOME", world.path("home"));
+        let following = Following::start(command.args(["-qefc", &line, "/dev/null"]));
+        assert_eq!(following.line().trim_end(), "one  First");
+        world.write("skills/one/SKILL.md", "broken");
+        let mut told = String::new();
+        while !(told.contains("stays as it was") && told.contains("does not begin with")) {
+            let line = following.line();
+            let line = line.trim_end();
+            assert!(line.chars().count() <= 40, "{line:?}");
+            told.push_str(line.trim_start());
+            told.push(' ');
+        }
+    }
 
     #[test]
     fn each_change_is_a_line() {

@@ -291,7 +291,7 @@ fn width(terminal: impl AsFd) -> Option<usize> {
 }
 
 /// A text in lines of a width. What stands in backticks is to be copied, and stays whole.
-fn broken(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn broken(text: &str, width: usize) -> Vec<String> {
     // No text that is safe has this sign.
     const GLUE: &str = "\u{1f}";
     let pieces = text.split('`').enumerate();

@@ -1,8 +1,9 @@
 //! News: what has become of skills from one library to the next.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     ffi::OsStr,
+    sync::Arc,
 };
 
 use crate::{
@@ -45,7 +46,7 @@ pub enum News<'lib> {
 
 /// What is other in a library than in one before it: skills by their addresses, then findings.
 pub fn news<'lib>(before: &'lib Library, after: &'lib Library) -> Vec<News<'lib>> {
-    let (old, new) = (by_address(before), by_address(after));
+    let (old, new) = (by_address(before, after), by_address(after, before));
     let addresses: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let skills = addresses.into_iter().filter_map(|it| {
         let address = it.clone();
@@ -62,8 +63,11 @@ pub fn news<'lib>(before: &'lib Library, after: &'lib Library) -> Vec<News<'lib>
     skills.chain(cleared).chain(found).collect()
 }
 
-fn by_address(library: &Library) -> BTreeMap<String, &Skill> {
-    library.all().map(|it| (library.address(it), it)).collect()
+/// The skills by their addresses, but for those that the other library has as well.
+fn by_address<'lib>(library: &'lib Library, other: &Library) -> BTreeMap<String, &'lib Skill> {
+    let shared: HashSet<*const Skill> = other.skills.iter().map(Arc::as_ptr).collect();
+    let own = library.all().filter(|it| !shared.contains(&std::ptr::from_ref(*it)));
+    own.map(|it| (library.address(it), it)).collect()
 }
 
 fn changed<'lib>(address: String, before: &'lib Skill, after: &'lib Skill) -> Option<News<'lib>> {

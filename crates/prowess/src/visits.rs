@@ -37,6 +37,8 @@ struct Known {
     /// What tells what was seen from anything else.
     print: u64,
     came: Visited<Made>,
+    /// Whether it may come to something else although nothing has happened there, as behind a link.
+    is_loose: bool,
     /// Whether something has happened there since.
     is_doubted: bool,
     /// Whether the look that is being taken has come by.
@@ -98,6 +100,10 @@ impl Visits {
             while let Some(path) = entries.pop() {
                 entries.extend(doubt(&path).into_iter().flatten());
             }
+            for (path, known) in known.iter_mut().filter(|it| it.1.is_loose) {
+                known.is_doubted = true;
+                again.push(folder.path().join(path));
+            }
         }
         again
     }
@@ -151,6 +157,7 @@ impl Visits {
                 None => home.source.visit(&place.folder, limits, *listing),
             };
             let print = print(&visit, &seen);
+            let is_loose = !visit.findings.is_empty() || seen.is_more || seen.marks.is_empty();
             let came = match known.filter(|it| it.print == print) {
                 Some(known) => known.came.clone(),
                 None => {
@@ -159,7 +166,7 @@ impl Visits {
                 }
             };
             let (is_doubted, is_met) = (false, AtomicBool::new(true));
-            let known = Known { print, came: came.clone(), is_doubted, is_met };
+            let known = Known { print, came: came.clone(), is_loose, is_doubted, is_met };
             let mut new = new.lock().unwrap_or_else(PoisonError::into_inner);
             new.push((place.source, place.folder.clone(), known));
             came

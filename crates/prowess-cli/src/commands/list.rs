@@ -77,7 +77,7 @@ struct ListJson<'a> {
 
 impl<'a> ListJson<'a> {
     fn new(library: &'a Library, skills: &[&'a Skill]) -> Self {
-        let skills = skills.iter().map(|it| skill_json(it)).collect();
+        let skills = skills.iter().map(|it| skill_json(it, library.address(it))).collect();
         Self { skills, findings: library.findings().iter().map(finding_json).collect() }
     }
 }
@@ -85,6 +85,8 @@ impl<'a> ListJson<'a> {
 #[derive(Serialize)]
 struct SkillJson<'a> {
     name: &'a str,
+    /// By what it is found; a name where it is taken for that.
+    address: String,
     description: &'a str,
     r#type: &'a str,
     status: &'a str,
@@ -95,10 +97,11 @@ struct SkillJson<'a> {
     hidden_by: Option<Cow<'a, str>>,
 }
 
-fn skill_json(skill: &Skill) -> SkillJson<'_> {
+fn skill_json(skill: &Skill, address: String) -> SkillJson<'_> {
     let manifest = &skill.manifest;
     SkillJson {
         name: &manifest.name,
+        address,
         description: &manifest.description,
         r#type: manifest.kind.as_str(),
         status: manifest.status().as_str(),

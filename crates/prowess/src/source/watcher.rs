@@ -4,6 +4,7 @@
 use std::{
     collections::HashMap,
     ffi::{OsStr, OsString},
+    fs::File,
     mem::MaybeUninit,
     os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
     path::{Component, Path, PathBuf},
@@ -56,6 +57,8 @@ pub(crate) struct Watcher {
     inotify: OwnedFd,
     /// Rung when nobody wants to hear any more.
     bell: OwnedFd,
+    /// Tells that something was mounted or unmounted, where that can be known.
+    mounts: Option<File>,
     watched: Mutex<Watched>,
 }
 
@@ -64,11 +67,16 @@ struct Watched {
     watches: HashMap<i32, Watch>,
     /// The watches that each visit has asked for, by the folder that was visited.
     visits: HashMap<Arc<Path>, Vec<i32>>,
+    /// The directories, and which folder each was.
+    directories: Vec<(PathBuf, Option<Place>)>,
     /// Whether some directory lies where others write without a word.
     is_shared: bool,
     /// Why the system gives no further watches.
     refused: Option<Errno>,
 }
+
+/// The device and the inode of a folder.
+type Place = (u64, u64);
 
 /// Who wants to hear of a folder.
 #[derive(Debug, Default)]
@@ -77,6 +85,16 @@ struct Watch {
     visits: Vec<Arc<Path>>,
     /// The names in it that lead to a directory.
     names: Vec<OsString>,
+}
+
+/// What there is to hear.
+enum Sound {
+    /// Nobody wants to hear any more.
+    Bell,
+    /// Something was mounted or unmounted.
+    Mount,
+    /// Something has happened to files.
+    Told,
 }
 
 /// What somebody wants to hear of a folder.
@@ -93,7 +111,8 @@ impl Watcher {
     pub(crate) fn new() -> Result<Self, String> {
         let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).map_err(why)?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC).map_err(why)?;
-        Ok(Self { inotify, bell, watched: Mutex::default() })
+        let mounts = File::open("/proc/self/mountinfo").ok();
+        Ok(Self { inotify, bell, mounts, watched: Mutex::default() })
     }
 
     /// Has visits watch all folders that they go through, each before it is listed. Those of a visit
@@ -127,7 +146,11 @@ impl Watcher {
     /// links.
     pub(crate) fn watch_way(&self, path: &Path) {
         let stat = rustix::fs::statfs(path);
-        self.watched().is_shared |= stat.is_ok_and(|it| SHARED.contains(&(it.f_type as u32)));
+        {
+            let mut watched = self.watched();
+            watched.is_shared |= stat.is_ok_and(|it| SHARED.contains(&(it.f_type as u32)));
+            watched.directories.push((path.to_owned(), place(path)));
+        }
         let Ok(mut left) = std::path::absolute(path) else { return };
         let (mut here, mut links) = (PathBuf::new(), 0);
         loop {
@@ -173,13 +196,18 @@ impl Watcher {
         let mut longest = None;
         let mut touched = Touched::default();
         loop {
-            match self.is_ringing(until) {
-                Some(true) => return Heard::End,
+            let matters = match self.listen(until) {
+                Some(Sound::Bell) => return Heard::End,
+                Some(Sound::Mount) => {
+                    let is_other = self.watched().is_elsewhere();
+                    touched.is_all |= is_other;
+                    is_other
+                }
+                Some(Sound::Told) => self.take(&mut touched),
                 None if longest.is_none() => return Heard::Nothing,
                 None => return Heard::Change(touched),
-                Some(false) => {}
-            }
-            if self.take(&mut touched) {
+            };
+            if matters {
                 let now = Instant::now();
                 let longest = *longest.get_or_insert(now + LONGEST);
                 until = (now + QUIET).min(longest).max(rested);
@@ -208,19 +236,27 @@ impl Watcher {
         }
     }
 
-    /// Waits until there is something to hear: whether that is the bell; nothing when it took too long.
-    fn is_ringing(&self, until: Instant) -> Option<bool> {
+    /// Waits until there is something to hear; nothing when it took too long.
+    fn listen(&self, until: Instant) -> Option<Sound> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let left = Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ };
-            let mut ears =
-                [PollFd::new(&self.bell, PollFlags::IN), PollFd::new(&self.inotify, PollFlags::IN)];
+            let mut ears = vec![
+                PollFd::new(&self.bell, PollFlags::IN),
+                PollFd::new(&self.inotify, PollFlags::IN),
+            ];
+            ears.extend(self.mounts.as_ref().map(|it| PollFd::new(it, PollFlags::PRI)));
             match poll(&mut ears, Some(&left)) {
                 Ok(0) => return None,
-                Ok(_) => return Some(!ears[0].revents().is_empty()),
+                Ok(_) if !ears[0].revents().is_empty() => return Some(Sound::Bell),
+                // It is told once, and what else there is to hear can wait.
+                Ok(_) if ears.get(2).is_some_and(|it| !it.revents().is_empty()) => {
+                    return Some(Sound::Mount);
+                }
+                Ok(_) => return Some(Sound::Told),
                 Err(Errno::INTR) => {}
                 // Nothing can be heard any more, and nobody would notice.
-                Err(_) => return Some(true),
+                Err(_) => return Some(Sound::Bell),
             }
         }
     }
@@ -249,6 +285,7 @@ impl Watched {
         let Some(visited) = visited else {
             self.watches.values_mut().for_each(|it| *it = Watch::default());
             self.visits.clear();
+            self.directories.clear();
             self.is_shared = false;
             return;
         };
@@ -273,6 +310,11 @@ impl Watched {
                 self.visits.entry(visited).or_default().push(number);
             }
         }
+    }
+
+    /// Whether some directory is another folder than it was.
+    fn is_elsewhere(&self) -> bool {
+        self.directories.iter().any(|(path, was)| place(path) != *was)
     }
 
     /// Notes where something has happened; whether it matters.
@@ -305,17 +347,19 @@ impl Watched {
     }
 }
 
+fn place(path: &Path) -> Option<Place> {
+    rustix::fs::stat(path).ok().map(|it| (it.st_dev as _, it.st_ino as _))
+}
+
 /// Why the system tells nothing, and what would help.
 fn why(errno: Errno) -> String {
     match errno {
-        Errno::NOSPC => "the system gives no more watches; `fs.inotify.max_user_watches` says how \
-                         many there are"
+        Errno::NOSPC => "the system gives no more watches (`sysctl` raises \
+                         `fs.inotify.max_user_watches`)"
             .to_owned(),
-        Errno::MFILE => {
-            "too many programs watch already; `fs.inotify.max_user_instances` says how \
-                         many may"
-                .to_owned()
-        }
+        Errno::MFILE => "too many programs watch already (`sysctl` raises \
+                         `fs.inotify.max_user_instances`)"
+            .to_owned(),
         errno => format!("the system cannot tell of them: {errno}"),
     }
 }

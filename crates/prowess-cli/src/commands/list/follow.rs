@@ -15,7 +15,7 @@ use crate::{
     context,
     fault::Fault,
     host,
-    printer::{Printer, painted},
+    printer::{Printer, broken, painted},
     safe,
 };
 
@@ -48,7 +48,7 @@ pub(super) fn follow(args: &Args, global: &Global, printer: &mut Printer) -> Res
     let skills: Vec<&Skill> = before.all().collect();
     match printer.json {
         true => printer.json_line(&Event::List(ListJson::new(&before, &skills)))?,
-        false => super::print(&before, &skills, global, printer)?,
+        false => super::print(&last, &skills, global, printer)?,
     }
     printer.flush()?;
     printer.note("watching for changes; Ctrl-C ends it");
@@ -92,12 +92,14 @@ enum Event<'a> {
 impl<'a> Event<'a> {
     fn new(news: &'a News<'a>) -> Self {
         match news {
-            News::Added { address, skill } => Self::Added { address, skill: skill_json(skill) },
+            News::Added { address, skill } => {
+                Self::Added { address, skill: skill_json(skill, address.clone()) }
+            }
             News::Removed { address, skill } => {
                 Self::Removed { address, path: skill.origin.path.to_string_lossy() }
             }
             News::Changed { address, skill, files } => {
-                Self::Changed { address, skill: skill_json(skill), files }
+                Self::Changed { address, skill: skill_json(skill, address.clone()), files }
             }
             News::Found(finding) => Self::Found { finding: finding_json(finding) },
             News::Cleared(finding) => Self::Cleared { finding: finding_json(finding) },
@@ -110,19 +112,15 @@ fn tell(news: &News<'_>, printer: &mut Printer) -> Result<()> {
         return printer.json_line(&Event::new(news));
     }
     let (sign, style, name, rest) = match news {
-        News::Added { address, skill } => {
-            ("+", GREEN, address.clone(), skill.manifest.description.to_string())
-        }
-        News::Removed { address, .. } => ("-", RED, address.clone(), String::new()),
-        News::Changed { address, files, .. } => ("~", YELLOW, address.clone(), files.join(", ")),
+        News::Added { address, skill } => ("+", GREEN, address, &*skill.manifest.description),
+        News::Removed { address, .. } => ("-", RED, address, ""),
+        News::Changed { address, files, .. } => ("~", YELLOW, address, &*files.join(", ")),
         News::Found(it) | News::Cleared(it) if is_quiet(it, printer) => return Ok(()),
-        News::Found(it) => {
-            let style = if it.severity == Severity::Error { RED } else { YELLOW };
-            ("!", style, label(it), said(it))
-        }
-        News::Cleared(it) => ("✓", GREEN, label(it), said(it)),
+        News::Found(it) if it.severity == Severity::Error => return tell_finding("!", RED, it, printer),
+        News::Found(it) => return tell_finding("!", YELLOW, it, printer),
+        News::Cleared(it) => return tell_finding("✓", GREEN, it, printer),
     };
-    let (name, rest) = (safe::line(&name), safe::line(&rest));
+    let (name, rest) = (safe::line(name), safe::line(rest));
     let room = printer.width.map(|it| it.saturating_sub(name.width() + 4).max(10));
     let rest = room.map_or_else(|| rest.to_string(), |it| safe::cut(&rest, it));
     let (sign, name) = (painted(sign, style, printer.colored), printer.name(&name));
@@ -132,19 +130,23 @@ fn tell(news: &News<'_>, printer: &mut Printer) -> Result<()> {
     }
 }
 
+/// Tells all of a finding, in as many lines as it takes.
+fn tell_finding(sign: &str, style: Style, finding: &Finding, printer: &mut Printer) -> Result<()> {
+    let label = format!("{}[{}]", finding.severity, finding.rule.code);
+    let line = finding.line.map(|it| format!(":{it}")).unwrap_or_default();
+    let place = match finding.path.as_os_str().is_empty() {
+        true => String::new(),
+        false => format!("{}{line}: ", finding.path.display()),
+    };
+    let said = format!("{place}{}", finding.message);
+    let text = format!("{sign} {label}  {}", safe::line(&said));
+    let text = printer.width.map_or_else(|| text.clone(), |it| broken(&text, it).join("\n"));
+    let told = text.strip_prefix(&format!("{sign} {label}")).unwrap_or_default();
+    let (sign, label) = (painted(sign, style, printer.colored), printer.name(&label));
+    printer.line(format_args!("{sign} {label}{}", printer.dim(told)))
+}
+
 /// Whether a finding is told only to those who want to know all.
 fn is_quiet(finding: &Finding, printer: &Printer) -> bool {
     finding.severity == Severity::Info && !printer.verbose
-}
-
-fn label(finding: &Finding) -> String {
-    format!("{}[{}]", finding.severity, finding.rule.code)
-}
-
-fn said(finding: &Finding) -> String {
-    let line = finding.line.map(|it| format!(":{it}")).unwrap_or_default();
-    match finding.path.as_os_str().is_empty() {
-        true => finding.message.clone(),
-        false => format!("{}{line}: {}", finding.path.display(), finding.message),
-    }
 }

@@ -1,0 +1,117 @@
+//! How long it takes until a change is told, what that costs, and what memory is left over of it.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Lines},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdout, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::{
+    corpus::Corpus,
+    load::number,
+    measure::{cpu_ms_of, milliseconds, settled_kib_of},
+    metrics::percentile,
+    options::Options,
+    sandbox::program,
+};
+
+/// How many changes come before memory is measured for the first time.
+const FIRST: usize = 20;
+/// How long nothing changes while it is measured what that costs.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// Follows libraries of several sizes, and changes one skill at a time.
+pub(crate) fn watch(options: &Options<'_>) -> Result<()> {
+    let program = program(options)?;
+    let edits = options.get("--edits").map_or(Ok(1000), number)?;
+    println!(
+        "| skills | start ms | edit to news p50 ms | p99 | CPU an edit ms | CPU idle ms a minute | MiB at the start | after {FIRST} edits | after {edits} |"
+    );
+    println!("|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
+    for size in options.get("--sizes").unwrap_or("1000,20000").split(',') {
+        let from = options.get("--from").map(PathBuf::from);
+        let library = Corpus { skills: number(size)?, from, distinct: true, resources: true }.make()?;
+        println!("| {size} | {} |", followed(&program, &library.root, edits)?.join(" | "));
+    }
+    Ok(())
+}
+
+fn followed(program: &Path, root: &Path, edits: usize) -> Result<Vec<String>> {
+    let started = Instant::now();
+    let mut following = Following::start(program, root)?;
+    following.line()?;
+    let start = milliseconds(started.elapsed());
+    let mib = |following: &Following| Ok::<_, anyhow::Error>(following.kib()? as f64 / 1024.0);
+    let at_the_start = mib(&following)?;
+    let before = following.cpu()?;
+    thread::sleep(IDLE);
+    let idle = (following.cpu()? - before) * 60.0 / IDLE.as_secs_f64();
+    let mut skills: Vec<PathBuf> =
+        fs::read_dir(root)?.map(|it| Ok(it?.path().join("SKILL.md"))).collect::<Result<_>>()?;
+    skills.sort();
+    let before = following.cpu()?;
+    let (mut times, mut first) = (Vec::new(), f64::NAN);
+    for number in 0..edits {
+        if number == FIRST {
+            first = mib(&following)?;
+        }
+        let document = &skills[number * 7919 % skills.len()];
+        let text = fs::read_to_string(document)?;
+        let draft = document.with_file_name(".draft");
+        fs::write(&draft, format!("{text}\nEdited for the {number}th time.\n"))?;
+        let edited = Instant::now();
+        fs::rename(&draft, document)?;
+        let news = following.line()?;
+        ensure!(news.contains("\"event\":\"changed\""), "an edit was told as {news}");
+        times.push(milliseconds(edited.elapsed()));
+    }
+    let cpu = (following.cpu()? - before) / edits as f64;
+    times.sort_by(f64::total_cmp);
+    let (p50, p99) = (percentile(&times, 50), percentile(&times, 99));
+    let last = mib(&following)?;
+    let figures = [start, p50, p99, cpu, idle, at_the_start, first, last];
+    Ok(figures.into_iter().map(|it| format!("{it:.1}")).collect())
+}
+
+/// The program that follows a list.
+struct Following {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Following {
+    fn start(program: &Path, root: &Path) -> Result<Self> {
+        let mut child = Command::new(program)
+            .args(["list", "--watch", "--json", "--quiet", "--no-cache", "--dir"])
+            .arg(root)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let lines = BufReader::new(child.stdout.take().context("it has a stdout")?).lines();
+        Ok(Self { child, lines })
+    }
+
+    fn line(&mut self) -> Result<String> {
+        Ok(self.lines.next().context("it goes on")??)
+    }
+
+    fn cpu(&self) -> Result<f64> {
+        cpu_ms_of(self.child.id())
+    }
+
+    fn kib(&self) -> Result<u64> {
+        settled_kib_of(self.child.id())
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
