@@ -35,7 +35,8 @@ pub(crate) fn watch(options: &Options<'_>) -> Result<()> {
     println!("|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     for size in options.get("--sizes").unwrap_or("1000,20000").split(',') {
         let from = options.get("--from").map(PathBuf::from);
-        let library = Corpus { skills: number(size)?, from, distinct: true, resources: true }.make()?;
+        let library =
+            Corpus { skills: number(size)?, from, distinct: true, resources: true }.make()?;
         println!("| {size} | {} |", followed(&program, &library.root, edits)?.join(" | "));
     }
     Ok(())

@@ -501,13 +501,19 @@ mod the_list_can_be_followed {
 
     #[test]
     fn who_follows_the_addresses_has_the_list() {
-        let world =
-            World::new().skill("one", "First").skill("two", "Second").skill_in("more", "one", "Other");
+        let world = World::new()
+            .skill("one", "First")
+            .skill("two", "Second")
+            .skill_in("more", "one", "Other");
         let following = Following::of(&world, &["--dir", "more", "--json"], 0);
         let address = |it: &Json| it["address"].as_str().unwrap().to_owned();
         let first = following.json();
-        let mut kept: BTreeMap<String, Json> =
-            first["skills"].as_array().unwrap().iter().map(|it| (address(it), it.clone())).collect();
+        let mut kept: BTreeMap<String, Json> = first["skills"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| (address(it), it.clone()))
+            .collect();
         let mut agrees = |what: &str| {
             let start = Instant::now();
             loop {
@@ -538,7 +544,8 @@ mod the_list_can_be_followed {
     #[test]
     fn on_a_narrow_terminal_a_finding_is_told_to_its_end() {
         let world = World::new().skill("one", "First");
-        let line = format!("stty cols 40; {} list --watch --quiet --dir skills", program());
+        let line =
+            format!("stty cols 40; {} list --watch --quiet --color never --dir skills", program());
         let mut command = Command::new("script");
         command.current_dir(world.path("")).env("HOME", world.path("home"));
         let following = Following::start(command.args(["-qefc", &line, "/dev/null"]));

@@ -78,7 +78,8 @@ impl Watch {
         let following = tokio::spawn(async move {
             while libraries.changed().await.is_ok() {
                 let after = libraries.borrow_and_update().clone();
-                let (watch_again, last) = (watch.clone(), std::mem::replace(&mut before, after.clone()));
+                let (watch_again, last) =
+                    (watch.clone(), std::mem::replace(&mut before, after.clone()));
                 let change = move |served: &Served| Ok(watch_again.look(served, &last, &after));
                 if let Ok(change) = served.work(change).await {
                     watch.tell(&Arc::new(change));

@@ -85,7 +85,8 @@ impl Provider for Permitted {
     }
 
     fn wait(&self, last: &Arc<Library>, patience: Duration) -> Arc<Library> {
-        let whole = self.last().as_ref().filter(|it| Arc::ptr_eq(&it.1, last)).map(|it| it.0.clone());
+        let whole =
+            self.last().as_ref().filter(|it| Arc::ptr_eq(&it.1, last)).map(|it| it.0.clone());
         if let Some(whole) = whole {
             self.provider.wait(&whole, patience);
         }

@@ -195,7 +195,8 @@ impl Follower {
                 held.switched.notify_all();
             }
             if let Some(gathered) = gathered {
-                let next = |before: &_| Ok::<_, Infallible>(self.visits.library(gathered, Some(before)));
+                let next =
+                    |before: &_| Ok::<_, Infallible>(self.visits.library(gathered, Some(before)));
                 let Ok(_) = held.swap(next);
             }
             // What never stops changing takes half of one core at the most.

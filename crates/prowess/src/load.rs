@@ -151,10 +151,7 @@ fn kept(before: &Library, path: &Path, findings: &mut Vec<Finding>) -> Option<Ar
 }
 
 /// Opens the directories. One that cannot be opened is a finding.
-pub(crate) fn open(
-    options: &Options,
-    watcher: Option<&Watcher>,
-) -> (Vec<Arc<Home>>, Vec<Finding>) {
+pub(crate) fn open(options: &Options, watcher: Option<&Watcher>) -> (Vec<Arc<Home>>, Vec<Finding>) {
     let lodge = |source: Arc<dyn Source>, folder: Option<Arc<Folder>>| {
         Arc::new(Home::new(source, folder, options.limits))
     };

@@ -116,7 +116,9 @@ fn tell(news: &News<'_>, printer: &mut Printer) -> Result<()> {
         News::Removed { address, .. } => ("-", RED, address, ""),
         News::Changed { address, files, .. } => ("~", YELLOW, address, &*files.join(", ")),
         News::Found(it) | News::Cleared(it) if is_quiet(it, printer) => return Ok(()),
-        News::Found(it) if it.severity == Severity::Error => return tell_finding("!", RED, it, printer),
+        News::Found(it) if it.severity == Severity::Error => {
+            return tell_finding("!", RED, it, printer);
+        }
         News::Found(it) => return tell_finding("!", YELLOW, it, printer),
         News::Cleared(it) => return tell_finding("✓", GREEN, it, printer),
     };
