@@ -1,7 +1,6 @@
 //! The keeper: holds the library of the moment for everybody who asks.
 
 use std::{
-    convert::Infallible,
     io,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak,
@@ -129,21 +128,18 @@ impl Held {
     }
 
     fn reload(&self) -> Result<Arc<Library>, LoadError> {
-        self.swap(Library::reload)
+        let _one_at_a_time = locked(&self.reloading);
+        Ok(self.show(self.library().reload()?))
     }
 
-    /// Has everybody see what becomes of the library.
-    fn swap<E>(
-        &self,
-        next: impl FnOnce(&Library) -> Result<Library, E>,
-    ) -> Result<Arc<Library>, E> {
-        let _one_at_a_time = locked(&self.reloading);
-        let library = Arc::new(next(&self.library())?);
+    /// Has everybody see a library from now on.
+    fn show(&self, library: Library) -> Arc<Library> {
+        let library = Arc::new(library);
         let before = std::mem::replace(&mut *locked(&self.current), library.clone());
         self.swapped.notify_all();
         // Freeing a large library takes a while, in which nobody has to wait.
         drop(before);
-        Ok(library)
+        library
     }
 }
 
@@ -195,9 +191,8 @@ impl Follower {
                 held.switched.notify_all();
             }
             if let Some(gathered) = gathered {
-                let next =
-                    |before: &_| Ok::<_, Infallible>(self.visits.library(gathered, Some(before)));
-                let Ok(_) = held.swap(next);
+                let _one_at_a_time = locked(&held.reloading);
+                held.show(self.visits.library(gathered, Some(&held.library())));
             }
             // What never stops changing takes half of one core at the most.
             rested = Instant::now() + started.elapsed();
