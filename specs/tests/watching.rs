@@ -544,8 +544,10 @@ mod the_list_can_be_followed {
     #[test]
     fn on_a_narrow_terminal_a_finding_is_told_to_its_end() {
         let world = World::new().skill("one", "First");
-        let line =
-            format!("stty cols 40; {} list --watch --quiet --color never --dir skills", program());
+        let line = format!(
+            "stty rows 50 cols 40; {} list --watch --quiet --color never --dir skills",
+            program()
+        );
         let mut command = Command::new("script");
         command.current_dir(world.path("")).env("HOME", world.path("home"));
         let following = Following::start(command.args(["-qefc", &line, "/dev/null"]));

@@ -35,7 +35,7 @@ pub(crate) struct Visits {
 
 struct Known {
     /// What tells what was seen from anything else.
-    print: u64,
+    imprint: u64,
     came: Visited<Made>,
     /// Whether it may come to something else although nothing has happened there, as behind a link.
     is_loose: bool,
@@ -156,9 +156,9 @@ impl Visits {
                 }
                 None => home.source.visit(&place.folder, limits, *listing),
             };
-            let print = print(&visit, &seen);
+            let imprint = imprint(&visit, &seen);
             let is_loose = !visit.findings.is_empty() || seen.is_more || seen.marks.is_empty();
-            let came = match known.filter(|it| it.print == print) {
+            let came = match known.filter(|it| it.imprint == imprint) {
                 Some(known) => known.came.clone(),
                 None => {
                     is_other.store(true, Ordering::Relaxed);
@@ -166,7 +166,7 @@ impl Visits {
                 }
             };
             let (is_doubted, is_met) = (false, AtomicBool::new(true));
-            let known = Known { print, came: came.clone(), is_loose, is_doubted, is_met };
+            let known = Known { imprint, came: came.clone(), is_loose, is_doubted, is_met };
             let mut new = new.lock().unwrap_or_else(PoisonError::into_inner);
             new.push((place.source, place.folder.clone(), known));
             came
@@ -203,7 +203,7 @@ impl Visits {
 }
 
 /// What tells a visit from one that has come to something else.
-fn print(visit: &Visit, seen: &Seen) -> u64 {
+fn imprint(visit: &Visit, seen: &Seen) -> u64 {
     let mut hasher = DefaultHasher::new();
     visit.linked.hash(&mut hasher);
     match &visit.what {
