@@ -5,6 +5,7 @@ use std::{
     fmt::Display,
     io::{self, BufWriter, IsTerminal as _, Write as _},
     os::fd::AsFd,
+    path::Path,
     sync::{
         atomic::{AtomicBool, Ordering},
         mpsc::{self, RecvTimeoutError},
@@ -26,7 +27,7 @@ use rustix::{
 use serde::Serialize;
 use terminal_size::terminal_size_of;
 
-use crate::{arguments::Global, context, markdown::wrapped, safe, snippet};
+use crate::{arguments::Global, context, markdown::wrapped, near, safe, snippet};
 
 /// What takes longer than this is seen to go on.
 pub(crate) const LONG: Duration = Duration::from_millis(500);
@@ -46,6 +47,10 @@ pub(crate) struct Printer {
     pub(crate) json: bool,
     pub(crate) is_terminal: bool,
     pub(crate) err_is_terminal: bool,
+    /// Whether it is shown what is going on: to a person, at a terminal that can take a line back.
+    shows_progress: bool,
+    /// Whether a line stands there that is to be taken back.
+    is_progress_shown: bool,
     /// How wide the terminal is; nothing when the output is not one, and then nothing is cut.
     pub(crate) width: Option<usize>,
     pub(crate) colored: bool,
@@ -61,6 +66,7 @@ impl Printer {
         let colored = AutoStream::choice(&stdout) != ColorChoice::Never;
         let err_colored = AutoStream::choice(&stderr) != ColorChoice::Never;
         let width = is_terminal.then(|| width(&stdout)).flatten();
+        let takes_back = env::var_os("TERM").is_some_and(|it| it != "dumb");
         Self {
             out: BufWriter::with_capacity(1 << 16, stdout),
             err: stderr,
@@ -70,6 +76,8 @@ impl Printer {
             json: global.json,
             is_terminal,
             err_is_terminal,
+            shows_progress: err_is_terminal && takes_back && !global.quiet && !global.json,
+            is_progress_shown: false,
             width,
             colored,
             typed: context::typed(global),
@@ -153,7 +161,8 @@ impl Printer {
 
     /// Shows on a terminal what is going on, instead of what was shown before.
     pub(crate) fn progress(&mut self, text: &str) {
-        if self.err.is_terminal() && !self.quiet {
+        if self.shows_progress {
+            self.is_progress_shown = !text.is_empty();
             let text = safe::cut(&safe::line(text), self.err_width());
             let _ = self.err.write_all(format!("\r\x1b[K{text}").as_bytes());
         }
@@ -161,7 +170,7 @@ impl Printer {
 
     /// Does what can take a while, and shows on a terminal that it goes on once it has.
     pub(crate) fn during<T>(&mut self, what: &str, work: impl FnOnce() -> T) -> T {
-        if !self.err_is_terminal || self.quiet {
+        if !self.shows_progress {
             return work();
         }
         let (done, is_done) = mpsc::channel::<()>();
@@ -182,7 +191,9 @@ impl Printer {
 
     /// Takes away what [`progress`](Self::progress) has shown.
     pub(crate) fn progress_ends(&mut self) {
-        self.progress("");
+        if self.is_progress_shown {
+            self.progress("");
+        }
     }
 
     /// How wide a line is that is shown for a while, where that is known.
@@ -235,8 +246,9 @@ impl Printer {
     /// Says all that is wrong with the settings, each with its line.
     pub(crate) fn config_error(&mut self, error: &ConfigError) {
         for fault in &error.faults {
-            let shown = snippet::render_fault(fault, self.err_colored);
+            let shown = snippet::render_fault(fault, self.err_colored, self.say_width());
             let _ = self.err.write_all(format!("{shown}\n").as_bytes());
+            self.suggest(&fault.path);
         }
     }
 
@@ -247,6 +259,19 @@ impl Printer {
             let cause = cause.to_string();
             self.say(DIM, "cause", cause.split(" (os error").next().unwrap_or(&cause));
         }
+        let mut causes = error.chain().filter_map(|it| it.downcast_ref::<io::Error>());
+        if causes.any(|it| it.kind() == io::ErrorKind::NotFound)
+            && let Some(path) = error.to_string().split('`').nth(1)
+        {
+            self.suggest(Path::new(path));
+        }
+    }
+
+    /// Names what may be meant by a path that is not there.
+    pub(crate) fn suggest(&mut self, path: &Path) {
+        if let Some(near) = near::path(path) {
+            self.hint(&format!("did you mean `{near}`?"));
+        }
     }
 
     /// Says in one line what was found, on stderr.
@@ -254,11 +279,7 @@ impl Printer {
         if self.quiet {
             return;
         }
-        let (style, label) = match finding.severity {
-            Severity::Error => (ERROR, "error"),
-            Severity::Warning => (WARNING, "warning"),
-            Severity::Info => (NOTE, "info"),
-        };
+        let (style, label) = labelled(finding.severity);
         let line = finding.line.map(|it| format!(":{it}")).unwrap_or_default();
         let place = match finding.path.as_os_str().is_empty() {
             true => String::new(),
@@ -271,15 +292,29 @@ impl Printer {
         );
     }
 
+    /// How wide what is said may be; nothing where stderr is no terminal.
+    fn say_width(&self) -> Option<usize> {
+        self.err_is_terminal.then(|| width(&self.err)).flatten()
+    }
+
     fn say(&mut self, style: Style, label: &str, text: &str) {
         let mut shown = format!("{label}: {}", safe::line(text));
-        if let Some(width) = self.err_is_terminal.then(|| width(&self.err)).flatten() {
+        if let Some(width) = self.say_width() {
             shown = broken(&shown, width).join("\n");
         }
         let shown = shown.replacen(label, &painted(label, style, self.err_colored), 1);
         // One write, because others may write to the same terminal; and whoever closed stderr does
         // not want to know.
         let _ = self.err.write_all(format!("{shown}\n").as_bytes());
+    }
+}
+
+/// How a finding is headed.
+pub(crate) fn labelled(severity: Severity) -> (Style, &'static str) {
+    match severity {
+        Severity::Error => (ERROR, "error"),
+        Severity::Warning => (WARNING, "warning"),
+        Severity::Info => (NOTE, "info"),
     }
 }
 
@@ -291,7 +326,7 @@ fn width(terminal: impl AsFd) -> Option<usize> {
 }
 
 /// A text in lines of a width. What stands in backticks is to be copied, and stays whole.
-fn broken(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn broken(text: &str, width: usize) -> Vec<String> {
     // No text that is safe has this sign.
     const GLUE: &str = "\u{1f}";
     let pieces = text.split('`').enumerate();

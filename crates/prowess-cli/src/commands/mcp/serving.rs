@@ -2,6 +2,7 @@
 
 use std::{
     env,
+    io::{self, IsTerminal as _},
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::PathBuf,
 };
@@ -52,6 +53,10 @@ impl Serving {
             .max_blocking_threads(READERS)
             .enable_all()
             .build()?;
+        if self.http.is_none() && io::stdin().is_terminal() {
+            printer.note("waiting for a client to speak on standard input; Ctrl-C ends it");
+            printer.hint("`prowess mcp install --client NAME` has a client start this server");
+        }
         let served = match self.http {
             None => runtime.block_on(async { anyhow::Ok(serve_stdio(server, stop()?).await?) }),
             Some(address) => self.serve_http(address, server, &runtime, printer),
