@@ -28,7 +28,10 @@ pub(crate) fn render(is_long: bool, width: Option<usize>) -> StyledStr {
     let template =
         format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{commands}{{all-args}}");
     // They stand in their groups.
-    let mut command = command.mut_subcommands(|it| it.hide(true)).help_template(template);
+    let mut command = command
+        .mut_subcommands(|it| it.hide(true))
+        .override_usage("prowess [OPTIONS] <COMMAND>")
+        .help_template(template);
     if is_long { command.render_long_help() } else { command.render_help() }
 }
 

@@ -16,7 +16,7 @@ use std::{
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use prowess::{Finding, Severity};
 use prowess_runtime::{ConfigError, Outcome};
 use rustix::{
@@ -31,6 +31,8 @@ use crate::{arguments::Global, context, markdown::wrapped, near, safe, snippet};
 
 /// What takes longer than this is seen to go on.
 pub(crate) const LONG: Duration = Duration::from_millis(500);
+/// What is wrong when nothing more can be printed.
+const UNWRITTEN: &str = "cannot write to standard output";
 /// The colours of what is said about the work.
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -63,7 +65,7 @@ impl Printer {
         let (stdout, stderr) = (io::stdout(), io::stderr());
         let (is_terminal, err_is_terminal) = (stdout.is_terminal(), stderr.is_terminal());
         // By the choice that `--color` has made, else by the terminal and the variables about colours.
-        let colored = AutoStream::choice(&stdout) != ColorChoice::Never;
+        let colored = !global.json && AutoStream::choice(&stdout) != ColorChoice::Never;
         let err_colored = AutoStream::choice(&stderr) != ColorChoice::Never;
         let width = is_terminal.then(|| width(&stdout)).flatten();
         let takes_back = env::var_os("TERM").is_some_and(|it| it != "dumb");
@@ -86,7 +88,7 @@ impl Printer {
 
     /// Prints a line of data. What comes from a skill must be made safe first.
     pub(crate) fn line(&mut self, line: impl Display) -> Result<()> {
-        Ok(writeln!(self.out, "{line}")?)
+        writeln!(self.out, "{line}").context(UNWRITTEN)
     }
 
     /// A name, as it stands out among data.
@@ -101,7 +103,7 @@ impl Printer {
 
     /// Prints bytes as they are.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<()> {
-        Ok(self.out.write_all(bytes)?)
+        self.out.write_all(bytes).context(UNWRITTEN)
     }
 
     /// Prints bytes as they are, on stderr.
@@ -134,7 +136,7 @@ impl Printer {
     }
 
     pub(crate) fn flush(&mut self) -> Result<()> {
-        Ok(self.out.flush()?)
+        self.out.flush().context(UNWRITTEN)
     }
 
     /// Says something about the work, unless nobody wants to hear it.
@@ -371,5 +373,5 @@ pub(crate) fn tell(text: &str) {
 
 /// A text in a style, where there are colours.
 pub(crate) fn painted(text: &str, style: Style, colored: bool) -> String {
-    if colored { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    if colored && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
 }

@@ -23,8 +23,11 @@ _prowess() {
         PROWESS_COMPLETE=bash _CLAP_IFS=$IFS _CLAP_COMPLETE_INDEX=$last prowess -- "${words[@]}" 2>/dev/null
     )
     COMPREPLY=("${COMPREPLY[@]#"$before"}")
-    # Only of files, blanks and the like are put in so that they stay one word.
-    [[ ${COMPREPLY[*]} == *[[:blank:]\'\"\\\$\`\&\;\|\<\>\(\)\*\?\[\!#~]* ]] && compopt -o filenames
+    # What is taken for files is put in so that blanks and the like do not end the word.
+    if [[ ${COMPREPLY[*]} == *[[:blank:]\'\"\\\$\`\&\;\|\<\>\(\)\*\?\[\!#~]* ]]; then
+        compopt -o filenames
+        COMPREPLY=("${COMPREPLY[@]%/}")
+    fi
     [[ ${#COMPREPLY[@]} == 1 && $COMPREPLY == *[=/:] ]] && compopt -o nospace
     return 0
 }
