@@ -424,7 +424,7 @@ mod output_fits_its_reader {
 
     #[test]
     fn a_full_disk_is_told() {
-        let world = brewing();
+        let world = brewing().document("broken", "no frontmatter\n");
         for command in COMMANDS {
             let line = [*command, &SKILLS].concat().join(" ");
             let ran = world.run_script(&format!("$0 {line} > /dev/full"));
@@ -443,15 +443,17 @@ mod output_fits_its_reader {
         });
         // One core has to do what would be quick on many.
         let find = format!("taskset -c 0 {} find --no-cache beans --dir skills", program());
-        let shown =
-            world.run_script(&format!("script -qefc 'stty rows 9 cols 80; {find}' /dev/null"));
+        let at_terminal = |line: &str| {
+            let line = format!("stty rows 9 cols 80; {line}");
+            world.run_script(&format!("TERM=xterm script -qefc '{line}' /dev/null"))
+        };
+        let shown = at_terminal(&find);
         assert!(shown.stdout().contains("indexing 600 skills…\r\x1b[K"), "{:?}", shown.stdout());
         let piped = world.run_script(&find);
         assert!(!piped.stderr.contains("indexing"), "{}", piped.stderr);
         for unseen in [format!("TERM=dumb {find}"), format!("{find} --json"), format!("{find} -q")]
         {
-            let script = format!("script -qefc 'stty rows 9 cols 80; {unseen}' /dev/null");
-            let shown = world.run_script(&script);
+            let shown = at_terminal(&unseen);
             assert!(!shown.stdout().contains("\x1b[K"), "{unseen}: {:?}", shown.stdout());
         }
     }
