@@ -21,7 +21,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let Some(skill) = context::skill(&library, &args.name, printer) else {
         return Ok(Status::AtFault);
     };
-    let read = match &*args.resource {
+    let read = match args.resource.strip_prefix("./").unwrap_or(&args.resource) {
         "SKILL.md" => skill.document(),
         resource => skill.read(resource),
     };

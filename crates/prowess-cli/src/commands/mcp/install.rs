@@ -63,6 +63,14 @@ pub(crate) struct Args {
     more: Vec<String>,
 }
 
+impl Args {
+    /// Whether nothing is to be done.
+    fn is_bare(&self) -> bool {
+        let Self { client, project, user, name: _, remove, dry_run, yes, more } = self;
+        client.is_none() && !project && !user && !remove && !dry_run && !yes && more.is_empty()
+    }
+}
+
 /// Why a file cannot be edited.
 #[derive(Debug)]
 struct Broken {
@@ -82,7 +90,14 @@ impl Broken {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
-    let Some(client) = &args.client else { return list(printer) };
+    let Some(client) = &args.client else {
+        return if args.is_bare() {
+            list(printer)
+        } else {
+            let fault = Fault::unable("no client is named");
+            Err(fault.hint("`prowess mcp install` lists those that are known").into())
+        };
+    };
     let client = Client::named(client)?;
     let here = path::absolute(global.cwd.as_deref().unwrap_or(Path::new(".")))?;
     if !here.is_dir() {
