@@ -1324,7 +1324,7 @@ mod a_conversation_goes_on_line_by_line {
         let ran = chat(&World::new(), &server, "/help\n/skills\n/why\n/budget\n", &["--json"]);
         let lines = ran.stdout().lines().map(|it| serde_json::from_str::<Json>(it).unwrap());
         let told =
-            lines.map(|it| (it["command"].clone(), it["lines"].as_array().unwrap().len() > 0));
+            lines.map(|it| (it["command"].clone(), !it["lines"].as_array().unwrap().is_empty()));
         let wanted = ["help", "skills", "why", "budget"].map(|it| (json!(it), true));
         assert_eq!(told.collect::<Vec<_>>(), wanted);
     }

@@ -74,7 +74,7 @@ mod a_shell_completes_what_can_be_typed {
             source <(prowess completions bash)
         "#;
         world.write("rc.bash", rc);
-        world.write("keys", &format!("{}\nexit\n", lines.join("\n")));
+        world.write("keys", format!("{}\nexit\n", lines.join("\n")));
         let ran = world.run_script(
             "export PROGRAM=$0; script -qec 'bash --rcfile rc.bash -i' /dev/null < keys",
         );
