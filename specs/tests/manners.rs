@@ -337,8 +337,9 @@ mod output_fits_its_reader {
     #[test]
     fn what_is_said_is_broken_between_words() {
         let world = brewing().file("prowess.toml", "[model]\nname = \"m\"\n");
-        let world =
-            world.document("tea", "---\nname: Tea\ndescription: Use: when cold\n---\n\nx\n");
+        let long = "and then more ".repeat(9);
+        let tea = format!("---\nname: Tea\ndescription: Use: when cold\n---\n\nx\u{200b} {long}\n");
+        let world = world.document("tea", tea);
         let found = at_width(&world, 40, "check skills");
         let wide = found.stdout().lines().find(|it| it.chars().count() > 40);
         assert_eq!(wide, None, "{}", found.stdout());

@@ -7,12 +7,16 @@ use annotate_snippets::{
 };
 use prowess::{Finding, Severity};
 use prowess_runtime::Fault;
+use unicode_width::UnicodeWidthChar as _;
 
 use crate::{
     markdown::wrapped,
     printer::{NAME, Printer, broken, labelled, painted},
     safe,
 };
+
+/// What stands beside a line: its number, and signs that it is cut.
+const GUTTER: usize = 14;
 
 /// What is shown: what is wrong, and where.
 struct Wrong<'w> {
@@ -59,7 +63,8 @@ pub(crate) fn render_fault(fault: &Fault, colored: bool, width: Option<usize>) -
 impl Wrong<'_> {
     fn render(&self, colored: bool, width: Option<usize>) -> String {
         let path = safe::line(&self.path.display().to_string()).into_owned();
-        let shown = self.excerpt.map(|line| Shown::new(line, self.columns));
+        let room = width.map_or(usize::MAX, |it| it.saturating_sub(GUTTER));
+        let shown = self.excerpt.map(|line| Shown::new(line, self.columns).within(room));
         let group = Group::with_level(match self.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
@@ -123,5 +128,16 @@ impl Shown {
         let (before, meant, behind) = (safe::line(before), safe::line(meant), safe::line(behind));
         let (start, end) = (before.len(), before.len() + meant.len());
         Self { text: format!("{before}{meant}{behind}"), start, end }
+    }
+
+    /// Means no more than has room: of a line whose mark is wider, all would be shown.
+    fn within(mut self, room: usize) -> Self {
+        let mut used = 0;
+        let fits = self.text[self.start..self.end].chars().take_while(|c| {
+            used += c.width().unwrap_or(0);
+            used <= room
+        });
+        self.end = self.start + fits.map(char::len_utf8).sum::<usize>();
+        self
     }
 }
