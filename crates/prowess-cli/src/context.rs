@@ -140,7 +140,9 @@ pub(crate) fn index(library: &Library, printer: &mut Printer) {
 fn tell_missing(library: &Library, printer: &mut Printer) {
     for finding in library.findings().iter().filter(|it| is_missing(it)) {
         printer.finding(finding);
-        printer.suggest(&finding.path);
+        if !printer.quiet {
+            printer.suggest(&finding.path);
+        }
     }
 }
 

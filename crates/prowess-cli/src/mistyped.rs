@@ -41,15 +41,16 @@ pub(crate) fn fault(error: &Error, words: &[String]) -> Fault {
             let fault = Fault::unable(format!("`{name}` takes no `{argument}`"));
             meant(fault, near.as_deref(), help)
         }
-        ErrorKind::InvalidValue if value.is_empty() => {
-            of(said(ContextKind::ValidValue), Fault::unable(format!("`{argument}` needs a value")))
-        }
+        ErrorKind::InvalidValue if value.is_empty() => listing(
+            said(ContextKind::ValidValue),
+            Fault::unable(format!("`{argument}` needs a value")),
+        ),
         ErrorKind::InvalidValue => {
             let values = said(ContextKind::ValidValue);
             let near = nearest(&value, values.iter().map(String::as_str)).map(str::to_owned);
             let fault = Fault::unable(format!("`{argument}` cannot be `{value}`"));
             let fault = near.into_iter().fold(fault, |fault, it| fault.hint(did_you_mean(&it)));
-            of(values, fault)
+            listing(values, fault)
         }
         ErrorKind::ValueValidation => {
             let why = error.source().map(reason).unwrap_or_default();
@@ -115,6 +116,6 @@ fn did_you_mean(near: &str) -> String {
 }
 
 /// Adds the values that there are.
-fn of(values: Vec<String>, fault: Fault) -> Fault {
+fn listing(values: Vec<String>, fault: Fault) -> Fault {
     if values.is_empty() { fault } else { fault.hint(format!("there are {}", values.join(", "))) }
 }

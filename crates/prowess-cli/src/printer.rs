@@ -44,7 +44,7 @@ pub(crate) struct Printer {
     out: BufWriter<io::Stdout>,
     err: io::Stderr,
     pub(crate) err_colored: bool,
-    quiet: bool,
+    pub(crate) quiet: bool,
     pub(crate) verbose: bool,
     pub(crate) json: bool,
     pub(crate) is_terminal: bool,

@@ -50,12 +50,6 @@ pub(crate) struct Args {
     working: Working,
 }
 
-fn nothing_is_asked() -> Fault {
-    let hint =
-        "`prowess ask \"what is in this repository?\"` asks; `prowess chat` asks more than once";
-    Fault::typed("nothing is asked").hint(hint)
-}
-
 pub(crate) fn run(
     args: &Args,
     global: &Global,
@@ -139,6 +133,12 @@ impl Args {
             prompt => Ok(Some(prompt.to_owned())),
         }
     }
+}
+
+fn nothing_is_asked() -> Fault {
+    let hint =
+        "`prowess ask \"what is in this repository?\"` asks; `prowess chat` asks more than once";
+    Fault::typed("nothing is asked").hint(hint)
 }
 
 /// Says no to a request that invokes a skill which is not there.

@@ -54,8 +54,7 @@ impl Serving {
             .enable_all()
             .build()?;
         if self.http.is_none() && io::stdin().is_terminal() {
-            printer.note("waiting for a client to speak on standard input; Ctrl-C ends it");
-            printer.hint("`prowess mcp install --client NAME` has a client start this server");
+            printer.note("waiting for a client to speak on standard input, until Ctrl-C; `prowess mcp install` has a client start this by itself");
         }
         let served = match self.http {
             None => runtime.block_on(async { anyhow::Ok(serve_stdio(server, stop()?).await?) }),
