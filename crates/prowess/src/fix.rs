@@ -14,7 +14,8 @@
 mod meaning;
 
 use prowess_frontmatter::{
-    Field, Kind, Value, delimit, nest, quote, read, remove, remove_repeats, rename, set, split,
+    Field, Kind, Scalar, Style, Value, delimit, nest, quote, read, remove, remove_repeats, rename,
+    set, split,
 };
 
 use self::meaning::{Meaning, is_empty, tags, tools};
@@ -210,9 +211,18 @@ fn without_empty(text: &str, fields: &[Field<'_>]) -> Option<String> {
 fn with_known_fields(text: &str, fields: &[Field<'_>]) -> Option<String> {
     all(text, fields, |text, field| match standing(&field.key) {
         Standing::Misspelt(right) => rename(text, &field.key, right).ok(),
-        Standing::Unknown if !is_empty(&field.value) => nest(text, &field.key, "metadata").ok(),
+        Standing::Unknown if !is_empty(&field.value) && is_word(&field.key) => {
+            nest(text, &field.key, "metadata").ok()
+        }
         Standing::Specified | Standing::Vendor(_) | Standing::Unknown => None,
     })
+}
+
+/// Whether a key is the name of a field, and no prose with a colon in it, number or such.
+fn is_word(key: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let scalar = Scalar { text: key.into(), style: Style::Plain };
+    key.chars().all(is_part) && scalar.kind() == Kind::Text
 }
 
 fn with_texts(text: &str, fields: &[Field<'_>]) -> Option<String> {
