@@ -14,8 +14,32 @@ const PLACE: Style = AnsiColor::Cyan.on_default();
 
 /// Compares two texts of a file, with so many lines around each change; empty where nothing changes.
 pub(crate) fn diff(path: &str, before: &str, after: &str, around: usize) -> String {
-    let diff = TextDiff::from_lines(before, after);
-    diff.unified_diff().context_radius(around).header(path, path).to_string()
+    // To those who apply it, nothing but LF ends a line.
+    let [before, after] = [before, after].map(|it| it.split_inclusive('\n').collect::<Vec<_>>());
+    let diff = TextDiff::configure().newline_terminated(true).diff_slices(&before, &after);
+    let path = headed(path);
+    diff.unified_diff().context_radius(around).header(&path, &path).to_string()
+}
+
+/// A path as it stands at the head of a comparison: a tab ends one with blanks in it.
+pub(crate) fn headed(path: &str) -> String {
+    let path = path.strip_prefix("./").unwrap_or(path);
+    let end = if path.contains(' ') { "\t" } else { "" };
+    format!("{path}{end}")
+}
+
+/// Makes a comparison ready for a file or a program: `patch` and `git apply -p0` take it, unless
+/// there was something in it that moves a cursor.
+pub(crate) fn filed(diff: &str) -> String {
+    const MARK: char = '\u{FEFF}';
+    let mut out = String::new();
+    for line in diff.split_terminator('\n') {
+        let (line, end) = line.strip_suffix('\r').map_or((line, "\n"), |it| (it, "\r\n"));
+        let pieces: Vec<_> = line.split(MARK).map(safe::lines).collect();
+        out.push_str(&pieces.join(&*MARK.to_string()));
+        out.push_str(end);
+    }
+    out
 }
 
 /// Makes a comparison ready for a terminal.

@@ -31,9 +31,9 @@ use crate::{arguments::Global, context, markdown::wrapped, safe, snippet};
 /// What takes longer than this is seen to go on.
 pub(crate) const LONG: Duration = Duration::from_millis(500);
 /// The colours of what is said about the work.
-const ERROR: Style = AnsiColor::Red.on_default().bold();
-const WARNING: Style = AnsiColor::Yellow.on_default().bold();
-const NOTE: Style = AnsiColor::Cyan.on_default().bold();
+pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+pub(crate) const NOTE: Style = AnsiColor::Cyan.on_default().bold();
 pub(crate) const NAME: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
 
@@ -234,8 +234,9 @@ impl Printer {
 
     /// Says all that is wrong with the settings, each with its line.
     pub(crate) fn config_error(&mut self, error: &ConfigError) {
+        let width = self.err_is_terminal.then(|| width(&self.err)).flatten();
         for fault in &error.faults {
-            let shown = snippet::render_fault(fault, self.err_colored);
+            let shown = snippet::render_fault(fault, self.err_colored, width);
             let _ = self.err.write_all(format!("{shown}\n").as_bytes());
         }
     }
@@ -274,7 +275,7 @@ impl Printer {
     fn say(&mut self, style: Style, label: &str, text: &str) {
         let mut shown = format!("{label}: {}", safe::line(text));
         if let Some(width) = self.err_is_terminal.then(|| width(&self.err)).flatten() {
-            shown = broken(&shown, width).join("\n");
+            shown = broken(&shown, width, "  ").join("\n");
         }
         let shown = shown.replacen(label, &painted(label, style, self.err_colored), 1);
         // One write, because others may write to the same terminal; and whoever closed stderr does
@@ -290,13 +291,14 @@ fn width(terminal: impl AsFd) -> Option<usize> {
     said.or_else(seen).map(|it: usize| it.max(20))
 }
 
-/// A text in lines of a width. What stands in backticks is to be copied, and stays whole.
-fn broken(text: &str, width: usize) -> Vec<String> {
+/// A text in lines of a width, all but the first indented. What stands in backticks is to be copied,
+/// and stays whole.
+pub(crate) fn broken(text: &str, width: usize, indent: &str) -> Vec<String> {
     // No text that is safe has this sign.
     const GLUE: &str = "\u{1f}";
     let pieces = text.split('`').enumerate();
     let glued = pieces.map(|(at, it)| if at % 2 == 1 { it.replace(' ', GLUE) } else { it.into() });
-    let lines = wrapped(&glued.collect::<Vec<_>>().join("`"), width, "  ");
+    let lines = wrapped(&glued.collect::<Vec<_>>().join("`"), width, indent);
     lines.iter().map(|it| it.replace(GLUE, " ")).collect()
 }
 

@@ -72,6 +72,11 @@ pub fn fix(bytes: &[u8], profile: Profile) -> Fixed {
     fixed
 }
 
+/// Whether [`fix`] may put right what a rule finds; whether it does depends on the text.
+pub fn has_fix(rule: &Rule, profile: Profile) -> bool {
+    FIXES.iter().any(|it| it.is_for(rule) && it.holds_in(profile))
+}
+
 /// How the faults that one rule finds are put right.
 struct Fix {
     rule: &'static Rule,
@@ -134,10 +139,6 @@ impl Fix {
     }
 }
 
-fn has_fix(finding: &Finding) -> bool {
-    FIXES.iter().any(|it| it.clears(finding))
-}
-
 /// What was found before, is not found after, and has a fix.
 fn gone(before: Vec<Finding>, after: &[Finding]) -> Vec<Finding> {
     let mut left: Vec<_> = after.iter().map(|it| (it.rule.code, &it.message)).collect();
@@ -145,6 +146,7 @@ fn gone(before: Vec<Finding>, after: &[Finding]) -> Vec<Finding> {
         let found = left.iter().position(|it| *it == (finding.rule.code, &finding.message));
         found.map(|at| left.swap_remove(at)).is_some()
     };
+    let has_fix = |finding: &Finding| FIXES.iter().any(|it| it.clears(finding));
     before.into_iter().filter(|it| !is_left(it) && has_fix(it)).collect()
 }
 
