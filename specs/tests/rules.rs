@@ -286,7 +286,7 @@ mod a_rule_can_be_looked_up {
         let world = World::new();
         for (typed, hint) in [
             ("name-fodler", "did you mean `name-folder`?"),
-            ("Name-Case", "did you mean `name-case`?"),
+            ("allowed-tools", "there are `allowed-tools-form`, `allowed-tools-not-text`"),
             ("zzzzzzzzzzzzz", "`prowess rule` shows which there are"),
             ("\x1b[2J", "`prowess rule` shows which there are"),
         ] {
@@ -294,6 +294,10 @@ mod a_rule_can_be_looked_up {
             assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{typed}");
             assert!(ran.stderr.contains(hint), "{}", ran.stderr);
             ran.assert_safe();
+        }
+        let page = world.run(["rule", "name-case"]);
+        for typed in ["Name-Case", "name_case"] {
+            assert_eq!(world.run(["rule", typed]).out, page.out);
         }
     }
 

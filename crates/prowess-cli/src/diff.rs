@@ -16,16 +16,25 @@ const PLACE: Style = AnsiColor::Cyan.on_default();
 pub(crate) fn diff(path: &str, before: &str, after: &str, around: usize) -> String {
     // To those who apply it, nothing but LF ends a line.
     let [before, after] = [before, after].map(|it| it.split_inclusive('\n').collect::<Vec<_>>());
-    let diff = TextDiff::configure().newline_terminated(true).diff_slices(&before, &after);
-    let path = headed(path);
-    diff.unified_diff().context_radius(around).header(&path, &path).to_string()
+    let diff = TextDiff::from_slices(&before, &after);
+    let mut out = String::new();
+    for hunk in diff.unified_diff().context_radius(around).iter_hunks() {
+        out.push_str(&format!("{}\n", hunk.header()));
+        for change in hunk.iter_changes() {
+            out.push_str(&format!("{}{}", change.tag(), change.value()));
+            if !change.value().ends_with('\n') {
+                out.push_str("\n\\ No newline at end of file\n");
+            }
+        }
+    }
+    if out.is_empty() { out } else { head(path) + &out }
 }
 
-/// A path as it stands at the head of a comparison: a tab ends one with blanks in it.
-pub(crate) fn headed(path: &str) -> String {
+/// How a comparison begins. A tab ends a path with blanks in it.
+pub(crate) fn head(path: &str) -> String {
     let path = path.strip_prefix("./").unwrap_or(path);
     let end = if path.contains(' ') { "\t" } else { "" };
-    format!("{path}{end}")
+    format!("--- {path}{end}\n+++ {path}{end}\n")
 }
 
 /// Makes a comparison ready for a file or a program: `patch` and `git apply -p0` take it, unless

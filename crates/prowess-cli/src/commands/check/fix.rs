@@ -17,7 +17,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     commands::{count, finding_json},
-    diff::{diff, filed, headed, shown},
+    diff::{diff, filed, head, shown},
     printer::Printer,
     safe,
 };
@@ -303,10 +303,7 @@ impl Fixing<'_> {
             notes.push_str("\\ lines end with LF\n");
         }
         match diff(&path, &before, &after, AROUND) {
-            text if text.is_empty() => {
-                let path = headed(&path);
-                format!("--- {path}\n+++ {path}\n{notes}")
-            }
+            text if text.is_empty() => head(&path) + &notes,
             text => text + &notes,
         }
     }
