@@ -161,12 +161,12 @@ pub(super) fn show(args: &FixArgs, files: &[FixedFile], printer: &mut Printer) -
             printer.note(&format!("`{path}` {is} `{}`", renamed.display()));
         }
     }
-    let is_told = files.iter().any(|it| it.error.is_some());
+    let has_failed = files.iter().any(|it| it.error.is_some());
     let findings: usize = files.iter().map(|it| it.findings.len()).sum();
     let of = files.iter().filter(|it| !it.findings.is_empty()).count();
     let (findings, files) = (count(findings, "finding"), count(of, "file"));
     printer.note(&match (of, args.dry_run) {
-        (0, _) if is_told => "nothing was fixed".to_owned(),
+        (0, _) if has_failed => "nothing was fixed".to_owned(),
         (0, _) => "nothing was found that is safe to fix".to_owned(),
         (_, true) => format!("{findings} in {files} would be fixed; nothing is written"),
         (_, false) => format!("{findings} in {files} fixed"),
