@@ -546,7 +546,10 @@ mod a_check_fits_into_other_tools {
     #[test]
     fn a_hook_checks_the_files_of_a_change() {
         let hooks = fs::read_to_string(root().join(".pre-commit-hooks.yaml")).unwrap();
+        // A file that is not called exactly so is found, too.
+        let files = "  files: (?i)(^|/)SKILL\\.md$\n";
         assert!(hooks.contains("language: script\n  entry: scripts/hook\n"), "{hooks}");
+        assert_eq!(hooks.matches(files).count(), 2, "{hooks}");
         let world = World::new()
             .skill("good", "a")
             .document("odd name", "---\nname: x\ndescription: a\n---\nText\n")
