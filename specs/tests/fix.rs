@@ -258,10 +258,12 @@ mod nothing_is_guessed {
             World::new().document("forms", with("")).file("skills/lower/skill.md", lower)
         };
         let plain = world();
-        assert_eq!(fix(&plain, &[]).code, Some(1));
+        let ran = fix(&plain, &[]);
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.stderr.contains("note: `--fix --rename name` makes"), "{}", ran.stderr);
         assert_eq!(text(&plain, "skills/forms/SKILL.md"), with(""));
         let name = world();
-        fix(&name, &["--rename", "name"]);
+        assert!(!fix(&name, &["--rename", "name"]).stderr.contains("`--fix --rename name`"));
         assert_eq!(text(&name, "skills/forms/SKILL.md"), with("").replace("pdf", "forms"));
         let folder = world();
         let ran = folder.run(["check", "skills/forms", "--fix", "--rename", "folder"]);
@@ -334,9 +336,9 @@ mod a_file_is_written_whole_or_not_at_all {
         let other = ".SKILL.md.mine.draft";
         let world = World::new().document("colon", COLON);
         for name in [dead, alive, other] {
-            world.write(&format!("skills/colon/{name}"), "---\n");
+            world.write(format!("skills/colon/{name}"), "---\n");
         }
-        let file = fs::File::open(world.path(&format!("skills/colon/{alive}"))).unwrap();
+        let file = fs::File::open(world.path(format!("skills/colon/{alive}"))).unwrap();
         file.lock().unwrap();
         assert_eq!(fix(&world, &[]).code, Some(0));
         assert_eq!(names(&world, "skills/colon"), [alive, other, "SKILL.md"]);

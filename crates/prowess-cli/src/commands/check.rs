@@ -104,9 +104,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             }
             let render = |it: &Finding, printer: &Printer| snippet::render(it, printer) + "\n";
             show(&checked, &args.fix, printer, render)?;
-            if fixed.is_none() {
-                fix::offer(&checked.findings, profile, printer);
-            }
+            fix::offer(&args.fix, &checked.findings, profile, printer);
         }
         Format::Json => {
             let findings: Vec<_> = checked.findings.iter().map(finding_json).collect();

@@ -129,15 +129,19 @@ impl FixedFile {
     }
 }
 
-/// Says how many of the findings that are shown may be fixed, where any may.
-pub(super) fn offer(findings: &[Finding], profile: Profile, printer: &mut Printer) {
+/// Says how many of the findings that are shown may be fixed, and how names are made alike, where
+/// that was not asked for.
+pub(super) fn offer(args: &FixArgs, findings: &[Finding], profile: Profile, printer: &mut Printer) {
     let least = if printer.verbose { Severity::Info } else { Severity::Warning };
-    let is_for_us = |it: &&Finding| it.severity >= least && has_fix(it.rule, profile);
-    match findings.iter().filter(is_for_us).count() {
-        0 => {}
-        some => printer.note(&format!(
+    let shown = || findings.iter().filter(|it| it.severity >= least);
+    let some = shown().filter(|it| has_fix(it.rule, profile)).count();
+    if some > 0 && !args.fix {
+        printer.note(&format!(
             "up to {some} of them can be fixed safely: `--fix --dry-run` shows how, `--fix` does it"
-        )),
+        ));
+    }
+    if args.rename.is_none() && shown().any(|it| it.rule.code == Rename::Name.rule()) {
+        printer.note("`--fix --rename name` makes names those of their folders, `--fix --rename folder` the other way round");
     }
 }
 
