@@ -357,6 +357,28 @@ mod output_fits_its_reader {
     }
 
     #[test]
+    fn findings_read_whole_in_any_width() {
+        let world = World::new().document(
+            "tea",
+            "---\nname: Tea\ndescription: Use when: cold\nallowed-tools: [Read]\n---\n\nx\n",
+        );
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let whole = world.run(["check", "skills"]);
+        let is_told = |it: &&str| it.contains("]: ") || it.contains("= help: ");
+        let told: Vec<_> = whole.stdout().lines().filter(is_told).map(words).collect();
+        assert_eq!(told.len(), 8, "{told:?}");
+        for columns in [40, 80, 120, 200] {
+            let ran = at_width(&world, columns, "check skills --color never");
+            let wide = ran.stdout().lines().find(|it| it.chars().count() > columns);
+            assert_eq!(wide, None, "{columns}");
+            let shown = words(ran.stdout());
+            for text in &told {
+                assert!(shown.contains(text), "{columns}: {text} is not in {shown}");
+            }
+        }
+    }
+
+    #[test]
     fn nothing_is_cut_in_a_pipe() {
         let long = "Does one thing after the other, ".repeat(30);
         let world = World::new().skill("long", long.trim());

@@ -247,8 +247,9 @@ impl Printer {
 
     /// Says all that is wrong with the settings, each with its line.
     pub(crate) fn config_error(&mut self, error: &ConfigError) {
+        let width = self.say_width();
         for fault in &error.faults {
-            let shown = snippet::render_fault(fault, self.err_colored, self.say_width());
+            let shown = snippet::render_fault(fault, self.err_colored, width);
             let _ = self.err.write_all(format!("{shown}\n").as_bytes());
             self.suggest(&fault.path);
         }
@@ -302,7 +303,7 @@ impl Printer {
     fn say(&mut self, style: Style, label: &str, text: &str) {
         let mut shown = format!("{label}: {}", safe::line(text));
         if let Some(width) = self.say_width() {
-            shown = broken(&shown, width).join("\n");
+            shown = broken(&shown, width, "  ").join("\n");
         }
         let shown = shown.replacen(label, &painted(label, style, self.err_colored), 1);
         // One write, because others may write to the same terminal; and whoever closed stderr does
@@ -327,13 +328,14 @@ fn width(terminal: impl AsFd) -> Option<usize> {
     said.or_else(seen).map(|it: usize| it.max(20))
 }
 
-/// A text in lines of a width. What stands in backticks is to be copied, and stays whole.
-pub(crate) fn broken(text: &str, width: usize) -> Vec<String> {
+/// A text in lines of a width, all but the first indented. What stands in backticks is to be copied,
+/// and stays whole.
+pub(crate) fn broken(text: &str, width: usize, indent: &str) -> Vec<String> {
     // No text that is safe has this sign.
     const GLUE: &str = "\u{1f}";
     let pieces = text.split('`').enumerate();
     let glued = pieces.map(|(at, it)| if at % 2 == 1 { it.replace(' ', GLUE) } else { it.into() });
-    let lines = wrapped(&glued.collect::<Vec<_>>().join("`"), width, "  ");
+    let lines = wrapped(&glued.collect::<Vec<_>>().join("`"), width, indent);
     lines.iter().map(|it| it.replace(GLUE, " ")).collect()
 }
 

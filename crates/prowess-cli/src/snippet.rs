@@ -10,7 +10,6 @@ use prowess_runtime::Fault;
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::{
-    markdown::wrapped,
     printer::{NAME, Printer, broken, labelled, painted},
     safe,
 };
@@ -62,8 +61,10 @@ pub(crate) fn render_fault(fault: &Fault, colored: bool, width: Option<usize>) -
 
 impl Wrong<'_> {
     fn render(&self, colored: bool, width: Option<usize>) -> String {
+        // A long line is cut around what is meant, but nothing is in a pipe.
+        let width = width.unwrap_or(usize::MAX >> 1);
         let path = safe::line(&self.path.display().to_string()).into_owned();
-        let room = width.map_or(usize::MAX, |it| it.saturating_sub(GUTTER));
+        let room = width.saturating_sub(GUTTER);
         let shown = self.excerpt.map(|line| Shown::new(line, self.columns).within(room));
         let group = Group::with_level(match self.severity {
             Severity::Error => Level::ERROR,
@@ -83,31 +84,25 @@ impl Wrong<'_> {
             _ => group.element(Origin::path(&path)),
         };
         if !self.hint.is_empty() {
-            let hint = safe::line(self.hint);
-            // What stands before it: a number and a sign.
-            let taken = self.line.map_or(0, |it| it.to_string().len()) + " = help: ".len();
-            let lines = width.map(|it| wrapped(&hint, it.saturating_sub(taken).max(20), ""));
-            let hint = lines.map_or_else(|| hint.to_string(), |it| it.join("\n"));
+            let number = self.line.map_or(0, |it| it.to_string().len());
+            let room = width.saturating_sub(number + " = help: ".len());
+            let hint = broken(&safe::line(self.hint), room, "").join("\n");
             group = group.element(Level::HELP.message(hint));
         }
         let renderer = if colored { Renderer::styled() } else { Renderer::plain() };
-        // A long line is cut around what is meant, but never in a pipe.
-        let renderer = renderer.term_width(width.unwrap_or(usize::MAX >> 1));
-        let place = renderer.decor_style(DecorStyle::Ascii).render(&[group]);
-        format!("{}\n{place}", self.title(colored, width))
+        let renderer = renderer.term_width(width).decor_style(DecorStyle::Ascii);
+        format!("{}\n{}", self.headline(colored, width), renderer.render(&[group]))
     }
 
-    /// What is wrong, under its label.
-    fn title(&self, colored: bool, width: Option<usize>) -> String {
-        let (style, label) = labelled(self.severity);
-        let label = self.code.map_or(label.to_owned(), |code| format!("{label}[{code}]"));
-        let text = format!("{label}: {}", safe::line(self.message));
-        let lines = width.map_or_else(|| vec![text.clone()], |it| broken(&text, it));
-        let painted = lines.iter().enumerate().map(|(at, line)| {
-            let (label, rest) = line.split_at(if at == 0 { label.len() } else { 0 });
-            format!("{}{}", painted(label, style, colored), painted(rest, NAME, colored))
-        });
-        painted.collect::<Vec<_>>().join("\n")
+    /// What is wrong, in as many lines as it takes.
+    fn headline(&self, colored: bool, width: usize) -> String {
+        let (style, word) = labelled(self.severity);
+        let label = self.code.map_or(word.to_owned(), |code| format!("{word}[{code}]"));
+        let text = broken(&format!("{label}: {}", safe::line(self.message)), width, "  ");
+        let text = text.join("\n");
+        let rest = text.strip_prefix(&label).unwrap_or(&text);
+        let rest = rest.split('\n').map(|it| painted(it, NAME, colored)).collect::<Vec<_>>();
+        format!("{}{}", painted(&label, style, colored), rest.join("\n"))
     }
 }
 
