@@ -142,7 +142,7 @@ fn tell_finding(sign: &str, style: Style, finding: &Finding, printer: &mut Print
     };
     let said = format!("{place}{}", finding.message);
     let text = format!("{sign} {label}  {}", safe::line(&said));
-    let text = printer.width.map_or_else(|| text.clone(), |it| broken(&text, it).join("\n"));
+    let text = printer.width.map_or_else(|| text.clone(), |it| broken(&text, it, "  ").join("\n"));
     let told = text.strip_prefix(&format!("{sign} {label}")).unwrap_or_default();
     let (sign, label) = (painted(sign, style, printer.colored), printer.name(&label));
     printer.line(format_args!("{sign} {label}{}", printer.dim(told)))
