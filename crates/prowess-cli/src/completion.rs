@@ -11,6 +11,7 @@ use prowess::{CLIENTS, Library, Manifest, PRESETS, RULES};
 
 use crate::{
     arguments::{Arguments, Global},
+    commands::doctor,
     context,
     printer::Printer,
     safe, sessions as kept,
@@ -75,6 +76,14 @@ pub(crate) fn settings() -> ArgValueCandidates {
 /// The rules of `check`.
 pub(crate) fn rules() -> ArgValueCandidates {
     named(RULES.iter().map(|it| (it.code, it.summary)))
+}
+
+/// The skills that clients may find.
+pub(crate) fn examined() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let names = global().and_then(|it| doctor::names(&it).ok()).unwrap_or_default();
+        names.iter().filter_map(|(name, path)| offer(name, path)).collect()
+    })
 }
 
 /// The clients of the ecosystem.

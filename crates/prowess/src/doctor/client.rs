@@ -83,6 +83,15 @@ impl Client {
         self.spots.is_empty()
     }
 
+    /// Whether it is known to follow a link to the folder of a skill.
+    pub fn follows_links(&self, in_project: bool) -> bool {
+        let says = |verdict: Verdict, symptom: Symptom| {
+            self.facts.iter().any(|it| it.verdict == verdict && it.symptoms.contains(&symptom))
+        };
+        says(Verdict::Loads, Symptom::FolderLink)
+            && !(in_project && says(Verdict::Unseen, Symptom::ProjectLink))
+    }
+
     /// Whether something is known about a symptom, whatever its number.
     pub(super) fn knows(&self, symptom: Symptom) -> bool {
         let is_it = |it: &Symptom| std::mem::discriminant(it) == std::mem::discriminant(&symptom);
