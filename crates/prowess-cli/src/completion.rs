@@ -1,6 +1,6 @@
 //! What a shell offers for the word that is being typed. The scripts of `prowess completions` ask us.
 
-use std::{env, process::ExitCode};
+use std::{env, process::ExitCode, sync::Arc};
 
 use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _};
 use clap_complete::{
@@ -8,13 +8,16 @@ use clap_complete::{
     engine::{ArgValueCandidates, CompletionCandidate},
 };
 use prowess::{CLIENTS, Library, Manifest, PRESETS, RULES};
+use prowess_runtime::{Launcher, Provider};
 
 use crate::{
     arguments::{Arguments, Global},
     commands::doctor,
-    context,
+    connection, context,
+    host::Running,
     printer::Printer,
     safe, sessions as kept,
+    toolbox::{Caller, toolbox},
 };
 
 /// The variable by which a shell asks.
@@ -83,6 +86,49 @@ pub(crate) fn examined() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let names = global().and_then(|it| doctor::names(&it).ok()).unwrap_or_default();
         names.iter().filter_map(|(name, path)| offer(name, path)).collect()
+    })
+}
+
+/// The tools that can be called.
+pub(crate) fn tools() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let tools = || {
+            let global = global()?;
+            let provider: Arc<dyn Provider> = Arc::new(Arc::new(library()?));
+            // Nothing is called, so that nothing is started.
+            let (running, launcher) = (Running::default(), Launcher::program("prowess"));
+            let printer = &mut Printer::new(&global);
+            let kit = toolbox(Caller::Person, &running, &provider, &global, &[], launcher, printer);
+            let toolbox = kit.ok()?.toolbox;
+            let tools = toolbox.tools().iter();
+            Some(tools.filter_map(|it| offer(it.name(), &it.description())).collect())
+        };
+        tools().unwrap_or_default()
+    })
+}
+
+/// The models that are asked where nobody names one, and the one that is set.
+pub(crate) fn models() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let config = global().and_then(|it| context::config(&it).ok());
+        let set = config.and_then(|it| it.model.name.value);
+        let usual = connection::usual_models().filter(|it| set.as_deref() != Some(it.0));
+        let set = set.as_deref().and_then(|it| offer(it, "the one that is set"));
+        set.into_iter().chain(usual.filter_map(|it| offer(it.0, it.1))).collect()
+    })
+}
+
+/// The ways to speak to models.
+pub(crate) fn providers() -> ArgValueCandidates {
+    named(connection::providers().map(|it| (it, "")))
+}
+
+/// The servers that are set.
+pub(crate) fn servers() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let config = global().and_then(|it| context::config(&it).ok());
+        let servers = config.map(|it| it.servers.value.0).unwrap_or_default();
+        servers.iter().filter_map(|it| offer(&it.description.name, "")).collect()
     })
 }
 

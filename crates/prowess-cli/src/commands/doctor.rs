@@ -47,7 +47,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let clients = clients(&args.client)?;
     let name = args.name.as_deref();
     let folder = name.map(|it| folder_of(it, global)).transpose()?.flatten();
-    let (surroundings, project) = surroundings(global, folder.as_deref().filter(|_| is_path(name)))?;
+    let (surroundings, project) =
+        surroundings(global, folder.as_deref().filter(|_| is_path(name)))?;
     if let Some(project) = project {
         printer.note(&format!("as seen from `{}`, where it belongs", project.display()));
     }
@@ -79,6 +80,10 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             }
             section(skill, &checkup.crowded, printer)?;
         }
+        if let Some(plugin) = chosen.iter().find_map(|it| plugin_of(&it.path)) {
+            let plugin = plugin.display();
+            printer.note(&format!("it is part of the plugin in `{plugin}`; what clients take from plugins is not looked at"));
+        }
     } else {
         overview(&checkup, &clients, is_asked, printer)?;
         if args.all {
@@ -98,7 +103,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 pub(crate) fn names(global: &Global) -> Result<Vec<(String, String)>> {
     let (surroundings, _) = surroundings(global, None)?;
     let config = context::config(global)?;
-    let others = config.directories().into_iter().map(|it| absolute(&context::resolve(&it, global)));
+    let others =
+        config.directories().into_iter().map(|it| absolute(&context::resolve(&it, global)));
     let others: Vec<PathBuf> = others.collect::<Result<_>>()?;
     let clients: Vec<&Client> = CLIENTS.iter().collect();
     let skills = examine(&clients, &surroundings, &others).skills.into_iter();
@@ -149,7 +155,8 @@ fn is_path(name: Option<&str>) -> bool {
 /// The folder that a path names, or that lies here under a name.
 fn folder_of(name: &str, global: &Global) -> Result<Option<PathBuf>> {
     let path = absolute(&context::resolve(&Directory::new(name), global))?;
-    let folder = if path.is_dir() { Some(&*path) } else { path.parent().filter(|_| path.is_file()) };
+    let folder =
+        if path.is_dir() { Some(&*path) } else { path.parent().filter(|_| path.is_file()) };
     match folder {
         None if is_path(Some(name)) => {
             let hint = "name the folder of a skill, or a skill that lies where a client looks";
@@ -160,10 +167,7 @@ fn folder_of(name: &str, global: &Global) -> Result<Option<PathBuf>> {
 }
 
 /// Where clients would be started: here, or where a skill belongs that lies in another project, which is told too.
-fn surroundings(
-    global: &Global,
-    folder: Option<&Path>,
-) -> Result<(Surroundings, Option<PathBuf>)> {
+fn surroundings(global: &Global, folder: Option<&Path>) -> Result<(Surroundings, Option<PathBuf>)> {
     let here = absolute(global.cwd.as_deref().unwrap_or(Path::new(".")))?;
     let home = env::home_dir().filter(|it| it.is_absolute());
     let project = folder.and_then(project_of).filter(|it| {
@@ -193,6 +197,13 @@ fn project_of(folder: &Path) -> Option<PathBuf> {
     // `skills` is a directory of its own, and the end of many others.
     let found = spots.filter_map(|it| project(it.path)).max_by_key(|it| it.1);
     found.map(|it| it.0.to_owned())
+}
+
+/// The folder of the plugin or extension that a skill is part of.
+fn plugin_of(path: &Path) -> Option<&Path> {
+    let manifests = [".claude-plugin/plugin.json", "plugin.json", "gemini-extension.json"];
+    let has = |it: &&Path| manifests.iter().any(|manifest| it.join(manifest).is_file());
+    path.ancestors().skip(2).take(3).find(has)
 }
 
 /// The skills that were asked for: those in a folder where a path was typed, else those of a name, or in folders that

@@ -317,7 +317,8 @@ impl Form {
             Self::Dotted => words(name, &['-', '.']),
             Self::Spaced => {
                 let is_plain = |it: u8| it.is_ascii_alphanumeric() || b"-_.: ".contains(&it);
-                name.starts_with(|it: char| it.is_ascii_alphanumeric()) && name.bytes().all(is_plain)
+                name.starts_with(|it: char| it.is_ascii_alphanumeric())
+                    && name.bytes().all(is_plain)
             }
             Self::NoSlash => !name.contains('/'),
         }

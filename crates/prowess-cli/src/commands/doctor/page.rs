@@ -65,8 +65,7 @@ struct Group<'a> {
 /// What becomes of a skill, the worst first; who does not look where it lies is left out.
 fn groups<'a>(skill: &'a Examined, diagnoses: &[&'a Diagnosis]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
-    for Diagnosis { client, verdict, notes, .. } in
-        diagnoses.iter().filter(|it| !it.is_elsewhere())
+    for Diagnosis { client, verdict, notes, .. } in diagnoses.iter().filter(|it| !it.is_elsewhere())
     {
         let notes: Vec<&Note> = notes.iter().filter(|it| it.verdict > Verdict::Loads).collect();
         let is_same = |it: &&mut Group<'_>| {
@@ -91,7 +90,7 @@ impl Group<'_> {
             put(&note.reason, INDENT, printer)?;
             let Some(fix) = &note.fix else { continue };
             let fix = match note.is_fixable {
-                true => format!("{fix}: `{}`", check([&*self.skill.path])),
+                true => format!("{fix}: `{}`", check(self.skill.path.parent())),
                 false => fix.clone(),
             };
             fixes.extend(Some(fix).filter(|it| !fixes.contains(it)));
@@ -100,10 +99,10 @@ impl Group<'_> {
     }
 }
 
-/// The command that fixes files.
-fn check<'a>(files: impl IntoIterator<Item = &'a Path>) -> String {
-    let folders = files.into_iter().map(|it| as_argument(it.parent().unwrap_or(it)));
-    format!("prowess check {} --fix", folders.collect::<Vec<_>>().join(" "))
+/// The command that fixes skills.
+fn check<'a>(paths: impl IntoIterator<Item = &'a Path>) -> String {
+    let paths: Vec<String> = paths.into_iter().map(as_argument).collect();
+    format!("prowess check {} --fix", paths.join(" "))
 }
 
 /// A path as somebody would type it here.
@@ -119,11 +118,7 @@ fn labels(clients: &[&'static Client]) -> String {
 }
 
 /// Who does not look where a skill lies, and what would reach most of them.
-fn elsewhere(
-    clients: &[&'static Client],
-    in_project: bool,
-    printer: &mut Printer,
-) -> Result<()> {
+fn elsewhere(clients: &[&'static Client], in_project: bool, printer: &mut Printer) -> Result<()> {
     if clients.is_empty() {
         return Ok(());
     }
@@ -207,7 +202,8 @@ pub(super) fn overview(
         let lie = if unfound == 1 { "lies" } else { "lie" };
         put(&format!("{} {lie} where none of them looks", count(unfound, "skill")), 0, printer)?;
     }
-    if is_asked {
+    if is_asked && skills.iter().flat_map(|it| &it.diagnoses).any(Diagnosis::is_elsewhere) {
+        printer.line("")?;
         overlooked(skills, clients, printer)?;
     }
     faults(checkup, printer)
@@ -223,7 +219,9 @@ fn overlooked(
         let missed = skills.iter().filter(|it| it.diagnoses[number].is_elsewhere());
         let missed: Vec<&Examined> = missed.collect();
         let Some(first) = missed.first() else { continue };
-        let text = format!("{} does not look where {} lie", client.label, count(missed.len(), "skill"));
+        let lie = if missed.len() == 1 { "lies" } else { "lie" };
+        let many = count(missed.len(), "skill");
+        let text = format!("{} does not look where {many} {lie}", client.label);
         labelled_lines(Verdict::Unseen, &text, printer)?;
         if let Some(advice) = advice(&[client], first.in_project) {
             put(&format!("→ {advice}"), INDENT, printer)?;
@@ -266,9 +264,9 @@ fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
     if are_few || fixable.is_empty() {
         return Ok(());
     }
-    let folders: BTreeSet<&Path> = fixable.iter().filter_map(|it| it.parent()).collect();
-    let many = fixable.len();
-    put(&format!("→ `{}` puts right {many} of them", check(folders)), 0, printer)
+    let directories = fixable.iter().filter_map(|it| it.parent()?.parent());
+    let command = check(directories.collect::<BTreeSet<&Path>>());
+    put(&format!("→ `{command}` puts right {} of them", fixable.len()), 0, printer)
 }
 
 /// A reason for which clients do not take some skills.
