@@ -138,6 +138,7 @@ mod a_shell_completes_what_can_be_typed {
         assert_eq!(tab(&["doctor", "--client", "claude-c"]), ["claude-code"]);
         assert_eq!(tab(&["doctor", "br"]), ["brew-coffee"]);
         assert_eq!(tab(&["doctor", "cre"]), Vec::<String>::new());
+        assert_eq!(tab(&["doctor", "./sk"]), ["./skills/"]);
         assert_eq!(tab(&["mcp", "install", "--client", "zed"]), ["zed"]);
         assert_eq!(tab(&["tool", "execute_c"]), ["execute_command"]);
         assert_eq!(tab(&["ask", "--provider", "anth"]), ["anthropic"]);

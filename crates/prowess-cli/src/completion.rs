@@ -1,11 +1,14 @@
 //! What a shell offers for the word that is being typed. The scripts of `prowess completions` ask us.
 
-use std::{env, process::ExitCode, sync::Arc};
+use std::{env, ffi::OsStr, process::ExitCode, sync::Arc};
 
 use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _};
 use clap_complete::{
     CompleteEnv,
-    engine::{ArgValueCandidates, CompletionCandidate},
+    engine::{
+        ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter,
+        ValueCompleter as _,
+    },
 };
 use prowess::{CLIENTS, Library, Manifest, PRESETS, RULES};
 use prowess_runtime::{Launcher, Provider};
@@ -81,11 +84,16 @@ pub(crate) fn rules() -> ArgValueCandidates {
     named(RULES.iter().map(|it| (it.code, it.summary)))
 }
 
-/// The skills that clients may find.
-pub(crate) fn examined() -> ArgValueCandidates {
-    ArgValueCandidates::new(|| {
+/// The skills that clients may find, or paths.
+pub(crate) fn examined() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        let text = typed.to_string_lossy();
+        if text.starts_with('.') || text.contains('/') {
+            return PathCompleter::any().complete(typed);
+        }
         let names = global().and_then(|it| doctor::names(&it).ok()).unwrap_or_default();
-        names.iter().filter_map(|(name, path)| offer(name, path)).collect()
+        let names = names.iter().filter(|it| it.0.starts_with(&*text));
+        names.filter_map(|(name, path)| offer(name, path)).collect()
     })
 }
 

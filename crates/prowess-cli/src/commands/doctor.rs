@@ -1,22 +1,20 @@
+mod asked;
+mod here;
 mod document;
 mod page;
+mod faults;
 mod matrix;
 mod lines;
 
-use std::{
-    collections::BTreeMap,
-    env,
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
 use anyhow::Result;
-use prowess::{
-    CLIENTS, Checkup, Client, Directory, Examined, Finding, Library, Options, Severity,
-    Surroundings, VARIABLES, bundled, client, examine, nearest,
-};
+use prowess::{CLIENTS, Checkup, Client, Severity, client, examine, nearest};
 
 use self::{
+    asked::{chosen, folder_of, is_path, plugin_of},
     document::document,
+    here::{absolute, surroundings},
     matrix::matrix,
     page::{overview, section},
 };
@@ -47,8 +45,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let clients = clients(&args.client)?;
     let name = args.name.as_deref();
     let folder = name.map(|it| folder_of(it, global)).transpose()?.flatten();
-    let (surroundings, project) =
-        surroundings(global, folder.as_deref().filter(|_| is_path(name)))?;
+    let typed = folder.as_deref().filter(|_| name.is_some_and(is_path));
+    let (surroundings, project) = surroundings(global, typed)?;
     if let Some(project) = project {
         printer.note(&format!("as seen from `{}`, where it belongs", project.display()));
     }
@@ -61,8 +59,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     if name.is_some() {
         // A skill that the chosen clients do not see lies where others look.
-        let spots = CLIENTS.iter().flat_map(|it| surroundings_of(it, &surroundings));
-        others.extend(spots.filter(|it| it.exists()));
+        let spots = CLIENTS.iter().flat_map(|it| it.spots);
+        let places = spots.flat_map(|it| surroundings.directories(it));
+        others.extend(places.filter(|it| it.exists()));
     }
     let examine = || examine(&clients, &surroundings, &others);
     let checkup = printer.during("examining skills", examine);
@@ -99,7 +98,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     Ok(if is_refused || is_unread { Status::AtFault } else { Status::Well })
 }
 
-/// The names of the skills that lie where a client looks, or in a configured directory; and what makes each stand out.
+/// The names of the skills that lie where a client looks, or in a configured directory, and their paths.
 pub(crate) fn names(global: &Global) -> Result<Vec<(String, String)>> {
     let (surroundings, _) = surroundings(global, None)?;
     let config = context::config(global)?;
@@ -147,121 +146,6 @@ fn no_client(name: &str) -> Fault {
     }
 }
 
-/// Whether a path was typed, and no name.
-fn is_path(name: Option<&str>) -> bool {
-    name.is_some_and(|it| it.contains('/') || matches!(it, "." | ".." | "SKILL.md"))
-}
-
-/// The folder that a path names, or that lies here under a name.
-fn folder_of(name: &str, global: &Global) -> Result<Option<PathBuf>> {
-    let path = absolute(&context::resolve(&Directory::new(name), global))?;
-    let folder =
-        if path.is_dir() { Some(&*path) } else { path.parent().filter(|_| path.is_file()) };
-    match folder {
-        None if is_path(Some(name)) => {
-            let hint = "name the folder of a skill, or a skill that lies where a client looks";
-            Err(Fault::typed(format!("there is no `{name}`")).hint(hint).into())
-        }
-        folder => Ok(folder.map(Path::to_owned)),
-    }
-}
-
-/// Where clients would be started: here, or where a skill belongs that lies in another project, which is told too.
-fn surroundings(global: &Global, folder: Option<&Path>) -> Result<(Surroundings, Option<PathBuf>)> {
-    let here = absolute(global.cwd.as_deref().unwrap_or(Path::new(".")))?;
-    let home = env::home_dir().filter(|it| it.is_absolute());
-    let project = folder.and_then(project_of).filter(|it| {
-        let is_home = home.as_ref().is_some_and(|home| it == home);
-        !is_home && !here.starts_with(it)
-    });
-    let cwd = project.clone().unwrap_or(here);
-    let repository = cwd.ancestors().find(|it| it.join(".git").exists()).map(Path::to_owned);
-    let set = |name: &str| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
-    let variables: BTreeMap<String, PathBuf> =
-        VARIABLES.iter().filter_map(|it| Some((it.0.to_owned(), set(it.0)?))).collect();
-    Ok((Surroundings { home, cwd, repository, variables }, project))
-}
-
-/// The directories that a client looks into.
-fn surroundings_of(client: &Client, surroundings: &Surroundings) -> Vec<PathBuf> {
-    client.spots.iter().flat_map(|it| surroundings.directories(it)).collect()
-}
-
-/// The folder of the project that a skill lies in: the one with the directory that some client looks into.
-fn project_of(folder: &Path) -> Option<PathBuf> {
-    let spots = CLIENTS.iter().flat_map(|it| it.spots).filter(|it| it.is_in_project());
-    let project = |path: &'static str| {
-        let has = |it: &&Path| folder.starts_with(it.join(path));
-        Some((folder.ancestors().skip(1).find(has)?, path.len()))
-    };
-    // `skills` is a directory of its own, and the end of many others.
-    let found = spots.filter_map(|it| project(it.path)).max_by_key(|it| it.1);
-    found.map(|it| it.0.to_owned())
-}
-
-/// The folder of the plugin or extension that a skill is part of.
-fn plugin_of(path: &Path) -> Option<&Path> {
-    let manifests = [".claude-plugin/plugin.json", "plugin.json", "gemini-extension.json"];
-    let has = |it: &&Path| manifests.iter().any(|manifest| it.join(manifest).is_file());
-    path.ancestors().skip(2).take(3).find(has)
-}
-
-/// The skills that were asked for: those in a folder where a path was typed, else those of a name, or in folders that
-/// are called so.
-fn chosen<'a>(
-    checkup: &'a Checkup,
-    name: &str,
-    folder: Option<&Path>,
-) -> Result<Vec<&'a Examined>, Fault> {
-    let named = |it: &Examined| it.name == name;
-    let called = |it: &Examined| folder_name(&it.path) == Some(name);
-    let inside = |it: &Examined| folder.is_some() && it.path.parent() == folder;
-    let ways: [&dyn Fn(&Examined) -> bool; 3] = match is_path(Some(name)) {
-        true => [&inside; 3],
-        false => [&named, &called, &inside],
-    };
-    let all = |is_it: &dyn Fn(&Examined) -> bool| -> Vec<&'a Examined> {
-        checkup.skills.iter().filter(|it| is_it(it)).collect()
-    };
-    let found = ways.into_iter().map(all).find(|it| !it.is_empty());
-    found.ok_or_else(|| missing(checkup, name, folder))
-}
-
-/// Why there is no such skill.
-fn missing(checkup: &Checkup, name: &str, folder: Option<&Path>) -> Fault {
-    let is_it = |it: &&Finding| match folder {
-        Some(folder) => it.path.starts_with(folder),
-        None => it.path.file_name() == Some(name.as_ref()) || folder_name(&it.path) == Some(name),
-    };
-    if let Some(finding) = checkup.findings.iter().find(is_it) {
-        let fault = Fault::unable(format!("{}: {}", finding.path.display(), finding.message));
-        return fault.hint(&*finding.hint);
-    }
-    if is_path(Some(name)) {
-        let hint = format!("`prowess doctor --dir {name}` looks at all skills in it");
-        return Fault::typed(format!("`{name}` has no `SKILL.md`")).hint(hint);
-    }
-    let options = Options { sources: vec![bundled()], ..Options::default() };
-    if Library::load(&options).is_ok_and(|it| it.get(name).is_some()) {
-        let message =
-            format!("`{name}` comes with the program and lies in no directory that a client finds");
-        let hint = "`prowess mcp install --client NAME` has a client ask this program for skills";
-        return Fault::typed(message).hint(hint);
-    }
-    let fault =
-        Fault::typed(format!("there is no skill `{name}` in any directory that is looked into"));
-    let names = checkup.skills.iter().map(|it| it.name.as_str());
-    let folders = checkup.skills.iter().filter_map(|it| folder_name(&it.path));
-    match nearest(name, names.chain(folders)) {
-        Some(near) => fault.hint(format!("did you mean `{near}`?")),
-        None => fault.hint("name its folder, as in `prowess doctor ./my-skill`"),
-    }
-}
-
-fn folder_name(path: &Path) -> Option<&str> {
-    path.parent()?.file_name()?.to_str()
-}
-
 /// Says what could not be looked at.
 fn tell(checkup: &Checkup, printer: &mut Printer) {
     let most = if printer.verbose { checkup.findings.len() } else { SHOWN };
@@ -270,9 +154,4 @@ fn tell(checkup: &Checkup, printer: &mut Printer) {
         let more = checkup.findings.len() - most;
         printer.note(&format!("{more} more could not be looked at (-v shows them)"));
     }
-}
-
-fn absolute(path: &Path) -> Result<PathBuf> {
-    // Without the parts that say nothing, so that the same directory has the same path.
-    Ok(std::path::absolute(path)?.components().collect())
 }

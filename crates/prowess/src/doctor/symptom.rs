@@ -347,7 +347,7 @@ impl Letters {
 /// A size as people say it, where it is a round one.
 fn bytes(count: u64) -> String {
     match count {
-        _ if count >= 1 << 20 && count % (1 << 20) == 0 => format!("{} MiB", count >> 20),
+        _ if count >= 1 << 20 && count.is_multiple_of(1 << 20) => format!("{} MiB", count >> 20),
         _ => format!("{count} bytes"),
     }
 }

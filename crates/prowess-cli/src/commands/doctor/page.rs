@@ -1,20 +1,17 @@
 //! A checkup for people, as wide as their terminal.
 
-use std::{collections::BTreeSet, env, path::Path};
+use std::{env, path::Path};
 
 use anyhow::Result;
-use prowess::{Checkup, Client, Crowded, Diagnosis, Examined, Note, Symptom, Verdict, common_spot};
+use prowess::{Checkup, Client, Crowded, Diagnosis, Examined, Note, Verdict, common_spot};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{
     super::count,
-    is_unread,
+    faults::faults,
     lines::{INDENT, labelled_lines, put, room_beside, whole, wrapped},
 };
 use crate::{context, printer::Printer, safe};
-
-/// How many skills with a fault are shown without being asked for.
-const SHOWN: usize = 10;
 
 /// How many clients are named that look elsewhere, without being asked for.
 const NAMED: usize = 8;
@@ -49,13 +46,13 @@ pub(super) fn section(skill: &Examined, crowded: &[Crowded], printer: &mut Print
     Ok(())
 }
 
-fn title(skill: &Examined, printer: &mut Printer) -> Result<()> {
+pub(super) fn title(skill: &Examined, printer: &mut Printer) -> Result<()> {
     printer.line(printer.name(&safe::line(&skill.name)))?;
     printer.line(printer.dim(&safe::line(&skill.path.to_string_lossy())))
 }
 
 /// Clients to which the same happens for the same reasons.
-struct Group<'a> {
+pub(super) struct Group<'a> {
     skill: &'a Examined,
     clients: Vec<&'static Client>,
     verdict: Verdict,
@@ -63,11 +60,12 @@ struct Group<'a> {
 }
 
 /// What becomes of a skill, the worst first; who does not look where it lies is left out.
-fn groups<'a>(skill: &'a Examined, diagnoses: &[&'a Diagnosis]) -> Vec<Group<'a>> {
+pub(super) fn groups<'a>(skill: &'a Examined, diagnoses: &[&'a Diagnosis]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for Diagnosis { client, verdict, notes, .. } in diagnoses.iter().filter(|it| !it.is_elsewhere())
     {
-        let notes: Vec<&Note> = notes.iter().filter(|it| it.verdict > Verdict::Loads).collect();
+        let mut notes: Vec<&Note> = notes.iter().filter(|it| it.verdict > Verdict::Loads).collect();
+        notes.dedup_by(|a, b| a.reason == b.reason);
         let is_same = |it: &&mut Group<'_>| {
             let reasons =
                 |notes: &[&Note]| notes.iter().map(|it| it.reason.clone()).collect::<Vec<_>>();
@@ -83,7 +81,7 @@ fn groups<'a>(skill: &'a Examined, diagnoses: &[&'a Diagnosis]) -> Vec<Group<'a>
 }
 
 impl Group<'_> {
-    fn show(&self, printer: &mut Printer) -> Result<()> {
+    pub(super) fn show(&self, printer: &mut Printer) -> Result<()> {
         labelled_lines(self.verdict, &labels(&self.clients), printer)?;
         let mut fixes: Vec<String> = Vec::new();
         for note in &self.notes {
@@ -100,7 +98,7 @@ impl Group<'_> {
 }
 
 /// The command that fixes skills.
-fn check<'a>(paths: impl IntoIterator<Item = &'a Path>) -> String {
+pub(super) fn check<'a>(paths: impl IntoIterator<Item = &'a Path>) -> String {
     let paths: Vec<String> = paths.into_iter().map(as_argument).collect();
     format!("prowess check {} --fix", paths.join(" "))
 }
@@ -113,7 +111,7 @@ fn as_argument(path: &Path) -> String {
     whole(&context::quoted(&path))
 }
 
-fn labels(clients: &[&'static Client]) -> String {
+pub(super) fn labels(clients: &[&'static Client]) -> String {
     clients.iter().map(|it| whole(it.label)).collect::<Vec<_>>().join(", ")
 }
 
@@ -228,95 +226,6 @@ fn overlooked(
         }
     }
     Ok(())
-}
-
-/// The skills that a client does not take although it looks where they lie: each of a few, the causes of many.
-fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
-    let is_faulty = |it: &&Examined| it.diagnoses.iter().any(Diagnosis::is_fault);
-    let faulty: Vec<&Examined> = checkup.skills.iter().filter(is_faulty).collect();
-    let are_few = faulty.len() <= SHOWN || printer.verbose;
-    if are_few {
-        for skill in &faulty {
-            printer.line("")?;
-            title(skill, printer)?;
-            let shown: Vec<&Diagnosis> =
-                skill.diagnoses.iter().filter(|it| it.is_fault()).collect();
-            groups(skill, &shown).iter().try_for_each(|it| it.show(printer))?;
-        }
-    } else {
-        printer.line("")?;
-        causes(&faulty).iter().try_for_each(|it| it.show(printer))?;
-    }
-    printer.line("")?;
-    let many = count(faulty.len(), "skill");
-    let words = match faulty.len() {
-        0 if is_unread(checkup) => "every client takes what can be read".to_owned(),
-        0 => "every client takes what it finds".to_owned(),
-        _ if are_few => format!("not taken by every client that looks there: {many}"),
-        _ => format!("not taken by every client that looks there: {many} (-v shows each)"),
-    };
-    put(&words, 0, printer)?;
-    let is_fixable = |it: &&&Examined| {
-        let notes = it.diagnoses.iter().filter(|it| it.is_fault()).flat_map(|it| &it.notes);
-        notes.into_iter().any(|it| it.is_fixable)
-    };
-    let fixable: Vec<&Path> = faulty.iter().filter(is_fixable).map(|it| &*it.path).collect();
-    if are_few || fixable.is_empty() {
-        return Ok(());
-    }
-    let directories = fixable.iter().filter_map(|it| it.parent()?.parent());
-    let command = check(directories.collect::<BTreeSet<&Path>>());
-    put(&format!("→ `{command}` puts right {} of them", fixable.len()), 0, printer)
-}
-
-/// A reason for which clients do not take some skills.
-struct Cause<'a> {
-    verdict: Verdict,
-    about: String,
-    clients: Vec<&'static Client>,
-    skills: Vec<&'a str>,
-}
-
-/// Why skills are not taken, what holds for most of them first.
-fn causes<'a>(faulty: &[&'a Examined]) -> Vec<Cause<'a>> {
-    let mut causes: Vec<Cause<'a>> = Vec::new();
-    for skill in faulty {
-        for Diagnosis { client, notes, .. } in skill.diagnoses.iter().filter(|it| it.is_fault()) {
-            for note in notes {
-                let about = note.symptom.map_or_else(|| SHADOWED.to_owned(), Symptom::about);
-                let verdict = note.verdict;
-                let is_it = |it: &Cause<'_>| it.verdict == verdict && it.about == about;
-                let at = causes.iter().position(is_it).unwrap_or_else(|| {
-                    let (clients, skills) = (Vec::new(), Vec::new());
-                    causes.push(Cause { verdict, about, clients, skills });
-                    causes.len() - 1
-                });
-                let cause = &mut causes[at];
-                if !cause.clients.iter().any(|it| it.name == client.name) {
-                    cause.clients.push(client);
-                }
-                // The reasons of one skill come one after the other.
-                if cause.skills.last() != Some(&&*skill.name) {
-                    cause.skills.push(&skill.name);
-                }
-            }
-        }
-    }
-    causes.sort_by_key(|it| std::cmp::Reverse(it.skills.len()));
-    causes
-}
-
-/// What is the matter with a skill that shares its name.
-const SHADOWED: &str = "another of its name comes first";
-
-impl Cause<'_> {
-    fn show(&self, printer: &mut Printer) -> Result<()> {
-        let text = format!("{}: {}", count(self.skills.len(), "skill"), self.about);
-        labelled_lines(self.verdict, &text, printer)?;
-        put(&labels(&self.clients), INDENT, printer)?;
-        let some = self.skills.iter().take(3).map(|it| whole(&safe::line(it)));
-        put(&format!("such as {}", some.collect::<Vec<_>>().join(", ")), INDENT, printer)
-    }
 }
 
 /// `3 loads, 1 refused`.
