@@ -72,7 +72,7 @@ mod where_a_skill_lies_decides_who_finds_it {
         );
         let ran = run(&world, &["brew-coffee"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stdout());
-        assert!(ran.stdout().contains("found by 23 clients: 23 loads\n"), "{}", ran.stdout());
+        assert!(ran.stdout().contains("found by 24 clients: 24 loads\n"), "{}", ran.stdout());
         assert!(ran.stdout().contains("→ a copy or a link in `~/."), "{}", ran.stdout());
     }
 

@@ -71,6 +71,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CODEX_HOME", "~/.codex"),
     ("COPILOT_HOME", "~/.copilot"),
     ("HERMES_HOME", "~/.hermes"),
+    ("KIMI_CODE_HOME", "~/.kimi-code"),
     ("OPENCLAW_STATE_DIR", "~/.openclaw"),
     ("QWEN_HOME", "~/.qwen"),
     ("VIBE_HOME", "~/.vibe"),

@@ -365,7 +365,7 @@ pub static CLIENTS: &[Client] = &[
     },
     Client {
         name: "kimi",
-        label: "Kimi Code CLI",
+        label: "Kimi CLI",
         spots: &[
             at(".kimi/skills"),
             at(".claude/skills"),
@@ -386,6 +386,25 @@ pub static CLIENTS: &[Client] = &[
             misses(KIMI, &[AtRoot, Deeper(1), FileName]),
         ],
         source: KIMI_DOCS,
+        ..PLAIN
+    },
+    Client {
+        name: "kimi-code",
+        label: "Kimi Code",
+        spots: &[
+            up(".kimi-code/skills"),
+            up(".agents/skills"),
+            at("$KIMI_CODE_HOME/skills"),
+            at("~/.agents/skills"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(KIMI_CODE_SCAN, &[Deeper(1), FolderLink, FileLink]),
+            hides(KIMI_CODE, &[NotForModels]),
+            refuses(KIMI_CODE, &[NoFrontmatter, NameMissing, DescriptionMissing]),
+            misses(KIMI_CODE_SCAN, &[AtRoot, FileName]),
+        ],
+        source: KIMI_CODE,
         ..PLAIN
     },
     Client {
@@ -729,6 +748,8 @@ citations! {
     HERMES "2026-11-15" "https://github.com/NousResearch/hermes-agent/blob/main/agent/skill_utils.py";
     KILO "2026-11-15" "https://github.com/Kilo-Org/kilocode/blob/main/packages/opencode/src/skill/index.ts";
     KIMI "2026-11-15" "https://github.com/MoonshotAI/kimi-cli/blob/main/src/kimi_cli/skill/__init__.py";
+    KIMI_CODE "2026-11-15" "https://moonshotai.github.io/kimi-code/en/customization/skills";
+    KIMI_CODE_SCAN "2026-11-15" "https://github.com/MoonshotAI/kimi-code/blob/main/packages/agent-core/src/skill/scanner.ts";
     KIMI_DOCS "2026-11-15" "https://moonshotai.github.io/kimi-cli/zh/customization/skills.md";
     KIRO "2026-11-15" "https://kiro.dev/docs/skills";
     OPENCLAW "2026-11-15" "https://docs.openclaw.ai/tools/skills";

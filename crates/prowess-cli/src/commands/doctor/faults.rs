@@ -15,6 +15,8 @@ use crate::{printer::Printer, safe};
 
 /// How many of them are shown without being asked for.
 const SHOWN: usize = 10;
+/// As much of a name as anybody wants to read.
+const WIDEST: usize = 80;
 /// What is the matter with a skill that shares its name.
 const SHADOWED: &str = "another of its name comes first";
 
@@ -99,7 +101,7 @@ impl Cause<'_> {
         let text = format!("{}: {}", count(self.skills.len(), "skill"), self.about);
         labelled_lines(self.verdict, &text, printer)?;
         put(&labels(&self.clients), INDENT, printer)?;
-        let most = room_beside(INDENT, printer).unwrap_or(usize::MAX);
+        let most = room_beside(INDENT, printer).unwrap_or(WIDEST);
         let some = self.skills.iter().take(3).map(|it| whole(&safe::cut(&safe::line(it), most)));
         put(&format!("such as {}", some.collect::<Vec<_>>().join(", ")), INDENT, printer)
     }
