@@ -64,7 +64,7 @@ struct Cause<'a> {
     verdict: Verdict,
     about: String,
     clients: Vec<&'static Client>,
-    skills: Vec<&'a str>,
+    skills: Vec<&'a Examined>,
 }
 
 /// Why skills are not taken, what holds for most of them first.
@@ -86,8 +86,8 @@ fn causes<'a>(faulty: &[&'a Examined]) -> Vec<Cause<'a>> {
                     cause.clients.push(client);
                 }
                 // The reasons of one skill come one after the other.
-                if cause.skills.last() != Some(&&*skill.name) {
-                    cause.skills.push(&skill.name);
+                if cause.skills.last().is_none_or(|it| it.path != skill.path) {
+                    cause.skills.push(skill);
                 }
             }
         }
@@ -102,7 +102,9 @@ impl Cause<'_> {
         labelled_lines(self.verdict, &text, printer)?;
         put(&labels(&self.clients), INDENT, printer)?;
         let most = room_beside(INDENT, printer).unwrap_or(WIDEST);
-        let some = self.skills.iter().take(3).map(|it| whole(&safe::cut(&safe::line(it), most)));
+        let mut names: Vec<&str> = self.skills.iter().map(|it| &*it.name).collect();
+        names.dedup();
+        let some = names.iter().take(3).map(|it| whole(&safe::cut(&safe::line(it), most)));
         put(&format!("such as {}", some.collect::<Vec<_>>().join(", ")), INDENT, printer)
     }
 }
