@@ -497,13 +497,15 @@ not taken by every client that looks there: 12 skills (-v shows each)
         let world = World::new()
             .skill_in(USER, "brew-coffee", "Brews")
             .file(format!("{USER}/steep-tea/SKILL.md"), broken);
-        let line = format!("stty cols 40 rows 24; {} doctor --all --color never", program());
-        let ran = world.run_script(&format!("script -qefc '{line}' /dev/null"));
-        let said = ran.stdout().replace('\r', "");
-        assert!(said.contains("steep-tea"), "{said}");
-        // A path stays whole, so that it can be copied.
-        let wide = said.lines().find(|it| it.chars().count() > 40 && !it.contains('/'));
-        assert_eq!(wide, None, "{said}");
+        for what in ["--all", "brew-coffee", "steep-tea"] {
+            let line = format!("stty cols 40 rows 24; {} doctor {what} --color never", program());
+            let ran = world.run_script(&format!("script -qefc '{line}' /dev/null"));
+            let said = ran.stdout().replace('\r', "");
+            assert!(said.contains("A ") || said.contains(what), "{said}");
+            // A path stays whole, and so does a command, so that it can be copied.
+            let wide = said.lines().find(|it| it.chars().count() > 40 && !it.contains('/'));
+            assert_eq!(wide, None, "{said}");
+        }
     }
 
     #[test]

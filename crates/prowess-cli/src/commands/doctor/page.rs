@@ -97,10 +97,10 @@ impl Group<'_> {
     }
 }
 
-/// The command that fixes skills.
+/// The command that fixes skills, on one line so that it can be copied.
 pub(super) fn check<'a>(paths: impl IntoIterator<Item = &'a Path>) -> String {
     let paths: Vec<String> = paths.into_iter().map(as_argument).collect();
-    format!("prowess check {} --fix", paths.join(" "))
+    whole(&format!("prowess check {} --fix", paths.join(" ")))
 }
 
 /// A path as somebody would type it here.
@@ -108,7 +108,7 @@ fn as_argument(path: &Path) -> String {
     let here = env::current_dir().ok();
     let within = here.as_deref().and_then(|it| path.strip_prefix(it).ok());
     let path = within.filter(|it| !it.as_os_str().is_empty()).unwrap_or(path).to_string_lossy();
-    whole(&context::quoted(&path))
+    context::quoted(&path)
 }
 
 pub(super) fn labels(clients: &[&'static Client]) -> String {
@@ -123,7 +123,7 @@ fn elsewhere(clients: &[&'static Client], in_project: bool, printer: &mut Printe
     let named = if printer.verbose { clients.len() } else { NAMED };
     let more = match clients.len().saturating_sub(named) {
         0 => String::new(),
-        more => whole(&format!(" and {more} more (-v names them)")),
+        more => format!(" and {more} more (-v names them)"),
     };
     let named = labels(&clients[..named.min(clients.len())]);
     let look = if clients.len() == 1 { "looks" } else { "look" };
