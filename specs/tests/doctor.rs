@@ -72,7 +72,7 @@ mod where_a_skill_lies_decides_who_finds_it {
         );
         let ran = run(&world, &["brew-coffee"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stdout());
-        assert!(ran.stdout().contains("found by 19 clients: 19 loads\n"), "{}", ran.stdout());
+        assert!(ran.stdout().contains("found by 24 clients: 24 loads\n"), "{}", ran.stdout());
         assert!(ran.stdout().contains("→ a copy or a link in `~/."), "{}", ran.stdout());
     }
 
@@ -101,10 +101,14 @@ mod where_a_skill_lies_decides_who_finds_it {
                 "../../../../elsewhere/steep-tea/SKILL.md",
             );
         let folder = told(&world, "brew-coffee");
-        assert_eq!(
-            folder.verdicts(["claude-code", "codex", "vscode"]),
-            ["loads", "loads", "unknown"]
-        );
+        let clients = ["claude-code", "vscode", "openclaw", "cursor", "agent-framework"];
+        assert_eq!(folder.verdicts(clients), ["loads", "loads", "loads", "unknown", "unseen"]);
+        let world = world.link(&format!("{PROJECT}/water"), "../../elsewhere/brew-coffee");
+        let by_path = run(&world, &["elsewhere/brew-coffee", "--client", "openclaw"]);
+        assert_eq!(by_path.code, Some(0), "{}", by_path.stdout());
+        fs::remove_file(world.path(format!("{USER}/brew-coffee"))).unwrap();
+        let skill = told(&world, "brew-coffee");
+        assert_eq!(skill.verdicts(["openclaw", "vscode"]), ["unseen", "loads"]);
         let file = told(&world, "steep-tea");
         assert_eq!(file.verdicts(["goose", "codex", "openclaw"]), ["loads", "unseen", "refused"]);
         assert!(file.why("codex").contains("is a link"), "{}", file.why("codex"));
@@ -157,6 +161,44 @@ mod where_a_skill_lies_decides_who_finds_it {
         assert!(skill.why("gemini").contains("trust the folder"), "{}", skill.why("gemini"));
         assert_eq!(told(&world, "steep-tea").verdict("gemini"), "loads");
     }
+
+    #[test]
+    fn a_skill_that_a_client_overlooks_where_it_looks_is_a_fault() {
+        let text = document("brew-coffee", "description: Brews\n");
+        let world = World::new().file(format!("{USER}/brew-coffee/skill.md"), text);
+        for arguments in [&["brew-coffee"][..], &[], &["brew-coffee", "--client", "codex"]] {
+            let ran = run(&world, arguments);
+            assert_eq!(ran.code, Some(1), "{}", ran.stdout());
+            assert!(ran.stdout().contains("unseen    Codex"), "{}", ran.stdout());
+            assert!(ran.stdout().contains("→ rename it to `SKILL.md`"), "{}", ran.stdout());
+        }
+        assert_eq!(run(&world, &["brew-coffee", "--client", "openhands"]).code, Some(0));
+    }
+
+    #[test]
+    fn a_copy_where_it_was_advised_reaches_the_client() {
+        let clients = ["--client", "claude-code", "--client", "codex"];
+        for (scope, advised) in [("", "`.agents/skills`"), ("home/", "`~/.agents/skills`")] {
+            let world = World::new();
+            let world = world.skill_in(&format!("{scope}.claude/skills"), "brew-coffee", "Brews");
+            let both = |name: &[&'static str]| run(&world, &[name, &clients].concat());
+            let ran = both(&["brew-coffee"]);
+            assert_eq!(ran.code, Some(1), "{}", ran.stdout());
+            let said = format!("→ a copy or a link in {advised} reaches it\n");
+            assert!(ran.stdout().contains(&said), "{}", ran.stdout());
+            let json = both(&["brew-coffee", "--json"]).json();
+            let elsewhere = &json["skills"][0]["elsewhere"];
+            assert_eq!(format!("`{}`", elsewhere["directory"].as_str().unwrap()), advised);
+            assert_eq!(elsewhere["reaches"][0], "codex");
+
+            let world = world.skill_in(&format!("{scope}.agents/skills"), "brew-coffee", "Brews");
+            let both = |name: &[&'static str]| run(&world, &[name, &clients].concat());
+            for arguments in [&["brew-coffee"][..], &[]] {
+                let ran = both(arguments);
+                assert_eq!((ran.code, ran.stdout().contains("unseen")), (Some(0), false));
+            }
+        }
+    }
 }
 
 mod what_is_in_a_file_is_judged_as_each_client_reads_it {
@@ -187,6 +229,32 @@ mod what_is_in_a_file_is_judged_as_each_client_reads_it {
         let skill = told(&world, "brew-coffee");
         assert_eq!(skill.verdicts(["goose", "pi"]), ["refused", "refused"]);
         assert_eq!(skill.verdicts(["codex", "gemini"]), ["unknown", "unknown"]);
+    }
+
+    #[test]
+    fn what_is_advised_about_a_frontmatter_clears_the_complaint() {
+        let world = World::new()
+            .file(format!("{USER}/colon/SKILL.md"), document("colon", "description: Use: it\n"))
+            .file(
+                format!("{USER}/mark/SKILL.md"),
+                format!("\u{feff}{}", document("mark", "description: Marks\n")),
+            )
+            .file(
+                format!("{USER}/tabs/SKILL.md"),
+                document("tabs", "description: Tabs\nmetadata:\n\ta: b\n"),
+            )
+            .file(format!("{USER}/list/SKILL.md"), "---\n- name: list\n---\n\nDo it.\n");
+        for name in ["colon", "mark", "tabs"] {
+            let ran = run(&world, &[name]);
+            assert_eq!(ran.code, Some(1), "{}", ran.stdout());
+            let command = ran.stdout().split('`').find(|it| it.starts_with("prowess check"));
+            let command: Vec<&str> = command.unwrap_or_default().split(' ').skip(1).collect();
+            assert_eq!(world.run(command).code, Some(0), "{name}");
+            let ran = run(&world, &[name]);
+            assert_eq!(ran.code, Some(0), "{}", ran.stdout());
+        }
+        let why = told(&world, "list").why("goose");
+        assert!(why.contains("begin with `name:`") && !why.contains("quotes"), "{why}");
     }
 
     #[test]
@@ -299,6 +367,20 @@ mod of_skills_with_one_name_each_client_takes_its_own {
     }
 
     #[test]
+    fn vs_code_and_copilot_take_the_shared_directory_before_that_of_claude() {
+        let world = World::new().skill_in(PROJECT, "brew-coffee", "Shared").skill_in(
+            ".claude/skills",
+            "brew-coffee",
+            "Theirs",
+        );
+        let of = |client: &str| by_path(&world, "brew-coffee", client).into_iter().map(|it| it.1);
+        for client in ["vscode", "copilot"] {
+            assert_eq!(of(client).collect::<Vec<_>>(), ["loads", "shadowed"], "{client}");
+        }
+        assert_eq!(of("cline").collect::<Vec<_>>(), ["unseen", "loads"]);
+    }
+
+    #[test]
     fn some_take_both_and_some_leave_it_to_chance() {
         let world = World::new().skill_in(PROJECT, "brew-coffee", "Theirs").skill_in(
             USER,
@@ -359,7 +441,32 @@ mod the_program_says_it_to_people_and_to_programs {
         assert!(!said.contains("brew-coffee"), "{said}");
         let nothing = run(&World::new(), &[]);
         assert_eq!(nothing.code, Some(0));
-        assert!(nothing.stdout().starts_with("0 skills"), "{}", nothing.stdout());
+        assert!(nothing.stdout().starts_with("no skill lies where"), "{}", nothing.stdout());
+    }
+
+    #[test]
+    fn of_many_skills_the_causes_are_told() {
+        let mut world = World::new();
+        for number in 10..22 {
+            let text = document(&format!("drink-{number}"), "description: Use: it\n");
+            world = world.file(format!(".claude/skills/cup-{number}/SKILL.md"), text);
+        }
+        let ran = run(&world, &["--client", "cline", "--client", "goose"]);
+        assert_eq!(ran.code, Some(1));
+        let said = "\
+refused   12 skills: the frontmatter is not YAML
+          Cline, goose
+          such as drink-10, drink-11, drink-12
+refused   12 skills: the name is not that of the folder
+          Cline
+          such as drink-10, drink-11, drink-12
+
+not taken by every client that looks there: 12 skills (-v shows each)
+→ `prowess check .claude/skills --fix` mends what is safe in 12 of them
+";
+        assert!(ran.stdout().ends_with(said), "{}", ran.stdout());
+        let all = run(&world, &["-v", "--client", "cline"]);
+        assert!(all.stdout().contains("/cup-21/SKILL.md\nrefused   Cline\n"), "{}", all.stdout());
     }
 
     #[test]
@@ -390,13 +497,15 @@ mod the_program_says_it_to_people_and_to_programs {
         let world = World::new()
             .skill_in(USER, "brew-coffee", "Brews")
             .file(format!("{USER}/steep-tea/SKILL.md"), broken);
-        let line = format!("stty cols 40 rows 24; {} doctor --all --color never", program());
-        let ran = world.run_script(&format!("script -qefc '{line}' /dev/null"));
-        let said = ran.stdout().replace('\r', "");
-        assert!(said.contains("steep-tea"), "{said}");
-        // A path stays whole, so that it can be copied.
-        let wide = said.lines().find(|it| it.chars().count() > 40 && !it.contains('/'));
-        assert_eq!(wide, None, "{said}");
+        for what in ["--all", "brew-coffee", "steep-tea"] {
+            let line = format!("stty cols 40 rows 24; {} doctor {what} --color never", program());
+            let ran = world.run_script(&format!("script -qefc '{line}' /dev/null"));
+            let said = ran.stdout().replace('\r', "");
+            assert!(said.contains("A ") || said.contains(what), "{said}");
+            // A path stays whole, and so does a command, so that it can be copied.
+            let wide = said.lines().find(|it| it.chars().count() > 40 && !it.contains('/'));
+            assert_eq!(wide, None, "{said}");
+        }
     }
 
     #[test]
@@ -425,9 +534,22 @@ mod the_program_says_it_to_people_and_to_programs {
         let said = unseen.stdout();
         assert!(said.contains("unseen    1 client looks elsewhere: Claude Code\n"), "{said}");
         assert!(said.contains("in `~/.claude/skills` reaches it\n"), "{said}");
-        let wrong = run(&world, &["--client", "claude-cod"]);
-        assert_eq!(wrong.code, Some(2));
-        assert!(wrong.stderr.contains("did you mean `claude-code`?"), "{}", wrong.stderr);
+        let clients = ["--client", "codex", "--client", "claude-code", "--client", "codex"];
+        let unseen = run(&world, &clients);
+        assert_eq!(unseen.code, Some(1));
+        let said = unseen.stdout();
+        assert_eq!(said.matches("Codex").count(), 1, "{said}");
+        assert!(
+            said.contains("unseen    Claude Code does not look where 1 skill lies\n"),
+            "{said}"
+        );
+        let names = [("claude-cod", "claude-code"), ("github-copilot", "copilot")];
+        for (typed, meant) in names {
+            let wrong = run(&world, &["--client", typed]);
+            assert_eq!(wrong.code, Some(2));
+            let hint = format!("did you mean `{meant}`?");
+            assert!(wrong.stderr.contains(&hint), "{}", wrong.stderr);
+        }
     }
 
     #[test]
@@ -439,6 +561,40 @@ mod the_program_says_it_to_people_and_to_programs {
         let bundled = run(&world, &["create-pr"]);
         assert_eq!(bundled.code, Some(1));
         assert!(bundled.stderr.contains("lies in no directory"), "{}", bundled.stderr);
+        let paths = [("./nowhere", "there is no `./nowhere`"), (USER, "has no `SKILL.md`")];
+        for (path, why) in paths {
+            let ran = run(&world, &[path]);
+            assert_eq!(ran.code, Some(1));
+            assert!(ran.stderr.contains(why) && ran.stderr.contains("hint:"), "{}", ran.stderr);
+        }
+    }
+
+    #[test]
+    fn a_folder_names_its_skill() {
+        let text = document("brew-coffee", "description: Brews\n");
+        let world = World::new()
+            .file(format!("{USER}/pot/SKILL.md"), &text)
+            .file("loose/skill.md", document("steep-tea", "description: Steeps\n"));
+        for (typed, name) in [("pot", "brew-coffee"), ("loose", "steep-tea")] {
+            assert_eq!(told(&world, typed).0["name"], name);
+        }
+        let world = world.skill_in(USER, "pot", "Another one");
+        assert_eq!(told(&world, "pot").0["name"], "pot");
+        assert_eq!(told(&world, "./loose").0["name"], "steep-tea");
+    }
+
+    #[test]
+    fn a_skill_of_a_plugin_is_told_to_be_one() {
+        let world = World::new().file("tools/.claude-plugin/plugin.json", "{}").skill_in(
+            "tools/skills",
+            "brew-coffee",
+            "Brews",
+        );
+        let ran = run(&world, &["tools/skills/brew-coffee"]);
+        assert!(ran.stderr.contains("part of the plugin in"), "{}", ran.stderr);
+        let plain = World::new().skill_in("tools/skills", "brew-coffee", "Brews");
+        let ran = run(&plain, &["tools/skills/brew-coffee"]);
+        assert!(!ran.stderr.contains("plugin"), "{}", ran.stderr);
     }
 
     #[test]
@@ -474,9 +630,149 @@ mod the_program_says_it_to_people_and_to_programs {
         let said = ran.json();
         assert_eq!(said["skills"][0]["name"], "brew-coffee");
         assert_eq!(said["findings"][0]["rule"], "file-not-regular");
-        assert!(run(&world, &[]).stderr.contains("file-not-regular"));
+        let ran = run(&world, &[]);
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.stderr.contains("file-not-regular"));
+        assert!(ran.stdout().contains("takes what can be read"), "{}", ran.stdout());
+
+        let world = World::new().file(PROJECT, "no directory");
+        let ran = run(&world, &["--dir", "nowhere"]);
+        assert_eq!(ran.stderr.matches(PROJECT).count(), 1, "{}", ran.stderr);
+        assert!(ran.stderr.contains("directory-missing"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn the_document_has_the_fields_that_are_written_down() {
+        let broken = document("steep-tea", "description: Use: it\n");
+        let mut world = World::new().file("home/.claude/skills/steep-tea/SKILL.md", broken);
+        world = world.pipe("home/.claude/skills/leak/SKILL.md");
+        for number in 0..30 {
+            let name = format!("drink-{number}");
+            world = world.skill_in("home/.claude/skills", &name, &"word ".repeat(60));
+        }
+        let said = run(&world, &["--json"]).json();
+        let page = page();
+        let mut compared = 0;
+        for (place, fields) in [
+            ("", &said),
+            ("clients[].", &said["clients"][0]),
+            ("skills[].", &said["skills"][0]),
+            ("skills[].elsewhere.", &said["skills"][0]["elsewhere"]),
+            ("skills[].notes[].", &said["skills"][30]["notes"][0]),
+            ("crowded[].", &said["crowded"][0]),
+        ] {
+            for name in fields.as_object().unwrap().keys() {
+                assert!(page.contains(&format!("| `{place}{name}` |")), "{place}{name}");
+                compared += 1;
+            }
+        }
+        assert_eq!(compared, page.matches("| `").count());
     }
 }
+
+/// The page about clients, from the table.
+fn page() -> String {
+    let mut page = INTRODUCTION.to_owned();
+    for client in CLIENTS {
+        write!(page, "\n## {}\n\n`{}`. {}\n", client.label, client.name, looks(client)).unwrap();
+        if let Some(room) = client.room {
+            writeln!(
+                page,
+                "From about {room} characters of names and descriptions on, some are shortened or left out."
+            )
+            .unwrap();
+        }
+        if client.facts.is_empty() {
+            page.push_str(
+                "What it does with a skill that does not follow the specification is not known.\n",
+            );
+        }
+        page.push('\n');
+        let directories = client.source;
+        writeln!(page, "- *directories*: [{}]({})", directories.checked, directories.url).unwrap();
+        for Fact { verdict, symptoms, source } in client.facts {
+            let symptoms: Vec<String> = symptoms.iter().map(|it| it.about()).collect();
+            let (url, checked) = (source.url, source.checked);
+            writeln!(page, "- *{verdict}*: {} ([{checked}]({url}))", symptoms.join("; ")).unwrap();
+        }
+    }
+    page
+}
+
+fn looks(client: &Client) -> String {
+    let named = |it: &Spot| match it.upwards {
+        true => format!("`{}` and the same in the folders above", it.path),
+        false => format!("`{}`", it.path),
+    };
+    let spots: Vec<String> = client.spots.iter().map(named).collect();
+    let clash = match client.clash {
+        _ if spots.is_empty() => return "Whoever uses it names the directories.".to_owned(),
+        Clash::First => "of two skills with one name the first is taken",
+        Clash::Both => "two skills with one name are both taken",
+        Clash::Random => "of two skills with one name chance takes one",
+        Clash::Unknown => "which of two skills with one name is taken is not known",
+    };
+    let folder = if client.by_folder { " A skill goes by the name of its folder." } else { "" };
+    format!("It looks into {}; {clash}.{folder}", spots.join(", "))
+}
+
+const INTRODUCTION: &str = "\
+# What clients do with skills
+
+`prowess doctor` says which clients would find a skill, load it, and show it, and what to do where they would not. This page is what
+it knows: one part for each client, with the page or file that says so and the day it was looked up. What is not
+listed is not known, and `doctor` says so. A client that follows links, looks deeper, or reads more than this page says may have
+learned it since: tell us, with a source.
+
+| word | what becomes of the skill |
+| --- | --- |
+| *loads* | it is taken as it is |
+| *asks* | it is taken once somebody trusts the folder |
+| *cut* | it is taken, and a part of it is not shown |
+| *hidden* | it is taken, and not shown to the model, or not to people |
+| *unknown* | nobody has written down what the client does |
+| *shadowed* | another of its name is taken |
+| *refused* | it is found, and not taken |
+| *unseen* | it is not found |
+
+`prowess doctor` exits 1 when a client that looks where a skill lies does not take it: *refused*, *shadowed*, or *unseen* because it
+overlooks the file. What its author wants (*hidden*), what a person still has to do (*asks*), and what nobody knows are no faults. With
+`--client NAME`, it is one too when the client looks elsewhere, unless it finds a copy of the skill, the same to the byte.
+
+What is not looked at: skills of plugins and extensions, directories that the settings of a client add, managed directories of
+an organisation, what a skill asks of the machine, and whether a client is installed at all.
+
+`prowess doctor --json` prints one document; fields are added, and none is taken away:
+
+| field | what it says |
+| --- | --- |
+| `clients` | the clients that were asked about, in the order of this page |
+| `clients[].name` | what a client is called here |
+| `clients[].label` | what its makers call it |
+| `clients[].is_told_where` | whether whoever uses it names the directories, so that it may not find what it would take |
+| `clients[].verdicts` | how many skills there are of each word of the table above |
+| `skills` | the skills, by name and path |
+| `skills[].name` | its name; that of its folder where it has none |
+| `skills[].path` | its file |
+| `skills[].verdicts` | what becomes of it in each client, by the client's name |
+| `skills[].notes` | why, the worst first for each client |
+| `skills[].notes[].client` | the client |
+| `skills[].notes[].verdict` | what becomes of the skill for this reason |
+| `skills[].notes[].reason` | what is so |
+| `skills[].notes[].fix` | what to do about it; `null` where it is meant so |
+| `skills[].notes[].fixable` | whether `prowess check --fix` does that |
+| `skills[].notes[].source` | who says so; `null` where nobody does |
+| `skills[].notes[].checked` | when that was looked up |
+| `skills[].elsewhere` | what to do about clients that look elsewhere; `null` where there is none |
+| `skills[].elsewhere.directory` | where a copy would reach most of them |
+| `skills[].elsewhere.reaches` | those that it would reach |
+| `crowded` | the clients that have more names and descriptions than room |
+| `crowded[].client` | the client |
+| `crowded[].skills` | how many skills it would show |
+| `crowded[].characters` | how many characters their names and descriptions have |
+| `crowded[].room` | about how many of them it shows |
+| `findings` | what could not be looked at, as `prowess check --json` says it |
+";
 
 mod what_is_known_of_clients_is_written_down {
     use super::*;
@@ -514,77 +810,4 @@ mod what_is_known_of_clients_is_written_down {
         }
         assert!(compared >= 13, "{compared}");
     }
-
-    /// The page, from the table.
-    fn page() -> String {
-        let mut page = INTRODUCTION.to_owned();
-        for client in CLIENTS {
-            write!(page, "\n## {}\n\n`{}`. {}\n", client.label, client.name, looks(client))
-                .unwrap();
-            if let Some(room) = client.room {
-                writeln!(
-                    page,
-                    "From about {room} characters of names and descriptions on, they are shortened."
-                )
-                .unwrap();
-            }
-            if client.facts.is_empty() {
-                page.push_str("What it does with a skill that does not follow the specification is not known.\n");
-            }
-            page.push('\n');
-            let directories = client.source;
-            writeln!(page, "- *directories*: [{}]({})", directories.checked, directories.url)
-                .unwrap();
-            for Fact { verdict, symptoms, source } in client.facts {
-                let symptoms: Vec<String> = symptoms.iter().map(|it| it.about()).collect();
-                let (url, checked) = (source.url, source.checked);
-                writeln!(page, "- *{verdict}*: {} ([{checked}]({url}))", symptoms.join("; "))
-                    .unwrap();
-            }
-        }
-        page
-    }
-
-    fn looks(client: &Client) -> String {
-        let named = |it: &Spot| match it.upwards {
-            true => format!("`{}` and the same in the folders above", it.path),
-            false => format!("`{}`", it.path),
-        };
-        let spots: Vec<String> = client.spots.iter().map(named).collect();
-        let clash = match client.clash {
-            _ if spots.is_empty() => return "Whoever uses it names the directories.".to_owned(),
-            Clash::First => "of two skills with one name the first is taken",
-            Clash::Both => "two skills with one name are both taken",
-            Clash::Random => "of two skills with one name chance takes one",
-            Clash::Unknown => "which of two skills with one name is taken is not known",
-        };
-        let folder = if client.by_folder { " A skill goes by the name of its folder." } else { "" };
-        format!("It looks into {}; {clash}.{folder}", spots.join(", "))
-    }
-
-    const INTRODUCTION: &str = "\
-# What clients do with skills
-
-`prowess doctor` says which clients would find a skill, load it, and show it, and what to do where they would not. This page is what
-it knows: one part for each client, with the page or file that says so and the day it was looked up. What is not
-listed is not known, and `doctor` says so. A client that follows links, looks deeper, or reads more than this page says may have
-learned it since: tell us, with a source.
-
-| word | what becomes of the skill |
-| --- | --- |
-| *loads* | it is taken as it is |
-| *asks* | it is taken once somebody trusts the folder |
-| *cut* | it is taken, and a part of it is not shown |
-| *hidden* | it is taken, and not shown to the model, or not to people |
-| *unknown* | nobody has written down what the client does |
-| *shadowed* | another of its name is taken |
-| *refused* | it is found, and not taken |
-| *unseen* | it is not found |
-
-`prowess doctor` exits 1 when a client that looks where a skill lies does not take it: *refused* or *shadowed*. What its author wants
-(*hidden*), what a person still has to do (*asks*), and what nobody knows are no faults. With `--client NAME`, *unseen* is one too.
-
-What is not looked at: skills of plugins and extensions, directories that the settings of a client add, managed directories of
-an organisation, and whether a client is installed at all.
-";
 }

@@ -154,7 +154,13 @@ mod a_shell_completes_what_can_be_typed {
         assert_eq!(tab(&["rule", "name-f"]), ["name-folder"]);
         assert_eq!(tab(&["doctor", "--client", "claude-c"]), ["claude-code"]);
         assert_eq!(tab(&["doctor", "br"]), ["brew-coffee"]);
+        assert_eq!(tab(&["doctor", "cre"]), Vec::<String>::new());
+        assert_eq!(tab(&["doctor", "./sk"]), ["./skills/"]);
         assert_eq!(tab(&["mcp", "install", "--client", "zed"]), ["zed"]);
+        assert_eq!(tab(&["tool", "execute_c"]), ["execute_command"]);
+        assert_eq!(tab(&["ask", "--provider", "anth"]), ["anthropic"]);
+        assert_eq!(tab(&["ask", "--model", "claude"]), ["claude-sonnet-5-5"]);
+        assert_eq!(tab(&["show", "--model", "gem"]), ["gemini-3.8-flash"]);
         assert_eq!(tab(&["--preset", "clau"]), ["claude"]);
         assert_eq!(tab(&["config", "skill.dep"]), ["skill.depth"]);
         assert_eq!(tab(&["chat", "--resume", "mo"]), ["monday"]);

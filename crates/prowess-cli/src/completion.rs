@@ -1,36 +1,32 @@
 //! What a shell offers for the word that is being typed. The scripts of `prowess completions` ask us.
 
-use std::{env, process::ExitCode};
+use std::{env, ffi::OsStr, process::ExitCode, sync::Arc};
 
 use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _};
 use clap_complete::{
     CompleteEnv,
-    engine::{ArgValueCandidates, CompletionCandidate},
+    engine::{
+        ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter,
+        ValueCompleter as _,
+    },
 };
 use prowess::{CLIENTS, Library, Manifest, PRESETS, RULES};
+use prowess_runtime::{Launcher, Provider};
 
 use crate::{
     arguments::{Arguments, Global},
-    context,
+    commands::doctor,
+    connection, context,
+    host::Running,
     printer::Printer,
     safe, sessions as kept,
+    toolbox::{Caller, toolbox},
 };
 
 /// The variable by which a shell asks.
 pub(crate) const ASKED: &str = "PROWESS_COMPLETE";
 /// The widest description of a name.
 const WIDEST: usize = 60;
-
-/// The tools that are always there.
-const TOOLS: &[(&str, &str)] = &[
-    ("use_skill", "Takes up a skill"),
-    ("run_skill", "Runs a skill, or a script of it"),
-    ("read_file", "Reads a file of a skill in use"),
-    ("file_operations", "Reads, writes and lists files"),
-    ("execute_command", "Runs a command"),
-    ("http_request", "Asks a server over HTTP"),
-    ("execute_sql", "Runs an SQL statement"),
-];
 
 /// Answers a shell that asks. What goes wrong is not told: it would stand in the line that is typed.
 pub(crate) fn answer() -> Option<ExitCode> {
@@ -67,18 +63,6 @@ pub(crate) fn resources() -> ArgValueCandidates {
     })
 }
 
-/// The tools: ours, and one for each skill in use.
-pub(crate) fn tools() -> ArgValueCandidates {
-    ArgValueCandidates::new(|| {
-        let own = TOOLS.iter().filter_map(|(name, what)| offer(name, what));
-        let Some(library) = library() else { return own.collect() };
-        let skills = library.skills().map(|it| &it.manifest).filter(|it| it.is_active());
-        let of_skills =
-            skills.filter_map(|it| offer(&format!("skill_{}", it.name), &it.description));
-        own.chain(of_skills).collect()
-    })
-}
-
 /// The sessions that are kept.
 pub(crate) fn sessions() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
@@ -98,6 +82,62 @@ pub(crate) fn settings() -> ArgValueCandidates {
 /// The rules of `check`.
 pub(crate) fn rules() -> ArgValueCandidates {
     named(RULES.iter().map(|it| (it.code, it.summary)))
+}
+
+/// The skills that clients may find, or paths.
+pub(crate) fn examined() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        let text = typed.to_string_lossy();
+        if text.starts_with('.') || text.contains('/') {
+            return PathCompleter::any().complete(typed);
+        }
+        let names = global().and_then(|it| doctor::names(&it).ok()).unwrap_or_default();
+        let names = names.iter().filter(|it| it.0.starts_with(&*text));
+        names.filter_map(|(name, path)| offer(name, path)).collect()
+    })
+}
+
+/// The tools that can be called.
+pub(crate) fn tools() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let tools = || {
+            let global = global()?;
+            let provider: Arc<dyn Provider> = Arc::new(Arc::new(library()?));
+            // Nothing is called, so that nothing is started.
+            let (running, launcher) = (Running::default(), Launcher::program("prowess"));
+            let printer = &mut Printer::new(&global);
+            let kit = toolbox(Caller::Person, &running, &provider, &global, &[], launcher, printer);
+            let toolbox = kit.ok()?.toolbox;
+            let tools = toolbox.tools().iter();
+            Some(tools.filter_map(|it| offer(it.name(), &it.description())).collect())
+        };
+        tools().unwrap_or_default()
+    })
+}
+
+/// The models that are asked where nobody names one, and the one that is set.
+pub(crate) fn models() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let config = global().and_then(|it| context::config(&it).ok());
+        let set = config.and_then(|it| it.model.name.value);
+        let usual = connection::usual_models().filter(|it| set.as_deref() != Some(it.0));
+        let set = set.as_deref().and_then(|it| offer(it, "the one that is set"));
+        set.into_iter().chain(usual.filter_map(|it| offer(it.0, it.1))).collect()
+    })
+}
+
+/// The ways to speak to models.
+pub(crate) fn providers() -> ArgValueCandidates {
+    named(connection::providers().map(|it| (it, "")))
+}
+
+/// The servers that are set.
+pub(crate) fn servers() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let config = global().and_then(|it| context::config(&it).ok());
+        let servers = config.map(|it| it.servers.value.0).unwrap_or_default();
+        servers.iter().filter_map(|it| offer(&it.description.name, "")).collect()
+    })
 }
 
 /// The clients of the ecosystem.

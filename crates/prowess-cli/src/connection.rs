@@ -13,18 +13,18 @@ use prowess_runtime::{Config, ModelSettings, Patience, key_of_file};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use crate::{fault::Fault, host::time, printer::Printer};
+use crate::{completion, fault::Fault, host::time, printer::Printer};
 
 /// Which model is asked, as it is typed.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Which model")]
 pub(crate) struct Naming {
     /// The model; by default one that its provider has
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = completion::models())]
     pub(crate) model: Option<String>,
     /// How it is spoken to: openai, responses, anthropic, gemini, or scripted, which says what
     /// stands in the file that `--model` names
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = completion::providers())]
     provider: Option<String>,
     /// Where it is; a server that speaks as OpenAI does, unless `--provider` says otherwise
     #[arg(long, value_name = "URL")]
@@ -254,16 +254,19 @@ fn nobody(command: &str) -> Fault {
     }
 }
 
+/// The words for how a model is spoken to.
+pub(crate) fn providers() -> impl Iterator<Item = &'static str> + Clone {
+    Provider::ALL.into_iter().map(Provider::as_str).chain(["scripted"])
+}
+
 fn speech(word: &str) -> Result<Speech, Fault> {
     match (word, Provider::from_word(word)) {
         ("scripted", _) => Ok(Speech::Scripted),
         (_, Some(provider)) => Ok(Speech::With(provider)),
         (_, None) => {
-            let words: Vec<&str> =
-                Provider::ALL.iter().map(|it| it.as_str()).chain(["scripted"]).collect();
-            let hint = match nearest(word, words.iter().copied()) {
+            let hint = match nearest(word, providers()) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("there are {}", words.join(", ")),
+                None => format!("there are {}", providers().collect::<Vec<_>>().join(", ")),
             };
             Err(Fault::unable(format!("there is no provider `{word}`")).hint(hint))
         }
@@ -312,6 +315,12 @@ fn variables(provider: Provider) -> &'static [&'static str] {
 /// A variable of the environment; an empty one is none.
 fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|it| !it.trim().is_empty())
+}
+
+/// The models that are asked where nobody names one, with who has them.
+pub(crate) fn usual_models() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let providers = [Provider::OpenAi, Provider::Anthropic, Provider::Gemini];
+    providers.into_iter().map(|it| (usual(it), it.as_str()))
 }
 
 /// The model that is asked where nobody names one: the everyday one of each provider, by what their

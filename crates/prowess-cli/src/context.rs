@@ -318,12 +318,16 @@ pub(crate) fn typed(global: &Global) -> String {
         let name = global.profile.to_possible_value().map(|it| it.get_name().to_owned());
         all.extend(name.map(|it| ("--profile", it)));
     }
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-~:@%+=,".contains(c);
-    let quoted = |it: &str| match !it.is_empty() && it.chars().all(is_plain) {
-        true => it.to_owned(),
-        false => format!("'{}'", it.replace('\'', "'\\''")),
-    };
     all.iter().map(|(flag, it)| format!(" {flag} {}", quoted(it))).collect()
+}
+
+/// A word as a shell takes it.
+pub(crate) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-~:@%+=,".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
 }
 
 /// Says which files of settings were found and not taken, and which settings of one that was.

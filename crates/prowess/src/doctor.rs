@@ -17,7 +17,7 @@ use std::{
     sync::Arc,
 };
 
-use self::{candidate::Candidate, diagnose::diagnose, look::Look};
+use self::{candidate::Candidate, diagnose::diagnose, look::Look, resolve::adopt};
 pub use self::{
     client::{Citation, Clash, Client, Fact, Spot, VARIABLES},
     clients::CLIENTS,
@@ -45,6 +45,8 @@ pub struct Examined {
     pub name: String,
     /// Its `SKILL.md`.
     pub path: Arc<Path>,
+    /// Whether it lies in the project that clients are started in.
+    pub in_project: bool,
     /// What each client would make of it, in the order that they were given.
     pub diagnoses: Vec<Diagnosis>,
 }
@@ -58,8 +60,6 @@ pub struct Diagnosis {
     pub verdict: Verdict,
     /// The file by which the client finds it; nothing where it does not, or is told where to look.
     pub path: Option<PathBuf>,
-    /// Whether it finds it in the project, and not with the user.
-    pub in_project: bool,
     /// Why, the worst first. What is not looked for has no reason.
     pub notes: Vec<Note>,
 }
@@ -69,10 +69,14 @@ pub struct Diagnosis {
 pub struct Note {
     /// What becomes of a skill for this reason.
     pub verdict: Verdict,
+    /// What about the skill that is; nothing where it is about others of its name.
+    pub symptom: Option<Symptom>,
     /// What is so.
     pub reason: String,
     /// What to do about it; nothing where it is meant so.
     pub fix: Option<String>,
+    /// Whether `prowess check --fix` does that.
+    pub is_fixable: bool,
     /// Who says so; nothing where nobody does.
     pub source: Option<&'static Citation>,
 }
@@ -102,19 +106,22 @@ pub fn examine(
     others: &[PathBuf],
 ) -> Checkup {
     let mut look = Look::new(clients, surroundings, others);
-    let mut skills: Vec<Examined> = look.candidates.iter().map(Examined::new).collect();
+    let examined = |it: &Candidate| Examined::new(it, surroundings);
+    let mut skills: Vec<Examined> = look.candidates.iter().map(examined).collect();
+    let copies = look.copies();
     let mut crowded = Vec::new();
     for client in clients {
-        let diagnoses = diagnose(client, &look, surroundings);
+        let mut diagnoses = diagnose(client, &look, surroundings);
         crowded.extend(crowd(client, &look, &diagnoses));
+        adopt(&copies, &mut diagnoses);
         skills.iter_mut().zip(diagnoses).for_each(|(skill, it)| skill.diagnoses.push(it));
     }
     skills.sort_by(|a, b| (&a.name, &a.path).cmp(&(&b.name, &b.path)));
     Checkup { skills, crowded, findings: std::mem::take(&mut look.findings) }
 }
 
-/// The directory that most of some clients look into, as it is usually called, and which of them do; the first of the
-/// table where several are alike.
+/// The directory that most of some clients look into, as it is usually called, and which of them do. Where several are
+/// alike, the one that clients share, and else the first of the table.
 pub fn common_spot(
     clients: &[&'static Client],
     in_project: bool,
@@ -130,26 +137,46 @@ pub fn common_spot(
         }
     }
     let most = spots.iter().map(|it| it.1.len()).max()?;
-    spots.into_iter().find(|it| it.1.len() == most)
+    let best = spots.into_iter().filter(|it| it.1.len() == most);
+    best.min_by_key(|it| !it.0.ends_with(".agents/skills"))
 }
 
 impl Examined {
-    fn new(candidate: &Candidate) -> Self {
+    fn new(candidate: &Candidate, surroundings: &Surroundings) -> Self {
         let name = candidate.name.clone().unwrap_or_else(|| candidate.folder(None));
-        Self { name, path: candidate.path.clone(), diagnoses: Vec::new() }
+        let path = candidate.path.clone();
+        let in_project = surroundings.has_project(&path);
+        Self { name, path, in_project, diagnoses: Vec::new() }
     }
 
     /// The worst that becomes of it in a client that looks where it lies.
     pub fn worst(&self) -> Option<Verdict> {
-        let found = self.diagnoses.iter().filter(|it| it.path.is_some());
-        found.map(|it| it.verdict).filter(|it| *it != Verdict::Unseen).max()
+        self.diagnoses.iter().filter(|it| it.path.is_some()).map(|it| it.verdict).max()
+    }
+}
+
+impl Note {
+    /// A reason that lies in others of the skill's name.
+    fn of_others(verdict: Verdict, reason: String, client: &'static Client) -> Self {
+        let source = Some(client.source);
+        Self { verdict, symptom: None, reason, fix: None, is_fixable: false, source }
     }
 }
 
 impl Diagnosis {
+    /// Whether the client looks where the skill lies, and does not take it.
+    pub fn is_fault(&self) -> bool {
+        self.path.is_some() && self.verdict.is_fault()
+    }
+
+    /// Whether the client looks elsewhere.
+    pub fn is_elsewhere(&self) -> bool {
+        self.verdict == Verdict::Unseen && self.path.is_none() && !self.client.is_told_where()
+    }
+
     fn new(client: &'static Client, path: Option<PathBuf>, notes: Vec<Note>) -> Self {
-        let (verdict, in_project) = (Verdict::Loads, false);
-        let mut diagnosis = Self { client, verdict, path, in_project, notes: Vec::new() };
+        let verdict = Verdict::Loads;
+        let mut diagnosis = Self { client, verdict, path, notes: Vec::new() };
         notes.into_iter().for_each(|it| diagnosis.note(it));
         diagnosis
     }

@@ -4,7 +4,7 @@ use prowess::{Cataloging, Format, catalog};
 use serde_json::json;
 
 use super::count;
-use crate::{Status, arguments::Global, context, host, printer::Printer};
+use crate::{Status, arguments::Global, completion, context, host, printer::Printer};
 
 /// Print what a model is shown of the skills at the start
 #[derive(Debug, clap::Args)]
@@ -16,7 +16,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TOKENS")]
     budget: Option<usize>,
     /// Count tokens as this model does; by estimate for one whose vocabulary is not public
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = completion::models())]
     model: Option<String>,
 }
 

@@ -1,22 +1,20 @@
+mod asked;
+mod here;
 mod document;
 mod page;
+mod faults;
 mod matrix;
 mod lines;
 
-use std::{
-    collections::BTreeMap,
-    env,
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
 use anyhow::Result;
-use prowess::{
-    CLIENTS, Checkup, Client, Diagnosis, Examined, Library, Options, Surroundings, VARIABLES,
-    Verdict, bundled, client, examine, nearest,
-};
+use prowess::{CLIENTS, Checkup, Client, Severity, client, examine, nearest};
 
 use self::{
+    asked::{chosen, folder_of, is_path, plugin_of},
     document::document,
+    here::{absolute, surroundings},
     matrix::matrix,
     page::{overview, section},
 };
@@ -25,12 +23,12 @@ use crate::{Status, arguments::Global, completion, context, fault::Fault, printe
 /// Say which clients find a skill, which load it, and why not
 ///
 /// Without a name it looks at every skill that lies where a client looks, or in a configured directory. Exits 1 when
-/// a client that looks where a skill lies does not take it: because it refuses the file, or takes another of its
-/// name. With `--client`, also when that client does not look there.
+/// a client that looks where a skill lies does not take it: because it overlooks or refuses the file, or takes another
+/// of its name. With `--client`, also when that client does not look there.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The name of a skill, or the path of its folder or file
-    #[arg(add = completion::skills())]
+    #[arg(add = completion::examined())]
     name: Option<String>,
     /// End with a table of all skills and clients
     #[arg(long, conflicts_with = "name")]
@@ -45,125 +43,107 @@ const SHOWN: usize = 10;
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
     let clients = clients(&args.client)?;
+    let name = args.name.as_deref();
+    let folder = name.map(|it| folder_of(it, global)).transpose()?.flatten();
+    let typed = folder.as_deref().filter(|_| name.is_some_and(is_path));
+    let (surroundings, project) = surroundings(global, typed)?;
+    if let Some(project) = project {
+        printer.note(&format!("as seen from `{}`, where it belongs", project.display()));
+    }
     let config = context::config(global)?;
     context::passed_over(&config, printer);
-    let here = absolute(global.cwd.as_deref().unwrap_or(Path::new(".")))?;
-    let folder = args.name.as_deref().and_then(|it| context::folder_of(it, global));
-    let folder = folder.map(|it| absolute(&it)).transpose()?;
-    let configured = config.directories().into_iter().map(|it| context::resolve(&it, global));
-    let others = folder.clone().into_iter().map(Ok).chain(configured.map(|it| absolute(&it)));
-    let mut others: Vec<PathBuf> = others.collect::<Result<_>>()?;
-    let surroundings = surroundings(here, folder.as_deref(), printer);
-    if args.name.is_some() {
+    let mut others: Vec<PathBuf> = folder.iter().cloned().collect();
+    for directory in config.directories() {
+        let path = absolute(&context::resolve(&directory, global))?;
+        others.extend(Some(path).filter(|it| !directory.optional || it.exists()));
+    }
+    if name.is_some() {
         // A skill that the chosen clients do not see lies where others look.
         let spots = CLIENTS.iter().flat_map(|it| it.spots);
-        others.extend(spots.flat_map(|it| surroundings.directories(it)));
+        let places = spots.flat_map(|it| surroundings.directories(it));
+        others.extend(places.filter(|it| it.exists()));
     }
     let examine = || examine(&clients, &surroundings, &others);
     let checkup = printer.during("examining skills", examine);
-    let chosen = match &args.name {
+    let chosen = match name {
         Some(name) => chosen(&checkup, name, folder.as_deref())?,
         None => checkup.skills.iter().collect(),
     };
+    let is_asked = !args.client.is_empty();
     if printer.json {
         printer.document(&document(&checkup, &chosen, &clients))?;
-    } else if args.name.is_some() {
-        chosen.iter().try_for_each(|it| section(it, &checkup.crowded, printer))?;
+    } else if name.is_some() {
+        for (number, skill) in chosen.iter().enumerate() {
+            if number > 0 {
+                printer.line("")?;
+            }
+            section(skill, &checkup.crowded, printer)?;
+        }
+        if let Some(plugin) = chosen.iter().find_map(|it| plugin_of(&it.path)) {
+            let plugin = plugin.display();
+            printer.note(&format!("it is part of the plugin in `{plugin}`; what clients take from plugins is not looked at"));
+        }
     } else {
-        overview(&checkup, &clients, printer)?;
+        overview(&checkup, &clients, is_asked, printer)?;
         if args.all {
             matrix(&checkup.skills, &clients, printer)?;
         }
     }
     printer.flush()?;
     tell(&checkup, printer);
-    let is_asked = !args.client.is_empty();
-    let is_fault = chosen.iter().flat_map(|it| &it.diagnoses).any(|it| is_fault(it, is_asked));
-    Ok(if is_fault { Status::AtFault } else { Status::Well })
+    let diagnoses = chosen.iter().flat_map(|it| &it.diagnoses);
+    let is_refused =
+        diagnoses.into_iter().any(|it| it.is_fault() || is_asked && it.verdict.is_fault());
+    let is_unread = name.is_none() && is_unread(&checkup);
+    Ok(if is_refused || is_unread { Status::AtFault } else { Status::Well })
 }
 
-/// Whether a client does not take a skill that it should: one that looks where it lies, or one that was asked about.
-fn is_fault(diagnosis: &Diagnosis, is_asked: bool) -> bool {
-    let Diagnosis { verdict, path, .. } = diagnosis;
-    let is_seen = path.is_some() || is_asked;
-    (verdict.is_fault() && is_seen) || (*verdict == Verdict::Unseen && is_asked)
+/// The names of the skills that lie where a client looks, or in a configured directory, and their paths.
+pub(crate) fn names(global: &Global) -> Result<Vec<(String, String)>> {
+    let (surroundings, _) = surroundings(global, None)?;
+    let config = context::config(global)?;
+    let others =
+        config.directories().into_iter().map(|it| absolute(&context::resolve(&it, global)));
+    let others: Vec<PathBuf> = others.collect::<Result<_>>()?;
+    let clients: Vec<&Client> = CLIENTS.iter().collect();
+    let skills = examine(&clients, &surroundings, &others).skills.into_iter();
+    Ok(skills.map(|it| (it.name, it.path.to_string_lossy().into_owned())).collect())
 }
 
-/// The clients of these names; all where there is none.
+/// Whether there are skills that nobody can read.
+fn is_unread(checkup: &Checkup) -> bool {
+    checkup.findings.iter().any(|it| it.severity == Severity::Error)
+}
+
+/// The clients of these names, each once; all where there is none.
 fn clients(names: &[String]) -> Result<Vec<&'static Client>, Fault> {
     if names.is_empty() {
         return Ok(CLIENTS.iter().collect());
     }
-    let named = |name: &String| {
-        client(name).ok_or_else(|| {
-            let known = || CLIENTS.iter().map(|it| it.name);
-            let fault = Fault::unable(format!("there is no client `{name}`"));
-            match nearest(name, known()) {
-                Some(near) => fault.hint(format!("did you mean `{near}`?")),
-                None => fault.hint(format!("there are {}", known().collect::<Vec<_>>().join(", "))),
-            }
-        })
-    };
-    names.iter().map(named).collect()
+    let mut clients: Vec<&'static Client> = Vec::new();
+    for name in names {
+        let client = client(name).ok_or_else(|| no_client(name))?;
+        if !clients.iter().any(|it| it.name == client.name) {
+            clients.push(client);
+        }
+    }
+    Ok(clients)
 }
 
-/// Where clients would be started: here, or where a skill belongs that lies in another project.
-fn surroundings(here: PathBuf, folder: Option<&Path>, printer: &mut Printer) -> Surroundings {
-    let home = env::home_dir().filter(|it| it.is_absolute());
-    let project = folder.and_then(project_of).filter(|it| {
-        let is_home = home.as_ref().is_some_and(|home| it == home);
-        !is_home && !here.starts_with(it)
-    });
-    if let Some(project) = &project {
-        printer.note(&format!("as seen from `{}`, where it belongs", project.display()));
-    }
-    let cwd = project.unwrap_or(here);
-    let repository = cwd.ancestors().find(|it| it.join(".git").exists()).map(Path::to_owned);
-    let set = |name: &str| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
-    let variables: BTreeMap<String, PathBuf> =
-        VARIABLES.iter().filter_map(|it| Some((it.0.to_owned(), set(it.0)?))).collect();
-    Surroundings { home, cwd, repository, variables }
-}
-
-/// The folder of the project that a skill lies in: the one with the directory that some client looks into.
-fn project_of(folder: &Path) -> Option<PathBuf> {
-    let spots = CLIENTS.iter().flat_map(|it| it.spots).filter(|it| it.is_in_project());
-    let project = |path: &'static str| {
-        let has = |it: &&Path| folder.starts_with(it.join(path));
-        Some((folder.ancestors().skip(1).find(has)?, path.len()))
+fn no_client(name: &str) -> Fault {
+    let known = || CLIENTS.iter().map(|it| it.name);
+    let fault = Fault::unable(format!("there is no client `{name}`"));
+    // What its makers call it, as somebody would type that.
+    let labels: Vec<String> =
+        CLIENTS.iter().map(|it| it.label.to_lowercase().replace(' ', "-")).collect();
+    let by_label = || {
+        let near = nearest(name, labels.iter().map(String::as_str))?;
+        known().nth(labels.iter().position(|it| it == near)?)
     };
-    // `skills` is a directory of its own, and the end of many others.
-    let found = spots.filter_map(|it| project(it.path)).max_by_key(|it| it.1);
-    found.map(|it| it.0.to_owned())
-}
-
-/// The skills that were asked for.
-fn chosen<'a>(
-    checkup: &'a Checkup,
-    name: &str,
-    folder: Option<&Path>,
-) -> Result<Vec<&'a Examined>, Fault> {
-    let is_it = |it: &&Examined| match folder {
-        Some(folder) => it.path.parent() == Some(folder),
-        None => it.name == name,
-    };
-    let chosen: Vec<&Examined> = checkup.skills.iter().filter(is_it).collect();
-    if !chosen.is_empty() {
-        return Ok(chosen);
-    }
-    let options = Options { sources: vec![bundled()], ..Options::default() };
-    if Library::load(&options).is_ok_and(|it| it.get(name).is_some()) {
-        let message =
-            format!("`{name}` comes with the program and lies in no directory that a client finds");
-        let hint = "`prowess mcp install --client NAME` has a client ask this program for skills";
-        return Err(Fault::typed(message).hint(hint));
-    }
-    let fault =
-        Fault::typed(format!("there is no skill `{name}` in any directory that is looked into"));
-    Err(match nearest(name, checkup.skills.iter().map(|it| it.name.as_str())) {
+    match nearest(name, known()).or_else(by_label) {
         Some(near) => fault.hint(format!("did you mean `{near}`?")),
-        None => fault.hint("name its folder, as in `prowess doctor ./my-skill`"),
-    })
+        None => fault.hint(format!("there are {}", known().collect::<Vec<_>>().join(", "))),
+    }
 }
 
 /// Says what could not be looked at.
@@ -174,9 +154,4 @@ fn tell(checkup: &Checkup, printer: &mut Printer) {
         let more = checkup.findings.len() - most;
         printer.note(&format!("{more} more could not be looked at (-v shows them)"));
     }
-}
-
-fn absolute(path: &Path) -> Result<PathBuf> {
-    // Without the parts that say nothing, so that the same directory has the same path.
-    Ok(std::path::absolute(path)?.components().collect())
 }

@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use crate::{
     Status,
     arguments::{Global, StrategyName, share},
-    context, host,
+    completion, context, host,
     printer::Printer,
     report, safe,
 };
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     system: String,
     /// Count tokens as this model does; by estimate for one whose vocabulary is not public
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = completion::models())]
     model: Option<String>,
     /// How many of the last messages stay whole when older ones are summarised [default: 10]
     #[arg(long, value_name = "N")]

@@ -9,7 +9,8 @@ use prowess_runtime::{
 use serde_json::{Value as Json, json};
 
 use crate::{
-    Status, arguments::Global, context, fault::Fault, host::Running, printer::Printer, safe,
+    Status, arguments::Global, completion, context, fault::Fault, host::Running, printer::Printer,
+    safe,
 };
 
 /// List the servers that are set, with their tools and the skills that they offer
@@ -19,6 +20,7 @@ pub(crate) struct Args {
     #[command(subcommand)]
     what: Option<What>,
     /// Only the server of this label
+    #[arg(add = completion::servers())]
     label: Option<String>,
     #[command(flatten)]
     running: Running,

@@ -23,7 +23,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ARGUMENTS", conflicts_with_all = ["level", "confidence"], allow_hyphen_values = true)]
     arguments: Option<String>,
     /// Count tokens as this model does; by estimate for one whose vocabulary is not public
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = completion::models())]
     model: Option<String>,
 }
 

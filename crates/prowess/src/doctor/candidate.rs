@@ -1,6 +1,7 @@
 //! A `SKILL.md` as clients find it, read as far as they ask.
 
 use std::{
+    borrow::Cow,
     collections::BTreeSet,
     hash::{DefaultHasher, Hash as _, Hasher as _},
     path::Path,
@@ -10,7 +11,7 @@ use std::{
 use prowess_frontmatter::{Field, Quirk, Value};
 
 use super::{
-    look::Leaf,
+    look::{Leaf, Link},
     symptom::{OPEN, Symptom},
 };
 use crate::{
@@ -37,8 +38,8 @@ pub(super) struct Candidate {
     pub(super) has_dashes: bool,
     pub(super) has_duplicates: bool,
     pub(super) text: Text,
-    /// The line that is not YAML.
-    pub(super) line: Option<usize>,
+    /// What makes its frontmatter unreadable, where something does.
+    pub(super) fault: Option<Fault>,
     pub(super) name: Option<String>,
     /// How many characters the description has.
     pub(super) description: Option<usize>,
@@ -51,8 +52,20 @@ pub(super) struct Candidate {
     pub(super) head: u64,
     /// What tells all of it from others, where somebody has asked; nothing where it cannot be read.
     pub(super) digest: OnceLock<Option<[u8; 32]>>,
+    /// What is a link on the shortest way to it.
+    pub(super) link: Link,
     /// The number of the directory that it was read from.
     pub(super) directory: usize,
+}
+
+/// What makes a frontmatter unreadable.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) line: Option<usize>,
+    /// Whether it is YAML all the same.
+    pub(super) is_yaml: bool,
+    /// What to do about it.
+    pub(super) hint: Cow<'static, str>,
 }
 
 /// How far a frontmatter can be read.
@@ -81,14 +94,15 @@ impl Candidate {
         within.or_else(own).unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    pub(super) fn new(found: &Found, folder: &Folder, directory: usize) -> Self {
+    pub(super) fn new(found: &Found, folder: &Folder, link: Link, directory: usize) -> Self {
         let is_cut = (found.head.len() as u64) < found.size;
         let head = if is_cut { whole_characters(&found.head) } else { &found.head };
-        let (candidate, is_certain) = Self::read(head, found, directory);
-        if !is_cut || is_certain {
-            return candidate;
+        let (mut candidate, is_certain) = Self::read(head, found, directory);
+        if is_cut && !is_certain {
+            let whole = folder.read(&found.path);
+            candidate = whole.map_or(candidate, |it| Self::read(&it, found, directory).0);
         }
-        folder.read(&found.path).map_or(candidate, |it| Self::read(&it, found, directory).0)
+        Self { link, ..candidate }
     }
 
     /// Reads a text; says too whether more of it would change nothing.
@@ -107,9 +121,9 @@ impl Candidate {
         ]);
         let text = match (&reading.fields, document.frontmatter) {
             (_, None) => Text::NoFrontmatter,
-            (Some(_), _) if bad.is_some() => Text::Mended,
+            (Some(_), _) if bad.is_some_and(|it| *it.rule == rule::YAML_REPAIRED) => Text::Mended,
+            (_, _) if bad.is_some() => Text::Garbled,
             (Some(_), _) => Text::Fine,
-            (None, _) if bad.is_some() => Text::Garbled,
             (None, _) => Text::Unread,
         };
         let fields = reading.fields.as_deref().unwrap_or_default();
@@ -135,7 +149,11 @@ impl Candidate {
             has_dashes: document.frontmatter.is_some_and(|it| it.text.contains("---")),
             has_duplicates: has_duplicates(fields),
             text,
-            line: bad.and_then(|it| it.line),
+            fault: bad.map(|it| Fault {
+                line: it.line,
+                is_yaml: *it.rule == rule::YAML_NOT_MAP,
+                hint: it.hint.clone(),
+            }),
             name: text_of("name").map(str::to_owned),
             description: text_of("description").map(|it| it.chars().count()),
             is_nested: field("metadata").is_some_and(|it| is_nested(&it.value)),
@@ -144,6 +162,7 @@ impl Candidate {
             open: Vec::new(),
             head: hasher.finish(),
             digest: OnceLock::new(),
+            link: Link::None,
             directory,
         };
         candidate.open = OPEN

@@ -71,6 +71,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CODEX_HOME", "~/.codex"),
     ("COPILOT_HOME", "~/.copilot"),
     ("HERMES_HOME", "~/.hermes"),
+    ("KIMI_CODE_HOME", "~/.kimi-code"),
     ("OPENCLAW_STATE_DIR", "~/.openclaw"),
     ("QWEN_HOME", "~/.qwen"),
     ("VIBE_HOME", "~/.vibe"),
@@ -81,6 +82,15 @@ impl Client {
     /// Whether whoever uses it names its directories.
     pub fn is_told_where(&self) -> bool {
         self.spots.is_empty()
+    }
+
+    /// Whether it is known to follow a link to the folder of a skill.
+    pub fn follows_links(&self, in_project: bool) -> bool {
+        let says = |verdict: Verdict, symptom: Symptom| {
+            self.facts.iter().any(|it| it.verdict == verdict && it.symptoms.contains(&symptom))
+        };
+        says(Verdict::Loads, Symptom::FolderLink)
+            && !(in_project && says(Verdict::Unseen, Symptom::ProjectLink))
     }
 
     /// Whether something is known about a symptom, whatever its number.

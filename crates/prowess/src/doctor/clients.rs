@@ -77,6 +77,7 @@ pub static CLIENTS: &[Client] = &[
         facts: &[
             loads(GEMINI, &[AtRoot, NotYaml, DuplicateKey, NAME, NameOver(64), FOLDER]),
             loads(GEMINI, &[DescriptionOver(1024), MetadataNested, NotForModels, NotForPeople]),
+            loads(GEMINI_DOCS, &[FolderLink]),
             asks(GEMINI_MANAGER, &[InProject]),
             refuses(GEMINI, &[ByteOrderMark, NoFrontmatter, Delimiters]),
             refuses(GEMINI, &[NameMissing, DescriptionMissing]),
@@ -98,7 +99,7 @@ pub static CLIENTS: &[Client] = &[
             at("~/.claude/skills"),
             at("~/.codex/skills"),
         ],
-        facts: &[hides(CURSOR, &[NotForModels])],
+        facts: &[loads(CURSOR, &[NotForPeople]), hides(CURSOR, &[NotForModels])],
         source: CURSOR,
         ..PLAIN
     },
@@ -107,20 +108,22 @@ pub static CLIENTS: &[Client] = &[
         label: "VS Code",
         spots: &[
             at(".github/skills"),
-            at(".claude/skills"),
             at(".agents/skills"),
+            at(".claude/skills"),
             at("~/.copilot/skills"),
-            at("~/.claude/skills"),
             at("~/.agents/skills"),
+            at("~/.claude/skills"),
         ],
         clash: Clash::First,
         by_folder: true,
         facts: &[
             loads(VSCODE, &[NameMissing, NAME, NameOver(64), FOLDER, DescriptionMissing]),
+            loads(VSCODE_LOCATOR, &[FolderLink, FileLink]),
             cuts(VSCODE, &[DescriptionOver(1024)]),
             hides(VSCODE, &[NotForModels, NotForPeople]),
+            misses(VSCODE_LOCATOR, &[AtRoot, Deeper(1), FileName]),
         ],
-        source: VSCODE_DOCS,
+        source: VSCODE_LOCATIONS,
         ..PLAIN
     },
     Client {
@@ -128,13 +131,20 @@ pub static CLIENTS: &[Client] = &[
         label: "GitHub Copilot CLI",
         spots: &[
             at(".github/skills"),
-            at(".claude/skills"),
             at(".agents/skills"),
+            at(".claude/skills"),
+            up(".github/skills"),
             at("$COPILOT_HOME/skills"),
             at("~/.agents/skills"),
         ],
-        facts: &[misses(COPILOT, &[FileName])],
-        source: COPILOT,
+        clash: Clash::First,
+        facts: &[
+            loads(COPILOT, &[FOLDER]),
+            hides(COPILOT_REFERENCE, &[NotForModels, NotForPeople]),
+            doubts(COPILOT_REFERENCE, &[NameForm(Form::Spaced)]),
+            misses(COPILOT, &[FileName]),
+        ],
+        source: COPILOT_REFERENCE,
         ..PLAIN
     },
     Client {
@@ -199,10 +209,11 @@ pub static CLIENTS: &[Client] = &[
         clash: Clash::First,
         facts: &[
             loads(OPENCLAW, &[NotYaml, MetadataNested, NameMissing, NAME, NameOver(64), FOLDER]),
+            loads(OPENCLAW, &[FolderLink]),
             loads(OPENCLAW_LOADER, &[AtRoot, DescriptionOver(1024)]),
             hides(OPENCLAW, &[NotForModels, NotForPeople]),
             refuses(OPENCLAW_LOADER, &[FileLink, DescriptionMissing]),
-            misses(OPENCLAW, &[Deeper(6)]),
+            misses(OPENCLAW, &[Deeper(6), ProjectLink]),
             misses(OPENCLAW_LOADER, &[FileName]),
         ],
         source: OPENCLAW,
@@ -244,7 +255,7 @@ pub static CLIENTS: &[Client] = &[
             loads(DEEPAGENTS, &[MetadataNested, NotForModels, NotForPeople]),
             cuts(DEEPAGENTS, &[DescriptionOver(1024)]),
             refuses(DEEPAGENTS, &[FileOver(10 * 1024 * 1024), NotUtf8, NoFrontmatter, NotYaml]),
-            refuses(DEEPAGENTS, &[NameMissing, DescriptionMissing]),
+            refuses(DEEPAGENTS, &[ByteOrderMark, NameMissing, DescriptionMissing]),
             misses(DEEPAGENTS, &[AtRoot, Deeper(1), FileName]),
         ],
         source: DEEPAGENTS_CLI,
@@ -274,9 +285,11 @@ pub static CLIENTS: &[Client] = &[
         name: "agent-framework",
         label: "Microsoft Agent Framework",
         facts: &[
-            loads(AGENT_FRAMEWORK, &[ByteOrderMark, NotYaml]),
+            loads(AGENT_FRAMEWORK, &[ByteOrderMark, NotYaml, DuplicateKey, MetadataNested]),
+            loads(AGENT_FRAMEWORK, &[NotForModels, NotForPeople]),
             refuses(AGENT_FRAMEWORK, &[NoFrontmatter, NameMissing, NAME, NameOver(64), FOLDER]),
             refuses(AGENT_FRAMEWORK, &[DescriptionMissing, DescriptionOver(1024)]),
+            misses(AGENT_FRAMEWORK, &[FolderLink, FileLink, FileName]),
         ],
         source: AGENT_FRAMEWORK,
         ..PLAIN
@@ -285,6 +298,7 @@ pub static CLIENTS: &[Client] = &[
         name: "adk",
         label: "Google ADK",
         facts: &[
+            loads(ADK, &[NotForModels, NotForPeople]),
             refuses(ADK, &[NoFrontmatter, NotYaml, NameMissing, NAME, FOLDER]),
             refuses(ADK, &[DescriptionMissing, DescriptionOver(1024)]),
         ],
@@ -351,7 +365,7 @@ pub static CLIENTS: &[Client] = &[
     },
     Client {
         name: "kimi",
-        label: "Kimi Code CLI",
+        label: "Kimi CLI",
         spots: &[
             at(".kimi/skills"),
             at(".claude/skills"),
@@ -372,6 +386,25 @@ pub static CLIENTS: &[Client] = &[
             misses(KIMI, &[AtRoot, Deeper(1), FileName]),
         ],
         source: KIMI_DOCS,
+        ..PLAIN
+    },
+    Client {
+        name: "kimi-code",
+        label: "Kimi Code",
+        spots: &[
+            up(".kimi-code/skills"),
+            up(".agents/skills"),
+            at("$KIMI_CODE_HOME/skills"),
+            at("~/.agents/skills"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(KIMI_CODE_SCAN, &[Deeper(1), FolderLink, FileLink]),
+            hides(KIMI_CODE, &[NotForModels]),
+            refuses(KIMI_CODE, &[NoFrontmatter, NameMissing, DescriptionMissing]),
+            misses(KIMI_CODE_SCAN, &[AtRoot, FileName]),
+        ],
+        source: KIMI_CODE,
         ..PLAIN
     },
     Client {
@@ -430,7 +463,12 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "roo",
         label: "Roo Code",
-        spots: &[at(".roo/skills"), at("~/.roo/skills")],
+        spots: &[
+            at(".roo/skills"),
+            at(".agents/skills"),
+            at("~/.roo/skills"),
+            at("~/.agents/skills"),
+        ],
         clash: Clash::First,
         facts: &[
             loads(ROO, &[FolderLink, FileLink, MetadataNested, NotForModels, NotForPeople]),
@@ -484,33 +522,155 @@ pub static CLIENTS: &[Client] = &[
         source: SKILLS_CLI,
         ..PLAIN
     },
+    Client {
+        name: "warp",
+        label: "Warp",
+        spots: &[
+            up(".agents/skills"),
+            up(".warp/skills"),
+            up(".claude/skills"),
+            up(".codex/skills"),
+            up(".cursor/skills"),
+            up(".gemini/skills"),
+            up(".copilot/skills"),
+            up(".factory/skills"),
+            up(".github/skills"),
+            up(".opencode/skills"),
+            at("~/.agents/skills"),
+            at("~/.warp/skills"),
+            at("~/.claude/skills"),
+            at("~/.codex/skills"),
+            at("~/.cursor/skills"),
+            at("~/.gemini/skills"),
+            at("~/.copilot/skills"),
+            at("~/.factory/skills"),
+            at("~/.github/skills"),
+            at("~/.opencode/skills"),
+        ],
+        clash: Clash::Both,
+        facts: &[
+            loads(WARP_FIND, &[FolderLink, FileLink]),
+            loads(WARP, &[NoFrontmatter, NameMissing, NAME, NameOver(64), FOLDER]),
+            loads(WARP, &[DescriptionMissing, NotForModels, NotForPeople]),
+            cuts(WARP, &[DescriptionOver(512)]),
+            refuses(WARP, &[NotUtf8]),
+            misses(WARP_FIND, &[AtRoot, Deeper(1), FileName]),
+        ],
+        source: WARP_DOCS,
+        ..PLAIN
+    },
+    Client {
+        name: "zed",
+        label: "Zed",
+        spots: &[at(".agents/skills"), at("~/.agents/skills")],
+        clash: Clash::First,
+        room: Some(50_000),
+        facts: &[
+            loads(ZED, &[FolderLink]),
+            asks(ZED, &[InProject]),
+            hides(ZED, &[NotForModels]),
+            refuses(ZED, &[NAME, NameOver(64)]),
+            misses(ZED, &[Deeper(1)]),
+        ],
+        source: ZED,
+        ..PLAIN
+    },
+    Client {
+        name: "amp",
+        label: "Amp",
+        spots: &[
+            at(".agents/skills"),
+            at(".claude/skills"),
+            at("~/.agents/skills"),
+            at("$XDG_CONFIG_HOME/agents/skills"),
+            at("$XDG_CONFIG_HOME/amp/skills"),
+            at("~/.claude/skills"),
+        ],
+        source: AGENTX,
+        ..PLAIN
+    },
+    Client {
+        name: "augment",
+        label: "Augment",
+        spots: &[
+            at(".augment/skills"),
+            at(".claude/skills"),
+            at(".agents/skills"),
+            at("~/.augment/skills"),
+            at("~/.claude/skills"),
+            at("~/.agents/skills"),
+        ],
+        source: AUGMENT,
+        ..PLAIN
+    },
+    Client {
+        name: "continue",
+        label: "Continue",
+        spots: &[at(".continue/skills"), at(".claude/skills"), at("~/.continue/skills")],
+        facts: &[refuses(CONTINUE, &[NoFrontmatter, NameMissing, DescriptionMissing])],
+        source: CONTINUE,
+        ..PLAIN
+    },
+    Client {
+        name: "rovodev",
+        label: "Rovo Dev",
+        spots: &[
+            at("~/.rovodev/skills"),
+            at("~/.agents/skills"),
+            at(".rovodev/skills"),
+            at(".agents/skills"),
+        ],
+        source: ROVODEV,
+        ..PLAIN
+    },
     plain("adal", "AdaL", &[at(".adal/skills"), at("~/.adal/skills")]),
-    plain("amp", "Amp", &[at(".agents/skills"), at("$XDG_CONFIG_HOME/agents/skills")]),
+    plain("aider-desk", "AiderDesk", &[at(".aider-desk/skills"), at("~/.aider-desk/skills")]),
     plain(
         "antigravity",
         "Antigravity",
         &[at(".agents/skills"), at("~/.gemini/antigravity/skills")],
     ),
-    plain("augment", "Augment", &[at(".augment/skills"), at("~/.augment/skills")]),
+    plain(
+        "antigravity-cli",
+        "Antigravity CLI",
+        &[at(".agents/skills"), at("~/.gemini/antigravity-cli/skills")],
+    ),
+    plain("bob", "IBM Bob", &[at(".bob/skills"), at("~/.bob/skills")]),
     plain("codebuddy", "CodeBuddy", &[at(".codebuddy/skills"), at("~/.codebuddy/skills")]),
     plain(
         "command-code",
         "Command Code",
         &[at(".commandcode/skills"), at("~/.commandcode/skills")],
     ),
-    plain("continue", "Continue", &[at(".continue/skills"), at("~/.continue/skills")]),
+    plain("cortex", "Cortex Code", &[at(".cortex/skills"), at("~/.snowflake/cortex/skills")]),
+    plain(
+        "devin",
+        "Devin for Terminal",
+        &[at(".devin/skills"), at("$XDG_CONFIG_HOME/devin/skills")],
+    ),
+    plain("firebender", "Firebender", &[at(".agents/skills"), at("~/.firebender/skills")]),
+    plain("forgecode", "ForgeCode", &[at(".forge/skills"), at("~/.forge/skills")]),
+    plain("grok", "Grok Build", &[at(".grok/skills"), at("~/.grok/skills")]),
     plain("iflow", "iFlow CLI", &[at(".iflow/skills"), at("~/.iflow/skills")]),
     plain("junie", "Junie", &[at(".junie/skills"), at("~/.junie/skills")]),
     plain("kode", "Kode", &[at(".kode/skills"), at("~/.kode/skills")]),
+    plain("lingma", "Lingma", &[at(".lingma/skills"), at("~/.lingma/skills")]),
     plain("mcpjam", "MCPJam", &[at(".mcpjam/skills"), at("~/.mcpjam/skills")]),
+    plain("minimax", "MiniMax Code", &[at(".minimax/skills"), at("~/.minimax/skills")]),
     plain("mux", "Mux", &[at(".mux/skills"), at("~/.mux/skills")]),
     plain("neovate", "Neovate", &[at(".neovate/skills"), at("~/.neovate/skills")]),
+    plain("ona", "Ona", &[at(".ona/skills"), at("~/.ona/skills")]),
     plain("pochi", "Pochi", &[at(".pochi/skills"), at("~/.pochi/skills")]),
+    plain(
+        "posit",
+        "Posit Assistant",
+        &[at(".posit/assistant/skills"), at("~/.posit/assistant/skills")],
+    ),
     plain("qoder", "Qoder", &[at(".qoder/skills"), at("~/.qoder/skills")]),
     plain("replit", "Replit", &[at(".agents/skills"), at("$XDG_CONFIG_HOME/agents/skills")]),
+    plain("tabnine", "Tabnine CLI", &[at(".tabnine/agent/skills"), at("~/.tabnine/agent/skills")]),
     plain("trae", "Trae", &[at(".trae/skills"), at("~/.trae/skills")]),
-    plain("warp", "Warp", &[at(".agents/skills"), at("~/.agents/skills")]),
-    plain("zed", "Zed", &[at(".agents/skills"), at("~/.agents/skills")]),
+    plain("zcode", "ZCode", &[at(".zcode/skills"), at("~/.zcode/skills")]),
     plain("zencoder", "Zencoder", &[at(".zencoder/skills"), at("~/.zencoder/skills")]),
 ];
 
@@ -544,6 +704,10 @@ const fn hides(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact 
     Fact { verdict: Verdict::Hidden, symptoms, source }
 }
 
+const fn doubts(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact {
+    Fact { verdict: Verdict::Unknown, symptoms, source }
+}
+
 const fn refuses(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact {
     Fact { verdict: Verdict::Refused, symptoms, source }
 }
@@ -561,11 +725,15 @@ macro_rules! citations {
 
 citations! {
     ADK "2026-08-22" "https://github.com/google/adk-python";
-    AGENT_FRAMEWORK "2026-08-07" "https://github.com/microsoft/agent-framework/blob/main/python/packages/core/agent_framework/_skills.py";
+    AGENTX "2026-11-15" "https://github.com/sageox/agentx/blob/main/skills/roots.go";
+    AGENT_FRAMEWORK "2026-11-15" "https://github.com/microsoft/agent-framework/blob/main/python/packages/core/agent_framework/_skills.py";
+    AUGMENT "2026-11-15" "https://docs.augmentcode.com/cli/skills";
     CLAUDE_CODE "2026-08-22" "https://code.claude.com/docs/en/skills";
     CLINE "2026-11-15" "https://github.com/cline/cline/blob/main/src/core/context/instructions/user-instructions/skills.ts";
     CODEX "2026-08-22" "https://github.com/openai/codex/blob/main/codex-rs/core-skills/src/loader.rs";
+    CONTINUE "2026-11-15" "https://github.com/continuedev/continue/blob/main/extensions/cli/src/util/loadMarkdownSkills.ts";
     COPILOT "2026-11-15" "https://docs.github.com/en/copilot/how-tos/copilot-on-github/customize-copilot/customize-cloud-agent/add-skills";
+    COPILOT_REFERENCE "2026-11-15" "https://docs.github.com/en/copilot/reference/copilot-cli-reference/cli-command-reference#skills-reference";
     CRUSH "2026-11-15" "https://github.com/charmbracelet/crush/blob/main/internal/skills/skills.go";
     CRUSH_CONFIG "2026-11-15" "https://github.com/charmbracelet/crush/blob/main/internal/config/load.go";
     CURSOR "2026-08-22" "https://cursor.com/docs/context/skills";
@@ -573,12 +741,15 @@ citations! {
     DEEPAGENTS_CLI "2026-11-15" "https://reference.langchain.com/python/deepagents-code/skills/load/list_skills";
     DROID "2026-11-15" "https://docs.factory.ai/harness/skills";
     GEMINI "2026-11-15" "https://github.com/google-gemini/gemini-cli/blob/main/packages/core/src/skills/skillLoader.ts";
+    GEMINI_DOCS "2026-11-15" "https://geminicli.com/docs/cli/using-agent-skills";
     GEMINI_MANAGER "2026-11-15" "https://github.com/google-gemini/gemini-cli/blob/main/packages/core/src/skills/skillManager.ts";
     GOOSE "2026-11-15" "https://github.com/block/goose/blob/main/crates/goose/src/skills/mod.rs";
     GOOSE_SOURCES "2026-11-15" "https://github.com/block/goose/blob/main/crates/goose/src/sources.rs";
     HERMES "2026-11-15" "https://github.com/NousResearch/hermes-agent/blob/main/agent/skill_utils.py";
     KILO "2026-11-15" "https://github.com/Kilo-Org/kilocode/blob/main/packages/opencode/src/skill/index.ts";
     KIMI "2026-11-15" "https://github.com/MoonshotAI/kimi-cli/blob/main/src/kimi_cli/skill/__init__.py";
+    KIMI_CODE "2026-11-15" "https://moonshotai.github.io/kimi-code/en/customization/skills";
+    KIMI_CODE_SCAN "2026-11-15" "https://github.com/MoonshotAI/kimi-code/blob/main/packages/agent-core/src/skill/scanner.ts";
     KIMI_DOCS "2026-11-15" "https://moonshotai.github.io/kimi-cli/zh/customization/skills.md";
     KIRO "2026-11-15" "https://kiro.dev/docs/skills";
     OPENCLAW "2026-11-15" "https://docs.openclaw.ai/tools/skills";
@@ -591,14 +762,20 @@ citations! {
     QWEN "2026-11-15" "https://github.com/QwenLM/qwen-code/blob/main/packages/core/src/skills/skill-load.ts";
     QWEN_MANAGER "2026-11-15" "https://github.com/QwenLM/qwen-code/blob/main/packages/core/src/skills/skill-manager.ts";
     ROO "2026-11-15" "https://github.com/RooCodeInc/Roo-Code/blob/main/src/services/skills/SkillsManager.ts";
-    SKILLS_CLI "2026-11-15" "https://github.com/vercel-labs/skills/blob/main/src/agents.ts";
+    ROVODEV "2026-11-15" "https://support.atlassian.com/rovo/docs/extend-rovo-dev-cli-with-agent-skills";
+    SKILLS_CLI "2026-11-15" "https://github.com/vercel-labs/skills/blob/main/README.md#supported-agents";
     SPRING_AI "2026-08-22" "https://github.com/spring-ai-community/spring-ai-agent-utils";
     VIBE "2026-11-15" "https://github.com/mistralai/mistral-vibe/blob/main/vibe/core/skills/manager.py";
     VIBE_MODELS "2026-11-15" "https://github.com/mistralai/mistral-vibe/blob/main/vibe/core/skills/models.py";
     VIBE_TRUST "2026-11-15" "https://github.com/mistralai/mistral-vibe/blob/main/vibe/core/paths/config_paths.py";
     VSCODE "2026-11-15" "https://github.com/microsoft/vscode/blob/main/src/vs/workbench/contrib/chat/common/promptSyntax/service/promptsServiceImpl.ts";
-    VSCODE_DOCS "2026-11-15" "https://github.com/microsoft/vscode-docs/blob/main/docs/copilot/customization/agent-skills.md";
+    VSCODE_LOCATIONS "2026-11-15" "https://github.com/microsoft/vscode/blob/main/src/vs/workbench/contrib/chat/common/promptSyntax/config/promptFileLocations.ts";
+    VSCODE_LOCATOR "2026-11-15" "https://github.com/microsoft/vscode/blob/main/src/vs/workbench/contrib/chat/common/promptSyntax/utils/promptFilesLocator.ts";
+    WARP "2026-11-15" "https://github.com/warpdotdev/warp/blob/master/crates/ai/src/skills/parse_skill.rs";
+    WARP_DOCS "2026-11-15" "https://docs.warp.dev/agent-platform/capabilities/skills";
+    WARP_FIND "2026-11-15" "https://github.com/warpdotdev/warp/blob/master/crates/ai/src/skills/read_skills.rs";
     WINDSURF "2026-11-15" "https://docs.windsurf.com/windsurf/cascade/skills";
+    ZED "2026-11-15" "https://zed.dev/docs/ai/skills";
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::{
     Diagnosis, Note,
     candidate::Candidate,
-    client::Client,
+    client::{Citation, Client},
     look::{Leaf, Look},
     resolve::resolve,
     surroundings::Surroundings,
@@ -50,8 +50,7 @@ pub(super) fn diagnose(
             }
             let path = Some(directory.join(leaf.within).join(&candidate.spelt));
             let notes = judge(client, candidate, Some(&leaf));
-            let in_project = leaf.is_in_project;
-            let diagnosis = Diagnosis { in_project, ..Diagnosis::new(client, path, notes) };
+            let diagnosis = Diagnosis::new(client, path, notes);
             *known = Some(Seen { rank: *rank, leaf, diagnosis });
         }
     }
@@ -66,21 +65,33 @@ fn judge(client: &'static Client, candidate: &Candidate, leaf: Option<&Leaf<'_>>
     let mut notes = Vec::new();
     for fact in client.facts {
         for symptom in fact.symptoms.iter().filter(|it| it.holds(candidate, leaf)) {
-            notes.push(Note {
-                verdict: fact.verdict,
-                reason: reason(*symptom, fact.verdict, candidate, leaf),
-                fix: symptom.fix(candidate, leaf).filter(|_| fact.verdict != Verdict::Loads),
-                source: Some(fact.source),
-            });
+            notes.push(note(*symptom, fact.verdict, Some(fact.source), candidate, leaf));
         }
     }
-    let on_the_way = OPEN.iter().filter(|it| it.is_of_way() && it.holds(candidate, leaf));
+    // Whoever is told where to look may be told of the folder that a link leads to.
+    let is_open = |it: &Symptom| it.is_of_way() && (leaf.is_some() || !it.is_of_link());
+    let on_the_way = OPEN.iter().filter(|it| is_open(it) && it.holds(candidate, leaf));
     for symptom in on_the_way.chain(&candidate.open).filter(|it| !client.knows(**it)) {
-        let verdict = Verdict::Unknown;
-        let reason = reason(*symptom, verdict, candidate, leaf);
-        notes.push(Note { verdict, reason, fix: symptom.fix(candidate, leaf), source: None });
+        notes.push(note(*symptom, Verdict::Unknown, None, candidate, leaf));
     }
     notes
+}
+
+fn note(
+    symptom: Symptom,
+    verdict: Verdict,
+    source: Option<&'static Citation>,
+    candidate: &Candidate,
+    leaf: Option<&Leaf<'_>>,
+) -> Note {
+    Note {
+        verdict,
+        symptom: Some(symptom),
+        reason: reason(symptom, verdict, candidate, leaf),
+        fix: symptom.fix(candidate, leaf).filter(|_| verdict != Verdict::Loads),
+        is_fixable: symptom.is_fixable(candidate),
+        source,
+    }
 }
 
 fn reason(
@@ -98,7 +109,7 @@ fn reason(
             format!("{says}: only the model can use it")
         }
         Verdict::Hidden => format!("{says}: only people can invoke it"),
-        Verdict::Unknown => format!("it is not known what it does: {says}"),
+        Verdict::Unknown => format!("{says}; what the client does then is not known"),
         Verdict::Shadowed | Verdict::Refused | Verdict::Unseen => says,
     }
 }

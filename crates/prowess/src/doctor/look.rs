@@ -1,7 +1,7 @@
 //! What lies in the directories of the clients, read once for all of them.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     io,
     path::{Path, PathBuf},
     sync::{
@@ -80,7 +80,7 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// Looks into the directories of the clients, and into some others before them.
+    /// Looks into the directories of the clients, and into some others before them, which have to be there.
     pub(super) fn new(
         clients: &[&'static Client],
         surroundings: &Surroundings,
@@ -98,10 +98,11 @@ impl Look {
             numbers: HashMap::new(),
         };
         let mut reals: HashMap<PathBuf, usize> = HashMap::new();
+        let mut tried: HashSet<PathBuf> = HashSet::new();
         // Clients follow links wherever they lead, and only what they would read is read.
         let anywhere: Arc<[PathBuf]> = [PathBuf::from("/")].into();
-        for path in paths {
-            if look.numbers.contains_key(&path) {
+        for (place, path) in paths.enumerate() {
+            if !tried.insert(path.clone()) {
                 continue;
             }
             match Folder::open(Scope::Project, path.clone(), anywhere.clone(), &limits) {
@@ -113,7 +114,17 @@ impl Look {
                         look.folders.push(folder);
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    if place < others.len() {
+                        look.findings.push(Finding::new(
+                            &rule::DIRECTORY_MISSING,
+                            Severity::Warning,
+                            &path,
+                            "the directory does not exist".to_owned(),
+                            "create it, or name another",
+                        ));
+                    }
+                }
                 Err(error) => look.findings.push(Finding::new(
                     &rule::DIRECTORY_UNREADABLE,
                     Severity::Warning,
@@ -144,7 +155,7 @@ impl Look {
                 };
                 let (within, depth) = (place.folder.clone(), place.depth);
                 let real = found.real.clone().unwrap_or_else(|| found.path.clone());
-                let candidate = Candidate::new(&found, folder, place.source);
+                let candidate = Candidate::new(&found, folder, link, place.source);
                 (place.source, real, Sprig { candidate: 0, within, depth, link }, candidate)
             })
         });
@@ -182,6 +193,19 @@ impl Look {
     /// What lies in a directory.
     pub(super) fn inside(&self, directory: &Path) -> &[Sprig] {
         self.numbers.get(directory).map_or(&[], |it| &self.sprigs[*it])
+    }
+
+    /// Candidates that say the same, where there are several.
+    pub(super) fn copies(&self) -> Vec<Vec<usize>> {
+        let mut alike: HashMap<(u64, u64), Vec<Vec<usize>>> = HashMap::new();
+        for (number, it) in self.candidates.iter().enumerate() {
+            let groups = alike.entry((it.size, it.head)).or_default();
+            match groups.iter_mut().find(|group| self.are_same(group[0], number)) {
+                Some(group) => group.push(number),
+                None => groups.push(vec![number]),
+            }
+        }
+        alike.into_values().flatten().filter(|it| it.len() > 1).collect()
     }
 
     /// Whether two candidates say the same.

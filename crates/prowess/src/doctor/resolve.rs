@@ -1,14 +1,36 @@
 //! Which of the skills of one name a client takes.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use super::{
-    Note,
+    Diagnosis, Note,
     client::{Clash, Client},
     diagnose::Seen,
     look::Look,
     verdict::Verdict,
 };
+
+/// Has a client that does not find a skill take a copy of it that it finds.
+pub(super) fn adopt(copies: &[Vec<usize>], diagnoses: &mut [Diagnosis]) {
+    for copies in copies {
+        let is_taken = |it: &&usize| {
+            let Diagnosis { verdict, path, .. } = &diagnoses[**it];
+            path.is_some() && *verdict < Verdict::Shadowed
+        };
+        let Some(taken) = copies.iter().find(is_taken).copied() else { continue };
+        let Diagnosis { client, verdict, .. } = diagnoses[taken];
+        let path = diagnoses[taken].path.clone();
+        let shown = path.as_deref().unwrap_or(Path::new("")).display();
+        let note = Note::of_others(Verdict::Loads, format!("`{shown}` is a copy of it"), client);
+        for copy in copies.iter().filter(|it| **it != taken) {
+            if diagnoses[*copy].verdict == Verdict::Unseen {
+                let mut notes = diagnoses[taken].notes.clone();
+                notes.push(note.clone());
+                diagnoses[*copy] = Diagnosis { client, verdict, path: path.clone(), notes };
+            }
+        }
+    }
+}
 
 /// Notes at every skill that a client finds what becomes of it because of others of its name.
 pub(super) fn resolve(client: &'static Client, look: &Look, seen: &mut [Option<Seen<'_>>]) {
@@ -40,7 +62,7 @@ pub(super) fn resolve(client: &'static Client, look: &Look, seen: &mut [Option<S
             let reason = format!("`{path}` {what}");
             let fix =
                 (verdict != Verdict::Loads).then(|| "rename or remove one of them".to_owned());
-            noted.push((number, Note { verdict, reason, fix, source: Some(client.source) }));
+            noted.push((number, Note { fix, ..Note::of_others(verdict, reason, client) }));
         }
     }
     for (number, note) in noted {

@@ -1,6 +1,9 @@
 //! Where clients are started, and what a spot stands for there.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use super::client::Spot;
 
@@ -32,6 +35,13 @@ impl Surroundings {
         let last = last.unwrap_or(&self.cwd);
         let folders = self.cwd.ancestors().take_while(|it| it.starts_with(last));
         folders.map(|it| it.join(spot.path)).collect()
+    }
+
+    /// Whether a path lies in the project, and not with the user, whose home may lie there too.
+    pub(super) fn has_project(&self, path: &Path) -> bool {
+        let project = self.repository.as_deref().unwrap_or(&self.cwd);
+        let home = self.home.as_deref().filter(|it| it.starts_with(project));
+        path.starts_with(project) && !home.is_some_and(|it| path.starts_with(it))
     }
 
     fn at_home(&self, path: &str) -> Option<PathBuf> {

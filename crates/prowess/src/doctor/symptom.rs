@@ -1,7 +1,7 @@
 //! Symptoms at which clients differ: what a file is asked, and what to do about it.
 
 use super::{
-    candidate::{Candidate, Text},
+    candidate::{Candidate, Fault, Text},
     look::{Leaf, Link},
 };
 use crate::validate::is_plain_name;
@@ -15,6 +15,8 @@ pub enum Symptom {
     Deeper(usize),
     /// A link leads to its folder.
     FolderLink,
+    /// The same in a project.
+    ProjectLink,
     /// Its file is a link.
     FileLink,
     /// Its file is called `SKILL.md` in other letters.
@@ -74,6 +76,8 @@ pub enum Form {
     AnyCase,
     /// The same, with dots as well as hyphens.
     Dotted,
+    /// Words of ASCII with hyphens, underscores, dots, colons and spaces, a letter or a digit first.
+    Spaced,
     /// Anything without a slash.
     NoSlash,
 }
@@ -118,9 +122,13 @@ pub(super) const OPEN: &[Symptom] = &[
 impl Symptom {
     /// Whether it depends on the way that leads to a file, and not on the file alone.
     pub(super) fn is_of_way(self) -> bool {
-        let of_links = matches!(self, Self::FolderLink | Self::FileLink);
         let of_depth = matches!(self, Self::AtRoot | Self::Deeper(_));
-        of_links || of_depth || matches!(self, Self::InProject | Self::NameNotFolder(_))
+        self.is_of_link() || of_depth || matches!(self, Self::InProject | Self::NameNotFolder(_))
+    }
+
+    /// Whether it is about a link.
+    pub(super) fn is_of_link(self) -> bool {
+        matches!(self, Self::FolderLink | Self::ProjectLink | Self::FileLink)
     }
 
     /// Whether a file has this symptom, as it lies before a client; or before one that is told where to look.
@@ -130,8 +138,9 @@ impl Symptom {
         match self {
             Self::AtRoot => lies(&|it| it.depth == 0),
             Self::Deeper(depth) => lies(&|it| it.depth > depth),
-            Self::FolderLink => lies(&|it| it.link == Link::Folder),
-            Self::FileLink => lies(&|it| it.link == Link::Document),
+            Self::FolderLink => leaf.map_or(candidate.link, |it| it.link) == Link::Folder,
+            Self::ProjectLink => lies(&|it| it.link == Link::Folder && it.is_in_project),
+            Self::FileLink => leaf.map_or(candidate.link, |it| it.link) == Link::Document,
             Self::InProject => lies(&|it| it.is_in_project),
             Self::FileName => candidate.spelt != "SKILL.md",
             Self::FileOver(bytes) => candidate.size > bytes,
@@ -167,11 +176,12 @@ impl Symptom {
             Self::Deeper(1) => "it lies more than 1 folder deep".to_owned(),
             Self::Deeper(depth) => format!("it lies more than {depth} folders deep"),
             Self::FolderLink => "a link leads to its folder".to_owned(),
+            Self::ProjectLink => "a link in a project leads to its folder".to_owned(),
             Self::FileLink => "its `SKILL.md` is a link".to_owned(),
             Self::FileName => "the file is called `SKILL.md` in other letters".to_owned(),
             Self::InProject => "it belongs to a project".to_owned(),
-            Self::FileOver(most) => format!("the file has more than {most} bytes"),
-            Self::BodyOver(most) => format!("the instructions have more than {most} bytes"),
+            Self::FileOver(most) => format!("the file has more than {}", bytes(most)),
+            Self::BodyOver(most) => format!("the instructions have more than {}", bytes(most)),
             Self::ByteOrderMark => "the file begins with a byte order mark".to_owned(),
             Self::NotUtf8 => "the file is not UTF-8".to_owned(),
             Self::NoFrontmatter => "there is no frontmatter at the start of the file".to_owned(),
@@ -206,11 +216,14 @@ impl Symptom {
         let has = match self {
             Self::Deeper(_) => leaf.map_or(0, |it| it.depth).to_string(),
             Self::FileName => format!("`{}`", candidate.spelt),
-            Self::FileOver(_) => candidate.size.to_string(),
-            Self::BodyOver(_) => candidate.body.to_string(),
-            Self::NotYaml | Self::Garbled => match candidate.line {
-                Some(line) => format!("line {line}"),
-                None => return self.about(),
+            Self::FileOver(_) => bytes(candidate.size),
+            Self::BodyOver(_) => bytes(candidate.body),
+            Self::NotYaml | Self::Garbled => match &candidate.fault {
+                Some(fault) if fault.is_yaml => {
+                    return "the frontmatter is YAML, but has no `key: value` lines".to_owned();
+                }
+                Some(Fault { line: Some(line), .. }) => format!("line {line}"),
+                _ => return self.about(),
             },
             Self::NameForm(_) => format!("`{shown}`"),
             Self::NameOver(_) => name.chars().count().to_string(),
@@ -232,7 +245,9 @@ impl Symptom {
                 }
                 _ => "move the folder up".to_owned(),
             },
-            Self::FolderLink => "copy the folder instead of linking it".to_owned(),
+            Self::FolderLink | Self::ProjectLink => {
+                "copy the folder instead of linking it".to_owned()
+            }
             Self::FileLink => "link or copy the folder instead of the file".to_owned(),
             Self::InProject => "trust the folder in the client".to_owned(),
             Self::FileName => "rename it to `SKILL.md`".to_owned(),
@@ -247,8 +262,7 @@ impl Symptom {
             Self::Delimiters | Self::OddEnd => {
                 "write `---` alone on its line, the first one in line 1".to_owned()
             }
-            Self::NotYaml => "put the value in quotes".to_owned(),
-            Self::Garbled => "`prowess check` shows what is wrong with it".to_owned(),
+            Self::NotYaml | Self::Garbled => candidate.fault.as_ref()?.hint.clone().into_owned(),
             Self::Unread => "write the values out".to_owned(),
             Self::DuplicateKey => "keep one of them".to_owned(),
             Self::DashesInside => "write a dash of another kind".to_owned(),
@@ -277,6 +291,17 @@ impl Symptom {
     }
 }
 
+impl Symptom {
+    /// Whether `prowess check --fix` clears it.
+    pub(super) fn is_fixable(self, candidate: &Candidate) -> bool {
+        match self {
+            Self::ByteOrderMark | Self::Delimiters | Self::OddEnd => true,
+            Self::NotYaml => candidate.text == Text::Mended,
+            _ => false,
+        }
+    }
+}
+
 impl Form {
     fn fits(self, name: &str) -> bool {
         let words = |name: &str, separates: &[char]| {
@@ -290,6 +315,11 @@ impl Form {
             Self::Words => words(name, &['-']),
             Self::AnyCase => words(&name.to_ascii_lowercase(), &['-']),
             Self::Dotted => words(name, &['-', '.']),
+            Self::Spaced => {
+                let is_plain = |it: u8| it.is_ascii_alphanumeric() || b"-_.: ".contains(&it);
+                name.starts_with(|it: char| it.is_ascii_alphanumeric())
+                    && name.bytes().all(is_plain)
+            }
             Self::NoSlash => !name.contains('/'),
         }
     }
@@ -299,6 +329,7 @@ impl Form {
             Self::Words => "of lowercase letters, digits and single hyphens",
             Self::AnyCase => "of letters, digits and single hyphens",
             Self::Dotted => "of lowercase letters, digits, and single hyphens or dots",
+            Self::Spaced => "of letters, digits, hyphens, underscores, dots, colons and spaces",
             Self::NoSlash => "without a slash",
         }
     }
@@ -310,6 +341,14 @@ impl Letters {
             Self::Exact => name == folder,
             Self::AnyCase => name.eq_ignore_ascii_case(folder),
         }
+    }
+}
+
+/// A size as people say it, where it is a round one.
+fn bytes(count: u64) -> String {
+    match count {
+        _ if count >= 1 << 20 && count.is_multiple_of(1 << 20) => format!("{} MiB", count >> 20),
+        _ => format!("{count} bytes"),
     }
 }
 

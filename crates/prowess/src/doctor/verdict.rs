@@ -50,9 +50,9 @@ impl Verdict {
         }
     }
 
-    /// Whether a client that looks where the skill lies does not take it.
+    /// Whether it is not taken.
     pub fn is_fault(self) -> bool {
-        matches!(self, Self::Shadowed | Self::Refused)
+        matches!(self, Self::Shadowed | Self::Refused | Self::Unseen)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, path::Path};
 
-use prowess::{Checkup, Client, Crowded, Diagnosis, Examined, Note, Verdict};
+use prowess::{Checkup, Client, Crowded, Diagnosis, Examined, Note, Verdict, common_spot};
 use serde::{Serialize, Serializer};
 
 use super::super::{FindingJson, finding_json};
@@ -53,6 +53,14 @@ struct SkillJson<'a> {
     path: Cow<'a, str>,
     verdicts: Verdicts<'a>,
     notes: Vec<NoteJson<'a>>,
+    /// Where a copy would reach most of the clients that look elsewhere.
+    elsewhere: Option<ElsewhereJson>,
+}
+
+#[derive(Serialize)]
+struct ElsewhereJson {
+    directory: String,
+    reaches: Vec<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -61,6 +69,8 @@ struct NoteJson<'a> {
     verdict: &'static str,
     reason: &'a str,
     fix: Option<&'a str>,
+    /// Whether `check --fix` does that.
+    fixable: bool,
     source: Option<&'static str>,
     checked: Option<&'static str>,
 }
@@ -95,11 +105,16 @@ impl Serialize for Verdicts<'_> {
 fn skill(skill: &Examined) -> SkillJson<'_> {
     let path: &Path = &skill.path;
     let notes = skill.diagnoses.iter().flat_map(|it| it.notes.iter().map(|note| (it.client, note)));
+    let elsewhere = skill.diagnoses.iter().filter(|it| it.is_elsewhere()).map(|it| it.client);
+    let elsewhere: Vec<&'static Client> = elsewhere.collect();
     SkillJson {
         name: &skill.name,
         path: path.to_string_lossy(),
         verdicts: Verdicts(&skill.diagnoses),
         notes: notes.map(|(client, it)| note(client, it)).collect(),
+        elsewhere: common_spot(&elsewhere, skill.in_project).map(|(directory, reached)| {
+            ElsewhereJson { directory, reaches: reached.iter().map(|it| it.name).collect() }
+        }),
     }
 }
 
@@ -109,6 +124,7 @@ fn note<'a>(client: &'static Client, note: &'a Note) -> NoteJson<'a> {
         verdict: note.verdict.as_str(),
         reason: &note.reason,
         fix: note.fix.as_deref(),
+        fixable: note.is_fixable,
         source: note.source.map(|it| it.url),
         checked: note.source.map(|it| it.checked),
     }

@@ -1,22 +1,24 @@
 //! A checkup for people, as wide as their terminal.
 
+use std::{env, path::Path};
+
 use anyhow::Result;
 use prowess::{Checkup, Client, Crowded, Diagnosis, Examined, Note, Verdict, common_spot};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{
     super::count,
+    faults::faults,
     lines::{INDENT, labelled_lines, put, room_beside, whole, wrapped},
 };
-use crate::{printer::Printer, safe};
+use crate::{context, printer::Printer, safe};
 
-/// How many skills with a fault are shown without being asked for.
-const SHOWN: usize = 10;
+/// How many clients are named that look elsewhere, without being asked for.
+const NAMED: usize = 8;
 
 /// One skill: who finds it, and what becomes of it.
 pub(super) fn section(skill: &Examined, crowded: &[Crowded], printer: &mut Printer) -> Result<()> {
-    printer.line(printer.name(&safe::line(&skill.name)))?;
-    printer.line(printer.dim(&safe::line(&skill.path.to_string_lossy())))?;
+    title(skill, printer)?;
     printer.line("")?;
     let is_found = |it: &&Diagnosis| it.path.is_some() && it.verdict != Verdict::Unseen;
     let found = skill.diagnoses.iter().filter(is_found);
@@ -29,35 +31,41 @@ pub(super) fn section(skill: &Examined, crowded: &[Crowded], printer: &mut Print
     printer.line("")?;
     let (told, others): (Vec<&Diagnosis>, Vec<&Diagnosis>) =
         skill.diagnoses.iter().partition(|it| it.client.is_told_where());
-    groups(&others).iter().try_for_each(|it| it.show(printer))?;
-    elsewhere(skill, printer)?;
+    groups(skill, &others).iter().try_for_each(|it| it.show(printer))?;
+    let clients = skill.diagnoses.iter().filter(|it| it.is_elsewhere()).map(|it| it.client);
+    elsewhere(&clients.collect::<Vec<_>>(), skill.in_project, printer)?;
     let crowded = crowded.iter().filter(|it| {
         let own = |diagnosis: &&Diagnosis| diagnosis.client.name == it.client.name;
         skill.diagnoses.iter().find(own).is_some_and(|it| it.verdict <= Verdict::Cut)
     });
-    crowded.map(room).try_for_each(|it| put(&it, 0, printer))?;
+    crowded.into_iter().try_for_each(|it| room(it, printer))?;
     if !told.is_empty() {
         printer.line("\nwhere they are told to look:")?;
-        groups(&told).iter().try_for_each(|it| it.show(printer))?;
+        groups(skill, &told).iter().try_for_each(|it| it.show(printer))?;
     }
-    printer.line("")
+    Ok(())
+}
+
+pub(super) fn title(skill: &Examined, printer: &mut Printer) -> Result<()> {
+    printer.line(printer.name(&safe::line(&skill.name)))?;
+    printer.line(printer.dim(&safe::line(&skill.path.to_string_lossy())))
 }
 
 /// Clients to which the same happens for the same reasons.
-struct Group<'a> {
+pub(super) struct Group<'a> {
+    skill: &'a Examined,
     clients: Vec<&'static Client>,
     verdict: Verdict,
     notes: Vec<&'a Note>,
 }
 
 /// What becomes of a skill, the worst first; who does not look where it lies is left out.
-fn groups<'a>(diagnoses: &[&'a Diagnosis]) -> Vec<Group<'a>> {
+pub(super) fn groups<'a>(skill: &'a Examined, diagnoses: &[&'a Diagnosis]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
-    for Diagnosis { client, verdict, notes, .. } in diagnoses {
-        if *verdict == Verdict::Unseen && notes.is_empty() {
-            continue;
-        }
-        let notes: Vec<&Note> = notes.iter().filter(|it| it.verdict > Verdict::Loads).collect();
+    for Diagnosis { client, verdict, notes, .. } in diagnoses.iter().filter(|it| !it.is_elsewhere())
+    {
+        let mut notes: Vec<&Note> = notes.iter().filter(|it| it.verdict > Verdict::Loads).collect();
+        notes.dedup_by(|a, b| a.reason == b.reason);
         let is_same = |it: &&mut Group<'_>| {
             let reasons =
                 |notes: &[&Note]| notes.iter().map(|it| it.reason.clone()).collect::<Vec<_>>();
@@ -65,7 +73,7 @@ fn groups<'a>(diagnoses: &[&'a Diagnosis]) -> Vec<Group<'a>> {
         };
         match groups.iter_mut().find(is_same) {
             Some(group) => group.clients.push(client),
-            None => groups.push(Group { clients: vec![client], verdict: *verdict, notes }),
+            None => groups.push(Group { skill, clients: vec![client], verdict: *verdict, notes }),
         }
     }
     groups.sort_by_key(|it| std::cmp::Reverse(it.verdict));
@@ -73,51 +81,89 @@ fn groups<'a>(diagnoses: &[&'a Diagnosis]) -> Vec<Group<'a>> {
 }
 
 impl Group<'_> {
-    fn show(&self, printer: &mut Printer) -> Result<()> {
+    pub(super) fn show(&self, printer: &mut Printer) -> Result<()> {
         labelled_lines(self.verdict, &labels(&self.clients), printer)?;
-        let mut fixes: Vec<&str> = Vec::new();
+        let mut fixes: Vec<String> = Vec::new();
         for note in &self.notes {
             put(&note.reason, INDENT, printer)?;
-            fixes.extend(note.fix.as_deref().filter(|it| !fixes.contains(it)));
+            let Some(fix) = &note.fix else { continue };
+            let fix = match note.is_fixable {
+                true => format!("{fix}: `{}`", check(self.skill.path.parent())),
+                false => fix.clone(),
+            };
+            fixes.extend(Some(fix).filter(|it| !fixes.contains(it)));
         }
         fixes.iter().try_for_each(|it| put(&format!("→ {it}"), INDENT, printer))
     }
 }
 
-fn labels(clients: &[&'static Client]) -> String {
+/// The command that fixes skills, on one line so that it can be copied.
+pub(super) fn check<'a>(paths: impl IntoIterator<Item = &'a Path>) -> String {
+    let paths: Vec<String> = paths.into_iter().map(as_argument).collect();
+    whole(&format!("prowess check {} --fix", paths.join(" ")))
+}
+
+/// A path as somebody would type it here.
+fn as_argument(path: &Path) -> String {
+    let here = env::current_dir().ok();
+    let within = here.as_deref().and_then(|it| path.strip_prefix(it).ok());
+    let path = within.filter(|it| !it.as_os_str().is_empty()).unwrap_or(path).to_string_lossy();
+    context::quoted(&path)
+}
+
+pub(super) fn labels(clients: &[&'static Client]) -> String {
     clients.iter().map(|it| whole(it.label)).collect::<Vec<_>>().join(", ")
 }
 
 /// Who does not look where a skill lies, and what would reach most of them.
-fn elsewhere(skill: &Examined, printer: &mut Printer) -> Result<()> {
-    let is_elsewhere = |it: &&Diagnosis| it.verdict == Verdict::Unseen && it.notes.is_empty();
-    let clients = skill.diagnoses.iter().filter(is_elsewhere).map(|it| it.client);
-    let clients: Vec<&'static Client> = clients.collect();
+fn elsewhere(clients: &[&'static Client], in_project: bool, printer: &mut Printer) -> Result<()> {
     if clients.is_empty() {
         return Ok(());
     }
+    let named = if printer.verbose { clients.len() } else { NAMED };
+    let more = match clients.len().saturating_sub(named) {
+        0 => String::new(),
+        more => format!(" and {more} more (-v names them)"),
+    };
+    let named = labels(&clients[..named.min(clients.len())]);
     let look = if clients.len() == 1 { "looks" } else { "look" };
-    let many = count(clients.len(), "client");
-    let text = format!("{many} {look} elsewhere: {}", labels(&clients));
+    let text = format!("{} {look} elsewhere: {named}{more}", count(clients.len(), "client"));
     labelled_lines(Verdict::Unseen, &text, printer)?;
-    let spot = common_spot(&clients, skill.diagnoses.iter().any(|it| it.in_project));
-    let Some((path, reached)) = spot else { return Ok(()) };
+    match advice(clients, in_project) {
+        Some(advice) => put(&format!("→ {advice}"), INDENT, printer),
+        None => Ok(()),
+    }
+}
+
+/// Where a copy would reach most of some clients, and how many of them a link would.
+fn advice(clients: &[&'static Client], in_project: bool) -> Option<String> {
+    let (path, reached) = common_spot(clients, in_project)?;
     let whom = match (reached.len(), clients.len()) {
         (1, 1) => "it".to_owned(),
         (2, 2) => "both".to_owned(),
         (few, all) if few == all => format!("all {all}"),
         (few, all) => format!("{few} of the {all}"),
     };
-    put(&format!("→ a copy or a link in `{path}` reaches {whom}"), INDENT, printer)
+    let linked = reached.iter().filter(|it| it.follows_links(in_project)).count();
+    Some(match linked {
+        0 => format!("a copy in `{path}` reaches {whom}"),
+        all if all == reached.len() => format!("a copy or a link in `{path}` reaches {whom}"),
+        some => format!("a copy in `{path}` reaches {whom}, a link {some} for certain"),
+    })
 }
 
 /// All skills: what becomes of them in each client, and those that somebody does not take.
 pub(super) fn overview(
     checkup: &Checkup,
     clients: &[&'static Client],
+    is_asked: bool,
     printer: &mut Printer,
 ) -> Result<()> {
     let Checkup { skills, crowded, .. } = checkup;
+    if skills.is_empty() {
+        put("no skill lies where these clients look", 0, printer)?;
+        return put("→ name a directory, as in `prowess doctor --dir skills`", 0, printer);
+    }
     let seen = |number: usize| {
         let all = skills.iter().map(move |it| &it.diagnoses[number]);
         all.filter(|it| it.path.is_some()).map(|it| it.verdict).collect::<Vec<_>>()
@@ -135,9 +181,6 @@ pub(super) fn overview(
         if lookers.len() == 1 { "looks" } else { "look" },
     );
     put(&words, 0, printer)?;
-    if skills.is_empty() {
-        return put("→ name a directory, as in `prowess doctor --dir skills`", 0, printer);
-    }
     printer.line("")?;
     let widest = lookers.iter().map(|it| it.0.label.width()).max().unwrap_or(0);
     for (client, verdicts) in &lookers {
@@ -151,42 +194,38 @@ pub(super) fn overview(
             printer.line(format_args!("{label}{line}"))?;
         }
     }
+    crowded.iter().try_for_each(|it| room(it, printer))?;
     let unfound = skills.iter().filter(|it| it.worst().is_none()).count();
     if unfound > 0 {
         let lie = if unfound == 1 { "lies" } else { "lie" };
-        put(&format!("{} {lie} where no client looks", count(unfound, "skill")), 0, printer)?;
+        put(&format!("{} {lie} where none of them looks", count(unfound, "skill")), 0, printer)?;
     }
-    crowded.iter().map(room).try_for_each(|it| put(&it, 0, printer))?;
-    faults(skills, printer)
+    if is_asked && skills.iter().flat_map(|it| &it.diagnoses).any(Diagnosis::is_elsewhere) {
+        printer.line("")?;
+        overlooked(skills, clients, printer)?;
+    }
+    faults(checkup, printer)
 }
 
-/// The skills that a client does not take although it looks where they lie.
-fn faults(skills: &[Examined], printer: &mut Printer) -> Result<()> {
-    let is_faulty = |it: &&Examined| it.worst().is_some_and(Verdict::is_fault);
-    let faulty: Vec<&Examined> = skills.iter().filter(is_faulty).collect();
-    let most = if printer.verbose { faulty.len() } else { SHOWN };
-    for skill in faulty.iter().take(most) {
-        printer.line("")?;
-        let (name, path) = (safe::line(&skill.name), skill.path.to_string_lossy());
-        printer.line(printer.name(&name))?;
-        printer.line(printer.dim(&safe::line(&path)))?;
-        let is_shown = |it: &&Diagnosis| it.path.is_some() && it.verdict.is_fault();
-        let shown: Vec<&Diagnosis> = skill.diagnoses.iter().filter(is_shown).collect();
-        groups(&shown).iter().try_for_each(|it| it.show(printer))?;
-    }
-    printer.line("")?;
-    let words = match faulty.len() {
-        0 => "every client takes what it finds".to_owned(),
-        all if all <= most => {
-            format!("not taken by every client that finds it: {}", count(all, "skill"))
+/// What the clients that were asked about do not look at.
+fn overlooked(
+    skills: &[Examined],
+    clients: &[&'static Client],
+    printer: &mut Printer,
+) -> Result<()> {
+    for (number, client) in clients.iter().enumerate() {
+        let missed = skills.iter().filter(|it| it.diagnoses[number].is_elsewhere());
+        let missed: Vec<&Examined> = missed.collect();
+        let Some(first) = missed.first() else { continue };
+        let lie = if missed.len() == 1 { "lies" } else { "lie" };
+        let many = count(missed.len(), "skill");
+        let text = format!("{} does not look where {many} {lie}", client.label);
+        labelled_lines(Verdict::Unseen, &text, printer)?;
+        if let Some(advice) = advice(&[client], first.in_project) {
+            put(&format!("→ {advice}"), INDENT, printer)?;
         }
-        all => format!("{} more like these (-v shows them)", all - most),
-    };
-    put(&words, 0, printer)?;
-    match faulty.is_empty() {
-        true => Ok(()),
-        false => put("→ `prowess check FOLDER --fix` puts right what is safe", 0, printer),
     }
+    Ok(())
 }
 
 /// `3 loads, 1 refused`.
@@ -196,11 +235,14 @@ fn told(verdicts: &[Verdict]) -> String {
     told.map(|(verdict, count)| whole(&format!("{count} {verdict}"))).collect::<Vec<_>>().join(", ")
 }
 
-fn room(crowded: &Crowded) -> String {
+/// That a client cannot show all that there is.
+fn room(crowded: &Crowded, printer: &mut Printer) -> Result<()> {
     let Crowded { client, skills, characters, room } = crowded;
-    format!(
-        "{} has room for about {room} characters of names and descriptions, and its {} have {characters}: some are shortened",
+    let text = format!(
+        "{} has room for about {room} characters of names and descriptions, and its {} have {characters}: some are shortened or left out",
         client.label,
         count(*skills, "skill"),
-    )
+    );
+    put(&text, 0, printer)?;
+    put("→ shorten descriptions, or keep skills that are seldom needed elsewhere", 0, printer)
 }

@@ -1,0 +1,100 @@
+//! Which skills somebody asks about, by name or path.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Result;
+use prowess::{Checkup, Directory, Examined, Finding, Library, Options, bundled, nearest};
+
+use super::here::absolute;
+use crate::{arguments::Global, context, fault::Fault};
+
+/// Whether a path was typed, and no name.
+pub(super) fn is_path(name: &str) -> bool {
+    name.contains('/') || matches!(name, "." | ".." | "SKILL.md")
+}
+
+/// The folder of the skill that a path names, or that lies here under a name.
+pub(super) fn folder_of(name: &str, global: &Global) -> Result<Option<PathBuf>, Fault> {
+    let path = absolute(&context::resolve(&Directory::new(name), global)).unwrap_or_default();
+    let folder = if path.is_file() { path.parent().unwrap_or(&path) } else { &path };
+    match (folder.is_dir(), is_path(name)) {
+        (true, _) if has_document(folder) => Ok(Some(folder.to_owned())),
+        (_, false) => Ok(None),
+        (true, true) => {
+            let hint = format!("`prowess doctor --dir {name}` looks at all skills in it");
+            Err(Fault::typed(format!("`{name}` has no `SKILL.md`")).hint(hint))
+        }
+        (false, true) => {
+            let hint = "name the folder of a skill, or a skill that lies where a client looks";
+            Err(Fault::typed(format!("there is no `{name}`")).hint(hint))
+        }
+    }
+}
+
+/// Whether a folder has a `SKILL.md`, in any letters, as far as that can be seen.
+fn has_document(folder: &Path) -> bool {
+    let is_it = |it: fs::DirEntry| it.file_name().eq_ignore_ascii_case("SKILL.md");
+    fs::read_dir(folder).map_or(true, |it| it.flatten().any(is_it))
+}
+
+/// The skills that were asked for: those in a folder where a path was typed, else those of a name, or in folders that
+/// are called so.
+pub(super) fn chosen<'a>(
+    checkup: &'a Checkup,
+    name: &str,
+    folder: Option<&Path>,
+) -> Result<Vec<&'a Examined>, Fault> {
+    let named = |it: &Examined| it.name == name;
+    let called = |it: &Examined| folder_name(&it.path) == Some(name);
+    let inside = |it: &Examined| folder.is_some() && it.path.parent() == folder;
+    let ways: [&dyn Fn(&Examined) -> bool; 3] = match is_path(name) {
+        true => [&inside; 3],
+        false => [&named, &called, &inside],
+    };
+    let all = |is_it: &dyn Fn(&Examined) -> bool| -> Vec<&'a Examined> {
+        checkup.skills.iter().filter(|it| is_it(it)).collect()
+    };
+    let found = ways.into_iter().map(all).find(|it| !it.is_empty());
+    found.ok_or_else(|| missing(checkup, name, folder))
+}
+
+/// Why there is no such skill.
+fn missing(checkup: &Checkup, name: &str, folder: Option<&Path>) -> Fault {
+    let is_it = |it: &&Finding| match folder {
+        Some(folder) => it.path.starts_with(folder),
+        None => it.path.file_name() == Some(name.as_ref()) || folder_name(&it.path) == Some(name),
+    };
+    if let Some(finding) = checkup.findings.iter().find(is_it) {
+        let fault = Fault::unable(format!("{}: {}", finding.path.display(), finding.message));
+        return fault.hint(&*finding.hint);
+    }
+    let options = Options { sources: vec![bundled()], ..Options::default() };
+    if Library::load(&options).is_ok_and(|it| it.get(name).is_some()) {
+        let message =
+            format!("`{name}` comes with the program and lies in no directory that a client finds");
+        let hint = "`prowess mcp install --client NAME` has a client ask this program for skills";
+        return Fault::typed(message).hint(hint);
+    }
+    let fault =
+        Fault::typed(format!("there is no skill `{name}` in any directory that is looked into"));
+    let names = checkup.skills.iter().map(|it| it.name.as_str());
+    let folders = checkup.skills.iter().filter_map(|it| folder_name(&it.path));
+    match nearest(name, names.chain(folders)) {
+        Some(near) => fault.hint(format!("did you mean `{near}`?")),
+        None => fault.hint("name its folder, as in `prowess doctor ./my-skill`"),
+    }
+}
+
+fn folder_name(path: &Path) -> Option<&str> {
+    path.parent()?.file_name()?.to_str()
+}
+
+/// The folder of the plugin or extension that a skill is part of.
+pub(super) fn plugin_of(path: &Path) -> Option<&Path> {
+    let manifests = [".claude-plugin/plugin.json", "plugin.json", "gemini-extension.json"];
+    let has = |it: &&Path| manifests.iter().any(|manifest| it.join(manifest).is_file());
+    path.ancestors().skip(2).take(3).find(has)
+}

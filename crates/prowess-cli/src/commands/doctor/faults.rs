@@ -1,0 +1,110 @@
+//! The skills that clients do not take although they look where they lie.
+
+use std::{collections::BTreeSet, path::Path};
+
+use anyhow::Result;
+use prowess::{Checkup, Client, Diagnosis, Examined, Symptom, Verdict};
+
+use super::{
+    super::count,
+    is_unread,
+    lines::{INDENT, labelled_lines, put, room_beside, whole},
+    page::{check, groups, labels, title},
+};
+use crate::{printer::Printer, safe};
+
+/// How many of them are shown without being asked for.
+const SHOWN: usize = 10;
+/// As much of a name as anybody wants to read.
+const WIDEST: usize = 80;
+/// What is the matter with a skill that shares its name.
+const SHADOWED: &str = "another of its name comes first";
+
+/// Each of a few, and the causes of many.
+pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
+    let is_faulty = |it: &&Examined| it.diagnoses.iter().any(Diagnosis::is_fault);
+    let faulty: Vec<&Examined> = checkup.skills.iter().filter(is_faulty).collect();
+    let are_few = faulty.len() <= SHOWN || printer.verbose;
+    if are_few {
+        for skill in &faulty {
+            printer.line("")?;
+            title(skill, printer)?;
+            let shown: Vec<&Diagnosis> =
+                skill.diagnoses.iter().filter(|it| it.is_fault()).collect();
+            groups(skill, &shown).iter().try_for_each(|it| it.show(printer))?;
+        }
+    } else {
+        printer.line("")?;
+        causes(&faulty).iter().try_for_each(|it| it.show(printer))?;
+    }
+    printer.line("")?;
+    let many = count(faulty.len(), "skill");
+    let words = match faulty.len() {
+        0 if is_unread(checkup) => "every client takes what can be read".to_owned(),
+        0 => "every client takes what it finds".to_owned(),
+        _ if are_few => format!("not taken by every client that looks there: {many}"),
+        _ => format!("not taken by every client that looks there: {many} (-v shows each)"),
+    };
+    put(&words, 0, printer)?;
+    let is_fixable = |it: &&&Examined| {
+        let notes = it.diagnoses.iter().filter(|it| it.is_fault()).flat_map(|it| &it.notes);
+        notes.into_iter().any(|it| it.is_fixable)
+    };
+    let fixable: Vec<&Path> = faulty.iter().filter(is_fixable).map(|it| &*it.path).collect();
+    if are_few || fixable.is_empty() {
+        return Ok(());
+    }
+    let directories = fixable.iter().filter_map(|it| it.parent()?.parent());
+    let command = check(directories.collect::<BTreeSet<&Path>>());
+    put(&format!("→ `{command}` mends what is safe in {} of them", fixable.len()), 0, printer)
+}
+
+/// A reason for which clients do not take some skills.
+struct Cause<'a> {
+    verdict: Verdict,
+    about: String,
+    clients: Vec<&'static Client>,
+    skills: Vec<&'a Examined>,
+}
+
+/// Why skills are not taken, what holds for most of them first.
+fn causes<'a>(faulty: &[&'a Examined]) -> Vec<Cause<'a>> {
+    let mut causes: Vec<Cause<'a>> = Vec::new();
+    for skill in faulty {
+        for Diagnosis { client, notes, .. } in skill.diagnoses.iter().filter(|it| it.is_fault()) {
+            for note in notes {
+                let about = note.symptom.map_or_else(|| SHADOWED.to_owned(), Symptom::about);
+                let verdict = note.verdict;
+                let is_it = |it: &Cause<'_>| it.verdict == verdict && it.about == about;
+                let at = causes.iter().position(is_it).unwrap_or_else(|| {
+                    let (clients, skills) = (Vec::new(), Vec::new());
+                    causes.push(Cause { verdict, about, clients, skills });
+                    causes.len() - 1
+                });
+                let cause = &mut causes[at];
+                if !cause.clients.iter().any(|it| it.name == client.name) {
+                    cause.clients.push(client);
+                }
+                // The reasons of one skill come one after the other.
+                if cause.skills.last().is_none_or(|it| it.path != skill.path) {
+                    cause.skills.push(skill);
+                }
+            }
+        }
+    }
+    causes.sort_by_key(|it| std::cmp::Reverse(it.skills.len()));
+    causes
+}
+
+impl Cause<'_> {
+    fn show(&self, printer: &mut Printer) -> Result<()> {
+        let text = format!("{}: {}", count(self.skills.len(), "skill"), self.about);
+        labelled_lines(self.verdict, &text, printer)?;
+        put(&labels(&self.clients), INDENT, printer)?;
+        let most = room_beside(INDENT, printer).unwrap_or(WIDEST);
+        let mut names: Vec<&str> = self.skills.iter().map(|it| &*it.name).collect();
+        names.dedup();
+        let some = names.iter().take(3).map(|it| whole(&safe::cut(&safe::line(it), most)));
+        put(&format!("such as {}", some.collect::<Vec<_>>().join(", ")), INDENT, printer)
+    }
+}

@@ -1,0 +1,48 @@
+//! Where clients would be started.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Result;
+use prowess::{CLIENTS, Surroundings, VARIABLES};
+
+use crate::arguments::Global;
+
+/// Where clients would be started: here, or where a skill belongs that lies in another project, which is told too.
+pub(super) fn surroundings(
+    global: &Global,
+    folder: Option<&Path>,
+) -> Result<(Surroundings, Option<PathBuf>)> {
+    let here = absolute(global.cwd.as_deref().unwrap_or(Path::new(".")))?;
+    let home = env::home_dir().filter(|it| it.is_absolute());
+    let project = folder.and_then(project_of).filter(|it| {
+        let is_home = home.as_ref().is_some_and(|home| it == home);
+        !is_home && !here.starts_with(it)
+    });
+    let cwd = project.clone().unwrap_or(here);
+    let repository = cwd.ancestors().find(|it| it.join(".git").exists()).map(Path::to_owned);
+    let set = |name: &str| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
+    let variables: BTreeMap<String, PathBuf> =
+        VARIABLES.iter().filter_map(|it| Some((it.0.to_owned(), set(it.0)?))).collect();
+    Ok((Surroundings { home, cwd, repository, variables }, project))
+}
+
+/// The folder of the project that a skill lies in: the one with the directory that some client looks into.
+fn project_of(folder: &Path) -> Option<PathBuf> {
+    let spots = CLIENTS.iter().flat_map(|it| it.spots).filter(|it| it.is_in_project());
+    let project = |path: &'static str| {
+        let has = |it: &&Path| folder.starts_with(it.join(path));
+        Some((folder.ancestors().skip(1).find(has)?, path.len()))
+    };
+    // `skills` is a directory of its own, and the end of many others.
+    let found = spots.filter_map(|it| project(it.path)).max_by_key(|it| it.1);
+    found.map(|it| it.0.to_owned())
+}
+
+/// A path from the root on, without the parts that say nothing, so that the same directory has the same path.
+pub(super) fn absolute(path: &Path) -> Result<PathBuf> {
+    Ok(std::path::absolute(path)?.components().collect())
+}
