@@ -260,6 +260,66 @@ impl Numbers<'_> {
     }
 }
 
+/// Ids to look for among [`Numbers`], as a bit for every unit that can begin one of them.
+#[derive(Debug)]
+pub(crate) struct Units(Box<[u64; UNITS / 64]>);
+
+const UNITS: usize = 1 << 16;
+/// How many units are passed at once.
+pub(crate) const RUN: usize = 8;
+
+impl Default for Units {
+    fn default() -> Self {
+        let mut units = Self(Box::new([0; UNITS / 64]));
+        // Whatever takes two units has to be looked at.
+        (HIGH..=u16::MAX).for_each(|it| units.set(it, true));
+        units
+    }
+}
+
+impl Units {
+    pub(crate) fn insert(&mut self, id: u32) {
+        if id < u32::from(HIGH) {
+            self.set(id as u16, true);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, id: u32) {
+        if id < u32::from(HIGH) {
+            self.set(id as u16, false);
+        }
+    }
+
+    /// Whether an id may be one of them.
+    pub(crate) fn has(&self, id: u32) -> bool {
+        id >= u32::from(HIGH) || self.bit(id as u16) & 1 == 1
+    }
+
+    fn bit(&self, unit: u16) -> u64 {
+        self.0[usize::from(unit >> 6)] >> (unit & 63)
+    }
+
+    fn set(&mut self, unit: u16, is_wanted: bool) {
+        let (word, bit) = (&mut self.0[usize::from(unit >> 6)], 1 << (unit & 63));
+        *word = if is_wanted { *word | bit } else { *word & !bit };
+    }
+
+    fn has_any(&self, units: &[[u8; 2]; RUN]) -> bool {
+        units.iter().fold(0, |any, it| any | self.bit(u16::from_le_bytes(*it))) & 1 == 1
+    }
+}
+
+impl Numbers<'_> {
+    /// Passes over runs of numbers that are not `wanted`, `most` numbers at the most; says how many.
+    #[inline]
+    pub(crate) fn pass(&mut self, most: usize, wanted: &Units) -> usize {
+        let runs = self.0.as_chunks().0.iter().take(most / RUN);
+        let passed = RUN * runs.take_while(|it| !wanted.has_any(it)).count();
+        self.0 = &self.0[passed..];
+        passed
+    }
+}
+
 impl Iterator for Numbers<'_> {
     type Item = u32;
 
