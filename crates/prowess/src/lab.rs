@@ -5,6 +5,8 @@ mod probe;
 mod family;
 mod study;
 mod advise;
+mod csv;
+mod entry;
 mod trial;
 mod evaluate;
 

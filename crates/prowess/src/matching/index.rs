@@ -260,61 +260,66 @@ impl Numbers<'_> {
     }
 }
 
-/// Ids to look for among [`Numbers`], as a bit for every unit that can begin one of them.
+/// Ids to look for among [`Numbers`], in so little room that it can be asked all the time: a bit for
+/// each that is small, and for the others one that they share with some.
 #[derive(Debug)]
-pub(crate) struct Units(Box<[u64; UNITS / 64]>);
+pub(crate) struct Sieve(Box<[u64; 2 * UNITS / 64]>);
 
 const UNITS: usize = 1 << 16;
 /// How many units are passed at once.
 pub(crate) const RUN: usize = 8;
 
-impl Default for Units {
+impl Default for Sieve {
     fn default() -> Self {
-        let mut units = Self(Box::new([0; UNITS / 64]));
-        // Whatever takes two units has to be looked at.
-        (HIGH..=u16::MAX).for_each(|it| units.set(it, true));
-        units
+        let mut sieve = Self(Box::new([0; 2 * UNITS / 64]));
+        // What begins a number of two units has to be looked at.
+        sieve.0[usize::from(HIGH) / 64..UNITS / 64].fill(u64::MAX);
+        sieve
     }
 }
 
-impl Units {
+impl Sieve {
     pub(crate) fn insert(&mut self, id: u32) {
-        if id < u32::from(HIGH) {
-            self.set(id as u16, true);
-        }
+        let place = Self::place(id);
+        self.0[place / 64] |= 1 << (place % 64);
     }
 
     pub(crate) fn remove(&mut self, id: u32) {
-        if id < u32::from(HIGH) {
-            self.set(id as u16, false);
-        }
+        let place = Self::place(id);
+        self.0[place / 64] &= !(1 << (place % 64));
     }
 
     /// Whether an id may be one of them.
+    #[inline]
     pub(crate) fn has(&self, id: u32) -> bool {
-        id >= u32::from(HIGH) || self.bit(id as u16) & 1 == 1
+        self.bit(Self::place(id)) & 1 == 1
     }
 
-    fn bit(&self, unit: u16) -> u64 {
-        self.0[usize::from(unit >> 6)] >> (unit & 63)
+    fn place(id: u32) -> usize {
+        if id < u32::from(HIGH) { id as usize } else { UNITS + id as usize % UNITS }
     }
 
-    fn set(&mut self, unit: u16, is_wanted: bool) {
-        let (word, bit) = (&mut self.0[usize::from(unit >> 6)], 1 << (unit & 63));
-        *word = if is_wanted { *word | bit } else { *word & !bit };
+    fn bit(&self, place: usize) -> u64 {
+        self.0[place / 64] >> (place % 64)
     }
 
     fn has_any(&self, units: &[[u8; 2]; RUN]) -> bool {
-        units.iter().fold(0, |any, it| any | self.bit(u16::from_le_bytes(*it))) & 1 == 1
+        let bit = |it: &[u8; 2]| self.bit(usize::from(u16::from_le_bytes(*it)));
+        units.iter().fold(0, |any, it| any | bit(it)) & 1 == 1
     }
 }
 
 impl Numbers<'_> {
-    /// Passes over runs of numbers that are not `wanted`, `most` numbers at the most; says how many.
+    /// How many numbers there are at the most.
+    pub(crate) fn most(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Passes over runs of numbers that are not looked for, `most` numbers at the most; says how many.
     #[inline]
-    pub(crate) fn pass(&mut self, most: usize, wanted: &Units) -> usize {
+    pub(crate) fn pass(&mut self, most: usize, sieve: &Sieve) -> usize {
         let runs = self.0.as_chunks().0.iter().take(most / RUN);
-        let passed = RUN * runs.take_while(|it| !wanted.has_any(it)).count();
+        let passed = RUN * runs.take_while(|it| !sieve.has_any(it)).count();
         self.0 = &self.0[passed..];
         passed
     }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use super::{
     Tier,
     document::{BODY, DESCRIPTION, NAME, PARTS, saturated, weight},
-    index::{Index, RUN, Units, Words},
+    index::{Index, RUN, Sieve, Words},
     query::{MOST, Query},
     weights::{LONG, SHORT},
 };
@@ -54,15 +54,15 @@ thread_local! {
 struct Desk {
     /// For each id its place in the query, from 1; 0 for none.
     places: Vec<u8>,
-    /// Those that have one, in so little room that it can be asked all the time.
-    wanted: Units,
+    /// The ids that have one.
+    sieve: Sieve,
     /// The words of a part that are looked for: where, and which.
     hits: [Vec<(u32, u8)>; PARTS],
 }
 
 impl Desk {
     fn place(&self, id: u32) -> u8 {
-        if self.wanted.has(id) { self.places.get(id as usize).copied().unwrap_or(0) } else { 0 }
+        if self.sieve.has(id) { self.places.get(id as usize).copied().unwrap_or(0) } else { 0 }
     }
 }
 
@@ -75,12 +75,12 @@ pub(crate) fn features(index: &Index, query: &Query, found: &[(u32, f32)]) -> Ve
         }
         for (place, wanted) in (1..).zip(&query.terms) {
             desk.places[wanted.id as usize] = place;
-            desk.wanted.insert(wanted.id);
+            desk.sieve.insert(wanted.id);
         }
         let features = found.iter().map(|it| look(index, query, &pairs, desk, *it)).collect();
         for wanted in &query.terms {
             desk.places[wanted.id as usize] = 0;
-            desk.wanted.remove(wanted.id);
+            desk.sieve.remove(wanted.id);
         }
         features
     })
@@ -117,10 +117,10 @@ fn look(
     let mut counts = [[0_u16; MOST]; PARTS];
     for part in 0..PARTS {
         desk.hits[part].clear();
-        let mut at = 0;
-        while at < kept[part] {
-            at += words.pass(kept[part] - at, &desk.wanted);
-            let run = at..kept[part].min(at + RUN);
+        let (mut at, end) = (0, kept[part].min(words.most()));
+        while at < end {
+            at += words.pass(end - at, &desk.sieve);
+            let run = at..end.min(at + RUN);
             for (at, id) in run.clone().zip(words.by_ref()) {
                 let place = desk.place(id);
                 if place > 0 {
@@ -288,11 +288,7 @@ fn passage(query: &Query, hits: &[(u32, u8)], length: u32) -> f32 {
 
 /// How many words of a name, at most three and as a share of that, stand in the request one behind
 /// the other; 0 unless all of them do.
-fn whole_name(
-    name: impl Iterator<Item = u32> + Clone,
-    query: &Query,
-    hits: &[(u32, u8)],
-) -> f32 {
+fn whole_name(name: impl Iterator<Item = u32> + Clone, query: &Query, hits: &[(u32, u8)]) -> f32 {
     let length = name.clone().count();
     if hits.len() < length {
         return 0.0;
