@@ -6,7 +6,7 @@ mod family;
 mod study;
 mod advise;
 mod csv;
-mod entry;
+mod requests;
 mod trial;
 mod evaluate;
 

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::{
     Lab, can_be_matched,
-    entry::{Entry, Requests, SKILL},
+    requests::{Entry, Requests, SKILL},
 };
 use crate::{
     finding::{Finding, Severity},
@@ -62,6 +62,14 @@ struct About<'lib> {
     is_beside: bool,
 }
 
+/// What is wrong with a request.
+enum Wrong {
+    /// It is not as it should be.
+    Form(&'static str),
+    /// There is no skill of this name.
+    Skill(String),
+}
+
 impl<'lib> Lab<'lib> {
     /// Reads the evaluation files that lie beside the skills that are `wanted`: `evals/evals.json`, and
     /// lists of triggers. Those of skills that are hidden or not in use are left alone.
@@ -108,21 +116,28 @@ impl<'lib> Lab<'lib> {
             false => r#"a request is such as {"query": "open a PR", "skill": "create-pr"}"#,
         };
         let Requests { entries, skill, faults } = Requests::read(&decode(bytes).text, path);
-        let finding = |(line, message), hint: Option<String>| {
-            finding(path, line, message, hint.unwrap_or_else(|| usual.to_owned()))
-        };
+        let usual = |line, message| finding(path, line, message, usual.to_owned());
         let mut read = Trials::default();
-        read.findings.extend(faults.into_iter().map(|it| finding(it, None)));
+        read.findings.extend(faults.into_iter().map(|(line, message)| usual(line, message)));
         for entry in entries {
+            let line = entry.line;
             match self.expected(&entry, skill.as_ref(), about) {
-                Ok((request, expected)) => read.trials.push(Trial {
-                    path: path.to_owned(),
-                    line: entry.line,
-                    request,
-                    expected,
-                }),
-                Err((fault, hint)) => {
-                    read.findings.push(finding((Some(entry.line), fault), hint));
+                Ok((request, expected)) => {
+                    read.trials.push(Trial { path: path.to_owned(), line, request, expected });
+                }
+                Err(Wrong::Form(message)) => {
+                    read.findings.push(usual(Some(line), message.to_owned()));
+                }
+                Err(Wrong::Skill(name)) => {
+                    let names = self.library.skills().map(|it| &*it.manifest.name);
+                    // A look at all names takes long, and more are not told.
+                    let is_told = read.findings.len() < MOST_FAULTS;
+                    let near = is_told.then(|| nearest(&name, names)).flatten();
+                    let mut fault = usual(Some(line), format!("there is no skill `{name}`"));
+                    if let Some(near) = near {
+                        fault.hint = format!("did you mean `{near}`?").into();
+                    }
+                    read.findings.push(fault);
                 }
             }
         }
@@ -130,25 +145,23 @@ impl<'lib> Lab<'lib> {
         let more = read.findings.len().saturating_sub(MOST_FAULTS);
         read.findings.truncate(MOST_FAULTS);
         if more > 0 {
-            let message = format!("{more} more of its requests are faulty");
-            read.findings.push(finding((None, message), None));
+            read.findings.push(usual(None, format!("{more} more of its requests are faulty")));
         }
         read
     }
 
-    /// The request of an entry, and what should come of it; else what is wrong, and what to do.
+    /// The request of an entry, and what should come of it.
     fn expected(
         &self,
         entry: &Entry,
         whole: Option<&Json>,
         about: About<'lib>,
-    ) -> Result<(String, Expected<'lib>), (String, Option<String>)> {
-        let fault = |message: &str| (message.to_owned(), None);
+    ) -> Result<(String, Expected<'lib>), Wrong> {
         let request = entry
             .request()
-            .ok_or_else(|| fault("there is no request, which is called `query` or `prompt`"))?;
+            .ok_or(Wrong::Form("there is no request, which is called `query` or `prompt`"))?;
         let should =
-            entry.should().ok_or_else(|| fault("`should_trigger` is neither true nor false"))?;
+            entry.should().ok_or(Wrong::Form("`should_trigger` is neither true nor false"))?;
         let beside = about.skill.filter(|_| about.is_beside);
         // What lies beside a skill is about that one, whatever it was called when it was written.
         let names: Vec<&str> = match entry.field(&SKILL).or(whole.filter(|_| beside.is_none())) {
@@ -158,22 +171,19 @@ impl<'lib> Lab<'lib> {
             }
             Some(Json::String(name)) => vec![name],
             Some(Json::Array(names)) => names.iter().filter_map(Json::as_str).collect(),
-            Some(_) => return Err(fault("the skill is neither a name nor null")),
+            Some(_) => return Err(Wrong::Form("the skill is neither a name nor null")),
         };
         let find = |name: &&str| {
             let own = beside.filter(|it| *it.manifest.name == **name);
-            own.or_else(|| self.library.get(name)).ok_or_else(|| {
-                let near = nearest(name, self.library.skills().map(|it| &*it.manifest.name));
-                let hint = near.map(|it| format!("did you mean `{it}`?"));
-                (format!("there is no skill `{name}`"), hint)
-            })
+            let skill = own.or_else(|| self.library.get(name));
+            skill.ok_or_else(|| Wrong::Skill((*name).to_owned()))
         };
         let mut skills: Vec<&Skill> = names.iter().map(find).collect::<Result<_, _>>()?;
         if skills.is_empty() {
             skills.extend(about.skill);
         }
         let expected = match (&skills[..], should) {
-            ([], _) => return Err(fault("it does not say which `skill` is expected")),
+            ([], _) => return Err(Wrong::Form("it does not say which `skill` is expected")),
             ([first, ..], false) => Expected::Not(first),
             (_, true) => Expected::AnyOf(skills),
         };
@@ -210,7 +220,9 @@ fn is_evaluation(path: &str) -> bool {
         "" | "tests" => has(&["trigger"]),
         _ => false,
     };
-    is_list && ["json", "jsonl", "csv", "yaml", "yml"].contains(&ending)
+    // Right beside the skill other tables may be about triggers as well.
+    let endings = ["json", "jsonl", "csv", "yaml", "yml"];
+    is_list && endings[..if folder.is_empty() { 2 } else { 5 }].contains(&ending)
 }
 
 fn finding(path: &Path, line: Option<usize>, message: String, hint: String) -> Finding {

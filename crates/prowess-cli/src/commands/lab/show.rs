@@ -87,10 +87,14 @@ impl Page<'_> {
         let all = items.len();
         let few = if all > self.top { format!("{} of {all}: ", self.top) } else { String::new() };
         self.is_cut |= all > self.top;
-        let aside = self.printer.dim(&format!("({few}{meaning})"));
-        let is_one_line = title.len() + 1 + few.len() + meaning.width() + 2 <= self.width;
-        let between = if is_one_line { " " } else { "\n  " };
-        self.printer.line(format_args!("{}{between}{aside}", self.printer.name(title)))?;
+        let aside = format!("({few}{meaning})");
+        let name = self.printer.name(title);
+        if title.len() + 1 + aside.width() <= self.width {
+            self.printer.line(format_args!("{name} {}", self.printer.dim(&aside)))?;
+        } else {
+            self.printer.line(name)?;
+            self.text(2, &aside)?;
+        }
         for item in items.into_iter().take(self.top) {
             show(self, item)?;
         }
