@@ -162,7 +162,7 @@ mod every_skill_is_asked_for_in_its_own_words {
         let world = tools().document("mute", "---\nname: mute\n---\nText.\n");
         let ran = lab(&world, &[]);
         assert_eq!(ran.stdout(), "3 skills: 3 found\n");
-        let note = "1 skill is left out and never found; `prowess check` says why";
+        let note = "1 skill is left out; `prowess list --dir skills` says why";
         assert!(ran.stderr.contains(note), "{}", ran.stderr);
         let ran = world.run(["lab", "--dir", "nowhere"]);
         assert_eq!((ran.code, ran.stdout()), (Some(2), ""));

@@ -52,8 +52,8 @@ pub(super) fn show(
     let left_out = lab.library.left_out().len();
     if left_out > 0 {
         let are = if left_out == 1 { "is" } else { "are" };
-        let skills = count(left_out, "skill");
-        printer.note(&format!("{skills} {are} left out and never found; `prowess check` says why"));
+        let why = printer.led("`prowess list` says why");
+        printer.note(&format!("{} {are} left out; {why}", count(left_out, "skill")));
     }
     if is_cut {
         let page = if has_page { "" } else { "`--html FILE` makes a page of all of it, " };
