@@ -23,6 +23,8 @@ pub(crate) enum Floor {
     Walk,
     /// Only asks how large its `SKILL.md` is.
     Stat,
+    /// Asks the same of the folder, too: the least that tells whether anything has changed.
+    Stats,
     /// Reads as `Probe` does and keeps the text of the frontmatter.
     Text,
 }
@@ -74,6 +76,10 @@ impl Floor {
         path[folder.len()..].copy_from_slice(DOCUMENT);
         match self {
             Self::Stat => {
+                statat(root, &*path, AtFlags::SYMLINK_NOFOLLOW)?;
+            }
+            Self::Stats => {
+                statat(root, folder, AtFlags::SYMLINK_NOFOLLOW)?;
                 statat(root, &*path, AtFlags::SYMLINK_NOFOLLOW)?;
             }
             Self::Probe => {
@@ -156,7 +162,7 @@ mod tests {
             std::fs::create_dir(&folder).unwrap();
             std::fs::write(folder.join("SKILL.md"), "---\na: 1\n---\n").unwrap();
         }
-        for floor in [Floor::Probe, Floor::Walk, Floor::Stat, Floor::Text] {
+        for floor in [Floor::Probe, Floor::Walk, Floor::Stat, Floor::Stats, Floor::Text] {
             for threads in [1, 2, 16] {
                 assert_eq!(floor.run(root.path(), threads).unwrap().files, 200);
             }

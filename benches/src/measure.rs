@@ -40,6 +40,7 @@ pub(crate) enum Work {
 pub(crate) const CASES: &[Case] = &[
     Case { name: "nothing", work: Work::Nothing },
     Case { name: "stat-1t", work: Work::Floor(Floor::Stat, 1) },
+    Case { name: "stats-1t", work: Work::Floor(Floor::Stats, 1) },
     Case { name: "probe4k-1t", work: Work::Floor(Floor::Probe, 1) },
     Case { name: "probe4k-2t", work: Work::Floor(Floor::Probe, 2) },
     Case { name: "probe4k-16t", work: Work::Floor(Floor::Probe, 16) },

@@ -115,7 +115,7 @@ impl Library {
             let paths = |it: &Skill| [plain(&it.origin.path), plain(it.folder())];
             self.skills.iter().find(|it| paths(it).contains(&wanted))
         };
-        qualified().or_else(|| self.named(name).first()).or_else(by_path).map(|it| &**it)
+        qualified().or_else(|| self.taken(name)).or_else(by_path).map(|it| &**it)
     }
 
     /// The active skill that the name of a tool stands for: the skill's own name before any other
@@ -133,12 +133,20 @@ impl Library {
 
     /// The shortest words by which [`get`](Self::get) finds just this skill.
     pub fn address(&self, skill: &Skill) -> String {
-        let is_it =
-            |words: &str| self.get(words).is_some_and(|it| it.origin.path == skill.origin.path);
-        let name = skill.manifest.name.to_string();
+        let (name, path) = (&*skill.manifest.name, &skill.origin.path);
+        let is_it = |words: &str| {
+            self.get(words).is_some_and(|it| it.origin.path.as_os_str() == path.as_os_str())
+        };
+        if is_it(name) {
+            return name.to_owned();
+        }
         let qualified = format!("{}:{name}", skill.origin.scope);
-        let short = [name, qualified].into_iter().find(|it| is_it(it));
-        short.unwrap_or_else(|| skill.origin.path.display().to_string())
+        if is_it(&qualified) { qualified } else { path.display().to_string() }
+    }
+
+    /// The skill that is taken for exactly this name.
+    fn taken(&self, name: &str) -> Option<&Arc<Skill>> {
+        self.skills.get(self.from(name)).filter(|it| &*it.manifest.name == name)
     }
 
     /// The skills of one name, the one that is taken first.
@@ -168,7 +176,7 @@ impl Library {
 
     /// The place of the skill that is taken for exactly this name.
     pub(crate) fn place_of(&self, name: &str) -> Option<u32> {
-        (!self.named(name).is_empty()).then(|| self.from(name) as u32)
+        self.taken(name).map(|_| self.from(name) as u32)
     }
 
     /// The place of a skill of this library.

@@ -5,7 +5,7 @@
 //! link, or something to report, is visited again every time; so is one that changed a moment ago,
 //! because its clock may not have moved on since.
 //!
-//! What is kept is a row of entries, each with its length before it:
+//! What is kept is a number, of the entries, and a row of them, each with its length before it:
 //!
 //! | what | of which type |
 //! |---|---|
@@ -79,7 +79,9 @@ pub(crate) struct Kept {
 impl<'b> Recall<'b> {
     /// Reads what is kept. What makes no sense is not known.
     pub(crate) fn new(mut bytes: &'b [u8], cache: &Cache) -> Self {
-        let mut known = HashMap::new();
+        let count = u32::take(&mut bytes).unwrap_or_default() as usize;
+        // A number that was made up must not take any memory.
+        let mut known = HashMap::with_capacity(count.min(bytes.len() / LEAST));
         while let Some((place, entry)) = entry(&mut bytes) {
             known.insert(place, entry);
         }
@@ -145,20 +147,24 @@ impl<'b> Recall<'b> {
 
     /// All that is to be kept; nothing where little or nothing is new.
     pub(crate) fn renewed(self, least: usize) -> Option<Vec<u8>> {
-        let New { mut entries, mut count } =
-            self.new.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if count == 0 {
+        let new = self.new.into_inner().unwrap_or_else(PoisonError::into_inner);
+        // The order makes no difference: no two entries are about the same folder.
+        let known = self.known.into_values().filter(|it| it.is_used.load(Ordering::Relaxed));
+        let old: Vec<&[u8]> = known.map(|it| it.entry).collect();
+        let count = new.count + old.len();
+        if new.count == 0 || count < least {
             return None;
         }
-        let is_used = |it: &Known<'b>| it.is_used.load(Ordering::Relaxed);
-        // The order makes no difference: no two entries are about the same folder.
-        for known in self.known.into_values().filter(is_used) {
-            entries.extend(known.entry);
-            count += 1;
-        }
-        (count >= least).then_some(entries)
+        let mut bytes = Vec::new();
+        (count as u32).put(&mut bytes);
+        bytes.extend(new.entries);
+        old.into_iter().for_each(|it| bytes.extend_from_slice(it));
+        Some(bytes)
     }
 }
+
+/// No entry has fewer bytes.
+const LEAST: usize = 16;
 
 /// Takes an entry off the front: where it belongs, and the rest of it.
 fn entry<'b>(bytes: &mut &'b [u8]) -> Option<((u32, &'b str), Known<'b>)> {

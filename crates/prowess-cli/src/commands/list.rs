@@ -111,25 +111,28 @@ fn skill_json(skill: &Skill) -> SkillJson<'_> {
 }
 
 fn table(library: &Library, skills: &[&Skill], printer: &mut Printer) -> Result<()> {
-    let names: Vec<String> =
-        skills.iter().map(|it| safe::line(&library.address(it)).into_owned()).collect();
+    let named = |skill: &&Skill| {
+        let name = safe::line(&library.address(skill)).into_owned();
+        (name.width(), name)
+    };
+    let names: Vec<(usize, String)> = skills.iter().map(named).collect();
     let most = printer.width.map_or(WIDEST, |it| (it / 3).clamp(LEAST, WIDEST));
-    let widest = names.iter().map(|it| it.width()).max().unwrap_or(0).min(most);
-    for (skill, name) in skills.iter().zip(names) {
-        let pad = " ".repeat(widest.saturating_sub(name.width()));
+    let widest = names.iter().map(|it| it.0).max().unwrap_or(0).min(most);
+    for (skill, (width, name)) in skills.iter().zip(names) {
+        let pad = widest.saturating_sub(width);
         let description = safe::line(&skill.manifest.description);
         let description = match skill.manifest.status() {
             prowess::Status::Active => description,
             status => format!("({}) {description}", status.as_str()).into(),
         };
-        let room = printer.width.map(|it| it.saturating_sub(widest.max(name.width()) + 2).max(10));
-        let description =
-            room.map_or_else(|| description.to_string(), |room| safe::cut(&description, room));
-        printer.line(format_args!(
-            "{}{pad}  {}",
-            printer.name(&name),
-            printer.dim(&description)
-        ))?;
+        let description = match printer.width {
+            Some(it) => {
+                safe::cut(&description, it.saturating_sub(widest.max(width) + 2).max(10)).into()
+            }
+            None => description,
+        };
+        let (name, description) = (printer.name(&name), printer.dim(&description));
+        printer.line(format_args!("{name}{:pad$}  {description}", ""))?;
     }
     Ok(())
 }
