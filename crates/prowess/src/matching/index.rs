@@ -341,3 +341,32 @@ impl Iterator for Numbers<'_> {
         Some(u32::from(unit - HIGH) << 16 | u32::from(u16::from_le_bytes(*low)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_looked_for_is_never_passed() {
+        let ids: Vec<u32> = (0..5000).map(|it| it * 7919 % 100_003).collect();
+        let mut units = Vec::new();
+        ids.iter().for_each(|it| Numbers::put(&mut units, *it));
+        let units: Vec<[u8; 2]> = units.into_iter().map(u16::to_le_bytes).collect();
+        for wanted in [ids[0], ids[77], ids[4999], 63_487, 63_488, 99_999] {
+            let mut sieve = Sieve::default();
+            sieve.insert(wanted);
+            let (mut numbers, mut at, mut found) = (Numbers(&units), 0, Vec::new());
+            loop {
+                at += numbers.pass(ids.len() - at, &sieve);
+                let Some(id) = numbers.next() else { break };
+                assert_eq!(id, ids[at]);
+                found.extend((sieve.has(id) && id == wanted).then_some(at));
+                at += 1;
+            }
+            let is_it = |at: &usize| ids[*at] == wanted;
+            assert_eq!(found, (0..ids.len()).filter(is_it).collect::<Vec<_>>());
+            sieve.remove(wanted);
+            assert!(!sieve.has(wanted));
+        }
+    }
+}
