@@ -12,7 +12,7 @@ use super::csv::Table;
 use crate::parse;
 
 /// What a request is called, and the skill that it is for.
-pub(super) const REQUEST: [&str; 9] = [
+const REQUEST: [&str; 9] = [
     "query",
     "prompt",
     "request",
@@ -25,7 +25,7 @@ pub(super) const REQUEST: [&str; 9] = [
 ];
 pub(super) const SKILL: [&str; 5] =
     ["expectedskill", "expectedskills", "skill", "skillname", "skills"];
-pub(super) const SHOULD: [&str; 3] = ["shouldtrigger", "shouldactivate", "expecttrigger"];
+const SHOULD: [&str; 3] = ["shouldtrigger", "shouldactivate", "expecttrigger"];
 /// What says of a request in which list it would stand.
 const SORT: [&str; 2] = ["type", "kind"];
 /// What a list of requests is called that say themselves what is expected; and one of those that should
@@ -93,8 +93,8 @@ impl Requests {
 impl Entry {
     /// The request itself.
     pub(super) fn request(&self) -> Option<&str> {
-        let texts = REQUEST.iter().filter_map(|it| self.field(&[it])?.as_str());
-        self.json.as_str().or_else(|| texts.into_iter().next()).filter(|it| !it.trim().is_empty())
+        let field = || REQUEST.iter().find_map(|it| self.field(&[it])?.as_str());
+        self.json.as_str().or_else(field).filter(|it| !it.trim().is_empty())
     }
 
     /// The first field that has one of these names.
@@ -109,13 +109,7 @@ impl Entry {
             return own.as_bool();
         }
         let sort = self.field(&SORT).and_then(Json::as_str).unwrap_or_default();
-        let by_sort = if is(&POSITIVE, sort) {
-            Some(true)
-        } else if is(&NEGATIVE, sort) {
-            Some(false)
-        } else {
-            None
-        };
+        let by_sort = list_of(sort).flatten();
         Some(by_sort.or(self.should).unwrap_or(true))
     }
 }
@@ -126,7 +120,7 @@ fn is(names: &[&str], key: &str) -> bool {
     names.iter().any(|it| letters().map(|it| it.to_ascii_lowercase()).eq(it.bytes()))
 }
 
-/// The lists that a file can have by their names, with what they say of their requests.
+/// Whether a list of requests can be called so, and what that says of them.
 fn list_of(key: &str) -> Option<Option<bool>> {
     let lists = [(&LISTS[..], None), (&POSITIVE[..], Some(true)), (&NEGATIVE[..], Some(false))];
     lists.into_iter().find(|it| is(it.0, key)).map(|it| it.1)
