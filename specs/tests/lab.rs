@@ -116,7 +116,7 @@ mod every_skill_is_asked_for_in_its_own_words {
             let own: Vec<&str> = own.map(|it| it.as_str().unwrap()).collect();
             assert!(own.len() > 1, "{name}: {own:?}");
             let described = format!("{described} Use for {}.", own.join(", "));
-            world.write(&format!("skills/{name}/SKILL.md"), text(name, &described, body));
+            world.write(format!("skills/{name}/SKILL.md"), text(name, &described, body));
         }
         let after = report(&world, &[]);
         assert_eq!(studied(&before, "helper")["standing"], "never_found");
