@@ -1321,6 +1321,12 @@ mod a_conversation_goes_on_line_by_line {
         assert!(second["answer"].is_null() && second["error"].is_string(), "{second}");
         assert_eq!(first["session"], second["session"]);
         assert!(first["events"].as_array().unwrap().len() > 1, "{first}");
+        let ran = chat(&World::new(), &server, "/help\n/skills\n/why\n/budget\n", &["--json"]);
+        let lines = ran.stdout().lines().map(|it| serde_json::from_str::<Json>(it).unwrap());
+        let told =
+            lines.map(|it| (it["command"].clone(), !it["lines"].as_array().unwrap().is_empty()));
+        let wanted = ["help", "skills", "why", "budget"].map(|it| (json!(it), true));
+        assert_eq!(told.collect::<Vec<_>>(), wanted);
     }
 
     #[test]

@@ -582,6 +582,35 @@ mod the_command_read_prints_one_file_as_it_is {
     }
 
     #[test]
+    fn the_document_of_a_skill_is_a_file_like_others() {
+        let document = "---\r\nname: one\r\ndescription: a\r\n---\r\n\r\nText\r\n";
+        let world = World::new().document("one", document);
+        for path in ["SKILL.md", "./SKILL.md"] {
+            let ran = world.run(["read", "one", path, "--dir", "skills"]);
+            assert_eq!((ran.code, ran.stdout()), (Some(0), document));
+        }
+    }
+
+    #[test]
+    fn read_prints_one_document_with_json() {
+        let world = World::new().skill("one", "a").file("skills/one/a.txt", "\u{1b}[2J\n");
+        let world = world.file("skills/one/b.bin", b"\xff\x00");
+        let read = |path: &str| {
+            let ran = world.run(["read", "one", path, "--json", "--dir", "skills"]);
+            assert!(!ran.stdout().contains('\u{1b}'), "{}", ran.stdout());
+            ran.json()
+        };
+        let text = read("a.txt");
+        assert_eq!((&text["encoding"], &text["content"]), (&json!("utf-8"), &json!("\u{1b}[2J\n")));
+        let bytes = read("b.bin");
+        assert_eq!((&bytes["encoding"], &bytes["content"]), (&json!("base64"), &json!("/wA=")));
+        assert_eq!(
+            (&bytes["name"], &bytes["path"], &bytes["size"]),
+            (&json!("one"), &json!("b.bin"), &json!(2))
+        );
+    }
+
+    #[test]
     fn a_resource_that_is_not_there_exits_1_with_the_nearest_path() {
         let world = World::new().skill("one", "a").file("skills/one/scripts/run.sh", "true\n");
         let ran = world.run(["read", "one", "scripts/rum.sh", "--dir", "skills"]);

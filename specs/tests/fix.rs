@@ -4,9 +4,11 @@ use std::{
     fs,
     os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::Path,
+    process::Command,
 };
 
 use prowess_runtime::{RewriteError, Root};
+use rustix::fs::{XattrFlags, getxattr, setxattr};
 use serde_json::{Value as Json, json};
 
 use crate::world::{Ran, World};
@@ -167,10 +169,59 @@ mod nothing_else_changes {
         assert_eq!(paths.map(number), before);
         assert!(ran.stderr.contains("nothing was found that is safe to fix"), "{}", ran.stderr);
     }
+
+    #[test]
+    fn the_text_of_a_block_keeps_its_shape() {
+        for (before, after) in [
+            ("license: |\nOne\n  two\n\nthree\n", "license: |\n  One\n    two\n\n  three\n"),
+            (
+                "license: >-\n    One\n  two\n      three\n",
+                "license: >-\n    One\n    two\n      three\n",
+            ),
+            ("license: |2-\n\tOne\n   two\n", "license: |2-\n  One\n   two\n"),
+            (
+                "metadata:\n  a: |\n    One\n    \ttwo\n\tb: c\n",
+                "metadata:\n  a: |\n    One\n    \ttwo\n  b: c\n",
+            ),
+        ] {
+            assert_eq!(fixed(with(before), &[]), with(after), "{before}");
+        }
+    }
 }
 
 mod nothing_is_guessed {
     use super::*;
+
+    #[test]
+    fn what_yaml_would_take_for_more_than_text_is_not_put_in_quotes() {
+        for (fields, line) in [
+            ("license: &all Mine: all\nmetadata:\n  owner: *all\n", 4),
+            ("metadata: &more\n  owner: me\n", 4),
+            ("metadata:\n  owner: &me I: myself\n", 5),
+            ("license: MIT\ncompatibility:none\n", 5),
+        ] {
+            let before = with(fields);
+            let world = World::new().document("pdf", &before);
+            let said = fix(&world, &["--json"]).json();
+            assert_eq!(text(&world, "skills/pdf/SKILL.md"), before);
+            let found = said["findings"].as_array().unwrap().iter();
+            let lines: Vec<_> =
+                found.filter(|it| it["rule"] == "yaml-repaired").map(|it| &it["line"]).collect();
+            assert_eq!(lines[0], line, "{said}");
+        }
+        let stray = "---\nname: pdf\ndescription:Reads.\n---\n";
+        let ran = World::new().document("pdf", stray).run(["check", "skills"]);
+        assert!(ran.stdout().contains("this line is no field"), "{}", ran.stdout());
+        assert!(ran.stdout().contains("3 | description:Reads."), "{}", ran.stdout());
+    }
+
+    #[test]
+    fn what_is_no_name_of_a_field_does_not_move() {
+        for key in ["Use it when", "1", "true", "~", "description:\u{a0}Use when"] {
+            let before = with(&format!("{key}: asked\n"));
+            assert_eq!(fixed(&before, &[]), before);
+        }
+    }
 
     #[test]
     fn what_cannot_be_read_is_not_written() {
@@ -207,10 +258,12 @@ mod nothing_is_guessed {
             World::new().document("forms", with("")).file("skills/lower/skill.md", lower)
         };
         let plain = world();
-        assert_eq!(fix(&plain, &[]).code, Some(1));
+        let ran = fix(&plain, &[]);
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.stderr.contains("note: `--fix --rename name` makes"), "{}", ran.stderr);
         assert_eq!(text(&plain, "skills/forms/SKILL.md"), with(""));
         let name = world();
-        fix(&name, &["--rename", "name"]);
+        assert!(!fix(&name, &["--rename", "name"]).stderr.contains("`--fix --rename name`"));
         assert_eq!(text(&name, "skills/forms/SKILL.md"), with("").replace("pdf", "forms"));
         let folder = world();
         let ran = folder.run(["check", "skills/forms", "--fix", "--rename", "folder"]);
@@ -262,6 +315,48 @@ mod a_file_is_written_whole_or_not_at_all {
     }
 
     #[test]
+    fn attributes_stay() {
+        let world = World::new().document("colon", COLON);
+        let path = world.path("skills/colon/SKILL.md");
+        let flags = XattrFlags::empty();
+        // Not every file system has them.
+        if setxattr(&path, "user.mark", b"mine", flags).is_ok() {
+            assert_eq!(fix(&world, &[]).code, Some(0));
+            let mut value = [0; 8];
+            let length = getxattr(&path, "user.mark", &mut value).unwrap();
+            assert_eq!(&value[..length], b"mine");
+        }
+        assert_eq!(fix(&world, &[]).code, Some(0));
+    }
+
+    #[test]
+    fn what_a_writer_left_who_was_killed_is_taken_away() {
+        let dead = ".SKILL.md.0123456789abcdef.draft";
+        let alive = ".SKILL.md.fedcba9876543210.draft";
+        let other = ".SKILL.md.mine.draft";
+        let world = World::new().document("colon", COLON);
+        for name in [dead, alive, other] {
+            world.write(format!("skills/colon/{name}"), "---\n");
+        }
+        let file = fs::File::open(world.path(format!("skills/colon/{alive}"))).unwrap();
+        file.lock().unwrap();
+        assert_eq!(fix(&world, &[]).code, Some(0));
+        assert_eq!(names(&world, "skills/colon"), [alive, other, "SKILL.md"]);
+    }
+
+    #[test]
+    fn two_who_fix_the_same_are_both_content() {
+        let world = World::new().document("colon", QUOTED);
+        let root = Root::open(&world.path("skills")).unwrap();
+        let path = world.path("skills/colon/SKILL.md");
+        let number = fs::metadata(&path).unwrap().ino();
+        let inside = Path::new("colon/SKILL.md");
+        root.rewrite(inside, COLON.as_bytes(), QUOTED.as_bytes()).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().ino(), number);
+        assert_eq!(names(&world, "skills/colon"), ["SKILL.md"]);
+    }
+
+    #[test]
     fn a_read_only_file_is_told_and_the_others_are_fixed() {
         let world = World::new().document("colon", COLON).document("pdf", with("version: 1\n"));
         let path = world.path("skills/colon/SKILL.md");
@@ -273,6 +368,8 @@ mod a_file_is_written_whole_or_not_at_all {
         assert_eq!(text(&world, "skills/colon/SKILL.md"), COLON);
         assert_eq!(names(&world, "skills/colon"), ["SKILL.md"]);
         assert_eq!(text(&world, "skills/pdf/SKILL.md"), with("version: \"1\"\n"));
+        let again = fix(&world, &[]);
+        assert!(again.stderr.contains("note: nothing was fixed\n"), "{}", again.stderr);
     }
 
     #[test]
@@ -338,8 +435,37 @@ mod what_changes_is_seen {
         let diff = "--- skills/colon/SKILL.md\n+++ skills/colon/SKILL.md\n@@ -1,5 +1,5 @@\n ---\n name: colon\n-description: Use when: asked\n+description: 'Use when: asked'\n ---\n \n\n";
         assert_eq!(ran.stdout(), diff);
         let crlf = World::new().document("colon", QUOTED.replace('\n', "\r\n"));
-        let head = "--- skills/colon/SKILL.md\n+++ skills/colon/SKILL.md\n";
-        assert_eq!(fix(&crlf, &[]).stdout(), format!("{head}\\ lines end with LF\n\n"));
+        let ran = fix(&crlf, &["--color", "always"]);
+        assert!(ran.stdout().ends_with("\n\\ lines end with LF\n\n"), "{}", ran.stdout());
+        assert_eq!(ran.stdout().lines().count(), 4);
+    }
+
+    #[test]
+    fn a_diff_can_be_applied() {
+        let stage = || {
+            World::new()
+                .document("colon", COLON)
+                .document("pdf", with("version: 1\n").replace('\n', "\r\n"))
+                .document("lone", COLON.replace('\n', "\r"))
+                .document("odd name", format!("\u{FEFF}{}", COLON.trim_end()))
+        };
+        let paths = ["colon", "pdf", "lone", "odd name"].map(|it| format!("skills/{it}/SKILL.md"));
+        let fixed = stage();
+        fix(&fixed, &[]);
+        let plain = stage().run(["check", "./skills", "--fix", "--dry-run"]).out;
+        let json = fix(&stage(), &["--dry-run", "--json"]).json();
+        let json = json["fixed"].as_array().unwrap().iter().map(|it| it["diff"].as_str().unwrap());
+        let json = json.collect::<String>().into_bytes();
+        // A lone CR moves the cursor, and is shown.
+        for (diff, but) in [(plain, "skills/lone/SKILL.md"), (json, "")] {
+            let world = stage().file("a.patch", diff);
+            let mut git = Command::new("git");
+            let git = git.args(["apply", "-p0", "a.patch", &format!("--exclude={but}")]);
+            assert!(git.current_dir(world.path("")).status().unwrap().success());
+            for path in paths.iter().filter(|it| *it != but) {
+                assert_eq!(bytes(&world, path), bytes(&fixed, path), "{path}");
+            }
+        }
     }
 
     #[test]
@@ -355,6 +481,37 @@ mod what_changes_is_seen {
             let ran = world.run(["check", "skills"].iter().chain(more));
             assert_eq!(ran.code, Some(2));
         }
+    }
+
+    #[test]
+    fn a_dry_run_says_what_would_remain() {
+        let world = World::new().document("colon", COLON).document("pdf", with("v: [x]\nw: x\n"));
+        let ran = fix(&world, &["--dry-run", "--json"]);
+        assert_eq!(ran.code, Some(1));
+        let findings = &ran.json()["findings"];
+        assert_eq!(findings.as_array().unwrap().len(), 1, "{findings}");
+        assert_eq!(
+            (&findings[0]["rule"], &findings[0]["line"]),
+            (&"unknown-field".into(), &4.into())
+        );
+        let ran = fix(&world, &["--dry-run"]);
+        assert!(!ran.stdout().contains("yaml-repaired"), "{}", ran.stdout());
+        assert!(ran.stderr.contains("2 skills checked: 1 warning would remain"), "{}", ran.stderr);
+        let world = World::new().document("colon", COLON);
+        let ran = fix(&world, &["--dry-run"]);
+        assert!(ran.stderr.contains("1 skill checked: nothing would remain"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn a_check_says_what_may_be_fixed() {
+        let note = "can be fixed safely: `--fix --dry-run` shows how";
+        let world = World::new().document("colon", COLON).document("pdf", with("colour: red\n"));
+        let ran = world.run(["check", "skills"]);
+        assert!(ran.stderr.contains(&format!("up to 2 of them {note}")), "{}", ran.stderr);
+        let ran = world.run(["check", "skills/pdf", "--profile", "reference"]);
+        assert_eq!(ran.code, Some(1));
+        assert!(!ran.stderr.contains(note), "{}", ran.stderr);
+        assert!(!fix(&world, &[]).stderr.contains(note));
     }
 
     #[test]

@@ -29,11 +29,6 @@ fn at_width(world: &World, columns: usize, arguments: &str) -> Ran {
     ran
 }
 
-/// Whether there is a shell, of which not every machine has all.
-fn has(shell: &str) -> bool {
-    ["/usr/bin", "/bin"].iter().any(|it| Path::new(it).join(shell).exists())
-}
-
 fn brewing() -> World {
     World::new()
         .skill("brew-coffee", "Brews coffee. Use when somebody is tired.")
@@ -69,33 +64,62 @@ const COMMANDS: &[&[&str]] = &[
 mod a_shell_completes_what_can_be_typed {
     use super::*;
 
+    /// The words that the program gets for each line that is typed into bash, Tab among its keys.
+    fn typed_in_bash(world: &World, lines: &[&str]) -> Vec<String> {
+        let rc = r#"
+            prowess() {
+                if [[ -n $PROWESS_COMPLETE || $1 == completions ]]; then "$PROGRAM" "$@"
+                else printf 'got'; printf ' <%s>' "$@"; echo; fi
+            }
+            source <(prowess completions bash)
+        "#;
+        world.write("rc.bash", rc);
+        world.write("keys", format!("{}\nexit\n", lines.join("\n")));
+        let ran = world.run_script(
+            "export PROGRAM=$0; script -qec 'bash --rcfile rc.bash -i' /dev/null < keys",
+        );
+        let got = ran.stdout().lines().filter_map(|it| it.split("got <").nth(1));
+        got.map(|it| format!("<{}", it.trim_end())).collect()
+    }
+
     #[test]
     fn tab_completes_the_names_of_skills_in_bash() {
         let world = brewing();
-        let script = r#"
-            prowess() { "$PROGRAM" "$@"; }
-            source <(prowess completions bash)
-            tab() {
-                COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_TYPE=9
-                _clap_complete_prowess prowess "${COMP_WORDS[COMP_CWORD]}"
-                echo "${COMPREPLY[*]}"
-            }
-            tab prowess show --dir skills ""
-            tab prowess --dir skills show st
-            tab prowess show create
-            tab prowess show --lev
-            tab prowess sho
-            complete -p prowess
-        "#;
-        world.write("tab.bash", script);
-        let ran = world.run_script("PROGRAM=$0 exec bash tab.bash");
-        assert_eq!(ran.stderr, "");
-        let lines: Vec<&str> = ran.stdout().lines().collect();
-        assert_eq!(
-            lines[..5],
-            ["brew-coffee steep-tea", "steep-tea", "create-pr", "--level", "show"]
-        );
-        assert!(lines[5].contains("-F _clap_complete_prowess prowess"), "{lines:?}");
+        let lines = [
+            "prowess show --dir skills st\t",
+            "prowess --dir skills show br\t",
+            "prowess show create\t",
+            "prowess sho\t--lev\tbr\t",
+        ];
+        let got = [
+            "<show> <--dir> <skills> <steep-tea>",
+            "<--dir> <skills> <show> <brew-coffee>",
+            "<show> <create-pr>",
+            "<show> <--level> <brief>",
+        ];
+        assert_eq!(typed_in_bash(&world, &lines), got);
+    }
+
+    #[test]
+    fn tab_completes_words_that_bash_takes_apart() {
+        let world = brewing().file("my skills/SKILL.md", "x");
+        let lines = [
+            "prowess list --profile=l\t",
+            "prowess list --profile=\tref\t",
+            "prowess --dir=skills show st\t",
+            "prowess --dir 'skills' show st\t",
+            "prowess check my\t",
+            "prowess check \"my\tSK\t",
+        ];
+        let got = [
+            "<list> <--profile=lenient>",
+            "<list> <--profile=reference>",
+            "<--dir=skills> <show> <steep-tea>",
+            "<--dir> <skills> <show> <steep-tea>",
+            "<check> <my skills/>",
+            "<check> <my skills/SKILL.md>",
+        ];
+        assert_eq!(typed_in_bash(&world, &lines), got);
     }
 
     #[test]
@@ -105,11 +129,9 @@ mod a_shell_completes_what_can_be_typed {
             "tab.fish",
             "prowess completions fish | source\ncomplete -C 'prowess show --dir skills '\n",
         );
-        if has("fish") {
-            let ran = world.run_script("PATH=$PWD/bin:$PATH exec fish --no-config tab.fish");
-            let coffee = "brew-coffee\tBrews coffee. Use when somebody is tired.\n";
-            assert!(ran.stdout().contains(coffee), "{} {}", ran.stdout(), ran.stderr);
-        }
+        let ran = world.run_script("PATH=$PWD/bin:$PATH exec fish --no-config tab.fish");
+        let coffee = "brew-coffee\tBrews coffee. Use when somebody is tired.\n";
+        assert!(ran.stdout().contains(coffee), "{} {}", ran.stdout(), ran.stderr);
         let script = "
             PATH=$PWD/bin:$PATH
             compdef() { :; }
@@ -119,14 +141,9 @@ mod a_shell_completes_what_can_be_typed {
             _clap_dynamic_completer_prowess
         ";
         world.write("tab.zsh", script);
-        if has("zsh") {
-            let ran = world.run_script("exec zsh -f tab.zsh");
-            let coffee = "brew-coffee:Brews coffee. Use when somebody is tired.\n";
-            assert!(ran.stdout().contains(coffee), "{} {}", ran.stdout(), ran.stderr);
-        }
-        let asked = [("PROWESS_COMPLETE", "fish")];
-        let ran = world.run_with(&asked, ["--", "prowess", "show", "--dir", "skills", ""]);
-        assert_eq!(ran.stdout().lines().count(), 2, "{}", ran.stdout());
+        let ran = world.run_script("exec zsh -f tab.zsh");
+        let coffee = "brew-coffee:Brews coffee. Use when somebody is tired.\n";
+        assert!(ran.stdout().contains(coffee), "{} {}", ran.stdout(), ran.stderr);
     }
 
     #[test]
@@ -148,6 +165,10 @@ mod a_shell_completes_what_can_be_typed {
         assert_eq!(tab(&["enable", ""]), ["milk"]);
         assert_eq!(tab(&["disable", "m"]), Vec::<String>::new());
         assert_eq!(tab(&["list", "--cwd", "sk"]), ["skills/"]);
+        let tools = world.run(["tools", "--json", "--dir", "skills"]).json();
+        let tools =
+            tools["tools"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap());
+        assert_eq!(tab(&["tool", ""]), tools.collect::<Vec<_>>());
     }
 
     #[test]
@@ -225,6 +246,14 @@ mod a_shell_completes_what_can_be_typed {
     }
 }
 
+/// The commands that a short help lists: their names, and nothing else in it, begin behind two blanks.
+fn names(help: &str) -> Vec<String> {
+    let lines = help.lines().filter_map(|it| it.strip_prefix("  "));
+    let names = lines.filter(|it| it.starts_with(|c: char| c.is_ascii_lowercase()));
+    let names = names.map(|it| it.split(' ').next().unwrap().to_owned());
+    names.filter(|it| it != "help").collect()
+}
+
 mod there_is_a_manual {
     use super::*;
 
@@ -232,12 +261,7 @@ mod there_is_a_manual {
     fn commands(world: &World) -> Vec<String> {
         let below = |words: &[&str]| {
             let ran = world.run(words.iter().chain(&["-h"]));
-            let text = ran.stdout();
-            let listed =
-                text.split("Commands:\n").nth(1).map(|it| it.split("\n\n").next().unwrap());
-            let lines = listed.into_iter().flat_map(str::lines).filter(|it| !it.starts_with("   "));
-            let names = lines.map(|it| it.trim().split(' ').next().unwrap().to_owned());
-            names.filter(|it| it != "help").collect::<Vec<_>>()
+            names(ran.stdout())
         };
         let first = below(&[]);
         let second = first
@@ -263,7 +287,8 @@ mod there_is_a_manual {
             assert!(page.contains(".SH NAME") && page.contains(".SH SYNOPSIS"), "{path}");
             assert!(page.contains("\\-\\-json"), "{path}");
             let is_root = path.ends_with("/prowess.1");
-            assert!(is_root || page.contains(".SH EXAMPLES"), "{path}");
+            let last = if is_root { ".SH \"EXIT STATUS\"" } else { ".SH EXAMPLES" };
+            assert!(page.contains(last), "{path}");
         }
         for command in commands {
             let name = command.replace(' ', "-");
@@ -300,7 +325,8 @@ mod there_is_a_manual {
     fn the_program_alone_shows_its_short_help() {
         let ran = World::new().run([] as [&str; 0]);
         assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
-        assert!(ran.stderr.contains("\n  find "), "{}", ran.stderr);
+        assert!(ran.stderr.contains("\nFind and read skills:\n  find "), "{}", ran.stderr);
+        assert!(ran.stderr.contains("Usage: prowess [OPTIONS] <COMMAND>\n"), "{}", ran.stderr);
         assert!(!ran.stderr.contains("Possible values"), "{}", ran.stderr);
     }
 }
@@ -311,6 +337,12 @@ mod output_fits_its_reader {
     #[test]
     fn what_is_said_is_broken_between_words() {
         let world = brewing().file("prowess.toml", "[model]\nname = \"m\"\n");
+        let long = "and then more ".repeat(9);
+        let tea = format!("---\nname: Tea\ndescription: Use: when cold\n---\n\nx\u{200b} {long}\n");
+        let world = world.document("tea", tea);
+        let found = at_width(&world, 40, "check skills");
+        let wide = found.stdout().lines().find(|it| it.chars().count() > 40);
+        assert_eq!(wide, None, "{}", found.stdout());
         let said = at_width(&world, 40, "list --config prowess.toml");
         let note = said.stdout().split("create-pr").next().unwrap();
         let lines: Vec<&str> = note.lines().collect();
@@ -322,6 +354,28 @@ mod output_fits_its_reader {
         let tools = at_width(&world, 40, "tools");
         let wide = tools.stdout().lines().find(|it| it.chars().count() > 40);
         assert_eq!(wide, None, "{}", tools.stdout());
+    }
+
+    #[test]
+    fn findings_read_whole_in_any_width() {
+        let world = World::new().document(
+            "tea",
+            "---\nname: Tea\ndescription: Use when: cold\nallowed-tools: [Read]\n---\n\nx\n",
+        );
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let whole = world.run(["check", "skills"]);
+        let is_told = |it: &&str| it.contains("]: ") || it.contains("= help: ");
+        let told: Vec<_> = whole.stdout().lines().filter(is_told).map(words).collect();
+        assert_eq!(told.len(), 8, "{told:?}");
+        for columns in [40, 80, 120, 200] {
+            let ran = at_width(&world, columns, "check skills --color never");
+            let wide = ran.stdout().lines().find(|it| it.chars().count() > columns);
+            assert_eq!(wide, None, "{columns}");
+            let shown = words(ran.stdout());
+            for text in &told {
+                assert!(shown.contains(text), "{columns}: {text} is not in {shown}");
+            }
+        }
     }
 
     #[test]
@@ -392,6 +446,18 @@ mod output_fits_its_reader {
     }
 
     #[test]
+    fn a_full_disk_is_told() {
+        let world = brewing().document("broken", "no frontmatter\n");
+        for command in COMMANDS {
+            let line = [*command, &SKILLS].concat().join(" ");
+            let ran = world.run_script(&format!("$0 {line} > /dev/full"));
+            assert_eq!(ran.code, Some(2), "{line}: {}", ran.stderr);
+            let said = "error: cannot write to standard output\ncause: No space left on device\n";
+            assert!(ran.stderr.contains(said), "{line}: {}", ran.stderr);
+        }
+    }
+
+    #[test]
     fn what_takes_long_is_seen_to_go_on() {
         let body = "Grind the beans, warm the pot, pour the water and wait. ".repeat(900);
         let world = (0..600).fold(World::new(), |it, number| {
@@ -400,11 +466,19 @@ mod output_fits_its_reader {
         });
         // One core has to do what would be quick on many.
         let find = format!("taskset -c 0 {} find --no-cache beans --dir skills", program());
-        let shown =
-            world.run_script(&format!("script -qefc 'stty rows 9 cols 80; {find}' /dev/null"));
+        let at_terminal = |line: &str| {
+            let line = format!("stty rows 9 cols 80; {line}");
+            world.run_script(&format!("TERM=xterm script -qefc '{line}' /dev/null"))
+        };
+        let shown = at_terminal(&find);
         assert!(shown.stdout().contains("indexing 600 skills…\r\x1b[K"), "{:?}", shown.stdout());
         let piped = world.run_script(&find);
         assert!(!piped.stderr.contains("indexing"), "{}", piped.stderr);
+        for unseen in [format!("TERM=dumb {find}"), format!("{find} --json"), format!("{find} -q")]
+        {
+            let shown = at_terminal(&unseen);
+            assert!(!shown.stdout().contains("\x1b[K"), "{unseen}: {:?}", shown.stdout());
+        }
     }
 }
 
@@ -413,7 +487,9 @@ mod who_mistypes_is_helped {
 
     #[test]
     fn the_nearest_name_is_suggested() {
-        let world = brewing().file("home/.local/state/prowess/sessions/monday.jsonl", "");
+        let world = brewing()
+            .file("prowess.toml", "")
+            .file("home/.local/state/prowess/sessions/monday.jsonl", "");
         for (line, near) in [
             ("lst", "list"),
             ("list --dri skills", "--dir"),
@@ -427,14 +503,74 @@ mod who_mistypes_is_helped {
             ("tool execute_comand", "execute_command"),
             ("sessions --remove mondy", "monday"),
             ("read brew-coffee scripts/grnd.sh --dir skills", "scripts/grind.sh"),
+            ("help lst", "list"),
+            ("mcp instal", "install"),
+            ("list --profile specc", "spec"),
+            ("check skils", "skills"),
+            ("check skills/brew-cofee", "skills/brew-coffee"),
+            ("find --queries skils", "skills"),
+            ("list --config prowes.toml", "prowess.toml"),
         ] {
             let ran = world.run(line.split(' '));
             assert!(matches!(ran.code, Some(1 | 2)), "{line}");
-            let near = [format!("`{near}`"), format!("'{near}'")];
-            assert!(near.iter().any(|it| ran.stderr.contains(it)), "{line}: {}", ran.stderr);
+            let hint = format!("hint: did you mean `{near}`?");
+            assert!(ran.stderr.contains(&hint), "{line}: {}", ran.stderr);
         }
+        let ran = world.run(["list", "--dir", "skils"]);
+        assert!(ran.stderr.contains("hint: did you mean `skills`?"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("--depth"), "{}", ran.stderr);
+        let ran = world.run(["doctor", "--client", "nope"]);
+        assert!(!ran.stderr.contains("did you mean"), "nothing is near: {}", ran.stderr);
         let ran = world.run([OsStr::new("list"), OsStr::from_bytes(b"--\xff")]);
         assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{}", ran.stderr);
+    }
+}
+
+mod every_fault_has_one_form {
+    use super::*;
+
+    #[test]
+    fn a_command_line_that_makes_no_sense_is_told_as_all_else_is() {
+        let world = brewing();
+        for (line, error, hint) in [
+            (
+                "xyzzy",
+                "`prowess` has no command `xyzzy`",
+                "`prowess --help` says what can be typed",
+            ),
+            ("--json", "no command is given", "`prowess --help` says what can be typed"),
+            (
+                "list all",
+                "`prowess list` takes no `all`",
+                "`prowess list --help` says what can be typed",
+            ),
+            (
+                "show",
+                "`prowess show` needs `<NAME>`",
+                "`prowess show --help` says what can be typed",
+            ),
+            ("list --color", "`--color` needs a value", "there are auto, always, never"),
+            ("list --color red", "`--color` cannot be `red`", "there are auto, always, never"),
+            (
+                "find x --top 0",
+                "`--top` cannot be `0`: it is not from 1 to 100",
+                "`prowess find --help` says what can be typed",
+            ),
+            (
+                "catalog --budget x",
+                "`--budget` cannot be `x`: it is not a number",
+                "`prowess catalog --help` says what can be typed",
+            ),
+            (
+                "sessions --remove x --remove-older 3d",
+                "`--remove` cannot stand beside `--remove-older`",
+                "`prowess sessions --help` says what can be typed",
+            ),
+        ] {
+            let ran = world.run(line.split(' '));
+            assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{line}");
+            assert_eq!(ran.stderr, format!("error: {error}\nhint: {hint}\n"), "{line}");
+        }
     }
 }
 
@@ -457,15 +593,8 @@ mod what_people_see_is_kept {
                 assert_eq!(played, kept, "{}; `UPDATE=1` writes it anew", path.display());
             }
         }
-        let help = World::new().run(["-h"]);
-        let listed =
-            help.stdout().split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
-        for line in listed.lines().filter(|it| !it.starts_with("   ")) {
-            let name = line.trim().split(' ').next().unwrap();
-            assert!(
-                name == "help" || names.iter().any(|it| it == name),
-                "{name} has no transcript"
-            );
+        for name in super::names(World::new().run(["-h"]).stdout()) {
+            assert!(names.contains(&name), "{name} has no transcript");
         }
     }
 

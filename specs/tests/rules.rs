@@ -286,7 +286,7 @@ mod a_rule_can_be_looked_up {
         let world = World::new();
         for (typed, hint) in [
             ("name-fodler", "did you mean `name-folder`?"),
-            ("Name-Case", "did you mean `name-case`?"),
+            ("allowed-tools", "there are `allowed-tools-form`, `allowed-tools-not-text`"),
             ("zzzzzzzzzzzzz", "`prowess rule` shows which there are"),
             ("\x1b[2J", "`prowess rule` shows which there are"),
         ] {
@@ -294,6 +294,10 @@ mod a_rule_can_be_looked_up {
             assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{typed}");
             assert!(ran.stderr.contains(hint), "{}", ran.stderr);
             ran.assert_safe();
+        }
+        let page = world.run(["rule", "name-case"]);
+        for typed in ["Name-Case", "name_case"] {
+            assert_eq!(world.run(["rule", typed]).out, page.out);
         }
     }
 
@@ -542,7 +546,10 @@ mod a_check_fits_into_other_tools {
     #[test]
     fn a_hook_checks_the_files_of_a_change() {
         let hooks = fs::read_to_string(root().join(".pre-commit-hooks.yaml")).unwrap();
+        // A file that is not called exactly so is found, too.
+        let files = "  files: (?i)(^|/)SKILL\\.md$\n";
         assert!(hooks.contains("language: script\n  entry: scripts/hook\n"), "{hooks}");
+        assert_eq!(hooks.matches(files).count(), 2, "{hooks}");
         let world = World::new()
             .skill("good", "a")
             .document("odd name", "---\nname: x\ndescription: a\n---\nText\n")

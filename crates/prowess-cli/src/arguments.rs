@@ -4,9 +4,8 @@ use std::{env, path::PathBuf};
 
 use clap::{
     Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum, ValueHint,
-    error::{ContextKind, ContextValue, ErrorKind},
 };
-use prowess::{Profile, Strategy, nearest};
+use prowess::{Profile, Strategy};
 use prowess_runtime::{Depth, Share};
 
 use crate::{
@@ -36,29 +35,9 @@ impl Arguments {
 
     /// What was typed.
     pub(crate) fn typed() -> Result<Self, clap::Error> {
-        let matches = Self::described().try_get_matches().map_err(suggesting)?;
+        let matches = Self::described().try_get_matches()?;
         Self::from_arg_matches(&matches).map_err(|it| it.format(&mut Self::described()))
     }
-}
-
-/// Names the flag that comes nearest, where letters that changed places have hidden it.
-fn suggesting(mut error: clap::Error) -> clap::Error {
-    let is_known = error.get(ContextKind::SuggestedArg).is_some();
-    if error.kind() != ErrorKind::UnknownArgument || is_known {
-        return error;
-    }
-    let mut root = Arguments::command();
-    root.build();
-    let typed = words().skip(1).find_map(|it| root.find_subcommand(it));
-    let flags = typed.unwrap_or(&root).get_arguments().filter_map(clap::Arg::get_long);
-    let near = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(flag)) => nearest(flag.trim_start_matches('-'), flags),
-        _ => None,
-    };
-    if let Some(near) = near.map(|it| format!("--{it}")) {
-        error.insert(ContextKind::SuggestedArg, ContextValue::String(near));
-    }
-    error
 }
 
 /// Has help and errors of the command line take the colours that were typed, since they come before
@@ -78,7 +57,7 @@ pub(crate) fn choose_color() {
 }
 
 /// The words of the command line; what is no text in one is replaced.
-fn words() -> impl Iterator<Item = String> {
+pub(crate) fn words() -> impl Iterator<Item = String> {
     env::args_os().map(|it| it.to_string_lossy().into_owned())
 }
 
@@ -117,7 +96,7 @@ pub(crate) enum Command {
 }
 
 /// What every command takes, before or behind its name.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Global {
     /// A directory that holds skills; may be given several times, the first is taken first
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Where to look")]
@@ -147,28 +126,29 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "BYTES", help_heading = "Where to look")]
     pub(crate) max_skill_size: Option<u64>,
     /// Read every file anew, and keep nothing of it for the next time
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Everywhere")]
     pub(crate) no_cache: bool,
     /// Whose rules hold
-    #[arg(long, global = true, value_enum, value_name = "PROFILE", default_value_t = ProfileName::Spec)]
+    #[arg(long, global = true, value_enum, value_name = "PROFILE", default_value_t = ProfileName::Spec, help_heading = "Everywhere")]
     pub(crate) profile: ProfileName,
     /// Print one JSON document
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Everywhere")]
     pub(crate) json: bool,
     /// When to use colours
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto, help_heading = "Everywhere")]
     pub(crate) color: Color,
     /// Say nothing but what was asked for
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = "Everywhere")]
     pub(crate) quiet: bool,
     /// Say more
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = "Everywhere")]
     pub(crate) verbose: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
     /// On a terminal, unless `NO_COLOR` is set; anywhere with `CLICOLOR_FORCE`
+    #[default]
     Auto,
     /// Everywhere, also in pipes and files
     Always,
@@ -186,11 +166,12 @@ impl Color {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProfileName {
     /// What the major clients load; a folder's name stands in for a missing one
     Lenient,
     /// The open Agent Skills specification
+    #[default]
     Spec,
     /// What the reference library `skills-ref` reports
     Reference,

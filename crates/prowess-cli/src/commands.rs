@@ -225,6 +225,6 @@ fn write_page(path: &Path, page: &str, readers: Readers) -> Result<()> {
 }
 
 /// `1 skill`, `2 skills`.
-fn count(number: usize, what: &str) -> String {
+pub(crate) fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

@@ -21,6 +21,17 @@ pub(crate) const ASKED: &str = "PROWESS_COMPLETE";
 /// The widest description of a name.
 const WIDEST: usize = 60;
 
+/// The tools that are always there.
+const TOOLS: &[(&str, &str)] = &[
+    ("use_skill", "Takes up a skill"),
+    ("run_skill", "Runs a skill, or a script of it"),
+    ("read_file", "Reads a file of a skill in use"),
+    ("file_operations", "Reads, writes and lists files"),
+    ("execute_command", "Runs a command"),
+    ("http_request", "Asks a server over HTTP"),
+    ("execute_sql", "Runs an SQL statement"),
+];
+
 /// Answers a shell that asks. What goes wrong is not told: it would stand in the line that is typed.
 pub(crate) fn answer() -> Option<ExitCode> {
     let asked = CompleteEnv::with_factory(command).var(ASKED).completer("prowess");
@@ -53,6 +64,18 @@ pub(crate) fn resources() -> ArgValueCandidates {
             Some(files.iter().filter_map(|it| offer(&it.path, it.kind.as_str())).collect())
         };
         files().unwrap_or_default()
+    })
+}
+
+/// The tools: ours, and one for each skill in use.
+pub(crate) fn tools() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let own = TOOLS.iter().filter_map(|(name, what)| offer(name, what));
+        let Some(library) = library() else { return own.collect() };
+        let skills = library.skills().map(|it| &it.manifest).filter(|it| it.is_active());
+        let of_skills =
+            skills.filter_map(|it| offer(&format!("skill_{}", it.name), &it.description));
+        own.chain(of_skills).collect()
     })
 }
 

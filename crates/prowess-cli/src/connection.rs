@@ -193,8 +193,11 @@ impl Naming {
             )
             .hint(hint));
         };
-        let text = fs::read_to_string(path)
-            .map_err(|error| Fault::unable(format!("cannot read `{path}`: {error}")))?;
+        let text = fs::read_to_string(path).map_err(|error| {
+            let error = error.to_string();
+            let why = error.split(" (os error").next().unwrap_or(&error);
+            Fault::unable(format!("cannot read `{path}`: {why}"))
+        })?;
         let mut model = Scripted::new();
         for (number, line) in text.lines().enumerate().filter(|it| !it.1.trim().is_empty()) {
             let line: Line = serde_json::from_str(line).map_err(|error| {

@@ -8,16 +8,18 @@ use std::{
     sync::Arc,
 };
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use clap::ValueEnum as _;
 use prowess::{
     Directory, Embedder, Finding, Keeper, Library, Listing, Options, PRESETS, Preset, Scope, Skill,
-    Strategy, Unknown, Vocabulary, Watching, bundled, nearest, preset,
+    Strategy, Unknown, Vocabulary, Watching, bundled, matches, nearest, preset,
 };
 use prowess_runtime::{Bytes, Config, Entry, FileStore, Origin, Places, Presets, Provider};
 
 use crate::{
     arguments::{Global, ProfileName},
+    commands::count,
+    fault::Fault,
     host,
     printer::Printer,
 };
@@ -129,8 +131,19 @@ fn load(config: &Config, options: &Options, printer: &mut Printer) -> Result<Lib
     Ok(library)
 }
 
+/// Indexes all skills, which takes a while where there are many.
+pub(crate) fn index(library: &Library, printer: &mut Printer) {
+    let what = format!("indexing {}", count(library.all().count(), "skill"));
+    printer.during(&what, || matches(library, "", 0));
+}
+
 fn tell_missing(library: &Library, printer: &mut Printer) {
-    library.findings().iter().filter(|it| is_missing(it)).for_each(|it| printer.finding(it));
+    for finding in library.findings().iter().filter(|it| is_missing(it)) {
+        printer.finding(finding);
+        if !printer.quiet {
+            printer.suggest(&finding.path);
+        }
+    }
 }
 
 /// Whether a finding says that a directory is not there, which every command says at once.
@@ -190,10 +203,13 @@ fn named(name: &str) -> Result<&'static Preset> {
         return Ok(preset);
     }
     let names: Vec<&str> = PRESETS.iter().map(|it| it.name).collect();
-    match nearest(name, names.iter().copied()) {
-        Some(near) => bail!("there is no preset `{name}`; did you mean `{near}`?"),
-        None => bail!("there is no preset `{name}`, only {}", names.join(", ")),
-    }
+    let fault = Fault::unable(format!("there is no preset `{name}`"));
+    Err(fault
+        .hint(match nearest(name, names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are {}", names.join(", ")),
+        })
+        .into())
 }
 
 /// What a library is loaded from.
@@ -251,7 +267,11 @@ pub(crate) fn shelf_or_here(global: &Global, printer: &mut Printer) -> Result<Sh
 
 /// The store that is written to; it must be set, because what is to be changed is there.
 pub(crate) fn shelf_set(global: &Global, printer: &mut Printer) -> Result<Shelf> {
-    shelf(global, printer)?.context("no directory is configured, and the bundled skills cannot be changed: name one with `--dir DIR`, as `--dir .` for the working directory, or as `skill.skills_dir` in `prowess.toml`")
+    shelf(global, printer)?.ok_or_else(|| {
+        Fault::unable("no directory is configured, and the bundled skills cannot be changed")
+            .hint("`--dir DIR` names one, as `--dir .` does the working directory; or `skill.skills_dir` in `prowess.toml`")
+            .into()
+    })
 }
 
 fn open(path: PathBuf, scope: Scope, is_set: bool) -> Result<Shelf> {

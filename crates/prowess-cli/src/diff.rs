@@ -14,8 +14,41 @@ const PLACE: Style = AnsiColor::Cyan.on_default();
 
 /// Compares two texts of a file, with so many lines around each change; empty where nothing changes.
 pub(crate) fn diff(path: &str, before: &str, after: &str, around: usize) -> String {
-    let diff = TextDiff::from_lines(before, after);
-    diff.unified_diff().context_radius(around).header(path, path).to_string()
+    // To those who apply it, nothing but LF ends a line.
+    let [before, after] = [before, after].map(|it| it.split_inclusive('\n').collect::<Vec<_>>());
+    let diff = TextDiff::from_slices(&before, &after);
+    let mut out = String::new();
+    for hunk in diff.unified_diff().context_radius(around).iter_hunks() {
+        out.push_str(&format!("{}\n", hunk.header()));
+        for change in hunk.iter_changes() {
+            out.push_str(&format!("{}{}", change.tag(), change.value()));
+            if !change.value().ends_with('\n') {
+                out.push_str("\n\\ No newline at end of file\n");
+            }
+        }
+    }
+    if out.is_empty() { out } else { head(path) + &out }
+}
+
+/// How a comparison begins. A tab ends a path with blanks in it.
+pub(crate) fn head(path: &str) -> String {
+    let path = path.strip_prefix("./").unwrap_or(path);
+    let end = if path.contains(' ') { "\t" } else { "" };
+    format!("--- {path}{end}\n+++ {path}{end}\n")
+}
+
+/// Makes a comparison ready for a file or a program: `patch` and `git apply -p0` take it, unless
+/// there was something in it that moves a cursor.
+pub(crate) fn filed(diff: &str) -> String {
+    const MARK: char = '\u{FEFF}';
+    let mut out = String::new();
+    for line in diff.split_terminator('\n') {
+        let (line, end) = line.strip_suffix('\r').map_or((line, "\n"), |it| (it, "\r\n"));
+        let pieces: Vec<_> = line.split(MARK).map(safe::lines).collect();
+        out.push_str(&pieces.join(&*MARK.to_string()));
+        out.push_str(end);
+    }
+    out
 }
 
 /// Makes a comparison ready for a terminal.

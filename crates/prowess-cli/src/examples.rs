@@ -34,7 +34,7 @@ const EXAMPLES: &[Examples] = &[
     (
         "doctor",
         &[
-            ("prowess doctor create-pr", "who loads it, and why not"),
+            ("prowess doctor my-skill", "who loads it, and why not"),
             ("prowess doctor --all --client codex --client cursor", "a table of all skills"),
         ],
     ),

@@ -206,6 +206,6 @@ pub(crate) fn stop() -> io::Result<impl Future<Output = ()>> {
 
 /// A time as it is typed.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
-    let wanted = "it is not a time such as `5s`, `500ms` or `2m`, of a year at the most";
+    let wanted = "it is not a time such as `500ms`, `5s`, `2m` or `30d`, of a year at the most";
     duration(text).ok_or_else(|| wanted.to_owned())
 }

@@ -1,10 +1,13 @@
 //! The program `prowess`: one command a file, one printer, no logic of its own.
 
 mod arguments;
+mod mistyped;
 mod examples;
+mod overview;
 mod completion;
 mod context;
 mod given;
+mod near;
 mod fault;
 mod connection;
 mod sessions;
@@ -27,9 +30,15 @@ mod commands;
 
 use std::{io, process::ExitCode};
 
+use anyhow::Result;
+use clap::error::ErrorKind;
 use prowess_runtime::{ConfigError, Launcher};
 
-use crate::{arguments::Arguments, fault::Fault, printer::Printer};
+use crate::{
+    arguments::{Arguments, Global},
+    fault::Fault,
+    printer::Printer,
+};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,19 +67,18 @@ fn main() -> ExitCode {
         return code;
     }
     arguments::choose_color();
-    let arguments = match Arguments::typed() {
-        Ok(arguments) => arguments,
-        Err(error) => {
-            // Help and version are no faults; a mistyped command is.
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
-        }
+    let typed = Arguments::typed();
+    let bare = Global::default();
+    let mut printer = Printer::new(typed.as_ref().map_or(&bare, |it| &it.global));
+    let ended = match &typed {
+        Ok(arguments) => commands::run(arguments, launcher, &mut printer),
+        Err(error) => help(error, &mut printer),
     };
-    let mut printer = Printer::new(&arguments.global);
-    match commands::run(&arguments, launcher, &mut printer).and_then(|status| {
+    let ended = ended.and_then(|status| {
         printer.flush()?;
         Ok(status)
-    }) {
+    });
+    match ended {
         Ok(status) => status.code(),
         // Whoever read our output has enough of it.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
@@ -85,6 +93,29 @@ fn main() -> ExitCode {
             }
             Status::Unable.code()
         }
+    }
+}
+
+/// Shows the help or version that was asked for; says what is wrong with anything else.
+fn help(error: &clap::Error, printer: &mut Printer) -> Result<Status> {
+    let words: Vec<String> = arguments::words().skip(1).collect();
+    let is_help = error.kind() == ErrorKind::DisplayHelp;
+    let text = match mistyped::is_bare(&words) {
+        true if is_help => overview::render(!words.iter().any(|it| it == "-h"), printer.width),
+        true if words.is_empty() => overview::render(false, printer.width),
+        _ => error.render(),
+    };
+    let text = |colored| if colored { text.ansi().to_string() } else { text.to_string() };
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            printer.raw(text(printer.colored).as_bytes())?;
+            Ok(Status::Well)
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            printer.raw_aside(text(printer.err_colored).as_bytes());
+            Ok(Status::Unable)
+        }
+        _ => Err(mistyped::fault(error, &words).into()),
     }
 }
 

@@ -5,6 +5,7 @@ use std::{
     fmt::Display,
     io::{self, BufWriter, IsTerminal as _, Write as _},
     os::fd::AsFd,
+    path::Path,
     sync::{
         atomic::{AtomicBool, Ordering},
         mpsc::{self, RecvTimeoutError},
@@ -15,7 +16,7 @@ use std::{
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use prowess::{Finding, Severity};
 use prowess_runtime::{ConfigError, Outcome};
 use rustix::{
@@ -26,10 +27,12 @@ use rustix::{
 use serde::Serialize;
 use terminal_size::terminal_size_of;
 
-use crate::{arguments::Global, context, markdown::wrapped, safe, snippet};
+use crate::{arguments::Global, context, markdown::wrapped, near, safe, snippet};
 
 /// What takes longer than this is seen to go on.
 pub(crate) const LONG: Duration = Duration::from_millis(500);
+/// What is wrong when nothing more can be printed.
+const UNWRITTEN: &str = "cannot write to standard output";
 /// The colours of what is said about the work.
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -41,11 +44,15 @@ pub(crate) struct Printer {
     out: BufWriter<io::Stdout>,
     err: io::Stderr,
     pub(crate) err_colored: bool,
-    quiet: bool,
+    pub(crate) quiet: bool,
     pub(crate) verbose: bool,
     pub(crate) json: bool,
     pub(crate) is_terminal: bool,
     pub(crate) err_is_terminal: bool,
+    /// Whether it is shown what is going on: to a person, at a terminal that can take a line back.
+    shows_progress: bool,
+    /// Whether a line stands there that is to be taken back.
+    is_progress_shown: bool,
     /// How wide the terminal is; nothing when the output is not one, and then nothing is cut.
     pub(crate) width: Option<usize>,
     pub(crate) colored: bool,
@@ -58,9 +65,10 @@ impl Printer {
         let (stdout, stderr) = (io::stdout(), io::stderr());
         let (is_terminal, err_is_terminal) = (stdout.is_terminal(), stderr.is_terminal());
         // By the choice that `--color` has made, else by the terminal and the variables about colours.
-        let colored = AutoStream::choice(&stdout) != ColorChoice::Never;
+        let colored = !global.json && AutoStream::choice(&stdout) != ColorChoice::Never;
         let err_colored = AutoStream::choice(&stderr) != ColorChoice::Never;
         let width = is_terminal.then(|| width(&stdout)).flatten();
+        let takes_back = env::var_os("TERM").is_some_and(|it| it != "dumb");
         Self {
             out: BufWriter::with_capacity(1 << 16, stdout),
             err: stderr,
@@ -70,6 +78,8 @@ impl Printer {
             json: global.json,
             is_terminal,
             err_is_terminal,
+            shows_progress: err_is_terminal && takes_back && !global.quiet && !global.json,
+            is_progress_shown: false,
             width,
             colored,
             typed: context::typed(global),
@@ -78,7 +88,7 @@ impl Printer {
 
     /// Prints a line of data. What comes from a skill must be made safe first.
     pub(crate) fn line(&mut self, line: impl Display) -> Result<()> {
-        Ok(writeln!(self.out, "{line}")?)
+        writeln!(self.out, "{line}").context(UNWRITTEN)
     }
 
     /// A name, as it stands out among data.
@@ -93,7 +103,7 @@ impl Printer {
 
     /// Prints bytes as they are.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<()> {
-        Ok(self.out.write_all(bytes)?)
+        self.out.write_all(bytes).context(UNWRITTEN)
     }
 
     /// Prints bytes as they are, on stderr.
@@ -126,7 +136,7 @@ impl Printer {
     }
 
     pub(crate) fn flush(&mut self) -> Result<()> {
-        Ok(self.out.flush()?)
+        self.out.flush().context(UNWRITTEN)
     }
 
     /// Says something about the work, unless nobody wants to hear it.
@@ -153,7 +163,8 @@ impl Printer {
 
     /// Shows on a terminal what is going on, instead of what was shown before.
     pub(crate) fn progress(&mut self, text: &str) {
-        if self.err.is_terminal() && !self.quiet {
+        if self.shows_progress {
+            self.is_progress_shown = !text.is_empty();
             let text = safe::cut(&safe::line(text), self.err_width());
             let _ = self.err.write_all(format!("\r\x1b[K{text}").as_bytes());
         }
@@ -161,7 +172,7 @@ impl Printer {
 
     /// Does what can take a while, and shows on a terminal that it goes on once it has.
     pub(crate) fn during<T>(&mut self, what: &str, work: impl FnOnce() -> T) -> T {
-        if !self.err_is_terminal || self.quiet {
+        if !self.shows_progress {
             return work();
         }
         let (done, is_done) = mpsc::channel::<()>();
@@ -182,7 +193,9 @@ impl Printer {
 
     /// Takes away what [`progress`](Self::progress) has shown.
     pub(crate) fn progress_ends(&mut self) {
-        self.progress("");
+        if self.is_progress_shown {
+            self.progress("");
+        }
     }
 
     /// How wide a line is that is shown for a while, where that is known.
@@ -234,9 +247,11 @@ impl Printer {
 
     /// Says all that is wrong with the settings, each with its line.
     pub(crate) fn config_error(&mut self, error: &ConfigError) {
+        let width = self.say_width();
         for fault in &error.faults {
-            let shown = snippet::render_fault(fault, self.err_colored);
+            let shown = snippet::render_fault(fault, self.err_colored, width);
             let _ = self.err.write_all(format!("{shown}\n").as_bytes());
+            self.suggest(&fault.path);
         }
     }
 
@@ -247,6 +262,19 @@ impl Printer {
             let cause = cause.to_string();
             self.say(DIM, "cause", cause.split(" (os error").next().unwrap_or(&cause));
         }
+        let mut causes = error.chain().filter_map(|it| it.downcast_ref::<io::Error>());
+        if causes.any(|it| it.kind() == io::ErrorKind::NotFound)
+            && let Some(path) = error.to_string().split('`').nth(1)
+        {
+            self.suggest(Path::new(path));
+        }
+    }
+
+    /// Names what may be meant by a path that is not there.
+    pub(crate) fn suggest(&mut self, path: &Path) {
+        if let Some(near) = near::path(path) {
+            self.hint(&format!("did you mean `{near}`?"));
+        }
     }
 
     /// Says in one line what was found, on stderr.
@@ -254,11 +282,7 @@ impl Printer {
         if self.quiet {
             return;
         }
-        let (style, label) = match finding.severity {
-            Severity::Error => (ERROR, "error"),
-            Severity::Warning => (WARNING, "warning"),
-            Severity::Info => (NOTE, "info"),
-        };
+        let (style, label) = labelled(finding.severity);
         let line = finding.line.map(|it| format!(":{it}")).unwrap_or_default();
         let place = match finding.path.as_os_str().is_empty() {
             true => String::new(),
@@ -271,15 +295,29 @@ impl Printer {
         );
     }
 
+    /// How wide what is said may be; nothing where stderr is no terminal.
+    fn say_width(&self) -> Option<usize> {
+        self.err_is_terminal.then(|| width(&self.err)).flatten()
+    }
+
     fn say(&mut self, style: Style, label: &str, text: &str) {
         let mut shown = format!("{label}: {}", safe::line(text));
-        if let Some(width) = self.err_is_terminal.then(|| width(&self.err)).flatten() {
-            shown = broken(&shown, width).join("\n");
+        if let Some(width) = self.say_width() {
+            shown = broken(&shown, width, "  ").join("\n");
         }
         let shown = shown.replacen(label, &painted(label, style, self.err_colored), 1);
         // One write, because others may write to the same terminal; and whoever closed stderr does
         // not want to know.
         let _ = self.err.write_all(format!("{shown}\n").as_bytes());
+    }
+}
+
+/// How a finding is headed.
+pub(crate) fn labelled(severity: Severity) -> (Style, &'static str) {
+    match severity {
+        Severity::Error => (ERROR, "error"),
+        Severity::Warning => (WARNING, "warning"),
+        Severity::Info => (NOTE, "info"),
     }
 }
 
@@ -290,13 +328,14 @@ fn width(terminal: impl AsFd) -> Option<usize> {
     said.or_else(seen).map(|it: usize| it.max(20))
 }
 
-/// A text in lines of a width. What stands in backticks is to be copied, and stays whole.
-fn broken(text: &str, width: usize) -> Vec<String> {
+/// A text in lines of a width, all but the first indented. What stands in backticks is to be copied,
+/// and stays whole.
+pub(crate) fn broken(text: &str, width: usize, indent: &str) -> Vec<String> {
     // No text that is safe has this sign.
     const GLUE: &str = "\u{1f}";
     let pieces = text.split('`').enumerate();
     let glued = pieces.map(|(at, it)| if at % 2 == 1 { it.replace(' ', GLUE) } else { it.into() });
-    let lines = wrapped(&glued.collect::<Vec<_>>().join("`"), width, "  ");
+    let lines = wrapped(&glued.collect::<Vec<_>>().join("`"), width, indent);
     lines.iter().map(|it| it.replace(GLUE, " ")).collect()
 }
 
@@ -336,5 +375,5 @@ pub(crate) fn tell(text: &str) {
 
 /// A text in a style, where there are colours.
 pub(crate) fn painted(text: &str, style: Style, colored: bool) -> String {
-    if colored { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    if colored && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
 }

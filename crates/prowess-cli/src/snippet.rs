@@ -7,12 +7,19 @@ use annotate_snippets::{
 };
 use prowess::{Finding, Severity};
 use prowess_runtime::Fault;
+use unicode_width::UnicodeWidthChar as _;
 
-use crate::{printer::Printer, safe};
+use crate::{
+    printer::{NAME, Printer, broken, labelled, painted},
+    safe,
+};
+
+/// What stands beside a line: its number, and signs that it is cut.
+const GUTTER: usize = 14;
 
 /// What is shown: what is wrong, and where.
 struct Wrong<'w> {
-    level: Level<'w>,
+    severity: Severity,
     code: Option<&'static str>,
     message: &'w str,
     hint: &'w str,
@@ -24,13 +31,8 @@ struct Wrong<'w> {
 
 /// Renders a finding for stdout, with the line that it is about where there is one.
 pub(crate) fn render(finding: &Finding, printer: &Printer) -> String {
-    let level = match finding.severity {
-        Severity::Error => Level::ERROR,
-        Severity::Warning => Level::WARNING,
-        Severity::Info => Level::INFO,
-    };
     let wrong = Wrong {
-        level,
+        severity: finding.severity,
         code: Some(finding.rule.code),
         message: &finding.message,
         hint: &finding.hint,
@@ -43,9 +45,9 @@ pub(crate) fn render(finding: &Finding, printer: &Printer) -> String {
 }
 
 /// Renders a fault of a file of settings.
-pub(crate) fn render_fault(fault: &Fault, colored: bool) -> String {
+pub(crate) fn render_fault(fault: &Fault, colored: bool, width: Option<usize>) -> String {
     let wrong = Wrong {
-        level: Level::ERROR,
+        severity: Severity::Error,
         code: None,
         message: &fault.message,
         hint: fault.hint.as_deref().unwrap_or_default(),
@@ -54,15 +56,21 @@ pub(crate) fn render_fault(fault: &Fault, colored: bool) -> String {
         excerpt: fault.excerpt.as_deref(),
         columns: fault.columns,
     };
-    wrong.render(colored, None)
+    wrong.render(colored, width)
 }
 
 impl Wrong<'_> {
     fn render(&self, colored: bool, width: Option<usize>) -> String {
+        // A long line is cut around what is meant, but nothing is in a pipe.
+        let width = width.unwrap_or(usize::MAX >> 1);
         let path = safe::line(&self.path.display().to_string()).into_owned();
-        let title = self.level.clone().primary_title(safe::line(self.message).into_owned());
-        let title = self.code.map_or(title.clone(), |code| title.id(code));
-        let shown = self.excerpt.map(|line| Shown::new(line, self.columns));
+        let room = width.saturating_sub(GUTTER);
+        let shown = self.excerpt.map(|line| Shown::new(line, self.columns).within(room));
+        let group = Group::with_level(match self.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+            Severity::Info => Level::INFO,
+        });
         let mut group = match (&shown, self.line) {
             (Some(shown), Some(number)) => {
                 let annotation = AnnotationKind::Primary.span(shown.start..shown.end);
@@ -70,20 +78,31 @@ impl Wrong<'_> {
                     .line_start(number)
                     .path(&path)
                     .annotation(annotation);
-                Group::with_title(title).element(snippet)
+                group.element(snippet)
             }
-            (None, Some(number)) => {
-                Group::with_title(title).element(Origin::path(&path).line(number))
-            }
-            _ => Group::with_title(title).element(Origin::path(&path)),
+            (None, Some(number)) => group.element(Origin::path(&path).line(number)),
+            _ => group.element(Origin::path(&path)),
         };
         if !self.hint.is_empty() {
-            group = group.element(Level::HELP.message(safe::line(self.hint).into_owned()));
+            let number = self.line.map_or(0, |it| it.to_string().len());
+            let room = width.saturating_sub(number + " = help: ".len());
+            let hint = broken(&safe::line(self.hint), room, "").join("\n");
+            group = group.element(Level::HELP.message(hint));
         }
         let renderer = if colored { Renderer::styled() } else { Renderer::plain() };
-        // A long line is cut around what is meant, but never in a pipe.
-        let width = width.unwrap_or(usize::MAX >> 1);
-        renderer.term_width(width).decor_style(DecorStyle::Ascii).render(&[group])
+        let renderer = renderer.term_width(width).decor_style(DecorStyle::Ascii);
+        format!("{}\n{}", self.headline(colored, width), renderer.render(&[group]))
+    }
+
+    /// What is wrong, in as many lines as it takes.
+    fn headline(&self, colored: bool, width: usize) -> String {
+        let (style, word) = labelled(self.severity);
+        let label = self.code.map_or(word.to_owned(), |code| format!("{word}[{code}]"));
+        let text = broken(&format!("{label}: {}", safe::line(self.message)), width, "  ");
+        let text = text.join("\n");
+        let rest = text.strip_prefix(&label).unwrap_or(&text);
+        let rest = rest.split('\n').map(|it| painted(it, NAME, colored)).collect::<Vec<_>>();
+        format!("{}{}", painted(&label, style, colored), rest.join("\n"))
     }
 }
 
@@ -104,5 +123,16 @@ impl Shown {
         let (before, meant, behind) = (safe::line(before), safe::line(meant), safe::line(behind));
         let (start, end) = (before.len(), before.len() + meant.len());
         Self { text: format!("{before}{meant}{behind}"), start, end }
+    }
+
+    /// Means no more than has room: of a line whose mark is wider, all would be shown.
+    fn within(mut self, room: usize) -> Self {
+        let mut used = 0;
+        let fits = self.text[self.start..self.end].chars().take_while(|c| {
+            used += c.width().unwrap_or(0);
+            used <= room
+        });
+        self.end = self.start + fits.map(char::len_utf8).sum::<usize>();
+        self
     }
 }

@@ -94,7 +94,8 @@ pub(crate) fn toolbox(
         tools.push(Arc::new(execute_sql(&config, limits)?));
     }
     if caller == Caller::Person {
-        tools.extend(skill_tools(&provider.library(), &tools, &executor));
+        let skills = || skill_tools(&provider.library(), &tools, &executor);
+        tools.extend(printer.during("making tools of skills", skills));
     }
     let calls = Calls { timeout: limits.timeout + GRACE, ..Calls::default() };
     let toolbox = Toolbox::new(gate.clone()).with_calls(calls).with_active(active);

@@ -26,11 +26,13 @@ pub enum RewriteError {
 }
 
 impl Root {
-    /// Puts `after` in the place of a file that still holds `before`, with the rights and, where that
-    /// is allowed, the owner that it had. No link is followed on the way.
+    /// Puts `after` in the place of a file that still holds `before`, with the rights, the attributes
+    /// and, where that is allowed, the owner that it had. One that holds `after` already is well. No
+    /// link is followed on the way.
     pub fn rewrite(&self, path: &Path, before: &[u8], after: &[u8]) -> Result<(), RewriteError> {
         let (folder, name) = self.place(path)?;
         let mut error = RewriteError::Changed;
+        let mut is_done = false;
         let is_wanted = |old: Option<File>| {
             let Some(old) = old else { return Ok(false) };
             let access =
@@ -39,11 +41,14 @@ impl Root {
                 error = RewriteError::ReadOnly;
                 return Ok(false);
             }
-            let mut now = Vec::with_capacity(before.len() + 1);
-            old.take(before.len() as u64 + 1).read_to_end(&mut now)?;
+            let most = before.len().max(after.len()) as u64;
+            let mut now = Vec::new();
+            old.take(most + 1).read_to_end(&mut now)?;
+            is_done = now == after;
             Ok(now == before)
         };
-        if folder.write_if(&name, after, is_wanted)? { Ok(()) } else { Err(error) }
+        let is_written = folder.write_if(&name, after, is_wanted)?;
+        if is_written || is_done { Ok(()) } else { Err(error) }
     }
 
     /// Gives a file or folder another name beside it, which nothing has yet. No link is followed on

@@ -4,11 +4,13 @@
 //! first, then the kernel opens what they lead to and follows none: what was checked is what is
 //! opened.
 
+mod draft;
+
 use std::{
     collections::BTreeSet,
     ffi::{OsStr, OsString},
     fs::File,
-    io::{self, Write as _},
+    io,
     os::{
         fd::{AsFd as _, BorrowedFd, OwnedFd},
         unix::ffi::OsStringExt as _,
@@ -19,12 +21,11 @@ use std::{
 };
 
 use rustix::{
-    fs::{
-        AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Stat,
-        Uid,
-    },
+    fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, ResolveFlags, Stat},
     io::Errno,
 };
+
+use self::draft::Draft;
 
 /// A directory that nothing leads out of.
 #[derive(Debug)]
@@ -246,6 +247,7 @@ impl Root {
     ) -> Result<bool, RootError> {
         let (parent, name) = self.parent(path)?;
         lock(&parent.directory).map_err(|errno| failed(path, errno))?;
+        draft::sweep(&parent.directory, name);
         let draft = Draft::new(&parent.directory, name, path, bytes)?;
         let old = match open_name(parent.as_fd(), name, FILE) {
             Ok(old) => Some(File::from(old)),
@@ -359,82 +361,6 @@ fn lock(directory: &OwnedFd) -> Result<(), Errno> {
             locked => return locked,
         }
     }
-}
-
-/// A whole file under a name that nobody looks for. Gone when it is dropped before it is kept.
-struct Draft<'d> {
-    directory: &'d OwnedFd,
-    draft: Option<OsString>,
-    name: &'d OsStr,
-    path: &'d Path,
-}
-
-impl<'d> Draft<'d> {
-    fn new(
-        directory: &'d OwnedFd,
-        name: &'d OsStr,
-        path: &'d Path,
-        bytes: &[u8],
-    ) -> Result<Self, RootError> {
-        let failed = |errno| failed(path, errno);
-        let old = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) if kind(&stat) == FileType::RegularFile => Some(stat),
-            Ok(_) => return Err(RootError::NotRegular { path: path.to_owned() }),
-            Err(Errno::NOENT) => None,
-            Err(errno) => return Err(failed(errno)),
-        };
-        let (draft, mut file) = create(directory, name).map_err(failed)?;
-        let draft = Self { directory, draft: Some(draft), name, path };
-        if let Some(old) = old {
-            // Whoever may write a file may not always give it away.
-            let owner = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
-            let _ = rustix::fs::fchown(&file, Some(owner.0), Some(owner.1));
-            rustix::fs::fchmod(&file, Mode::from(old.st_mode & 0o777)).map_err(failed)?;
-        }
-        let io = |source| RootError::Io { path: path.to_owned(), source };
-        file.write_all(bytes).map_err(io)?;
-        file.sync_all().map_err(io)?;
-        Ok(draft)
-    }
-
-    fn keep(mut self) -> Result<(), RootError> {
-        let failed = |errno| failed(self.path, errno);
-        let draft = self.draft.as_ref().expect("a draft has a name until it is kept");
-        rustix::fs::renameat(self.directory, draft, self.directory, self.name).map_err(failed)?;
-        self.draft = None;
-        rustix::fs::fsync(self.directory).map_err(failed)
-    }
-}
-
-impl Drop for Draft<'_> {
-    fn drop(&mut self) {
-        if let Some(draft) = &self.draft {
-            let _ = rustix::fs::unlinkat(self.directory, draft, AtFlags::empty());
-        }
-    }
-}
-
-/// Creates an empty file of a name that nothing has yet.
-fn create(directory: &OwnedFd, name: &OsStr) -> Result<(OsString, File), Errno> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    loop {
-        let draft = draft_name(name)?;
-        let mode = Mode::from(0o666);
-        match rustix::fs::openat(directory, &draft, flags | OFlags::NOFOLLOW, mode) {
-            Ok(file) => return Ok((draft, File::from(file))),
-            Err(Errno::EXIST) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-}
-
-/// A hidden name that nobody can guess.
-fn draft_name(name: &OsStr) -> Result<OsString, Errno> {
-    let mut random = [0_u8; 8];
-    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-    // The name itself may be as long as a name can be.
-    let start: String = name.to_string_lossy().chars().take(32).collect();
-    Ok(format!(".{start}.{:016x}.draft", u64::from_ne_bytes(random)).into())
 }
 
 /// The names of a relative path.

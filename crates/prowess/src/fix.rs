@@ -14,7 +14,8 @@
 mod meaning;
 
 use prowess_frontmatter::{
-    Field, Kind, Value, delimit, nest, quote, read, remove, remove_repeats, rename, set, split,
+    Field, Kind, Scalar, Style, Value, delimit, nest, quote, read, remove, remove_repeats, rename,
+    set, split,
 };
 
 use self::meaning::{Meaning, is_empty, tags, tools};
@@ -69,6 +70,11 @@ pub fn fix(bytes: &[u8], profile: Profile) -> Fixed {
     }
     fixed.findings = gone(before, &findings);
     fixed
+}
+
+/// Whether [`fix`] may put right what a rule finds; whether it does depends on the text.
+pub fn has_fix(rule: &Rule, profile: Profile) -> bool {
+    FIXES.iter().any(|it| it.is_for(rule) && it.holds_in(profile))
 }
 
 /// How the faults that one rule finds are put right.
@@ -133,10 +139,6 @@ impl Fix {
     }
 }
 
-fn has_fix(finding: &Finding) -> bool {
-    FIXES.iter().any(|it| it.clears(finding))
-}
-
 /// What was found before, is not found after, and has a fix.
 fn gone(before: Vec<Finding>, after: &[Finding]) -> Vec<Finding> {
     let mut left: Vec<_> = after.iter().map(|it| (it.rule.code, &it.message)).collect();
@@ -144,6 +146,7 @@ fn gone(before: Vec<Finding>, after: &[Finding]) -> Vec<Finding> {
         let found = left.iter().position(|it| *it == (finding.rule.code, &finding.message));
         found.map(|at| left.swap_remove(at)).is_some()
     };
+    let has_fix = |finding: &Finding| FIXES.iter().any(|it| it.clears(finding));
     before.into_iter().filter(|it| !is_left(it) && has_fix(it)).collect()
 }
 
@@ -210,9 +213,18 @@ fn without_empty(text: &str, fields: &[Field<'_>]) -> Option<String> {
 fn with_known_fields(text: &str, fields: &[Field<'_>]) -> Option<String> {
     all(text, fields, |text, field| match standing(&field.key) {
         Standing::Misspelt(right) => rename(text, &field.key, right).ok(),
-        Standing::Unknown if !is_empty(&field.value) => nest(text, &field.key, "metadata").ok(),
+        Standing::Unknown if !is_empty(&field.value) && is_word(&field.key) => {
+            nest(text, &field.key, "metadata").ok()
+        }
         Standing::Specified | Standing::Vendor(_) | Standing::Unknown => None,
     })
+}
+
+/// Whether a key is the name of a field, and no prose with a colon in it, number or such.
+fn is_word(key: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let scalar = Scalar { text: key.into(), style: Style::Plain };
+    key.chars().all(is_part) && scalar.kind() == Kind::Text
 }
 
 fn with_texts(text: &str, fields: &[Field<'_>]) -> Option<String> {

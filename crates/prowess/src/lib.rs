@@ -68,7 +68,7 @@ pub use crate::{
         examine,
     },
     finding::{Finding, Severity},
-    fix::{Fixed, fix},
+    fix::{Fixed, fix, has_fix},
     invoke::{argument_names, invoke},
     keeper::{Keeper, Watching},
     lab::{

@@ -118,10 +118,7 @@ impl Args {
             Some(prompt) => prompt.to_owned(),
             None if self.which.resumes() && self.file.is_empty() => return Ok(None),
             None if from_stdin > 0 => String::new(),
-            None if io::stdin().is_terminal() => {
-                let hint = "`prowess ask \"what is in this repository?\"` asks; `prowess chat` asks more than once";
-                return Err(Fault::typed("nothing is asked").hint(hint).into());
-            }
+            None if io::stdin().is_terminal() => return Err(nothing_is_asked().into()),
             None => given::text("-")?,
         };
         for path in &self.file {
@@ -132,10 +129,16 @@ impl Args {
             prompt.push_str(&format!("\n\n<file name={name:?}>\n{}\n</file>", text.trim_end()));
         }
         match prompt.trim() {
-            "" => Err(Fault::typed("nothing is asked").into()),
+            "" => Err(nothing_is_asked().into()),
             prompt => Ok(Some(prompt.to_owned())),
         }
     }
+}
+
+fn nothing_is_asked() -> Fault {
+    let hint =
+        "`prowess ask \"what is in this repository?\"` asks; `prowess chat` asks more than once";
+    Fault::typed("nothing is asked").hint(hint)
 }
 
 /// Says no to a request that invokes a skill which is not there.

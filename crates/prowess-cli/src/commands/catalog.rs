@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         FormatName::Xml => Format::Xml,
     };
     let how = Cataloging { format, budget: args.budget, vocabulary, ..Cataloging::default() };
-    let catalog = catalog(&library, &how);
+    let catalog = printer.during("making the catalog", || catalog(&library, &how));
     if printer.json {
         printer.document(&json!({
             "text": catalog.text,

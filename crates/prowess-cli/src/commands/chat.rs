@@ -13,6 +13,7 @@ use rustyline::{
     error::ReadlineError, highlight::Highlighter, hint::Hinter, history::MemHistory,
     validate::Validator,
 };
+use serde_json::json;
 
 use super::count;
 use crate::{
@@ -166,14 +167,13 @@ impl Chat {
         let Some(name) = command(text) else { return self.turn(Some(text.to_owned()), printer) };
         match name {
             "quit" | "exit" => return Ok(After::End),
-            "help" => help(printer)?,
-            "skills" => self.skills(printer)?,
-            "why" => self.why(printer)?,
-            "budget" => self.budget(printer)?,
+            "help" => tell(name, help(), printer)?,
+            "skills" => tell(name, self.skills(printer), printer)?,
+            "why" => tell(name, self.why(), printer)?,
+            "budget" => tell(name, self.budget(), printer)?,
             "trace" => {
-                for line in &self.conversation.viewer.story {
-                    printer.line(safe::line(line))?;
-                }
+                let story = self.conversation.viewer.story.iter();
+                tell(name, story.map(|it| safe::line(it).into_owned()).collect(), printer)?;
             }
             "clear" => {
                 let Conversation { kept, viewer, .. } = &mut self.conversation;
@@ -217,7 +217,7 @@ impl Chat {
         messages.last().is_none_or(|it| it.role == Role::Assistant && it.calls.is_empty())
     }
 
-    fn skills(&self, printer: &mut Printer) -> Result<()> {
+    fn skills(&self, printer: &Printer) -> Vec<String> {
         let Conversation { stack, kept, viewer, .. } = &self.conversation;
         let taken = kept.session.taken();
         let shown = viewer.scores.iter().filter(|it| it.level.is_some()).map(|it| &*it.name);
@@ -227,66 +227,70 @@ impl Chat {
         let skills: Vec<&Manifest> = skills.filter(|it| it.is_active()).collect();
         let widest = skills.iter().map(|it| it.name.len()).max().unwrap_or(0);
         let room = printer.width.unwrap_or(usize::MAX).saturating_sub(widest + 2).max(20);
-        for skill in skills {
+        let line = |skill: &&Manifest| {
             let padded = format!("{:widest$}", safe::line(&skill.name));
             let is_standing = standing.contains(&&*skill.name);
             let name = if is_standing { printer.name(&padded) } else { padded };
-            let description = safe::cut(&safe::line(&skill.description), room);
-            printer.line(format_args!("{name}  {description}"))?;
-        }
-        Ok(())
+            format!("{name}  {}", safe::cut(&safe::line(&skill.description), room))
+        };
+        skills.iter().map(line).collect()
     }
 
-    fn why(&self, printer: &mut Printer) -> Result<()> {
+    fn why(&self) -> Vec<String> {
         let viewer = &self.conversation.viewer;
-        if viewer.steps == 0 && viewer.scores.is_empty() {
-            return printer.line("nothing was asked since this program began");
+        match (viewer.scores.is_empty(), viewer.steps) {
+            (true, 0) => vec!["nothing was asked since this program began".to_owned()],
+            (true, _) => vec!["no skill fits the last request".to_owned()],
+            _ => viewer.scores.iter().map(|it| safe::line(&judged(it)).into_owned()).collect(),
         }
-        if viewer.scores.is_empty() {
-            return printer.line("no skill fits the last request");
-        }
-        for it in &self.conversation.viewer.scores {
-            printer.line(safe::line(&judged(it)))?;
-        }
-        Ok(())
     }
 
-    fn budget(&self, printer: &mut Printer) -> Result<()> {
+    fn budget(&self) -> Vec<String> {
         let (viewer, window) = (&self.conversation.viewer, self.conversation.stack.window.tokens);
         let Some((window, tokens)) = &viewer.fitted else {
-            printer.line(format_args!(
+            let mut lines = vec![format!(
                 "nothing was asked since this program began; the window holds {window} tokens"
-            ))?;
+            )];
             let spent = self.conversation.kept.session.spent_on();
             let Spent { input, cached, output } = spent.into_values().sum();
-            return match input + output {
-                0 => Ok(()),
-                _ => printer.line(format_args!(
+            if input + output > 0 {
+                lines.push(format!(
                     "before that {input} tokens were read ({cached} remembered) and {output} written"
-                )),
-            };
+                ));
+            }
+            return lines;
         };
         let part = |name: &str| tokens[name].as_u64().unwrap_or(0);
         let free = (*window as u64).saturating_sub(part("total"));
         let parts = ["system", "skills", "history", "tools"].map(|it| (it, part(it)));
+        let mut lines = Vec::new();
         for (name, tokens) in parts.into_iter().chain([("free", free)]) {
             let share = tokens as f64 / (*window).max(1) as f64 * 100.0;
-            printer.line(format_args!("{name:7}  {tokens:>8} tokens  {share:>5.1} %"))?;
+            lines.push(format!("{name:7}  {tokens:>8} tokens  {share:>5.1} %"));
         }
         let Spent { input, cached, output } = viewer.spent;
-        printer.line(format_args!(
+        lines.push(format!(
             "so far {input} tokens were read ({cached} remembered) and {output} written"
-        ))?;
-        viewer.cost.map_or(Ok(()), |cost| printer.line(format_args!("that costs {cost:.4}")))
+        ));
+        lines.extend(viewer.cost.map(|cost| format!("that costs {cost:.4}")));
+        lines
     }
 }
 
-fn help(printer: &mut Printer) -> Result<()> {
-    for (name, what) in COMMANDS {
-        printer.line(format_args!("{:10}  {what}", format!("/{name}")))?;
+/// Answers a command.
+fn tell(command: &str, lines: Vec<String>, printer: &mut Printer) -> Result<()> {
+    if printer.json {
+        return printer.json_line(&json!({ "command": command, "lines": lines }));
     }
-    printer.line("/SKILL …    invoke a skill, with what it is given")?;
-    printer.line("@SKILL      mention a skill in a request")
+    lines.iter().try_for_each(|it| printer.line(it))
+}
+
+fn help() -> Vec<String> {
+    let mut lines: Vec<String> =
+        COMMANDS.iter().map(|(name, what)| format!("{:10}  {what}", format!("/{name}"))).collect();
+    lines.push("/SKILL …    invoke a skill, with what it is given".to_owned());
+    lines.push("@SKILL      mention a skill in a request".to_owned());
+    lines
 }
 
 /// What is wrong with a line that invokes what is neither one of these commands nor a skill.

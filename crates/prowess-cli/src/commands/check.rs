@@ -83,7 +83,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         }
         checked => checked?,
     };
-    let fixed = args.fix.fix.then(|| fix::all(&args.fix, &checked, profile, &limits));
+    let for_people = format == Format::Text && (printer.is_terminal || printer.colored);
+    let fixed = args.fix.fix.then(|| fix::all(&args.fix, &checked, profile, &limits, for_people));
     if !args.fix.dry_run && fixed.as_ref().is_some_and(|it| !it.is_empty()) {
         for path in &mut paths {
             let moved = fixed.iter().flatten().find_map(|it| it.moved(path));
@@ -92,12 +93,18 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         checked = look(&paths)?;
     }
     add_dangers(&mut checked, profile);
+    let failed = checked.findings.iter().any(|it| it.severity == Severity::Error);
+    if let Some(fixed) = fixed.as_ref().filter(|_| args.fix.dry_run) {
+        fix::remaining(&mut checked.findings, fixed);
+    }
     match format {
         Format::Text => {
             if let Some(fixed) = &fixed {
                 fix::show(&args.fix, fixed, printer)?;
             }
-            show(&checked, printer, |it, printer| format!("{}\n", snippet::render(it, printer)))?;
+            let render = |it: &Finding, printer: &Printer| snippet::render(it, printer) + "\n";
+            show(&checked, &args.fix, printer, render)?;
+            fix::offer(&args.fix, &checked.findings, profile, printer);
         }
         Format::Json => {
             let findings: Vec<_> = checked.findings.iter().map(finding_json).collect();
@@ -109,7 +116,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         }
         Format::Github => {
             let root = env::current_dir()?;
-            show(&checked, printer, |it, _| github::annotation(it, &root))?;
+            show(&checked, &args.fix, printer, |it, _| github::annotation(it, &root))?;
         }
         Format::Sarif => {
             let root = env::current_dir()?;
@@ -121,7 +128,6 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         printer.hint("what could not be fixed is as it was; see to the cause and try again");
         return Ok(Status::Unable);
     }
-    let failed = checked.findings.iter().any(|it| it.severity == Severity::Error);
     Ok(if failed { Status::AtFault } else { Status::Well })
 }
 
@@ -167,6 +173,7 @@ fn add_dangers(checked: &mut Checked, profile: Profile) {
 
 fn show(
     checked: &Checked,
+    args: &FixArgs,
     printer: &mut Printer,
     render: impl Fn(&Finding, &Printer) -> String,
 ) -> Result<()> {
@@ -183,11 +190,15 @@ fn show(
         (of(Severity::Error), of(Severity::Warning), of(Severity::Info));
     let mut words = format!("{} checked: ", count(checked.skills, "skill"));
     words.push_str(&match (errors, warnings) {
+        (0, 0) if args.dry_run => "nothing".to_owned(),
         (0, 0) => "all is well".to_owned(),
         (0, _) => count(warnings, "warning"),
         (_, 0) => count(errors, "error"),
         (_, _) => format!("{}, {}", count(errors, "error"), count(warnings, "warning")),
     });
+    if args.dry_run {
+        words.push_str(" would remain");
+    }
     if infos > 0 && !printer.verbose {
         words.push_str(&format!(" ({infos} more with -v)"));
     }

@@ -15,17 +15,29 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
+/// For bash there is one of our own: that of clap leaves words apart that bash has taken apart, and
+/// paths with blanks without quotes.
+const BASH: &str = include_str!("completions.bash");
+
 pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<Status> {
     let name = args.shell.to_string();
-    let shells = Shells::builtins();
-    let shell = shells.completer(&name).with_context(|| format!("`{name}` cannot ask"))?;
-    let mut script = Vec::new();
-    shell.write_registration(ASKED, "prowess", "prowess", "prowess", &mut script)?;
+    let script = match args.shell {
+        Shell::Bash => BASH.to_owned(),
+        _ => script(&name)?,
+    };
     if printer.json {
-        let script = String::from_utf8_lossy(&script);
         printer.document(&json!({ "shell": name, "script": script }))?;
     } else {
-        printer.raw(script.trim_ascii_start())?;
+        printer.raw(script.as_bytes())?;
     }
     Ok(Status::Well)
+}
+
+/// The script of clap for a shell.
+fn script(name: &str) -> Result<String> {
+    let shells = Shells::builtins();
+    let shell = shells.completer(name).with_context(|| format!("`{name}` cannot ask"))?;
+    let mut script = Vec::new();
+    shell.write_registration(ASKED, "prowess", "prowess", "prowess", &mut script)?;
+    Ok(String::from_utf8_lossy(&script).trim_start().to_owned())
 }

@@ -4,7 +4,9 @@ use prowess_runtime::{Origin, Shown};
 use serde_json::{Value as Json, json};
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::{Status, arguments::Global, completion, context, printer::Printer, safe};
+use crate::{
+    Status, arguments::Global, completion, context, markdown::wrapped, printer::Printer, safe,
+};
 
 /// Show what is set, and where each value came from
 ///
@@ -55,13 +57,20 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 fn table(settings: &[&Shown], printer: &mut Printer) -> Result<()> {
     let widest = settings.iter().map(|it| it.key.len()).max().unwrap_or(0);
     let values: Vec<String> =
-        settings.iter().map(|it| safe::line(&it.value.to_string()).into_owned()).collect();
+        settings.iter().map(|it| safe::line(&text(&it.value)).into_owned()).collect();
     let room = values.iter().map(|it| it.width()).filter(|it| *it <= 30).max().unwrap_or(0);
     for (setting, value) in settings.iter().zip(&values) {
         let pad = " ".repeat(widest - setting.key.len());
         let origin = setting.origin.to_string();
         let line = match setting.origin {
-            Origin::Default => printer.dim(value),
+            Origin::Default => {
+                let indent = widest + 2;
+                let width =
+                    printer.width.map_or(usize::MAX, |it| it.saturating_sub(indent).max(20));
+                let lines = wrapped(value, width, "");
+                let lines: Vec<String> = lines.iter().map(|it| printer.dim(it)).collect();
+                lines.join(&format!("\n{}", " ".repeat(indent)))
+            }
             Origin::File { .. } | Origin::Flag(_) => {
                 let pad = " ".repeat(room.saturating_sub(value.width()));
                 format!("{value}{pad}  {}", printer.dim(&safe::line(&origin)))
@@ -70,4 +79,15 @@ fn table(settings: &[&Shown], printer: &mut Printer) -> Result<()> {
         printer.line(format_args!("{}{pad}  {line}", printer.name(setting.key)))?;
     }
     Ok(())
+}
+
+/// A value as JSON, with blanks behind commas.
+fn text(value: &Json) -> String {
+    match value.as_array() {
+        Some(values) => {
+            let values: Vec<String> = values.iter().map(Json::to_string).collect();
+            format!("[{}]", values.join(", "))
+        }
+        None => value.to_string(),
+    }
 }

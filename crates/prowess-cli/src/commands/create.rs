@@ -5,14 +5,14 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 use clap::builder::PossibleValuesParser;
-use prowess::{Definition, Manifest, Type, check};
+use prowess::{Definition, Manifest, Severity, Type, check};
 use prowess_runtime::{
     Entry, Store as _, check_entry, definition_from_json, strict_json, type_from_word,
 };
 use serde_json::Value as Json;
 
 use super::{found_by, refused, show_entry};
-use crate::{Status, arguments::Global, context, given, printer::Printer};
+use crate::{Status, arguments::Global, context, fault::Fault, given, printer::Printer};
 
 /// How much of a definition is read.
 const MAX_SIZE: u64 = 1024 * 1024;
@@ -83,8 +83,11 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             show_entry(&entry, &shelf, printer)?;
             let folder = shelf.document(&entry);
             let profile = global.profile.into();
+            // What is only worth knowing is as often about what we have written ourselves.
+            let least = if printer.verbose { Severity::Info } else { Severity::Warning };
             if let Ok(checked) = check(&[folder], profile, &prowess::Limits::default()) {
-                checked.findings.iter().for_each(|it| printer.finding(it));
+                let worth = checked.findings.iter().filter(|it| it.severity >= least);
+                worth.for_each(|it| printer.finding(it));
             }
             printer.note(&format!("`{}` is active", args.name));
             found_by(&shelf, printer);
@@ -95,6 +98,10 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 }
 
 fn at_fault(error: &anyhow::Error, printer: &mut Printer) -> Status {
+    if let Some(fault) = error.downcast_ref::<Fault>() {
+        fault.tell(printer);
+        return fault.status;
+    }
     printer.error(error);
     // What could not be read is not known to be wrong.
     if error.chain().any(|it| it.is::<io::Error>()) { Status::Unable } else { Status::AtFault }
@@ -123,9 +130,8 @@ fn definition(args: &Args, kind: Type, global: &Global) -> Result<Definition> {
         (_, Some(Ok(definition))) if !text.trim().is_empty() => definition,
         (Type::Instruction, _) => Definition::Instruction { content: text },
         (_, _) if text.trim().is_empty() => {
-            bail!(
-                "a {kind} skill needs a definition: by `--definition`, `--file` or standard input"
-            )
+            let hint = "give it by `--definition`, `--file` or standard input";
+            bail!(Fault::typed(format!("a {kind} skill needs a definition")).hint(hint))
         }
         (Type::Script, _) => Definition::Script { script: text },
         (Type::Template, _) => Definition::Template { template: text },

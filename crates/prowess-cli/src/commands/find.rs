@@ -49,7 +49,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::AnyPath)]
     queries: Option<String>,
     /// How many skills at the most, 1 to 100 [default: 5, with `--queries` 10]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
+    #[arg(long, value_name = "N", value_parser = top)]
     top: Option<u8>,
     /// Say which words of the request stand where in each skill
     #[arg(long)]
@@ -64,6 +64,12 @@ pub(crate) struct Args {
     /// fastText
     #[arg(long, value_name = "FILE")]
     embeddings: Option<PathBuf>,
+}
+
+/// A number from 1 to 100.
+fn top(text: &str) -> Result<u8, &'static str> {
+    let number = text.parse().ok().filter(|it| (1..=100).contains(it));
+    number.ok_or("it is not from 1 to 100")
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
@@ -176,9 +182,7 @@ impl<'a> Finder<'a> {
     /// Reads and indexes all skills, which takes a while where there are many.
     fn index(&self, printer: &mut Printer) {
         if self.strategy == Strategy::Semantic {
-            let skills = count(self.library.all().count(), "skill");
-            let index = || prowess::matches(self.library, "", 0);
-            printer.during(&format!("indexing {skills}"), index);
+            context::index(self.library, printer);
         }
     }
 

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail};
 use prowess::{Evaluation, Finding, Lab, Library, Skill, Study, nearest};
 use prowess_runtime::Share;
 
-use super::{Readers, count, write_page};
+use super::{Readers, write_page};
 use crate::{
     Status,
     arguments::{Global, share},
@@ -81,8 +81,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         |it: &Skill| chosen.is_empty() || chosen.iter().any(|own| std::ptr::eq(*own, it));
     let queries = args.queries.as_deref().map(|it| anyhow::Ok((it, read(it)?))).transpose()?;
 
-    let indexing = format!("indexing {}", count(library.all().count(), "skill"));
-    printer.during(&indexing, || prowess::matches(library, "", 0));
+    context::index(library, printer);
     let study = lab.study(&mut telling("skills", printer), is_chosen);
     let mut trials = printer.during("reading evaluations", || lab.evaluations(is_chosen));
     if let Some((path, bytes)) = &queries {

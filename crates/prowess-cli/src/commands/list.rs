@@ -153,7 +153,8 @@ fn summary(library: &Library, shown: usize, is_enabled: bool, printer: &mut Prin
         words.push_str(&format!(", {} more findings (-v shows them)", worth.len() - most));
     }
     printer.note(&words);
-    if is_enabled && library.all().next().is_none() && library.left_out().is_empty() {
+    let is_empty = library.all().next().is_none() && library.left_out().is_empty();
+    if is_enabled && is_empty && !library.findings().iter().any(context::is_missing) {
         printer.note(
             "nothing is there; skills that lie in folders of folders are found with `--depth 3`",
         );

@@ -52,6 +52,42 @@ fn collect(command: &Command, all: &mut Vec<Command>) {
     command.get_subcommands().filter(|it| !it.is_hide_set()).for_each(|it| collect(it, all));
 }
 
+/// What the page of the program itself says about what is around it.
+const AROUND: &str = r#".SH "EXIT STATUS"
+.TP
+0
+All is well.
+.TP
+1
+A skill or what was typed is at fault, or nothing was found.
+.TP
+2
+It could not be done, or the command line could not be understood.
+.SH ENVIRONMENT
+.TP
+NO_COLOR, CLICOLOR_FORCE
+No colours; colours also where there is no terminal.
+.TP
+COLUMNS
+How wide a terminal is, where that should not be asked of the terminal.
+.TP
+OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY
+The key that a model is asked with.
+.TP
+PROWESS_MCP_TOKEN
+The token that clients of \fBprowess mcp \-\-http\fR must have.
+.SH FILES
+.TP
+prowess.toml
+Settings, here or in a folder above; those of the user are in ~/.config/prowess.
+.TP
+~/.cache/prowess
+What was read of skills; it can be deleted at any time.
+.TP
+~/.local/state/prowess/sessions
+What was said to models.
+"#;
+
 /// What `man` shows of a command.
 struct Page {
     name: String,
@@ -67,7 +103,10 @@ impl Page {
         let mut text = Vec::new();
         man.render(&mut text)?;
         let text = String::from_utf8(text)?;
-        let text = text.replace(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n");
+        let mut text = text.replace(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n");
+        if typed == "prowess" {
+            text.push_str(AROUND);
+        }
         Ok(Self { name: format!("{typed}.1"), text })
     }
 }

@@ -55,13 +55,15 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             }
         }
         printer.flush()?;
+    }
+    for (_, error) in &failed {
+        printer.error(error);
+    }
+    if !printer.json {
         printer.note(&format!("{} made of plugins", count(made.len(), "skill")));
     }
     if !made.is_empty() {
         found_by(&shelf, printer);
-    }
-    for (_, error) in &failed {
-        printer.error(error);
     }
     Ok(match failed.is_empty() {
         true => Status::Well,

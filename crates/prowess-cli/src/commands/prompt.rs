@@ -2,8 +2,8 @@ use std::{fs, io, io::Read as _, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result};
 use prowess::{
-    Cataloging, Choice, Extract, Fitted, Library, Matching, Message, Offer, Prompt, Role, UseSkill,
-    Vocabulary, Window, catalog, choose, fit, history, request,
+    Cataloging, Choice, Extract, Fitted, Library, Matching, Message, Offer, Prompt, Role, Strategy,
+    UseSkill, Vocabulary, Window, catalog, choose, fit, history, request,
 };
 use prowess_runtime::{Config, Gate, Nobody, Permitted, Provider, Share};
 use serde_json::{Value as Json, json};
@@ -78,7 +78,11 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let budget = Some(window.tokens / CATALOG);
     let cataloging = Cataloging { budget, vocabulary, ..Cataloging::default() };
     let query = request(&history).map(|it| it.content.clone());
-    let choice = choose(&library, &history, &matching(args, &config), config.thresholds());
+    let matching = matching(args, &config);
+    if matching.strategy == Strategy::Semantic {
+        context::index(&library, printer);
+    }
+    let choice = choose(&library, &history, &matching, config.thresholds());
     let prompt = Prompt {
         system,
         catalog: catalog(&library, &cataloging).text,

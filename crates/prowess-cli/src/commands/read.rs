@@ -1,5 +1,7 @@
 use anyhow::Result;
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use prowess::{ReadError, nearest};
+use serde_json::{Value as Json, json};
 
 use crate::{Status, arguments::Global, completion, context, printer::Printer};
 
@@ -9,7 +11,7 @@ pub(crate) struct Args {
     /// The name, `scope:name` or path of the skill
     #[arg(add = completion::skills())]
     name: String,
-    /// The file, as a path within the skill's folder
+    /// The file, as a path within the skill's folder, such as `SKILL.md`
     #[arg(add = completion::resources())]
     resource: String,
 }
@@ -19,13 +21,18 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let Some(skill) = context::skill(&library, &args.name, printer) else {
         return Ok(Status::AtFault);
     };
-    match skill.read(&args.resource) {
+    let read = match args.resource.strip_prefix("./").unwrap_or(&args.resource) {
+        "SKILL.md" => skill.document(),
+        resource => skill.read(resource),
+    };
+    match read {
+        Ok(bytes) if printer.json => printer.document(&document(args, bytes))?,
         // A terminal would act on what a file could bring along.
         Ok(bytes) if printer.is_terminal => printer.text(&String::from_utf8_lossy(&bytes))?,
         Ok(bytes) => printer.raw(&bytes)?,
         Err(error @ ReadError::NoSuchResource { .. }) => {
             printer.fault(&error.to_string());
-            let paths = skill.resources().iter().map(|it| &*it.path);
+            let paths = skill.resources().iter().map(|it| &*it.path).chain(["SKILL.md"]);
             match nearest(&args.resource, paths) {
                 Some(near) => printer.hint(&format!("did you mean `{near}`?")),
                 None => printer.hint(&format!("`prowess show {}` lists its files", args.name)),
@@ -35,4 +42,20 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         Err(error) => return Err(error.into()),
     }
     Ok(Status::Well)
+}
+
+/// The file as it stands in JSON, which can hold nothing but text.
+fn document(args: &Args, bytes: Vec<u8>) -> Json {
+    let size = bytes.len();
+    let (encoding, content) = match String::from_utf8(bytes) {
+        Ok(text) => ("utf-8", text),
+        Err(error) => ("base64", BASE64_STANDARD.encode(error.as_bytes())),
+    };
+    json!({
+        "name": args.name,
+        "path": args.resource,
+        "size": size,
+        "encoding": encoding,
+        "content": content,
+    })
 }

@@ -31,18 +31,22 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         list(Profile::from(global.profile), printer)?;
         return Ok(Status::Well);
     };
-    let Some(rule) = rule(code) else {
+    let spelt = code.trim().to_lowercase().replace(['_', ' '], "-");
+    let Some(rule) = rule(&spelt) else {
         printer.fault(&format!("there is no rule `{code}`"));
-        match nearest(code, RULES.iter().map(|it| it.code)) {
-            Some(near) => printer.hint(&format!("did you mean `{near}`?")),
-            None => printer.hint("`prowess rule` shows which there are"),
+        let codes = || RULES.iter().map(|it| it.code);
+        let begins = format!("{spelt}-");
+        let kin: Vec<_> = codes().filter(|it| it.starts_with(&begins)).collect();
+        match (kin.is_empty(), nearest(&spelt, codes())) {
+            (false, _) => printer.hint(&format!("there are `{}`", kin.join("`, `"))),
+            (true, Some(near)) => printer.hint(&format!("did you mean `{near}`?")),
+            (true, None) => printer.hint("`prowess rule` shows which there are"),
         }
         return Ok(Status::AtFault);
     };
     if printer.json {
-        let Page { fixed_by, since, why, fix } = Page::of(rule);
+        let Page { since, why, fix, .. } = Page::of(rule);
         let mut json = brief(rule);
-        json["fixed_by"] = json!(fixed_by);
         json["since"] = json!(since);
         json["why"] = json!(why);
         json["fix"] = json!(fix);
@@ -94,5 +98,6 @@ fn brief(rule: &Rule) -> Json {
             "spec": severity(Profile::Spec),
             "reference": severity(Profile::Reference),
         },
+        "fixed_by": Page::of(rule).fixed_by,
     })
 }

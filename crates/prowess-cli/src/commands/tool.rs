@@ -20,6 +20,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The tool; `prowess tools` lists them
+    #[arg(add = completion::tools())]
     name: String,
     /// What it is given: a JSON object, `@FILE`, or `-` for standard input
     #[arg(value_name = "JSON", default_value = "{}")]

@@ -51,7 +51,7 @@ impl Names {
 
 /// The name that differs from `wanted` in the fewest letters, if it is near enough to be meant.
 pub fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let allowed = wanted.chars().count() / 3 + 1;
+    let allowed = (wanted.chars().count() / 3).max(1);
     let mut best: Option<(usize, &str)> = None;
     for name in names {
         let is_part = wanted.len() > 2 && name.contains(wanted);
@@ -63,21 +63,27 @@ pub fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option
     best.map(|it| it.1)
 }
 
-/// How many letters have to be changed, added or taken out; anything over `most` may be off.
+/// How many letters have to be changed, added, taken out or exchanged with the next; anything over
+/// `most` may be off.
 fn distance(a: &str, b: &str, most: usize) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    if a.chars().count().abs_diff(b.len()) > most {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len().abs_diff(b.len()) > most {
         return most + 1;
     }
+    // The row before, and the one before that, by which letters changed places.
+    let mut before = vec![0; b.len() + 1];
     let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, c) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, d) in b.iter().enumerate() {
-            let cost = diagonal + usize::from(c != *d);
-            diagonal = row[j + 1];
-            row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
+    for i in 0..a.len() {
+        let mut next = vec![i + 1];
+        for j in 0..b.len() {
+            let mut cost =
+                (row[j] + usize::from(a[i] != b[j])).min(row[j + 1] + 1).min(next[j] + 1);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                cost = cost.min(before[j - 1] + 1);
+            }
+            next.push(cost);
         }
+        before = std::mem::replace(&mut row, next);
     }
     row[b.len()]
 }
@@ -128,5 +134,7 @@ mod tests {
         assert_eq!(nearest("creat-pr", names.into_iter()), Some("create-pr"));
         assert_eq!(nearest("tests", names.into_iter()), Some("write-tests"));
         assert_eq!(nearest("kubernetes", names.into_iter()), None);
+        assert_eq!(nearest("fidn", ["bind", "find"].into_iter()), Some("find"));
+        assert_eq!(nearest("nope", ["kode"].into_iter()), None);
     }
 }

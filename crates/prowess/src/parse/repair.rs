@@ -75,10 +75,16 @@ struct Change {
     hint: &'static str,
 }
 
-/// Where the colon stands in a line that does not belong there: the last of those with a space.
+/// Where the colon stands in a line that does not belong there: the first one behind that of the key.
 fn colon(text: &str, line: usize) -> Option<usize> {
-    let line = text.lines().nth(line - 1)?;
-    line.rfind(": ").or_else(|| line.trim_end().ends_with(':').then(|| line.trim_end().len() - 1))
+    let line = text.lines().nth(line - 1)?.trim_end();
+    let margin = line.len() - line.trim_start().len();
+    let value = value_of(&line[margin..]).map_or(0, |(head, _)| margin + head.len());
+    let from = |start: usize| {
+        let end = || line.ends_with(':').then(|| line.len() - 1 - start);
+        Some(start + line[start..].find(": ").or_else(end)?)
+    };
+    from(value).or_else(|| from(0))
 }
 
 /// An entry as it was meant, and what was done to it.
@@ -197,19 +203,41 @@ fn mend_name(entry: &str, value: &str, rest: &[&str]) -> Mended {
     if value.starts_with(['[', '{']) {
         return (entry.to_owned(), None);
     }
-    let (mut text, change) = quote("name", value, &[]);
-    let change = change.map(|it| Change { is_sure: rest.is_empty(), ..it });
+    let (mut text, mut change) = quote("name", value, &[]);
     for line in rest {
         text.push_str(&format!("# {line}\n"));
+    }
+    let stray = rest.iter().position(|it| !it.trim().is_empty());
+    if let (Some(change), Some(at)) = (&mut change, stray) {
+        change.is_sure = false;
+        if readable(&format!("name: {value}\n")) {
+            change.line = 2 + at;
+            change.message =
+                "this line is no field, and a name is one line; it was left out".into();
+            change.hint = stray_hint(rest[at]);
+        }
     }
     (text, change)
 }
 
-/// The lines under `key: >` that were not indented.
+/// What to do about a line that belongs to nothing.
+fn stray_hint(line: &str) -> &'static str {
+    let key = line.trim().split(':').next().unwrap_or_default();
+    match line.trim().len() > key.len() && !key.contains(char::is_whitespace) {
+        true => "write a field at the margin: a plain word, a colon and a space",
+        false => "take it out, or indent it if it belongs to the value above it",
+    }
+}
+
+/// The lines under `key: >` that were not indented, or less than the first of them.
 fn mend_block(first: &str, key: &str, rest: &[&str]) -> Mended {
     let mut text = format!("{first}\n");
-    for line in rest {
-        text.push_str(&format!("  {}\n", line.trim()));
+    let lines = || rest.iter().map(|it| indentation(it, usize::MAX));
+    let least = lines().find(|it| !it.1.is_empty()).map_or(0, |it| it.0);
+    let more = if least == 0 { 2 } else { 0 };
+    for (indent, content) in lines() {
+        let indent = if content.is_empty() { 0 } else { indent.max(least) + more };
+        text.push_str(&format!("{}{content}\n", " ".repeat(indent)));
     }
     let message = format!("the lines under `{key}` are not indented; they were read as its text");
     let hint = "indent them by two spaces";
@@ -218,7 +246,8 @@ fn mend_block(first: &str, key: &str, rest: &[&str]) -> Mended {
 
 /// Whether a value is nothing but the indicators of a block scalar.
 fn is_block_header(value: &str) -> bool {
-    value.starts_with(['|', '>']) && value.trim_matches(['|', '>', '-', '+']).is_empty()
+    value.starts_with(['|', '>'])
+        && value[1..].chars().all(|it| matches!(it, '-' | '+' | '1'..='9'))
 }
 
 /// Puts a value in quotes, with the lines that go on with it.
@@ -235,9 +264,16 @@ fn quote(key: &str, value: &str, rest: &[&str]) -> Mended {
     let message =
         format!("the value of `{key}` is not YAML {}; it was read as if in quotes", fault.why);
     let Fault { line, is_colon, hint, .. } = fault;
-    let is_sure = rest.iter().all(|it| it.is_empty() || it.starts_with([' ', '\t']));
+    let is_indented = |it: &&str| it.is_empty() || it.starts_with([' ', '\t']);
+    let is_sure = !is_anchored(value) && rest.iter().all(is_indented);
     let change = Change { line: 1 + line, is_colon, is_sure, message, hint };
     (format!("{key}: '{}'\n", bare(&text).replace('\'', "''")), Some(change))
+}
+
+/// Whether a value begins with the name that another one may go by: then it is not all of its text.
+fn is_anchored(value: &str) -> bool {
+    let name = value.strip_prefix('&').and_then(|it| it.split(char::is_whitespace).next());
+    name.is_some_and(|it| !it.is_empty())
 }
 
 /// A text without the quotes that the writer put around it, or only before it.
@@ -278,8 +314,17 @@ fn fault(value: &str, rest: &[&str]) -> Fault {
     if value.starts_with(['[', '{', '@', '`', '%', '*', '&', '!', '?', '|', '>', '-']) {
         return Fault { line: 0, is_colon: false, why: "because of its first character", hint };
     }
-    match std::iter::once(&value).chain(rest).position(|it| has_colon(it)) {
-        Some(line) => Fault { line, is_colon: true, why: "because of the colon in it", hint },
+    if let Some(line) = std::iter::once(&value).chain(rest).position(|it| has_colon(it)) {
+        return Fault { line, is_colon: true, why: "because of the colon in it", hint };
+    }
+    let is_stray = |it: &&str| !it.is_empty() && !it.starts_with([' ', '\t']);
+    match rest.iter().position(is_stray) {
+        Some(at) => Fault {
+            line: 1 + at,
+            is_colon: false,
+            why: "because of this line, which is neither indented nor a field",
+            hint: stray_hint(rest[at]),
+        },
         None => Fault { line: 0, is_colon: false, why: "as it stands", hint },
     }
 }
@@ -288,10 +333,13 @@ fn fault(value: &str, rest: &[&str]) -> Fault {
 fn mend_nested(entry: &str) -> Mended {
     let mut out = String::new();
     let mut change = None;
-    let mut block: Option<usize> = None;
+    // How far the key of a block is indented, and how far its text.
+    let mut block: Option<(usize, Option<usize>)> = None;
     for (number, line) in entry.lines().enumerate() {
-        let content = line.trim_start_matches([' ', '\t']);
-        let lead = line[..line.len() - content.len()].replace('\t', "  ");
+        // A tab behind the indentation of a block is text.
+        let most = block.and_then(|it| it.1).unwrap_or(usize::MAX);
+        let (indent, content) = indentation(line, most);
+        let lead = " ".repeat(indent);
         if lead.len() + content.len() != line.len() && change.is_none() {
             let message =
                 "a tab in the indentation is not YAML; it was read as two spaces".to_owned();
@@ -303,16 +351,17 @@ fn mend_nested(entry: &str) -> Mended {
                 hint: "indent with spaces",
             });
         }
-        let in_block = block.is_some_and(|indent| content.is_empty() || lead.len() > indent);
-        if !in_block {
-            block = None;
+        let in_block = block.is_some_and(|it| content.is_empty() || indent > it.0);
+        block = block.filter(|_| in_block);
+        if let Some((_, text @ None)) = &mut block {
+            *text = (!content.is_empty()).then_some(indent);
         }
         let Some((head, value)) = value_of(content).filter(|_| !in_block) else {
             out.push_str(&format!("{lead}{content}\n"));
             continue;
         };
         if is_block_header(value) {
-            block = Some(lead.len());
+            block = Some((indent, None));
         }
         if block.is_some() || readable(&format!("k: {value}\n")) {
             out.push_str(&format!("{lead}{content}\n"));
@@ -320,14 +369,32 @@ fn mend_nested(entry: &str) -> Mended {
         }
         let fault = fault(value, &[]);
         out.push_str(&format!("{lead}{head}'{}'\n", bare(value).replace('\'', "''")));
-        change.get_or_insert_with(|| {
+        let change = change.get_or_insert_with(|| {
             let message =
                 format!("this value is not YAML {}; it was read as if in quotes", fault.why);
             let Fault { is_colon, hint, .. } = fault;
             Change { line: number + 1, is_colon, is_sure: true, message, hint }
         });
+        change.is_sure &= !is_anchored(value);
     }
     (out, change)
+}
+
+/// How far a line is indented, a tab counting as two, up to so many columns; and what stands behind.
+fn indentation(line: &str, most: usize) -> (usize, &str) {
+    let mut columns = 0;
+    let content = line.trim_start_matches(|c| {
+        let is_indent = matches!(c, ' ' | '\t') && columns < most;
+        columns += if !is_indent {
+            0
+        } else if c == '\t' {
+            2
+        } else {
+            1
+        };
+        is_indent
+    });
+    (columns, content)
 }
 
 /// The value of a nested line, and what stands before it: a dash, a key, or both.

@@ -1,7 +1,7 @@
 //! What is safe to put right, file by file: read, fixed, shown, written.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     ffi::OsStr,
     io::Read as _,
     path::{Path, PathBuf},
@@ -9,15 +9,15 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow};
 use prowess::{
-    Checked, CheckedFile, Finding, Fixed, Limits, Manifest, Profile, Rule, fix, is_plain_name,
-    parse, revise,
+    Checked, CheckedFile, Finding, Fixed, Limits, Manifest, Profile, Rule, Severity, fix, has_fix,
+    is_plain_name, parse, revise,
 };
 use prowess_runtime::{Links, Root};
 use serde_json::{Value as Json, json};
 
 use crate::{
     commands::{count, finding_json},
-    diff::{diff, shown},
+    diff::{diff, filed, head, shown},
     printer::Printer,
     safe,
 };
@@ -75,11 +75,13 @@ pub(super) struct FixedFile {
 }
 
 /// Fixes every file that something was found in; those of which there is nothing to say are left out.
+/// For people, a diff says in one line that all lines end in another way.
 pub(super) fn all(
     args: &FixArgs,
     checked: &Checked,
     profile: Profile,
     limits: &Limits,
+    for_people: bool,
 ) -> Vec<FixedFile> {
     let mut found: HashMap<&Path, Vec<&Finding>> = HashMap::new();
     for finding in &checked.findings {
@@ -88,11 +90,18 @@ pub(super) fn all(
     let fixed = checked.files.iter().filter_map(|file| {
         let found = found.remove(&*file.path)?;
         let mut fixed = FixedFile { path: file.path.clone(), ..FixedFile::default() };
-        let fixing = Fixing { args, file, found, profile, limits };
+        let fixing = Fixing { args, file, found, profile, limits, for_people };
         fixed.error = fixing.run(&checked.roots, &mut fixed).err();
         fixed.says_something().then_some(fixed)
     });
     fixed.collect()
+}
+
+/// Leaves of all findings those that are not fixed.
+pub(super) fn remaining(findings: &mut Vec<Finding>, files: &[FixedFile]) {
+    let key = |it: &Finding| (it.path.clone(), it.rule.code, it.line, it.message.clone());
+    let fixed: HashSet<_> = files.iter().flat_map(|it| &it.findings).map(key).collect();
+    findings.retain(|it| !fixed.contains(&key(it)));
 }
 
 impl FixedFile {
@@ -120,27 +129,48 @@ impl FixedFile {
     }
 }
 
+/// Says how many of the findings that are shown may be fixed, and how names are made alike, where
+/// that was not asked for.
+pub(super) fn offer(args: &FixArgs, findings: &[Finding], profile: Profile, printer: &mut Printer) {
+    let least = if printer.verbose { Severity::Info } else { Severity::Warning };
+    let shown = || findings.iter().filter(|it| it.severity >= least);
+    let some = shown().filter(|it| has_fix(it.rule, profile)).count();
+    if some > 0 && !args.fix {
+        printer.note(&format!(
+            "up to {some} of them can be fixed safely: `--fix --dry-run` shows how, `--fix` does it"
+        ));
+    }
+    if args.rename.is_none() && shown().any(|it| it.rule.code == Rename::Name.rule()) {
+        printer.note("`--fix --rename name` makes names those of their folders, `--fix --rename folder` the other way round");
+    }
+}
+
 /// Shows what changes, and says what came of it.
 pub(super) fn show(args: &FixArgs, files: &[FixedFile], printer: &mut Printer) -> Result<()> {
     for file in files.iter().filter(|it| !it.diff.is_empty()) {
-        printer.line(shown(&file.diff, printer.colored))?;
+        let is_read = printer.is_terminal || printer.colored;
+        let diff = if is_read { shown(&file.diff, printer.colored) } else { filed(&file.diff) };
+        printer.line(diff)?;
     }
     printer.flush()?;
     for file in files {
         let path = file.path.display();
         for rule in &file.left {
             let code = rule.code;
-            printer.note(&format!("`{path}`: `{code}` is left: the text would say something else"));
+            let why = "a fix would lose a comment, or say something else";
+            printer.note(&format!("`{path}`: `{code}` is left: {why}"));
         }
         if let Some(renamed) = &file.renamed {
             let is = if args.dry_run { "would be" } else { "is now" };
             printer.note(&format!("`{path}` {is} `{}`", renamed.display()));
         }
     }
+    let has_failed = files.iter().any(|it| it.error.is_some());
     let findings: usize = files.iter().map(|it| it.findings.len()).sum();
     let of = files.iter().filter(|it| !it.findings.is_empty()).count();
     let (findings, files) = (count(findings, "finding"), count(of, "file"));
     printer.note(&match (of, args.dry_run) {
+        (0, _) if has_failed => "nothing was fixed".to_owned(),
         (0, _) => "nothing was found that is safe to fix".to_owned(),
         (_, true) => format!("{findings} in {files} would be fixed; nothing is written"),
         (_, false) => format!("{findings} in {files} fixed"),
@@ -155,6 +185,7 @@ struct Fixing<'f> {
     found: Vec<&'f Finding>,
     profile: Profile,
     limits: &'f Limits,
+    for_people: bool,
 }
 
 impl Fixing<'_> {
@@ -181,11 +212,15 @@ impl Fixing<'_> {
         }
         fixed.findings = findings;
         if let Some((from, to)) = self.renaming(inside, &after) {
-            self.rename(&root, &from, &to)?;
             let folder = self.file.path.parent().unwrap_or(Path::new(""));
+            let new = match from == inside {
+                true => folder.join(&to),
+                false => folder.with_file_name(&to),
+            };
+            self.rename(&root, &from, &to, &new)?;
             fixed.renamed = Some(match from == inside {
-                true => folder.join(to),
-                false => folder.with_file_name(to).join(real.file_name().unwrap_or_default()),
+                true => new,
+                false => new.join(real.file_name().unwrap_or_default()),
             });
             fixed.findings.extend(self.cleared());
         }
@@ -217,7 +252,8 @@ impl Fixing<'_> {
     /// The text with the name of its folder.
     fn named_by_folder(&self, bytes: &[u8]) -> Result<Vec<u8>> {
         let folder = folder_name(self.real()).unwrap_or_default().to_string_lossy();
-        let cannot = || format!("cannot name `{}` `{folder}`", self.file.path.display());
+        let path = self.file.path.display();
+        let cannot = || format!("cannot give the skill in `{path}` the name `{folder}`");
         self.refuse_link().and_then(|()| plain(&folder)).with_context(cannot)?;
         let manifest = parse(bytes, None, Profile::Lenient).manifest.with_context(cannot)?;
         let name = folder.as_ref().into();
@@ -233,12 +269,11 @@ impl Fixing<'_> {
         self.asks_for(Rename::Folder).then_some((inside.parent()?.to_owned(), manifest.name.into()))
     }
 
-    fn rename(&self, root: &Root, from: &Path, to: &str) -> Result<()> {
+    fn rename(&self, root: &Root, from: &Path, to: &str, new: &Path) -> Result<()> {
         let cannot = || format!("cannot rename `{}` to `{to}`", from.display());
         let plain = |()| if to == DOCUMENT { Ok(()) } else { plain(to) };
         self.refuse_link().and_then(plain).with_context(cannot)?;
-        let new = root.path().join(from).with_file_name(to);
-        if new.symlink_metadata().is_ok() {
+        if root.path().join(from).with_file_name(to).symlink_metadata().is_ok() {
             return Err(anyhow!("`{}` is already there", new.display())).with_context(cannot);
         }
         if !self.args.dry_run {
@@ -255,7 +290,7 @@ impl Fixing<'_> {
         if is_linked { Err(anyhow!("a link leads to it")) } else { Ok(()) }
     }
 
-    /// What changes in the text. That all lines end in another way is said in one.
+    /// What changes in the text.
     fn diff(&self, before: &[u8], after: &[u8], findings: &[Finding]) -> String {
         let has = |code: &str| findings.iter().any(|it| it.rule.code == code);
         let path = self.file.path.to_string_lossy();
@@ -266,13 +301,13 @@ impl Fixing<'_> {
         if has("encoding-utf16") {
             before.clone_from(&after);
             notes.push_str("\\ UTF-16 becomes UTF-8\n");
-        } else if has("line-endings") {
+        } else if self.for_people && has("line-endings") {
             let ends = if before.contains('\n') { "\r\n" } else { "\r" };
             before = before.replace(ends, "\n").into();
             notes.push_str("\\ lines end with LF\n");
         }
         match diff(&path, &before, &after, AROUND) {
-            text if text.is_empty() => format!("--- {path}\n+++ {path}\n{notes}"),
+            text if text.is_empty() => head(&path) + &notes,
             text => text + &notes,
         }
     }

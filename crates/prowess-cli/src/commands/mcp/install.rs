@@ -25,6 +25,7 @@ use crate::{
     arguments::{Arguments, Command, Global, ProfileName},
     completion, context, diff,
     fault::Fault,
+    mistyped,
     printer::{self, Printer},
     safe,
 };
@@ -62,6 +63,14 @@ pub(crate) struct Args {
     more: Vec<String>,
 }
 
+impl Args {
+    /// Whether nothing is to be done.
+    fn is_bare(&self) -> bool {
+        let Self { client, project, user, name: _, remove, dry_run, yes, more } = self;
+        client.is_none() && !project && !user && !remove && !dry_run && !yes && more.is_empty()
+    }
+}
+
 /// Why a file cannot be edited.
 #[derive(Debug)]
 struct Broken {
@@ -81,7 +90,15 @@ impl Broken {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
-    let client = Client::named(args.client.as_deref())?;
+    let Some(client) = &args.client else {
+        return if args.is_bare() {
+            list(printer)
+        } else {
+            let fault = Fault::unable("no client is named");
+            Err(fault.hint("`prowess mcp install` lists those that are known").into())
+        };
+    };
+    let client = Client::named(client)?;
     let here = path::absolute(global.cwd.as_deref().unwrap_or(Path::new(".")))?;
     if !here.is_dir() {
         return Err(Fault::unable(format!("there is no folder `{}`", here.display())).into());
@@ -121,6 +138,24 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     told(args, client, is_new, is_written, printer);
     Ok(if is_new && !is_written && !args.dry_run { Status::AtFault } else { Status::Well })
+}
+
+/// Lists the clients that are known.
+fn list(printer: &mut Printer) -> Result<Status> {
+    if printer.json {
+        let clients =
+            client::CLIENTS.iter().map(|it| json!({ "name": it.name, "label": it.label }));
+        printer.document(&json!({ "clients": clients.collect::<Vec<_>>() }))?;
+        return Ok(Status::Well);
+    }
+    let room = client::CLIENTS.iter().map(|it| it.name.len()).max().unwrap_or(0);
+    for Client { name, label, .. } in client::CLIENTS {
+        let pad = " ".repeat(room - name.len());
+        printer.line(format_args!("{}{pad}  {label}", printer.name(name)))?;
+    }
+    printer.flush()?;
+    printer.note("`prowess mcp install --client NAME` has one of them start this server");
+    Ok(Status::Well)
 }
 
 /// The text of the settings with the server in it, or out of it.
@@ -236,11 +271,7 @@ fn arguments(args: &Args, global: &Global, printer: &mut Printer) -> Result<Vec<
             let message = "a client speaks with the server that it starts on its standard input";
             Err(Fault::unable(message).hint("`--http` and commands have no place here").into())
         }
-        Err(error) => {
-            let error = error.to_string();
-            let first = error.lines().next().unwrap_or_default();
-            Err(Fault::unable(first.trim_start_matches("error: ")).into())
-        }
+        Err(error) => Err(mistyped::fault(&error, &all).into()),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     env,
+    io::{self, IsTerminal as _},
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::PathBuf,
 };
@@ -52,6 +53,9 @@ impl Serving {
             .max_blocking_threads(READERS)
             .enable_all()
             .build()?;
+        if self.http.is_none() && io::stdin().is_terminal() {
+            printer.note("waiting for a client to speak on standard input, until Ctrl-C; `prowess mcp install` has a client start this by itself");
+        }
         let served = match self.http {
             None => runtime.block_on(async { anyhow::Ok(serve_stdio(server, stop()?).await?) }),
             Some(address) => self.serve_http(address, server, &runtime, printer),

@@ -271,16 +271,14 @@ const fn at_home(names: &'static [&'static str]) -> Client {
 
 impl Client {
     /// The client of a name; otherwise what comes nearest, and which there are.
-    pub(super) fn named(name: Option<&str>) -> Result<&'static Self, Fault> {
+    pub(super) fn named(name: &str) -> Result<&'static Self, Fault> {
         let names = || CLIENTS.iter().map(|it| it.name);
-        let known = format!("there are {}", names().collect::<Vec<_>>().join(", "));
-        let Some(name) = name else {
-            return Err(Fault::unable("`--client NAME` says for whom").hint(known));
-        };
         CLIENTS.iter().find(|it| it.name == name).ok_or_else(|| {
             let fault = Fault::unable(format!("there is no client `{name}`"));
-            let near = nearest(name, names()).map(|it| format!("did you mean `{it}`?"));
-            near.into_iter().fold(fault, Fault::hint).hint(known)
+            fault.hint(match nearest(name, names()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
+            })
         })
     }
 

@@ -1,0 +1,121 @@
+//! What could not be understood of the command line, in the words of all other errors.
+
+use std::error::Error as _;
+
+use clap::{
+    Command, CommandFactory as _, Error,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+use prowess::nearest;
+
+use crate::{arguments::Arguments, fault::Fault};
+
+/// Whether no command was typed.
+pub(crate) fn is_bare(words: &[String]) -> bool {
+    typed(&Arguments::command(), words).get_name() == "prowess"
+}
+
+/// Says what is wrong with the words that were typed, and what may be meant.
+pub(crate) fn fault(error: &Error, words: &[String]) -> Fault {
+    let mut root = Arguments::command();
+    root.build();
+    let command = typed(&root, words);
+    let name = command.get_bin_name().unwrap_or("prowess");
+    let said = |kind| said(error, kind);
+    let first = |kind| said(kind).into_iter().next().unwrap_or_default();
+    let (argument, value) =
+        (flag(&first(ContextKind::InvalidArg)), first(ContextKind::InvalidValue));
+    let help = format!("`{name} --help` says what can be typed");
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let typed = first(ContextKind::InvalidSubcommand);
+            let commands = command.get_subcommands().map(Command::get_name);
+            let fault = Fault::unable(format!("`{name}` has no command `{typed}`"));
+            meant(fault, nearest(&typed, commands), help)
+        }
+        ErrorKind::MissingSubcommand => Fault::unable("no command is given").hint(help),
+        ErrorKind::UnknownArgument => {
+            let flags = command.get_arguments().filter_map(clap::Arg::get_long);
+            let near = argument.strip_prefix("--").and_then(|it| nearest(it, flags));
+            let near = near.map(|it| format!("--{it}"));
+            let fault = Fault::unable(format!("`{name}` takes no `{argument}`"));
+            meant(fault, near.as_deref(), help)
+        }
+        ErrorKind::InvalidValue if value.is_empty() => listing(
+            said(ContextKind::ValidValue),
+            Fault::unable(format!("`{argument}` needs a value")),
+        ),
+        ErrorKind::InvalidValue => {
+            let values = said(ContextKind::ValidValue);
+            let near = nearest(&value, values.iter().map(String::as_str)).map(str::to_owned);
+            let fault = Fault::unable(format!("`{argument}` cannot be `{value}`"));
+            let fault = near.into_iter().fold(fault, |fault, it| fault.hint(did_you_mean(&it)));
+            listing(values, fault)
+        }
+        ErrorKind::ValueValidation => {
+            let why = error.source().map(reason).unwrap_or_default();
+            Fault::unable(format!("`{argument}` cannot be `{value}`: {why}")).hint(help)
+        }
+        ErrorKind::MissingRequiredArgument => {
+            let missing: Vec<_> =
+                said(ContextKind::InvalidArg).iter().map(|it| format!("`{it}`")).collect();
+            Fault::unable(format!("`{name}` needs {}", missing.join(" and "))).hint(help)
+        }
+        ErrorKind::ArgumentConflict => {
+            let others: Vec<_> = said(ContextKind::PriorArg).iter().map(|it| flag(it)).collect();
+            Fault::unable(match others.contains(&argument) {
+                true => format!("`{argument}` can be given only once"),
+                false => format!("`{argument}` cannot stand beside `{}`", others.join("` and `")),
+            })
+            .hint(help)
+        }
+        _ => {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            Fault::unable(first.trim_start_matches("error: ")).hint(help)
+        }
+    }
+}
+
+/// The command whose words were typed, as far as there is one.
+fn typed<'c>(root: &'c Command, words: &[String]) -> &'c Command {
+    words.iter().take_while(|it| *it != "--").fold(root, |above, word| {
+        above.find_subcommand(word).filter(|it| it.get_name() != "help").unwrap_or(above)
+    })
+}
+
+/// What an error knows, as texts.
+fn said(error: &Error, kind: ContextKind) -> Vec<String> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.clone()],
+        Some(ContextValue::Strings(texts)) => texts.clone(),
+        _ => Vec::new(),
+    }
+}
+
+/// A flag or argument without what stands for its value.
+fn flag(shown: &str) -> String {
+    let name = shown.split([' ', '=']).next().unwrap_or(shown);
+    name.trim_matches(['<', '>', '[', ']', '.']).to_owned()
+}
+
+/// Why a value is not taken. The texts of the standard library are about how numbers are read.
+fn reason(error: &(dyn std::error::Error + 'static)) -> String {
+    match error.is::<std::num::ParseIntError>() || error.is::<std::num::ParseFloatError>() {
+        true => "it is not a number".to_owned(),
+        false => error.to_string(),
+    }
+}
+
+fn meant(fault: Fault, near: Option<&str>, help: String) -> Fault {
+    fault.hint(near.map_or(help, did_you_mean))
+}
+
+fn did_you_mean(near: &str) -> String {
+    format!("did you mean `{near}`?")
+}
+
+/// Adds the values that there are.
+fn listing(values: Vec<String>, fault: Fault) -> Fault {
+    if values.is_empty() { fault } else { fault.hint(format!("there are {}", values.join(", "))) }
+}

@@ -1,0 +1,146 @@
+//! A file on its way: written whole under another name, then put in the place of the old one.
+
+use std::{
+    ffi::{CStr, OsStr, OsString},
+    fs::File,
+    io::Write as _,
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::ffi::OsStrExt as _,
+    },
+    path::Path,
+};
+
+use rustix::{
+    fs::{AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, Uid, XattrFlags},
+    io::Errno,
+};
+
+use super::{FILE, RootError, failed, kind, open_name};
+
+/// A whole file under a name that nobody looks for. Gone when it is dropped before it is kept, and
+/// locked so long as whoever writes it lives.
+pub(super) struct Draft<'d> {
+    directory: &'d OwnedFd,
+    draft: Option<OsString>,
+    name: &'d OsStr,
+    path: &'d Path,
+    file: File,
+}
+
+impl<'d> Draft<'d> {
+    pub(super) fn new(
+        directory: &'d OwnedFd,
+        name: &'d OsStr,
+        path: &'d Path,
+        bytes: &[u8],
+    ) -> Result<Self, RootError> {
+        let failed = |errno| failed(path, errno);
+        let old = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if kind(&stat) == FileType::RegularFile => Some(stat),
+            Ok(_) => return Err(RootError::NotRegular { path: path.to_owned() }),
+            Err(Errno::NOENT) => None,
+            Err(errno) => return Err(failed(errno)),
+        };
+        let (draft, file) = create(directory, name).map_err(failed)?;
+        let mut draft = Self { directory, draft: Some(draft), name, path, file };
+        if let Some(old) = old {
+            // Whoever may write a file may not always give it away.
+            let owner = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
+            let _ = rustix::fs::fchown(&draft.file, Some(owner.0), Some(owner.1));
+            rustix::fs::fchmod(&draft.file, Mode::from(old.st_mode & 0o777)).map_err(failed)?;
+            draft.take_attributes();
+        }
+        let io = |source| RootError::Io { path: path.to_owned(), source };
+        draft.file.write_all(bytes).map_err(io)?;
+        draft.file.sync_all().map_err(io)?;
+        Ok(draft)
+    }
+
+    /// Puts it in the place of the file.
+    pub(super) fn keep(mut self) -> Result<(), RootError> {
+        let failed = |errno| failed(self.path, errno);
+        let draft = self.draft.as_ref().expect("a draft has a name until it is kept");
+        rustix::fs::renameat(self.directory, draft, self.directory, self.name).map_err(failed)?;
+        self.draft = None;
+        rustix::fs::fsync(self.directory).map_err(failed)
+    }
+
+    /// Takes over the extended attributes of the old file, access lists among them, as far as the
+    /// file system has them and we may.
+    fn take_attributes(&self) {
+        let Ok(old) = open_name(self.directory.as_fd(), self.name, FILE) else { return };
+        let mut names = vec![0_u8; rustix::fs::flistxattr_query(&old).unwrap_or(0)];
+        let Ok(length) = rustix::fs::flistxattr(&old, &mut names) else { return };
+        for name in names[..length].split_inclusive(|it| *it == 0) {
+            let Ok(name) = CStr::from_bytes_with_nul(name) else { continue };
+            let mut value = vec![0_u8; rustix::fs::fgetxattr_query(&old, name).unwrap_or(0)];
+            if let Ok(length) = rustix::fs::fgetxattr(&old, name, &mut value) {
+                let (value, flags) = (&value[..length], XattrFlags::empty());
+                let _ = rustix::fs::fsetxattr(&self.file, name, value, flags);
+            }
+        }
+    }
+}
+
+impl Drop for Draft<'_> {
+    fn drop(&mut self) {
+        if let Some(draft) = &self.draft {
+            let _ = rustix::fs::unlinkat(self.directory, draft, AtFlags::empty());
+        }
+    }
+}
+
+/// Removes the drafts of a file whose writers did not live to keep them.
+pub(super) fn sweep(directory: &OwnedFd, name: &OsStr) {
+    let Ok(entries) = Dir::read_from(directory) else { return };
+    let (start, end) = affixes(name);
+    for entry in entries.flatten() {
+        let draft = OsStr::from_bytes(entry.file_name().to_bytes());
+        let text = draft.to_string_lossy();
+        let random = text.strip_prefix(&start).and_then(|it| it.strip_suffix(end));
+        let is_draft = random.is_some_and(|it| it.len() == 16);
+        if !is_draft {
+            continue;
+        }
+        let Ok(file) = open_name(directory.as_fd(), draft, FILE) else { continue };
+        if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            let _ = rustix::fs::unlinkat(directory, draft, AtFlags::empty());
+        }
+    }
+}
+
+/// Creates an empty file of a name that nothing has yet.
+fn create(directory: &OwnedFd, name: &OsStr) -> Result<(OsString, File), Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    loop {
+        let draft = draft_name(name)?;
+        let mode = Mode::from(0o666);
+        let file = match rustix::fs::openat(directory, &draft, flags | OFlags::NOFOLLOW, mode) {
+            Ok(file) => File::from(file),
+            Err(Errno::EXIST) => continue,
+            Err(errno) => return Err(errno),
+        };
+        let locked = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
+        // Somebody who sweeps may have come before the lock. Some file systems have none.
+        let is_swept = locked == Err(Errno::WOULDBLOCK) || rustix::fs::fstat(&file)?.st_nlink == 0;
+        if !is_swept {
+            return Ok((draft, file));
+        }
+    }
+}
+
+/// A hidden name that nobody can guess.
+fn draft_name(name: &OsStr) -> Result<OsString, Errno> {
+    let mut random = [0_u8; 8];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+    let (start, end) = affixes(name);
+    Ok(format!("{start}{:016x}{end}", u64::from_ne_bytes(random)).into())
+}
+
+/// How the name of a draft begins and ends.
+fn affixes(name: &OsStr) -> (String, &'static str) {
+    // The name itself may be as long as a name can be.
+    let start: String = name.to_string_lossy().chars().take(32).collect();
+    (format!(".{start}."), ".draft")
+}
