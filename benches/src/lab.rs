@@ -61,7 +61,7 @@ fn measured(data: &Data, size: usize) -> Result<BorneOut> {
     let lines: Vec<String> = wanted
         .map(|it| serde_json::json!({"query": it.query, "skill": it.gold}).to_string())
         .collect();
-    let trials = lab.trials(lines.join("\n").as_bytes(), "queries".as_ref());
+    let trials = lab.trials(lines.join("\n").as_bytes(), "queries".as_ref(), None);
     let evaluation = lab.evaluate(trials.trials, &mut |_, _| {});
     let mut by_skill: HashMap<*const prowess::Skill, (usize, usize)> = HashMap::new();
     for tested in &evaluation.tested {

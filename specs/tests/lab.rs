@@ -98,6 +98,34 @@ mod every_skill_is_asked_for_in_its_own_words {
     }
 
     #[test]
+    fn following_the_advice_helps() {
+        let text = |name: &str, description: &str, body: &str| {
+            format!("---\nname: {name}\ndescription: {description}\n---\n{body}\n")
+        };
+        let espresso = "# Espresso\nFroth milk, grind beans and clean the portafilter: espresso needs milk, beans and a portafilter.";
+        let lute = "# Lutes\nLutes have gut frets and a rosette. Frets and rosette of lutes wear.";
+        let world = tools()
+            .document("helper", text("helper", "Use this when it is needed.", espresso))
+            .document("strings", text("strings", "Tune a guitar by ear.", lute));
+        let before = report(&world, &[]);
+        for (name, described, body) in [
+            ("helper", "Use this when it is needed.", espresso),
+            ("strings", "Tune a guitar by ear.", lute),
+        ] {
+            let own = studied(&before, name)["own"].as_array().unwrap().iter();
+            let own: Vec<&str> = own.map(|it| it.as_str().unwrap()).collect();
+            assert!(own.len() > 1, "{name}: {own:?}");
+            let described = format!("{described} Use for {}.", own.join(", "));
+            world.write(format!("skills/{name}/SKILL.md"), text(name, &described, body));
+        }
+        let after = report(&world, &[]);
+        assert_eq!(studied(&before, "helper")["standing"], "never_found");
+        assert_eq!(studied(&after, "helper")["standing"], "found");
+        let won = |report: &Json| studied(report, "strings")["won"].as_u64();
+        assert_eq!((won(&before), won(&after)), (Some(0), Some(1)), "{after:#}");
+    }
+
+    #[test]
     fn a_skill_that_no_request_can_match_is_told_from_one_that_loses() {
         let manual = "---\nname: manual\ndescription: Merge and split PDF documents by hand\ndisable-model-invocation: true\n---\n";
         let off = "---\nname: off\ndescription: Merge and split PDF documents offline\nstatus: disabled\n---\n";
@@ -127,6 +155,18 @@ mod every_skill_is_asked_for_in_its_own_words {
         let ran = lab(&world, &["merge-pfd"]);
         assert_eq!(ran.code, Some(1));
         assert!(ran.stderr.contains("did you mean `merge-pdf`?"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn what_was_left_out_is_not_forgotten() {
+        let world = tools().document("mute", "---\nname: mute\n---\nText.\n");
+        let ran = lab(&world, &[]);
+        assert_eq!(ran.stdout(), "3 skills: 3 found\n");
+        let note = "1 skill is left out; `prowess list --dir skills` says why";
+        assert!(ran.stderr.contains(note), "{}", ran.stderr);
+        let ran = world.run(["lab", "--dir", "nowhere"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
+        assert!(ran.stderr.contains("there is no skill to look at"), "{}", ran.stderr);
     }
 
     #[test]
@@ -225,6 +265,45 @@ mod evaluations_are_run_without_a_model {
     }
 
     #[test]
+    fn tables_and_yaml_are_read_as_well() {
+        let world = tools()
+            .file("skills/merge-pdf/evals/merge.prompts.csv", "id,should_trigger,prompt\n1,true,\"merge, then split PDF documents\"\n2,no,tune a guitar\n")
+            .file("skills/tune-guitar/tests/triggers.yaml", "skill: tune-guitar\nshould_trigger_prompts:\n  - prompt: tune a guitar\n    reason: said so\nshould_not_trigger_prompts:\n  - merge PDF documents\n")
+            .file("queries.tsv", "Query\tExpected Skill\nwater the plants\twater-plants\nzxcvb qwert\t\n")
+            .file("queries.yml", "---\n- query: water the plants\n  skill: water-plants\n\n- query: tune a guitar\n  skill: merge-pdf\n");
+        let evaluation = |queries: &str| {
+            let report = report(&world, &["--queries", queries]);
+            assert_eq!(report["findings"], json!([]));
+            report["evaluation"].clone()
+        };
+        let of_table = evaluation("queries.tsv");
+        assert_eq!((&of_table["requests"], &of_table["passed"]), (&json!(6), &json!(6)));
+        let of_yaml = evaluation("queries.yml");
+        assert_eq!((&of_yaml["requests"], &of_yaml["passed"]), (&json!(6), &json!(5)));
+        let failed = &of_yaml["failed"][0];
+        assert_eq!((&failed["line"], &failed["expected"]), (&json!(5), &json!(["merge-pdf"])));
+    }
+
+    #[test]
+    fn a_large_file_beside_a_skill_is_read_or_said_to_be_too_large() {
+        let evals = |many: usize| {
+            let eval =
+                json!({"prompt": "merge PDF documents", "expected_output": "x".repeat(1000)});
+            json!({"evals": vec![eval; many]}).to_string()
+        };
+        let path = "skills/merge-pdf/evals/evals.json";
+        let world = tools().file(path, evals(200));
+        assert_eq!(report(&world, &[])["evaluation"]["passed"], 200);
+        world.write(path, evals(1100));
+        let ran = lab(&world, &["--json"]);
+        assert_eq!(ran.code, Some(1));
+        let report = ran.json();
+        assert_eq!(report["evaluation"]["requests"], 0);
+        assert_eq!(report["findings"][0]["rule"], "resource-too-large", "{report:#}");
+        assert_eq!(report["findings"][0]["path"], path);
+    }
+
+    #[test]
     fn a_request_that_matches_another_skill_fails_and_says_why() {
         let world = tools().file(
             "skills/tune-guitar/evals/evals.json",
@@ -267,6 +346,9 @@ mod evaluations_are_run_without_a_model {
         let bad = report_of(&world);
         assert_eq!((&bad["passed"], &bad["failed"][0]["not"]), (&json!(0), &json!("tune-guitar")));
         assert_eq!(bad["scores"][0]["wrong"], 1);
+        let none = json!([{"query": "merge PDF documents", "expected_skill": null}, {"prompt": "merge PDF", "type": "should_not_trigger"}]);
+        world.write(path, none.to_string());
+        assert_eq!(report_of(&world)["passed"], 2);
     }
 
     #[test]
@@ -290,6 +372,18 @@ mod evaluations_are_run_without_a_model {
         let typed =
             world.run_reading(&lines[0], &["lab", "--dir", "skills", "--queries", "-", "--json"]);
         assert_eq!((typed.code, &typed.json()["evaluation"]["passed"]), (Some(0), &json!(1)));
+    }
+
+    #[test]
+    fn a_list_of_triggers_is_about_the_one_skill_that_is_looked_at() {
+        let list = json!([{"query": "split a PDF", "should_trigger": true}, {"query": "tune a guitar", "should_trigger": false}]);
+        let world = tools().file("list.json", list.to_string());
+        let one = report(&world, &["merge-pdf", "--queries", "list.json"]);
+        assert_eq!((&one["evaluation"]["passed"], &one["findings"]), (&json!(2), &json!([])));
+        let other = report(&world, &["tune-guitar", "--queries", "list.json"]);
+        assert_eq!(other["evaluation"]["passed"], 0);
+        let all = report(&world, &["--queries", "list.json"]);
+        assert_eq!(all["findings"].as_array().unwrap().len(), 2);
     }
 
     #[test]
@@ -389,6 +483,28 @@ mod evaluations_are_run_without_a_model {
     }
 
     #[test]
+    fn whoever_wrote_a_file_that_is_at_fault_is_told_what_to_do() {
+        let world = tools()
+            .file("plain.txt", "merge a PDF\nwater, then wait\n")
+            .file("misspelt.csv", "query,skill\nmerge,merge-pfd\nsplit,merge-pfd\n")
+            .file("columns.csv", "a,b\n1,2\n")
+            .file("open.csv", "query,skill\n\"merge,merge-pdf\n");
+        let told = |queries: &str| {
+            let ran = lab(&world, &["--queries", queries]);
+            assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+            ran.stderr
+        };
+        let plain = told("plain.txt");
+        assert!(plain.contains("plain.txt: it is neither JSON, nor CSV or YAML"), "{plain}");
+        assert!(plain.contains(r#"note: a request is such as {"query""#), "{plain}");
+        let misspelt = told("misspelt.csv");
+        assert!(misspelt.contains("misspelt.csv:3: there is no skill `merge-pfd`"), "{misspelt}");
+        assert_eq!(misspelt.matches("did you mean `merge-pdf`?").count(), 1, "{misspelt}");
+        assert!(told("columns.csv").contains("columns.csv:1: no column is called `query`"));
+        assert!(told("open.csv").contains("open.csv:2: a quote is not closed"));
+    }
+
+    #[test]
     fn a_file_that_cannot_be_read_is_said_to_be_so() {
         let world = tools();
         for arguments in
@@ -447,6 +563,23 @@ mod the_report_can_be_looked_at {
         let wide = data.clone().find(|it| it.chars().count() > 40);
         assert_eq!(wide, None);
         assert!(ran.stdout().contains("`--html FILE`"), "{lines:#?}");
+    }
+
+    #[test]
+    fn the_page_is_printed_or_can_be_shared_and_not_advised_when_it_is_there() {
+        let world = troubled();
+        let advised = |arguments: &[&str]| {
+            let ran = lab(&world, &[&["--top", "0"], arguments].concat());
+            assert!(ran.stderr.contains("`--top N` shows more"), "{}", ran.stderr);
+            ran.stderr.contains("`--html FILE`")
+        };
+        assert!(advised(&[]) && !advised(&["--html", "page.html"]));
+        world.write("other.html", "");
+        let mode = |file: &str| fs::metadata(world.path(file)).unwrap().permissions();
+        assert_eq!(mode("page.html"), mode("other.html"));
+        let printed = lab(&world, &["--html", "-"]);
+        assert_eq!(printed.stdout(), fs::read_to_string(world.path("page.html")).unwrap());
+        assert!(!world.path("-").exists());
     }
 
     #[test]

@@ -31,14 +31,15 @@ pub(crate) mod sandbox;
 pub(crate) mod completions;
 pub(crate) mod man;
 
-use std::{borrow::Cow, io::Write as _, path::Path};
+use std::{
+    borrow::Cow, fs::Permissions, io::Write as _, os::unix::fs::PermissionsExt as _, path::Path,
+};
 
 use anyhow::Result;
 use prowess::{Finding, Library, Manifest, Resource, Skill};
 use prowess_runtime::{Entry, Launcher, Outcome, Status as Ended, StoreError, definition_to_json};
 use serde::Serialize;
 use serde_json::json;
-use tempfile::NamedTempFile;
 
 use crate::{
     Status,
@@ -200,10 +201,24 @@ fn found_by(shelf: &Shelf, printer: &mut Printer) {
     }
 }
 
-/// Writes a page whole or not at all, for its owner alone.
-fn write_page(path: &Path, page: &str) -> Result<()> {
+/// Who can read a page.
+enum Readers {
+    /// Its owner alone: it says what was talked about.
+    Owner,
+    /// Everybody whom the user lets read new files.
+    Usual,
+}
+
+/// Writes a page whole or not at all.
+fn write_page(path: &Path, page: &str, readers: Readers) -> Result<()> {
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
-    let mut draft = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+    let mode = match readers {
+        Readers::Owner => 0o600,
+        Readers::Usual => 0o666,
+    };
+    let mut draft = tempfile::Builder::new()
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(folder.unwrap_or(Path::new(".")))?;
     draft.write_all(page.as_bytes())?;
     draft.persist(path)?;
     Ok(())

@@ -232,7 +232,7 @@ impl Printer {
     }
 
     /// A hint whose commands look where this one did.
-    fn led(&self, hint: &str) -> String {
+    pub(crate) fn led(&self, hint: &str) -> String {
         let pieces = hint.split('`').enumerate().map(|(at, piece)| {
             // Every other piece stands between backticks.
             let is_command = at % 2 == 1 && piece.starts_with("prowess ");

@@ -5,6 +5,8 @@ mod probe;
 mod family;
 mod study;
 mod advise;
+mod csv;
+mod requests;
 mod trial;
 mod evaluate;
 

@@ -18,6 +18,7 @@ use crate::{
     skill::Manifest,
 };
 
+pub(crate) use self::json::yaml_json;
 pub use self::json::{FrontmatterError, frontmatter_json};
 pub(crate) use self::{
     decode::{Decoded, Encoding, decode},
@@ -169,6 +170,16 @@ fn fields<'t>(block: Block<'t>, report: &mut Report) -> Option<Vec<Field<'t>>> {
         }
         Fault::Invalid { line, what } => repair::repaired(block, line, &what, report),
     }
+}
+
+/// The fields of a text that is YAML; else the line that is in the way, and what stands there.
+pub(crate) fn yaml_map(text: &str) -> Result<Vec<Field<'_>>, (usize, String)> {
+    let fields = read(text).or_else(|_| yaml_fields(text));
+    fields.map_err(|fault| match fault {
+        Fault::Invalid { line, what } => (line, what),
+        Fault::Unsafe { line, what } => (line, what.to_owned()),
+        Fault::NotMap { line } => (line, "no `key: value`".to_owned()),
+    })
 }
 
 /// Why the YAML library gave no fields.

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail};
 use prowess::{Evaluation, Finding, Lab, Library, Skill, Study, nearest};
 use prowess_runtime::Share;
 
-use super::write_page;
+use super::{Readers, write_page};
 use crate::{
     Status,
     arguments::{Global, share},
@@ -36,8 +36,10 @@ pub(crate) struct Args {
     /// The skills to look at, next to all others [default: all]
     #[arg(add = completion::skills())]
     names: Vec<String>,
-    /// Evaluate these requests too: a file with one `{"query","skill"}` a line; `-` reads stdin. With
-    /// `null` for a skill none should be matched
+    /// Evaluate these requests too; `-` reads stdin
+    ///
+    /// A file with one `{"query","skill"}` a line, or the same as a list in JSON, CSV or YAML. With `null`
+    /// for a skill none should be matched. Where one skill is looked at, `should_trigger` is enough.
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
     /// How many skills, families and failures are shown of each kind
@@ -49,7 +51,7 @@ pub(crate) struct Args {
     /// The least share of evaluations that have to pass, from 0 to 1 [default: 1]
     #[arg(long, value_name = "SHARE", value_parser = share, allow_negative_numbers = true)]
     min_pass: Option<Share>,
-    /// Make a page of everything that was found out
+    /// Make a page of everything that was found out; `-` prints it instead of the report
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
@@ -70,6 +72,10 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let library = context::to_the_end(library);
     let threshold = args.threshold.unwrap_or(config.matching.threshold.value);
     let lab = Lab { library, threshold: threshold.get() };
+    if library.all().next().is_none() {
+        let fault = Fault::unable("there is no skill to look at");
+        return Err(fault.hint("`prowess list` shows what is there, and what was left out").into());
+    }
     let chosen = chosen(library, &args.names)?;
     let is_chosen =
         |it: &Skill| chosen.is_empty() || chosen.iter().any(|own| std::ptr::eq(*own, it));
@@ -77,25 +83,31 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 
     context::index(library, printer);
     let study = lab.study(&mut telling("skills", printer), is_chosen);
-    let mut trials = lab.evaluations(is_chosen);
+    let mut trials = printer.during("reading evaluations", || lab.evaluations(is_chosen));
     if let Some((path, bytes)) = &queries {
-        trials.extend(lab.trials(bytes, path));
+        let about = if let [one] = chosen[..] { Some(one) } else { None };
+        trials.extend(lab.trials(bytes, path, about));
     }
     let evaluation = lab.evaluate(trials.trials, &mut telling("requests", printer));
     printer.progress_ends();
 
     let least = args.min_pass.map_or(1.0, Share::get);
     let report = Report { lab, study, evaluation, findings: trials.findings, least };
-    if let Some(path) = &args.html {
-        let shown = path.display();
-        write_page(path, &page::page(&report))
-            .with_context(|| format!("cannot write `{shown}`"))?;
-        printer.note(&format!("the page is `{shown}`"));
-    }
-    if printer.json {
-        printer.document(&json::document(&report, usize::MAX))?;
-    } else {
-        show::show(&report, args.top, printer)?;
+    match args.html.as_deref() {
+        Some(path) if path == Path::new("-") => printer.raw(page::page(&report).as_bytes())?,
+        html => {
+            if printer.json {
+                printer.document(&json::document(&report, usize::MAX))?;
+            } else {
+                show::show(&report, args.top, html.is_some(), printer)?;
+            }
+            if let Some(path) = html {
+                let shown = path.display();
+                write_page(path, &page::page(&report), Readers::Usual)
+                    .with_context(|| format!("cannot write `{shown}`"))?;
+                printer.note(&format!("the page is `{shown}`"));
+            }
+        }
     }
     Ok(if report.holds() { Status::Well } else { Status::AtFault })
 }

@@ -7,7 +7,7 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use prowess_agent::{TraceError, Traced};
 
-use super::write_page;
+use super::{Readers, write_page};
 use crate::{Status, fault::Fault, printer::Printer};
 
 /// Show a trace as a page, or in numbers with `--json`
@@ -73,5 +73,5 @@ fn write(output: &Path, trace: &Path, page: &str) -> Result<()> {
     if fs::canonicalize(output).is_ok_and(|it| fs::canonicalize(trace).is_ok_and(|own| own == it)) {
         bail!("it is the trace itself");
     }
-    write_page(output, page)
+    write_page(output, page, Readers::Owner)
 }

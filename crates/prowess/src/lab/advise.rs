@@ -144,6 +144,8 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
         }
         let own = self.place(skill).map(|it| described_by(self.index, it as u32));
         let own = own.unwrap_or_default();
+        // In a short text no word is said again.
+        let least = counts.values().copied().max().unwrap_or(0).min(2);
         let few = (self.index.len() / COMMON.0).max(1) as u32;
         let hardly_any = (self.index.len() / MANY) as u32;
         let words = counts.into_iter().filter_map(|(word, count)| {
@@ -151,7 +153,7 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
             let others = self.index.count(id);
             let is_free = self.described[id as usize] <= hardly_any && !own.contains(&id);
             let telling = count.min(OFTEN) as f32 * rarity(&word, others, self.index);
-            let is_own = is_free && others <= few && count > 1 && !is_stop(&word);
+            let is_own = is_free && others <= few && count >= least && !is_stop(&word);
             is_own.then_some((word, telling))
         });
         most(words.collect(), self.index)

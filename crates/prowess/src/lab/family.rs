@@ -1,6 +1,6 @@
 //! Skills whose texts are almost the same.
 
-use std::collections::HashMap;
+use std::{cmp::Ordering, collections::HashMap, slice};
 
 use super::{Lab, probe::probes};
 use crate::{
@@ -88,11 +88,14 @@ fn gathered(
             families.push((text, vec![(document, 1.0)]));
             continue;
         }
-        let known = text.telling().filter_map(|it| by_word.get(&it.id)).flatten();
-        let alike = known.take(MOST_COMPARED).find_map(|at| {
-            let other = &families[*at].0;
-            let likeness = if text.is_beside(other) { 0.0 } else { text.likeness(other) };
-            (likeness >= ALIKE).then_some((*at, likeness))
+        let mut known: Vec<usize> =
+            text.telling().filter_map(|it| by_word.get(&it.id)).flatten().copied().collect();
+        known.sort_unstable();
+        known.dedup();
+        let alike = known.into_iter().take(MOST_COMPARED).find_map(|at| {
+            let other = &families[at].0;
+            let likeness = text.likeness(other).filter(|_| !text.is_beside(other))?;
+            Some((at, likeness))
         });
         match alike {
             Some((at, likeness)) => families[at].1.push((document, likeness)),
@@ -112,34 +115,40 @@ struct Text {
     words: Vec<Word>,
     /// Those that stand in its name as well: what it is about.
     topics: Vec<Word>,
-    /// How many skills there are.
-    skills: f32,
+    /// How telling all of them are together.
     total: f32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy)]
 struct Word {
     /// In how many skills it stands.
     count: u32,
     id: u32,
+    /// How telling it is: the rarer, the more.
+    weight: f32,
+}
+
+impl Word {
+    /// The rarest come first.
+    fn order(&self, other: &Self) -> Ordering {
+        (self.count, self.id).cmp(&(other.count, other.id))
+    }
 }
 
 impl Text {
     fn new(index: &Index, name: Vec<u32>, mut ids: Vec<u32>) -> Self {
         ids.sort_unstable();
         ids.dedup();
-        let word = |id| Word { count: index.count(id).max(1), id };
+        let skills = index.len() as f32;
+        let word = |id| {
+            let count = index.count(id).max(1);
+            Word { count, id, weight: (skills / count as f32).ln_1p() }
+        };
         let mut words: Vec<Word> = ids.into_iter().map(word).collect();
-        words.sort_unstable();
+        words.sort_unstable_by(Word::order);
         let topics = words.iter().filter(|it| name.contains(&it.id)).copied().collect();
-        let mut text = Self { words, topics, skills: index.len() as f32, total: 0.0 };
-        text.total = text.words.iter().map(|it| text.weight(*it)).sum();
-        text
-    }
-
-    /// How telling a word is: the rarer, the more.
-    fn weight(&self, word: Word) -> f32 {
-        (self.skills / word.count as f32).ln_1p()
+        let total = words.iter().map(|it| it.weight).sum();
+        Self { words, topics, total }
     }
 
     /// The rarest words, of which an alike text has at least one among its own rarest.
@@ -147,7 +156,7 @@ impl Text {
         let mut left = self.total;
         self.words.iter().copied().take_while(move |it| {
             let is_telling = left >= ALIKE * self.total;
-            left -= self.weight(*it);
+            left -= it.weight;
             is_telling
         })
     }
@@ -156,27 +165,30 @@ impl Text {
     /// is: many skills follow one pattern.
     fn is_beside(&self, other: &Self) -> bool {
         let is_alone = |topics: &[Word], words: &[Word]| {
-            topics.iter().any(|it| words.binary_search(it).is_err())
+            topics.iter().any(|topic| words.binary_search_by(|it| it.order(topic)).is_err())
         };
         is_alone(&self.topics, &other.words) && is_alone(&other.topics, &self.words)
     }
 
-    /// How much of what either says both say, from 0 to 1.
-    fn likeness(&self, other: &Self) -> f32 {
-        let (mut own, mut others) = (self.words.iter().peekable(), other.words.iter().peekable());
-        let mut both = 0.0;
-        while let (Some(a), Some(b)) = (own.peek(), others.peek()) {
-            let order = a.cmp(b);
-            if order.is_eq() {
-                both += self.weight(**a);
-            }
-            if order.is_le() {
-                own.next();
-            }
-            if order.is_ge() {
-                others.next();
-            }
+    /// How much of what either says both say, from 0 to 1; nothing where they are not alike.
+    fn likeness(&self, other: &Self) -> Option<f32> {
+        let all = self.total + other.total;
+        // So much may be said by one of them alone. The rarest words come first, and soon are more.
+        let most = all * (1.0 - ALIKE) / (1.0 + ALIKE);
+        let (mut own, mut others) = (self.words.iter(), other.words.iter());
+        let take = |from: &mut slice::Iter<'_, Word>, is_next: bool| {
+            if is_next { from.next().map_or(0.0, |it| it.weight) } else { 0.0 }
+        };
+        let mut alone = 0.0;
+        while alone <= most {
+            let order = match (own.as_slice(), others.as_slice()) {
+                ([], []) => return Some((all - alone) / (all + alone)),
+                ([a, ..], [b, ..]) => a.order(b),
+                (_, []) => Ordering::Less,
+                ([], _) => Ordering::Greater,
+            };
+            alone += (take(&mut own, order.is_le()) - take(&mut others, order.is_ge())).abs();
         }
-        (both / (self.total + other.total - both)).clamp(0.0, 1.0)
+        None
     }
 }

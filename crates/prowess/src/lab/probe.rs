@@ -21,15 +21,17 @@ const LEAD: &str = "a about activate activates also an and any anything apply ar
     your";
 
 /// Makes requests of what a skill says about itself, the same ones every time: its first sentence, the
-/// phrases that its author gives as examples, and parts of sentences, those about when to use it first.
-/// One that says nothing gives none.
+/// phrases that its author gives as examples, and a part of every sentence, then a second one, those
+/// about when to use it first. One that says nothing gives none.
 pub(super) fn probes(manifest: &Manifest) -> Vec<String> {
     let dialect = manifest.dialect();
     let when = dialect.when_to_use.as_deref().unwrap_or_default();
     let sentences: Vec<&str> = said_for(&manifest.description).chain(said_for(when)).collect();
     let (about_when, about_what): (Vec<&str>, Vec<&str>) =
         sentences.iter().partition(|it| is_about_when(it));
-    let parts = about_when.iter().chain(&about_what).flat_map(|it| parts(it));
+    let asked: Vec<Vec<&str>> = about_when.iter().chain(&about_what).map(|it| asked(it)).collect();
+    let most = asked.iter().map(Vec::len).max().unwrap_or(0);
+    let parts = (0..most).flat_map(|at| asked.iter().filter_map(move |it| it.get(at).copied()));
     let phrases = dialect.triggers.iter().map(|it| &**it);
     let phrases = phrases.chain(sentences.iter().flat_map(|it| quoted(it)));
     let phrases = phrases.filter(|it| telling(it) > 0);
@@ -97,6 +99,13 @@ fn quoted(sentence: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// The parts of a sentence that can be asked for by themselves; all of it where none can, as in a list
+/// of single words.
+fn asked(sentence: &str) -> Vec<&str> {
+    let parts: Vec<&str> = parts(sentence).filter(|it| telling(it) >= LEAST).collect();
+    if parts.is_empty() { vec![sentence] } else { parts }
+}
+
 /// The parts of a sentence, which often list several things to ask for.
 fn parts(sentence: &str) -> impl Iterator<Item = &str> {
     const BETWEEN: [char; 14] =
@@ -124,6 +133,15 @@ mod tests {
         assert_eq!(
             probes_of(description),
             ["Edits PDF files", "stamp it", "merge documents", "split pages"]
+        );
+    }
+
+    #[test]
+    fn every_sentence_is_asked_for_and_single_words_together() {
+        let description = "Brews coffee, grinds beans, froths milk, rinses cups, wipes tables, heats water. Also decalcifies, vents or primes.";
+        assert_eq!(
+            probes_of(description)[1..4],
+            ["Brews coffee", "decalcifies, vents or primes", "grinds beans"]
         );
     }
 

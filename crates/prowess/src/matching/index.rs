@@ -260,6 +260,71 @@ impl Numbers<'_> {
     }
 }
 
+/// Ids to look for among [`Numbers`], in so little room that it can be asked all the time: a bit for
+/// each that is small, and for the others one that they share with some.
+#[derive(Debug)]
+pub(crate) struct Sieve(Box<[u64; 2 * UNITS / 64]>);
+
+const UNITS: usize = 1 << 16;
+/// How many units are passed at once.
+pub(crate) const RUN: usize = 8;
+
+impl Default for Sieve {
+    fn default() -> Self {
+        let mut sieve = Self(Box::new([0; 2 * UNITS / 64]));
+        // What begins a number of two units has to be looked at.
+        sieve.0[usize::from(HIGH) / 64..UNITS / 64].fill(u64::MAX);
+        sieve
+    }
+}
+
+impl Sieve {
+    pub(crate) fn insert(&mut self, id: u32) {
+        let place = Self::place(id);
+        self.0[place / 64] |= 1 << (place % 64);
+    }
+
+    pub(crate) fn remove(&mut self, id: u32) {
+        let place = Self::place(id);
+        self.0[place / 64] &= !(1 << (place % 64));
+    }
+
+    /// Whether an id may be one of them.
+    #[inline]
+    pub(crate) fn has(&self, id: u32) -> bool {
+        self.bit(Self::place(id)) & 1 == 1
+    }
+
+    fn place(id: u32) -> usize {
+        if id < u32::from(HIGH) { id as usize } else { UNITS + id as usize % UNITS }
+    }
+
+    fn bit(&self, place: usize) -> u64 {
+        self.0[place / 64] >> (place % 64)
+    }
+
+    fn has_any(&self, units: &[[u8; 2]; RUN]) -> bool {
+        let bit = |it: &[u8; 2]| self.bit(usize::from(u16::from_le_bytes(*it)));
+        units.iter().fold(0, |any, it| any | bit(it)) & 1 == 1
+    }
+}
+
+impl Numbers<'_> {
+    /// How many numbers there are at the most.
+    pub(crate) fn most(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Passes over runs of numbers that are not looked for, `most` numbers at the most; says how many.
+    #[inline]
+    pub(crate) fn pass(&mut self, most: usize, sieve: &Sieve) -> usize {
+        let runs = self.0.as_chunks().0.iter().take(most / RUN);
+        let passed = RUN * runs.take_while(|it| !sieve.has_any(it)).count();
+        self.0 = &self.0[passed..];
+        passed
+    }
+}
+
 impl Iterator for Numbers<'_> {
     type Item = u32;
 
@@ -274,5 +339,34 @@ impl Iterator for Numbers<'_> {
         let (low, rest) = rest.split_first()?;
         self.0 = rest;
         Some(u32::from(unit - HIGH) << 16 | u32::from(u16::from_le_bytes(*low)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_looked_for_is_never_passed() {
+        let ids: Vec<u32> = (0..5000).map(|it| it * 7919 % 100_003).collect();
+        let mut units = Vec::new();
+        ids.iter().for_each(|it| Numbers::put(&mut units, *it));
+        let units: Vec<[u8; 2]> = units.into_iter().map(u16::to_le_bytes).collect();
+        for wanted in [ids[0], ids[77], ids[4999], 63_487, 63_488, 99_999] {
+            let mut sieve = Sieve::default();
+            sieve.insert(wanted);
+            let (mut numbers, mut at, mut found) = (Numbers(&units), 0, Vec::new());
+            loop {
+                at += numbers.pass(ids.len() - at, &sieve);
+                let Some(id) = numbers.next() else { break };
+                assert_eq!(id, ids[at]);
+                found.extend((sieve.has(id) && id == wanted).then_some(at));
+                at += 1;
+            }
+            let is_it = |at: &usize| ids[*at] == wanted;
+            assert_eq!(found, (0..ids.len()).filter(is_it).collect::<Vec<_>>());
+            sieve.remove(wanted);
+            assert!(!sieve.has(wanted));
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use super::{
     Tier,
     document::{BODY, DESCRIPTION, NAME, PARTS, saturated, weight},
-    index::{Index, Words},
+    index::{Index, RUN, Sieve, Words},
     query::{MOST, Query},
     weights::{LONG, SHORT},
 };
@@ -54,8 +54,16 @@ thread_local! {
 struct Desk {
     /// For each id its place in the query, from 1; 0 for none.
     places: Vec<u8>,
+    /// The ids that have one.
+    sieve: Sieve,
     /// The words of a part that are looked for: where, and which.
     hits: [Vec<(u32, u8)>; PARTS],
+}
+
+impl Desk {
+    fn place(&self, id: u32) -> u8 {
+        if self.sieve.has(id) { self.places.get(id as usize).copied().unwrap_or(0) } else { 0 }
+    }
 }
 
 /// Looks at the skills that scored best.
@@ -67,10 +75,12 @@ pub(crate) fn features(index: &Index, query: &Query, found: &[(u32, f32)]) -> Ve
         }
         for (place, wanted) in (1..).zip(&query.terms) {
             desk.places[wanted.id as usize] = place;
+            desk.sieve.insert(wanted.id);
         }
         let features = found.iter().map(|it| look(index, query, &pairs, desk, *it)).collect();
         for wanted in &query.terms {
             desk.places[wanted.id as usize] = 0;
+            desk.sieve.remove(wanted.id);
         }
         features
     })
@@ -103,21 +113,22 @@ fn look(
     (document, score): (u32, f32),
 ) -> Features {
     let Words { kept, lengths, mut words } = index.words(document);
+    let name = words;
     let mut counts = [[0_u16; MOST]; PARTS];
-    let (mut name, mut name_found) = (0.0, 0.0);
     for part in 0..PARTS {
         desk.hits[part].clear();
-        for (at, id) in (0..).zip(words.by_ref().take(kept[part])) {
-            let place = desk.places.get(id as usize).copied().unwrap_or(0);
-            if part == NAME {
-                let telling = rarity(index, id);
-                name += telling;
-                name_found += if place > 0 { telling } else { 0.0 };
+        let (mut at, end) = (0, kept[part].min(words.most()));
+        while at < end {
+            at += words.pass(end - at, &desk.sieve);
+            let run = at..end.min(at + RUN);
+            for (at, id) in run.clone().zip(words.by_ref()) {
+                let place = desk.place(id);
+                if place > 0 {
+                    counts[part][place as usize - 1] += 1;
+                    desk.hits[part].push((at as u32, place - 1));
+                }
             }
-            if place > 0 {
-                counts[part][place as usize - 1] += 1;
-                desk.hits[part].push((at, place - 1));
-            }
+            at = run.end;
         }
     }
     // Words that no skill has count as not found.
@@ -146,8 +157,8 @@ fn look(
         anywhere,
         in_meta,
         in_name,
-        if name > 0.0 { name_found / name } else { 0.0 },
-        whole_name(index, document, query),
+        name_found(index, name.take(kept[NAME]), desk),
+        whole_name(name.take(kept[NAME]), query, &desk.hits[NAME]),
         next,
         near,
         any / total,
@@ -158,6 +169,20 @@ fn look(
         passage(query, body, PASSAGE[BODY]) / total,
         (lengths[BODY] as f32).ln_1p() / 7.0,
     ]
+}
+
+/// How much of a name was found, the rarer its words the more.
+fn name_found(index: &Index, name: impl Iterator<Item = u32>, desk: &Desk) -> f32 {
+    if desk.hits[NAME].is_empty() {
+        return 0.0;
+    }
+    let (mut all, mut found) = (0.0, 0.0);
+    for id in name {
+        let telling = rarity(index, id);
+        all += telling;
+        found += if desk.place(id) > 0 { telling } else { 0.0 };
+    }
+    if all > 0.0 { found / all } else { 0.0 }
 }
 
 /// How rare a term is in this library alone.
@@ -263,9 +288,11 @@ fn passage(query: &Query, hits: &[(u32, u8)], length: u32) -> f32 {
 
 /// How many words of a name, at most three and as a share of that, stand in the request one behind
 /// the other; 0 unless all of them do.
-fn whole_name(index: &Index, document: u32, query: &Query) -> f32 {
-    let name = index.words(document).name();
+fn whole_name(name: impl Iterator<Item = u32> + Clone, query: &Query, hits: &[(u32, u8)]) -> f32 {
     let length = name.clone().count();
+    if hits.len() < length {
+        return 0.0;
+    }
     let id = |word: &Option<u8>| word.map(|at| query.terms[at as usize].id);
     let stands =
         |words: &[Option<u8>]| name.clone().zip(words).all(|(own, it)| id(it) == Some(own));

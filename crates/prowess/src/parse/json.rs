@@ -99,6 +99,11 @@ pub fn frontmatter_json(bytes: &[u8]) -> Result<Map<String, Json>, FrontmatterEr
     map(text, &fields)
 }
 
+/// Maps a value of a text to JSON; nothing where it has no form in it.
+pub(crate) fn yaml_json(text: &str, value: &Value<'_>) -> Option<Json> {
+    self::value(text, value).ok()
+}
+
 /// Whether a CR stands alone: it ends a line to YAML, but not to everybody who splits one off.
 fn has_lone_cr(text: &str) -> bool {
     text.contains('\r') && text.replace("\r\n", "").contains('\r')

@@ -10,6 +10,8 @@ const STANDINGS = [
 ];
 /** How many skills the heat map has at the most. */
 const HOT = 24;
+/** How many failures are shown. */
+const MOST_FAILED = 500;
 
 const kindOf = (standing) => `is-${standing}`;
 const share = (value) => (Number.isFinite(value) ? value.toFixed(2) : "–");
@@ -17,6 +19,7 @@ const sure = (value) => (value > 0 && value < 0.01 ? "< 1 %" : `${Math.floor((va
 const meter = (value) => h("span", { class: "meter" }, h("span", { class: "track" }, h("i", { width: `${Math.min(Math.max(value || 0, 0), 1) * 100}%` })), sure(value));
 /** A sentence in which what stands in backticks is code. */
 const sentence = (words) => text(words).split("`").map((it, at) => (at % 2 ? h("code", {}, it) : it));
+const shownOf = (shown, all) => (shown < all ? `${number(shown)} of ${count(all, "request")}` : count(all, "request"));
 const quiet = (words) => h("p", { class: "quiet" }, words);
 
 const rowOf = new Map();
@@ -32,7 +35,7 @@ function skillLink(name) {
 const overview = addRow({ kind: "turn", level: 1, label: "Overview", show: showOverview, words: () => [] });
 if (evaluation.requests) {
   addRow({
-    kind: "turn", level: 1, label: "Evaluation", aside: `${evaluation.passed} of ${count(evaluation.requests, "request")} passed`, failed: !evaluation.holds,
+    kind: "turn", level: 1, label: "Evaluation", aside: `${number(evaluation.passed)} of ${count(evaluation.requests, "request")} passed`, failed: !evaluation.holds,
     bar: [0, (evaluation.passed * 100) / evaluation.requests], show: showEvaluation, words: () => [evaluation.failed, evaluation.scores],
   });
 }
@@ -72,8 +75,9 @@ function showOverview() {
   ];
 }
 
+const adviceList = (it) => h("ul", { class: "advice" }, it.advice.map((advice) => h("li", {}, sentence(advice))));
 const skillTable = (skills) => table([{ name: "Skill", class: "name" }, { name: "First", class: "number" }, { name: "Because" }, { name: "Advice" }],
-  skills.map((it) => [skillLink(it.name), it.probes.length ? `${it.won} of ${it.probes.length}` : "–", sentence(it.because), sentence(it.advice[0])]));
+  skills.map((it) => [skillLink(it.name), it.probes.length ? `${it.won} of ${it.probes.length}` : "–", sentence(it.because), adviceList(it)]));
 
 function showStanding(title, meaning, own, all) {
   return [h("h2", {}, title), quiet(meaning), own.length < all && quiet(`${number(all - own.length)} more are not on this page.`),
@@ -86,7 +90,7 @@ function showSkill(it, title) {
   return [
     h("h2", {}, it.name, " ", badge(title.toLowerCase(), kind)),
     h("p", { class: "path" }, it.path),
-    it.advice.length > 0 && card("What to do", sentence(it.because), h("ul", { class: "advice" }, it.advice.map((advice) => h("li", {}, sentence(advice))))),
+    it.advice.length > 0 && card("What to do", sentence(it.because), adviceList(it)),
     card("Description", "", h("div", { class: "prose" }, it.description || "–")),
     it.probes.length > 0 && card("Requests in its own words", `first for ${it.won} of ${it.probes.length}`, table(
       [{ name: "Request" }, { name: "Place", class: "number" }, { name: "Confidence" }, { name: "First", class: "name" }, { name: "Confidence" }],
@@ -115,9 +119,9 @@ function showEvaluation() {
     h("h2", {}, "Evaluation ", badge(evaluation.holds ? "passed" : "failed", evaluation.holds ? "good" : "bad")),
     facts([`${number(evaluation.passed)} of ${number(evaluation.requests)}`, "passed"], [share(total.precision), "precision"], [share(total.recall), "recall"], [share(total.f1), "F1"]),
     heatMap(),
-    evaluation.failed.length > 0 && card("Failed", count(evaluation.failed.length, "request"), table(
+    evaluation.failed.length > 0 && card("Failed", shownOf(Math.min(evaluation.failed.length, MOST_FAILED), evaluation.requests - evaluation.passed), table(
       [{ name: "Request" }, { name: "Expected", class: "name" }, { name: "Matched", class: "name" }, { name: "Because of" }],
-      evaluation.failed.slice(0, 500).map((it) => [
+      evaluation.failed.slice(0, MOST_FAILED).map((it) => [
         [it.request, h("div", { class: "path" }, `${it.path}:${it.line}`)],
         it.not ? ["not ", skillLink(it.not)] : it.expected.length ? it.expected.map((name, at) => [at > 0 && " or ", skillLink(name)]).concat(it.rank ? [h("div", { class: "quiet" }, `came ${it.rank}.`)] : []) : skillLink(null),
         [skillLink(it.matched), it.matched && h("div", { class: "quiet" }, sure(it.confidence))], it.why.join(" · ")]))),

@@ -11,9 +11,14 @@ use crate::{commands::count, printer::Printer, safe};
 const WIDTH: usize = 100;
 const NARROWEST: usize = 30;
 
-/// Prints `top` of each kind.
-pub(super) fn show(report: &Report<'_>, top: usize, printer: &mut Printer) -> Result<()> {
-    let Report { study, evaluation, findings, .. } = report;
+/// Prints `top` of each kind; says how to get the others, but for a page that is made anyway.
+pub(super) fn show(
+    report: &Report<'_>,
+    top: usize,
+    has_page: bool,
+    printer: &mut Printer,
+) -> Result<()> {
+    let Report { lab, study, evaluation, findings, .. } = report;
     let width = printer.width.unwrap_or(WIDTH).max(NARROWEST);
     let mut page = Page { width, top, is_cut: false, printer };
     let with = |standing| study.skills.iter().filter(move |it| it.standing == standing);
@@ -36,11 +41,23 @@ pub(super) fn show(report: &Report<'_>, top: usize, printer: &mut Printer) -> Re
     page.summary(report)?;
     let is_cut = page.is_cut;
     printer.flush()?;
-    findings.iter().for_each(|it| printer.finding(it));
+    let mut hints: Vec<&str> = Vec::new();
+    for finding in findings {
+        printer.finding(finding);
+        if !hints.contains(&&*finding.hint) && !finding.hint.is_empty() {
+            hints.push(&finding.hint);
+        }
+    }
+    hints.into_iter().for_each(|it| printer.note(it));
+    let left_out = lab.library.left_out().len();
+    if left_out > 0 {
+        let are = if left_out == 1 { "is" } else { "are" };
+        let why = printer.led("`prowess list` says why");
+        printer.note(&format!("{} {are} left out; {why}", count(left_out, "skill")));
+    }
     if is_cut {
-        printer.note(
-            "`--html FILE` makes a page of all of it, `--json` prints it, `--top N` shows more",
-        );
+        let page = if has_page { "" } else { "`--html FILE` makes a page of all of it, " };
+        printer.note(&format!("{page}`--json` prints all of it, `--top N` shows more"));
     }
     Ok(())
 }
@@ -70,9 +87,14 @@ impl Page<'_> {
         let all = items.len();
         let few = if all > self.top { format!("{} of {all}: ", self.top) } else { String::new() };
         self.is_cut |= all > self.top;
-        let aside = safe::cut(&format!("({few}{meaning})"), self.width - title.len() - 1);
-        let heading = format!("{} {}", self.printer.name(title), self.printer.dim(&aside));
-        self.printer.line(heading)?;
+        let aside = format!("({few}{meaning})");
+        let name = self.printer.name(title);
+        if title.len() + 1 + aside.width() <= self.width {
+            self.printer.line(format_args!("{name} {}", self.printer.dim(&aside)))?;
+        } else {
+            self.printer.line(name)?;
+            self.text(2, &aside)?;
+        }
         for item in items.into_iter().take(self.top) {
             show(self, item)?;
         }

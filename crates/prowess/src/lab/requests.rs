@@ -1,0 +1,255 @@
+//! The requests of evaluation files, as they stand there: JSON, JSON lines, CSV or YAML.
+//!
+//! Nobody has settled how things are called, so that every spelling in use is read: `should_trigger`,
+//! `shouldTrigger` and `should-trigger` are the same.
+
+use std::{collections::BTreeMap, path::Path};
+
+use prowess_frontmatter::Value;
+use serde_json::{Map, Value as Json, value::RawValue};
+
+use super::csv::Table;
+use crate::parse;
+
+/// What a request is called, and the skill that it is for.
+const REQUEST: [&str; 9] = [
+    "query",
+    "prompt",
+    "request",
+    "question",
+    "input",
+    "utterance",
+    "userprompt",
+    "usermessage",
+    "trigger",
+];
+pub(super) const SKILL: [&str; 5] =
+    ["expectedskill", "expectedskills", "skill", "skillname", "skills"];
+const SHOULD: [&str; 3] = ["shouldtrigger", "shouldactivate", "expecttrigger"];
+/// What says of a request in which list it would stand.
+const SORT: [&str; 2] = ["type", "kind"];
+/// What a list of requests is called that say themselves what is expected; and one of those that should
+/// match, or should not.
+const LISTS: [&str; 6] = ["evals", "cases", "testcases", "queries", "tests", "prompts"];
+const POSITIVE: [&str; 4] =
+    ["shouldtrigger", "shouldtriggerprompts", "shouldtriggerqueries", "positive"];
+const NEGATIVE: [&str; 4] =
+    ["shouldnottrigger", "shouldnottriggerprompts", "shouldnottriggerqueries", "negative"];
+
+/// A file of requests.
+#[derive(Default)]
+pub(super) struct Requests {
+    pub(super) entries: Vec<Entry>,
+    /// The skill that all of it is about.
+    pub(super) skill: Option<Json>,
+    /// What cannot be read.
+    pub(super) faults: Vec<Fault>,
+}
+
+/// A request as it stands in a file.
+pub(super) struct Entry {
+    pub(super) json: Json,
+    /// Counted from 1.
+    pub(super) line: usize,
+    /// Whether it stands in a list of those that should match, or of those that should not.
+    should: Option<bool>,
+}
+
+/// What is wrong, and in which line.
+pub(super) type Fault = (Option<usize>, String);
+
+impl Requests {
+    /// Reads a file by what it looks like, and where that is not enough by its name.
+    pub(super) fn read(text: &str, path: &Path) -> Self {
+        let is_called = |endings: &[&str]| {
+            path.extension()
+                .is_some_and(|own| endings.iter().any(|it| own.eq_ignore_ascii_case(it)))
+        };
+        let is_request = |cell: &str| is(&REQUEST, cell);
+        let read = match text.trim_start().chars().next() {
+            None => Err((None, "it is empty".to_owned())),
+            Some('{' | '[') => json(text),
+            Some(_) if is_called(&["yaml", "yml"]) => yaml(text),
+            Some(_) => match Table::read(text, is_request) {
+                Some(table) => Ok(csv(table)),
+                None if is_called(&["csv", "tsv"]) => {
+                    Err((Some(1), "no column is called `query` or `prompt`".to_owned()))
+                }
+                None => yaml(text).map_err(|_| {
+                    (None, "it is neither JSON, nor CSV or YAML with requests".to_owned())
+                }),
+            },
+        };
+        match read {
+            Ok(requests) if requests.entries.is_empty() && requests.faults.is_empty() => {
+                Self { faults: vec![(None, "it holds no request".to_owned())], ..requests }
+            }
+            Ok(requests) => requests,
+            Err(fault) => Self { faults: vec![fault], ..Self::default() },
+        }
+    }
+}
+
+impl Entry {
+    /// The request itself.
+    pub(super) fn request(&self) -> Option<&str> {
+        let field = || REQUEST.iter().find_map(|it| self.field(&[it])?.as_str());
+        self.json.as_str().or_else(field).filter(|it| !it.trim().is_empty())
+    }
+
+    /// The first field that has one of these names.
+    pub(super) fn field(&self, names: &[&str]) -> Option<&Json> {
+        let fields = self.json.as_object()?;
+        names.iter().find_map(|name| fields.iter().find(|it| is(&[name], it.0)).map(|it| it.1))
+    }
+
+    /// Whether the request should match; nothing where what says so can be neither.
+    pub(super) fn should(&self) -> Option<bool> {
+        if let Some(own) = self.field(&SHOULD) {
+            return own.as_bool();
+        }
+        let sort = self.field(&SORT).and_then(Json::as_str).unwrap_or_default();
+        let by_sort = list_of(sort).flatten();
+        Some(by_sort.or(self.should).unwrap_or(true))
+    }
+}
+
+/// Whether a key is one of these, however its words are joined.
+fn is(names: &[&str], key: &str) -> bool {
+    let letters = || key.bytes().filter(|it| !matches!(it, b'_' | b'-' | b' '));
+    names.iter().any(|it| letters().map(|it| it.to_ascii_lowercase()).eq(it.bytes()))
+}
+
+/// Whether a list of requests can be called so, and what that says of them.
+fn list_of(key: &str) -> Option<Option<bool>> {
+    let lists = [(&LISTS[..], None), (&POSITIVE[..], Some(true)), (&NEGATIVE[..], Some(false))];
+    lists.into_iter().find(|it| is(it.0, key)).map(|it| it.1)
+}
+
+fn no_list() -> Fault {
+    (None, "it has no list of requests, such as `evals`".to_owned())
+}
+
+fn json(text: &str) -> Result<Requests, Fault> {
+    if is_lines(text) {
+        return Ok(lines(text));
+    }
+    let fault = |error: serde_json::Error| (Some(error.line()), not_json(&error));
+    if text.trim_start().starts_with('[') {
+        let list: Vec<&RawValue> = serde_json::from_str(text).map_err(fault)?;
+        return Ok(Requests { entries: placed(text, vec![(list, None)]), ..Requests::default() });
+    }
+    let fields: BTreeMap<String, &RawValue> = serde_json::from_str(text).map_err(fault)?;
+    let skill = fields.iter().find(|it| is(&SKILL, it.0));
+    let skill = skill.and_then(|it| serde_json::from_str(it.1.get()).ok());
+    let lists: Vec<_> = fields
+        .iter()
+        .filter_map(|(key, raw)| Some((serde_json::from_str(raw.get()).ok()?, list_of(key)?)))
+        .collect();
+    if lists.is_empty() {
+        return Err(no_list());
+    }
+    Ok(Requests { entries: placed(text, lists), skill, ..Requests::default() })
+}
+
+/// Whether a text is one object a line: the first line is whole, and not all there is.
+fn is_lines(text: &str) -> bool {
+    let mut lines = text.lines().filter(|it| !it.trim().is_empty());
+    let first = lines.next().unwrap_or_default();
+    let is_object = first.trim_start().starts_with('{');
+    is_object
+        && serde_json::from_str::<BTreeMap<String, &RawValue>>(first).is_ok_and(|fields| {
+            // One line alone can also be a whole file with lists in it.
+            lines.next().is_some() || fields.keys().any(|it| is(&REQUEST, it))
+        })
+}
+
+fn lines(text: &str) -> Requests {
+    let mut requests = Requests::default();
+    for (text, line) in text.lines().zip(1..).filter(|it| !it.0.trim().is_empty()) {
+        match serde_json::from_str(text) {
+            Ok(json) => requests.entries.push(Entry { json, line, should: None }),
+            Err(error) => requests.faults.push((Some(line), not_json(&error))),
+        }
+    }
+    requests
+}
+
+/// The requests of lists that were read from a text, with their lines.
+fn placed(text: &str, lists: Vec<(Vec<&RawValue>, Option<bool>)>) -> Vec<Entry> {
+    let ends: Vec<usize> = text.match_indices('\n').map(|it| it.0).collect();
+    let raws =
+        lists.into_iter().flat_map(|(list, should)| list.into_iter().map(move |it| (it, should)));
+    let entry = |(raw, should): (&RawValue, _)| {
+        let at = raw.get().as_ptr().addr().saturating_sub(text.as_ptr().addr());
+        let line = ends.partition_point(|it| *it < at) + 1;
+        Entry { json: serde_json::from_str(raw.get()).unwrap_or_default(), line, should }
+    };
+    let mut entries: Vec<Entry> = raws.map(entry).collect();
+    entries.sort_by_key(|it| it.line);
+    entries
+}
+
+/// What a reader of JSON says, without the place, which is told beside it.
+fn not_json(error: &serde_json::Error) -> String {
+    let words = error.to_string();
+    let words = words.split(" at line ").next().unwrap_or_default();
+    format!("it is not JSON: {words}")
+}
+
+fn csv(table: Table) -> Requests {
+    let value = |name: &str, cell: String| match &*cell.to_ascii_lowercase() {
+        "" if is(&SKILL, name) => Some(Json::Null),
+        "" => None,
+        "true" | "yes" | "1" if is(&SHOULD, name) => Some(true.into()),
+        "false" | "no" | "0" if is(&SHOULD, name) => Some(false.into()),
+        _ => Some(cell.into()),
+    };
+    let entry = |(line, cells): (usize, Vec<String>)| {
+        let fields = table.header.iter().zip(cells);
+        let fields = fields.filter_map(|(name, cell)| Some((name.clone(), value(name, cell)?)));
+        Entry { json: Json::Object(fields.collect::<Map<_, _>>()), line, should: None }
+    };
+    let open = table.open.map(|line| (Some(line), "a quote is not closed".to_owned()));
+    Requests {
+        entries: table.rows.into_iter().map(entry).collect(),
+        skill: None,
+        faults: open.into_iter().collect(),
+    }
+}
+
+fn yaml(text: &str) -> Result<Requests, Fault> {
+    // What is a list is made a field, which only moves the lines.
+    let text = text.strip_prefix("---").unwrap_or(text);
+    let is_list = text.trim_start().starts_with("- ");
+    let text = if is_list { format!("evals:\n{text}") } else { text.to_owned() };
+    let above = usize::from(is_list);
+    let fault = |(line, what): (usize, String)| {
+        (
+            Some(line.saturating_sub(above).max(1)),
+            format!("it is not YAML that can be read: {what}"),
+        )
+    };
+    let fields = parse::yaml_map(&text).map_err(fault)?;
+    let mut requests = Requests::default();
+    let mut has_list = false;
+    for field in &fields {
+        if is(&SKILL, &field.key) {
+            requests.skill = parse::yaml_json(&text, &field.value);
+        }
+        let (Some(should), Value::List(items)) = (list_of(&field.key), &field.value) else {
+            continue;
+        };
+        has_list = true;
+        for item in items {
+            let line = match item {
+                Value::Map(fields) => fields.first().map(|it| it.line),
+                Value::Empty | Value::Scalar(_) | Value::List(_) => None,
+            };
+            let json = parse::yaml_json(&text, item).unwrap_or_default();
+            let line = line.unwrap_or(field.line).saturating_sub(above).max(1);
+            requests.entries.push(Entry { json, line, should });
+        }
+    }
+    if has_list { Ok(requests) } else { Err(no_list()) }
+}
