@@ -351,6 +351,16 @@ mod a_keeper_hears_of_changes {
     }
 
     #[test]
+    fn what_was_reloaded_and_then_undone_is_seen() {
+        let world = World::new().skill("one", "a");
+        let keeper = told(world.options());
+        world.write("skills/one/notes.md", "notes");
+        assert_eq!(keeper.reload().unwrap().get("one").unwrap().resources().len(), 1);
+        world.remove("skills/one/notes.md");
+        wait(&keeper, "undone", |it| it.get("one").unwrap().resources().is_empty());
+    }
+
+    #[test]
     fn what_was_asked_for_once_is_given_back() {
         let world = World::new().skill("one", "a");
         for _ in 0..300 {

@@ -1,7 +1,7 @@
 //! The keeper: holds the library of the moment for everybody who asks.
 
 use std::{
-    io,
+    io, mem,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak,
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
@@ -50,8 +50,9 @@ pub enum Watching {
 struct Held {
     current: Mutex<Arc<Library>>,
     swapped: Condvar,
-    /// Held over a reload, so that what was read first does not come last.
-    reloading: Mutex<()>,
+    /// Held over a reload or a look, so that what was read first does not come last; whether somebody
+    /// has reloaded since the last look.
+    reloading: Mutex<bool>,
     watching: Mutex<Watching>,
     switched: Condvar,
 }
@@ -128,14 +129,16 @@ impl Held {
     }
 
     fn reload(&self) -> Result<Arc<Library>, LoadError> {
-        let _one_at_a_time = locked(&self.reloading);
-        Ok(self.show(self.library().reload()?))
+        let mut is_reloaded = locked(&self.reloading);
+        let library = self.library().reload()?;
+        *is_reloaded = true;
+        Ok(self.show(library))
     }
 
     /// Has everybody see a library from now on.
     fn show(&self, library: Library) -> Arc<Library> {
         let library = Arc::new(library);
-        let before = std::mem::replace(&mut *locked(&self.current), library.clone());
+        let before = mem::replace(&mut *locked(&self.current), library.clone());
         self.swapped.notify_all();
         // Freeing a large library takes a while, in which nobody has to wait.
         drop(before);
@@ -178,20 +181,25 @@ impl Follower {
     fn follow(mut self, held: &Weak<Held>, ended: &Receiver<()>) {
         let mut rested = Instant::now();
         loop {
-            let touched = match self.wait(rested, ended) {
+            let mut touched = match self.wait(rested, ended) {
                 Heard::Nothing => Touched::all(),
                 Heard::Change(touched) => touched,
                 Heard::End => return,
             };
-            let started = Instant::now();
-            let (gathered, cannot) = self.look(&touched);
             let Some(held) = held.upgrade() else { return };
+            let mut is_reloaded = locked(&held.reloading);
+            let started = Instant::now();
+            if mem::take(&mut *is_reloaded) {
+                // What everybody sees is newer than what was seen here.
+                self.visits.distrust();
+                touched = Touched::all();
+            }
+            let (gathered, cannot) = self.look(&touched);
             if let Some(why) = cannot {
                 *locked(&held.watching) = Watching::Polling(why);
                 held.switched.notify_all();
             }
             if let Some(gathered) = gathered {
-                let _one_at_a_time = locked(&held.reloading);
                 held.show(self.visits.library(gathered, Some(&held.library())));
             }
             // What never stops changing takes half of one core at the most.

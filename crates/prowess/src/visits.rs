@@ -71,6 +71,11 @@ impl Visits {
         }
     }
 
+    /// Has the next look at everything come to all that there is, even if nothing is other than it was.
+    pub(crate) fn distrust(&mut self) {
+        self.findings = None;
+    }
+
     /// Makes a library of what a look has gathered.
     pub(crate) fn library(&self, gathered: Gathered<Made>, before: Option<&Library>) -> Library {
         let Self { options, homes, findings, .. } = self;
