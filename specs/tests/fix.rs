@@ -333,7 +333,7 @@ mod a_file_is_written_whole_or_not_at_all {
     fn what_a_writer_left_who_was_killed_is_taken_away() {
         let dead = ".SKILL.md.0123456789abcdef.draft";
         let alive = ".SKILL.md.fedcba9876543210.draft";
-        let other = ".SKILL.md.mine.draft";
+        let other = ".SKILL.md.my-notes-of-2026.draft";
         let world = World::new().document("colon", COLON);
         for name in [dead, alive, other] {
             world.write(format!("skills/colon/{name}"), "---\n");
