@@ -22,9 +22,9 @@ pub trait Provider: Send + Sync + fmt::Debug {
     /// Waits until the library is another than `last`, or until `patience` is at its end, and returns the
     /// library as it is then. Holds up the thread; whoever can tell without asking again does better.
     fn wait(&self, last: &Arc<Library>, patience: Duration) -> Arc<Library> {
-        let end = Instant::now() + patience;
+        let start = Instant::now();
         loop {
-            let (now, left) = (self.library(), end.saturating_duration_since(Instant::now()));
+            let (now, left) = (self.library(), patience.saturating_sub(start.elapsed()));
             if !Arc::ptr_eq(&now, last) || left.is_zero() {
                 return now;
             }
