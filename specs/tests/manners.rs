@@ -102,7 +102,7 @@ mod a_shell_completes_what_can_be_typed {
 
     #[test]
     fn tab_completes_words_that_bash_takes_apart() {
-        let world = brewing().file("my skills/SKILL.md", "x");
+        let world = brewing().file("my skills/SKILL.md", "x").file("your{a,b}\nid", "x");
         let lines = [
             "prowess list --profile=l\t",
             "prowess list --profile=\tref\t",
@@ -110,6 +110,7 @@ mod a_shell_completes_what_can_be_typed {
             "prowess --dir 'skills' show st\t",
             "prowess check my\t",
             "prowess check \"my\tSK\t",
+            "prowess check your\t",
         ];
         let got = [
             "<list> <--profile=lenient>",
@@ -118,6 +119,7 @@ mod a_shell_completes_what_can_be_typed {
             "<--dir> <skills> <show> <steep-tea>",
             "<check> <my skills/>",
             "<check> <my skills/SKILL.md>",
+            "<check> <your{a,b}",
         ];
         assert_eq!(typed_in_bash(&world, &lines), got);
     }

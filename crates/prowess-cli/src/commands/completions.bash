@@ -24,7 +24,7 @@ _prowess() {
     )
     COMPREPLY=("${COMPREPLY[@]#"$before"}")
     # What is taken for files is put in so that blanks and the like do not end the word.
-    if [[ ${COMPREPLY[*]} == *[[:blank:]\'\"\\\$\`\&\;\|\<\>\(\)\*\?\[\!#~]* ]]; then
+    if [[ ${COMPREPLY[*]} == *[[:blank:]$'\n'\'\"\\\$\`\&\;\|\<\>\(\)\{\}\*\?\[\!#~]* ]]; then
         compopt -o filenames
         COMPREPLY=("${COMPREPLY[@]%/}")
     fi
