@@ -470,6 +470,27 @@ not taken by every client that looks there: 12 skills (-v shows each)
     }
 
     #[test]
+    fn the_command_that_fixes_a_file_is_told_where_it_does() {
+        for (license, is_quoted, is_read) in [
+            ("Mine: all", true, true),
+            ("&all Mine: all", false, true),
+            ("!!str Mine", false, false),
+        ] {
+            let fields = format!("name: brew-coffee\ndescription: Brews\nlicense: {license}");
+            let text = format!("\u{feff}---\n{fields}\n---\n");
+            let world = World::new().file(format!("{USER}/brew-coffee/SKILL.md"), text);
+            let notes = run(&world, &["--json"]).json()["skills"][0]["notes"].take();
+            let is_told = |about: &str| {
+                let notes = notes.as_array().unwrap().iter();
+                let mut own = notes.filter(|it| it["reason"].as_str().unwrap().contains(about));
+                own.any(|it| it["fixable"] == true)
+            };
+            assert_eq!(is_told("is not YAML"), is_quoted, "{license}");
+            assert_eq!(is_told("byte order mark"), is_read, "{license}");
+        }
+    }
+
+    #[test]
     fn a_table_tells_all_skills_and_clients() {
         let broken = document("steep-tea", "description: Use when: thirsty\n");
         let mut world = World::new()

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     finding::{Report, Severity},
     load::whole_characters,
-    parse::{self, Encoding, canonical, decode},
+    parse::{self, Encoding, canonical, decode, requoted},
     rule::{self, Profile},
     source::{Folder, Found, Source as _},
 };
@@ -38,6 +38,8 @@ pub(super) struct Candidate {
     pub(super) has_dashes: bool,
     pub(super) has_duplicates: bool,
     pub(super) text: Text,
+    /// Whether it can be written in quotes without a guess.
+    pub(super) is_mendable: bool,
     /// What makes its frontmatter unreadable, where something does.
     pub(super) fault: Option<Fault>,
     pub(super) name: Option<String>,
@@ -149,6 +151,8 @@ impl Candidate {
             has_dashes: document.frontmatter.is_some_and(|it| it.text.contains("---")),
             has_duplicates: has_duplicates(fields),
             text,
+            is_mendable: text == Text::Mended
+                && document.frontmatter.is_some_and(|it| requoted(it.text).is_some()),
             fault: bad.map(|it| Fault {
                 line: it.line,
                 is_yaml: *it.rule == rule::YAML_NOT_MAP,

@@ -289,14 +289,12 @@ impl Symptom {
         };
         Some(fix)
     }
-}
 
-impl Symptom {
-    /// Whether `prowess check --fix` clears it.
+    /// Whether [`fix`](crate::fix) clears it, which leaves alone what cannot be read.
     pub(super) fn is_fixable(self, candidate: &Candidate) -> bool {
         match self {
-            Self::ByteOrderMark | Self::Delimiters | Self::OddEnd => true,
-            Self::NotYaml => candidate.text == Text::Mended,
+            Self::ByteOrderMark | Self::Delimiters | Self::OddEnd => candidate.is_read(),
+            Self::NotYaml => candidate.is_mendable,
             _ => false,
         }
     }
