@@ -11,7 +11,7 @@ use clap_complete::{
     },
 };
 use prowess::{CLIENTS, Library, Manifest, PRESETS, RULES};
-use prowess_runtime::{Launcher, Provider};
+use prowess_runtime::{Config, Launcher, Provider};
 
 use crate::{
     arguments::{Arguments, Global},
@@ -73,8 +73,7 @@ pub(crate) fn sessions() -> ArgValueCandidates {
 /// What can be set.
 pub(crate) fn settings() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
-        let config = global().and_then(|it| context::config(&it).ok());
-        let settings = config.map(|it| it.settings()).unwrap_or_default();
+        let settings = config().map(|it| it.settings()).unwrap_or_default();
         settings.iter().filter_map(|it| offer(it.key, &it.value.to_string())).collect()
     })
 }
@@ -118,8 +117,7 @@ pub(crate) fn tools() -> ArgValueCandidates {
 /// The models that are asked where nobody names one, and the one that is set.
 pub(crate) fn models() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
-        let config = global().and_then(|it| context::config(&it).ok());
-        let set = config.and_then(|it| it.model.name.value);
+        let set = config().and_then(|it| it.model.name.value);
         let usual = connection::usual_models().filter(|it| set.as_deref() != Some(it.0));
         let set = set.as_deref().and_then(|it| offer(it, "the one that is set"));
         set.into_iter().chain(usual.filter_map(|it| offer(it.0, it.1))).collect()
@@ -134,8 +132,7 @@ pub(crate) fn providers() -> ArgValueCandidates {
 /// The servers that are set.
 pub(crate) fn servers() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
-        let config = global().and_then(|it| context::config(&it).ok());
-        let servers = config.map(|it| it.servers.value.0).unwrap_or_default();
+        let servers = config().map(|it| it.servers.value.0).unwrap_or_default();
         servers.iter().filter_map(|it| offer(&it.description.name, "")).collect()
     })
 }
@@ -188,6 +185,10 @@ fn offer(name: &str, what: &str) -> Option<CompletionCandidate> {
 fn library() -> Option<Library> {
     let global = global()?;
     context::library_behind(&global, &mut Printer::new(&global)).ok()
+}
+
+fn config() -> Option<Config> {
+    context::config(&global()?).ok()
 }
 
 /// What was typed for every command, with nothing to be said about it.

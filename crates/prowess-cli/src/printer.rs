@@ -283,16 +283,7 @@ impl Printer {
             return;
         }
         let (style, label) = labelled(finding.severity);
-        let line = finding.line.map(|it| format!(":{it}")).unwrap_or_default();
-        let place = match finding.path.as_os_str().is_empty() {
-            true => String::new(),
-            false => format!("{}{line}: ", finding.path.display()),
-        };
-        self.say(
-            style,
-            &format!("{label}[{}]", finding.rule.code),
-            &format!("{place}{}", finding.message),
-        );
+        self.say(style, &format!("{label}[{}]", finding.rule.code), &placed(finding));
     }
 
     /// How wide what is said may be; nothing where stderr is no terminal.
@@ -318,6 +309,15 @@ pub(crate) fn labelled(severity: Severity) -> (Style, &'static str) {
         Severity::Error => (ERROR, "error"),
         Severity::Warning => (WARNING, "warning"),
         Severity::Info => (NOTE, "info"),
+    }
+}
+
+/// What was found, behind where that is.
+pub(crate) fn placed(finding: &Finding) -> String {
+    let line = finding.line.map(|it| format!(":{it}")).unwrap_or_default();
+    match finding.path.as_os_str().is_empty() {
+        true => finding.message.clone(),
+        false => format!("{}{line}: {}", finding.path.display(), finding.message),
     }
 }
 

@@ -3,9 +3,9 @@
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use prowess::Verdict;
-use unicode_width::UnicodeWidthStr as _;
 
 use crate::{
+    markdown,
     printer::{Printer, painted},
     safe,
 };
@@ -42,19 +42,7 @@ pub(super) fn room_beside(taken: usize, printer: &Printer) -> Option<usize> {
 
 /// The lines of a text, broken between words; a word that is too long stays whole.
 pub(super) fn wrapped(text: &str, width: Option<usize>) -> Vec<String> {
-    let mut lines: Vec<String> = vec![String::new()];
-    let width = width.unwrap_or(usize::MAX);
-    for word in text.split(' ').filter(|it| !it.is_empty()) {
-        let line = lines.last_mut().expect("there is always one");
-        if line.is_empty() {
-            line.push_str(word);
-        } else if line.width() + 1 + word.width() <= width {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(word.to_owned());
-        }
-    }
+    let lines = markdown::wrapped(text, width.unwrap_or(usize::MAX), "");
     lines.iter().map(|it| it.replace(NO_BREAK, " ")).collect()
 }
 

@@ -15,7 +15,7 @@ use crate::{
     context,
     fault::Fault,
     host,
-    printer::{Printer, broken, painted},
+    printer::{Printer, broken, painted, placed},
     safe,
 };
 
@@ -135,13 +135,7 @@ fn tell(news: &News<'_>, printer: &mut Printer) -> Result<()> {
 /// Tells all of a finding, in as many lines as it takes.
 fn tell_finding(sign: &str, style: Style, finding: &Finding, printer: &mut Printer) -> Result<()> {
     let label = format!("{}[{}]", finding.severity, finding.rule.code);
-    let line = finding.line.map(|it| format!(":{it}")).unwrap_or_default();
-    let place = match finding.path.as_os_str().is_empty() {
-        true => String::new(),
-        false => format!("{}{line}: ", finding.path.display()),
-    };
-    let said = format!("{place}{}", finding.message);
-    let text = format!("{sign} {label}  {}", safe::line(&said));
+    let text = format!("{sign} {label}  {}", safe::line(&placed(finding)));
     let text = printer.width.map_or_else(|| text.clone(), |it| broken(&text, it, "  ").join("\n"));
     let told = text.strip_prefix(&format!("{sign} {label}")).unwrap_or_default();
     let (sign, label) = (painted(sign, style, printer.colored), printer.name(&label));
