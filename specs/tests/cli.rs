@@ -583,16 +583,6 @@ mod the_command_read_prints_one_file_as_it_is {
     }
 
     #[test]
-    fn the_document_of_a_skill_is_a_file_like_others() {
-        let document = "---\r\nname: one\r\ndescription: a\r\n---\r\n\r\nText\r\n";
-        let world = World::new().document("one", document);
-        for path in ["SKILL.md", "./SKILL.md"] {
-            let ran = world.run(["read", "one", path, "--dir", "skills"]);
-            assert_eq!((ran.code, ran.stdout()), (Some(0), document));
-        }
-    }
-
-    #[test]
     fn read_prints_one_document_with_json() {
         let world = World::new().skill("one", "a").file("skills/one/a.txt", "\u{1b}[2J\n");
         let world = world.file("skills/one/b.bin", b"\xff\x00");

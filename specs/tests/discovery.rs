@@ -302,6 +302,7 @@ mod the_files_beside_skill_md_are_its_resources {
         assert_eq!(resources(world.list().skill("one")), ["notes.md"]);
         let ran = world.run(["read", "one", "SKILL.md", "--dir", "skills"]);
         assert_eq!((ran.code, ran.stdout()), (Some(1), ""));
+        assert!(ran.stderr.contains("`prowess show one "), "{}", ran.stderr);
     }
 
     #[test]

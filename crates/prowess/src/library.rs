@@ -131,9 +131,13 @@ impl Library {
         find(&|it| it == name).or_else(|| spelt(name)).or_else(|| spelt(bare()?))
     }
 
-    /// The shortest words by which [`get`](Self::get) finds just this skill.
+    /// The shortest words by which [`get`](Self::get) finds just this skill of the library.
     pub fn address(&self, skill: &Skill) -> String {
         let (name, path) = (&*skill.manifest.name, &skill.origin.path);
+        // What no other hides is taken for its name, unless that can be read as `scope:name`.
+        if skill.hidden_by.is_none() && !name.contains(':') {
+            return name.to_owned();
+        }
         let is_it = |words: &str| {
             self.get(words).is_some_and(|it| it.origin.path.as_os_str() == path.as_os_str())
         };

@@ -69,8 +69,13 @@ pub(crate) fn assemble(
     }
     left_out.sort();
     left_out.dedup();
-    made.sort_unstable_by(|a, b| a.name().cmp(b.name()).then_with(|| a.rank().cmp(&b.rank())));
-    let skills = made.into_iter().filter_map(|it| it.skill).collect();
+    // How a name begins decides most comparisons, without a look at the skill.
+    let mut made: Vec<(u64, Made)> = made.into_iter().map(|it| (start(it.name()), it)).collect();
+    made.sort_unstable_by(|(a_start, a), (b_start, b)| {
+        let names = a_start.cmp(b_start).then_with(|| a.name().cmp(b.name()));
+        names.then_with(|| a.rank().cmp(&b.rank()))
+    });
+    let skills = made.into_iter().filter_map(|it| it.1.skill).collect();
     let skills = resolve(wanted(skills, options, &mut findings), &mut findings);
     findings.sort_by(|a, b| (a.path.as_os_str(), a.line).cmp(&(b.path.as_os_str(), b.line)));
     let (options, searchable) = (options.clone(), Arc::default());
@@ -191,6 +196,13 @@ pub(crate) fn open(options: &Options, watcher: Option<&Watcher>) -> (Vec<Arc<Hom
     }
     homes.extend(options.sources.iter().map(|it| lodge(it.clone(), None)));
     (homes, findings)
+}
+
+/// How a name begins, as a number in the order of names.
+fn start(name: &str) -> u64 {
+    let mut bytes = [0; 8];
+    name.bytes().zip(&mut bytes).for_each(|(byte, place)| *place = byte);
+    u64::from_be_bytes(bytes)
 }
 
 /// What was made of one `SKILL.md`.

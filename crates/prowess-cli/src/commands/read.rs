@@ -11,7 +11,7 @@ pub(crate) struct Args {
     /// The name, `scope:name` or path of the skill
     #[arg(add = completion::skills())]
     name: String,
-    /// The file, as a path within the skill's folder, such as `SKILL.md`
+    /// The file, as a path within the skill's folder; what `SKILL.md` says is shown by `show`
     #[arg(add = completion::resources())]
     resource: String,
 }
@@ -21,22 +21,21 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let Some(skill) = context::skill(&library, &args.name, printer) else {
         return Ok(Status::AtFault);
     };
-    let read = match args.resource.strip_prefix("./").unwrap_or(&args.resource) {
-        "SKILL.md" => skill.document(),
-        resource => skill.read(resource),
-    };
-    match read {
+    match skill.read(args.resource.strip_prefix("./").unwrap_or(&args.resource)) {
         Ok(bytes) if printer.json => printer.document(&document(args, bytes))?,
         // A terminal would act on what a file could bring along.
         Ok(bytes) if printer.is_terminal => printer.text(&String::from_utf8_lossy(&bytes))?,
         Ok(bytes) => printer.raw(&bytes)?,
         Err(error @ ReadError::NoSuchResource { .. }) => {
             printer.fault(&error.to_string());
-            let paths = skill.resources().iter().map(|it| &*it.path).chain(["SKILL.md"]);
-            match nearest(&args.resource, paths) {
-                Some(near) => printer.hint(&format!("did you mean `{near}`?")),
-                None => printer.hint(&format!("`prowess show {}` lists its files", args.name)),
-            }
+            let paths = skill.resources().iter().map(|it| &*it.path);
+            printer.hint(&match nearest(&args.resource, paths) {
+                _ if args.resource.ends_with("SKILL.md") => {
+                    format!("`prowess show {}` prints what it says", args.name)
+                }
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("`prowess show {}` lists its files", args.name),
+            });
             return Ok(Status::AtFault);
         }
         Err(error) => return Err(error.into()),
