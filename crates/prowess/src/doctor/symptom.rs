@@ -290,7 +290,7 @@ impl Symptom {
         Some(fix)
     }
 
-    /// Whether [`fix`](crate::fix) clears it, which leaves alone what cannot be read.
+    /// Whether `fix` clears it, which leaves alone what cannot be read.
     pub(super) fn is_fixable(self, candidate: &Candidate) -> bool {
         match self {
             Self::ByteOrderMark | Self::Delimiters | Self::OddEnd => candidate.is_read(),
