@@ -548,6 +548,11 @@ mod every_fault_has_one_form {
             ),
             ("--json", "no command is given", "`prowess --help` says what can be typed"),
             (
+                "--dir list show --evel brief",
+                "`prowess show` takes no `--evel`",
+                "did you mean `--level`?",
+            ),
+            (
                 "list all",
                 "`prowess list` takes no `all`",
                 "`prowess list --help` says what can be typed",

@@ -79,9 +79,19 @@ pub(crate) fn fault(error: &Error, words: &[String]) -> Fault {
 
 /// The command whose words were typed, as far as there is one.
 fn typed<'c>(root: &'c Command, words: &[String]) -> &'c Command {
-    words.iter().take_while(|it| *it != "--").fold(root, |above, word| {
-        above.find_subcommand(word).filter(|it| it.get_name() != "help").unwrap_or(above)
-    })
+    let mut command = root;
+    let mut words = words.iter().take_while(|it| *it != "--");
+    while let Some(word) = words.next() {
+        let inside = command.find_subcommand(word).filter(|it| it.get_name() != "help");
+        command = inside.unwrap_or(command);
+        let flag = word.strip_prefix("--");
+        let is_it = |it: &clap::Arg| flag.is_some() && it.get_long() == flag;
+        if command.get_arguments().any(|it| is_it(it) && it.get_action().takes_values()) {
+            // What a flag is given may be called as a command is.
+            words.next();
+        }
+    }
+    command
 }
 
 /// What an error knows, as texts.
