@@ -10,6 +10,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
+use serde_json::Value as Json;
 
 use crate::{
     corpus::Corpus,
@@ -45,26 +46,28 @@ pub(crate) fn watch(options: &Options<'_>) -> Result<()> {
 fn followed(program: &Path, root: &Path, edits: usize) -> Result<Vec<String>> {
     let started = Instant::now();
     let mut following = Following::start(program, root)?;
-    following.line()?;
+    let list: Json = serde_json::from_str(&following.line()?)?;
     let start = milliseconds(started.elapsed());
+    // What is left out is no news when it changes.
+    let skills = list["skills"].as_array().context("it lists skills")?;
+    let skills: Vec<&str> = skills.iter().filter_map(|it| it["path"].as_str()).collect();
+    ensure!(!skills.is_empty(), "there is nothing to change");
     let mib = |following: &Following| Ok::<_, anyhow::Error>(following.kib()? as f64 / 1024.0);
     let at_the_start = mib(&following)?;
     let before = following.cpu()?;
     thread::sleep(IDLE);
     let idle = (following.cpu()? - before) * 60.0 / IDLE.as_secs_f64();
-    let mut skills: Vec<PathBuf> =
-        fs::read_dir(root)?.map(|it| Ok(it?.path().join("SKILL.md"))).collect::<Result<_>>()?;
-    skills.sort();
     let before = following.cpu()?;
     let (mut times, mut first) = (Vec::new(), f64::NAN);
     for number in 0..edits {
         if number == FIRST {
             first = mib(&following)?;
         }
-        let document = &skills[number * 7919 % skills.len()];
-        let text = fs::read_to_string(document)?;
+        let document = Path::new(skills[number * 7919 % skills.len()]);
+        let mut text = fs::read(document)?;
+        text.extend(format!("\nEdited for the {number}th time.\n").into_bytes());
         let draft = document.with_file_name(".draft");
-        fs::write(&draft, format!("{text}\nEdited for the {number}th time.\n"))?;
+        fs::write(&draft, text)?;
         let edited = Instant::now();
         fs::rename(&draft, document)?;
         let news = following.line()?;
