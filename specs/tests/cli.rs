@@ -579,6 +579,8 @@ mod the_command_read_prints_one_file_as_it_is {
         for path in ["assets/all.bin", "./assets/all.bin"] {
             let ran = world.run(["read", "one", path, "--dir", "skills"]);
             assert_eq!((ran.code, &ran.out), (Some(0), &bytes));
+            let ran = world.run(["read", "skills/one", path]);
+            assert_eq!((ran.code, &ran.out), (Some(0), &bytes));
         }
     }
 

@@ -437,6 +437,10 @@ mod the_program_says_it_to_people_and_to_programs {
         assert_eq!(ran.code, Some(1));
         let said = ran.stdout();
         assert!(said.contains("Claude Code      1 loads, 1 hidden\n"), "{said}");
+        let hidden = run(&world, &["--client", "claude-code"]);
+        assert_eq!(hidden.code, Some(0));
+        let said_of = "but not all of it is shown (`prowess doctor NAME` says why): steep-tea";
+        assert!(hidden.stdout().contains(said_of), "{}", hidden.stdout());
         assert!(said.contains("refused   goose,") && said.contains("→ put the value"), "{said}");
         assert!(!said.contains("brew-coffee"), "{said}");
         let nothing = run(&World::new(), &[]);

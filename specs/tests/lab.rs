@@ -1,6 +1,12 @@
 //! The lab: skills against each other, evaluations, and a page in a real browser.
 
-use std::fs;
+use std::{
+    fs::{self, OpenOptions},
+    io,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    process::Command,
+    thread,
+};
 
 use serde_json::{Value as Json, json};
 
@@ -580,6 +586,30 @@ mod the_report_can_be_looked_at {
         let printed = lab(&world, &["--html", "-"]);
         assert_eq!(printed.stdout(), fs::read_to_string(world.path("page.html")).unwrap());
         assert!(!world.path("-").exists());
+        let both = lab(&world, &["--html", "-", "--json"]);
+        assert_eq!((both.code, both.stdout()), (Some(2), ""));
+    }
+
+    #[test]
+    fn a_page_goes_through_links_and_pipes_and_stays_private() {
+        let world = troubled();
+        world.write("private.html", "");
+        let private = world.path("private.html");
+        fs::set_permissions(&private, fs::Permissions::from_mode(0o600)).unwrap();
+        symlink(&private, world.path("link.html")).unwrap();
+        lab(&world, &["--html", "link.html"]);
+        assert!(world.path("link.html").is_symlink());
+        let page = fs::read_to_string(&private).unwrap();
+        assert!(page.trim_end().ends_with("</html>"), "{page}");
+        assert_eq!(fs::metadata(&private).unwrap().permissions().mode() & 0o777, 0o600);
+        let pipe = world.path("pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let open = OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+        let reader = fs::File::open(&pipe).unwrap();
+        let read = thread::spawn(|| io::read_to_string(reader).unwrap());
+        lab(&world, &["--html", "pipe"]);
+        drop(open);
+        assert_eq!(read.join().unwrap(), page);
     }
 
     #[test]

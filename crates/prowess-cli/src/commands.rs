@@ -32,7 +32,11 @@ pub(crate) mod completions;
 pub(crate) mod man;
 
 use std::{
-    borrow::Cow, fs::Permissions, io::Write as _, os::unix::fs::PermissionsExt as _, path::Path,
+    borrow::Cow,
+    fs::{self, OpenOptions, Permissions},
+    io::Write as _,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    path::Path,
 };
 
 use anyhow::Result;
@@ -209,8 +213,13 @@ enum Readers {
     Usual,
 }
 
-/// Writes a page whole or not at all.
+/// Writes a page whole or not at all. A link stays one, and what is no file, such as a pipe, is written to.
 fn write_page(path: &Path, page: &str, readers: Readers) -> Result<()> {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let before = fs::metadata(&path).ok();
+    if before.as_ref().is_some_and(|it| !it.is_file()) {
+        return Ok(OpenOptions::new().write(true).open(&path)?.write_all(page.as_bytes())?);
+    }
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
     let mode = match readers {
         Readers::Owner => 0o600,
@@ -219,6 +228,11 @@ fn write_page(path: &Path, page: &str, readers: Readers) -> Result<()> {
     let mut draft = tempfile::Builder::new()
         .permissions(Permissions::from_mode(mode))
         .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    if let Some(before) = before {
+        // Whoever could not read what was there cannot read this.
+        let mode = draft.as_file().metadata()?.mode() & before.mode() & 0o777;
+        draft.as_file().set_permissions(Permissions::from_mode(mode))?;
+    }
     draft.write_all(page.as_bytes())?;
     draft.persist(path)?;
     Ok(())

@@ -67,6 +67,11 @@ struct Report<'lib> {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    let is_printed = args.html.as_deref() == Some(Path::new("-"));
+    if is_printed && printer.json {
+        let fault = Fault::unable("`--html -` prints the page, and `--json` a document");
+        return Err(fault.hint("name a file for the page").into());
+    }
     let config = context::config(global)?;
     let library = host::shown(context::library(global, printer)?, &config, printer);
     let library = context::to_the_end(library);
@@ -93,21 +98,19 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 
     let least = args.min_pass.map_or(1.0, Share::get);
     let report = Report { lab, study, evaluation, findings: trials.findings, least };
-    match args.html.as_deref() {
-        Some(path) if path == Path::new("-") => printer.raw(page::page(&report).as_bytes())?,
-        html => {
-            if printer.json {
-                printer.document(&json::document(&report, usize::MAX))?;
-            } else {
-                show::show(&report, args.top, html.is_some(), printer)?;
-            }
-            if let Some(path) = html {
-                let shown = path.display();
-                write_page(path, &page::page(&report), Readers::Usual)
-                    .with_context(|| format!("cannot write `{shown}`"))?;
-                printer.note(&format!("the page is `{shown}`"));
-            }
-        }
+    if let Some(path) = args.html.as_deref().filter(|_| !is_printed) {
+        let cannot = || format!("cannot write `{}`", path.display());
+        write_page(path, &page::page(&report), Readers::Usual).with_context(cannot)?;
+    }
+    if is_printed {
+        printer.raw(page::page(&report).as_bytes())?;
+    } else if printer.json {
+        printer.document(&json::document(&report, usize::MAX))?;
+    } else {
+        show::show(&report, args.top, args.html.is_some(), printer)?;
+    }
+    if let Some(path) = args.html.as_deref().filter(|_| !is_printed) {
+        printer.note(&format!("the page is `{}`", path.display()));
     }
     Ok(if report.holds() { Status::Well } else { Status::AtFault })
 }

@@ -17,8 +17,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
-    let library = context::library(global, printer)?;
-    let Some(skill) = context::skill(&library, &args.name, printer) else {
+    let (library, name) = context::library_for(&args.name, global, printer)?;
+    let Some(skill) = context::skill(&library, &name, printer) else {
         return Ok(Status::AtFault);
     };
     match skill.read(args.resource.strip_prefix("./").unwrap_or(&args.resource)) {

@@ -66,14 +66,17 @@ impl Probes {
     /// no matcher.
     fn request(&self, text: &str) -> String {
         let is_name = |it: &&str| self.name.contains('-') && bare(it).to_lowercase() == self.name;
-        let is_lead = |it: &&str| {
-            bare(it).is_empty() || LEAD.split(' ').any(|lead| lead.eq_ignore_ascii_case(bare(it)))
-        };
-        let words = text.split_whitespace().filter(|it| !is_name(it)).skip_while(is_lead);
+        let words = text.split_whitespace().filter(|it| !is_name(it)).skip_while(|it| is_lead(it));
         let request = words.take(LONGEST).collect::<Vec<_>>().join(" ");
         let edges = |c: char| !c.is_alphanumeric() && !matches!(c, '#' | '+' | ')' | '%');
         request.trim_matches(edges).to_owned()
     }
+}
+
+/// Whether a word leads up to what is meant.
+fn is_lead(word: &str) -> bool {
+    let word = bare(word);
+    word.is_empty() || LEAD.split(' ').any(|it| it.eq_ignore_ascii_case(word))
 }
 
 /// A word without what stands around it.
@@ -102,7 +105,11 @@ fn quoted(sentence: &str) -> impl Iterator<Item = &str> {
 /// The parts of a sentence that can be asked for by themselves; all of it where none can, as in a list
 /// of single words.
 fn asked(sentence: &str) -> Vec<&str> {
-    let parts: Vec<&str> = parts(sentence).filter(|it| telling(it) >= LEAST).collect();
+    let says_enough = |part: &&str| {
+        let words: Vec<&str> = part.split_whitespace().skip_while(|it| is_lead(it)).collect();
+        telling(&words.join(" ")) >= LEAST
+    };
+    let parts: Vec<&str> = parts(sentence).filter(says_enough).collect();
     if parts.is_empty() { vec![sentence] } else { parts }
 }
 
@@ -142,6 +149,10 @@ mod tests {
         assert_eq!(
             probes_of(description)[1..4],
             ["Brews coffee", "decalcifies, vents or primes", "grinds beans"]
+        );
+        assert_eq!(
+            probes_of("Brews coffee. Use when asked for ristretto, lungo, cortado."),
+            ["Brews coffee", "ristretto, lungo, cortado"]
         );
     }
 

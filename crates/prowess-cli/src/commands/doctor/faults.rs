@@ -39,8 +39,17 @@ pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
     }
     printer.line("")?;
     let many = count(faulty.len(), "skill");
+    let is_partly = |it: &&Examined| {
+        it.diagnoses.iter().any(|it| matches!(it.verdict, Verdict::Cut | Verdict::Hidden))
+    };
+    let partly = checkup.skills.iter().filter(is_partly).map(|it| whole(&safe::line(&it.name)));
+    let partly: Vec<String> = partly.take(SHOWN).collect();
     let words = match faulty.len() {
         0 if is_unread(checkup) => "every client takes what can be read".to_owned(),
+        0 if !partly.is_empty() => format!(
+            "every client takes what it finds, but not all of it is shown (`prowess doctor NAME` says why): {}",
+            partly.join(", ")
+        ),
         0 => "every client takes what it finds".to_owned(),
         _ if are_few => format!("not taken by every client that looks there: {many}"),
         _ => format!("not taken by every client that looks there: {many} (-v shows each)"),

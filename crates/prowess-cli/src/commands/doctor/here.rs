@@ -18,9 +18,11 @@ pub(super) fn surroundings(
 ) -> Result<(Surroundings, Option<PathBuf>)> {
     let here = absolute(global.cwd.as_deref().unwrap_or(Path::new(".")))?;
     let home = env::home_dir().filter(|it| it.is_absolute());
+    // Nobody starts a client among the skills, only to look at one of them.
+    let is_among = folder.and_then(Path::parent).is_some_and(|it| here.starts_with(it));
     let project = folder.and_then(project_of).filter(|it| {
         let is_home = home.as_ref().is_some_and(|home| it == home);
-        !is_home && !here.starts_with(it)
+        !is_home && (is_among || !here.starts_with(it))
     });
     let cwd = project.clone().unwrap_or(here);
     let repository = cwd.ancestors().find(|it| it.join(".git").exists()).map(Path::to_owned);
