@@ -537,10 +537,13 @@ not taken by every client that looks there: 12 skills (-v shows each)
     fn a_path_names_any_skill() {
         let world =
             World::new().folder("here").skill_in("there/.claude/skills", "brew-coffee", "B");
-        for path in
-            ["there/.claude/skills/brew-coffee", "there/.claude/skills/brew-coffee/SKILL.md"]
-        {
-            let ran = run(&world, &[path, "--json"]);
+        for (from, path) in [
+            (".", "there/.claude/skills/brew-coffee"),
+            (".", "there/.claude/skills/brew-coffee/SKILL.md"),
+            ("there/.claude/skills", "./brew-coffee"),
+            ("there/.claude/skills/brew-coffee", "."),
+        ] {
+            let ran = run(&world, &[path, "--cwd", from, "--json"]);
             let skill = Told(ran.json()["skills"][0].clone());
             assert_eq!(skill.verdicts(["claude-code", "codex"]), ["loads", "unseen"], "{path}");
             assert!(ran.stderr.contains("as seen from"), "{}", ran.stderr);

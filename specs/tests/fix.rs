@@ -272,6 +272,12 @@ mod nothing_is_guessed {
             (Some(0), vec!["lower".into(), "pdf".into()])
         );
         assert_eq!(text(&folder, "skills/pdf/SKILL.md"), with(""));
+        for paths in [["skills/forms", "skills"], ["skills", "skills/forms"]] {
+            let twice = world();
+            let ran = twice.run(["check", paths[0], paths[1], "--fix", "--rename", "folder"]);
+            assert!(ran.stderr.contains("is now `skills/pdf/SKILL.md`"), "{}", ran.stderr);
+            assert_eq!(names(&twice, "skills"), ["lower", "pdf"]);
+        }
         let dry = world();
         fix(&dry, &["--rename", "folder", "--dry-run"]);
         assert_eq!(names(&dry, "skills"), ["forms", "lower"]);

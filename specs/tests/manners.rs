@@ -579,6 +579,11 @@ mod every_fault_has_one_form {
                 "`--remove` cannot stand beside `--remove-older`",
                 "`prowess sessions --help` says what can be typed",
             ),
+            (
+                "servers a b",
+                "`prowess servers` takes `LABEL` or a command, not both",
+                "`prowess servers --help` says what can be typed",
+            ),
         ] {
             let ran = world.run(line.split(' '));
             assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{line}");

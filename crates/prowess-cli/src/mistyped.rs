@@ -65,6 +65,9 @@ pub(crate) fn fault(error: &Error, words: &[String]) -> Fault {
             let others: Vec<_> = said(ContextKind::PriorArg).iter().map(|it| flag(it)).collect();
             Fault::unable(match others.contains(&argument) {
                 true => format!("`{argument}` can be given only once"),
+                _ if argument.is_empty() => {
+                    format!("`{name}` takes `{}` or a command, not both", others.join("` and `"))
+                }
                 false => format!("`{argument}` cannot stand beside `{}`", others.join("` and `")),
             })
             .hint(help)

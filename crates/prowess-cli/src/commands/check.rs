@@ -90,6 +90,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             let moved = fixed.iter().flatten().find_map(|it| it.moved(path));
             moved.into_iter().for_each(|it| *path = it);
         }
+        // What was renamed by another of its paths is looked at by that one.
+        paths.retain(|it| it.exists());
         checked = look(&paths)?;
     }
     add_dangers(&mut checked, profile);
