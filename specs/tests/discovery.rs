@@ -639,6 +639,8 @@ mod of_two_skills_of_one_name_the_nearer_is_taken {
             (&finding["severity"], &finding["path"]),
             (&json!("info"), &json!("copy/deploy/SKILL.md"))
         );
+        let told = world.run(["list", "-v", "--dir", "skills", "--dir", "copy"]);
+        assert!(told.stderr.contains("info[same-content]: copy/deploy"), "{}", told.stderr);
         world.write("copy/deploy/notes.md", "m");
         assert_eq!(world.list_with(&["--dir", "copy"]).rules(), ["name-taken"]);
 

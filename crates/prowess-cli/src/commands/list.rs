@@ -142,7 +142,8 @@ fn table(library: &Library, skills: &[&Skill], printer: &mut Printer) -> Result<
 
 fn summary(library: &Library, shown: usize, is_enabled: bool, printer: &mut Printer) {
     let findings = library.findings().iter().filter(|it| !context::is_missing(it));
-    let mut worth: Vec<&Finding> = findings.filter(|it| it.severity > Severity::Info).collect();
+    let least = if printer.verbose { Severity::Info } else { Severity::Warning };
+    let mut worth: Vec<&Finding> = findings.filter(|it| it.severity >= least).collect();
     worth.sort_by_key(|it| Reverse(it.severity));
     let most = if printer.verbose { worth.len() } else { SHOWN };
     for finding in worth.iter().take(most) {
