@@ -120,11 +120,15 @@ pub(crate) fn library_for(
 
 /// The folder of the skill that a path names; nothing for what is no path, or holds no skill.
 pub(crate) fn folder_of(name: &str, global: &Global) -> Option<PathBuf> {
-    let is_path = name.contains('/') || matches!(name, "." | ".." | "SKILL.md");
     let path = resolve(&Directory::new(name), global);
     let folder = if path.ends_with("SKILL.md") { path.parent()? } else { &path };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    (is_path && folder.join("SKILL.md").is_file()).then(|| folder.to_owned())
+    (is_path(name) && folder.join("SKILL.md").is_file()).then(|| folder.to_owned())
+}
+
+/// Whether a path was typed, and no name.
+pub(crate) fn is_path(name: &str) -> bool {
+    name.contains('/') || matches!(name, "." | ".." | "SKILL.md")
 }
 
 /// Loads the library for what has little to do with it, without a word about where it comes from.

@@ -12,7 +12,7 @@ use anyhow::Result;
 use prowess::{CLIENTS, Checkup, Client, Severity, client, examine, nearest};
 
 use self::{
-    asked::{chosen, folder_of, is_path, plugin_of},
+    asked::{chosen, folder_of, plugin_of},
     document::document,
     here::{absolute, surroundings},
     matrix::matrix,
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let clients = clients(&args.client)?;
     let name = args.name.as_deref();
     let folder = name.map(|it| folder_of(it, global)).transpose()?.flatten();
-    let typed = folder.as_deref().filter(|_| name.is_some_and(is_path));
+    let typed = folder.as_deref().filter(|_| name.is_some_and(context::is_path));
     let (surroundings, project) = surroundings(global, typed)?;
     if let Some(project) = project {
         printer.note(&format!("as seen from `{}`, where it belongs", project.display()));

@@ -98,7 +98,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 
     let least = args.min_pass.map_or(1.0, Share::get);
     let report = Report { lab, study, evaluation, findings: trials.findings, least };
-    if let Some(path) = args.html.as_deref().filter(|_| !is_printed) {
+    let file = args.html.as_deref().filter(|_| !is_printed);
+    if let Some(path) = file {
         let cannot = || format!("cannot write `{}`", path.display());
         write_page(path, &page::page(&report), Readers::Usual).with_context(cannot)?;
     }
@@ -109,7 +110,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     } else {
         show::show(&report, args.top, args.html.is_some(), printer)?;
     }
-    if let Some(path) = args.html.as_deref().filter(|_| !is_printed) {
+    if let Some(path) = file {
         printer.note(&format!("the page is `{}`", path.display()));
     }
     Ok(if report.holds() { Status::Well } else { Status::AtFault })

@@ -9,12 +9,11 @@ use anyhow::Result;
 use prowess::{Checkup, Directory, Examined, Finding, Library, Options, bundled, nearest};
 
 use super::here::absolute;
-use crate::{arguments::Global, context, fault::Fault};
-
-/// Whether a path was typed, and no name.
-pub(super) fn is_path(name: &str) -> bool {
-    name.contains('/') || matches!(name, "." | ".." | "SKILL.md")
-}
+use crate::{
+    arguments::Global,
+    context::{self, is_path},
+    fault::Fault,
+};
 
 /// The folder of the skill that a path names, or that lies here under a name.
 pub(super) fn folder_of(name: &str, global: &Global) -> Result<Option<PathBuf>, Fault> {
