@@ -40,6 +40,8 @@ struct Says {
     files: Vec<(String, Json)>,
     /// Whether it knows 2026-07-28 alone.
     is_new: bool,
+    /// Whether it knows both revisions, and offers skills in 2026-07-28 alone, as FastMCP does.
+    is_split: bool,
     /// What it was asked: methods, with the URI if there is one.
     asked: Vec<String>,
 }
@@ -58,7 +60,8 @@ impl Host {
             let Some(result) = own.answer(method, &message["params"]) else {
                 return client.write_all(answer("202 Accepted", "", "").as_bytes());
             };
-            let session = if own.is_new { "" } else { "mcp-session-id: s\r\n" };
+            let is_new = own.is_new || own.is_split && is_modern(&message["params"]);
+            let session = if is_new { "" } else { "mcp-session-id: s\r\n" };
             let head = format!("content-type: application/json\r\n{session}");
             let mut body = json!({"jsonrpc": "2.0", "id": message["id"]});
             let mut status = "200 OK";
@@ -66,7 +69,7 @@ impl Host {
                 Ok(result) => body["result"] = result,
                 Err(error) => {
                     body["error"] = json!({"code": -32602, "message": error});
-                    status = if own.is_new { "400 Bad Request" } else { status };
+                    status = if is_new { "400 Bad Request" } else { status };
                 }
             }
             client.write_all(answer(status, &head, &body.to_string()).as_bytes())
@@ -120,15 +123,22 @@ impl Says {
     fn answer(&mut self, method: &str, params: &Json) -> Option<Result<Json, String>> {
         let uri = params["uri"].as_str().unwrap_or_default();
         self.asked.push(format!("{method} {uri}").trim_end().to_owned());
-        let version = &params["_meta"]["io.modelcontextprotocol/protocolVersion"];
-        if self.is_new && version != "2026-07-28" {
+        let is_modern = is_modern(params);
+        if self.is_new && !is_modern {
             return Some(Err("nobody says which revision is spoken".to_owned()));
+        }
+        if self.is_split && !is_modern && method.starts_with("skills/") {
+            return Some(Err("not available at protocol version '2025-11-25'".to_owned()));
         }
         let result = self.result(method, params, uri)?;
         Some(result.map(|mut it| {
-            if self.is_new {
+            if self.is_split && !is_modern {
+                it["capabilities"].as_object_mut().map(|it| it.remove("extensions"));
+            }
+            if self.is_new || self.is_split && is_modern {
                 it["resultType"] = json!("complete");
                 (it["ttlMs"], it["cacheScope"]) = (json!(0), json!("private"));
+                it["_meta"] = json!({"io.modelcontextprotocol/serverInfo": {"name": "x"}});
             }
             it
         }))
@@ -176,6 +186,11 @@ impl Says {
     }
 }
 
+/// Whether a request is one of 2026-07-28.
+fn is_modern(params: &Json) -> bool {
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] == "2026-07-28"
+}
+
 /// The `SKILL.md` of a skill.
 fn document(name: &str) -> String {
     format!("---\nname: {name}\ndescription: does it\n---\n\nThe text of {name}.\n")
@@ -201,6 +216,29 @@ fn entry(name: &str, files: &[(&str, &str)]) -> Json {
 fn good(name: &str) -> Json {
     entry(name, &[("SKILL.md", &document(name))])
 }
+
+/// A program that speaks the revision of its first request, and offers skills in the newer one alone.
+const TWO_REVISIONS: &str = r#"import json, sys
+entry = json.load(open('entry.json'))
+modern = None
+for line in sys.stdin:
+    asked = json.loads(line)
+    method, own = asked['method'], '2026-07-28' in line
+    modern = own if modern is None else modern
+    result = None
+    if modern == own:
+        extensions = {'extensions': {'io.modelcontextprotocol/skills': {}}} if modern else {}
+        info = {'capabilities': {'tools': {}, 'resources': {}, **extensions}, 'serverInfo': {'name': 'x', 'version': '1'}}
+        result = {
+            'tools/list': {'tools': [{'name': 'add', 'inputSchema': {'type': 'object'}}]},
+            **({'server/discover': {**info, 'supportedVersions': ['2026-07-28']}, 'skills/list': {'skills': [entry]}} if modern
+               else {'initialize': {**info, 'protocolVersion': '2025-11-25'}}),
+        }.get(method)
+    said = {'error': {'code': -32601, 'message': 'no such method'}} if result is None else {'result': {**result, **(
+        {'resultType': 'complete', 'ttlMs': 0, 'cacheScope': 'private', '_meta': {'a/b': 1}} if modern else {})}}
+    if 'id' in asked:
+        print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], **said}), flush=True)
+"#;
 
 /// A host with one good skill of two files.
 fn host() -> Host {
@@ -271,6 +309,37 @@ mod what_is_read_is_what_was_listed {
         let ran = show(&world, &["docs:one"]);
         assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
         assert!(ran.stderr.contains("no such file"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn skills_that_only_2026_07_28_has_are_listed() {
+        let host = host();
+        host.says.lock().unwrap().is_split = true;
+        let world = host.world();
+        let (code, server) = docs(&world);
+        assert_eq!((code, names(&server)), (Some(0), vec!["docs:one"]), "{server}");
+        assert_eq!(server["tools"], json!(["mcp__docs__skill_2"]));
+        assert_eq!(show(&world, &["docs:one"]).stdout(), document("one"));
+        assert!(host.asked().contains(&"initialize".to_owned()), "it was not asked by 2025-11-25");
+
+        // A program decides by its first request which of the two it speaks.
+        let world = World::new();
+        let toml = format!(
+            "[servers.docs]\ncommand = \"python3\"\nargs = [\"server.py\"]\ncwd = {:?}\n",
+            world.path("served"),
+        );
+        world.write(SETTINGS, toml);
+        world.write("served/entry.json", good("one").to_string());
+        world.write("served/server.py", TWO_REVISIONS);
+        let (code, server) = docs(&world);
+        assert_eq!((code, names(&server)), (Some(0), vec!["docs:one"]), "{server}");
+        assert_eq!(server["tools"], json!(["mcp__docs__add"]));
+        // One that knows no other than the older one is asked by that.
+        let older = TWO_REVISIONS.replace("'2026-07-28' in line", "False");
+        world.write("served/server.py", older);
+        let (code, server) = docs(&world);
+        assert_eq!((code, &server["tools"]), (Some(0), &json!(["mcp__docs__add"])), "{server}");
+        assert_eq!(server["skills"], json!([]), "{server}");
     }
 
     #[test]

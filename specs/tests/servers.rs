@@ -942,12 +942,12 @@ mod a_bad_server_is_an_outcome {
                 "says more than anybody wants to hear",
             ),
             (
-                "print('{\"jsonrpc\":\"2.0\",\"id\":0,\"error\":{\"code\":-1,\"message\":\"not today\"}}', flush=True)\nimport time; time.sleep(100)",
+                "import json, sys\nfor line in sys.stdin: print(json.dumps({'jsonrpc': '2.0', 'id': json.loads(line)['id'], 'error': {'code': -1, 'message': 'not today'}}), flush=True)",
                 Status::Failed,
                 "says: not today",
             ),
             (
-                "print('{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"tools\":[]}}', flush=True)\nimport time; time.sleep(100)",
+                "import json, sys\nfor line in sys.stdin: print(json.dumps({'jsonrpc': '2.0', 'id': json.loads(line)['id'], 'result': {'tools': []}}), flush=True)",
                 Status::Failed,
                 "does not speak MCP",
             ),
@@ -1399,6 +1399,8 @@ for line in sys.stdin:
         send(id=id, result=tools(params.get('cursor')))
     elif method == 'tools/call':
         send(id=id, result=call(params['name'], params.get('arguments')))
+    elif id is not None:
+        send(id=id, error={{'code': -32601, 'message': 'no such method'}})
 "#
     )
 }

@@ -238,7 +238,7 @@ impl Starter {
         let server = &description.name;
         let ending = running.as_ref().map(Running::ending);
         let begun = async {
-            let client = Client::connect(line).await?;
+            let client = Client::connect(line, self.patience.start / 2).await?;
             let listed = client.tools(TOOLS).await?;
             Ok::<_, Failure>((client, listed))
         };

@@ -1,6 +1,7 @@
 //! Speaks MCP with a server: the only place that knows how.
 
 use std::{
+    borrow::Cow,
     fmt, io,
     pin::Pin,
     sync::{
@@ -8,27 +9,33 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-#[cfg(feature = "http")]
-use rmcp::service::{ClientLifecycleMode, serve_client_with_lifecycle};
 use rmcp::{
     ClientHandler, Peer, RoleClient,
     model::{
         CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ClientRequest,
         CustomRequest, CustomResult, Implementation, PaginatedRequestParams, ProtocolVersion,
-        ReadResourceRequestParams, ReadResourceResponse, ServerResult,
+        ReadResourceRequestParams, ReadResourceResponse, ServerNotification, ServerResult,
+        SubscriptionFilter,
     },
     service::{
-        ClientInitializeError, NotificationContext, RunningService, ServiceError, serve_client,
+        ClientInitializeError, ClientLifecycleMode, NotificationContext, RunningService,
+        ServiceError, Subscription, serve_client_with_lifecycle,
     },
     transport::async_rw::AsyncRwTransport,
 };
 use serde_json::{Map, Value, json};
 use tokio::{
-    io::{AsyncRead, ReadBuf},
+    io::{
+        AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader,
+        DuplexStream, ReadBuf,
+    },
     net::UnixStream,
+    task::JoinHandle,
+    time::timeout,
 };
 
 #[cfg(feature = "http")]
@@ -41,6 +48,8 @@ pub(super) use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, Too
 pub(super) struct Client {
     service: RunningService<RoleClient, Handler>,
     ear: Arc<Ear>,
+    /// Receives changes from a server of 2026-07-28, which sends them only to a subscriber.
+    subscriber: Option<JoinHandle<()>>,
 }
 
 /// What can be asked of a server, also by several at once.
@@ -94,39 +103,63 @@ pub(super) enum Line {
 
 /// How much a server may say between two questions.
 const MOST: u64 = 8 * 1024 * 1024;
+/// How many bytes of it wait to be read.
+const PIPE: usize = 64 * 1024;
 /// How many pages of a list are asked for.
 const PAGES: usize = 64;
 /// What a server says of itself that offers skills.
 const SKILLS: &str = "io.modelcontextprotocol/skills";
 
 impl Client {
-    /// Introduces ourselves to the server at the other end.
-    pub(super) async fn connect(line: Line) -> Result<Self, Failure> {
+    /// Connects to the server at the other end, by the revision of the protocol in which it offers the
+    /// most. Some serve two, and offer skills only in 2026-07-28. A program gets `patience` to say
+    /// whether it knows that revision.
+    pub(super) async fn connect(line: Line, patience: Duration) -> Result<Self, Failure> {
         let ear = Arc::new(Ear { room: AtomicU64::new(MOST), ..Ear::default() });
         let handler = || Handler { ear: ear.clone() };
         let served = match line {
             Line::Stream(stream) => {
-                let (read, write) = stream.into_split();
-                let read = Bounded { read, ear: ear.clone() };
-                serve_client(handler(), AsyncRwTransport::new_client(read, write)).await
+                let (read, mut write) = stream.into_split();
+                let mut read = BufReader::new(Bounded { read, ear: ear.clone() });
+                let lifecycle = match knows_discovery(&mut read, &mut write, patience).await {
+                    true => discovery(),
+                    false => ClientLifecycleMode::Initialize,
+                };
+                let transport = AsyncRwTransport::new_client(readable(read), write);
+                serve_client_with_lifecycle(handler(), transport, lifecycle).await
             }
             #[cfg(feature = "http")]
             Line::Remote(remote) => {
                 let remote = Arc::new(remote);
-                let served = serve_client(handler(), remote.clone().transport(ear.clone())).await;
-                match served {
+                let connected = |lifecycle| {
+                    let transport = remote.clone().transport(ear.clone());
+                    serve_client_with_lifecycle(handler(), transport, lifecycle)
+                };
+                match connected(ClientLifecycleMode::Initialize).await {
                     Err(ClientInitializeError::JsonRpcError(error)) => {
-                        let asked = remote.transport(ear.clone());
-                        let without = serve_client_with_lifecycle(handler(), asked, at_once());
                         // What it says about the handshake tells more, if that is of no use either.
-                        without.await.map_err(|_| ClientInitializeError::JsonRpcError(error))
+                        let served = connected(discovery()).await;
+                        served.map_err(|_| ClientInitializeError::JsonRpcError(error))
                     }
+                    Ok(service) if !offers_skills(&service) => match connected(discovery()).await {
+                        Ok(other) if offers_skills(&other) => {
+                            let _ = service.cancel().await;
+                            Ok(other)
+                        }
+                        _ => {
+                            ear.note(None);
+                            Ok(service)
+                        }
+                    },
                     served => served,
                 }
             }
         };
         match served {
-            Ok(service) => Ok(Self { service, ear }),
+            Ok(service) => {
+                let subscriber = subscribe(&service, &ear);
+                Ok(Self { service, ear, subscriber })
+            }
             Err(_) if ear.is_flooded() => Err(Failure::Flood),
             Err(ClientInitializeError::JsonRpcError(error)) => {
                 Err(Failure::Said(error.message.into()))
@@ -162,10 +195,7 @@ impl Client {
 
     /// Whether the server offers skills.
     pub(super) fn offers_skills(&self) -> bool {
-        let said = self.service.peer().peer_info();
-        said.is_some_and(|it| {
-            it.capabilities.extensions.as_ref().is_some_and(|it| it.contains_key(SKILLS))
-        })
+        offers_skills(&self.service)
     }
 
     /// Whether the server has said since the last time that it has other tools now.
@@ -193,14 +223,131 @@ impl Client {
 
     /// Hangs up: the server finds the end of its input, or is told to forget us.
     pub(super) async fn close(self) {
+        if let Some(subscriber) = &self.subscriber {
+            subscriber.abort();
+        }
         let _ = self.service.cancel().await;
     }
 }
 
-/// How a server is asked that knows no handshake any more.
-#[cfg(feature = "http")]
-fn at_once() -> ClientLifecycleMode {
+/// Speaks 2026-07-28, which has no handshake.
+fn discovery() -> ClientLifecycleMode {
     ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] }
+}
+
+/// Asks a program whether it knows 2026-07-28, before anything else is said: its first request decides
+/// by which revision it answers all others. One that says nothing in time is taken for an older one.
+async fn knows_discovery(
+    read: &mut (impl AsyncBufRead + Unpin),
+    write: &mut (impl AsyncWrite + Unpin),
+    patience: Duration,
+) -> bool {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": ProtocolVersion::V_2026_07_28.as_str(),
+        "io.modelcontextprotocol/clientInfo": own(),
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let request = json!({
+        "jsonrpc": "2.0", "id": PROBE, "method": "server/discover", "params": { "_meta": meta },
+    });
+    let asked = async {
+        write.write_all(format!("{request}\n").as_bytes()).await?;
+        let mut line = Vec::new();
+        while read.read_until(b'\n', &mut line).await? > 0 {
+            let message: Value = serde_json::from_slice(&line).unwrap_or_default();
+            if message["id"] == PROBE {
+                let versions = message["result"]["supportedVersions"].as_array();
+                let own = ProtocolVersion::V_2026_07_28.as_str();
+                return Ok(versions.is_some_and(|it| it.iter().any(|it| it == own)));
+            }
+            line.clear();
+        }
+        Ok::<_, io::Error>(false)
+    };
+    matches!(timeout(patience, asked).await, Ok(Ok(true)))
+}
+
+/// Messages as the SDK can read them, line by line.
+fn readable(mut read: impl AsyncBufRead + Send + Unpin + 'static) -> DuplexStream {
+    let (mut write, readable) = tokio::io::duplex(PIPE);
+    tokio::spawn(async move {
+        let mut line = Vec::new();
+        while read.read_until(b'\n', &mut line).await.is_ok_and(|it| it > 0) {
+            if write.write_all(&without_meta(&line)).await.is_err() {
+                break;
+            }
+            line.clear();
+        }
+    });
+    readable
+}
+
+/// A message without the `_meta` of a result about skills, for which the SDK would take it for the
+/// result of a tool and lose the rest.
+pub(super) fn without_meta(message: &[u8]) -> Cow<'_, [u8]> {
+    let Ok(mut parsed) = serde_json::from_slice::<Value>(message) else { return message.into() };
+    let result = parsed.get_mut("result").and_then(Value::as_object_mut);
+    let result = result.filter(|it| it.contains_key("skills") || it.contains_key("skill"));
+    match result.and_then(|it| it.remove("_meta")) {
+        Some(_) => format!("{parsed}\n").into_bytes().into(),
+        None => message.into(),
+    }
+}
+
+/// The id of the request that asks for the revision.
+const PROBE: &str = "discover";
+
+fn own() -> Implementation {
+    Implementation::new("prowess", env!("CARGO_PKG_VERSION"))
+}
+
+fn offers_skills(service: &RunningService<RoleClient, Handler>) -> bool {
+    let said = service.peer().peer_info();
+    said.is_some_and(|it| {
+        it.capabilities.extensions.as_ref().is_some_and(|it| it.contains_key(SKILLS))
+    })
+}
+
+/// Subscribes to changes of tools and resources, where the server has them and sends them only on
+/// request.
+fn subscribe(
+    service: &RunningService<RoleClient, Handler>,
+    ear: &Arc<Ear>,
+) -> Option<JoinHandle<()>> {
+    let info = service.peer().peer_info()?;
+    if info.protocol_version.as_str() < ProtocolVersion::V_2026_07_28.as_str() {
+        return None;
+    }
+    let capabilities = &info.capabilities;
+    let tools = capabilities.tools.as_ref().and_then(|it| it.list_changed);
+    let resources = capabilities.resources.as_ref().and_then(|it| it.list_changed);
+    let mut filter = SubscriptionFilter::new();
+    filter.tools_list_changed = tools.filter(|it| *it);
+    filter.resources_list_changed = resources.filter(|it| *it);
+    if filter == SubscriptionFilter::new() {
+        return None;
+    }
+    let (peer, ear) = (service.peer().clone(), ear.clone());
+    Some(tokio::spawn(async move {
+        if let Ok(subscription) = peer.listen(filter).await {
+            follow(subscription, &ear).await;
+        }
+    }))
+}
+
+/// Notes every change that a subscription brings, until it ends.
+async fn follow(mut subscription: Subscription, ear: &Ear) {
+    while let Ok(Some(notification)) = subscription.next().await {
+        match notification {
+            ServerNotification::ToolListChangedNotification(_) => {
+                ear.has_news.store(true, Ordering::Relaxed);
+            }
+            ServerNotification::ResourceListChangedNotification(_) => {
+                ear.has_other_skills.store(true, Ordering::Relaxed);
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Caller {
@@ -381,8 +528,7 @@ struct Handler {
 
 impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
-        let own = Implementation::new("prowess", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), own)
+        ClientConfig::new(ClientCapabilities::default(), own())
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 

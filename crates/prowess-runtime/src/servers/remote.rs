@@ -1,6 +1,7 @@
 //! The way to a server behind an address: the transport of the SDK on our own wire.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     error::Error,
     iter,
@@ -30,7 +31,7 @@ use rmcp::{
 use sse_stream::{Sse, SseStream};
 use tokio::time::sleep;
 
-use super::client::{Ear, Trouble};
+use super::client::{Ear, Trouble, without_meta};
 use crate::{
     http::{Hosts, Incoming, OURS, Patience, Post, Wire, WireError},
     outcome::Status,
@@ -123,7 +124,7 @@ impl StreamableHttpClient for Asked {
             200..300 if kind.starts_with(EVENTS) => Ok(Posted::Sse(self.events(incoming), session)),
             200..300 if kind.starts_with(JSON) => {
                 let body = self.body(&mut incoming).await?;
-                match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+                match serde_json::from_slice::<ServerJsonRpcMessage>(&without_meta(&body)) {
                     Ok(message) => Ok(Posted::Json(message, session)),
                     Err(_) if !matches!(message, ClientJsonRpcMessage::Request(_)) => {
                         Ok(Posted::Accepted)
@@ -235,7 +236,14 @@ impl Asked {
             }
             Ok(Some((Bytes::from(bytes), (incoming, ear))))
         });
-        SseStream::from_bytes_stream(bytes).boxed()
+        let readable = |event: Sse| {
+            let data = event.data.map(|it| match without_meta(it.as_bytes()) {
+                Cow::Borrowed(_) => it,
+                Cow::Owned(bytes) => String::from_utf8_lossy(&bytes).trim_end().to_owned(),
+            });
+            Sse { data, ..event }
+        };
+        SseStream::from_bytes_stream(bytes).map(move |it| it.map(readable)).boxed()
     }
 
     fn fail(&self, trouble: Trouble) -> Failed {
