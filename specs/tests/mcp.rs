@@ -69,6 +69,43 @@ mod three_tools_are_enough_for_any_number_of_skills {
     }
 
     #[test]
+    fn prompts_and_resources_can_be_left_out() {
+        let world = many(3);
+        let methods = [
+            ("prompts/list", json!({}), "prompts"),
+            ("prompts/get", json!({"name": "skill-000"}), "prompts"),
+            ("resources/list", json!({}), "resources"),
+            ("resources/templates/list", json!({}), "resources"),
+            ("resources/read", json!({"uri": "skill://skill-000/SKILL.md"}), "resources"),
+            ("skills/list", json!({}), "resources"),
+            ("skills/get", json!({"uri": "skill://skill-000/SKILL.md"}), "resources"),
+        ];
+        for revision in [V2025, Revision::Stateless] {
+            for left_out in [&["prompts"][..], &["resources"], &["prompts", "resources"]] {
+                let flags: Vec<String> = left_out.iter().map(|it| format!("--no-{it}")).collect();
+                let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+                let mut client = McpClient::with(&world, revision, &flags);
+                let capabilities = client.server["capabilities"].clone();
+                let is_offered = |what: &str| !left_out.contains(&what);
+                for what in ["prompts", "resources"] {
+                    assert_eq!(capabilities.get(what).is_some(), is_offered(what), "{flags:?}");
+                }
+                assert_eq!(capabilities.get("extensions").is_some(), is_offered("resources"));
+                for (method, params, what) in &methods {
+                    let answer = client.ask(method, params.clone());
+                    let is_unknown = answer["error"]["code"] == -32601;
+                    assert_eq!(is_unknown, !is_offered(what), "{flags:?} {answer}");
+                }
+                assert_eq!(
+                    names(&client.request("tools/list", json!({}))["tools"]),
+                    ["find_skills", "use_skill", "read_skill_file"]
+                );
+                told(&client.call("use_skill", named("skill-000")));
+            }
+        }
+    }
+
+    #[test]
     fn skills_are_found_by_what_is_to_be_done() {
         let world = many(30)
             .skill("zebra", "Paints stripes on horses. Use when horses should look like zebras.")

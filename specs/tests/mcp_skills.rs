@@ -40,8 +40,7 @@ fn bytes(client: &mut McpClient, uri: &str) -> Vec<u8> {
 fn verify(client: &mut McpClient, entry: &Json) {
     for file in entry["resources"].as_array().unwrap() {
         let bytes = bytes(client, file["uri"].as_str().unwrap());
-        let hex: String = Sha256::digest(&bytes).iter().map(|it| format!("{it:02x}")).collect();
-        assert_eq!(file["digest"], format!("sha256:{hex}"), "{file}");
+        assert_eq!(file["digest"], sha256(&bytes), "{file}");
         assert_eq!(file["size"], bytes.len(), "{file}");
     }
 }
@@ -58,6 +57,18 @@ fn pages(client: &mut McpClient, method: &str, params: &Json, items: &str) -> Ve
             cursor => params["cursor"] = cursor,
         }
     }
+}
+
+/// A JSON document that is read as a resource.
+fn document(client: &mut McpClient, uri: &str) -> Json {
+    let read = client.request("resources/read", json!({ "uri": uri }));
+    assert_eq!(read["contents"][0]["mimeType"], "application/json");
+    serde_json::from_str(read["contents"][0]["text"].as_str().unwrap()).unwrap()
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    let hex: String = Sha256::digest(bytes).iter().map(|it| format!("{it:02x}")).collect();
+    format!("sha256:{hex}")
 }
 
 /// The names of all skills that are listed.
@@ -407,6 +418,59 @@ mod skills_are_found_by_their_uris {
         }
         let templates = client.request("resources/templates/list", json!({}));
         assert_eq!(templates["resourceTemplates"][0]["uriTemplate"], "skill://{+path}");
+    }
+
+    #[test]
+    fn an_index_lists_the_skills_for_frameworks_that_read_one() {
+        let hidden = "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n";
+        let world = World::new().skill("one", "Does one.").skill("two", "Does \"two\".");
+        let world = world.document("hidden", hidden);
+        let mut client = McpClient::new(&world);
+        let index = document(&mut client, "skill://index.json");
+        let schema = "https://schemas.agentskills.io/discovery/0.2.0/schema.json";
+        assert_eq!(index["$schema"], schema);
+        let skills = index["skills"].as_array().unwrap();
+        let described: Vec<_> = skills.iter().map(|it| (&it["name"], &it["description"])).collect();
+        assert_eq!(
+            described,
+            [(&json!("one"), &json!("Does one.")), (&json!("two"), &json!("Does \"two\"."))]
+        );
+        for skill in skills {
+            assert_eq!(skill["type"], "skill-md");
+            let read = bytes(&mut client, skill["url"].as_str().unwrap());
+            assert_eq!(skill["digest"], sha256(&read));
+        }
+    }
+
+    #[test]
+    fn a_manifest_lists_the_files_of_a_skill_for_frameworks_that_read_one() {
+        let world = World::new()
+            .skill("one", "Does one.")
+            .file("skills/one/data/a-b.bin", b"\x00\xff")
+            .skill("own", "Has one.")
+            .file("skills/own/_manifest", "mine");
+        let mut client = McpClient::new(&world);
+        for base in ["skill://one", "skill://project/one"] {
+            let manifest = document(&mut client, &format!("{base}/_manifest"));
+            assert_eq!(manifest["skill"], "one");
+            let files = manifest["files"].as_array().unwrap();
+            let paths: Vec<&str> = files.iter().map(|it| it["path"].as_str().unwrap()).collect();
+            assert_eq!(paths, ["SKILL.md", "data/a-b.bin"]);
+            for file in files {
+                let read =
+                    bytes(&mut client, &format!("{base}/{}", file["path"].as_str().unwrap()));
+                assert_eq!(
+                    (&file["hash"], &file["size"]),
+                    (&json!(sha256(&read)), &json!(read.len()))
+                );
+            }
+        }
+        assert_eq!(bytes(&mut client, "skill://own/_manifest"), b"mine");
+        for nothing in
+            ["skill://one/data/_manifest", "skill://none/_manifest", "skill://one/index.json"]
+        {
+            refusal(&mut client, "resources/read", json!({"uri": nothing}));
+        }
     }
 }
 

@@ -14,34 +14,46 @@ use crate::{
 pub(crate) struct Entry {
     uri: String,
     frontmatter: Map<String, Value>,
-    resources: Vec<Digested>,
+    resources: Vec<DigestedFile>,
 }
 
-/// A file of a skill, with what its content is known by.
+/// A file of a skill with its digest.
 #[derive(Debug, Serialize)]
-struct Digested {
-    uri: String,
-    digest: String,
+pub(crate) struct DigestedFile {
+    pub(crate) uri: String,
+    pub(crate) digest: String,
     size: usize,
 }
 
 impl Entry {
-    /// Makes the entry of a skill whose folder has this URI. A file that cannot be read now is not
-    /// served now, and is left out.
+    /// Makes the entry of a skill whose folder has this URI.
     pub(crate) fn new(skill: &Carried, base: &str) -> Self {
-        let paths = skill.files.iter().map(|it| &*it.path);
-        let digested = |path: &str| {
-            let bytes = skill.read(path)?;
-            let hex =
-                Sha256::digest(&bytes).iter().map(|it| format!("{it:02x}")).collect::<String>();
-            let (uri, digest) = (uri::below(base, path), format!("sha256:{hex}"));
-            Some(Digested { uri, digest, size: bytes.len() })
-        };
+        let resources = Self::files(skill).map(|(path, digest, size)| DigestedFile {
+            uri: uri::below(base, path),
+            digest,
+            size,
+        });
         Self {
             uri: uri::below(base, DOCUMENT),
             frontmatter: skill.frontmatter.clone(),
-            resources: std::iter::once(DOCUMENT).chain(paths).filter_map(digested).collect(),
+            resources: resources.collect(),
         }
+    }
+
+    /// The `SKILL.md` alone of a skill whose folder has this URI.
+    pub(crate) fn document(skill: &Carried, base: &str) -> DigestedFile {
+        let size = skill.document.len();
+        DigestedFile { uri: uri::below(base, DOCUMENT), digest: digest(&skill.document), size }
+    }
+
+    /// Path, digest and size of every file of a skill, the `SKILL.md` first. A file that cannot be read
+    /// now is not served now, and is left out.
+    pub(crate) fn files(skill: &Carried) -> impl Iterator<Item = (&str, String, usize)> {
+        let paths = skill.files.iter().map(|it| &*it.path);
+        std::iter::once(DOCUMENT).chain(paths).filter_map(|path| {
+            let bytes = skill.read(path)?;
+            Some((path, digest(&bytes), bytes.len()))
+        })
     }
 
     /// Roughly how many bytes it takes to tell it; those that were read for it count a little.
@@ -49,4 +61,9 @@ impl Entry {
         let told = serde_json::to_string(self).map_or(0, |it| it.len());
         told + self.resources.iter().map(|it| it.size).sum::<usize>() / 16
     }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    let hex: String = Sha256::digest(bytes).iter().map(|it| format!("{it:02x}")).collect();
+    format!("sha256:{hex}")
 }

@@ -15,6 +15,7 @@ mod uri;
 mod paging;
 mod carried;
 mod entry;
+mod discovery;
 mod resources;
 mod directory;
 mod media_type;

@@ -8,10 +8,11 @@ use rmcp::{
         Resource, ResourceContents, ResourceTemplate, Role,
     },
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     carried::{Carried, DOCUMENT, Place, base, listed},
+    discovery::{self, INDEX, MANIFEST},
     media_type::media_type,
     paging::page,
     served::Served,
@@ -46,8 +47,11 @@ pub(crate) fn templates() -> ListResourceTemplatesResult {
     ListResourceTemplatesResult::with_all_items(vec![template])
 }
 
-/// Reads one file of a skill.
+/// Reads one file of a skill, or one of the documents about them.
 pub(crate) fn read(served: &Served, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+    if uri == INDEX {
+        return Ok(json_document(&discovery::index(served), uri));
+    }
     let found = Uri::read(uri).map_err(|why| malformed(uri, why))?;
     let library = served.library();
     let nothing = || {
@@ -58,7 +62,12 @@ pub(crate) fn read(served: &Served, uri: &str) -> Result<ReadResourceResult, Err
         return Err(nothing());
     };
     let skill = Carried::new(skill, served.toolbox.gate()).map_err(|_| nothing())?;
-    let bytes = skill.read(&path).ok_or_else(nothing)?;
+    let Some(bytes) = skill.read(&path) else {
+        return match &*path {
+            MANIFEST => Ok(json_document(&discovery::manifest(&skill), uri)),
+            _ => Err(nothing()),
+        };
+    };
     let listed = skill.files.iter().find(|it| *it.path == *path);
     let is_text = listed.is_none_or(|it| it.is_text);
     let uri = uri::below(&base, &path);
@@ -67,6 +76,12 @@ pub(crate) fn read(served: &Served, uri: &str) -> Result<ReadResourceResult, Err
         _ => ResourceContents::blob(BASE64_STANDARD.encode(&bytes), uri),
     };
     Ok(ReadResourceResult::new(vec![contents.with_mime_type(media_type(&path, is_text))]))
+}
+
+/// A document that is made when it is asked for.
+fn json_document(document: &Value, uri: &str) -> ReadResourceResult {
+    let contents = ResourceContents::text(document.to_string(), uri);
+    ReadResourceResult::new(vec![contents.with_mime_type("application/json")])
 }
 
 /// The `SKILL.md` of a skill, as a resource.

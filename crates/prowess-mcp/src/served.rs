@@ -33,6 +33,10 @@ pub struct Telling {
     pub vocabulary: Vocabulary,
     /// Whether clients are told where skills lie: only those on the same machine have use for it.
     pub folders: bool,
+    /// Whether skills are offered as prompts. Some frameworks make a tool of each.
+    pub prompts: bool,
+    /// Whether skills are offered as resources, and by the Skills extension, which reads them as such.
+    pub resources: bool,
 }
 
 impl Served {
@@ -84,7 +88,13 @@ impl Served {
 
 impl Default for Telling {
     fn default() -> Self {
-        Self { budget: 2000, vocabulary: Vocabulary::default(), folders: true }
+        Self {
+            budget: 2000,
+            vocabulary: Vocabulary::default(),
+            folders: true,
+            prompts: true,
+            resources: true,
+        }
     }
 }
 

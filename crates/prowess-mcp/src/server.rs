@@ -9,7 +9,7 @@ use rmcp::{
         CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
         CustomRequest, CustomResult, GetPromptRequestParams, GetPromptResponse, Implementation,
         ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-        PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+        PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, Reference,
         ServerCapabilities, ServerConfig, SubscribeRequestMethod, SubscribeRequestParams,
         SubscriptionFilter, UnsubscribeRequestMethod, UnsubscribeRequestParams,
     },
@@ -19,9 +19,10 @@ use tokio::sync::Semaphore;
 
 use crate::{
     completion, extension,
+    frame::no_method,
     paging::whole,
     prompts, resources,
-    served::Served,
+    served::{Served, Telling},
     tools,
     watch::{Following, Listener, Watch},
 };
@@ -75,6 +76,38 @@ impl Server {
         self.watch.as_ref().map(|it| it.follow(&self.served))
     }
 
+    /// What is offered.
+    fn capabilities(&self) -> ServerCapabilities {
+        let Telling { prompts, resources, .. } = self.served.telling;
+        let mut all = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_prompts()
+            .enable_completions()
+            .enable_resources()
+            .enable_extensions_with(extension::capabilities())
+            .build();
+        if !prompts {
+            all.prompts = None;
+        }
+        if !resources {
+            (all.resources, all.extensions) = (None, None);
+        }
+        if !prompts && !resources {
+            all.completions = None;
+        }
+        all
+    }
+
+    /// Refuses a request for prompts where none are offered.
+    fn with_prompts(&self, method: &str) -> Result<(), ErrorData> {
+        if self.served.telling.prompts { Ok(()) } else { Err(no_method(method)) }
+    }
+
+    /// Refuses a request for resources where none are offered.
+    fn with_resources(&self, method: &str) -> Result<(), ErrorData> {
+        if self.served.telling.resources { Ok(()) } else { Err(no_method(method)) }
+    }
+
     /// The client, for those who tell it of changes.
     fn listener(&self, watch: &Watch, peer: Peer<RoleServer>) -> &Listener {
         self.listener.get_or_init(|| watch.greet(peer))
@@ -83,14 +116,7 @@ impl Server {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder()
-            .enable_tools()
-            .enable_prompts()
-            .enable_completions()
-            .enable_resources()
-            .enable_extensions_with(extension::capabilities())
-            .build();
-        let mut info = ServerConfig::new(capabilities);
+        let mut info = ServerConfig::new(self.capabilities());
         if self.watch.is_some() {
             declare_changes(&mut info.capabilities);
         }
@@ -129,6 +155,7 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        self.with_resources("resources/list")?;
         let cursor = request.and_then(|it| it.cursor);
         self.served.work(move |served| resources::list(served, cursor.as_deref())).await
     }
@@ -138,6 +165,7 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        self.with_resources("resources/templates/list")?;
         whole(request.and_then(|it| it.cursor).as_deref())?;
         Ok(resources::templates())
     }
@@ -147,6 +175,7 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        self.with_resources("resources/read")?;
         let read = move |served: &Served| resources::read(served, &request.uri);
         self.served.work(read).await.map(ReadResourceResponse::Complete)
     }
@@ -156,6 +185,7 @@ impl ServerHandler for Server {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
+        self.with_resources(&request.method)?;
         extension::answer(&self.served, request, context.protocol_version()).await
     }
 
@@ -164,6 +194,7 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
+        self.with_prompts("prompts/list")?;
         let cursor = request.and_then(|it| it.cursor);
         prompts::list(&self.served, cursor.as_deref())
     }
@@ -173,6 +204,7 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
+        self.with_prompts("prompts/get")?;
         self.served.work(|served| prompts::get(served, request)).await
     }
 
@@ -181,6 +213,10 @@ impl ServerHandler for Server {
         request: CompleteRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
+        match &request.r#ref {
+            Reference::Prompt(_) => self.with_prompts("completion/complete")?,
+            _ => self.with_resources("completion/complete")?,
+        }
         completion::complete(&self.served, request)
     }
 
@@ -210,7 +246,7 @@ impl ServerHandler for Server {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let Some(watch) = &self.watch else {
+        let Some(watch) = self.watch.as_ref().filter(|_| self.served.telling.resources) else {
             return Err(ErrorData::method_not_found::<SubscribeRequestMethod>());
         };
         let listener = self.listener(watch, context.peer);

@@ -20,7 +20,10 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{resources, served::Served};
+use crate::{
+    resources,
+    served::{Served, Telling},
+};
 
 /// How often it is looked whether anybody still wants to hear of changes.
 const TICK: Duration = Duration::from_secs(1);
@@ -59,8 +62,10 @@ enum Voice {
 /// What has changed.
 #[derive(Debug)]
 struct Change {
-    /// Whether there are other skills, or they say other things of themselves.
-    has_other_skills: bool,
+    /// Whether the list of resources is another one.
+    resources: bool,
+    /// Whether the list of prompts is: there are other skills, or they say other things of themselves.
+    prompts: bool,
     /// The URIs at which there is something else now.
     updated: BTreeSet<String>,
 }
@@ -101,6 +106,12 @@ impl Watch {
         requested: &SubscriptionFilter,
     ) -> SubscriptionFilter {
         let mut accepted = requested.clone();
+        if !served.telling.prompts {
+            accepted.prompts_list_changed = None;
+        }
+        if !served.telling.resources {
+            (accepted.resources_list_changed, accepted.resource_subscriptions) = (None, None);
+        }
         if let Some(uris) = &mut accepted.resource_subscriptions {
             uris.retain(|it| it.len() <= LONGEST);
             uris.truncate(MOST.min(self.room()));
@@ -181,7 +192,8 @@ impl Watch {
         let last = std::mem::replace(&mut *locked(&self.seen), found.clone());
         let is_other = |(uri, stamp): &(String, Option<u64>)| last.get(uri) != Some(stamp);
         let updated = found.into_iter().filter(is_other).map(|it| it.0).collect();
-        Change { has_other_skills: !told(before).eq(told(after)), updated }
+        let Telling { prompts, resources, .. } = served.telling;
+        Change { resources, prompts: prompts && !told(before).eq(told(after)), updated }
     }
 
     /// Tells everybody, without waiting for those that are slow.
@@ -205,8 +217,10 @@ impl Listener {
             locked(&self.uris).intersection(&change.updated).cloned().collect();
         match &self.voice {
             Voice::Peer(peer) => {
-                let _ = peer.notify_resource_list_changed().await;
-                if change.has_other_skills {
+                if change.resources {
+                    let _ = peer.notify_resource_list_changed().await;
+                }
+                if change.prompts {
                     let _ = peer.notify_prompt_list_changed().await;
                 }
                 for uri in updated {
@@ -215,8 +229,10 @@ impl Listener {
                 }
             }
             Voice::Subscription(sink) => {
-                let _ = sink.notify_resource_list_changed().await;
-                if change.has_other_skills {
+                if change.resources {
+                    let _ = sink.notify_resource_list_changed().await;
+                }
+                if change.prompts {
                     let _ = sink.notify_prompt_list_changed().await;
                 }
                 for uri in updated {

@@ -35,6 +35,12 @@ pub(crate) struct Args {
     /// Look out for changes of the skills, and tell clients of them
     #[arg(long)]
     watch: bool,
+    /// Do not offer skills as prompts, which some frameworks turn into one tool each
+    #[arg(long)]
+    no_prompts: bool,
+    /// Do not offer skills as resources, nor by the Skills extension
+    #[arg(long)]
+    no_resources: bool,
     #[command(flatten)]
     serving: Serving,
 }
@@ -48,8 +54,9 @@ enum Other {
 impl Args {
     /// Whether nothing is said about serving.
     fn is_bare(&self) -> bool {
-        let Self { command: _, budget, run, watch, serving } = self;
-        *budget == Telling::default().budget && !run && !watch && serving.http.is_none()
+        let Self { command: _, budget, run, watch, no_prompts, no_resources, serving } = self;
+        let is_default = *budget == Telling::default().budget && serving.http.is_none();
+        is_default && ![*run, *watch, *no_prompts, *no_resources].contains(&true)
     }
 
     /// Whether a client can start this and speak with it.
@@ -97,7 +104,8 @@ pub(crate) fn run(
     }
     let vocabulary = context::vocabulary(None, &config);
     let folders = args.serving.http.is_none();
-    let telling = Telling { budget: args.budget, vocabulary, folders };
+    let (prompts, resources) = (!args.no_prompts, !args.no_resources);
+    let telling = Telling { budget: args.budget, vocabulary, folders, prompts, resources };
     let server = Server::new(Arc::new(Served::new(provider, toolbox, telling)));
     let server = if is_watched { server.watching() } else { server };
     args.serving.serve(server, printer)?;

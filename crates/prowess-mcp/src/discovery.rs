@@ -1,0 +1,45 @@
+//! Two documents that some frameworks read instead of `skills/list`: an index of all skills, by Agent
+//! Skills Discovery 0.2.0, and a manifest of the files of one.
+
+use prowess::Skill;
+use serde_json::{Value, json};
+
+use crate::{
+    carried::{Carried, base, listed},
+    entry::Entry,
+    served::Served,
+};
+
+/// The URI of the index.
+pub(crate) const INDEX: &str = "skill://index.json";
+/// The path of the manifest within each skill, unless the skill has a file of that name.
+pub(crate) const MANIFEST: &str = "_manifest";
+
+/// Names the format of the index; it is never fetched.
+const SCHEMA: &str = "https://schemas.agentskills.io/discovery/0.2.0/schema.json";
+
+/// Lists every skill that a model may use, each with the URI and the digest of its `SKILL.md`. Whoever
+/// reads this offers all of it to a model, so that skills for people alone are not in it.
+pub(crate) fn index(served: &Served) -> Value {
+    let library = served.library();
+    let entry = |skill: &Skill| {
+        let carried = Carried::new(skill, served.toolbox.gate()).ok()?;
+        let entry = Entry::document(&carried, &base(skill));
+        Some(json!({
+            "name": &*skill.manifest.name,
+            "type": "skill-md",
+            "description": &*skill.manifest.description,
+            "url": entry.uri,
+            "digest": entry.digest,
+        }))
+    };
+    let skills = listed(&library).filter(|it| !it.manifest.hides_from_model()).filter_map(entry);
+    json!({ "$schema": SCHEMA, "skills": skills.collect::<Vec<_>>() })
+}
+
+/// Lists the files of a skill with size and digest.
+pub(crate) fn manifest(skill: &Carried) -> Value {
+    let files = Entry::files(skill)
+        .map(|(path, digest, size)| json!({ "path": path, "size": size, "hash": digest }));
+    json!({ "skill": &*skill.skill.manifest.name, "files": files.collect::<Vec<_>>() })
+}
