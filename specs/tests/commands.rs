@@ -265,6 +265,47 @@ mod only_listed_commands_run {
     }
 
     #[test]
+    fn what_takes_commands_or_code_among_its_words_is_refused() {
+        let listed = ["tar", "flock", "python3", "dc", "m4", "cat", "echo", "sqlite3", "make"];
+        let stage = Stage::new().listing(&listed);
+        fs::write(stage.root().join("x"), "{\"a\": 1}\n").unwrap();
+        fs::write(stage.root().join("own.py"), "print('own')\n").unwrap();
+        for line in [
+            "tar cIf 'touch P' x.tar x",
+            "tar xFf ./x x.tar",
+            "sqlite3 :memory: '.shell touch P'",
+            "sqlite3 :memory: \"select writefile('P', 'x')\"",
+            "sqlite3 -init x :memory:",
+            "flock x touch P",
+            "flock x -c 'touch P'",
+            "flock -n x sh own.py",
+            "python3 -m timeit 'open(\"P\", \"w\")'",
+            "python3 -mtimeit 'open(\"P\", \"w\")'",
+            "python3 -Im pdb -c 'open(\"P\", \"w\")' own.py",
+            "python3 -m cProfile own.py",
+            "python3 -W ignore -m code",
+            "echo 'open(\"P\", \"w\")' | python3 - x",
+            "echo 'open(\"P\", \"w\")' | python3 -W ignore",
+            "echo 'open(\"P\", \"w\")' | python3 /dev/stdin",
+            "echo 'open(\"P\", \"w\")' | python3 /proc/self/fd/0",
+            "dc -e '!touch P'",
+            "m4 x",
+            "make --eval='all:;touch P'",
+        ] {
+            let outcome = stage.call(line);
+            assert_eq!(outcome.status, Status::Refused, "{line}: {outcome:?}");
+        }
+        assert!(!stage.root().join("P").exists());
+        assert_eq!(stage.printed("tar cf x.tar x"), "");
+        assert_eq!(stage.printed("tar tf x.tar"), "x\n");
+        assert_eq!(stage.printed("flock -n x cat own.py"), "print('own')\n");
+        assert_eq!(stage.printed("python3 -u own.py"), "own\n");
+        assert!(stage.printed("cat x | python3 -m json.tool").contains("\"a\": 1"));
+        let stage = stage.listing(&["python3 -m timeit"]);
+        assert!(stage.call("python3 -m timeit -n 1 1").is_ok());
+    }
+
+    #[test]
     fn a_repository_makes_git_run_nothing() {
         let looks = ["status", "diff", "log -p", "log --show-signature", "show", "diff HEAD~1"];
         let plain = Stage::with_repository();
@@ -649,6 +690,47 @@ mod what_runs_is_held {
                 outcome.denied
             );
             assert_eq!(stage.call("true").denied, Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn a_command_plants_no_settings_for_git() {
+        for most in [Level::Strong, Level::Landlock] {
+            let stage = Stage::with_repository().listing(&["sh", "git"]);
+            let stage = Stage { most, ..stage };
+            let root = stage.root();
+            stage.git(&["config", "core.hooksPath", "tools/hooks"]);
+            fs::create_dir_all(root.join("tools/hooks")).unwrap();
+            fs::create_dir_all(root.join("cloned")).unwrap();
+            fs::write(root.join("cloned/commondir"), "../assets\n").unwrap();
+            fs::write(root.join("head"), "ref: refs/heads/main\n").unwrap();
+            fs::write(root.join("to"), "../assets\n").unwrap();
+            fs::write(root.join("evil"), "[core]\n\tpager = touch PWNED\n").unwrap();
+            for (line, planted) in [
+                (
+                    "mkdir -p docs assets/objects assets/refs; cp head docs/HEAD; cp to docs/commondir; \
+                     cp evil assets/config",
+                    ["docs/commondir", "assets/config"],
+                ),
+                ("cp head cloned/HEAD", ["cloned/HEAD", "cloned/HEAD"]),
+                (
+                    "mkdir -p w; cp evil w/config.worktree",
+                    ["w/config.worktree", "w/config.worktree"],
+                ),
+                (
+                    "cp evil tools/hooks/pre-commit",
+                    ["tools/hooks/pre-commit", "tools/hooks/pre-commit"],
+                ),
+            ] {
+                fs::write(root.join("plant"), line).unwrap();
+                let outcome = stage.call("sh plant");
+                assert_eq!(outcome.status, Status::Failed, "{most}: {line}: {outcome:?}");
+                for path in planted {
+                    assert!(!root.join(path).exists(), "{most}: {path}");
+                }
+            }
+            assert!(stage.call("git checkout -q -b other").is_ok(), "{most}");
+            assert_eq!(stage.printed("git rev-parse --abbrev-ref HEAD"), "other\n");
         }
     }
 

@@ -715,11 +715,16 @@ mod whatever_a_script_does_is_an_outcome {
 
         let text = "echo ran > ok; echo x > \"$(printf 'a\\377b')\"; mkdir -p .git .claude; \
                     echo x > \"$(printf 'c\\033[31m')\"; \
-                    echo x > prowess.toml; echo x > .git/config; echo x > .claude/any";
+                    echo x > prowess.toml; echo x > .git/config; echo x > .claude/any; \
+                    mkdir -p bare/objects bare/refs; echo x > bare/objects/x; echo x > bare/refs/x; \
+                    echo x > bare/HEAD; echo x > bare/config; echo x > bare/notes";
         let world = script(world, "two", text).file("file", "");
         let ran = run(&world, &["two", "--output", "two"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-        assert_eq!(listed(&world.path("two")), ["a\u{fffd}b", "ok"]);
+        assert_eq!(listed(&world.path("two")), ["a\u{fffd}b", "bare", "ok"]);
+        assert_eq!(listed(&world.path("two/bare")), ["notes"]);
+        let told = "not handed over: bare/config: git would take it for a part of a repository";
+        assert!(ran.stderr.contains(told), "{}", ran.stderr);
         for name in ["prowess.toml", ".git/config", ".claude/any"] {
             let told = format!("not handed over: {name}: it is protected");
             assert!(ran.stderr.contains(&told), "{}", ran.stderr);

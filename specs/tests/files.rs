@@ -656,6 +656,72 @@ mod nothing_leads_out_of_the_roots {
     }
 
     #[test]
+    fn what_git_would_read_as_settings_is_not_written() {
+        let settings = "[core]\n\trepositoryformatversion = 0\n\tpager = touch PWNED\n";
+        let files = [
+            ("docs/HEAD", "ref: refs/heads/main\n"),
+            ("docs/commondir", "../assets\n"),
+            ("docs/config.worktree", settings),
+            ("assets/objects/.keep", ""),
+            ("assets/refs/.keep", ""),
+            ("assets/config", settings),
+        ];
+        let pager = |world: &World| {
+            let mut git = std::process::Command::new("git");
+            git.current_dir(world.path("work/docs")).args(["config", "core.pager"]);
+            git.env("HOME", world.path("nowhere")).env("GIT_CEILING_DIRECTORIES", world.path("."));
+            String::from_utf8(git.output().unwrap().stdout).unwrap()
+        };
+        // Git would take it from there.
+        let world = World::new();
+        for (path, text) in files {
+            world.write(format!("work/{path}"), text);
+        }
+        assert_eq!(pager(&world), "touch PWNED\n");
+        for first in 0..files.len() {
+            let world = World::new().folder("work/docs");
+            let tool = tool(&world);
+            for (path, text) in files.iter().cycle().skip(first).take(files.len()) {
+                write(&tool, path, text);
+            }
+            assert_eq!(pager(&world), "", "{first}");
+            assert!(!world.path("work/docs/commondir").exists());
+            let is_there = |it: &str| world.path("work/assets").join(it).exists();
+            assert!(!(is_there("config") && is_there("objects") && is_there("refs")), "{first}");
+            let world = World::new().folder("work/docs");
+            let tool = FileOperations::new(roots(&world));
+            thread::scope(|scope| {
+                for (path, text) in ["HEAD", "objects/x", "refs/x", "config"].map(|it| (it, "x")) {
+                    let tool = &tool;
+                    scope.spawn(move || write(tool, &format!("bare/{path}"), text));
+                }
+            });
+            let is_there = |it: &str| world.path("work/bare").join(it).exists();
+            assert!(!["HEAD", "objects", "refs", "config"].into_iter().all(is_there));
+        }
+        // Half of it was there already, as it is in what somebody has cloned.
+        let world = World::new().file("work/docs/commondir", "../assets\n");
+        assert_eq!(write(&tool(&world), "docs/HEAD", "ref: refs/heads/x").status, Status::Refused);
+        let world = World::new()
+            .file(
+                "work/.git/config",
+                "[include]\n\tpath = ../more.cfg\n[core]\n\thooksPath = tools/hooks\n",
+            )
+            .file("work/.git/HEAD", "ref: refs/heads/main\n");
+        let tool = tool(&world);
+        for path in ["more.cfg", "tools/hooks/pre-commit", "Tools/hooks/x", "sub/config.worktree"] {
+            let outcome = write(&tool, path, "x");
+            assert_eq!(outcome.status, Status::Refused, "{path}");
+        }
+        let told = write(&tool, "more.cfg", "x").message.unwrap();
+        assert_eq!(told, "`more.cfg` is protected: git would read it as its settings");
+        for path in ["config", "src/config", "src/objects/a", "lib/config/refs", "HEAD", "tools/x"]
+        {
+            output(write(&tool, path, "fine"));
+        }
+    }
+
+    #[test]
     fn no_tool_forges_an_approval() {
         let config = "[policy]\ncommands = ['cp', 'cat']\n[model]\nkey_file = 'my.key'\n";
         let world = World::new()

@@ -5,12 +5,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess_runtime::{Act, Hosts, HttpRequest, Limits, Outcome, Status, Tool as _};
+use prowess_runtime::{Act, Hosts, HttpRequest, KnownSecret, Limits, Outcome, Status, Tool as _};
 use serde_json::{Value as Json, json};
 
 use crate::{
     server::{Names, Server, answer, for_ever, redirect},
-    world::call,
+    world::{World, call},
 };
 
 /// Longer than any answer takes here.
@@ -469,6 +469,81 @@ mod only_hosts_that_may_be_asked_are {
             let listed = super::tool([format!("[::1]:{}", server.port())]);
             assert_eq!(output(get(&listed, &server.url("/")))["body"], "six");
         }
+    }
+
+    #[test]
+    fn a_port_of_another_service_is_asked_only_where_it_is_named() {
+        for (port, service) in [
+            (22, "SSH"),
+            (2375, "Docker"),
+            (3306, "MySQL"),
+            (5432, "PostgreSQL"),
+            (6379, "Redis"),
+            (9200, "Elasticsearch"),
+            (11211, "memcached"),
+            (27018, "MongoDB"),
+        ] {
+            for host in ["127.0.0.1", "example.com"] {
+                let outcome = get(&tool(["127.0.0.0/8", "*"]), &format!("http://{host}:{port}/"));
+                refused(
+                    &outcome,
+                    &format!("port {port} is not for HTTP: it is the port of {service}"),
+                );
+                assert!(outcome.hint.unwrap().contains(&format!("`{host}:{port}`")));
+            }
+        }
+        refused(&get(&public(), "http://example.com:9200/"), "Elasticsearch");
+        // It is connected to: nobody is there, or whoever is there answers.
+        let named = get(&tool(["127.0.0.1:9300"]), "http://127.0.0.1:9300/");
+        assert_ne!(named.status, Status::Refused, "{named:?}");
+        refused(
+            &get(&tool(["127.0.0.1:9300", "127.0.0.1"]), "http://127.0.0.1:9200/"),
+            "port 9200",
+        );
+    }
+
+    #[test]
+    fn a_known_secret_is_not_sent() {
+        const KEY: &str = "sk-proj-aB3dE6gH9kL2";
+        let server = Server::saying(answer("200 OK", "", "fine"));
+        let url = |rest: &str| server.url(rest);
+        let secret =
+            |name: &str, value: &str| KnownSecret { name: name.into(), value: value.into() };
+        let tool = local().with_secrets(vec![secret("MY_KEY", KEY), secret("OTHER", "ollama")]);
+        let all: String = KEY.bytes().map(|it| format!("%{it:02X}")).collect();
+        for (input, part) in [
+            (json!({"url": url(&format!("/?q={KEY}"))}), "the URL"),
+            (json!({"url": url(&format!("/{all}"))}), "the URL"),
+            (json!({"url": url("/"), "query": {"q": KEY}}), "the URL"),
+            (json!({"url": url("/c2stcHJvai1hQjNkRTZnSDlrTDI=")}), "the URL"),
+            (json!({"url": url("/"), "headers": {"x-note": format!("a {KEY} b")}}), "a header"),
+            (json!({"url": url("/"), "method": "POST", "body": {"a": [KEY]}}), "the body"),
+            (
+                json!({"url": url("/"), "method": "POST", "body": "s k - p r o j - aB3d E6gH 9kL2"}),
+                "the body",
+            ),
+        ] {
+            let outcome = call(&tool, input.clone());
+            refused(
+                &outcome,
+                &format!("{part} contains the value of `MY_KEY`, so nothing was sent"),
+            );
+            assert!(tool.act(&input).is_err(), "nobody is asked about it");
+            assert!(!format!("{outcome:?}").contains(KEY));
+        }
+        assert_eq!(server.connections(), 0);
+        output(get(&tool, &url("/?model=ollama&key=sk-proj")));
+
+        let world = World::new().file("prowess.toml", "[policy]\nhosts = ['127.0.0.1']\n");
+        let input = json!({"url": url(&format!("/?q={KEY}"))}).to_string();
+        for variable in ["OPENAI_API_KEY", "GITHUB_TOKEN", "db_password"] {
+            let ran = world.run_with_env(&[(variable, KEY)], &["tool", "http_request", &input]);
+            assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+            let told = format!("contains the value of `{variable}`");
+            assert!(ran.stderr.contains(&told) && !ran.stderr.contains(KEY), "{}", ran.stderr);
+        }
+        let ran = world.run_with_env(&[("UNRELATED", KEY)], &["tool", "http_request", &input]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     }
 }
 

@@ -23,7 +23,10 @@ use sqlx::{
 use tempfile::TempDir;
 use tokio::sync::Mutex;
 
-use crate::databases::{MARIADB, POSTGRES};
+use crate::{
+    databases::{MARIADB, POSTGRES},
+    world::World,
+};
 
 /// A database with a table `t` of three rows, for somebody who owns it and nothing else.
 struct Stage {
@@ -1221,6 +1224,26 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
     }
 
     #[tokio::test]
+    async fn tables_with_passwords_are_not_read() {
+        let stage = Stage::postgres().await;
+        let owner =
+            tool(database(&stage.owner, Access::Read, Users::Ordinary).unwrap(), Access::Read);
+        for asked in [owner, stage.tool(Access::Read)] {
+            for sql in [
+                "SELECT rolpassword FROM pg_authid",
+                "SELECT * FROM pg_catalog.\"pg_authid\"",
+                "SELECT passwd FROM pg_shadow",
+                "SELECT umoptions FROM pg_user_mappings",
+                "SELECT table_to_xml(('pg_a' || 'uthid')::regclass, true, true, '')",
+            ] {
+                let outcome = call(&asked, sql, &[]).await;
+                assert_eq!(outcome.status, Status::Refused, "{sql}: {outcome:?}");
+            }
+            assert!(call(&asked, "SELECT rolname FROM pg_roles", &[]).await.is_ok());
+        }
+    }
+
+    #[tokio::test]
     async fn what_a_session_keeps_does_not_outlast_the_statement() {
         let postgres = Stage::postgres().await;
         let pool = PgPoolOptions::new().max_connections(1);
@@ -1427,6 +1450,70 @@ mod a_statement_is_bounded {
         let sorted = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) \
                       SELECT hex(randomblob(2000)) || i AS x FROM n ORDER BY x";
         assert!(call(&tool, sorted, &[]).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn sqlite_takes_no_more_memory_than_it_may() {
+        let rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 5000), \
+                    t(name) AS (SELECT printf('%.*c', 3000, 'x') FROM n)";
+        let stage = Stage::sqlite().await;
+        let tool = stage.tool(Access::Read);
+        let tool = ExecuteSql { bounds: Bounds { memory: 64 << 20, ..tool.bounds }, ..tool };
+        for query in [
+            "SELECT json_group_array(x.name), json_group_object(x.name, y.name) FROM t x, t y",
+            "SELECT json_group_array(x.name) FROM t x, t y",
+        ] {
+            let outcome = call(&tool, &format!("{rows} {query}"), &[]).await;
+            let (status, message) = statuses(&outcome);
+            assert_eq!(status, Status::Failed, "{message}");
+            assert!(message.contains("more than 64 MiB of memory (`limits.memory`)"), "{message}");
+        }
+        assert!(call(&tool, "SELECT json_group_array(name) FROM t", &[]).await.is_ok());
+        let world = World::new();
+        let address = stage.address.strip_prefix("sqlite:").unwrap();
+        let config = format!("[sql]\nurl = 'sqlite:{address}'\n[limits]\nmemory = '64MiB'\n");
+        let world = world.file("own.toml", config);
+        let sql = format!("{rows} SELECT json_group_array(x.name) FROM t x, t y");
+        let input = json!({"sql": sql}).to_string();
+        let ran = world.run(["tool", "--config", "own.toml", "execute_sql", &input]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains("more than 64 MiB of memory"), "{}", ran.stderr);
+    }
+
+    #[tokio::test]
+    async fn no_function_of_sqlite_outlasts_the_time() {
+        let stage = Stage::sqlite().await;
+        for sql in [
+            "SELECT instr(zeroblob(1000000), zeroblob(500000) || x'01')",
+            "SELECT instr(printf('%.*c', 900000, 'a'), printf('%.*c', 450000, 'a') || 'b')",
+            "SELECT length(replace(printf('%.*c', 900000, 'a'), printf('%.*c', 450000, 'a') || 'b', ''))",
+            "SELECT length(trim(printf('%.*c', 400000, 'a'), printf('%.*c', 400000, 'b') || 'a'))",
+            "SELECT length(ltrim(printf('%.*c', 400000, 'a'), printf('%.*c', 400000, 'b') || 'a'))",
+            "SELECT length(rtrim(printf('%.*c', 400000, 'a'), printf('%.*c', 400000, 'b') || 'a'))",
+        ] {
+            let outcome = call(&brief(stage.tool(Access::Read), 4000), sql, &[]).await;
+            assert!(outcome.is_ok(), "{sql}: {outcome:?}");
+        }
+        let sql = "SELECT replace(printf('%.*c', 900000, 'a'), 'a', printf('%.*c', 900000, 'b'))";
+        assert_eq!(statuses(&stage.read(sql).await), (Status::Failed, "string or blob too big"));
+        // A connection of the host has the functions of SQLite itself.
+        let pool = SqlitePoolOptions::new().connect(&stage.address).await.unwrap();
+        let own =
+            tool(Arc::new(SqliteDatabase { connections: Connections::Pool(pool) }), Access::Read);
+        for sql in [
+            "SELECT instr('größe', 'ß'), instr('abc', 'd'), instr('abc', ''), instr('', ''), instr('', 'a')",
+            "SELECT instr(x'010203', x'0203'), instr(12345, 34), instr(NULL, 'a'), instr('a', NULL)",
+            "SELECT instr(x'c3a4c3b6', 'ö'), instr(x'ff41', 'A'), instr('ä', x'a4')",
+            "SELECT replace('abcabc', 'bc', 'x'), replace('aaa', 'aa', 'b'), replace('abc', '', 'x')",
+            "SELECT replace('größe', 'ö', 'oe'), replace(NULL, 'a', 'b'), replace('a', NULL, 'b'), replace(121, 1, 7)",
+            "SELECT typeof(replace(121, '', 7)), typeof(replace(121, 1, 7)), hex(replace(x'ff41ff', 'A', 'B'))",
+            "SELECT trim('  a '), trim('xxaxbx', 'x'), ltrim('xxa', 'x'), rtrim('axx', 'x'), trim('', 'x')",
+            "SELECT trim('ßaß', 'ß'), trim('abc', ''), trim(NULL, 'a'), trim('a', NULL), trim('aaa', 'a')",
+            "SELECT trim('yxay', 'xy'), typeof(trim(121, 1)), trim(121, 1)",
+        ] {
+            let theirs = call(&own, sql, &[]).await.output.unwrap();
+            assert_eq!(stage.rows(sql).await, theirs["rows"], "{sql}");
+        }
     }
 
     #[tokio::test]

@@ -9,7 +9,9 @@ use std::{
 
 use prowess::{Call, Message, Role, nearest};
 use prowess_agent::{Connection, Key, Model, Provider, Reply, Scripted, Stop, model};
-use prowess_runtime::{Config, ModelSettings, Patience, key_of_file};
+use prowess_runtime::{
+    Config, KnownSecret, ModelSettings, Patience, is_secret_value, key_of_file, percent_decoded,
+};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -288,6 +290,36 @@ pub(crate) fn keys(file: Option<&Path>) -> Vec<String> {
     let of_file = file.and_then(|it| key_of_file(it).ok());
     let keys = variables.chain(of_file).map(|it| it.trim().to_owned());
     keys.filter(|it| it.len() >= SHORTEST_KEY).collect()
+}
+
+/// What is in a variable of such a name is a secret.
+const SECRET_NAMES: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS"];
+
+/// The secrets that nothing sends to a server: what variables hold that are called so, these files of keys,
+/// and the password of the database.
+pub(crate) fn known_secrets<'f>(
+    config: &Config,
+    files: impl Iterator<Item = &'f Path>,
+) -> Vec<KnownSecret> {
+    let is_secret = |name: &str| {
+        let name = name.to_ascii_uppercase();
+        SECRET_NAMES.iter().any(|it| name.ends_with(it))
+    };
+    let variables = env::vars_os().filter_map(|(name, value)| {
+        let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
+        is_secret(&name).then_some((name, value))
+    });
+    let files = files.filter_map(|it| Some((it.display().to_string(), key_of_file(it).ok()?)));
+    let address = config.sql.url.value.as_ref();
+    let password = address.and_then(|it| {
+        let (_, behind) = it.as_str().split_once("://")?;
+        let (user, _) = behind.rsplit_once('@')?;
+        Some(("sql.url".to_owned(), percent_decoded(user.split_once(':')?.1).ok()?))
+    });
+    let all = variables.chain(files).chain(password);
+    let secrets = all.map(|(name, value)| KnownSecret { name, value: value.trim().to_owned() });
+    // A file that a variable names is no secret itself.
+    secrets.filter(|it| is_secret_value(&it.value) && !it.value.starts_with('/')).collect()
 }
 
 /// The key that a file holds.

@@ -12,7 +12,8 @@ use anyhow::{Context as _, Result};
 use prowess_runtime::{
     Access, Active, Address, Bounds, Calls, Config, ExecuteCommand, ExecuteSql, FileOperations,
     Gate, Hosts, HttpRequest, Launcher, Limits, Origin, Outcome, Policy, Provider, ReadFile, Root,
-    Roots, RunSkill, Starter, Tool, Toolbox, UseSkill, Users, database, skill_tools,
+    Roots, RunSkill, Starter, Tool, Toolbox, UseSkill, Users, database, limit_sqlite_memory,
+    skill_tools,
 };
 
 use crate::{
@@ -60,6 +61,7 @@ pub(crate) fn toolbox(
     // The file of a key is among them; what holds anything else is taken for none.
     let files = withheld.iter().map(PathBuf::as_path);
     let files = files.chain(config.model.key_file.value.as_deref());
+    let secrets = connection::known_secrets(&config, files.clone());
     let keys = connection::keys(None).into_iter();
     let keys = keys.chain(files.flat_map(|it| connection::keys(Some(it))));
     gate.records = gate.records.masking(keys.collect());
@@ -89,7 +91,7 @@ pub(crate) fn toolbox(
     }));
     let hosts = policy.hosts.as_ref().map_or_else(|| Ok(Hosts::default()), Hosts::new);
     let hosts = hosts.context("`policy.hosts` cannot be used")?;
-    tools.push(Arc::new(HttpRequest::new(hosts, limits)));
+    tools.push(Arc::new(HttpRequest::new(hosts, limits).with_secrets(secrets)));
     if caller == Caller::Person || config.sql.url.value.is_some() {
         tools.push(Arc::new(execute_sql(&config, limits)?));
     }
@@ -126,11 +128,9 @@ fn execute_sql(config: &Config, limits: Limits) -> Result<ExecuteSql> {
     let open = |url: &Address| database(&placed(url.as_str(), folder), access, users);
     let database = config.sql.url.value.as_ref().map(open).transpose();
     let database = database.context("`sql.url` cannot be used")?;
-    Ok(ExecuteSql {
-        database,
-        access,
-        bounds: Bounds { timeout: limits.timeout, ..Bounds::default() },
-    })
+    limit_sqlite_memory(limits.memory);
+    let bounds = Bounds { timeout: limits.timeout, memory: limits.memory, ..Bounds::default() };
+    Ok(ExecuteSql { database, access, bounds })
 }
 
 /// An address whose file, if it is one, begins where the setting stands.

@@ -9,6 +9,8 @@ mod lone;
 mod collect;
 mod hold;
 mod temporary;
+mod memory;
+mod functions;
 mod sqlite;
 mod postgres;
 mod mysql;
@@ -26,6 +28,7 @@ use sqlx::{
 
 pub use self::{
     lone::{Connections, Lone},
+    memory::limit_sqlite_memory,
     mysql::MySqlDatabase,
     postgres::PostgresDatabase,
     sqlite::SqliteDatabase,
@@ -89,11 +92,20 @@ pub struct Bounds {
     pub cell: usize,
     /// Bytes of all values together.
     pub total: usize,
+    /// Bytes of memory, where the database runs in this process.
+    pub memory: u64,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(30), rows: 1000, cell: 64 * 1024, total: 1024 * 1024 }
+        const MIB: usize = 1024 * 1024;
+        Self {
+            timeout: Duration::from_secs(30),
+            rows: 1000,
+            cell: 64 * 1024,
+            total: MIB,
+            memory: 1024 * MIB as u64,
+        }
     }
 }
 
@@ -224,7 +236,13 @@ pub fn database(
             let options = options.create_if_missing(false).read_only(access == Access::Read);
             // A row is a copy of all its values; few of them wait at once.
             let options = options.row_buffer_size(1);
-            let pool = lazy(SqlitePoolOptions::new()).connect_lazy_with(options);
+            let pool = lazy(SqlitePoolOptions::new()).after_connect(|connection, _| {
+                Box::pin(async move {
+                    functions::replace(&mut connection.lock_handle().await?);
+                    Ok(())
+                })
+            });
+            let pool = pool.connect_lazy_with(options);
             Arc::new(SqliteDatabase { connections: Connections::Pool(pool) })
         }
         "postgres" | "postgresql" => {

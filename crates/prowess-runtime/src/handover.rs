@@ -10,6 +10,7 @@ use rustix::fs::{Access, FileType};
 use crate::{
     outcome::{Outcome, Status},
     protected::is_protected,
+    repository::{is_named_by_settings, is_of_repository},
     root::{Root, RootError},
     roots::is_of_git,
     sandbox::Work,
@@ -45,6 +46,15 @@ impl Handover {
                 None => files.push(path),
             }
         }
+        let look = |it: &Path| match files.iter().find(|file| file.starts_with(it)) {
+            Some(file) => Some(file.as_path() != it),
+            None => self.0.path().join(it).metadata().ok().map(|it| it.is_dir()),
+        };
+        let (git, files): (Vec<PathBuf>, Vec<PathBuf>) = files.iter().cloned().partition(|it| {
+            is_of_repository(it, look) || is_named_by_settings(&self.0.path().join(it))
+        });
+        let why = "git would take it for a part of a repository, and run what that says";
+        outcome.left_out.extend(git.iter().map(|it| format!("{}: {why}", it.display())));
         let place = |it: &PathBuf| self.0.path().join(it);
         if let Some(there) = files.iter().map(place).find(|it| it.symlink_metadata().is_ok()) {
             let message =

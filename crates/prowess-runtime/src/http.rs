@@ -2,6 +2,7 @@
 //! connected to as it was checked, on every redirect anew.
 
 mod address;
+mod ports;
 mod hosts;
 mod resolver;
 mod trust;

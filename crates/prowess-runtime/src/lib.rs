@@ -8,7 +8,9 @@ mod outcome;
 mod limits;
 mod config;
 mod key_file;
+mod secret;
 mod protected;
+mod repository;
 mod root;
 mod rewrite;
 mod roots;
@@ -91,6 +93,7 @@ pub use crate::{
     sandbox::{Check, Chunk, Job, Launcher, Report, Running, Sandbox, SandboxError, Work},
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
+    secret::{KnownSecret, is_secret_value, secret_in},
     servers::{
         Described, Description, OfferedFile, OfferedSkill, OfferedSkills, Server, ServerAddress,
         ServerPatience, ServerProgram, ServerSkills, Starter, Transport,
@@ -111,7 +114,7 @@ pub use crate::{
 pub use crate::{
     database::{
         Access, Asked, Bounds, Column, Connections, Database, DatabaseError, Lone, MySqlDatabase,
-        PostgresDatabase, SqliteDatabase, Statement, Table, Users, database,
+        PostgresDatabase, SqliteDatabase, Statement, Table, Users, database, limit_sqlite_memory,
     },
     tools::ExecuteSql,
 };

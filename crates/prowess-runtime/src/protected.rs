@@ -16,6 +16,8 @@ pub(crate) const PROTECTED: &[&str] = &[
     ".mcp.json",
     ".git/config",
     ".git/hooks",
+    "commondir",
+    "config.worktree",
     ".aider*",
     ".amazonq",
     ".claude",
@@ -100,30 +102,6 @@ fn is_called(file: &OsStr, name: &str) -> bool {
         true => fits(name, &file.to_string_lossy().to_ascii_lowercase()),
         false => file.eq_ignore_ascii_case(name),
     }
-}
-
-/// What git takes a directory for a repository by, and what of one makes git run something.
-const REPOSITORY: [&str; 3] = ["HEAD", "objects", "refs"];
-const RUNNING: [&str; 2] = ["config", "hooks"];
-
-/// Whether a directory is a repository by itself, as git would see it.
-pub(crate) fn is_repository(directory: &Path) -> bool {
-    REPOSITORY.iter().all(|it| directory.join(it).exists())
-}
-
-/// What makes git run something in such a directory.
-pub(crate) fn running(directory: &Path) -> [PathBuf; 2] {
-    RUNNING.map(|it| directory.join(it))
-}
-
-/// Whether a file would be a part of such a repository once it is written.
-pub(crate) fn is_of_repository(path: &Path) -> bool {
-    let mut above = path.ancestors().zip(path.ancestors().skip(1));
-    above.any(|(inside, directory)| {
-        let is = |name: &str| inside.file_name().is_some_and(|it| it.eq_ignore_ascii_case(name));
-        REPOSITORY.iter().chain(&RUNNING).any(|it| is(it))
-            && REPOSITORY.iter().all(|it| is(it) || directory.join(it).exists())
-    })
 }
 
 /// Where a path leads that a host has named.

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::{
     outcome::{Outcome, Status},
-    protected::{Way, is_of_repository, is_protected, lies_in},
+    protected::{Way, is_protected, lies_in},
+    repository::{is_named_by_settings, is_of_repository},
     root::{Root, RootError},
 };
 
@@ -69,8 +70,13 @@ impl Roots {
         if has(&self.withheld, &there) {
             return Err(kept(path));
         }
-        if is_protected(inside) || has(&self.protected, &there) || is_of_repository(&there) {
+        if is_protected(inside) || has(&self.protected, &there) {
             let message = format!("`{path}` is protected: it says what an agent may do");
+            return Err(Outcome::bad(Status::Refused, message).into());
+        }
+        let look = |it: &Path| it.metadata().ok().map(|it| it.is_dir());
+        if is_of_repository(&there, look) || is_named_by_settings(&there) {
+            let message = format!("`{path}` is protected: git would read it as its settings");
             return Err(Outcome::bad(Status::Refused, message).into());
         }
         if matches!(path.rsplit('/').next(), Some("" | ".")) {

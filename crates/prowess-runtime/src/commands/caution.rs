@@ -20,8 +20,13 @@ enum What {
     Options,
     /// All of it does.
     All,
-    /// It takes code behind these options, or from its input.
-    Code,
+    /// It takes code behind these options, or from its input; only these flags may stand before a
+    /// script.
+    Code(Flags),
+    /// Its options may stand in the first word without a dash.
+    Tar,
+    /// It runs programs by commands of its own, unless its first word makes it safe.
+    Sqlite,
     /// One of the first words says what it does, and only these are known to be harmless.
     Git,
     /// Its first argument is a program in a language of its own.
@@ -35,6 +40,16 @@ enum What {
     Date,
 }
 
+/// What may stand before the script of an interpreter.
+#[derive(Clone, Copy)]
+struct Flags {
+    /// Letters that stand alone or together.
+    short: &'static str,
+    /// Letters that a word follows, or the rest of their own.
+    with_word: &'static str,
+    long: &'static [&'static str],
+}
+
 const CAUTIONS: &[Caution] = &[
     of(&["sort"], &["-o", "--output", "--compress-program", "-T", "--temporary-directory"]),
     of(&["file"], &["-C", "--compile", "-m", "--magic-file"]),
@@ -46,9 +61,18 @@ const CAUTIONS: &[Caution] = &[
         &["+", "-o", "-O", "-k", "--log-file", "--LOG-FILE", "--lesskey-file"],
     ),
     of(&["man"], &["-P", "--pager", "-H", "--html", "-l"]),
-    of(
-        &["tar", "bsdtar"],
-        &[
+    of(&["ack", "ag", "bat", "batcat", "delta"], &["--pager"]),
+    of(&["diff3", "sdiff"], &["--diff-program"]),
+    of(&["install"], &["--strip-program"]),
+    of(&["patch"], &["-e", "--ed"]),
+    of(&["cpio"], &["--rsh-command"]),
+    of(&["cmake"], &["-P", "-E", "-C"]),
+    of(&["make", "gmake"], &["--eval", "-E", "-f", "--file", "--makefile"]),
+    of(&["tcpdump"], &["-z", "-w"]),
+    Caution {
+        names: &["tar", "bsdtar"],
+        what: What::Tar,
+        options: &[
             "--checkpoint-action",
             "--to-command",
             "--use-compress-program",
@@ -59,11 +83,11 @@ const CAUTIONS: &[Caution] = &[
             "-F",
             "--rmt-command",
         ],
-    ),
+    },
     of(&["zip"], &["-T", "--unzip-command"]),
     of(&["rsync"], &["-e", "--rsh", "--rsync-path"]),
-    of(&["scp", "sftp"], &["-o", "-S", "-F"]),
-    of(&["ssh"], &["-o", "-F", "-E", "-S"]),
+    of(&["scp", "sftp"], &["-o", "-S", "-F", "-D", "-J"]),
+    of(&["ssh"], &["-o", "-F", "-E", "-S", "-I", "-J"]),
     of(
         &["curl"],
         &["-o", "-O", "-K", "--config", "--output", "--remote-name", "-c", "--cookie-jar", "-D"],
@@ -79,10 +103,85 @@ const CAUTIONS: &[Caution] = &[
     of(&["shuf"], &["-o", "--output"]),
     Caution {
         names: &[
-            "at", "batch", "chroot", "crontab", "doas", "ed", "emacs", "ex", "expect", "gdb",
-            "ltrace", "nano", "nc", "ncat", "netcat", "nsenter", "nvim", "pico", "pkexec",
-            "script", "socat", "strace", "su", "sudo", "unshare", "vi", "view", "vim", "watch",
+            "at",
+            "batch",
+            "capsh",
+            "chroot",
+            "chrt",
+            "crontab",
+            "dbus-launch",
+            "dbus-run-session",
+            "dc",
+            "doas",
+            "eatmydata",
+            "ed",
+            "emacs",
+            "emacsclient",
+            "entr",
+            "ex",
+            "expect",
+            "faketime",
+            "fakeroot",
+            "ftp",
+            "gdb",
+            "ghci",
+            "gnuplot",
+            "gvim",
+            "hyperfine",
+            "ipython",
+            "irb",
+            "jshell",
+            "lftp",
+            "lldb",
+            "ltrace",
+            "m4",
+            "mail",
+            "mailx",
+            "mariadb",
+            "mutt",
+            "mysql",
+            "nano",
+            "nc",
+            "ncat",
+            "netcat",
+            "nsenter",
+            "numactl",
+            "nvim",
             "parallel",
+            "perf",
+            "pico",
+            "pkexec",
+            "prlimit",
+            "pry",
+            "psql",
+            "rlwrap",
+            "run-parts",
+            "runuser",
+            "rview",
+            "rvim",
+            "screen",
+            "script",
+            "setarch",
+            "setpriv",
+            "socat",
+            "ssh-agent",
+            "start-stop-daemon",
+            "strace",
+            "su",
+            "sudo",
+            "systemd-run",
+            "taskset",
+            "tmux",
+            "unbuffer",
+            "unshare",
+            "valgrind",
+            "vi",
+            "view",
+            "vim",
+            "vimdiff",
+            "watch",
+            "watchexec",
+            "xvfb-run",
         ],
         options: &[],
         what: What::All,
@@ -90,13 +189,40 @@ const CAUTIONS: &[Caution] = &[
     Caution {
         names: &["ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "zsh"],
         options: &["-c", "-s", "-i"],
-        what: What::Code,
+        what: What::Code(Flags {
+            short: "abefhkmnprtuvxBCEHPT",
+            with_word: "oO",
+            long: &["--noprofile", "--norc", "--posix", "--verbose"],
+        }),
     },
-    Caution { names: &["python", "pypy"], options: &["-c", "-i"], what: What::Code },
     Caution {
-        names: &["perl", "ruby", "lua", "luajit", "node", "nodejs", "bun", "deno", "php", "tclsh"],
+        names: &["python", "pypy"],
+        options: &["-c", "-i"],
+        what: What::Code(Flags { short: "bBdEIOPqRsSuvx", with_word: "WX", long: &[] }),
+    },
+    Caution {
+        names: &[
+            "bun", "deno", "elixir", "groovy", "guile", "julia", "lua", "luajit", "node", "nodejs",
+            "ocaml", "octave", "perl", "php", "racket", "raku", "Rscript", "ruby", "tclsh",
+        ],
         options: &["-e", "-E", "-r", "-p", "-n", "-i", "--eval", "--print", "--require", "--run"],
-        what: What::Code,
+        what: What::Code(Flags {
+            short: "clqtTUvwW",
+            with_word: "",
+            long: &[
+                "--check",
+                "--experimental-strip-types",
+                "--no-warnings",
+                "--test",
+                "--trace-warnings",
+                "--vanilla",
+            ],
+        }),
+    },
+    Caution {
+        names: &["sqlite", "litecli"],
+        options: &["-init", "--init", "-cmd", "--cmd"],
+        what: What::Sqlite,
     },
     Caution {
         names: &["git"],
@@ -198,6 +324,29 @@ const GIT: &[&str] = &[
 const GIT_OPTIONS: &[&str] =
     &["--no-pager", "-P", "--no-optional-locks", "--version", "--literal-pathspecs"];
 
+/// Modules of Python that take no code among their words: they read and print, or run files as a script
+/// would be run.
+const MODULES: &[&str] = &[
+    "ast",
+    "black",
+    "calendar",
+    "compileall",
+    "flake8",
+    "json.tool",
+    "mypy",
+    "platform",
+    "py_compile",
+    "pylint",
+    "pytest",
+    "ruff",
+    "sysconfig",
+    "tabnanny",
+    "tokenize",
+    "unittest",
+];
+/// Words of interpreters that are no scripts, and run what follows or what is typed.
+const RUNNING: &[&str] = &["eval", "exec", "repl", "x"];
+
 const HINT: &str = "leave it out, or list the exact command in `policy.commands`";
 
 /// Whether a program can do more than its name says.
@@ -217,10 +366,17 @@ pub(super) fn check(
     let bad = |what: &str| {
         refused(&format!("`{what}` of `{name}` may run a program or write a file"), HINT)
     };
+    let bundle = match (&caution.what, rest.first()) {
+        (What::Tar, Some(first)) if !first.text.starts_with('-') => format!("-{}", first.text),
+        _ => String::new(),
+    };
+    if caution.options.iter().any(|it| is_option(&bundle, it)) {
+        return Err(bad(&bundle[1..]));
+    }
     let end = match caution.what {
-        What::Options => rest.iter().position(|it| it.text == "--"),
+        What::Options | What::Tar => rest.iter().position(|it| it.text == "--"),
         // What follows a script is for the script; a word behind an option may belong to that.
-        What::Code => rest.first().filter(|it| !it.text.starts_with('-')).map(|_| 0),
+        What::Code(_) => rest.first().filter(|it| !it.text.starts_with('-')).map(|_| 0),
         _ => None,
     };
     for argument in &rest[..end.unwrap_or(rest.len())] {
@@ -229,14 +385,19 @@ pub(super) fn check(
         }
     }
     match caution.what {
-        What::Options => Ok(()),
+        What::Options | What::Tar => Ok(()),
         What::All if !is_bare => Ok(()),
         What::All => Err(refused(&format!("`{name}` may run or write anything"), HINT)),
-        What::Code => match rest.iter().find(|it| !it.text.starts_with('-')) {
-            None if is_bare && !is_version(rest) => Err(bad("standard input")),
-            // What is run is written out.
-            Some(script) if is_bare && script.is_glob => Err(bad(&script.text)),
-            _ => Ok(()),
+        What::Code(_) | What::Sqlite if !is_bare || is_version(rest) => Ok(()),
+        What::Code(flags) => code(family(name), flags, rest, &bad),
+        What::Sqlite => match rest.first().map(|it| &*it.text) {
+            Some("-safe" | "--safe") => Ok(()),
+            _ => Err(refused(
+                &format!(
+                    "`{name}` may run a program or write a file, by commands such as `.shell`"
+                ),
+                "put `-safe` first, or list the exact command in `policy.commands`",
+            )),
         },
         What::Git if is_bare => git(rest, &bad),
         What::Git => Ok(()),
@@ -289,6 +450,51 @@ fn operands(
         !own.text.starts_with('-') && !before.is_some_and(&takes_word)
     };
     rest.iter().zip(before).filter(is_operand).map(|it| it.0)
+}
+
+/// Checks what stands before the script of an interpreter, and that there is one.
+fn code(
+    name: &str,
+    flags: Flags,
+    rest: &[Argument],
+    bad: &impl Fn(&str) -> Refusal,
+) -> Result<(), Refusal> {
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        let text = &*word.text;
+        let Some(option) = text.strip_prefix(['-', '+']) else {
+            // What is run is written out.
+            let is_input = ["/dev/", "/proc/"].iter().any(|it| text.starts_with(it));
+            let is_order = matches!(name, "bun" | "deno") && RUNNING.contains(&text);
+            return if word.is_glob || is_input || is_order { Err(bad(text)) } else { Ok(()) };
+        };
+        if option.is_empty() {
+            return Err(bad("standard input"));
+        }
+        if flags.long.contains(&text) || text == "--" {
+            continue;
+        }
+        let known = option.trim_start_matches(|it| flags.short.contains(it));
+        if known.is_empty() {
+            continue;
+        }
+        if name.starts_with("py") && known.starts_with('m') {
+            let module = Some(&known[1..]).filter(|it| !it.is_empty());
+            let module = module.or_else(|| words.next().map(|it| &*it.text)).unwrap_or_default();
+            return if MODULES.contains(&module) {
+                Ok(())
+            } else {
+                Err(bad(&format!("-m {module}")))
+            };
+        }
+        if !known.starts_with(|it| flags.with_word.contains(it)) {
+            return Err(bad(text));
+        }
+        if known.len() == 1 {
+            words.next();
+        }
+    }
+    Err(bad("standard input"))
 }
 
 /// Checks what stands before the word that tells git what to do, and that word.
@@ -365,6 +571,33 @@ mod tests {
             "tar --checkpoint-action=exec=sh",
             "tar --to-comm=sh",
             "tar -I sh",
+            "tar cIf touch x.tar f",
+            "tar xFf script x.tar",
+            "sqlite3 :memory: .shell_touch_P",
+            "sqlite3 -init P db",
+            "sqlite3 -safe -cmd .shell db",
+            "sqlite3",
+            "python3 -m timeit x",
+            "python3 -mtimeit x",
+            "python3 -Bm pdb x.py",
+            "python3 -W ignore -m cProfile x.py",
+            "python3 -W ignore",
+            "python3 - x",
+            "python3 /dev/stdin",
+            "bash /proc/self/fd/0",
+            "bash -eo pipefail",
+            "node - x",
+            "node --title x",
+            "perl -Mre x",
+            "deno eval x",
+            "make --eval=all:;touch",
+            "make -f other.mk",
+            "cmake -E touch P",
+            "bat --pager=sh x",
+            "dc -e !ls",
+            "m4 x",
+            "tmux new sh",
+            "psql -c \\!ls",
             "less +!sh",
             "man -P sh ls",
             "rsync -e sh",
@@ -440,6 +673,18 @@ mod tests {
             "date --date=yesterday",
             "rg -n x",
             "tar tf x.tar",
+            "tar -tvf x.tar",
+            "tar tvf Index.tar",
+            "sqlite3 -safe x.db select",
+            "sqlite3 --version",
+            "python3 -u -W ignore build.py",
+            "python3 -m json.tool x.json",
+            "python3 -m pytest -q",
+            "bash -euo pipefail build.sh",
+            "node --test x.js",
+            "perl -w x.pl",
+            "deno run x.ts",
+            "make -j4 test",
             "less x",
             "uniq -c -f 1 x",
             "python3 build.py -c x",

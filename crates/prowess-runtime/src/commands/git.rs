@@ -5,7 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{gate::Refusal, protected::is_repository};
+use crate::{
+    gate::Refusal,
+    repository::{git_directories, is_repository, read},
+};
 
 use super::{Argument, refused};
 
@@ -44,8 +47,6 @@ const LOOKING_INSIDE: &[&str] =
 /// are left out.
 const RUNNING: &[&str] =
     &["[filter", "[include", "[diff\"", "[diff.", "[merge\"", "[merge.", "external="];
-/// How large the settings of a repository can be.
-const SIZE: u64 = 1024 * 1024;
 
 const HINT: &str = "look at the settings of the repository, and run git yourself";
 
@@ -111,23 +112,11 @@ fn repository(directory: &Path) -> Result<(), Refusal> {
         let message = format!("`{}` is the inside of a repository", directory.display());
         return Err(refused(&message, "run git in the directory that the repository is of"));
     }
-    let git = directory.join(".git");
-    let own = match lead(&git, "gitdir:") {
-        Some(path) => directory.join(path),
-        None => git,
-    };
-    let common = lead(&own.join("commondir"), "").map(|it| own.join(it));
-    for place in [Some(own), common].into_iter().flatten() {
+    for place in git_directories(directory) {
         settings(&place.join("config"))?;
         settings(&place.join("config.worktree"))?;
     }
     Ok(())
-}
-
-/// The path that a small file gives behind a sign.
-fn lead(path: &Path, sign: &str) -> Option<PathBuf> {
-    let text = String::from_utf8(read(path)??).ok()?;
-    text.strip_prefix(sign).map(|it| PathBuf::from(it.trim()))
 }
 
 fn settings(path: &Path) -> Result<(), Refusal> {
@@ -145,11 +134,4 @@ fn settings(path: &Path) -> Result<(), Refusal> {
         }
         None => Ok(()),
     }
-}
-
-/// What a file holds: nothing where none is there, and none of it where it is not to be read.
-fn read(path: &Path) -> Option<Option<Vec<u8>>> {
-    let metadata = fs::metadata(path).ok()?;
-    let is_read = metadata.is_file() && metadata.len() <= SIZE;
-    Some(is_read.then(|| fs::read(path).ok()).flatten())
 }

@@ -15,7 +15,10 @@ use std::{
 
 use rustix::io::Errno;
 
-use crate::protected::{is_protected, is_repository, place, running};
+use crate::{
+    protected::{is_protected, place},
+    repository::acted_on,
+};
 
 /// How many directories are looked into for them, the nearest first.
 const DIRECTORIES: usize = 50_000;
@@ -189,16 +192,16 @@ impl Seen {
                 break;
             }
             count += 1;
-            let own = running(&directory);
-            let is_bare = is_repository(&directory);
             let is_git =
                 |it: &Path| it.file_name().is_some_and(|it| it.eq_ignore_ascii_case(".git"));
+            // What matters in git's own directory is protected by its name.
+            let own = if is_git(&directory) { Vec::new() } else { acted_on(&directory) };
             for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
                 let path = entry.path();
                 let is_directory = entry.file_type().is_ok_and(|it| it.is_dir());
                 // In the place of git's own directory, a file or link leads to another one.
                 let leads = is_git(&path) && !is_directory;
-                if place(&path).is_some() || leads || is_bare && own.contains(&path) {
+                if place(&path).is_some() || leads || own.contains(&path) {
                     seen.take_in(path, &directory);
                 } else if is_directory && !is_git(&directory) {
                     open.push_back(path);
@@ -225,6 +228,10 @@ impl Seen {
         while let Some((path, depth)) = open.pop() {
             let Some(mut file) = look(&path, &mut self.room) else { continue };
             count += 1;
+            if path.file_name().is_some_and(|it| it == "HEAD") {
+                // Git writes it whenever it goes to another branch: that one is there is what counts.
+                file = File::Other;
+            }
             if file == File::Directory {
                 if depth < DEPTH && count < FILES {
                     let inside = fs::read_dir(&path).into_iter().flatten().flatten();

@@ -19,6 +19,12 @@ const WRAPPERS: &[Wrapper] = &[
     Wrapper { name: "env", flags: &["-i", "-"], with_word: &["-u"], words: 0 },
     Wrapper { name: "nice", flags: &[], with_word: &["-n"], words: 0 },
     Wrapper { name: "ionice", flags: &["-t"], with_word: &["-c", "-n"], words: 0 },
+    Wrapper {
+        name: "flock",
+        flags: &["-s", "-x", "-e", "-n", "-o", "-F", "--shared", "--exclusive", "--nonblock"],
+        with_word: &["-w", "-E"],
+        words: 1,
+    },
     Wrapper { name: "nohup", flags: &[], with_word: &[], words: 0 },
     Wrapper { name: "setsid", flags: &["-w", "-c", "-f"], with_word: &[], words: 0 },
     Wrapper { name: "stdbuf", flags: &[], with_word: &["-i", "-o", "-e"], words: 0 },

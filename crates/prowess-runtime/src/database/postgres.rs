@@ -62,7 +62,17 @@ const REACHING: &[&str] = &[
     "crosstab_hash",
     "connectby",
     "xpath_table",
+    "table_to_xml",
+    "table_to_xml_and_xmlschema",
+    "schema_to_xml",
+    "schema_to_xml_and_xmlschema",
+    "database_to_xml",
+    "database_to_xml_and_xmlschema",
 ];
+
+/// Tables of the server that have passwords in them, or what they were hashed to.
+const PASSWORDS: &[&str] =
+    &["pg_authid", "pg_shadow", "pg_subscription", "pg_user_mapping", "pg_user_mappings"];
 
 /// Functions whose effect stays with the session.
 const KEEPING: &[&str] = &[
@@ -204,6 +214,9 @@ async fn ask(
         && let Some(name) = named(&statement.sql, REACHING)
     {
         return Err(DatabaseError::ReadOnly(format!("`{name}` may not stand in it")));
+    }
+    if let Some(name) = named(&statement.sql, PASSWORDS).filter(|_| users == Users::Ordinary) {
+        return Err(DatabaseError::Refused(format!("`{name}` contains passwords")));
     }
     let who = sqlx::query_as(WHO).fetch_one(&mut *connection).await.map_err(failed)?;
     let (user, superuser, may): (String, bool, Option<String>) = who;

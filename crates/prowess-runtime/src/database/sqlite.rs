@@ -25,17 +25,20 @@ use super::{
     collect::Collect,
     hold::{hold, is_in_transaction, release},
     lone::take,
+    memory::{self, Memory},
     temporary::{Temporary, too_much},
 };
 
-/// How many instructions SQLite runs before it asks whether to go on.
-const STEP: i32 = 1000;
+/// How many instructions SQLite runs before it asks whether to go on. Each can take as much memory as the
+/// longest value.
+const STEP: i32 = 100;
 
 /// A SQLite database.
 ///
 /// A connection that the host handed in is used as it is, also one that is in memory or may write:
 /// it is held while a statement runs, and let go afterwards. An authorizer or progress handler that
-/// the host has set itself is lost, because SQLite does not tell it.
+/// the host has set itself is lost, because SQLite does not tell it. Its functions are those of SQLite, of
+/// which some take long for long texts and cannot be stopped.
 #[derive(Debug, Clone)]
 pub struct SqliteDatabase {
     /// Where connections come from.
@@ -123,10 +126,12 @@ async fn held(
     let failed = |error| failed(error, statement);
     let deadline = Instant::now() + statement.bounds.timeout;
     let (mut temporary, is_over) = Temporary::new();
+    let (memory, is_full) = Memory::new(statement.bounds.memory);
     let held = {
         let mut handle = connection.lock_handle().await.map_err(failed)?;
         handle.set_progress_handler(STEP, move || {
-            !stop.load(Ordering::Relaxed) && Instant::now() < deadline && temporary.is_left()
+            let is_wanted = !stop.load(Ordering::Relaxed) && Instant::now() < deadline;
+            is_wanted && temporary.is_left() && memory.is_left()
         });
         hold(&mut handle, statement.access, &statement.bounds)
     };
@@ -134,6 +139,9 @@ async fn held(
     let mut handle = connection.lock_handle().await.map_err(failed)?;
     handle.remove_progress_handler();
     release(&mut handle, held);
+    if is_full.load(Ordering::Relaxed) {
+        return table.map_err(|_| memory::too_much(statement.bounds.memory));
+    }
     if is_over.load(Ordering::Relaxed) { table.map_err(|_| too_much()) } else { table }
 }
 
@@ -243,6 +251,7 @@ fn failed(error: sqlx::Error, statement: &Statement) -> DatabaseError {
     // An extended code has the plain one in its lowest byte.
     match code & 0xff {
         libsqlite3_sys::SQLITE_INTERRUPT => DatabaseError::TimedOut(statement.bounds.timeout),
+        libsqlite3_sys::SQLITE_NOMEM => memory::too_much(statement.bounds.memory),
         libsqlite3_sys::SQLITE_AUTH | libsqlite3_sys::SQLITE_READONLY => match statement.access {
             Access::Read => DatabaseError::ReadOnly(message),
             Access::Write => DatabaseError::Refused(message),

@@ -77,8 +77,8 @@ pub(crate) enum FetchError {
     Url,
     #[error("`{host}` may not be asked")]
     Host { host: String },
-    #[error("port {port} is not for HTTP")]
-    Port { port: u16 },
+    #[error("port {port} is not for HTTP: it is the port of {service}")]
+    Port { host: String, port: u16, service: &'static str },
     #[error("`{host}` leads to {what}, which may not be asked")]
     Address { host: String, what: &'static str },
     #[error("`{host}` redirects from `https:` to `http:`")]

@@ -7,6 +7,7 @@ use url::{Host, Url};
 use super::{
     address::{Network, Reach},
     fetch::FetchError,
+    ports::service,
 };
 
 /// The hosts that may be asked: the whole internet by default; with patterns, only those that one of
@@ -84,8 +85,9 @@ impl Hosts {
             Host::Ipv4(it) => self.allow(&it.to_string(), it.into(), port, admission)?,
             Host::Ipv6(it) => self.allow(&it.to_string(), it.into(), port, admission)?,
         }
-        if OTHER_PORTS.contains(&port) && meant.iter().all(|it| it.port.is_none()) {
-            return Err(FetchError::Port { port });
+        let is_named = meant.iter().any(|it| it.port.is_some());
+        if let Some(service) = service(port).filter(|_| !is_named) {
+            return Err(FetchError::Port { host: host.to_string(), port, service });
         }
         Ok(admission)
     }
@@ -165,7 +167,7 @@ impl Pattern {
             (wide, narrow) => wide == narrow,
         };
         let port = match narrow.port {
-            Some(port) if self.port.is_none() => !OTHER_PORTS.contains(&port),
+            Some(port) if self.port.is_none() => service(port).is_none(),
             port => self.port.is_none() || self.port == port,
         };
         is_covered && port
@@ -224,13 +226,4 @@ const METADATA: &[&str] = &[
     "metadata.platformequinix.com",
     "instance-data",
     "instance-data.ec2.internal",
-];
-
-/// Ports at which something else listens that might take a request for its own, as browsers have it.
-const OTHER_PORTS: &[u16] = &[
-    0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101,
-    102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427,
-    465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990,
-    993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6379, 6566, 6665, 6666,
-    6667, 6668, 6669, 6679, 6697, 10080,
 ];

@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     env,
     error::Error as _,
     fs, io,
@@ -25,6 +25,7 @@ use crate::{
     outcome::{Level, Outcome, Status},
     policy::{Decision, Policy, Rule},
     protected::Way,
+    repository,
     sandbox::{Chunk, Job, Sandbox, SandboxError, Work},
     tool::{Act, Answer, Tool},
 };
@@ -139,6 +140,8 @@ impl ExecuteCommand {
             let mut named: Vec<PathBuf> =
                 protected.flat_map(|it| it.links.into_iter().chain([it.end])).collect();
             named.append(&mut withheld.ways);
+            let trees: BTreeSet<&Path> = roots.iter().flat_map(|it| it.ancestors()).collect();
+            named.extend(trees.into_iter().flat_map(repository::named));
             Guard::new(&roots, &plan.directory, named, self.trash.clone())
         });
         let there = guard.iter().flat_map(Guard::there);

@@ -4,7 +4,7 @@ use std::{
     borrow::Cow,
     fs::File,
     io::{self, Read as _},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use rustix::fs::FileType;
@@ -65,6 +65,8 @@ const BYTES: (u64, u64) = (256 * 1024, 24 * 1024);
 const ENTRIES: (u64, u64) = (1000, 200);
 /// As many entries can be left out before those that are listed.
 const MAX_OFFSET: u64 = 100_000;
+/// Held while a file is checked and written.
+static WRITING: Mutex<()> = Mutex::new(());
 /// The largest file that is written, or compared before it is.
 const MAX_SIZE: u64 = 64 * 1024 * 1024;
 
@@ -142,6 +144,8 @@ fn write(roots: &Roots, input: &Input) -> Result<Outcome, Box<Outcome>> {
     if content.len() as u64 > MAX_SIZE {
         return Err(invalid(format!("`content` has more than {MAX_SIZE} bytes")));
     }
+    // One file after the other: of several written at once, none would see the others of a repository.
+    let _one = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     let place = roots.writable(path)?;
     let mut is = None;
     let is_wanted = |old: Option<File>| {

@@ -17,6 +17,7 @@ use crate::{
     http::{CertificateError, FetchError, Fetcher, Hosts, OURS, Request, Resolver, Response},
     limits::Limits,
     outcome::{Outcome, Status},
+    secret::{KnownSecret, secret_in},
     tool::{Act, Answer, Tool},
 };
 
@@ -25,6 +26,7 @@ use crate::{
 pub struct HttpRequest {
     fetcher: Fetcher,
     limits: Limits,
+    secrets: Vec<KnownSecret>,
 }
 
 /// What it takes.
@@ -66,7 +68,13 @@ const MAX_HEADERS: usize = 32 * 1024;
 impl HttpRequest {
     /// Makes the tool for these hosts. Of the limits, those of time and output count.
     pub fn new(hosts: Hosts, limits: Limits) -> Self {
-        Self { fetcher: Fetcher::new(hosts), limits }
+        Self { fetcher: Fetcher::new(hosts), limits, secrets: Vec::new() }
+    }
+
+    /// The same, which sends none of these secrets to anybody, however they are spelled.
+    #[must_use]
+    pub fn with_secrets(self, secrets: Vec<KnownSecret>) -> Self {
+        Self { secrets, ..self }
     }
 
     /// Looks names up in another way than the system does.
@@ -97,10 +105,34 @@ impl HttpRequest {
             headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(kind));
             bytes
         });
+        self.keeps_secrets(&url, &headers, body.as_deref())?;
         let timeout = self.timeout(input.timeout)?;
         let idle = self.limits.idle.unwrap_or(timeout);
         let method = input.method.into();
         Ok(Request { method, url, headers, body, timeout, idle, most: self.limits.output })
+    }
+
+    /// Refuses a request that has a known secret in it.
+    fn keeps_secrets(
+        &self,
+        url: &Url,
+        headers: &HeaderMap,
+        body: Option<&[u8]>,
+    ) -> Result<(), Box<Outcome>> {
+        let mut sent = vec![("the URL", url.as_str().to_owned())];
+        for (name, value) in headers {
+            let value = String::from_utf8_lossy(value.as_bytes());
+            sent.push(("a header", format!("{name}: {value}")));
+        }
+        sent.extend(body.map(|it| ("the body", String::from_utf8_lossy(it).into_owned())));
+        let found =
+            sent.iter().find_map(|(part, text)| Some((part, secret_in(&self.secrets, text)?)));
+        let Some((part, secret)) = found else { return Ok(()) };
+        let message =
+            format!("{part} contains the value of `{}`, so nothing was sent", secret.name);
+        Err(Outcome::bad(Status::Refused, message)
+            .hint("leave the secret out of the request")
+            .into())
     }
 
     fn timeout(&self, seconds: Option<f64>) -> Result<Duration, Box<Outcome>> {
@@ -242,7 +274,9 @@ fn outcome(error: &FetchError) -> Outcome {
         FetchError::Scheme { .. } => bad(Status::Refused),
         FetchError::Url => bad(Status::Invalid),
         FetchError::Userinfo => bad(Status::Refused).hint("send a header `authorization` instead"),
-        FetchError::Host { .. } | FetchError::Port { .. } | FetchError::Address { .. } => {
+        FetchError::Port { host, port, .. } => bad(Status::Refused)
+            .hint(format!("whoever configures this can name `{host}:{port}` in `policy.hosts`")),
+        FetchError::Host { .. } | FetchError::Address { .. } => {
             bad(Status::Refused).hint("whoever configures this can allow it in `policy.hosts`")
         }
         FetchError::Downgrade { .. } | FetchError::Body { .. } => {

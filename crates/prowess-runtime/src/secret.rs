@@ -1,0 +1,188 @@
+//! Secrets that are known by their value, such as API keys: found again in what leaves this machine.
+
+use std::fmt;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
+use serde_json::Value;
+
+/// A secret that the host knows. Its value is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct KnownSecret {
+    /// What people call it, such as the variable it comes from.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+impl fmt::Debug for KnownSecret {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("KnownSecret").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// The fewest characters of a secret, with digits among them and without.
+const SHORTEST: (usize, usize) = (8, 20);
+/// The fewest different characters of one.
+const LEAST_DIFFERENT: usize = 5;
+/// From how many letters and digits on a secret is found with other signs between them.
+const SPREAD: usize = 12;
+/// How often a text is decoded: a percent sign may be written as one, and that one again.
+const ROUNDS: usize = 3;
+
+/// Whether a value can be told from ordinary words, so that finding it in a text means something: `ollama`
+/// and `no-key-required` are keys too, and no secrets.
+pub fn is_secret_value(value: &str) -> bool {
+    let length = value.chars().count();
+    let mut different: Vec<char> = value.chars().collect();
+    different.sort_unstable();
+    different.dedup();
+    let has_digit = value.contains(|it: char| it.is_ascii_digit());
+    let has_letter = value.contains(char::is_alphabetic);
+    let shortest = if has_digit && has_letter { SHORTEST.0 } else { SHORTEST.1 };
+    length >= shortest && different.len() >= LEAST_DIFFERENT && !value.contains(char::is_whitespace)
+}
+
+/// The first of these secrets that a text has in it, as it is, percent-encoded, in base64, in hexadecimal,
+/// or with other signs between its letters.
+pub fn secret_in<'a>(secrets: &'a [KnownSecret], text: &str) -> Option<&'a KnownSecret> {
+    let mut texts = vec![text.to_owned()];
+    if let Ok(json) = serde_json::from_str(text) {
+        strings(&json, &mut texts);
+    }
+    for round in 0..ROUNDS {
+        let decoded: Vec<String> = texts.iter().map(|it| percent_decoded(it)).collect();
+        if round > 0 && decoded.iter().all(|it| texts.contains(it)) {
+            break;
+        }
+        texts.extend(decoded);
+    }
+    // A host loses its capitals.
+    texts.iter_mut().for_each(|it| it.make_ascii_lowercase());
+    let plain: Vec<String> = texts.iter().map(|it| letters(it)).collect();
+    let known = secrets.iter().filter(|it| is_secret_value(&it.value));
+    known.into_iter().find(|secret| {
+        let has = |part: &str| !part.is_empty() && texts.iter().any(|it| it.contains(part));
+        let own = letters(&secret.value.to_ascii_lowercase());
+        has(&secret.value.to_ascii_lowercase())
+            || spellings(&secret.value).iter().any(|it| has(it))
+            || own.chars().count() >= SPREAD && plain.iter().any(|it| it.contains(&own))
+    })
+}
+
+/// The texts in a JSON value, and the names of its fields.
+fn strings(json: &Value, into: &mut Vec<String>) {
+    match json {
+        Value::String(text) => into.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|it| strings(it, into)),
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+            into.push(name.clone());
+            strings(value, into);
+        }),
+        _ => {}
+    }
+}
+
+/// A value in hexadecimal and in base64, in small letters: in base64, wherever in a longer text it
+/// begins, without the signs that depend on what is around it.
+fn spellings(value: &str) -> Vec<String> {
+    let mut spellings = vec![value.bytes().map(|it| format!("{it:02x}")).collect()];
+    for before in 0..3 {
+        let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(value.bytes()).collect();
+        let whole = bytes.len() / 3 * 4;
+        let encoded = STANDARD_NO_PAD.encode(&bytes);
+        // The first signs hold bits of what is before, the last ones of what is behind.
+        let first = [0, 2, 3][before];
+        let Some(inside) = encoded.get(first..whole) else { continue };
+        let inside = inside.to_ascii_lowercase();
+        spellings.push(inside.replace('+', "-").replace('/', "_"));
+        spellings.push(inside);
+    }
+    spellings
+}
+
+/// A text with every percent sign that has two digits behind it decoded, whatever that makes.
+fn percent_decoded(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let digit = |it: usize| bytes.get(it).and_then(|it| char::from(*it).to_digit(16));
+        match (byte, digit(at + 1), digit(at + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                decoded.push((high * 16 + low) as u8);
+                at += 3;
+            }
+            _ => {
+                decoded.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
+/// The letters and digits of a text.
+fn letters(text: &str) -> String {
+    text.chars().filter(|it| it.is_alphanumeric()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+
+    use super::*;
+
+    const KEY: &str = "sk-proj-aB3dE6gH9kL2";
+
+    fn is_found(text: &str) -> bool {
+        let secrets = [KnownSecret { name: "KEY".to_owned(), value: KEY.to_owned() }];
+        secret_in(&secrets, text).is_some()
+    }
+
+    #[test]
+    fn a_secret_is_found_however_it_is_spelled() {
+        let all: String = KEY.bytes().map(|it| format!("%{it:02X}")).collect();
+        let hex: String = KEY.bytes().map(|it| format!("{it:02x}")).collect();
+        let spread: Vec<String> = KEY.chars().map(String::from).collect();
+        let escaped: String = KEY.chars().map(|it| format!("\\u{:04x}", it as u32)).collect();
+        for text in [
+            format!("http://x.test/?q={KEY}"),
+            format!("http://{}.x.test/", KEY.to_lowercase()),
+            format!("http://x.test/{all}"),
+            format!("http://x.test/{}", all.replace('%', "%25")),
+            format!("http://x.test/{hex}"),
+            format!("{{\"a\":[{{\"b\":\"{escaped}\"}}]}}"),
+            spread.join("."),
+            STANDARD.encode(KEY),
+            URL_SAFE_NO_PAD.encode(format!("a{KEY}")),
+            STANDARD.encode(format!("ab{KEY}?>")),
+            STANDARD.encode(format!("user:{KEY}")),
+        ] {
+            assert!(is_found(&text), "{text}");
+        }
+        for text in ["http://x.test/?q=sk-proj", "", "%", "a quiet text", "c2stcHJvag=="] {
+            assert!(!is_found(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_word_is_no_secret() {
+        for value in [
+            "",
+            "ollama",
+            "not-needed",
+            "no-key-required",
+            "test1",
+            "aaaaaaaa1111",
+            "key with 1 space",
+        ] {
+            assert!(!is_secret_value(value), "{value}");
+        }
+        for value in [KEY, "hunter2x", "correct-horse-battery-staple", "AIzaSyA1234567"] {
+            assert!(is_secret_value(value), "{value}");
+        }
+        let secrets = [KnownSecret { name: "KEY".to_owned(), value: "ollama".to_owned() }];
+        assert_eq!(secret_in(&secrets, "http://x.test/ollama"), None);
+        assert!(!format!("{secrets:?}").contains("ollama"));
+    }
+}
