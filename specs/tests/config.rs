@@ -98,7 +98,7 @@ mod settings_come_from_several_places_the_nearest_one_first {
         let ran = world.run(["config", "--json", "--config", "other.toml"]);
         assert_eq!(ran.json()["files"], json!(["other.toml"]));
         assert_eq!(setting(&ran, "matching.max_active"), (json!(1), "other.toml:2".to_owned()));
-        assert_eq!(setting(&ran, "skill.depth"), (json!(1), "default".to_owned()));
+        assert_eq!(setting(&ran, "skill.depth"), (json!(32), "default".to_owned()));
         assert_eq!(setting(&ran, "skill.watch"), (json!(false), "default".to_owned()));
     }
 
@@ -149,7 +149,7 @@ mod settings_come_from_several_places_the_nearest_one_first {
         // Only root can give a file away; anybody else sees root's own as well.
         if std::os::unix::fs::chown(world.path("prowess.toml"), Some(65534), None).is_ok() {
             let ran = world.run(["config", "--json", "--cwd", "below"]);
-            assert_eq!(setting(&ran, "skill.depth").0, 1);
+            assert_eq!(setting(&ran, "skill.depth").0, 32);
             assert!(ran.stderr.contains("belongs to somebody else"), "{}", ran.stderr);
             let named = world.run(["config", "--json", "--config", "prowess.toml"]);
             assert_eq!(setting(&named, "skill.depth").0, 6);
@@ -163,12 +163,12 @@ mod settings_come_from_several_places_the_nearest_one_first {
     fn a_file_that_anybody_can_write_is_not_taken() {
         use std::{fs, os::unix::fs::PermissionsExt as _};
         let world = project("[skill]\ndepth = 6\n");
-        for (mode, depth) in [(0o664, 6), (0o666, 1), (0o646, 1)] {
+        for (mode, depth) in [(0o664, 6), (0o666, 32), (0o646, 32)] {
             let mode = fs::Permissions::from_mode(mode);
             fs::set_permissions(world.path("prowess.toml"), mode).unwrap();
             let ran = world.run(["config", "--json"]);
             assert_eq!(setting(&ran, "skill.depth").0, depth);
-            assert_eq!(ran.stderr.contains("anybody can write it"), depth == 1, "{}", ran.stderr);
+            assert_eq!(ran.stderr.contains("anybody can write it"), depth == 32, "{}", ran.stderr);
         }
         let named = world.run(["config", "--json", "--config", "prowess.toml"]);
         assert_eq!(setting(&named, "skill.depth").0, 6);
@@ -500,7 +500,7 @@ mod what_is_wrong_is_said_with_its_line {
 
     #[test]
     fn all_faults_of_a_file_are_told_at_once() {
-        let toml = "[skil]\n[skill]\nenabled = \"yes\"\ndepth = 7\ninclude = \"one\"\nexclude = [1]\n\
+        let toml = "[skil]\n[skill]\nenabled = \"yes\"\ndepth = 33\ninclude = \"one\"\nexclude = [1]\n\
             presets = [\"claud\", \"codex\", 3]\nmax_file_size = -1\n[matching]\ntreshold = 0.2\nstrategy = \"best\"\n\
             [limits]\ntimeout = \"5 days\"\nprocesses = 0\n[[policy.rules]]\ntol = 1\ndecision = \"deny\"\n\
             [[policy.rules]]\ndecision = \"perhaps\"\n[[policy.rules]]\ntool = \"x\"\n";
@@ -508,7 +508,7 @@ mod what_is_wrong_is_said_with_its_line {
         let wanted = [
             "1: there is no table `skil`; did you mean `[skill]`?",
             "3: `skill.enabled` must be `true` or `false`; ",
-            "4: `skill.depth` must be a whole number from 1 to 6; ",
+            "4: `skill.depth` must be a whole number from 1 to 32; ",
             "5: `skill.include` must be a list, each a text in quotes; ",
             "6: each of `skill.exclude` must be a text in quotes; ",
             "7: each of `skill.presets` must be the name of a preset in quotes; did you mean `claude`?",
@@ -784,13 +784,17 @@ mod settings_hold_in_every_command {
                 said.skills().iter().map(|it| it["resources"].as_array().unwrap().len()).sum();
             format!("{} {files}", said.names().join(" "))
         };
-        assert_eq!(list("", &[]), "one two 1");
+        assert_eq!(list("depth = 1", &[]), "one two 1");
+        assert_eq!(list("", &[]), "one three two 1");
         assert_eq!(list("include = [\"two\"]", &[]), "two 1");
-        assert_eq!(list("exclude = [\"two\"]", &[]), "one 0");
-        assert_eq!(list("exclude = [\"two\"]", &["--exclude", "one"]), "two 1");
-        assert_eq!(list("max_file_size = \"2 KB\"", &[]), "one two 0");
-        assert_eq!(list("max_file_size = \"2 KB\"", &["--max-file-size", "5000"]), "one two 1");
-        assert_eq!(list("max_skill_size = 2000", &[]), "one 0");
+        assert_eq!(list("exclude = [\"two\"]", &[]), "one three 0");
+        assert_eq!(list("exclude = [\"two\"]", &["--exclude", "one"]), "three two 1");
+        assert_eq!(list("max_file_size = \"2 KB\"", &[]), "one three two 0");
+        assert_eq!(
+            list("max_file_size = \"2 KB\"", &["--max-file-size", "5000"]),
+            "one three two 1"
+        );
+        assert_eq!(list("max_skill_size = 2000", &[]), "one three 0");
         assert_eq!(list("depth = 2", &[]), "one three two 1");
         assert_eq!(list("depth = 2", &["--depth", "1"]), "one two 1");
     }
@@ -913,9 +917,10 @@ mod a_host_reads_settings_with_types {
         assert_eq!((config.window(), config.limits()), (Window::default(), Limits::default()));
         assert_eq!(config.thresholds(), prowess::Thresholds::default());
         let (options, default) = (config.options(), Options::default());
-        assert_eq!(options.limits.max_file_size, default.limits.max_file_size);
-        assert_eq!(options.limits.max_skill_size, default.limits.max_skill_size);
-        assert_eq!((options.limits.depth, options.watch), (default.limits.depth, default.watch));
+        // What is set is set by people, whose skills are larger and lie deeper than a library takes unasked.
+        assert_eq!(options.limits.max_file_size, 10 * 1024 * 1024);
+        assert_eq!(options.limits.max_skill_size, 64 * 1024 * 1024);
+        assert_eq!((options.limits.depth, options.watch), (prowess::DEEPEST, default.watch));
         assert!(options.directories.is_empty() && options.sources.is_empty());
         let below = load("[skill]\ndirectories = [\"a\", \"/b\", \"~/c\"]\n").unwrap();
         let directories = below.directories();

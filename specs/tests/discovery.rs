@@ -24,10 +24,11 @@ mod nothing_is_scanned_that_nobody_named {
             .skill("lies-around", "a")
             .skill_in(".agents/skills", "agents", "b")
             .skill_in("home/.claude/skills", "claude", "c");
-        let ran = world.run(["list", "--json"]);
-        let said = ran.said();
-        assert!(said.skills().iter().all(|it| it["scope"] == "bundled"), "{said:?}");
-        assert!(ran.stderr.contains("no directory is configured"), "{}", ran.stderr);
+        let nowhere = Options { directories: Vec::new(), ..world.options() };
+        assert!(Library::load(&nowhere).is_err());
+        let library =
+            Library::load(&Options { sources: vec![prowess::bundled()], ..nowhere }).unwrap();
+        assert!(library.all().all(|it| it.origin.scope == Scope::Bundled));
     }
 
     #[test]
@@ -52,14 +53,16 @@ mod nothing_is_scanned_that_nobody_named {
             .skill("own", "a")
             .skill_in(".claude/skills", "claude", "b")
             .skill_in(".cline/skills", "cline", "c");
-        assert_eq!(world.list().names(), ["own"]);
-        let named = |arguments: [&str; 2]| {
-            let said = world.run(["list", "--json"].iter().chain(&arguments)).said();
-            said.names().join(" ")
+        let named = |directories: Vec<Directory>| {
+            let library = Library::load(&Options { directories, ..world.options() }).unwrap();
+            let names: Vec<&str> = library.all().map(|it| &*it.manifest.name).collect();
+            names.join(" ")
         };
-        assert_eq!(named(["--preset", "claude"]), "claude");
-        assert_eq!(named(["--preset", "cline"]), "cline");
-        assert_eq!(named(["--dir", ".claude/skills"]), "claude");
+        let of = |name: &str| prowess::preset(name).unwrap().directories().collect();
+        assert_eq!(named(world.options().directories), "own");
+        assert_eq!(named(of("claude")), "claude");
+        assert_eq!(named(of("cline")), "cline");
+        assert_eq!(named(vec![Directory::new(".claude/skills")]), "claude");
         assert_eq!(world.list_with(&["--preset", "cline"]).names(), ["cline", "own"]);
     }
 
@@ -85,10 +88,14 @@ mod nothing_is_scanned_that_nobody_named {
     }
 
     #[test]
-    fn skills_that_lie_deeper_are_found_on_request() {
+    fn a_library_looks_one_folder_deep_unless_its_host_says_otherwise() {
         let world = World::new().skill("one", "a").skill_in("skills/group", "two", "b");
-        assert_eq!(world.list().names(), ["one"]);
-        assert_eq!(world.list_with(&["--depth", "2"]).names(), ["one", "two"]);
+        let at = |depth: usize| {
+            let limits = Limits { depth, ..Limits::default() };
+            Library::load(&Options { limits, ..world.options() }).unwrap().all().count()
+        };
+        assert_eq!(Limits::default().depth, 1);
+        assert_eq!((at(1), at(2)), (1, 2));
     }
 
     #[test]
@@ -117,8 +124,244 @@ mod nothing_is_scanned_that_nobody_named {
     }
 }
 
+mod the_program_finds_the_skills_that_are_here {
+    use super::*;
+
+    fn clients() -> World {
+        World::new()
+            .skill_in(".cursor/skills", "deploy", "Deploy to staging")
+            .skill_in("home/.claude/skills", "pptx", "Make slides")
+            .skill_in("home/.agents/skills", "review", "Review a change")
+            .file("home/.claude/skills/pptx/notes.md", "notes")
+    }
+
+    #[test]
+    fn without_a_directory_every_command_means_the_skills_of_all_clients() {
+        let world = clients();
+        let names = ["deploy", "pptx", "review"];
+        let list = world.run(["list", "--json"]);
+        assert_eq!(list.said().names(), names);
+        assert_eq!(list.said().skill("deploy")["scope"], "project");
+        assert_eq!(list.said().skill("pptx")["scope"], "user");
+        for directory in ["`.cursor/skills`", "`~/.claude/skills`", "`~/.agents/skills`"] {
+            assert!(list.stderr.contains(directory), "{}", list.stderr);
+        }
+        assert!(list.stderr.contains("3 skills") && list.stderr.contains("`here`"));
+        assert_eq!(list.stderr.matches("preset").count(), 1, "{}", list.stderr);
+        let found = world.run(["find", "make slides", "--json"]).json();
+        assert_eq!(found["matches"][0]["name"], "pptx");
+        assert_eq!(world.run(["read", "pptx", "notes.md"]).stdout(), "notes");
+        assert_eq!(world.run(["check", "--json"]).json()["skills"], 3);
+        for arguments in [&["catalog"][..], &["prompt", "--window", "100000"], &["lab", "--json"]] {
+            let ran = world.run(arguments);
+            assert!(names.iter().all(|it| ran.stdout().contains(it)), "{}", ran.stdout());
+        }
+        for name in names {
+            assert_eq!(world.run(["show", name]).code, Some(0), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_preset_here_can_be_named() {
+        let world = clients().skill_in("mine", "own", "Mine");
+        let ran = world.run(["list", "--json", "--preset", "here", "--dir", "mine"]);
+        assert_eq!(ran.said().names(), ["deploy", "own", "pptx", "review"]);
+        world.write("prowess.toml", "[skill]\npresets = [\"here\"]\n");
+        assert_eq!(world.run(["list", "--json"]).said().names(), ["deploy", "pptx", "review"]);
+        let nothing = World::new().run(["list", "--json", "--preset", "here"]);
+        assert_eq!((nothing.code, nothing.said().names()), (Some(0), vec![]));
+    }
+
+    #[test]
+    fn folders_above_count_as_far_as_the_repository_goes() {
+        let world = World::new()
+            .folder("repo/.git")
+            .skill_in(".claude/skills", "outside", "a")
+            .skill_in("repo/.claude/skills", "above", "b")
+            .skill_in("repo/.claude/skills", "same", "The farther one")
+            .skill_in("repo/pkg/.claude/skills", "same", "The nearer one");
+        let said = world.run(["list", "--json", "--cwd", "repo/pkg"]).said();
+        assert_eq!(said.names(), ["above", "same", "same"]);
+        assert_eq!(said.skills()[1]["description"], "The nearer one");
+        assert_eq!(said.skills()[2]["hidden_by"], said.skills()[1]["path"]);
+    }
+
+    #[test]
+    fn in_the_home_directory_the_skills_are_the_users() {
+        let world = clients();
+        let said = world.run(["list", "--json", "--cwd", "home"]).said();
+        assert_eq!(said.names(), ["pptx", "review"]);
+        assert!(said.skills().iter().all(|it| it["scope"] == "user"), "{said:?}");
+    }
+
+    #[test]
+    fn a_skill_that_two_clients_share_is_one() {
+        let world = clients()
+            .link("home/.claude/skills/review", "../../.agents/skills/review")
+            .skill_in("home/.gemini/skills", "review", "Review a change");
+        let ran = world.run(["list", "--json"]);
+        assert_eq!(ran.said().names(), ["deploy", "pptx", "review"]);
+        assert!(ran.said().findings().iter().all(|it| it["severity"] == "info"));
+    }
+
+    #[test]
+    fn what_git_ignores_is_found_where_a_client_looks() {
+        let world = clients().folder(".git").file(".gitignore", "*\n");
+        assert_eq!(world.run(["list", "--json"]).said().names(), ["deploy", "pptx", "review"]);
+        let named = world.run(["list", "--json", "--dir", ".cursor/skills"]);
+        assert_eq!(named.said().names(), ["deploy"]);
+    }
+
+    #[test]
+    fn check_reports_on_nothing_else() {
+        let world = World::new().file(".claude/skills/Broken/SKILL.md", "no frontmatter\n");
+        let ran = world.run(["check"]);
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.stdout().contains("frontmatter-missing"), "{}", ran.stdout());
+        assert!(ran.stderr.contains("`.claude/skills`"), "{}", ran.stderr);
+        for arguments in [&["check"][..], &["check", "--fix"], &["check", "skills"]] {
+            let ran = World::new().run(arguments);
+            assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{arguments:?}");
+            assert!(ran.stderr.contains("hint: "), "{}", ran.stderr);
+        }
+    }
+
+    #[test]
+    fn without_a_home_that_is_said() {
+        let world = clients();
+        for arguments in [&["list", "--json"][..], &["list", "--json", "--preset", "claude"]] {
+            let ran = world.run_with(&[("HOME", "home")], arguments);
+            assert_eq!(ran.code, Some(0));
+            assert!(ran.stderr.contains("warning: `HOME` is not set"), "{}", ran.stderr);
+            assert!(!ran.stdout().contains("pptx"), "{}", ran.stdout());
+        }
+    }
+}
+
+mod a_repository_is_searched_as_deep_as_skills_lie {
+    use super::*;
+
+    fn repository() -> World {
+        World::new()
+            .folder("repo/.git")
+            .skill_in("repo/plugins/a/skills", "one", "a")
+            .skill_in("repo/plugins/b/skills/group", "two", "b")
+            .skill_in("repo/.claude/skills", "three", "c")
+            .skill_in("repo/pkg/.cursor/skills", "four", "d")
+            .skill_in("repo/.apm/skills", "five", "e")
+            .skill_in("repo/.tabnine/agent/skills", "six", "f")
+    }
+
+    const ALL: [&str; 6] = ["five", "four", "one", "six", "three", "two"];
+
+    #[test]
+    fn skills_of_plugins_and_in_hidden_folders_of_clients_are_found() {
+        let world = repository();
+        assert_eq!(world.run(["list", "--json", "--dir", "repo"]).said().names(), ALL);
+        assert_eq!(world.run(["check", "repo", "--json"]).json()["skills"], 6);
+        let found = world.run(["find", "--dir", "repo", "two", "--json"]).json();
+        assert_eq!(found["matches"][0]["name"], "two");
+        world.write("prowess.toml", "[skill]\ndirectories = [\"repo\"]\n");
+        assert_eq!(world.run(["list", "--json"]).said().names(), ALL);
+        let doctor = world.run(["doctor", "--dir", "repo", "--json"]).json();
+        assert_eq!(doctor["skills"].as_array().unwrap().len(), 6);
+    }
+
+    #[test]
+    fn a_depth_can_be_given() {
+        let world = repository();
+        let names = |depth: &str| {
+            let ran = world.run(["list", "--json", "--dir", "repo", "--depth", depth]);
+            ran.said().names().join(" ")
+        };
+        assert_eq!(
+            ["1", "3", "4", "5"].map(names),
+            ["", "five three", "five four one six three", "five four one six three two"]
+        );
+    }
+
+    #[test]
+    fn what_tools_have_made_and_git_ignores_is_searched_only_where_it_is_named() {
+        let world = repository()
+            .skill_in("repo/node_modules/x/skills", "no-1", "a")
+            .skill_in("repo/.git/skills", "no-2", "a")
+            .skill_in("repo/pkg/target/skills", "no-3", "a")
+            .skill_in("repo/dist/skills", "no-4", "a")
+            .skill_in("repo/.trash", "no-5", "a")
+            .skill_in("repo/.cache/things", "no-6", "a")
+            .skill_in("repo/venv/lib/skills", "no-7", "a")
+            .file("repo/venv/pyvenv.cfg", "")
+            .skill_in("repo/pkg/generated/skills", "no-8", "a")
+            .skill_in("repo/pkg/kept/generated/skills", "seven", "g")
+            .file("repo/.gitignore", "generated/\n")
+            .file("repo/pkg/kept/.gitignore", "!generated\n");
+        let mut all = ALL.to_vec();
+        all.insert(3, "seven");
+        assert_eq!(world.run(["list", "--json", "--dir", "repo"]).said().names(), all);
+        assert_eq!(world.run(["check", "repo", "--json"]).json()["skills"], 7);
+        let below = world.run(["list", "--json", "--dir", "repo/pkg"]);
+        assert_eq!(below.said().names(), ["four", "seven"]);
+        for (named, name) in [("repo/dist", "no-4"), ("repo/pkg/generated", "no-8")] {
+            assert_eq!(world.run(["list", "--json", "--dir", named]).said().names(), [name]);
+        }
+    }
+
+    #[test]
+    fn another_list_of_what_is_ignored_is_noticed() {
+        let world = repository();
+        let names = || world.run(["list", "--json", "--dir", "repo"]).said().names().join(" ");
+        let all = ALL.join(" ");
+        assert_eq!((names(), names()), (all.clone(), all.clone()));
+        world.write("repo/.gitignore", "group\n");
+        assert_eq!(names(), "five four one six three");
+        world.write("repo/.gitignore", "plugins\n");
+        assert_eq!(names(), "five four six three");
+        world.write("repo/.gitignore", "#\n");
+        assert_eq!(names(), all);
+    }
+
+    #[test]
+    fn a_skill_may_be_called_like_a_folder_that_is_skipped() {
+        let world = World::new().skill("dist", "a").skill("target", "b");
+        assert_eq!(world.list().names(), ["dist", "target"]);
+    }
+
+    #[test]
+    fn links_that_lead_to_no_skill_are_nothing_to_report() {
+        let world = repository()
+            .link("repo/loop", ".")
+            .link("repo/pkg/up", "../..")
+            .link("repo/gone", "nowhere")
+            .link("repo/system", "/usr");
+        let ran = world.run(["check", "repo", "--json"]);
+        assert_eq!((ran.code, ran.said().rules()), (Some(0), vec![]), "{}", ran.stderr);
+        let world = world.skill_in("outside", "x", "y").link("repo/pkg/x", "../../outside/x");
+        assert_eq!(world.run(["check", "repo", "--json"]).said().rules(), ["link-escapes"]);
+    }
+}
+
 mod a_directory_that_is_not_there {
     use super::*;
+
+    #[test]
+    fn where_every_directory_that_was_typed_is_missing_the_program_exits_2() {
+        let world = World::new().skill("one", "a");
+        for arguments in [
+            &["list"][..],
+            &["find", "one"],
+            &["show", "one"],
+            &["catalog"],
+            &["check"],
+            &["lab"],
+            &["prompt"],
+            &["run", "one"],
+        ] {
+            let ran = world.run(arguments.iter().chain(&["--dir", "skils"]));
+            assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{arguments:?}");
+            assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains("`skils`"));
+            assert!(ran.stderr.contains("did you mean `skills`?"), "{}", ran.stderr);
+        }
+    }
 
     #[test]
     fn m_06_a_missing_directory_is_reported_and_skipped() {
@@ -235,8 +478,9 @@ mod paths_begin_where_the_user_expects {
         let path = world.path("home/my-skills/mine/SKILL.md");
         assert_eq!(said.skill("mine")["path"], path.to_str().unwrap());
         // Only a tilde that stands alone is the home directory.
-        let said = world.run(["list", "--json", "--dir", "~my-skills"]).said();
-        assert_eq!(said.rules(), ["directory-missing"]);
+        let ran = world.run(["list", "--json", "--dir", "~my-skills"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
+        assert!(ran.stderr.contains("`~my-skills`"), "{}", ran.stderr);
     }
 
     #[test]
@@ -350,9 +594,11 @@ mod there_is_a_limit_to_what_is_taken_in {
             .document("file", text)
             .sparse("skills/file/fits.bin", 102_400)
             .sparse("skills/file/over.bin", 102_401);
-        let said = world.list();
-        assert_eq!(resources(said.skill("file")), ["fits.bin"]);
-        assert_eq!(said.about("over.bin"), ["resource-too-large"]);
+        let library = world.load();
+        let files = library.get("file").unwrap().resources();
+        assert_eq!(files.iter().map(|it| &*it.path).collect::<Vec<_>>(), ["fits.bin"]);
+        let rules: Vec<&str> = library.findings().iter().map(|it| it.rule.code).collect();
+        assert_eq!(rules, ["resource-too-large"]);
 
         for (rest, listed) in [(102_400, true), (102_401, false)] {
             let world = World::new()
@@ -364,23 +610,75 @@ mod there_is_a_limit_to_what_is_taken_in {
                 .sparse("skills/whole/2", 102_400)
                 .sparse("skills/whole/3", 102_400)
                 .sparse("skills/whole/4", 102_400);
-            let said = world.list();
-            assert_eq!(said.names() == ["whole"], listed, "{said:?}");
-            assert_eq!(said.about("whole"), if listed { vec![] } else { vec!["skill-too-large"] });
+            let library = world.load();
+            assert_eq!(library.get("whole").is_some(), listed);
+            let rules: Vec<&str> = library.findings().iter().map(|it| it.rule.code).collect();
+            assert_eq!(rules, if listed { vec![] } else { vec!["skill-too-large"] });
+        }
+    }
+
+    #[test]
+    fn the_program_takes_files_of_10_mib_and_skills_of_64_mib() {
+        const MIB: u64 = 1024 * 1024;
+        let world = World::new()
+            .skill("one", "a")
+            .sparse("skills/one/fits.bin", 10 * MIB)
+            .sparse("skills/one/over.bin", 10 * MIB + 1);
+        let said = world.list();
+        assert_eq!(resources(said.skill("one")), ["fits.bin"]);
+        assert_eq!(said.about("over.bin"), ["resource-too-large"]);
+        let mut world = World::new().skill("font", "A").skill("movie", "B");
+        world = world.sparse("skills/font/a.ttf", 600_000);
+        for number in 0..7 {
+            world = world.sparse(&format!("skills/movie/{number}.bin"), 10 * MIB);
+        }
+        let said = world.list();
+        assert_eq!((said.names(), said.rules()), (vec!["font"], vec!["skill-too-large"]));
+        let (code, said) = world.check("skills/font", &[]);
+        assert!(code == Some(0) && !said.rules().contains(&"skill-too-large"), "{said:?}");
+    }
+
+    #[test]
+    fn a_size_is_typed_as_people_write_it() {
+        let world = World::new().skill("one", "a").sparse("skills/one/a.bin", 5_000_000);
+        for (size, is_listed) in [("5MB", true), ("4.9 MB", false), ("5 MiB", true), ("1kb", false)]
+        {
+            let said = world.list_with(&["--max-file-size", size]);
+            assert_eq!(resources(said.skill("one")).len() == 1, is_listed, "{size}");
+        }
+        let ran = world.run(["list", "--dir", "skills", "--max-skill-size", "5 apples"]);
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.stderr.contains("`10MiB`"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn the_size_of_a_skill_counts_every_file() {
+        let world = World::new()
+            .skill("one", "a")
+            .sparse("skills/one/large.bin", 3_000_000)
+            .sparse("skills/one/small.bin", 1000);
+        let limit = ["--max-skill-size", "2MB"];
+        for largest in ["1MB", "4MB"] {
+            let said = world.list_with(&[&limit[..], &["--max-file-size", largest]].concat());
+            let finding = said.finding("skill-too-large");
+            let message = finding["message"].as_str().unwrap();
+            assert!(message.contains("3001040 bytes"), "{message}");
         }
     }
 
     #[test]
     fn both_limits_can_be_set() {
         let raised = ["--max-file-size", "3000000", "--max-skill-size", "6000000"];
+        let lowered = ["--max-file-size", "1000000", "--max-skill-size", "1000000"];
         let world = World::new()
             .skill("one", "a")
             .file("skills/one/large.txt", "x".repeat(2_000_000))
             .file("skills/one/larger.txt", "x".repeat(2_900_000));
-        assert_eq!(resources(world.list().skill("one")), [""; 0]);
+        assert_eq!(resources(world.list_with(&lowered[..2]).skill("one")), [""; 0]);
         let said = world.list_with(&raised);
         assert_eq!(resources(said.skill("one")), ["large.txt", "larger.txt"]);
-        assert_eq!(world.list_with(&raised[..2]).rules(), ["skill-too-large"]);
+        let said = world.list_with(&[raised[0], raised[1], lowered[2], lowered[3]]);
+        assert_eq!(said.rules(), ["skill-too-large"]);
         let ran = world.run(["read", "one", "large.txt", "--dir", "skills"].iter().chain(&raised));
         assert_eq!((ran.code, ran.out.len()), (Some(0), 2_000_000), "{}", ran.stderr);
     }
@@ -731,7 +1029,8 @@ mod real_skills_load {
 
     #[test]
     fn the_bundled_skills_are_without_fault() {
-        let ran = World::new().run(["check", "--json"]);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills");
+        let ran = World::new().run(["check", "--json", folder.to_str().unwrap()]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         let said = ran.said();
         assert!(said.0["skills"].as_u64().unwrap() >= 5, "{said:?}");

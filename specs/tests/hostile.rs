@@ -459,9 +459,10 @@ mod nothing_reaches_the_terminal_that_moves_it {
             &["show", "good", "--dir", "skills"],
             &["read", "good", "x.md", "--dir", "skills"],
         ] {
-            assert_safe(&world, arguments);
+            let limited = [arguments, &["--max-file-size", "100KB"]].concat();
+            assert_safe(&world, &limited);
         }
-        let said = world.list();
+        let said = world.list_with(&["--max-file-size", "100KB"]);
         assert_eq!(resources(said.skill("good")), [format!("{name}.md")]);
     }
 

@@ -170,7 +170,7 @@ mod every_skill_is_asked_for_in_its_own_words {
         assert_eq!(ran.stdout(), "3 skills: 3 found\n");
         let note = "1 skill is left out; `prowess list --dir skills` says why";
         assert!(ran.stderr.contains(note), "{}", ran.stderr);
-        let ran = world.run(["lab", "--dir", "nowhere"]);
+        let ran = world.folder("nothing").run(["lab", "--dir", "nothing"]);
         assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
         assert!(ran.stderr.contains("there is no skill to look at"), "{}", ran.stderr);
     }
@@ -301,7 +301,7 @@ mod evaluations_are_run_without_a_model {
         let world = tools().file(path, evals(200));
         assert_eq!(report(&world, &[])["evaluation"]["passed"], 200);
         world.write(path, evals(1100));
-        let ran = lab(&world, &["--json"]);
+        let ran = lab(&world, &["--json", "--max-file-size", "1MiB"]);
         assert_eq!(ran.code, Some(1));
         let report = ran.json();
         assert_eq!(report["evaluation"]["requests"], 0);

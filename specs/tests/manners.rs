@@ -88,13 +88,13 @@ mod a_shell_completes_what_can_be_typed {
         let lines = [
             "prowess show --dir skills st\t",
             "prowess --dir skills show br\t",
-            "prowess show create\t",
+            "prowess show bre\t",
             "prowess sho\t--lev\tbr\t",
         ];
         let got = [
             "<show> <--dir> <skills> <steep-tea>",
             "<--dir> <skills> <show> <brew-coffee>",
-            "<show> <create-pr>",
+            "<show> <brew-coffee>",
             "<show> <--level> <brief>",
         ];
         assert_eq!(typed_in_bash(&world, &lines), got);
@@ -352,9 +352,9 @@ mod output_fits_its_reader {
         let wide = found.stdout().lines().find(|it| it.chars().count() > 40);
         assert_eq!(wide, None, "{}", found.stdout());
         let said = at_width(&world, 40, "list --config prowess.toml");
-        let note = said.stdout().split("create-pr").next().unwrap();
+        let note = said.stdout().split("Tea").next().unwrap();
         let lines: Vec<&str> = note.lines().collect();
-        assert!(lines.len() > 2 && lines.iter().all(|it| it.chars().count() <= 40), "{note}");
+        assert!(lines.len() > 1 && lines.iter().all(|it| it.chars().count() <= 40), "{note}");
         assert!(lines[1..].iter().all(|it| it.starts_with("  ")), "{note}");
         let hint = at_width(&world, 40, "chat");
         let command = "`prowess chat --base-url http://127.0.0.1:11434/v1 --model NAME`";

@@ -238,7 +238,7 @@ mod a_plugin_becomes_a_skill {
             .file("old/node_modules/x/index.js", "x")
             .file("old/huge.bin", vec![0; 200_000])
             .file("old/kept.js", "kept");
-        let ran = migrate(&world, &["old"]);
+        let ran = migrate(&world, &["old", "--max-file-size", "100KiB"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         let lost = lost(&ran.json());
         let wanted = [
@@ -276,7 +276,8 @@ mod a_plugin_becomes_a_skill {
         let below = std::fs::read_dir(world.path("skills/old/lib")).unwrap();
         let below: Vec<_> = below.map(|it| it.unwrap().file_name()).collect();
         assert_eq!(below, ["tokens.md"]);
-        let said = world.run(["migrate", "old", "--dir", "again"]).stderr;
+        let said =
+            world.run(["migrate", "old", "--dir", "again", "--max-file-size", "100KiB"]).stderr;
         assert_eq!(said.matches("not carried over: ").count(), wanted.len(), "{said}");
     }
 
@@ -516,7 +517,7 @@ mod nothing_is_lost_and_nothing_gets_in {
         for number in 0..1200 {
             world = world.file(format!("big/many/{number}"), "");
         }
-        let ran = migrate(&world, &["big"]);
+        let ran = migrate(&world, &["big", "--max-skill-size", "500KiB"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         let said = world.list();
         assert_eq!(

@@ -695,7 +695,7 @@ mod the_list_can_be_followed {
     #[test]
     fn nothing_to_watch_is_a_fault() {
         let world = World::new();
-        let ran = world.run(["list", "--watch"]);
+        let ran = world.folder("empty").run(["list", "--watch", "--cwd", "empty"]);
         assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
         assert!(ran.stderr.contains("no directory to watch"), "{}", ran.stderr);
         assert!(ran.stderr.contains("--dir DIR"), "{}", ran.stderr);

@@ -6,7 +6,7 @@ use clap::{
     Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum, ValueHint,
 };
 use prowess::{Profile, Strategy};
-use prowess_runtime::{Depth, Share};
+use prowess_runtime::{Bytes, Depth, Share, bytes};
 
 use crate::{
     commands::{
@@ -110,7 +110,7 @@ pub(crate) struct Global {
     /// Take settings from this file alone; without it, from the user's and the nearest `prowess.toml`
     #[arg(long, global = true, value_name = "FILE", help_heading = "Where to look")]
     pub(crate) config: Option<PathBuf>,
-    /// How many folders deep skills may lie below a directory, 1 to 6 [default: 1]
+    /// How many folders deep to search, 1 to 32 [default: as deep as skills lie]
     #[arg(long, global = true, value_name = "N", value_parser = depth, help_heading = "Where to look")]
     pub(crate) depth: Option<Depth>,
     /// Take only the skill of this name; may be given several times
@@ -119,12 +119,12 @@ pub(crate) struct Global {
     /// Leave out the skill of this name; may be given several times
     #[arg(long, global = true, value_name = "NAME", add = completion::skills(), help_heading = "Where to look")]
     pub(crate) exclude: Vec<String>,
-    /// The largest resource in bytes [default: 102400]
-    #[arg(long, global = true, value_name = "BYTES", help_heading = "Where to look")]
-    pub(crate) max_file_size: Option<u64>,
-    /// The largest skill in bytes, all files together [default: 512000]
-    #[arg(long, global = true, value_name = "BYTES", help_heading = "Where to look")]
-    pub(crate) max_skill_size: Option<u64>,
+    /// Leave out files larger than this, such as `500KB` [default: 10MiB]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = size, help_heading = "Where to look")]
+    pub(crate) max_file_size: Option<Bytes>,
+    /// Leave out skills larger than this, all files together [default: 64MiB]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = size, help_heading = "Where to look")]
+    pub(crate) max_skill_size: Option<Bytes>,
     /// Read every file anew, and keep nothing of it for the next time
     #[arg(long, global = true, help_heading = "Everywhere")]
     pub(crate) no_cache: bool,
@@ -219,7 +219,16 @@ pub(crate) fn share(text: &str) -> Result<Share, String> {
     Share::new(number).ok_or_else(|| "it is not from 0 to 1".to_owned())
 }
 
-/// A number from 1 to 6.
+/// How many folders deep.
 fn depth(text: &str) -> Result<Depth, String> {
-    text.parse().ok().and_then(Depth::new).ok_or_else(|| "it is not from 1 to 6".to_owned())
+    let wanted = || format!("it is not from 1 to {}", Depth::DEEPEST.get());
+    text.parse().ok().and_then(Depth::new).ok_or_else(wanted)
+}
+
+/// A size, such as `500KB`, `10MiB` or a number of bytes.
+pub(crate) fn size(text: &str) -> Result<Bytes, String> {
+    // Numbers that a unit has no room for are sizes too.
+    let size = text.parse().ok().or_else(|| bytes(text));
+    size.map(Bytes)
+        .ok_or_else(|| "it is not a size such as `500KB`, `10MiB` or `1048576`".to_owned())
 }

@@ -13,17 +13,18 @@ use std::{
 use anyhow::{Context as _, Result};
 use clap::ValueEnum as _;
 use prowess::{
-    Directory, Embedder, Finding, Keeper, Library, Listing, Options, PRESETS, Preset, Scope, Skill,
-    Strategy, Unknown, Vocabulary, Watching, bundled, matches, nearest, preset,
+    Directory, Embedder, Finding, HERE, Keeper, Library, Listing, Memory, Options, PRESETS, Preset,
+    Scope, Skill, Strategy, Unknown, Vocabulary, Watching, bundled, matches, nearest, preset,
 };
-use prowess_runtime::{Bytes, Config, Entry, FileStore, Origin, Places, Presets, Provider};
+use prowess_runtime::{Config, Entry, FileStore, Origin, Places, Presets, Provider};
 
 use crate::{
     arguments::{Global, ProfileName},
     commands::count,
     fault::Fault,
-    host,
+    host, near,
     printer::Printer,
+    surroundings::surroundings,
 };
 
 /// Loads the library that was asked for; the bundled skills when none was.
@@ -44,8 +45,10 @@ pub(crate) fn embedding_library(
     });
     let config = config(global)?;
     let options = Options { embedder: embedder.transpose()?, ..options(&config, global) };
-    say_where(&config, &options, printer);
-    load(&config, &options, printer)
+    find_typed(global)?;
+    let (library, options) = load_or_bundled(&config, options, printer)?;
+    say_where(&config, &options, &library, printer);
+    Ok(library)
 }
 
 /// Loads the library that was asked for, for somebody who serves it as long as it is wanted. Only one
@@ -57,10 +60,16 @@ pub(crate) fn keeper(
 ) -> Result<Arc<Keeper>> {
     let config = config(global)?;
     let resources = if is_watched { Listing::AtOnce } else { Listing::OnDemand };
-    let options = Options { watch: is_watched, resources, ..options(&config, global) };
-    say_where(&config, &options, printer);
+    let mut options = Options { watch: is_watched, resources, ..options(&config, global) };
+    find_typed(global)?;
     passed_over(&config, printer);
-    let keeper = Arc::new(Keeper::start(&options)?);
+    let mut keeper = Arc::new(Keeper::start(&options)?);
+    // What is watched may be empty now, and not later.
+    if !is_watched && !is_named(&config) && is_empty(&keeper.library()) {
+        options = bundled_instead(options);
+        keeper = Arc::new(Keeper::start(&options)?);
+    }
+    say_where(&config, &options, &keeper.library(), printer);
     tell_missing(&keeper.library(), printer);
     match keeper.watching() {
         Watching::Polling(why) => tell_polling(&why, printer),
@@ -113,9 +122,12 @@ pub(crate) fn library_for(
     if let Some(folder) = folder {
         let directories = vec![Directory::new(folder)];
         options = Options { directories, sources: Vec::new(), cwd: None, cache: None, ..options };
+        return Ok((load(&config, &options, printer)?, name));
     }
-    say_where(&config, &options, printer);
-    Ok((load(&config, &options, printer)?, name))
+    find_typed(global)?;
+    let (library, options) = load_or_bundled(&config, options, printer)?;
+    say_where(&config, &options, &library, printer);
+    Ok((library, name))
 }
 
 /// The folder of the skill that a path names; nothing for what is no path, or holds no skill.
@@ -134,17 +146,118 @@ pub(crate) fn is_path(name: &str) -> bool {
 /// Loads the library for what has little to do with it, without a word about where it comes from.
 pub(crate) fn library_behind(global: &Global, printer: &mut Printer) -> Result<Library> {
     let config = config(global)?;
-    load(&config, &options(&config, global), printer)
+    let options = options(&config, global);
+    Ok(load_or_bundled(&config, options, printer)?.0)
+}
+
+/// Whether somebody has named directories, by a flag or in a file.
+pub(crate) fn is_named(config: &Config) -> bool {
+    !config.directories().is_empty() || !config.skill.presets.value.presets.is_empty()
+}
+
+/// The directories that skills are searched for in, those of the preset `here` included; nothing where nobody
+/// has named any and none is here.
+pub(crate) fn directories(config: &Config, global: &Global) -> Vec<Directory> {
+    let mut directories = config.directories();
+    let presets = &config.skill.presets.value.presets;
+    if !is_named(config) || presets.iter().any(|it| it.name == HERE) {
+        directories.extend(here(global));
+    }
+    directories
+}
+
+/// The directories of the preset `here` that are there. Those in the working directory begin there.
+fn here(global: &Global) -> Vec<Directory> {
+    let Ok((surroundings, _)) = surroundings(global, None) else { return Vec::new() };
+    let shortened = |it: Directory| match it.path.strip_prefix(&surroundings.cwd) {
+        Ok(path) if it.scope == Scope::Project => Directory { path: path.to_owned(), ..it },
+        _ => it,
+    };
+    let directories = surroundings.here().into_iter().filter(|it| it.path.is_dir());
+    directories.map(shortened).collect()
 }
 
 /// Says where skills come from when nobody has named a place.
-fn say_where(config: &Config, options: &Options, printer: &mut Printer) {
+fn say_where(config: &Config, options: &Options, library: &Library, printer: &mut Printer) {
     let enabled = &config.skill.enabled;
     if !enabled.value {
         printer.note(&format!("skills are switched off by `skill.enabled` ({})", enabled.origin));
-    } else if options.directories.is_empty() {
-        printer.note("no directory is configured, so these are the bundled skills; `--dir DIR`, `--preset NAME` or `prowess.toml` names others");
+        return;
     }
+    let is_at_home = |it: &Directory| it.path.starts_with("~");
+    if options.home.is_none() && (!is_named(config) || options.directories.iter().any(is_at_home)) {
+        printer
+            .warning("`HOME` is not set to an absolute path, so your own skills are not searched");
+    }
+    if is_named(config) {
+        return;
+    }
+    if options.directories.is_empty() {
+        printer.note("no skills in this project or your home directory, so these are the bundled skills; name others with `--dir DIR`, `--preset NAME` or `prowess.toml`");
+        return;
+    }
+    let skills = count(library.all().count(), "skill");
+    let places = listed(&options.directories, options.home.as_deref());
+    printer.note(&format!("{skills} in {places} (preset `{HERE}`)"));
+}
+
+/// Directories as a person would name them, the first few of them.
+pub(crate) fn listed(directories: &[Directory], home: Option<&Path>) -> String {
+    /// How many are named.
+    const NAMED: usize = 4;
+    let shown = |it: &Directory| match home.and_then(|home| it.path.strip_prefix(home).ok()) {
+        Some(path) => format!("`~/{}`", path.display()),
+        None => format!("`{}`", it.path.display()),
+    };
+    let mut names: Vec<String> = directories.iter().take(NAMED).map(shown).collect();
+    if directories.len() > NAMED {
+        names.push(format!("{} more", directories.len() - NAMED));
+    }
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+/// Makes sure that one of the directories that were typed is there; without any there is nothing to look at.
+pub(crate) fn find_typed(global: &Global) -> Result<(), Fault> {
+    let resolved = |it: &PathBuf| resolve(&Directory::new(it), global);
+    let is_missing = |it: &PathBuf| !resolved(it).exists();
+    let Some(first) = global.dir.first().filter(|_| global.preset.is_empty()) else {
+        return Ok(());
+    };
+    if !global.dir.iter().all(is_missing) {
+        return Ok(());
+    }
+    let fault = Fault::unable(format!("there is no directory `{}`", first.display()));
+    Err(match near::path(&resolved(first)) {
+        Some(near) => fault.hint(format!("did you mean `{near}`?")),
+        None => fault,
+    })
+}
+
+/// Whether there is nothing in a library, and nothing to say about that.
+fn is_empty(library: &Library) -> bool {
+    library.all().next().is_none() && library.findings().is_empty()
+}
+
+/// The same with the skills that come with the program, in the place of all others.
+fn bundled_instead(options: Options) -> Options {
+    Options { directories: Vec::new(), sources: vec![bundled()], ..options }
+}
+
+/// Loads a library; where nobody has named a directory and there is no skill here, the bundled skills.
+fn load_or_bundled(
+    config: &Config,
+    options: Options,
+    printer: &mut Printer,
+) -> Result<(Library, Options)> {
+    let library = load(config, &options, printer)?;
+    if is_named(config) || options.directories.is_empty() || !is_empty(&library) {
+        return Ok((library, options));
+    }
+    let options = bundled_instead(options);
+    Ok((Library::load(&options)?, options))
 }
 
 /// Keeps a library until the process ends, which takes less time than freeing it.
@@ -201,7 +314,7 @@ fn take_flags(config: &mut Config, global: &Global) -> Result<()> {
     if !global.dir.is_empty() || !global.preset.is_empty() {
         let presets = global.preset.iter().map(|it| named(it)).collect::<Result<_>>()?;
         skill.skills_dir.flag("--dir", None);
-        skill.directories.flag("--dir", global.dir.iter().map(Directory::new).collect());
+        skill.directories.flag("--dir", global.dir.iter().map(Directory::repository).collect());
         skill.presets.flag("--preset", Presets { presets, from: None });
     }
     if !global.include.is_empty() {
@@ -211,10 +324,10 @@ fn take_flags(config: &mut Config, global: &Global) -> Result<()> {
         skill.exclude.flag("--exclude", global.exclude.clone());
     }
     if let Some(size) = global.max_file_size {
-        skill.max_file_size.flag("--max-file-size", Bytes(size));
+        skill.max_file_size.flag("--max-file-size", size);
     }
     if let Some(size) = global.max_skill_size {
-        skill.max_skill_size.flag("--max-skill-size", Bytes(size));
+        skill.max_skill_size.flag("--max-skill-size", size);
     }
     if let Some(depth) = global.depth {
         skill.depth.flag("--depth", depth);
@@ -244,20 +357,29 @@ fn named(name: &str) -> Result<&'static Preset> {
 pub(crate) fn options(config: &Config, global: &Global) -> Options {
     let mut options = Options {
         cwd: global.cwd.clone(),
-        home: env::home_dir(),
+        home: home(),
         profile: global.profile.into(),
         cache: config.skill.cache.value.then(host::cache).flatten(),
         ..config.options()
     };
+    if config.skill.enabled.value {
+        options.directories = directories(config, global);
+    }
     if options.directories.is_empty() && options.sources.is_empty() {
-        options.sources.push(bundled());
+        let nothing = || Memory::new(Scope::Project, "", <[(&str, &[u8]); 0]>::default());
+        options.sources.push(if is_named(config) { Arc::new(nothing()) } else { bundled() });
     }
     options
 }
 
+/// The home directory; nothing where it is not known.
+pub(crate) fn home() -> Option<PathBuf> {
+    env::home_dir().filter(|it| it.is_absolute())
+}
+
 /// Where a directory lies that was configured or typed.
 pub(crate) fn resolve(directory: &Directory, global: &Global) -> PathBuf {
-    directory.resolve(global.cwd.as_deref(), env::home_dir().as_deref())
+    directory.resolve(global.cwd.as_deref(), home().as_deref())
 }
 
 /// The store that is written to, and how it is shown.

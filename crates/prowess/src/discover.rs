@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::skill::Scope;
+use crate::{skill::Scope, source::Search};
 
 /// A directory that somebody asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub struct Directory {
     pub scope: Scope,
     /// Whether it may be missing without a word. Most directories of a preset are.
     pub optional: bool,
+    /// Which of its folders are searched.
+    pub search: Search,
 }
 
 /// A list of directories with a name.
@@ -24,8 +26,13 @@ pub struct Preset {
     pub directories: &'static [&'static str],
 }
 
+/// The preset that has every directory of every client, in this project and of this user. Which these are
+/// depends on where the host runs: see [`Surroundings::here`](crate::Surroundings::here).
+pub const HERE: &str = "here";
+
 /// Every preset there is: where the clients of the ecosystem keep their skills.
 pub const PRESETS: &[Preset] = &[
+    Preset { name: HERE, directories: &[] },
     Preset {
         name: "agents",
         directories: &[".agents/skills", "~/.agents/skills", "~/.config/agents/skills"],
@@ -68,7 +75,12 @@ impl Directory {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         let scope = if path.starts_with("~") { Scope::User } else { Scope::Project };
-        Self { path, scope, optional: false }
+        Self { path, scope, optional: false, search: Search::Plain }
+    }
+
+    /// A directory that may be a whole repository, with skills anywhere in it.
+    pub fn repository(path: impl Into<PathBuf>) -> Self {
+        Self { search: Search::Repository, ..Self::new(path) }
     }
 
     /// The path to open: `~` is the home directory, and a relative path begins at `cwd`.

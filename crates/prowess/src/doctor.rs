@@ -25,7 +25,7 @@ pub use self::{
     symptom::{Form, Letters, Symptom},
     verdict::Verdict,
 };
-use crate::finding::Finding;
+use crate::{discover::Directory, finding::Finding};
 
 /// What clients would make of the skills that lie on this machine.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ pub fn client(name: &str) -> Option<&'static Client> {
 pub fn examine(
     clients: &[&'static Client],
     surroundings: &Surroundings,
-    others: &[PathBuf],
+    others: &[Directory],
 ) -> Checkup {
     let mut look = Look::new(clients, surroundings, others);
     let examined = |it: &Candidate| Examined::new(it, surroundings);

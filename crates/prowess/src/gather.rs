@@ -2,15 +2,16 @@
 
 use std::{
     num::NonZero,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::atomic::{AtomicUsize, Ordering},
     thread,
     time::{Duration, Instant},
 };
 
 use crate::{
-    finding::Finding,
-    source::{Found, Limits, Listing, MAX_DEPTH, Source, Visit, What},
+    finding::{Finding, Severity},
+    rule,
+    source::{DEEPEST, Found, Limits, Listing, MAX_FOLDERS, Source, Visit, What},
 };
 
 /// How many threads look at folders on a cold disk, which answers many questions at once.
@@ -56,12 +57,24 @@ pub(crate) fn gather_by<T: Send>(
     let mut places: Vec<Place> = (0..sources)
         .map(|source| Place { source, folder: PathBuf::new(), depth: 0, links: 0 })
         .collect();
+    let mut left = MAX_FOLDERS;
     while !places.is_empty() {
+        if places.len() > left {
+            places.truncate(left);
+            gathered.findings.push(Finding::new(
+                &rule::TOO_DEEP,
+                Severity::Warning,
+                Path::new(""),
+                format!("there are more than {MAX_FOLDERS} folders; the others are not searched"),
+                "name the folders that hold skills",
+            ));
+        }
+        left -= places.len();
         let visited = parallel(&places, |place| {
             let Visited { step, linked, findings } = visit(place);
             let links = place.links + usize::from(linked);
             // A second link on the way may lead in circles.
-            let deeper = place.depth < limits.depth.min(MAX_DEPTH) && links < 2;
+            let deeper = place.depth < limits.depth.min(DEEPEST) && links < 2;
             let step = match step {
                 Step::Folders(folders) if deeper => Step::Folders(place.inside(folders, links)),
                 Step::Folders(_) | Step::Nothing => Step::Nothing,

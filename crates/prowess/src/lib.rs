@@ -62,7 +62,7 @@ pub use crate::{
     definition::{Definition, DefinitionError, Step, definition, parameters},
     describe::Describer,
     disclose::{Disclosure, Level, Thresholds, ThresholdsError, disclose},
-    discover::{Directory, PRESETS, Preset, preset},
+    discover::{Directory, HERE, PRESETS, Preset, preset},
     doctor::{
         CLIENTS, Checkup, Citation, Clash, Client, Crowded, Diagnosis, Examined, Fact, Form,
         Letters, Note, Spot, Surroundings, Symptom, VARIABLES, Verdict, client, common_spot,
@@ -88,13 +88,16 @@ pub use crate::{
     rule::{Profile, RULES, Rule, rule},
     shorten::{brief_line, defused, visible},
     skill::{AllowedTools, Dialect, Kind, Manifest, Origin, Resource, Scope, Skill, Status, Type},
-    source::{Cache, Found, Limits, Listing, Memory, ReadError, Source, Stamp, Visit, What},
+    source::{
+        Cache, DEEPEST, Found, Limits, Listing, Memory, ReadError, Search, Source, Stamp, Visit,
+        What,
+    },
     taken::Taken,
     tokens::Vocabulary,
     use_skill::{UseSkill, UsedSkill, use_skill},
     validate::{
-        CheckError, Checked, CheckedFile, CheckedScript, check, check_sources, check_text,
-        is_plain_name,
+        CheckError, Checked, CheckedFile, CheckedScript, check, check_directories, check_sources,
+        check_text, is_plain_name,
     },
 };
 pub use prowess_frontmatter as frontmatter;

@@ -170,7 +170,7 @@ pub(crate) fn open(options: &Options, watcher: Option<&Watcher>) -> (Vec<Arc<Hom
     let mut homes: Vec<Arc<Home>> = Vec::new();
     let mut opened: HashSet<PathBuf> = HashSet::new();
     for (directory, path) in options.directories.iter().zip(paths) {
-        match Folder::open(directory.scope, path.clone(), allowed.clone(), &options.limits) {
+        match Folder::open(directory, path.clone(), allowed.clone(), &options.limits) {
             // The same directory by another name holds nothing new.
             Ok(folder) if !opened.insert(folder.real().to_owned()) => {}
             Ok(folder) => {

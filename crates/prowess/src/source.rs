@@ -2,6 +2,8 @@
 
 mod folder;
 mod walk;
+mod ignore;
+mod repository;
 mod open;
 mod mark;
 mod trouble;
@@ -124,6 +126,17 @@ pub struct Limits {
     pub depth: usize,
 }
 
+/// Which folders of a directory are searched for skills.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Search {
+    /// All but hidden ones and `node_modules`.
+    #[default]
+    Plain,
+    /// As in a repository: also the hidden folders in which clients keep skills, such as `.claude/skills`,
+    /// but neither build output nor what git ignores.
+    Repository,
+}
+
 /// When the files beside a `SKILL.md` are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Listing {
@@ -145,8 +158,12 @@ impl Default for Limits {
     }
 }
 
-/// The deepest that skills may be looked for.
+/// The deepest that skills are searched for, whatever [`Limits::depth`] says.
+pub const DEEPEST: usize = 32;
+/// The deepest that the files of a skill are listed.
 pub(crate) const MAX_DEPTH: usize = 6;
+/// How many folders are searched for skills.
+pub(crate) const MAX_FOLDERS: usize = 400_000;
 /// How many files and folders of one skill are looked at.
 pub(crate) const MAX_ENTRIES: usize = 10_000;
 
@@ -191,6 +208,8 @@ pub struct Found {
     pub modified: Option<SystemTime>,
     /// The other files of the folder, if they were to be listed.
     pub resources: Option<Vec<Resource>>,
+    /// How many bytes those of its files have that are not listed, because each is too large.
+    pub omitted: u64,
 }
 
 /// Where a skill lies, as in [`Found`].
@@ -210,7 +229,8 @@ impl Found {
 
     /// How large all files of the skill are together.
     pub fn total(&self) -> u64 {
-        self.resources.iter().flatten().fold(self.size, |sum, it| sum.saturating_add(it.size))
+        let own = self.size.saturating_add(self.omitted);
+        self.resources.iter().flatten().fold(own, |sum, it| sum.saturating_add(it.size))
     }
 }
 

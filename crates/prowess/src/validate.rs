@@ -15,11 +15,12 @@ use std::{
 
 use crate::{
     definition::{fences, script},
+    discover::Directory,
     finding::{At, Finding, Report, Severity},
     gather::gather,
     parse::{Reading, decode},
     rule::{self, Profile, RULES},
-    skill::{Manifest, Scope, Type},
+    skill::{Manifest, Type},
     source::{Folder, Found, Limits, Listing, Source},
 };
 
@@ -87,14 +88,26 @@ pub enum CheckError {
 /// Checks the skills at each path: a skill's folder, its file, or a folder of skills. A link from one
 /// may lead into another.
 pub fn check(paths: &[PathBuf], profile: Profile, limits: &Limits) -> Result<Checked, CheckError> {
-    let opened = |path: &PathBuf, source| CheckError::Open { path: path.clone(), source };
-    let meant = paths.iter().map(|path| Folder::meant(path).map_err(|error| opened(path, error)));
+    let directories: Vec<Directory> = paths.iter().map(Directory::new).collect();
+    check_directories(&directories, profile, limits)
+}
+
+/// Does the same for directories with resolved paths, each searched as it says.
+pub fn check_directories(
+    directories: &[Directory],
+    profile: Profile,
+    limits: &Limits,
+) -> Result<Checked, CheckError> {
+    let opened = |path: &Path, source| CheckError::Open { path: path.to_owned(), source };
+    let meant = directories
+        .iter()
+        .map(|it| Folder::meant(&it.path).map_err(|error| opened(&it.path, error)));
     let (folders, roots): (Vec<PathBuf>, Vec<PathBuf>) =
         meant.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
     let allowed: Arc<[PathBuf]> = roots.into();
-    let folders = folders.into_iter().map(|folder| {
+    let folders = folders.into_iter().zip(directories).map(|(folder, directory)| {
         let failed = |error| opened(&folder, error);
-        Folder::open(Scope::Project, folder.clone(), allowed.clone(), limits).map_err(failed)
+        Folder::open(directory, folder.clone(), allowed.clone(), limits).map_err(failed)
     });
     let mut folders = folders.collect::<Result<Vec<_>, _>>()?;
     // The same folder by another name holds nothing new.
@@ -104,7 +117,7 @@ pub fn check(paths: &[PathBuf], profile: Profile, limits: &Limits) -> Result<Che
     let mut checked = check_sources(&sources, profile, limits);
     checked.roots = allowed.to_vec();
     if checked.skills == 0 && checked.findings.is_empty() {
-        let path = paths.first().cloned().unwrap_or_default();
+        let path = directories.first().map(|it| it.path.clone()).unwrap_or_default();
         return Err(CheckError::NoSkill { path });
     }
     Ok(checked)

@@ -3,12 +3,15 @@ mod place;
 mod github;
 mod sarif;
 
-use std::{env, path::PathBuf};
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Result;
 use prowess::{
-    CheckError, Checked, CheckedScript, Directory, Finding, Profile, Severity, bundled, check,
-    check_sources, rule,
+    CheckError, Checked, CheckedScript, Directory, Finding, HERE, Profile, Severity,
+    check_directories, rule,
 };
 use prowess_runtime::{Config, danger};
 use serde_json::json;
@@ -19,8 +22,9 @@ use crate::{Status, arguments::Global, context, fault::Fault, printer::Printer, 
 
 /// Say what is wrong with skills, and put right what is safe
 ///
-/// Takes skill folders, their files, or folders of skills; without a path the configured
-/// directories. Exits 1 when there is an error.
+/// Takes skill folders, their files, or folders with skills at any depth, such as a repository. Without a
+/// path it checks the configured directories, else every directory in which a client would find skills here.
+/// Exits 1 when there is an error, and 2 when there is nothing to check.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Skill folders, SKILL.md files or folders of skills
@@ -67,31 +71,28 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     context::passed_over(&config, printer);
     let limits = config.options().limits;
     let mut paths = paths(args, global, &config, printer);
-    if paths.is_empty() && args.fix.fix {
-        let fault = Fault::unable("the bundled skills cannot be changed");
-        return Err(fault.hint("`prowess check --fix PATH` fixes those of a folder").into());
+    if paths.is_empty() {
+        let fault = Fault::unable("no skills to check in this project or your home directory");
+        return Err(fault.hint("name a folder, as in `prowess check PATH`").into());
     }
-    let look = |paths: &[PathBuf]| match paths.is_empty() {
-        true => Ok(check_sources(&[&*bundled()], profile, &limits)),
-        false => check(paths, profile, &limits),
-    };
+    let look = |paths: &[Directory]| check_directories(paths, profile, &limits);
     let mut checked = match printer.during("checking skills", || look(&paths)) {
-        Err(error @ CheckError::NoSkill { .. }) => {
-            printer.error(&error.into());
-            printer.hint("skills that lie in folders of folders are found with `--depth 3`");
-            return Ok(Status::Unable);
-        }
+        Err(CheckError::NoSkill { path }) => return Err(no_skill(&path, paths.len()).into()),
         checked => checked?,
     };
+    if args.paths.is_empty() && !context::is_named(&config) {
+        let places = context::listed(&paths, context::home().as_deref());
+        printer.note(&format!("checking {places} (preset `{HERE}`)"));
+    }
     let for_people = format == Format::Text && (printer.is_terminal || printer.colored);
     let fixed = args.fix.fix.then(|| fix::all(&args.fix, &checked, profile, &limits, for_people));
     if !args.fix.dry_run && fixed.as_ref().is_some_and(|it| !it.is_empty()) {
-        for path in &mut paths {
+        for Directory { path, .. } in &mut paths {
             let moved = fixed.iter().flatten().find_map(|it| it.moved(path));
             moved.into_iter().for_each(|it| *path = it);
         }
         // What was renamed by another of its paths is looked at by that one.
-        paths.retain(|it| it.exists());
+        paths.retain(|it| it.path.exists());
         checked = look(&paths)?;
     }
     add_dangers(&mut checked, profile);
@@ -133,24 +134,28 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     Ok(if failed { Status::AtFault } else { Status::Well })
 }
 
-/// The paths that are checked: those that were given, else the configured directories. None are the
-/// bundled skills.
-fn paths(args: &Args, global: &Global, config: &Config, printer: &mut Printer) -> Vec<PathBuf> {
-    let resolve = |it: &Directory| context::resolve(it, global);
+/// What is checked: the paths that were given, else the configured directories, else those that are here.
+fn paths(args: &Args, global: &Global, config: &Config, printer: &mut Printer) -> Vec<Directory> {
+    let resolve = |it: Directory| Directory { path: context::resolve(&it, global), ..it };
     if !args.paths.is_empty() {
-        return args.paths.iter().map(|it| resolve(&Directory::new(it))).collect();
+        return args.paths.iter().map(Directory::repository).map(resolve).collect();
     }
-    let directories = config.directories();
-    let (there, missing): (Vec<_>, Vec<_>) =
-        directories.iter().partition(|it| resolve(it).exists());
+    let directories = context::directories(config, global).into_iter().map(resolve);
+    let (there, missing): (Vec<_>, Vec<_>) = directories.partition(|it| it.path.exists());
     for directory in missing.iter().filter(|it| !it.optional && !there.is_empty()) {
-        printer.note(&format!("`{}` does not exist", directory.path.display()));
+        printer.warning(&format!("`{}` does not exist", directory.path.display()));
     }
-    let configured = if there.is_empty() { missing } else { there };
-    if configured.is_empty() && !args.fix.fix {
-        printer.note("no path and no directory is given, so these are the bundled skills");
-    }
-    configured.into_iter().map(resolve).collect()
+    if there.is_empty() { missing } else { there }
+}
+
+/// Says that there is nothing to check.
+fn no_skill(path: &Path, paths: usize) -> Fault {
+    let more = match paths {
+        1 => String::new(),
+        _ => format!(" or in {} other places", paths - 1),
+    };
+    Fault::unable(format!("there is no skill in `{}`{more}", path.display()))
+        .hint("a skill is a folder with a `SKILL.md`; build output and what git ignores is only searched when it is named")
 }
 
 /// Adds what scripts would do that none should, in its place among the findings of a file.

@@ -1,24 +1,27 @@
 mod asked;
-mod here;
 mod document;
 mod page;
 mod faults;
 mod matrix;
 mod lines;
 
-use std::path::PathBuf;
-
 use anyhow::Result;
-use prowess::{CLIENTS, Checkup, Client, Severity, client, examine, nearest};
+use prowess::{CLIENTS, Checkup, Client, Directory, Severity, client, examine, nearest};
 
 use self::{
     asked::{chosen, folder_of, plugin_of},
     document::document,
-    here::{absolute, surroundings},
     matrix::matrix,
     page::{overview, section},
 };
-use crate::{Status, arguments::Global, completion, context, fault::Fault, printer::Printer};
+use crate::{
+    Status,
+    arguments::Global,
+    completion, context,
+    fault::Fault,
+    printer::Printer,
+    surroundings::{absolute, surroundings},
+};
 
 /// Say which clients find a skill, which load it, and why not
 ///
@@ -52,16 +55,17 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     let config = context::config(global)?;
     context::passed_over(&config, printer);
-    let mut others: Vec<PathBuf> = folder.iter().cloned().collect();
+    let mut others: Vec<Directory> = folder.iter().map(Directory::new).collect();
     for directory in config.directories() {
         let path = absolute(&context::resolve(&directory, global))?;
-        others.extend(Some(path).filter(|it| !directory.optional || it.exists()));
+        let is_meant = !directory.optional || path.exists();
+        others.extend(is_meant.then_some(Directory { path, ..directory }));
     }
     if name.is_some() {
         // A skill that the chosen clients do not see lies where others look.
         let spots = CLIENTS.iter().flat_map(|it| it.spots);
         let places = spots.flat_map(|it| surroundings.directories(it));
-        others.extend(places.filter(|it| it.exists()));
+        others.extend(places.filter(|it| it.exists()).map(Directory::new));
     }
     let examine = || examine(&clients, &surroundings, &others);
     let checkup = printer.during("examining skills", examine);
@@ -102,9 +106,11 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 pub(crate) fn names(global: &Global) -> Result<Vec<(String, String)>> {
     let (surroundings, _) = surroundings(global, None)?;
     let config = context::config(global)?;
-    let others =
-        config.directories().into_iter().map(|it| absolute(&context::resolve(&it, global)));
-    let others: Vec<PathBuf> = others.collect::<Result<_>>()?;
+    let others = config.directories().into_iter().map(|it| {
+        let path = absolute(&context::resolve(&it, global))?;
+        Ok(Directory { path, ..it })
+    });
+    let others: Vec<Directory> = others.collect::<Result<_>>()?;
     let clients: Vec<&Client> = CLIENTS.iter().collect();
     let skills = examine(&clients, &surroundings, &others).skills.into_iter();
     Ok(skills.map(|it| (it.name, it.path.to_string_lossy().into_owned())).collect())

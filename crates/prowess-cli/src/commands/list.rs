@@ -159,8 +159,6 @@ fn summary(library: &Library, shown: usize, is_enabled: bool, printer: &mut Prin
     printer.note(&words);
     let is_empty = library.all().next().is_none() && library.left_out().is_empty();
     if is_enabled && is_empty && !library.findings().iter().any(context::is_missing) {
-        printer.note(
-            "nothing is there; skills that lie in folders of folders are found with `--depth 3`",
-        );
+        printer.note("no folder with a `SKILL.md` was found; build output and what git ignores is only searched when it is named");
     }
 }

@@ -197,9 +197,11 @@ pub struct ModelSettings {
     pub output_price: Setting<Option<Price>>,
 }
 
+const MIB: u64 = 1024 * 1024;
+
+/// A program has people in front of it, whose skills are larger and lie deeper than the defaults of the library allow.
 impl Default for SkillSettings {
     fn default() -> Self {
-        let limits = prowess::Limits::default();
         Self {
             enabled: Setting::new(true),
             skills_dir: Setting::default(),
@@ -207,9 +209,9 @@ impl Default for SkillSettings {
             presets: Setting::default(),
             include: Setting::default(),
             exclude: Setting::default(),
-            max_file_size: size(limits.max_file_size),
-            max_skill_size: size(limits.max_skill_size),
-            depth: Setting::default(),
+            max_file_size: size(10 * MIB),
+            max_skill_size: size(64 * MIB),
+            depth: Setting::new(Depth::DEEPEST),
             watch: Setting::default(),
             cache: Setting::new(true),
         }

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use prowess::{Directory, PRESETS, Preset, Scope, Strategy, nearest, preset};
+use prowess::{DEEPEST, Directory, PRESETS, Preset, Scope, Strategy, nearest, preset};
 use serde_json::{Value as Json, json};
 use toml_edit::{Item, Value as Toml};
 
@@ -37,7 +37,7 @@ pub struct Price(f64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u64);
 
-/// How many folders deep skills may lie: 1 to 6.
+/// How many folders deep skills are searched for: 1 to [`DEEPEST`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Depth(usize);
 
@@ -83,20 +83,17 @@ impl Price {
 }
 
 impl Depth {
-    /// Takes a number from 1 to 6.
+    /// As deep as skills lie.
+    pub const DEEPEST: Self = Self(DEEPEST);
+
+    /// Takes a number from 1 to [`DEEPEST`].
     pub fn new(depth: usize) -> Option<Self> {
-        (1..=6).contains(&depth).then_some(Self(depth))
+        (1..=DEEPEST).contains(&depth).then_some(Self(depth))
     }
 
     /// The number.
     pub fn get(self) -> usize {
         self.0
-    }
-}
-
-impl Default for Depth {
-    fn default() -> Self {
-        Self(1)
     }
 }
 
@@ -352,7 +349,7 @@ impl Value for NonZeroU64 {
 
 impl Value for Depth {
     fn wanted() -> String {
-        "a whole number from 1 to 6".to_owned()
+        format!("a whole number from 1 to {DEEPEST}")
     }
 
     fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
@@ -544,7 +541,7 @@ impl Value for Directory {
             Owner::User => Scope::User,
             Owner::Project | Owner::Named => Self::new(item.as_str()?).scope,
         };
-        Some(Self { path, scope, optional: false })
+        Some(Self { scope, ..Self::repository(path) })
     }
 
     fn show(&self) -> Json {

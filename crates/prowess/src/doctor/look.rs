@@ -18,11 +18,11 @@ use super::{
     surroundings::Surroundings,
 };
 use crate::{
+    discover::Directory,
     finding::{Finding, Severity},
     gather::{Step, Visited, gather_by},
     rule,
-    skill::Scope,
-    source::{Folder, Limits, Listing, MAX_DEPTH, Source as _, is_link, reason},
+    source::{DEEPEST, Folder, Limits, Listing, Search, Source as _, is_link, reason},
 };
 
 /// How many folders are looked into, so that a tree that is no library does not hold anybody up.
@@ -84,12 +84,16 @@ impl Look {
     pub(super) fn new(
         clients: &[&'static Client],
         surroundings: &Surroundings,
-        others: &[PathBuf],
+        others: &[Directory],
     ) -> Self {
         let spots = clients.iter().flat_map(|it| it.spots);
-        let paths = others.iter().cloned().chain(spots.flat_map(|it| surroundings.directories(it)));
+        let own = spots.flat_map(|it| surroundings.directories(it));
+        let paths = others
+            .iter()
+            .map(|it| (it.path.clone(), it.search))
+            .chain(own.map(|it| (it, Search::Plain)));
         let limits =
-            Limits { depth: MAX_DEPTH, max_document_size: MAX_DOCUMENT, ..Limits::default() };
+            Limits { depth: DEEPEST, max_document_size: MAX_DOCUMENT, ..Limits::default() };
         let mut look = Self {
             candidates: Vec::new(),
             findings: Vec::new(),
@@ -101,11 +105,12 @@ impl Look {
         let mut tried: HashSet<PathBuf> = HashSet::new();
         // Clients follow links wherever they lead, and only what they would read is read.
         let anywhere: Arc<[PathBuf]> = [PathBuf::from("/")].into();
-        for (place, path) in paths.enumerate() {
+        for (place, (path, search)) in paths.enumerate() {
             if !tried.insert(path.clone()) {
                 continue;
             }
-            match Folder::open(Scope::Project, path.clone(), anywhere.clone(), &limits) {
+            let directory = Directory { search, ..Directory::new(&path) };
+            match Folder::open(&directory, path.clone(), anywhere.clone(), &limits) {
                 Ok(folder) => {
                     let next = look.folders.len();
                     let number = *reals.entry(folder.real().to_owned()).or_insert(next);

@@ -1,11 +1,12 @@
 //! Where clients are started, and what a spot stands for there.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     path::{Path, PathBuf},
 };
 
-use super::client::Spot;
+use super::{client::Spot, clients::CLIENTS};
+use crate::{discover::Directory, skill::Scope, source::Search};
 
 /// Where clients are started, and where they keep what is the user's.
 #[derive(Debug, Clone, Default)]
@@ -35,6 +36,36 @@ impl Surroundings {
         let last = last.unwrap_or(&self.cwd);
         let folders = self.cwd.ancestors().take_while(|it| it.starts_with(last));
         folders.map(|it| it.join(spot.path)).collect()
+    }
+
+    /// Every directory that some client looks into, whether it is there or not: those of the project, the
+    /// nearest first, then those of the user and the system. This is what the preset [`HERE`](crate::HERE) means.
+    pub fn here(&self) -> Vec<Directory> {
+        let spots = || CLIENTS.iter().flat_map(|it| it.spots);
+        let is_in_project = |it: &&Spot| it.is_in_project();
+        let users = spots().filter(|it| !is_in_project(it)).flat_map(|it| self.directories(it));
+        let mut users: Vec<PathBuf> = users.collect();
+        let project = spots().filter(is_in_project).flat_map(|it| self.directories(it));
+        // In the home directory the project's directories are the user's.
+        let is_users: HashSet<&PathBuf> = users.iter().collect();
+        let mut project: Vec<PathBuf> = project.filter(|it| !is_users.contains(it)).collect();
+        // How far above the working directory the folder is that has it.
+        let height = |it: &PathBuf| {
+            let above = |folder: &&Path| !it.starts_with(folder);
+            self.cwd.ancestors().take_while(above).count()
+        };
+        project.sort_by_key(|it| height(it));
+        let mut seen = HashSet::new();
+        users.retain(|it| seen.insert(it.clone()));
+        project.retain(|it| seen.insert(it.clone()));
+        let directory = |path: PathBuf, scope: Scope| Directory {
+            path,
+            scope,
+            optional: true,
+            search: Search::Plain,
+        };
+        let project = project.into_iter().map(|it| directory(it, Scope::Project));
+        project.chain(users.into_iter().map(|it| directory(it, Scope::User))).collect()
     }
 
     /// Whether a path lies in the project, and not with the user, whose home may lie there too.

@@ -17,17 +17,19 @@ use rustix::{
 };
 
 use super::{
-    At, Found, Limits, Listing, ReadError, Source, Stamp, Visit, What,
+    At, Found, Limits, Listing, ReadError, Search, Source, Stamp, Visit, What,
     mark::{Mark, SETTLED, Seen},
     open::{
         Entries, Entry, FILE, fill, is_inside, list, modified, open_beneath, open_contained,
         open_directory, open_file, read_all,
     },
+    repository::{Repository, has_output, is_hidden, is_link_of_note},
     trouble::{Role, Trouble, finding},
     walk::walk,
     watcher::Watcher,
 };
 use crate::{
+    discover::Directory,
     finding::{Finding, Severity},
     rule,
     skill::{Resource, Scope},
@@ -45,23 +47,30 @@ pub(crate) struct Folder {
     /// The configured directories with all links resolved: what a link may lead into.
     pub(super) allowed: Arc<[PathBuf]>,
     directory: Arc<OwnedFd>,
+    /// How it is searched, where it is a repository.
+    repository: Option<Arc<Repository>>,
     limit: u64,
     /// Who is to hear what changes in the folders that are looked at.
     watcher: Option<Arc<Watcher>>,
 }
 
 impl Folder {
-    /// Opens a directory; a link may lead anywhere into `allowed`.
+    /// Opens a configured directory by its resolved path; a link may lead anywhere into `allowed`.
     pub(crate) fn open(
-        scope: Scope,
+        configured: &Directory,
         path: PathBuf,
         allowed: Arc<[PathBuf]>,
         limits: &Limits,
     ) -> io::Result<Self> {
+        let scope = configured.scope;
         let real = std::fs::canonicalize(&path)?;
         let directory = Arc::new(open_directory(&real)?);
+        let repository = match configured.search {
+            Search::Plain => None,
+            Search::Repository => Some(Arc::new(Repository::new(&real))),
+        };
         let limit = limits.max_document_size.max(limits.max_file_size);
-        Ok(Self { scope, path, real, allowed, directory, limit, watcher: None })
+        Ok(Self { scope, path, real, allowed, directory, repository, limit, watcher: None })
     }
 
     /// Has a watcher hear what changes in all folders that are looked at from now on.
@@ -178,7 +187,9 @@ impl Folder {
         match self.look(folder, limits, listing, &mut findings, seen) {
             Ok((what, linked)) => Visit { what, linked, findings },
             Err(trouble) => {
-                findings.extend(finding(&self.path.join(folder), Role::Folder, trouble));
+                if self.repository.is_none() || is_link_of_note(&self.real, folder, &trouble) {
+                    findings.extend(finding(&self.path.join(folder), Role::Folder, trouble));
+                }
                 Visit { what: What::Nothing, linked: false, findings }
             }
         }
@@ -202,7 +213,8 @@ impl Folder {
 
     /// What tells this directory from others, and from itself by other names.
     pub(crate) fn identity(&self) -> Vec<u8> {
-        format!("{} {:?} {:?}", self.scope, self.path, self.real).into_bytes()
+        let is_repository = self.repository.is_some();
+        format!("{} {:?} {:?} {is_repository}", self.scope, self.path, self.real).into_bytes()
     }
 
     /// The path of a file below this one, as a person would name it, from this one on.
@@ -224,7 +236,15 @@ impl Folder {
             seen.marks.push(("".into(), Mark::of(&rustix::fs::fstat(&directory)?)));
         }
         let mut entries = list(directory)?;
-        let Some(document) = document(&entries.names) else {
+        // A hidden folder may hold a folder of skills, but is none itself.
+        let is_hidden = self.repository.is_some() && is_hidden(folder);
+        let Some(document) = document(&entries.names).filter(|_| !is_hidden) else {
+            if let Some(repository) = &self.repository {
+                repository.enter(folder, &entries);
+                if let Some(seen) = seen {
+                    seen.is_more |= repository.ignores_anything();
+                }
+            }
             let folders = self.folders(folder, &entries, findings);
             return Ok((What::Folders(folders), linked.is_some()));
         };
@@ -255,14 +275,14 @@ impl Folder {
             seen.is_more |= head.real.is_some();
             seen.marks.push((entry.name.clone(), head.mark));
         }
-        let resources = match listing {
+        let listed = match listing {
             Listing::AtOnce => {
                 Some(walk(self, path.parent().unwrap_or(&path), entries, limits, findings, seen))
             }
             Listing::OnDemand => None,
         };
         let real = head.real.clone().or(linked.map(|it| it.join(&*entry.name)));
-        let found = self.found(folder, &entry.name, path, real, head, resources);
+        let found = self.found(folder, &entry.name, path, real, head, listed);
         Ok((What::Skill(Box::new(found)), false))
     }
 
@@ -274,10 +294,17 @@ impl Folder {
         findings: &mut Vec<Finding>,
     ) -> Vec<PathBuf> {
         let mut folders = Vec::with_capacity(entries.names.len());
+        if self.repository.is_some() && has_output(folder, entries) {
+            return folders;
+        }
         for entry in &entries.names {
             let is_folder =
                 matches!(entry.kind, FileType::Directory | FileType::Symlink | FileType::Unknown);
-            if !is_folder || is_skipped(&entry.name) {
+            let is_skipped = || match &self.repository {
+                Some(repository) => repository.skips(folder, &entry.name),
+                None => is_skipped(&entry.name),
+            };
+            if !is_folder || is_skipped() {
                 continue;
             }
             if entry.is_text {
@@ -293,7 +320,7 @@ impl Folder {
     /// A skill in a folder that is no link, found without listing the folder. Nothing for anything
     /// else: a closer look tells what it is.
     fn glance(&self, folder: &Path, limits: &Limits, seen: Option<&mut Seen>) -> Option<Found> {
-        if folder.as_os_str().is_empty() {
+        if folder.as_os_str().is_empty() || self.repository.is_some() && is_hidden(folder) {
             return None;
         }
         let path = self.path.join(folder);
@@ -331,8 +358,12 @@ impl Folder {
         path: PathBuf,
         linked: Option<PathBuf>,
         head: Head,
-        resources: Option<Vec<Resource>>,
+        listed: Option<(Vec<Resource>, u64)>,
     ) -> Found {
+        let (resources, omitted) = match listed {
+            Some((resources, omitted)) => (Some(resources), omitted),
+            None => (None, 0),
+        };
         let path: Arc<Path> = path.into();
         let real = match &linked {
             Some(real) => real.as_path().into(),
@@ -347,6 +378,7 @@ impl Folder {
             size,
             modified,
             resources,
+            omitted,
         }
     }
 
@@ -396,7 +428,7 @@ impl Source for Folder {
                 if let Some(document) = document(&entries.names) {
                     entries.names.swap_remove(document);
                 }
-                walk(self, skill, entries, limits, &mut findings, None)
+                walk(self, skill, entries, limits, &mut findings, None).0
             }
             Err(trouble) => {
                 findings.extend(finding(skill, Role::Folder, trouble));

@@ -80,8 +80,16 @@ impl Source for Memory {
         };
         let size = head.len() as u64;
         let head = head.to_vec();
-        let found =
-            Found { path, real: None, linked: false, head, size, modified: None, resources };
+        let is_omitted =
+            |it: &(&str, &[u8])| it.0 != "SKILL.md" && it.1.len() as u64 > limits.max_file_size;
+        let omitted = match listing {
+            Listing::AtOnce => {
+                self.inside(folder).filter(is_omitted).map(|it| it.1.len() as u64).sum()
+            }
+            Listing::OnDemand => 0,
+        };
+        let (real, linked, modified) = (None, false, None);
+        let found = Found { path, real, linked, head, size, modified, resources, omitted };
         Visit { what: What::Skill(Box::new(found)), linked: false, findings }
     }
 

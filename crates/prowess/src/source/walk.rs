@@ -21,7 +21,8 @@ use crate::{
     skill::{Kind, Resource},
 };
 
-/// Lists the files of a skill, sorted by path; what is in the way goes to `findings`.
+/// Lists the files of a skill, sorted by path, and counts the bytes of those that are too large; what is in the
+/// way goes to `findings`.
 pub(super) fn walk(
     folder: &Folder,
     skill: &Path,
@@ -29,14 +30,12 @@ pub(super) fn walk(
     limits: &Limits,
     findings: &mut Vec<Finding>,
     noted: Option<&mut Seen>,
-) -> Vec<Resource> {
-    if entries.names.is_empty() {
-        return Vec::new();
-    }
-    let mut walk = Walk { folder, skill, limits, findings, noted, resources: Vec::new(), seen: 0 };
+) -> (Vec<Resource>, u64) {
+    let (resources, omitted, seen) = (Vec::new(), 0, 0);
+    let mut walk = Walk { folder, skill, limits, findings, noted, resources, omitted, seen };
     walk.entries(entries, &Way { path: String::new(), depth: 0, linked: false });
     walk.resources.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    walk.resources
+    (walk.resources, walk.omitted)
 }
 
 struct Walk<'a> {
@@ -47,6 +46,8 @@ struct Walk<'a> {
     /// What was looked at, where somebody wants to know.
     noted: Option<&'a mut Seen>,
     resources: Vec<Resource>,
+    /// How many bytes the files have that are too large.
+    omitted: u64,
     /// How many entries were looked at.
     seen: usize,
 }
@@ -181,6 +182,7 @@ impl Walk<'_> {
         let size = u64::try_from(stat.st_size).unwrap_or_default();
         let limit = self.limits.max_file_size;
         if size > limit {
+            self.omitted = self.omitted.saturating_add(size);
             return Err(Trouble::TooLarge { size, limit });
         }
         self.resources.push(Resource {

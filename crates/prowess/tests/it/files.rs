@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess::{Checked, Directory, Library, Limits, Options, Profile, Scope, check, check_text};
+use prowess::{Checked, Directory, Library, Limits, Options, Profile, check, check_text};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
@@ -64,8 +64,7 @@ impl World {
     }
 
     pub(crate) fn options(&self, directories: &[&str]) -> Options {
-        let directory =
-            |it: &&str| Directory { path: self.path(it), scope: Scope::Project, optional: false };
+        let directory = |it: &&str| Directory::new(self.path(it));
         Options { directories: directories.iter().map(directory).collect(), ..Options::default() }
     }
 

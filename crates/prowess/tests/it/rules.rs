@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use prowess::{Directory, Finding, Library, Options, Profile, RULES, Scope, Severity, check_text};
+use prowess::{Directory, Finding, Library, Options, Profile, RULES, Severity, check_text};
 
 use crate::{
     codes,
@@ -170,7 +170,7 @@ fn changed(world: &World, text: &str) -> Vec<Finding> {
 }
 
 fn directory(world: &World, optional: bool) -> Vec<Finding> {
-    let directory = Directory { path: world.path("missing"), scope: Scope::Project, optional };
+    let directory = Directory { optional, ..Directory::new(world.path("missing")) };
     let options = Options { directories: vec![directory], ..Options::default() };
     Library::load(&options).unwrap().findings().to_vec()
 }

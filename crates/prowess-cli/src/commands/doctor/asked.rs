@@ -8,11 +8,11 @@ use std::{
 use anyhow::Result;
 use prowess::{Checkup, Directory, Examined, Finding, Library, Options, bundled, nearest};
 
-use super::here::absolute;
 use crate::{
     arguments::Global,
     context::{self, is_path},
     fault::Fault,
+    surroundings::absolute,
 };
 
 /// The folder of the skill that a path names, or that lies here under a name.

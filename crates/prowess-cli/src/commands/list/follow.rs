@@ -28,7 +28,7 @@ const YELLOW: Style = AnsiColor::Yellow.on_default();
 
 /// Prints the list, and each change of it until somebody ends that.
 pub(super) fn follow(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
-    if context::config(global)?.directories().is_empty() {
+    if context::directories(&context::config(global)?, global).is_empty() {
         return Err(Fault::unable("there is no directory to watch")
             .hint("name one with `--dir DIR` or `--preset NAME`")
             .into());

@@ -257,8 +257,8 @@ fn arguments(args: &Args, global: &Global, printer: &mut Printer) -> Result<Vec<
     global.depth.iter().for_each(|it| add("--depth", it.get().to_string()));
     global.include.iter().for_each(|it| add("--include", it.clone()));
     global.exclude.iter().for_each(|it| add("--exclude", it.clone()));
-    global.max_file_size.iter().for_each(|it| add("--max-file-size", it.to_string()));
-    global.max_skill_size.iter().for_each(|it| add("--max-skill-size", it.to_string()));
+    global.max_file_size.iter().for_each(|it| add("--max-file-size", it.0.to_string()));
+    global.max_skill_size.iter().for_each(|it| add("--max-skill-size", it.0.to_string()));
     if global.profile != ProfileName::Spec {
         let name = global.profile.to_possible_value();
         name.iter().for_each(|it| add("--profile", it.get_name().to_owned()));

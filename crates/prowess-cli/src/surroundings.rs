@@ -9,15 +9,15 @@ use std::{
 use anyhow::Result;
 use prowess::{CLIENTS, Surroundings, VARIABLES};
 
-use crate::arguments::Global;
+use crate::{arguments::Global, context};
 
 /// Where clients would be started: here, or where a skill belongs that lies in another project, which is told too.
-pub(super) fn surroundings(
+pub(crate) fn surroundings(
     global: &Global,
     folder: Option<&Path>,
 ) -> Result<(Surroundings, Option<PathBuf>)> {
     let here = absolute(global.cwd.as_deref().unwrap_or(Path::new(".")))?;
-    let home = env::home_dir().filter(|it| it.is_absolute());
+    let home = context::home();
     // Nobody starts a client among the skills, only to look at one of them.
     let is_among = folder.and_then(Path::parent).is_some_and(|it| here.starts_with(it));
     let project = folder.and_then(project_of).filter(|it| {
@@ -45,6 +45,6 @@ fn project_of(folder: &Path) -> Option<PathBuf> {
 }
 
 /// A path from the root on, without the parts that say nothing, so that the same directory has the same path.
-pub(super) fn absolute(path: &Path) -> Result<PathBuf> {
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
     Ok(std::path::absolute(path)?.components().collect())
 }
