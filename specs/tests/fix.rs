@@ -112,9 +112,35 @@ mod what_is_found_is_put_right {
         assert_eq!(fixed(with(before), &[]), with(after));
         let lenient = with(before);
         assert_eq!(fixed(&lenient, &["--profile", "lenient"]), lenient);
-        let world = World::new().document("pdf", &lenient);
+        assert_eq!(fixed(&lenient, &["--profile", "reference"]), with(after));
+        let both = with("author: me\ncolour: red\n");
+        let world = World::new().document("pdf", &both);
         assert_eq!(fix(&world, &["--profile", "reference"]).code, Some(1));
-        assert_eq!(text(&world, "skills/pdf/SKILL.md"), lenient);
+        let moved = both.replace("colour: red", "metadata:\n  colour: red");
+        assert_eq!(text(&world, "skills/pdf/SKILL.md"), moved);
+    }
+
+    #[test]
+    fn fields_that_are_read_under_metadata_too_move_there() {
+        let before = with("type: script\nstatus: draft # for now\n") + "\n```sh\necho hi\n```\n";
+        let moved = "metadata:\n  type: script\n  status: draft # for now\n";
+        let after = before.replace("type: script\nstatus: draft # for now\n", moved);
+        for profile in ["spec", "reference"] {
+            let world = World::new().document("pdf", &before);
+            let ran = world.run(["check", "skills", "--profile", profile]);
+            assert!(ran.stdout().contains("unknown-field"), "{}", ran.stdout());
+            assert_eq!(fix(&world, &["--profile", profile]).code, Some(0));
+            assert_eq!(text(&world, "skills/pdf/SKILL.md"), after);
+            let said = world.list();
+            let skill = said.skill("pdf");
+            assert_eq!((&skill["type"], &skill["status"]), (&"script".into(), &"draft".into()));
+        }
+        // There nobody would know that it is not in use.
+        let retired = with("status: retired\n");
+        let world = World::new().document("pdf", &retired);
+        fix(&world, &[]);
+        assert_eq!(text(&world, "skills/pdf/SKILL.md"), retired);
+        assert_eq!(world.list().skill("pdf")["status"], "disabled");
     }
 
     #[test]
@@ -516,6 +542,8 @@ mod what_changes_is_seen {
         assert!(ran.stderr.contains(&format!("up to 2 of them {note}")), "{}", ran.stderr);
         let ran = world.run(["check", "skills/pdf", "--profile", "reference"]);
         assert_eq!(ran.code, Some(1));
+        assert!(ran.stderr.contains(note), "{}", ran.stderr);
+        let ran = world.run(["check", "skills/pdf", "--profile", "lenient"]);
         assert!(!ran.stderr.contains(note), "{}", ran.stderr);
         assert!(!fix(&world, &[]).stderr.contains(note));
     }

@@ -616,6 +616,131 @@ mod what_is_written_reads_back_the_same {
     }
 }
 
+mod a_skill_is_valid_everywhere {
+    use super::*;
+
+    #[test]
+    fn what_create_and_new_write_is_valid_for_the_reference_validator() {
+        let world = World::new();
+        let steps = r#"{"steps": [{"tool": "read_file", "params": {"path": "a"}}]}"#;
+        for (kind, definition) in [
+            ("script", r#"{"script": "echo hi"}"#),
+            ("template", r#"{"template": "Hello {{.name}}"}"#),
+            ("composite", steps),
+            ("instruction", r##"{"content": "# How"}"##),
+        ] {
+            let arguments = [
+                "create",
+                kind,
+                "--type",
+                kind,
+                "--description",
+                "Greets. Use when somebody comes.",
+                "--definition",
+                definition,
+                "--tags",
+                "one,two words",
+                "--requires-approval",
+                "--dir",
+                "skills",
+            ];
+            let ran = world.run(arguments);
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        }
+        let ran = world.run(["new", "begun", "--dir", "skills"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let (code, said) = world.check("skills", &["--profile", "reference"]);
+        assert_eq!((code, said.findings().len()), (Some(0), 0), "{said:?}");
+        let listed = world.list();
+        for kind in ["script", "template", "composite", "instruction"] {
+            let text =
+                std::fs::read_to_string(world.path(format!("skills/{kind}/SKILL.md"))).unwrap();
+            assert!(!text.contains("status"), "{text}");
+            let skill = listed.skill(kind);
+            assert_eq!((&skill["type"], &skill["status"]), (&kind.into(), &"active".into()));
+            assert_eq!(skill["tags"], serde_json::json!(["one", "two words"]));
+        }
+    }
+
+    #[test]
+    fn type_and_status_count_at_the_top_level_and_under_metadata() {
+        let skill = |name: &str, fields: &str| {
+            format!(
+                "---\nname: {name}\ndescription: Greets\n{fields}---\n\n```template\nHello {{{{.who}}}}\n```\n"
+            )
+        };
+        let world = World::new()
+            .document("old", skill("old", "type: template\nstatus: active\ntags: [a, b]\n"))
+            .document(
+                "new",
+                skill("new", "metadata:\n  type: template\n  status: active\n  tags: a, b\n"),
+            )
+            .document("off", skill("off", "metadata:\n  type: template\n  status: disabled\n"))
+            .document("both", skill("both", "status: draft\nmetadata:\n  status: active\n"))
+            .document("note", skill("note", "metadata:\n  status: rc\n  type: greeting\n"));
+        let said = world.list();
+        let of = |name: &str| {
+            let skill = said.skill(name);
+            let [kind, status] =
+                ["type", "status"].map(|it| skill[it].as_str().unwrap().to_owned());
+            (kind, status, skill["tags"].as_array().unwrap().len())
+        };
+        let row = |kind: &str, status: &str, tags| (kind.to_owned(), status.to_owned(), tags);
+        assert_eq!(of("old"), row("template", "active", 2));
+        assert_eq!(of("new"), of("old"));
+        assert_eq!(of("off"), row("template", "disabled", 0));
+        assert_eq!(of("both"), row("instruction", "draft", 0));
+        assert_eq!(of("note"), row("instruction", "active", 0));
+        for name in ["old", "new"] {
+            let ran = world.run(["run", name, "who=Ada", "--dir", "skills", "--json"]);
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+            assert_eq!(ran.json()["type"], "template");
+            assert!(ran.stdout().contains("Hello Ada"), "{}", ran.stdout());
+        }
+        let careful = skill("old", "metadata:\n  type: template\n  requires-approval: \"true\"\n");
+        let world = World::new().document("old", careful);
+        let ran = world.run(["run", "old", "who=Ada", "--dir", "skills", "--json"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stdout());
+    }
+
+    #[test]
+    fn the_reference_profile_refuses_what_the_reference_validator_refuses() {
+        let plain = |fields: &str| format!("---\nname: a\ndescription: b\n{fields}---\n\nbody\n");
+        for (text, code) in [
+            (plain("allowed-tools: [Bash, Read]\n"), "yaml-strict"),
+            (plain("metadata: {team: web}\n"), "yaml-strict"),
+            (plain("metadata:\n  teams:\n    - {name: web}\n"), "yaml-strict"),
+            (plain("license:\tMIT\n"), "yaml-strict"),
+            (plain("license: MIT\t\n"), "yaml-strict"),
+            (plain("metadata:\n  a:\n    b: c\n  d:\n      e: f\n"), "yaml-strict"),
+            (plain("").replace("description: b", "description: \"b --- c\""), "yaml-strict"),
+            (format!("\u{FEFF}{}", plain("")), "byte-order-mark"),
+            (format!("\n\n{}", plain("")), "frontmatter-delimiter"),
+            (format!(" {}", plain("")), "frontmatter-delimiter"),
+            (plain("").replace("\n---\n\n", "\n...\n\n"), "frontmatter-delimiter"),
+        ] {
+            let world = World::new().document("a", &text);
+            let (exit, said) = world.check("skills", &["--profile", "reference"]);
+            assert_eq!(exit, Some(1), "{text}");
+            assert_eq!(said.finding(code)["severity"], "error", "{text}");
+            assert_eq!(world.list().skills().len(), 1, "{text}");
+        }
+        for text in [
+            plain("allowed-tools: Bash Read\n"),
+            plain("allowed-tools:\n  - Bash\n  - Read\n"),
+            plain("metadata:\n  team: \"a\tb\" # a\ttab\n"),
+            plain("license: MIT [or so]\n"),
+            plain("metadata:\n  text: |\n    {a}\n    [b]\t\n"),
+            plain("").replace("description: b", "description: b --- c"),
+            plain("").replace("---\nname", "--- \nname").replace("---\n\n", "----\n\n"),
+        ] {
+            let world = World::new().document("a", &text);
+            let (exit, said) = world.check("skills", &["--profile", "reference"]);
+            assert_eq!((exit, said.findings().len()), (Some(0), 0), "{text}: {said:?}");
+        }
+    }
+}
+
 mod whatever_has_a_type_is_typed {
     use super::*;
 

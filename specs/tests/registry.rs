@@ -108,8 +108,8 @@ mod a_skill_is_checked_before_it_is_taken_in {
             let kept = registry.store().get(&name).unwrap();
             assert_eq!((made.manifest.kind.as_str(), made.manifest.is_active()), (kind, true));
             assert_eq!(
-                (kept.manifest.status, &kept.definition),
-                (Some(prowess::Status::Active), &made.definition)
+                (kept.manifest.status(), &kept.definition),
+                (prowess::Status::Active, &made.definition)
             );
             assert!(registry.get(&format!("skill_{name}")).is_some());
         }
@@ -517,7 +517,11 @@ mod entries_are_built_from_what_is_at_hand {
         assert_eq!(entry.manifest.created_by.as_deref(), Some("import"));
         assert_eq!(entry.manifest.source.as_deref(), Some("https://example.com"));
         let store = MemoryStore::new();
-        assert_eq!(store.save(&entry).unwrap(), entry);
+        // What is active does not say so.
+        let mut kept = entry.clone();
+        kept.manifest.status = None;
+        assert_eq!(store.save(&entry).unwrap(), kept);
+        assert!(kept.manifest.is_active());
         assert_eq!(build::instruction("guide", "", "", "").manifest.source, None);
     }
 }

@@ -85,7 +85,7 @@ mod an_entry_is_saved_under_its_name {
         let saved = store(&world).save(&wanted).unwrap();
         assert_eq!(
             text(&world, "skills/deploy/SKILL.md"),
-            "---\nname: deploy\ndescription: Runs\ntype: script\nstatus: active\n---\n\n```sh\necho hi\n```\n\n## Parameters\n\n```json\n{\n  \"type\": \"object\"\n}\n```\n"
+            "---\nname: deploy\ndescription: Runs\nmetadata:\n  type: script\n---\n\n```sh\necho hi\n```\n\n## Parameters\n\n```json\n{\n  \"type\": \"object\"\n}\n```\n"
         );
         assert_eq!(store(&world).get("deploy").unwrap(), saved);
         let folder = saved.folder.clone();
@@ -93,6 +93,7 @@ mod an_entry_is_saved_under_its_name {
             folder.as_deref(),
             fs::canonicalize(world.path("skills/deploy")).ok().as_deref()
         );
+        wanted.manifest.status = None;
         assert_eq!(Entry { folder: None, ..saved }, wanted);
         assert_eq!(tree(&world.path("skills")).len(), 1);
     }
@@ -108,7 +109,8 @@ mod an_entry_is_saved_under_its_name {
         assert_eq!(store.save(&wanted).unwrap().manifest.status, Some(Status::Active));
         let mut active = entry("two", "b", "text\n");
         active.manifest.status = Some(Status::Active);
-        assert_eq!(store.save(&active).unwrap().manifest.status, Some(Status::Active));
+        assert_eq!(store.save(&active).unwrap().manifest.status(), Status::Active);
+        assert!(!text(&world, "skills/two/SKILL.md").contains("status"));
         // One that was written by hand is active, and stays it.
         let saved = store.save(&entry("written", "Changed", "text\n")).unwrap();
         assert!(saved.manifest.is_active());
@@ -459,6 +461,11 @@ mod a_skill_is_put_in_and_out_of_use {
             frame("status:   'active'   # active until we drop it\n"),
             frame("x: |\n  status: active\n"),
             frame("metadata:\n  status: active\n").replace("body", "status: active"),
+            frame("metadata:\n    type: instruction # ours\n    owner: me\n"),
+            frame("metadata:\n  status: rc\n"),
+            frame("metadata: {owner: me}\n"),
+            frame("metadata:\n"),
+            frame("metadata:\n  owner: me\n").replace('\n', "\r\n"),
             "---\nname: one\ndescription: Use when: asked\n---\n".to_owned(),
             "---\nname: one\ndescription: a\n--- \n".to_owned(),
         ];

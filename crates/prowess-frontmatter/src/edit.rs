@@ -58,29 +58,101 @@ impl fmt::Display for EditError {
 /// Sets the top-level `key` to `value`, written on one line; a new key comes last.
 pub fn set(text: &str, key: &str, value: &Value<'_>) -> Result<String, EditError> {
     let (block, fields) = open(text)?;
-    let written = match value {
-        Value::Scalar(it) => one_line(it).into_owned(),
-        other => inline(other),
-    };
     let Some(field) = only(&fields, key)? else {
         let end = block.start + block.text.len();
-        let key = new_key(key)?;
-        let separator = if written.is_empty() { "" } else { " " };
-        let line = format!("{key}:{separator}{written}{}", line_end(text));
-        return Ok(splice(text, &[(end..end, &line)]));
+        return Ok(splice(text, &[(end..end, &new_line(text, key, value)?)]));
     };
+    Ok(with_value(text, block, field, value))
+}
+
+/// Sets `key` in the top-level map `under`, written on one line; a new key comes last, and the map is
+/// made if it is not there.
+pub fn set_within(
+    text: &str,
+    under: &str,
+    key: &str,
+    value: &Value<'_>,
+) -> Result<String, EditError> {
+    let (block, fields) = open(text)?;
+    let line = new_line(text, key, value)?;
+    let Some(map) = only(&fields, under)? else {
+        let end = block.start + block.text.len();
+        let made = [&new_key(under)?, ":", line_end(text), &indented(&line, 2)].concat();
+        return Ok(splice(text, &[(end..end, &made)]));
+    };
+    let inner = lines_of(text, block, map)?;
+    if let Some(field) = only(inner, key)? {
+        return Ok(with_value(text, block, field, value));
+    }
+    let column = column(block, &inner[0]);
+    let at = line_behind(text, block.start + map.span.end);
+    Ok(splice(text, &[(at..at, &indented(&line, column))]))
+}
+
+/// Takes `key` out of the top-level map `under`, and the map with its last key.
+pub fn remove_within(text: &str, under: &str, key: &str) -> Result<String, EditError> {
+    let (block, fields) = open(text)?;
+    let map = only(&fields, under)?.ok_or(EditError::NoSuchKey)?;
+    let inner = lines_of(text, block, map)?;
+    let field = only(inner, key)?.ok_or(EditError::NoSuchKey)?;
+    if inner.len() == 1 {
+        return remove(text, under);
+    }
+    let start = line_start(text, block.start + field.key_span.start);
+    let end = block.start + field.span.end.max(field.key_span.end);
+    Ok(splice(text, &[(start..line_behind(text, end), "")]))
+}
+
+/// The fields of a map that has a line for each; in braces there are no lines to edit.
+fn lines_of<'f, 'a>(
+    text: &str,
+    block: Block<'_>,
+    map: &'f Field<'a>,
+) -> Result<&'f [Field<'a>], EditError> {
+    match &map.value {
+        Value::Map(inner)
+            if !inner.is_empty() && !text[block.start + map.span.start..].starts_with('{') =>
+        {
+            Ok(inner)
+        }
+        _ => Err(EditError::NotMovable),
+    }
+}
+
+fn column(block: Block<'_>, field: &Field<'_>) -> usize {
+    field.key_span.start - line_start(block.text, field.key_span.start)
+}
+
+/// A value on one line.
+fn on_one_line(value: &Value<'_>) -> String {
+    match value {
+        Value::Scalar(it) => one_line(it).into_owned(),
+        other => inline(other),
+    }
+}
+
+/// The line of a new key.
+fn new_line(text: &str, key: &str, value: &Value<'_>) -> Result<String, EditError> {
+    let (key, written) = (new_key(key)?, on_one_line(value));
+    let separator = if written.is_empty() { "" } else { " " };
+    Ok(format!("{key}:{separator}{written}{}", line_end(text)))
+}
+
+/// The text with another value of a field.
+fn with_value(text: &str, block: Block<'_>, field: &Field<'_>, value: &Value<'_>) -> String {
+    let written = on_one_line(value);
     let colon = block.start + colon_end(block.text, field);
     let span = block.start + field.span.start..block.start + field.span.end;
     let same_line = !text[colon..span.start].contains(['\n', '\r']);
     if span.is_empty() {
-        return Ok(splice(text, &[(colon..colon, &format!(" {written}"))]));
+        return splice(text, &[(colon..colon, &format!(" {written}"))]);
     }
     if same_line {
-        return Ok(splice(text, &[(span, &written)]));
+        return splice(text, &[(span, &written)]);
     }
     // The old value stands on lines of its own, a comment may stand behind the colon.
     let lines = line_start(text, span.start)..line_behind(text, span.end);
-    Ok(splice(text, &[(colon..colon, &format!(" {written}")), (lines, "")]))
+    splice(text, &[(colon..colon, &format!(" {written}")), (lines, "")])
 }
 
 /// Takes the top-level `key` out, with the lines of its value.
@@ -141,17 +213,11 @@ pub fn nest(text: &str, key: &str, under: &str) -> Result<String, EditError> {
         let map = [&new_key(under)?, ":", line_end(&moved), &indented(&moved, 2)].concat();
         return Ok(splice(text, &[(lines, &map)]));
     };
-    let Value::Map(inner) = &map.value else { return Err(EditError::NotMovable) };
-    let Some(first) = inner.first() else { return Err(EditError::NotMovable) };
-    // In braces there are no lines to put it under.
-    if text[block.start + map.span.start..].starts_with('{') {
-        return Err(EditError::NotMovable);
-    }
+    let inner = lines_of(text, block, map)?;
     if inner.iter().any(|it| it.key == key) {
         return Err(EditError::KeyTaken);
     }
-    let column = first.key_span.start - line_start(block.text, first.key_span.start);
-    let moved = indented(&moved, column);
+    let moved = indented(&moved, column(block, &inner[0]));
     let at = line_behind(text, block.start + map.span.end);
     Ok(if at <= lines.start {
         splice(text, &[(at..at, &moved), (lines, "")])
@@ -326,6 +392,32 @@ mod tests {
         for (under, error) in [("{c: d}", EditError::NotMovable), ("\n  a: x", EditError::KeyTaken)]
         {
             assert_eq!(nest(&format!("---\na: b\nm: {under}\n---\n"), "a", "m"), Err(error));
+        }
+    }
+
+    #[test]
+    fn a_key_within_a_map_is_edited_alone() {
+        let text = "---\na: b\nm: # mine\n   c: d # e\n   f: g\nh: i\n---\n";
+        assert_eq!(set_within(text, "m", "c", &"x".into()).unwrap(), text.replace("c: d", "c: x"));
+        assert_eq!(
+            set_within(text, "m", "k", &"true".into()).unwrap(),
+            text.replace("   f: g\n", "   f: g\n   k: \"true\"\n")
+        );
+        assert_eq!(
+            set_within(text, "o", "k", &"z".into()).unwrap(),
+            text.replace("h: i\n", "h: i\no:\n  k: z\n")
+        );
+        let one = remove_within(text, "m", "c").unwrap();
+        assert_eq!(one, text.replace("   c: d # e\n", ""));
+        assert_eq!(remove_within(&one, "m", "f").unwrap(), "---\na: b\nh: i\n---\n");
+        assert_eq!(remove_within(text, "m", "z"), Err(EditError::NoSuchKey));
+        for map in ["{c: d}", "", "text"] {
+            let text = format!("---\nm: {map}\n---\n");
+            assert_eq!(
+                set_within(&text, "m", "c", &"x".into()),
+                Err(EditError::NotMovable),
+                "{map}"
+            );
         }
     }
 

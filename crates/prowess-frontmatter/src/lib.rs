@@ -14,7 +14,10 @@ mod write;
 mod edit;
 
 pub use crate::{
-    edit::{EditError, delimit, nest, quote, remove, remove_repeats, rename, set},
+    edit::{
+        EditError, delimit, nest, quote, remove, remove_repeats, remove_within, rename, set,
+        set_within,
+    },
     read::{Unsupported, read},
     split::{Block, Document, Quirk, split},
     value::{Field, Kind, Scalar, Style, Value},

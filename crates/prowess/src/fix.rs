@@ -15,13 +15,13 @@ mod meaning;
 
 use prowess_frontmatter::{
     Field, Kind, Scalar, Style, Value, delimit, nest, quote, read, remove, remove_repeats, rename,
-    set, split,
+    set, split, write,
 };
 
 use self::meaning::{Meaning, is_empty, tags, tools};
 use crate::{
     finding::Finding,
-    parse::{Encoding, canonical, decode, requoted},
+    parse::{Encoding, canonical, decode, is_own, requoted},
     revise::{marked, text_of},
     rule::{self, Profile, Rule},
     validate::{Standing, check_text, standing},
@@ -94,6 +94,7 @@ static FIXES: &[Fix] = &[
     Fix { rule: &rule::DUPLICATE_KEY, edit: |it| edited(it, without_repeats) },
     Fix { rule: &rule::METADATA_NOT_MAP, edit: |it| edited(it, without_empty) },
     Fix { rule: &rule::COMPATIBILITY, edit: |it| edited(it, without_empty) },
+    Fix { rule: &rule::YAML_STRICT, edit: |it| edited(it, with_lines) },
     Fix { rule: &rule::UNKNOWN_FIELD, edit: |it| edited(it, with_known_fields) },
     Fix { rule: &rule::NAME_NOT_TEXT, edit: |it| edited(it, with_texts) },
     Fix { rule: &rule::DESCRIPTION_NOT_TEXT, edit: |it| edited(it, with_texts) },
@@ -111,9 +112,9 @@ impl Fix {
         self.is_for(finding.rule)
     }
 
-    /// The reference library calls fields unknown that clients read where they stand.
+    /// A client that is lenient about fields has nothing to clear.
     fn holds_in(&self, profile: Profile) -> bool {
-        profile == Profile::Spec || !self.is_for(&rule::UNKNOWN_FIELD)
+        profile != Profile::Lenient || !self.is_for(&rule::UNKNOWN_FIELD)
     }
 
     /// Whether a text says what it said before.
@@ -128,7 +129,14 @@ impl Fix {
     /// Whether less is found of what was to be cleared, and nothing that was not found before: unless
     /// a fix behind this one clears it, or it can be seen only now that the frontmatter is YAML.
     fn is_better(&self, before: &[Finding], after: &[Finding]) -> bool {
-        let count = |findings: &[Finding]| findings.iter().filter(|it| self.clears(it)).count();
+        // The reference library names all unknown fields in one finding.
+        let weight = |it: &Finding| match self.is_for(&rule::UNKNOWN_FIELD) {
+            true => it.message.len(),
+            false => 1,
+        };
+        let count = |findings: &[Finding]| -> usize {
+            findings.iter().filter(|it| self.clears(it)).map(weight).sum()
+        };
         let is_known = |finding: &Finding| {
             let mut behind = FIXES.iter().skip_while(|it| !self.is_for(it.rule));
             before.iter().any(|it| std::ptr::eq(it.rule, finding.rule))
@@ -213,10 +221,12 @@ fn without_empty(text: &str, fields: &[Field<'_>]) -> Option<String> {
 fn with_known_fields(text: &str, fields: &[Field<'_>]) -> Option<String> {
     all(text, fields, |text, field| match standing(&field.key) {
         Standing::Misspelt(right) => rename(text, &field.key, right).ok(),
+        // A value that would not be understood there says something else at the top level.
+        Standing::Movable if is_own(field) => nest(text, &field.key, "metadata").ok(),
         Standing::Unknown if !is_empty(&field.value) && is_word(&field.key) => {
             nest(text, &field.key, "metadata").ok()
         }
-        Standing::Specified | Standing::Vendor(_) | Standing::Unknown => None,
+        Standing::Specified | Standing::Vendor(_) | Standing::Movable | Standing::Unknown => None,
     })
 }
 
@@ -230,7 +240,8 @@ fn is_word(key: &str) -> bool {
 fn with_texts(text: &str, fields: &[Field<'_>]) -> Option<String> {
     all(text, fields, |text, field| match (canonical(&field.key), &field.value) {
         ("metadata", Value::Map(inner)) => all(text, inner, |text, nested| {
-            is_odd(nested).then(|| quote(text, &[&field.key, &nested.key]).ok())?
+            let is_quoted = is_odd(nested) && !is_typed(nested);
+            is_quoted.then(|| quote(text, &[&field.key, &nested.key]).ok())?
         }),
         (
             "name" | "description" | "license" | "compatibility" | "version" | "author" | "source"
@@ -246,10 +257,44 @@ fn is_odd(field: &Field<'_>) -> bool {
     matches!(&field.value, Value::Scalar(it) if !matches!(it.kind(), Kind::Text | Kind::Null))
 }
 
+/// Whether every reader sees the same number or boolean: in quotes it would become text to those who
+/// count on it. A number with a fraction may be a version, of which readers lose digits.
+fn is_typed(field: &Field<'_>) -> bool {
+    matches!(&field.value, Value::Scalar(it) if matches!(it.kind(), Kind::Integer | Kind::Bool))
+}
+
 fn with_spaced_tools(text: &str, fields: &[Field<'_>]) -> Option<String> {
     let field = fields.iter().find(|it| it.key == "allowed-tools")?;
     let tools = tools(&field.value)?.to_text().filter(|it| !it.is_empty())?;
     set(text, &field.key, &Value::from(&*tools)).ok()
+}
+
+/// A line for each value, in place of brackets.
+fn with_lines(text: &str, fields: &[Field<'_>]) -> Option<String> {
+    let text = with_spaced_tools(text, fields).unwrap_or_else(|| text.to_owned());
+    let (mark, plain) = marked(&text);
+    let block = split(plain).frontmatter?;
+    let end = if block.text.contains("\r\n") { "\r\n" } else { "\n" };
+    let mut out = mark.to_owned() + &plain[..block.start];
+    let mut at = 0;
+    for field in &read(block.text).ok()? {
+        let written = block.text.get(field.span.clone())?;
+        let is_collection = matches!(field.value, Value::List(_) | Value::Map(_));
+        if !is_collection || !written.contains(['[', '{']) {
+            continue;
+        }
+        let behind = &block.text[field.span.end..];
+        let line = behind.find(end).map_or(behind.len(), |it| it + end.len());
+        // What is not blank there is a comment, or part of a value.
+        if !behind[..line].trim().is_empty() {
+            continue;
+        }
+        out.push_str(&block.text[at..field.key_span.start]);
+        out.push_str(&write(std::slice::from_ref(field)).replace('\n', end));
+        at = field.span.end + line;
+    }
+    out.push_str(&plain[block.start + at..]);
+    Some(out)
 }
 
 fn with_listed_tags(text: &str, fields: &[Field<'_>]) -> Option<String> {

@@ -22,7 +22,7 @@ pub(crate) use self::json::yaml_json;
 pub use self::json::{FrontmatterError, frontmatter_json};
 pub(crate) use self::{
     decode::{Decoded, Encoding, decode},
-    manifest::{SPELLINGS, canonical},
+    manifest::{OWN, SPELLINGS, canonical, is_own},
     repair::requoted,
 };
 
@@ -251,6 +251,10 @@ fn note_encoding(decoded: &Decoded<'_>, document: &Document<'_>, report: &mut Re
 }
 
 fn note_quirks(document: &Document<'_>, report: &mut Report) {
+    // The reference library looks for others.
+    if report.profile == Profile::Reference {
+        return;
+    }
     for quirk in &document.quirks {
         let (line, message) = match quirk {
             Quirk::BlankLinesBefore(line) => (*line, "blank lines stand before the frontmatter"),

@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     definition::Definition,
+    parse::{canonical, is_own},
     skill::{Manifest, Status, Type},
 };
 
@@ -75,25 +76,18 @@ pub(crate) fn fields(manifest: &Manifest) -> Vec<Field<'_>> {
     let dialect = manifest.dialect();
     out.text("name", Some(&manifest.name));
     out.text("description", Some(&manifest.description));
-    if manifest.kind != Type::default() {
-        out.text("type", Some(manifest.kind.as_str()));
-    }
-    out.text("status", manifest.status.map(Status::as_str));
+    let (mut nested, at_top) = own_fields(manifest);
+    out.0.extend(at_top);
     out.text("license", manifest.license.as_deref());
     out.text("compatibility", manifest.compatibility.as_deref());
-    out.text("version", manifest.version.as_deref());
-    out.text("author", manifest.author.as_deref());
-    out.list("tags", &manifest.tags);
-    out.text("source", manifest.source.as_deref());
-    out.text("created-by", manifest.created_by.as_deref());
-    out.bool("requires-approval", manifest.requires_approval.then_some(true));
     match manifest.allowed_tools.to_text() {
         Some(tools) if tools.is_empty() => {}
         Some(tools) => out.put("allowed-tools", text(tools)),
         None => out.list("allowed-tools", &manifest.allowed_tools.0),
     }
-    if !manifest.metadata.is_empty() {
-        out.put("metadata", Value::Map(manifest.metadata.to_vec()));
+    nested.extend(manifest.metadata.iter().cloned());
+    if !nested.is_empty() {
+        out.put("metadata", Value::Map(nested));
     }
     out.bool("disable-model-invocation", dialect.disable_model_invocation);
     out.bool("user-invocable", dialect.user_invocable);
@@ -111,6 +105,39 @@ pub(crate) fn fields(manifest: &Manifest) -> Vec<Field<'_>> {
     out.list("triggers", &dialect.triggers);
     out.0.extend(manifest.unknown.iter().cloned());
     out.0
+}
+
+/// The fields that the specification does not have: those written under `metadata`, and those that
+/// have to stand at the top level because the author uses the key there for something else.
+fn own_fields(manifest: &Manifest) -> (Vec<Field<'_>>, Vec<Field<'_>>) {
+    let noted = |key: &str| manifest.metadata.iter().find(|it| canonical(&it.key) == key);
+    // Without a word at the top level, the one under `metadata` would count.
+    let is_contradicted = |key: &str| noted(key).is_some_and(is_own);
+    let mut own = Fields(Vec::new());
+    if manifest.kind != Type::default() || is_contradicted("type") {
+        own.text("type", Some(manifest.kind.as_str()));
+    }
+    if manifest.status() != Status::default() || is_contradicted("status") {
+        own.text("status", Some(manifest.status().as_str()));
+    }
+    own.text("version", manifest.version.as_deref());
+    own.text("author", manifest.author.as_deref());
+    let is_plain = |it: &str| it.trim() == it && !it.is_empty() && !it.contains([',', '\n']);
+    let are_plain = manifest.tags.iter().all(|it| is_plain(it));
+    if are_plain && !manifest.tags.is_empty() && noted("tags").is_none() {
+        own.put("tags", text(manifest.tags.join(", ")));
+    }
+    own.text("source", manifest.source.as_deref());
+    own.text("created-by", manifest.created_by.as_deref());
+    own.text("requires-approval", manifest.requires_approval.then_some("true"));
+    let (mut at_top, nested): (Vec<_>, Vec<_>) =
+        own.0.into_iter().partition(|it| noted(&it.key).is_some());
+    if !are_plain || noted("tags").is_some() {
+        let mut tags = Fields(Vec::new());
+        tags.list("tags", &manifest.tags);
+        at_top.extend(tags.0);
+    }
+    (nested, at_top)
 }
 
 struct Fields<'m>(Vec<Field<'m>>);

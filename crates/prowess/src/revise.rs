@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
-use prowess_frontmatter::{Block, EditError, Field, read, remove, set, split, write};
+use prowess_frontmatter::{
+    Block, EditError, Field, Value, read, remove, remove_within, set, set_within, split, write,
+};
 
 use crate::{
-    parse::{canonical, parse},
+    parse::{OWN, canonical, is_own, parse},
     render::{body_text, fields, render},
     rule::Profile,
     skill::{Manifest, Status},
@@ -48,18 +50,18 @@ pub fn revise(
     let (text, tail) = text_of(bytes)?;
     let mut text = text.to_owned();
     let (old, new) = (fields(&before), fields(&wanted));
-    let value = |fields: &[Field<'_>], key: &str| {
-        fields.iter().find(|it| it.key == key).map(|it| write(std::slice::from_ref(it)))
+    let (old, new) = (leaves(&old), leaves(&new));
+    let value = |leaves: &[Leaf<'_>], leaf: &Leaf<'_>| {
+        let found =
+            leaves.iter().find(|it| (it.is_nested, it.key()) == (leaf.is_nested, leaf.key()));
+        found.map(|it| write(std::slice::from_ref(it.field)))
     };
-    let gone = old.iter().filter(|it| value(&new, &it.key).is_none());
-    for field in gone {
-        let key = spelling(&text, &field.key);
-        text = remove(&text, &key).map_err(|source| ReviseError::Edit { key, source })?;
+    let gone = old.iter().filter(|it| value(&new, it).is_none());
+    for leaf in gone {
+        text = leaf.removed(&text)?;
     }
-    for field in new.iter().filter(|it| value(&old, &it.key) != value(&new, &it.key)) {
-        let key = spelling(&text, &field.key);
-        text =
-            set(&text, &key, &field.value).map_err(|source| ReviseError::Edit { key, source })?;
+    for leaf in new.iter().filter(|it| value(&old, it) != value(&new, it)) {
+        text = leaf.written(&text, &wanted)?;
     }
     let revised = match body {
         Some(body) => {
@@ -70,6 +72,74 @@ pub fn revise(
         None => [text.as_bytes(), tail].concat(),
     };
     verified(bytes, revised, &wanted, body)
+}
+
+/// A field, at the top level or under `metadata`.
+struct Leaf<'f> {
+    field: &'f Field<'f>,
+    is_nested: bool,
+}
+
+/// The fields of a manifest, those under `metadata` one by one.
+fn leaves<'f>(fields: &'f [Field<'f>]) -> Vec<Leaf<'f>> {
+    let mut leaves = Vec::new();
+    for field in fields {
+        match &field.value {
+            Value::Map(inner) if field.key == METADATA => {
+                leaves.extend(inner.iter().map(|field| Leaf { field, is_nested: true }));
+            }
+            _ => leaves.push(Leaf { field, is_nested: false }),
+        }
+    }
+    leaves
+}
+
+const METADATA: &str = "metadata";
+
+impl<'f> Leaf<'f> {
+    fn key(&self) -> &'f str {
+        &self.field.key
+    }
+
+    /// Whether it is edited under `metadata`: where a text has it already, it stays.
+    fn is_within(&self, text: &str) -> bool {
+        let is_at_top = OWN.contains(&canonical(self.key()))
+            && top_level(text).iter().any(|it| canonical(&it.key) == self.key());
+        self.is_nested && !is_at_top
+    }
+
+    fn removed(&self, text: &str) -> Result<String, ReviseError> {
+        let key = spelling(text, self.key(), self.is_within(text));
+        let removed = match self.is_within(text) {
+            true => remove_within(text, METADATA, &key),
+            false => remove(text, &key),
+        };
+        removed.map_err(|source| ReviseError::Edit { key, source })
+    }
+
+    fn written(&self, text: &str, wanted: &Manifest) -> Result<String, ReviseError> {
+        let is_within = self.is_within(text);
+        let key = spelling(text, self.key(), is_within);
+        let written = match is_within {
+            true => set_within(text, METADATA, &key, &self.field.value).or_else(|error| {
+                // What stands in braces is written anew.
+                let all = fields(wanted).into_iter().find(|it| it.key == METADATA).ok_or(error)?;
+                set(text, METADATA, &all.value)
+            }),
+            // At the top level, tags are a list.
+            false if self.is_nested && self.key() == "tags" => {
+                let tags = wanted.tags.iter().map(|it| Value::from(&**it));
+                set(text, &key, &Value::List(tags.collect()))
+            }
+            false => set(text, &key, &self.field.value),
+        };
+        written.map_err(|source| ReviseError::Edit { key, source })
+    }
+}
+
+/// The fields of a text, as far as the small reader takes it.
+fn top_level(text: &str) -> Vec<Field<'_>> {
+    split(marked(text).1).frontmatter.and_then(|it| read(it.text).ok()).unwrap_or_default()
 }
 
 /// Revises the bytes of a `SKILL.md` so that the skill is in use, or not. Disabling a skill and
@@ -96,6 +166,9 @@ pub fn revise_status(bytes: &[u8], status: Status) -> Result<Vec<u8>, ReviseErro
 /// Stands behind the status of a skill that had none, so that it has none again once it is active.
 const ADDED: &str = " # without this line it is active";
 
+/// Stands behind the status of a skill that had neither a status nor metadata.
+const ADDED_BOTH: &str = " # without these two lines it is active";
+
 /// Stands behind the status of a skill whose status was empty.
 const FILLED: &str = " # without this word it is active";
 
@@ -110,13 +183,13 @@ fn with_status(text: &str, status: Status) -> Result<String, EditError> {
     // The opening delimiter ends as lines do here.
     let end = &opening[opening.trim_end_matches(['\r', '\n']).len()..];
     let Some(span) = status_span(block)? else {
-        let (before, behind) = plain.split_at(block.start + block.text.len());
-        return Ok(format!("{mark}{before}status: {word}{ADDED}{end}{behind}"));
+        let (at, line) = added(block, word, end);
+        let (before, behind) = plain.split_at(block.start + at);
+        return Ok(format!("{mark}{before}{line}{behind}"));
     };
-    let added = |old: Status| format!("status: {old}{ADDED}{end}");
-    let added = Status::ALL.map(added).into_iter().find(|it| block.text.contains(it.as_str()));
-    if let Some(added) = added.filter(|_| status == Status::Active) {
-        return Ok(text.replacen(&added, "", 1));
+    if let Some(lines) = added_lines(block, end).filter(|_| status == Status::Active) {
+        let lines = block.start + lines.start..block.start + lines.end;
+        return Ok(format!("{mark}{}{}", &plain[..lines.start], &plain[lines.end..]));
     }
     let filled = |old: Status| format!(" {old}{FILLED}");
     let filled = Status::ALL.map(filled).into_iter().find(|it| block.text.contains(it.as_str()));
@@ -156,6 +229,50 @@ fn with_status(text: &str, status: Status) -> Result<String, EditError> {
     }
 }
 
+/// The line that says the status of a skill that had none, and where it belongs: under `metadata`, if
+/// there is a line for each of its fields or none at all.
+fn added(block: Block<'_>, word: &str, end: &str) -> (usize, String) {
+    let last = block.text.len();
+    let at_top = (last, format!("status: {word}{ADDED}{end}"));
+    let Ok(fields) = read(block.text) else { return at_top };
+    let mut maps = fields.iter().filter(|it| it.key == METADATA);
+    match (maps.next(), maps.next()) {
+        (None, _) => (last, format!("{METADATA}:{end}  status: {word}{ADDED_BOTH}{end}")),
+        (Some(Field { value: Value::Map(inner), span, .. }), None)
+            if !block.text[span.start..].starts_with('{')
+                && !inner.iter().any(|it| it.key == "status") =>
+        {
+            let Some(first) = inner.first() else { return at_top };
+            let line = &block.text[..first.key_span.start];
+            let blanks = &line[line.rfind(['\n', '\r']).map_or(0, |it| it + 1)..];
+            let behind = &block.text[span.end..];
+            let rest = behind.find(end).map_or(behind.len(), |it| it + end.len());
+            (span.end + rest, format!("{blanks}status: {word}{ADDED}{end}"))
+        }
+        _ => at_top,
+    }
+}
+
+/// The lines that [`added`] has added, as far as they are as they were.
+fn added_lines(block: Block<'_>, end: &str) -> Option<Range<usize>> {
+    let text = block.text;
+    for old in Status::ALL {
+        let both = format!("{METADATA}:{end}  status: {old}{ADDED_BOTH}{end}");
+        if let Some(at) = text.find(&both) {
+            // Somebody may have noted something else there meanwhile.
+            let is_alone = !text[at + both.len()..].starts_with([' ', '\t']);
+            let start = at + if is_alone { 0 } else { METADATA.len() + 1 + end.len() };
+            return Some(start..at + both.len());
+        }
+        let line = format!("status: {old}{ADDED}{end}");
+        if let Some(at) = text.find(&line) {
+            let start = at - (text[..at].len() - text[..at].trim_end_matches(' ').len());
+            return Some(start..at + line.len());
+        }
+    }
+    None
+}
+
 /// Where a word stands in a text, in capitals or not.
 fn found<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     let at = text.to_ascii_lowercase().find(word)?;
@@ -175,11 +292,25 @@ fn like(old: &str, word: &str) -> String {
     }
 }
 
-/// Where the value of `status` stands; by its line, where only others can read the frontmatter.
+/// Where the value of `status` stands, at the top level or else under `metadata`; by its line, where
+/// only others can read the frontmatter.
 fn status_span(block: Block<'_>) -> Result<Option<Range<usize>>, EditError> {
     let spans: Vec<Range<usize>> = match read(block.text) {
         Ok(fields) => {
-            fields.into_iter().filter(|it| it.key == "status").map(|it| it.span).collect()
+            let is_status = |it: &&Field<'_>| it.key == "status";
+            let spans = |fields: &[Field<'_>]| -> Vec<Range<usize>> {
+                fields.iter().filter(is_status).map(|it| it.span.clone()).collect()
+            };
+            let is_said = fields.iter().filter(is_status).any(|it| !it.value.is_null());
+            let nested = fields.iter().find(|it| it.key == METADATA).map(|it| &it.value);
+            match nested {
+                Some(Value::Map(inner))
+                    if !is_said && inner.iter().find(is_status).is_some_and(is_own) =>
+                {
+                    spans(inner)
+                }
+                _ => spans(&fields),
+            }
         }
         Err(_) => lines_of_status(block.text),
     };
@@ -246,11 +377,16 @@ pub(crate) fn marked(text: &str) -> (&str, &str) {
     text.split_at(mark)
 }
 
-/// How a field is spelt in a text.
-fn spelling(text: &str, key: &str) -> String {
-    let block = split(marked(text).1).frontmatter;
-    let fields = block.and_then(|it| read(it.text).ok()).unwrap_or_default();
-    let spelt = fields.iter().find(|it| canonical(&it.key) == key);
+/// How a field is spelt in a text, at the top level or under `metadata`.
+fn spelling(text: &str, key: &str, is_within: bool) -> String {
+    let fields = top_level(text);
+    let nested = fields.iter().find(|it| it.key == METADATA).map(|it| &it.value);
+    let fields = match nested {
+        Some(Value::Map(inner)) if is_within => inner,
+        _ if is_within => return key.to_owned(),
+        _ => &fields,
+    };
+    let spelt = fields.iter().find(|it| canonical(&it.key) == key || it.key == key);
     spelt.map_or(key, |it| &it.key).to_owned()
 }
 
@@ -279,8 +415,32 @@ mod tests {
         let frame = |fields: &str| format!("---\nname: a\n{fields}description: b\n---\nbody\n");
         assert_eq!(
             switched(&frame("")),
-            "---\nname: a\ndescription: b\nstatus: disabled # without this line it is active\n---\nbody\n"
+            "---\nname: a\ndescription: b\nmetadata:\n  status: disabled # without these two lines it is active\n---\nbody\n"
         );
+        assert_eq!(
+            switched(&frame("metadata:\n   x: y # z\n")),
+            frame("metadata:\n   x: y # z\n   status: disabled # without this line it is active\n")
+        );
+        for inner in
+            ["status: active", "'status': \"Active\" # mine", "type: script\n  status: active"]
+        {
+            let text = frame(&format!("metadata:\n  {inner}\n"));
+            assert!(switched(&text).to_lowercase().contains("disabled"), "{inner}");
+        }
+        // What the author notes there is no status of ours, or there is no line to put it on.
+        for metadata in [
+            "\n  status: rc",
+            "\n  status:",
+            " {}",
+            " {x: y}",
+            "",
+            " null",
+            "\n  x: y\nmetadata:\n  z: y",
+        ] {
+            let text = frame(&format!("metadata:{metadata}\n"));
+            let line = "\nstatus: disabled # without this line it is active\n---";
+            assert!(switched(&text).contains(line), "{metadata}");
+        }
         for value in ["active", "\"active\"", " 'active'  # mine", "active # active"] {
             let text = frame(&format!("status: {value}\n"));
             assert_eq!(switched(&text), text.replacen("active", "disabled", 1));
@@ -298,15 +458,36 @@ mod tests {
         }
         switched(&frame("status:\n").replace('\n', "\r\n"));
         let dos = frame("# a comment\n").replace('\n', "\r\n");
-        assert!(
-            switched(&dos).contains("status: disabled # without this line it is active\r\n---")
-        );
+        assert!(switched(&dos).contains(
+            "metadata:\r\n  status: disabled # without these two lines it is active\r\n---"
+        ));
         switched(&format!("\u{FEFF}{dos}"));
         switched(&frame("").replace('\n', "\r"));
         // The small reader does not take this one.
         let colon = "---\nname: a\ndescription: Use when: x\nstatus: active\n---\n";
         assert_eq!(switched(colon), colon.replace("status: active", "status: disabled"));
         assert!(switched(&colon.replace("status: active\n", "")).contains("\nstatus: disabled #"));
+    }
+
+    #[test]
+    fn what_was_noted_meanwhile_stays() {
+        let text = "---\nname: a\ndescription: b\n---\nbody\n";
+        let disabled = revise_status(text.as_bytes(), Status::Disabled).unwrap();
+        let noted = String::from_utf8(disabled).unwrap().replace("---\nbody", "  x: y\n---\nbody");
+        let active = revise_status(noted.as_bytes(), Status::Active).unwrap();
+        let wanted = text.replace("---\nbody", "metadata:\n  x: y\n---\nbody");
+        assert_eq!(String::from_utf8(active).unwrap(), wanted);
+    }
+
+    #[test]
+    fn a_status_at_the_top_level_counts_before_one_under_metadata() {
+        let both =
+            "---\nname: a\ndescription: b\nstatus: active\nmetadata:\n  status: draft\n---\n";
+        assert_eq!(switched(both), both.replace("status: active", "status: disabled"));
+        let empty = both.replace("status: active", "status:");
+        assert_eq!(manifest_of(empty.as_bytes()).unwrap().status(), Status::Draft);
+        let active = revise_status(empty.as_bytes(), Status::Active).unwrap();
+        assert_eq!(String::from_utf8(active).unwrap(), empty.replace("draft", "active"));
     }
 
     #[test]
@@ -343,7 +524,32 @@ mod tests {
         let revised = revise(text.as_bytes(), &manifest, Some("new body")).unwrap();
         assert_eq!(
             String::from_utf8(revised).unwrap(),
-            "---\n# top\nname: a\nallowed_tools: x  # both\nx-mine: {k: v}\ndescription: >\n  b\nversion: \"1.10\"\n---\n\nnew body\n"
+            "---\n# top\nname: a\nallowed_tools: x  # both\nx-mine: {k: v}\ndescription: >\n  b\nmetadata:\n  version: \"1.10\"\n---\n\nnew body\n"
         );
+    }
+
+    #[test]
+    fn a_field_is_edited_where_it_stands() {
+        let changed = |text: &str, change: fn(&mut Manifest)| {
+            let mut manifest = manifest_of(text.as_bytes()).unwrap();
+            change(&mut manifest);
+            String::from_utf8(revise(text.as_bytes(), &manifest, None).unwrap()).unwrap()
+        };
+        let frame = |fields: &str| format!("---\nname: a\n{fields}description: b\n---\nbody\n");
+        let retag: fn(&mut Manifest) = |it| it.tags = ["x".into(), "q".into()].into();
+        assert_eq!(changed(&frame("tags: [z] # mine\n"), retag), frame("tags: [x, q] # mine\n"));
+        let nested = frame("metadata:\n  tags: z, a # mine\n  k: v\n");
+        assert_eq!(changed(&nested, retag), nested.replace("z, a", "x, q"));
+        let old: fn(&mut Manifest) = |it| it.version = Some("2".into());
+        assert_eq!(changed(&frame("version: 1.0\n"), old), frame("version: \"2\"\n"));
+        let noted = frame("metadata:\n  k: v\n");
+        assert_eq!(changed(&noted, old), frame("metadata:\n  k: v\n  version: \"2\"\n"));
+        assert_eq!(
+            changed(&frame("metadata: {k: v}\n"), old),
+            frame("metadata: {version: \"2\", k: v}\n")
+        );
+        let gone: fn(&mut Manifest) = |it| it.version = None;
+        assert_eq!(changed(&frame("metadata:\n  version: '1'\n  k: v\n"), gone), noted);
+        assert_eq!(changed(&frame("metadata:\n  version: '1'\n"), gone), frame(""));
     }
 }

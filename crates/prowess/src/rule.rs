@@ -75,18 +75,19 @@ rules! {
     // Its text.
     ENCODING "encoding" W E E "the text is valid UTF-8";
     ENCODING_UTF16 "encoding-utf16" W E E "the text is not UTF-16";
-    BYTE_ORDER_MARK "byte-order-mark" I I N "the text has no byte order mark";
+    BYTE_ORDER_MARK "byte-order-mark" I I E "the text has no byte order mark";
     LINE_ENDINGS "line-endings" I I N "lines end with LF";
     // Its frontmatter.
     FRONTMATTER_MISSING "frontmatter-missing" E E E "the file begins with frontmatter between `---` lines";
     FRONTMATTER_UNCLOSED "frontmatter-unclosed" E E E "the frontmatter is closed by a `---` line";
-    FRONTMATTER_DELIMITER "frontmatter-delimiter" W W N "the delimiters are exactly `---`, the first in line 1";
+    FRONTMATTER_DELIMITER "frontmatter-delimiter" W W E "the delimiters are exactly `---`, the first in line 1";
     FRONTMATTER_TOO_LARGE "frontmatter-too-large" E E E "the frontmatter is within 64 KiB";
     YAML_INVALID "yaml-invalid" E E E "the frontmatter is YAML";
     YAML_UNSAFE "yaml-unsafe" E E E "the frontmatter has no aliases, tags or deep nesting";
     YAML_NOT_MAP "yaml-not-map" E E E "the frontmatter is a map";
     YAML_REPAIRED "yaml-repaired" W E E "a value that YAML would misread is quoted";
     YAML_RESCUED "yaml-rescued" W E E "all of the frontmatter can be read";
+    YAML_STRICT "yaml-strict" N I E "the frontmatter is YAML that the reference validator reads";
     DUPLICATE_KEY "duplicate-key" E E E "a key stands once";
     COMMENT_CUT "comment-cut" W W N "a value with ` #` in it is quoted";
     // Its fields, in the order of the reference library.
@@ -140,7 +141,7 @@ rules! {
     // The library.
     INCLUDE_UNMATCHED "include-unmatched" W W W "a name to include is the name of a skill";
     KEPT_LAST_GOOD "kept-last-good" E E E "a skill that was edited can still be read";
-    TOO_DEEP "too-deep" W W W "directories are not nested without end";
+    TOO_DEEP "too-deep" W W N "directories are not nested without end";
 }
 
 /// Finds a rule by its code.

@@ -83,7 +83,7 @@ pub struct Manifest {
     pub license: Option<Box<str>>,
     /// What it needs around it, in words.
     pub compatibility: Option<Box<str>>,
-    /// Whatever its author noted, as written.
+    /// Whatever else its author noted, as written.
     pub metadata: Box<[Field<'static>]>,
     /// The tools it may use without asking.
     pub allowed_tools: AllowedTools,

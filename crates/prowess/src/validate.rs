@@ -3,6 +3,7 @@
 
 mod name;
 mod fields;
+mod reference;
 mod hidden;
 mod body;
 mod beside;
@@ -18,7 +19,7 @@ use crate::{
     discover::Directory,
     finding::{At, Finding, Report, Severity},
     gather::gather,
-    parse::{Reading, decode},
+    parse::{Decoded, Reading, decode},
     rule::{self, Profile, RULES},
     skill::{Manifest, Type},
     source::{Folder, Found, Limits, Listing, Source},
@@ -162,7 +163,7 @@ pub fn check_text(bytes: &[u8], folder: Option<&str>, profile: Profile) -> Vec<F
     let mut report = Report::new(profile, Severity::Info);
     let decoded = decode(bytes);
     let reading = Reading::new(&decoded, &mut report);
-    document(&reading, folder, &mut report);
+    document(&decoded, &reading, folder, &mut report);
     let mut findings = report.findings;
     findings.sort_by_key(|it| place(it, profile));
     excerpts(&decoded.text, &mut findings);
@@ -170,10 +171,17 @@ pub fn check_text(bytes: &[u8], folder: Option<&str>, profile: Profile) -> Vec<F
 }
 
 /// Every rule about one document; with it, the manifest if there is one.
-fn document(reading: &Reading<'_>, folder: Option<&str>, report: &mut Report) -> Option<Manifest> {
+fn document(
+    decoded: &Decoded<'_>,
+    reading: &Reading<'_>,
+    folder: Option<&str>,
+    report: &mut Report,
+) -> Option<Manifest> {
     let manifest = reading.manifest(folder, report);
-    // The reference library says nothing more about what is not YAML.
-    let stops = report.profile == Profile::Reference && is_repaired(report);
+    let refused =
+        report.profile != Profile::Lenient && reference::refused(decoded, reading, report);
+    // The reference library says nothing more about what it cannot read.
+    let stops = report.profile == Profile::Reference && refused;
     if reading.fields.is_some() && !stops {
         fields(reading, manifest.as_ref(), folder, report);
         hidden::characters(reading, report);
@@ -235,7 +243,7 @@ fn check_found(source: &dyn Source, found: &Found, profile: Profile, limits: &Li
     let folder = found.folder_name();
     let decoded = decode(&bytes);
     let reading = Reading::new(&decoded, &mut report);
-    let manifest = document(&reading, folder.as_deref(), &mut report);
+    let manifest = document(&decoded, &reading, folder.as_deref(), &mut report);
     beside::rules(source, found, &reading, &mut report);
     let mut findings = report.findings;
     excerpts(&decoded.text, &mut findings);

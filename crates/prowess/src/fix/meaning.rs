@@ -4,7 +4,7 @@ use prowess_frontmatter::{Kind, Value};
 
 use crate::{
     finding::{Report, Severity},
-    parse::{Reading, canonical, decode},
+    parse::{Reading, canonical, decode, is_own},
     rule::{self, Profile},
     skill::AllowedTools,
     validate::{Standing, standing},
@@ -14,7 +14,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Meaning {
     /// What the fields hold, sorted, each by the key that is meant: one that nobody knows is one of
-    /// `metadata`. What is empty says nothing, and neither does what says the same again.
+    /// `metadata`, one that Prowess reads there too is one of the top level. What is empty says nothing, and neither does what says the same again.
     pub(super) fields: Vec<(String, String)>,
     /// How many `#` there are: no comment is lost, and none is made of what was not.
     pub(super) hashes: usize,
@@ -31,7 +31,13 @@ impl Meaning {
             return None;
         }
         let mut fields = Vec::new();
-        for field in read? {
+        let read = read?;
+        let at_top: Vec<String> = read
+            .iter()
+            .filter(|it| !it.value.is_null())
+            .map(|it| canonical(&it.key).to_owned())
+            .collect();
+        for field in read {
             let value = &field.value;
             match canonical(&field.key) {
                 _ if is_empty(value) => {}
@@ -44,7 +50,16 @@ impl Meaning {
                 }
                 key => match value {
                     Value::Map(inner) if key == "metadata" => {
-                        fields.extend(inner.iter().map(|it| (nested(&it.key), shown(&it.value))));
+                        fields.extend(inner.iter().map(|it| {
+                            let is_moved = standing(&it.key) == Standing::Movable
+                                && is_own(it)
+                                && !at_top.iter().any(|key| key == canonical(&it.key));
+                            let key = match is_moved {
+                                true => canonical(&it.key).to_owned(),
+                                false => nested(&it.key),
+                            };
+                            (key, shown(&it.value))
+                        }));
                     }
                     _ if standing(key) == Standing::Unknown => {
                         fields.push((nested(key), shown(value)));

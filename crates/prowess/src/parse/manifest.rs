@@ -29,6 +29,7 @@ impl Reading<'_> {
                 unknown.push(field.clone().into_owned());
             }
         }
+        typing.take_nested(fields);
         typing.require(folder);
         let Typing { mut manifest, usable, .. } = typing;
         manifest.unknown = unknown.into_boxed_slice();
@@ -87,6 +88,63 @@ pub(crate) const SPELLINGS: &[(&str, &str)] = &[
 /// The key that is meant by a spelling of it.
 pub(crate) fn canonical(key: &str) -> &str {
     SPELLINGS.iter().find(|it| it.0 == key).map_or(key, |it| it.1)
+}
+
+/// The fields of a manifest that the specification does not have. They are written under `metadata`,
+/// where every validator accepts them, and read there and at the top level.
+pub(crate) const OWN: &[&str] =
+    &["type", "status", "version", "author", "tags", "source", "created-by", "requires-approval"];
+
+/// Whether a field under `metadata` is one of the manifest, and not a note of the author that happens
+/// to have the same key.
+pub(crate) fn is_own(nested: &Field<'_>) -> bool {
+    take_own(nested, &mut Manifest::default())
+}
+
+/// Takes a field under `metadata` into the manifest if it is one of [`OWN`] with a value that fits.
+fn take_own(nested: &Field<'_>, manifest: &mut Manifest) -> bool {
+    let text = nested.value.as_text().map(str::trim);
+    let text = text.filter(|it| !it.is_empty() && !nested.value.is_null());
+    let note = || text.map(Box::from);
+    match canonical(&nested.key) {
+        "type" => put_value(&mut manifest.kind, text.and_then(|it| Type::from_word(&plain(it)))),
+        "status" => {
+            let status = text.and_then(|it| Status::from_word(&plain(it)));
+            set_value(&mut manifest.status, status)
+        }
+        "version" => set_value(&mut manifest.version, note()),
+        "author" => set_value(&mut manifest.author, note()),
+        "source" => set_value(&mut manifest.source, note()),
+        "created-by" => set_value(&mut manifest.created_by, note()),
+        "tags" => {
+            let tags = words(&nested.value, |c| c == ',').unwrap_or_default();
+            let fits =
+                !tags.is_empty() && tags.iter().all(|it| !it.is_empty() && !it.contains(','));
+            put_value(&mut manifest.tags, fits.then(|| tags.into_boxed_slice()))
+        }
+        "requires-approval" => {
+            let value = text.and_then(bool_from_word);
+            put_value(&mut manifest.requires_approval, value)
+        }
+        _ => false,
+    }
+}
+
+fn set_value<T>(place: &mut Option<T>, value: Option<T>) -> bool {
+    value.map(|it| *place = Some(it)).is_some()
+}
+
+fn put_value<T>(place: &mut T, value: Option<T>) -> bool {
+    value.map(|it| *place = it).is_some()
+}
+
+/// A boolean in any of the spellings that clients accept.
+fn bool_from_word(word: &str) -> Option<bool> {
+    match word.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Some(true),
+        "false" | "no" | "off" | "0" => Some(false),
+        _ => None,
+    }
 }
 
 /// The fields of a [`Dialect`], as they are spelt.
@@ -150,6 +208,33 @@ impl Typing<'_, '_> {
             }
             _ => false,
         }
+    }
+
+    /// Takes the fields of [`OWN`] that stand under `metadata` and not at the top level; everything
+    /// else there is the author's and stays.
+    fn take_nested(&mut self, fields: &[Field<'_>]) {
+        let is_said =
+            |key: &str| fields.iter().any(|it| canonical(&it.key) == key && !it.value.is_null());
+        let mut seen: Vec<String> = Vec::new();
+        let mut metadata = std::mem::take(&mut self.manifest.metadata).into_vec();
+        metadata.retain(|field| {
+            let key = canonical(&field.key);
+            if !OWN.contains(&key) {
+                return true;
+            }
+            // What is not clearly a no asks for approval, wherever it stands.
+            if key == "requires-approval" && !field.value.is_null() {
+                let value = field.value.as_text().and_then(|it| bool_from_word(it.trim()));
+                self.manifest.requires_approval |= value != Some(false);
+            }
+            let is_first = !seen.iter().any(|it| it == key);
+            seen.push(key.to_owned());
+            let approval = self.manifest.requires_approval;
+            let is_taken = is_first && !is_said(key) && take_own(field, &mut self.manifest);
+            self.manifest.requires_approval |= approval;
+            !is_taken
+        });
+        self.manifest.metadata = metadata.into_boxed_slice();
     }
 
     fn dialect(&mut self, field: &Field<'_>, dialect: &mut Dialect) -> bool {
@@ -358,15 +443,11 @@ impl Typing<'_, '_> {
 
     /// A boolean in any of the spellings that clients take.
     fn bool(&mut self, field: &Field<'_>) -> Option<bool> {
-        let word = field.value.as_text().map(str::to_ascii_lowercase);
-        match word.as_deref() {
-            Some("true" | "yes" | "on" | "1") => Some(true),
-            Some("false" | "no" | "off" | "0") => Some(false),
-            _ => {
-                self.wrong(field, "true or false");
-                None
-            }
+        let value = field.value.as_text().and_then(bool_from_word);
+        if value.is_none() {
+            self.wrong(field, "true or false");
         }
+        value
     }
 
     /// A hint such as `[file] [line]` is meant as text, although YAML sees a list.

@@ -5,7 +5,7 @@ use prowess_frontmatter::{Field, Kind, Style, Value};
 use super::{hidden, name};
 use crate::{
     finding::{At, Report},
-    parse::{Reading, SPELLINGS},
+    parse::{Reading, SPELLINGS, canonical},
     rule::{self, Profile},
     skill::{AllowedTools, Manifest},
 };
@@ -19,25 +19,22 @@ const VENDOR: &[(&str, &str)] = &[
     ("argument-hint", "Claude Code and VS Code"),
     ("author", "catalogs"),
     ("context", "Claude Code and VS Code"),
-    ("created-by", "Prowess and lango"),
-    ("created_by", "lango"),
     ("disable-model-invocation", "Claude Code, Cursor, VS Code, OpenHands, OpenClaw and pi"),
     ("effort", "Claude Code"),
     ("hooks", "Claude Code"),
     ("model", "Claude Code"),
     ("paths", "Claude Code, Cursor and OpenHands"),
     ("requires", "OpenClaw and sisu"),
-    ("requires-approval", "Prowess and lango"),
-    ("requires_approval", "lango"),
-    ("source", "Prowess and lango"),
-    ("status", "Prowess and lango"),
     ("tags", "catalogs"),
     ("triggers", "OpenHands"),
-    ("type", "Prowess and lango"),
     ("user-invocable", "Claude Code, VS Code and OpenClaw"),
     ("version", "catalogs"),
     ("when_to_use", "Claude Code"),
 ];
+
+/// Fields that Prowess and lango have added. Prowess reads them under `metadata` too, where they are
+/// valid everywhere.
+const MOVABLE: &[&str] = &["created-by", "requires-approval", "source", "status", "type"];
 
 const MAX_DESCRIPTION: usize = 1024;
 const MAX_COMPATIBILITY: usize = 500;
@@ -51,6 +48,8 @@ pub(crate) enum Standing {
     Specified,
     /// The clients that have added it.
     Vendor(&'static str),
+    /// Prowess, which also reads it under `metadata`.
+    Movable,
     /// Nobody, but it is meant as this one.
     Misspelt(&'static str),
     /// Nobody.
@@ -61,6 +60,9 @@ pub(crate) enum Standing {
 pub(crate) fn standing(key: &str) -> Standing {
     if SPECIFIED.contains(&key) {
         return Standing::Specified;
+    }
+    if MOVABLE.contains(&canonical(key)) {
+        return Standing::Movable;
     }
     let vendor = VENDOR.iter().find(|it| it.0 == key).map(|it| Standing::Vendor(it.1));
     let meant = || SPELLINGS.iter().find(|it| it.0 == key).map(|it| Standing::Misspelt(it.1));
@@ -181,10 +183,20 @@ fn unknown(reading: &Reading<'_>, fields: &[Field<'_>], report: &mut Report) {
                 at,
                 || {
                     format!(
-                        "`{key}` is read by {clients}; others ignore it, and some uploads refuse it"
+                        "`{key}` is read by {clients}; others ignore it, and the reference validator refuses it"
                     )
                 },
                 "leave it if the skill is for those",
+            ),
+            Standing::Movable => report.note(
+                &rule::UNKNOWN_FIELD,
+                at,
+                || {
+                    format!(
+                        "`{key}` is not a field of the specification, and the reference validator refuses the skill"
+                    )
+                },
+                "move it under `metadata`, where it is read as well",
             ),
             Standing::Unknown => report.note(
                 &rule::UNKNOWN_FIELD,

@@ -42,7 +42,10 @@ fn every_fix_puts_right_what_its_rule_finds() {
         ("size: 1.10\n", "metadata:\n  size: \"1.10\"\n", "unknown-field"),
         ("allowedTools: Read\n", "allowed-tools: Read\n", "unknown-field"),
         ("version: 1.10\n", "version: \"1.10\"\n", "scalar-not-text"),
-        ("metadata: {a: 2026-11-15}\n", "metadata: {a: \"2026-11-15\"}\n", "scalar-not-text"),
+        ("metadata:\n  a: 2026-11-15\n", "metadata:\n  a: \"2026-11-15\"\n", "scalar-not-text"),
+        ("metadata:\n  a: 1.10\n", "metadata:\n  a: \"1.10\"\n", "scalar-not-text"),
+        ("metadata: {a: b}\n", "metadata:\n  a: b\n", "yaml-strict"),
+        ("metadata:\n  a: [b]\n", "metadata:\n  a:\n    - b\n", "yaml-strict"),
         (
             "allowed-tools: Read, Bash(git add:*, git rm:*)\n",
             "allowed-tools: Read Bash(git add:*, git rm:*)\n",
@@ -88,9 +91,9 @@ fn what_is_not_safe_is_left_alone() {
         "tags: {one: two}\n",
         "description2: |\n",
         "colour: red\nmetadata:\n  colour: blue\n",
-        "colour: red\nmetadata: {a: b}\n",
+        "metadata:\n  errors_prevented: 10\n  is_free: true\n",
         "colour: red\nmetadata: none\n",
-        "metadata:\n  a: [b]\n",
+        "metadata: {a: b} # mine\n",
         "compatibility: [a]\n",
         "allowed-tools: {Read: yes}\n",
         "allowed-tools: [Read Grep]\n",
@@ -127,10 +130,45 @@ fn a_profile_has_only_what_it_finds_put_right() {
     let text = with("colour: red\nversion: 1.10\n").replace('\n', "\r\n");
     let lenient = with("colour: red\nversion: 1.10\n");
     assert_eq!(fix(text.as_bytes(), Profile::Lenient).bytes, lenient.as_bytes());
-    assert_eq!(fix(text.as_bytes(), Profile::Reference).bytes, text.as_bytes());
-    let colon = text.replace("Reads.", "Use: always");
-    let quoted = text.replace("Reads.", "'Use: always'");
+    let moved = text.replace("colour: red", "metadata:\r\n  colour: red");
+    assert_eq!(fix(text.as_bytes(), Profile::Reference).bytes, moved.as_bytes());
+    let version = with("version: 1.10\n");
+    assert_eq!(fix(version.as_bytes(), Profile::Reference).bytes, version.as_bytes());
+    let colon = version.replace("Reads.", "Use: always");
+    let quoted = version.replace("Reads.", "'Use: always'");
     assert_eq!(fix(colon.as_bytes(), Profile::Reference).bytes, quoted.as_bytes());
+}
+
+#[test]
+fn brackets_become_lines() {
+    let text = with("metadata: {a: b, c: [d, 'e: f']}\nallowed-tools: [Read, Grep]\n");
+    let lines =
+        with("metadata:\n  a: b\n  c:\n    - d\n    - \"e: f\"\nallowed-tools: Read Grep\n");
+    assert_eq!(fix(text.as_bytes(), Profile::Reference).bytes, lines.as_bytes());
+    let text = text.replace('\n', "\r\n");
+    let lines = lines.replace('\n', "\r\n");
+    assert_eq!(fix(text.as_bytes(), Profile::Reference).bytes, lines.as_bytes());
+    let noted = with("metadata: {a: b} # mine\n");
+    assert_eq!(fix(noted.as_bytes(), Profile::Reference).bytes, noted.as_bytes());
+}
+
+#[test]
+fn what_is_read_under_metadata_too_is_moved_there() {
+    let text = with("type: script\nstatus: draft # yet\nrequires_approval: true\nsource: s\n");
+    let moved = with(
+        "metadata:\n  type: script\n  status: draft # yet\n  requires_approval: \"true\"\n  source: s\n",
+    );
+    for profile in [Profile::Spec, Profile::Reference] {
+        assert_eq!(fix(text.as_bytes(), profile).bytes, moved.as_bytes());
+    }
+    // There it would be a note of the author, and the skill in use.
+    for fields in ["status: retired\n", "requires-approval: perhaps\n", "type: core\n", "status:\n"]
+    {
+        let text = with(fields);
+        assert_eq!(fix(text.as_bytes(), Profile::Spec).bytes, text.as_bytes(), "{fields}");
+    }
+    let both = with("status: active\nmetadata:\n  status: draft\n");
+    assert_eq!(fix(both.as_bytes(), Profile::Spec).bytes, both.as_bytes());
 }
 
 #[test]

@@ -49,6 +49,72 @@ fn a_version_that_looks_like_a_number_stays_as_written() {
 }
 
 #[test]
+fn what_is_rendered_has_the_fields_of_the_specification_alone() {
+    let manifest = Manifest {
+        name: "a".into(),
+        description: "b".into(),
+        kind: Type::Script,
+        status: Some(Status::Draft),
+        version: Some("1.10".into()),
+        author: Some("me".into()),
+        source: Some("https://example.com/a".into()),
+        created_by: Some("import".into()),
+        tags: ["x".into(), "two words".into()].into(),
+        requires_approval: true,
+        ..Manifest::default()
+    };
+    let text = render(&manifest, "");
+    assert_eq!(
+        text,
+        "---\nname: a\ndescription: b\nmetadata:\n  type: script\n  status: draft\n  version: \"1.10\"\n  \
+         author: me\n  tags: x, two words\n  source: https://example.com/a\n  created-by: import\n  \
+         requires-approval: \"true\"\n---\n"
+    );
+    assert_eq!(unplaced(&parsed(&text).0), unplaced(&manifest));
+}
+
+#[test]
+fn the_fields_of_a_manifest_are_read_at_the_top_level_and_under_metadata() {
+    let at_top = "type: script\nstatus: draft\nversion: '1'\nauthor: me\ntags: [x, y]\nsource: s\n\
+                  created_by: c\nrequires_approval: yes\n";
+    let nested = "metadata:\n  type: script\n  status: draft\n  version: '1'\n  author: me\n  \
+                  tags: x, y\n  source: s\n  created_by: c\n  requires_approval: \"true\"\n";
+    assert_eq!(unplaced(&with(at_top)), unplaced(&with(nested)));
+    let list = nested.replace("tags: x, y", "tags:\n    - x\n    - y");
+    assert_eq!(unplaced(&with(at_top)), unplaced(&with(&list)));
+}
+
+#[test]
+fn a_note_of_the_author_under_metadata_stays_a_note() {
+    for note in ["type: workflow", "status: rc", "tags: {a: b}", "version:", "type: [script]"] {
+        let manifest = with(&format!("metadata:\n  {note}\n"));
+        assert_eq!((manifest.kind, manifest.status), (Type::Instruction, None), "{note}");
+        assert_eq!(manifest.metadata.len(), 1, "{note}");
+        let text = render(&manifest, "");
+        assert_eq!(unplaced(&parsed(&text).0), unplaced(&manifest), "{note}");
+    }
+}
+
+#[test]
+fn the_top_level_counts_before_metadata() {
+    let manifest =
+        with("type: instruction\nstatus: active\nmetadata:\n  type: script\n  status: draft\n");
+    assert_eq!((manifest.kind, manifest.status()), (Type::Instruction, Status::Active));
+    let (again, _) = parsed(&render(&manifest, ""));
+    assert_eq!((again.kind, again.status()), (Type::Instruction, Status::Active));
+    // An approval is required if one of them says so, or cannot be understood.
+    for fields in [
+        "requires-approval: false\nmetadata:\n  requires-approval: \"true\"\n",
+        "requires-approval: true\nmetadata:\n  requires-approval: \"false\"\n",
+        "metadata:\n  requires-approval: perhaps\n",
+        "metadata:\n  requires_approval: \"true\"\n  requires-approval: \"false\"\n",
+    ] {
+        assert!(with(fields).requires_approval, "{fields}");
+    }
+    assert!(!with("metadata:\n  requires-approval: \"no\"\n").requires_approval);
+}
+
+#[test]
 fn what_nobody_knows_is_kept() {
     let fields = "x-list:\n  - a\n  - b: 1\nx-map:\n  c: \"2\"\n";
     let text = render(&with(fields), "");
@@ -164,6 +230,8 @@ fn unplaced(manifest: &Manifest) -> String {
     let mut plain = manifest.clone();
     plain.metadata = Box::default();
     plain.unknown = Box::default();
+    // What is active does not say so.
+    plain.status = plain.status.filter(|it| *it != Status::Active);
     if let Some(dialect) = &mut plain.dialect {
         dialect.hooks = None;
     }

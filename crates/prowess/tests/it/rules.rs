@@ -74,6 +74,7 @@ fn texts() -> Vec<Text> {
         ("yaml-not-map", only("- name: pdf\n"), with("tags:\n- name\n")),
         ("yaml-repaired", described("Use when: asked."), described("Use when:asked, at 12:30.")),
         ("yaml-rescued", only("]: [\nname: pdf\ndescription: Reads.\n"), only("\"]\": \"[\"\nname: pdf\ndescription: Reads.\n")),
+        ("yaml-strict", with("metadata: {colour: red}\n"), with("metadata:\n  colour: red [or] {so}\n")),
         ("duplicate-key", with("license: MIT\nlicense: MIT\n"), with("license: MIT\nmetadata:\n  license: MIT\n")),
         ("comment-cut", described("Closes #12."), described("Writes C#.")),
         ("unknown-field", with("colour: red\n"), with("metadata:\n  colour: red\n")),
