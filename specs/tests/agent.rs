@@ -854,7 +854,8 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
             ask(&agent.with(skills(library.clone(), how)), &Session::new("s"), "go").await;
             let asked = &model.asked()[0];
             assert!(system(asked).contains("- skill-49"), "every name is there");
-            assert_eq!(system(asked).contains("Does thing"), is_described, "{}", system(asked));
+            assert!(system(asked).contains(": Does thing 7 "), "{}", system(asked));
+            assert_eq!(system(asked).contains("in many words"), is_described, "{}", system(asked));
             assert_eq!(tools(asked).contains(&"find_skills"), !is_described);
         }
     }

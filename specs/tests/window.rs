@@ -518,6 +518,50 @@ mod skills_make_room_by_their_priority {
     }
 
     #[test]
+    fn a_small_window_is_used() {
+        let lines: String =
+            (0..1500).map(|it| format!("{it}. Book the next train of the trip.\n")).collect();
+        let code = format!("```sh\n{lines}```\n\nThe end.\n");
+        let about =
+            "Plans a trip by train. Use when somebody asks for a route, a timetable or a ticket.";
+        let document = |name: &str, body: &str| {
+            format!("---\nname: {name}\ndescription: {about}\n---\n\n# {name}\n\n{body}")
+        };
+        let world = (0..40).fold(World::new(), |world, it| {
+            world.document(
+                &format!("other-{it:02}"),
+                document(&format!("other-{it:02}"), "Nothing.\n"),
+            )
+        });
+        let world = world
+            .document("plan-trip", document("plan-trip", &code))
+            .document("plan-walk", document("plan-walk", "Go.\n"));
+        for window in ["4000", "8000"] {
+            let json = prompted(&world, &["@plan-trip tomorrow", "--window", window]);
+            let (used, all) = (&json["tokens"]["total"], window.parse::<u64>().unwrap());
+            let used = used.as_u64().unwrap();
+            assert!(used <= all && used * 4 >= all * 3, "{used} of {window}");
+            let system = json["messages"][0]["content"].as_str().unwrap();
+            let described =
+                system.lines().filter(|it| it.starts_with("- other-") && it.contains(": Plans"));
+            assert_eq!(described.count(), 40, "{system}");
+            let skill =
+                json["skills"].as_array().unwrap().iter().find(|it| it["name"] == "plan-trip");
+            assert_eq!(skill.unwrap()["kept"], true);
+            let body = system.split_once("# plan-trip\n").unwrap().1;
+            let shown = body.lines().filter(|it| it.ends_with("train of the trip.")).count();
+            // The fence is closed, and what is missing is said: the other lines, the fence and the end.
+            let missing = format!(
+                "```\n\n[{} more lines of this skill do not fit into the context window]",
+                1500 - shown + 3
+            );
+            assert!(shown > 50 && body.contains(&missing), "{shown}: {missing}: {body}");
+        }
+        let json = prompted(&world, &["@plan-walk tomorrow", "--window", "4000"]);
+        assert_eq!((&json["skills"][0]["level"], &json["steps"]), (&json!("full"), &json!([])));
+    }
+
+    #[test]
     fn less_of_a_skill_is_shown_before_it_is_refused() {
         let prompt = prompt(turns(1), vec![offer("busy", Priority::Active, 900)]);
         let bare = taken(&super::prompt(turns(1), Vec::new()));

@@ -90,8 +90,6 @@ const SYSTEM: &str = "You are an agent at the command line of the person who ask
 
 /// How often the model is asked unless somebody says otherwise.
 const STEPS: NonZeroUsize = NonZeroUsize::new(50).expect("it is not zero");
-/// The part of the window that the list of skills may take.
-const CATALOG: usize = 10;
 
 impl Working {
     /// The agent over a model, whose tools leave alone the file of the session.
@@ -159,7 +157,7 @@ impl Working {
 
     fn showing(&self, config: &Config, window: &Window) -> Showing {
         let (set, usual) = (config.matching(), Showing::default());
-        let budget = Some(window.tokens / CATALOG);
+        let budget = Some(window.catalog_budget());
         let cataloging =
             |it: Cataloging<'static>| Cataloging { budget, vocabulary: window.vocabulary, ..it };
         let strategy = self.strategy.map_or(set.strategy, Into::into);

@@ -1,11 +1,11 @@
 //! The catalog: what a model is shown of a library before it has asked for anything.
 
-use std::{borrow::Cow, fmt::Write as _};
+use std::{borrow::Cow, collections::HashMap, fmt::Write as _};
 
 use crate::{
     disclose::description,
     library::Library,
-    shorten::{defused, one_line, shortened},
+    shorten::{defused, longest, one_line, shortened},
     skill::Skill,
     tokens::Vocabulary,
 };
@@ -13,7 +13,7 @@ use crate::{
 /// How many characters of a description are shown at the most; the specification allows no more.
 const MAX_DESCRIPTION: usize = 1024;
 /// Fewer hundredths of a token of a description say nothing.
-const LEAST: usize = 1200;
+const LEAST: usize = 500;
 
 /// How a catalog is written.
 #[derive(Debug, Clone)]
@@ -28,6 +28,9 @@ pub struct Cataloging<'c> {
     pub activation: &'c str,
     /// How the skills are found that are left out: what stands behind their number.
     pub search: &'c str,
+    /// The names of the skills that matter most, the best first: they are the last to be shortened or
+    /// left out. The order of the catalog does not change.
+    pub first: &'c [&'c str],
 }
 
 /// The form of a catalog.
@@ -65,6 +68,7 @@ impl Default for Cataloging<'_> {
             vocabulary: Vocabulary::default(),
             activation: "When one of these skills fits the task, call `use_skill` with its name first and follow its instructions.",
             search: "search for them with `find_skills`",
+            first: &[],
         }
     }
 }
@@ -72,10 +76,12 @@ impl Default for Cataloging<'_> {
 /// Writes the catalog of a library: the active skills that a model may take up, in the order of
 /// their names. With none there is no text at all.
 ///
-/// A budget is never exceeded. Descriptions are shortened first, all to the same number of tokens,
-/// so that short ones stay whole; then they are left out; and only then names are, from the end of the
+/// A budget is never exceeded, and as far as it goes it is used: more of it never shows less.
+/// Descriptions are shortened first, all to the same number of tokens, so that short ones stay whole;
+/// then as many as there is no room for are left out; and only then names are, from the end of the
 /// alphabet, which the last line says. A skill that is added at the end changes nothing before
-/// it unless the others have to be shortened further.
+/// it unless the others have to be shortened further. Those that matter most ([`Cataloging::first`])
+/// share up to half of the room before the others do.
 pub fn catalog(library: &Library, how: &Cataloging<'_>) -> Catalog {
     let skills: Vec<&Skill> = library.skills().filter(|it| it.manifest.is_for_models()).collect();
     if skills.is_empty() {
@@ -156,56 +162,90 @@ impl Cataloging<'_> {
     /// Writes as much as the budget allows. Each line is counted once, in hundredths of a token, which
     /// add up.
     fn drawn(&self, skills: &[&Skill]) -> Drawn {
+        let Some(budget) = self.budget else {
+            let mut drawn = Drawn::default();
+            for skill in skills {
+                let entry = self.entry(skill);
+                drawn.push(&self.line(&entry, &entry.description), entry.is_cut);
+            }
+            return drawn;
+        };
         let count = |text: &str| self.vocabulary.hundredths(text);
-        let mut drawn = Drawn::default();
         let (head, tail) = self.frame();
-        let budget = self.budget.unwrap_or(usize::MAX).saturating_mul(100);
-        let room = budget.saturating_sub(count(&head) + count(tail));
-        let (mut entries, mut bare, mut least) = (Vec::new(), Vec::new(), Vec::new());
+        let room = budget.saturating_mul(100).saturating_sub(count(&head) + count(tail));
+        let (order, ranked) = self.order(skills);
         let mut left = room;
-        for skill in skills {
-            let entry = Entry::bare(skill, self.format);
-            let line = self.line(&entry, "");
-            let cost = if self.budget.is_some() { count(&line) } else { 0 };
-            let rest = left.checked_sub(cost);
-            entries.push(entry);
-            bare.push(line);
-            least.push(cost);
+        let mut bare = Vec::new();
+        for at in &order {
+            let line = self.line(&Entry::bare(skills[*at], self.format), "");
+            let cost = count(&line);
+            bare.push((line, cost));
             // However many there are, no more are looked at than there is room for.
-            let Some(rest) = rest else { return self.dropped(&bare, &least, room, skills) };
+            let Some(rest) = left.checked_sub(cost) else {
+                return self.dropped(&order, &bare, room, skills);
+            };
             left = rest;
         }
-        if self.format != Format::Names {
-            let described = entries.into_iter().zip(skills).map(|(it, skill)| it.described(skill));
-            entries = described.collect();
-        }
-        let whole = entries.iter().map(|it| self.line(it, &it.description));
-        if self.budget.is_none() {
-            whole.zip(&entries).for_each(|(line, it)| drawn.push(&line, it.is_cut));
-            return drawn;
-        }
-
-        let lines: Vec<String> = whole.collect();
-        let costs =
-            lines.iter().zip(&least).map(|(line, least)| count(line).saturating_sub(*least));
+        let entries: Vec<Entry> = order.iter().map(|at| self.entry(skills[*at])).collect();
+        let whole: Vec<String> = entries.iter().map(|it| self.line(it, &it.description)).collect();
+        let costs = whole.iter().zip(&bare).map(|(line, bare)| count(line).saturating_sub(bare.1));
         let costs: Vec<usize> = costs.collect();
-        let cap = cap(&costs, left);
+        let least = entries.first().zip(bare.first()).map_or(0, |(entry, bare)| {
+            LEAST + count(&self.line(entry, "x")).saturating_sub(bare.1)
+        });
+        let allowed = allowances(&costs, ranked, left, least);
+        let mut lines: Vec<(usize, Cow<'_, str>, bool)> = Vec::new();
         for (number, entry) in entries.iter().enumerate() {
-            if costs[number] <= cap {
-                drawn.push(&lines[number], entry.is_cut);
-            } else if cap < LEAST {
-                drawn.push(&bare[number], true);
+            let (allowed, own) = (allowed[number], &bare[number]);
+            let (line, is_cut) = if costs[number] <= allowed {
+                (Cow::Borrowed(&*whole[number]), entry.is_cut)
+            } else if allowed < least {
+                (Cow::Borrowed(&*own.0), true)
             } else {
-                let cost = |it: &str| count(&self.line(entry, it)).saturating_sub(least[number]);
-                let fitting = shortened(&entry.description, cap, cost);
-                drawn.push(&self.line(entry, &fitting), true);
-            }
+                let cost = |it: &str| count(&self.line(entry, it)).saturating_sub(own.1);
+                let fitting = longest(&entry.description, allowed, cost);
+                (Cow::Owned(self.line(entry, &fitting)), true)
+            };
+            lines.push((order[number], line, is_cut));
         }
+        lines.sort_unstable_by_key(|it| it.0);
+        let mut drawn = Drawn::default();
+        lines.iter().for_each(|(_, line, is_cut)| drawn.push(line, *is_cut));
         drawn
     }
 
+    /// The skills in the order in which they get room, and how many of them matter most.
+    fn order(&self, skills: &[&Skill]) -> (Vec<usize>, usize) {
+        let places: HashMap<&str, usize> = match self.first {
+            [] => HashMap::new(),
+            _ => skills.iter().enumerate().map(|(at, it)| (&*it.manifest.name, at)).collect(),
+        };
+        let mut is_first = vec![false; skills.len()];
+        let mut order: Vec<usize> = Vec::with_capacity(skills.len());
+        for at in self.first.iter().filter_map(|it| places.get(it)) {
+            if !std::mem::replace(&mut is_first[*at], true) {
+                order.push(*at);
+            }
+        }
+        let ranked = order.len();
+        order.extend((0..skills.len()).filter(|at| !is_first[*at]));
+        (order, ranked)
+    }
+
+    /// What is shown of a skill.
+    fn entry(&self, skill: &Skill) -> Entry {
+        let entry = Entry::bare(skill, self.format);
+        if self.format == Format::Names { entry } else { entry.described(skill) }
+    }
+
     /// As many names as there is room for beside the note about the others.
-    fn dropped(&self, bare: &[String], least: &[usize], room: usize, skills: &[&Skill]) -> Drawn {
+    fn dropped(
+        &self,
+        order: &[usize],
+        bare: &[(String, usize)],
+        room: usize,
+        skills: &[&Skill],
+    ) -> Drawn {
         let mut drawn = Drawn::default();
         let note = |dropped: usize| {
             let skills = if dropped == 1 { "skill is" } else { "skills are" };
@@ -214,11 +254,16 @@ impl Cataloging<'_> {
         // The number of those left out has no more digits than that of all.
         let reserved = self.vocabulary.hundredths(&note(skills.len()));
         let Some(mut left) = room.checked_sub(reserved) else { return drawn };
-        for ((line, least), skill) in bare.iter().zip(least).zip(skills) {
-            let Some(rest) = left.checked_sub(*least) else { break };
+        let mut lines = Vec::new();
+        for ((line, cost), at) in bare.iter().zip(order) {
+            let Some(rest) = left.checked_sub(*cost) else { break };
             left = rest;
-            let has_more = self.format != Format::Names && !skill.manifest.description.is_empty();
-            drawn.push(line, has_more);
+            lines.push((*at, line));
+        }
+        lines.sort_unstable_by_key(|it| it.0);
+        for (at, line) in lines {
+            let manifest = &skills[at].manifest;
+            drawn.push(line, self.format != Format::Names && !manifest.description.is_empty());
         }
         drawn.note = note(skills.len() - drawn.shown);
         drawn
@@ -241,15 +286,53 @@ impl Cataloging<'_> {
             Format::List => format!("- {}: {}\n", defused(name), defused(description)),
             Format::Xml => {
                 let mut text = String::from("<skill>\n");
-                for (tag, value) in
-                    [("name", &**name), ("description", description), ("location", location)]
-                {
+                let parts =
+                    [("name", &**name), ("description", description), ("location", location)];
+                for (tag, value) in parts.into_iter().filter(|it| !it.1.is_empty()) {
                     let _ = writeln!(text, "<{tag}>{}</{tag}>", escaped(value));
                 }
                 text + "</skill>\n"
             }
         }
     }
+}
+
+/// What each may take of the room, of which the first ones share up to half before the others do.
+/// Nobody has less when there is more room.
+fn allowances(costs: &[usize], ranked: usize, room: usize, least: usize) -> Vec<usize> {
+    let mut allowed = vec![0; costs.len()];
+    let (first, others) = costs.split_at(ranked);
+    let (own, rest) = allowed.split_at_mut(ranked);
+    let most = cap(first, room / 2).max(cap(costs, room));
+    // As long as the first ones have too little, the others have nothing.
+    let Some(left) = share(first, most, room, least, own) else { return allowed };
+    let even = cap(others, left);
+    share(others, even, left, least, rest);
+    if even == usize::MAX {
+        // What the others do not need is for the first ones.
+        let left = room - others.iter().sum::<usize>();
+        share(first, cap(first, left).max(most), left, least, own);
+    }
+    allowed
+}
+
+/// Lets each take as much as `cap` says; where that would be too little to say anything, the first of
+/// them take the least that does, as long as there is room. Returns what is left if that is enough for
+/// all of them.
+fn share(
+    costs: &[usize],
+    cap: usize,
+    room: usize,
+    least: usize,
+    allowed: &mut [usize],
+) -> Option<usize> {
+    let mut left = room;
+    for (cost, allowed) in costs.iter().zip(allowed) {
+        let most = cap.max(least);
+        left = left.checked_sub(most.min(*cost))?;
+        *allowed = most;
+    }
+    Some(left)
 }
 
 /// The most tokens that each may take so that all together take no more than `room`.

@@ -32,6 +32,9 @@ const CALL: usize = 4;
 /// What an image or file is taken to cost; no model says it before it has seen it.
 const ATTACHED: usize = 1000;
 
+/// The tokens that the list of skills takes in a small window at the most.
+const SMALL_CATALOG: usize = 8_000;
+
 /// How much a model can be told at once, and what stays when that is too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
@@ -44,6 +47,12 @@ pub struct Window {
 }
 
 impl Window {
+    /// The tokens that the list of skills may take: a tenth of the window; of a small one up to a
+    /// quarter, where a tenth would leave no room for descriptions.
+    pub fn catalog_budget(&self) -> usize {
+        (self.tokens / 10).max((self.tokens / 4).min(SMALL_CATALOG))
+    }
+
     /// Counts the tokens of a message: its text and calls, 4 for itself and for each call, 1000 for
     /// an image or file.
     pub fn count(&self, message: &Message) -> usize {

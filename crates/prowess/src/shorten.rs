@@ -65,6 +65,49 @@ pub(crate) fn shortened(line: &str, most: usize, measure: impl Fn(&str) -> usize
     }
 }
 
+/// Cuts a line as [`shortened`] does, behind the last word that leaves it within `most`: where that is
+/// larger, the line is never shorter.
+pub(crate) fn longest(line: &str, most: usize, measure: impl Fn(&str) -> usize) -> Cow<'_, str> {
+    let found = shortened(line, most, &measure);
+    let Cow::Owned(mut best) = found else {
+        if !found.is_empty() || line.is_empty() {
+            return found;
+        }
+        return first_word(line, most, &measure);
+    };
+    let fits = |end: usize| {
+        let attempt = format!("{}…", cut(line, end));
+        (measure(&attempt) <= most).then_some(attempt)
+    };
+    // Where words end behind what fits already.
+    let known = best.len() - '…'.len_utf8();
+    let ends: Vec<usize> =
+        line[known..].match_indices(' ').map(|it| known + it.0).filter(|it| *it > known).collect();
+    let (mut low, mut high, mut step) = (0, ends.len(), 1);
+    while low < high {
+        let next = (low + step - 1).min(high - 1);
+        match fits(ends[next]) {
+            Some(attempt) => {
+                if attempt.len() > best.len() {
+                    best = attempt;
+                }
+                (low, step) = (next + 1, step * 2);
+            }
+            None => (high, step) = (next, 1),
+        }
+    }
+    Cow::Owned(best)
+}
+
+/// The first word of a line, if it fits.
+fn first_word(line: &str, most: usize, measure: impl Fn(&str) -> usize) -> Cow<'_, str> {
+    let word = format!("{}…", cut(line, line.find(' ').unwrap_or(0)));
+    match word.len() > '…'.len_utf8() && measure(&word) <= most {
+        true => Cow::Owned(word),
+        false => Cow::Borrowed(""),
+    }
+}
+
 /// Takes a cut line back to its last whole sentence, if that leaves half of it.
 pub(crate) fn to_sentence(line: Cow<'_, str>) -> Cow<'_, str> {
     if matches!(line, Cow::Borrowed(_)) {

@@ -16,9 +16,6 @@ use crate::{
     report, safe,
 };
 
-/// The part of the window that the list of skills may take.
-const CATALOG: usize = 10;
-
 /// Show what a model would be told, and how it fits into its window
 ///
 /// On a terminal it shows how full the window is, which skills are in it, and what was done to make
@@ -75,14 +72,15 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let library = Permitted::new(library, gate.clone()).library();
     let vocabulary = context::vocabulary(args.model.as_deref(), &config);
     let window = window(args, &config, vocabulary);
-    let budget = Some(window.tokens / CATALOG);
-    let cataloging = Cataloging { budget, vocabulary, ..Cataloging::default() };
     let query = request(&history).map(|it| it.content.clone());
     let matching = matching(args, &config);
     if matching.strategy == Strategy::Semantic {
         context::index(&library, printer);
     }
     let choice = choose(&library, &history, &matching, config.thresholds());
+    let first: Vec<&str> = choice.best().map(|it| &*it.manifest.name).collect();
+    let budget = Some(window.catalog_budget());
+    let cataloging = Cataloging { budget, vocabulary, first: &first, ..Cataloging::default() };
     let prompt = Prompt {
         system,
         catalog: catalog(&library, &cataloging).text,

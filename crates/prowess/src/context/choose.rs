@@ -113,6 +113,13 @@ pub fn choose<'lib>(
 }
 
 impl<'lib> Choice<'lib> {
+    /// The skills that matter to the conversation, the best first: those that were chosen, then those
+    /// that were considered.
+    pub fn best(&self) -> impl Iterator<Item = &'lib Skill> {
+        let chosen = self.skills.iter().map(|it| it.skill);
+        chosen.chain(self.considered.iter().map(|it| it.skill))
+    }
+
     /// Adds a skill, or raises the one that is there.
     fn add(&mut self, skill: &'lib Skill, priority: Priority, level: Level) {
         match self.skills.iter_mut().find(|it| it.skill.is_at(&skill.origin.path)) {

@@ -210,6 +210,12 @@ impl<'a> Draft<'a> {
         let mut excess = self.excess();
         for slot in self.skills.iter_mut().rev().filter(|it| it.left_out.is_none()) {
             let before = slot.blocks[0].level;
+            // The first instructions, as far as there is room, say more than the brief.
+            let room = slot.blocks[0].tokens.saturating_sub(excess);
+            if let Some(part) = slot.beginning(room, self.window).filter(|_| excess > 0) {
+                excess = 0;
+                slot.blocks[0] = part;
+            }
             while excess > 0 && slot.blocks.len() > 1 {
                 let saved = slot.blocks.remove(0).tokens - slot.blocks[0].tokens;
                 excess = excess.saturating_sub(saved);
@@ -339,6 +345,29 @@ impl Slot {
         Self { offer, blocks, left_out: None }
     }
 
+    /// The instructions as far as they fit, cut behind a line; nothing where the brief says as much.
+    fn beginning(&self, room: usize, window: &Window) -> Option<Block> {
+        let [whole, brief, ..] = &self.blocks[..] else { return None };
+        let (level, content) = self.offer.contents.first()?;
+        if whole.level != Level::Full || *level != Level::Full || room <= brief.tokens {
+            return None;
+        }
+        let mut length = content.len() * room / whole.tokens.max(1);
+        loop {
+            let start = &content[..content.floor_char_boundary(length)];
+            let start = &start[..start.rfind('\n')?];
+            let text = self.offer.block(&cut_off(start, content));
+            let tokens = JOINT + window.vocabulary.count(&text);
+            if tokens <= brief.tokens {
+                return None;
+            }
+            if tokens <= room {
+                return Some(Block { level: Level::Brief, text, tokens });
+            }
+            length = (start.len() * room / tokens).min(start.len() * 31 / 32);
+        }
+    }
+
     fn placed(self) -> Placed {
         Placed {
             name: self.offer.name,
@@ -360,6 +389,18 @@ impl Entry {
     fn is_turn(&self) -> bool {
         self.standing == Standing::Turn
     }
+}
+
+/// The start of a text, and how much is missing behind it. A block of code that it cuts is closed.
+fn cut_off(start: &str, whole: &str) -> String {
+    let fences = start.lines().filter(|it| it.trim_start().starts_with("```")).count();
+    let close = if fences % 2 == 1 { "\n```" } else { "" };
+    let more = whole[start.len()..].trim().lines().count();
+    let lines = if more == 1 { "line" } else { "lines" };
+    let start = start.trim_end();
+    format!(
+        "{start}{close}\n\n[{more} more {lines} of this skill do not fit into the context window]"
+    )
 }
 
 /// `1 message`, `2 messages`.
