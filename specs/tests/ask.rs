@@ -767,7 +767,7 @@ mod keys_go_where_their_owner_says {
         );
         assert_eq!(ran.stdout(), "Own.\n", "{}", ran.stderr);
         for key in ["base_url", "key_file"] {
-            let said = format!("`model.{key}` is not taken");
+            let said = format!("ignored `model.{key}`");
             assert!(ran.stderr.contains(&said), "{}", ran.stderr);
         }
         let ran = world.run(["ask", "Hi", "--model", "m"]);
@@ -1208,7 +1208,7 @@ mod a_session_is_kept {
         held.wait().unwrap();
         let world = world.file("prowess.toml", "[agent]\nkeep_sessions = 1\n");
         let ran = ask(&world, &server, &["Once more"]);
-        assert!(ran.stderr.contains("`agent.keep_sessions` is not taken"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("ignored `agent.keep_sessions`"), "{}", ran.stderr);
         assert_eq!(sessions(&world), 6);
     }
 

@@ -3,10 +3,15 @@
 use std::{path::PathBuf, time::Duration};
 
 use prowess::{Matching, Options, Scope, Window};
-use prowess_runtime::{Config, ConfigError, Decision, Fault, Limits, Places};
+use prowess_runtime::{
+    Config, ConfigError, Decision, Fault, Hosts, HttpRequest, Limits, Places, Status,
+};
 use serde_json::{Value as Json, json};
 
-use crate::world::{Ran, World};
+use crate::{
+    server::{Names, Server, answer},
+    world::{Ran, World, call},
+};
 
 /// A project with this `prowess.toml`.
 fn project(toml: &str) -> World {
@@ -123,10 +128,25 @@ mod settings_come_from_several_places_the_nearest_one_first {
         assert_eq!(one["settings"].as_array().unwrap().len(), 1);
         assert_eq!(one["settings"][0]["value"], 67_108_864);
         let table = world.run(["config", "limits"]);
-        assert_eq!(table.stdout().lines().count(), 9, "{}", table.stdout());
+        assert_eq!(table.stdout().lines().count(), 18, "{}", table.stdout());
         let unknown = world.run(["config", "limits.memry"]);
         assert_eq!((unknown.code, unknown.stdout()), (Some(1), ""));
         assert!(unknown.stderr.contains("`limits.memory`"), "{}", unknown.stderr);
+    }
+
+    #[test]
+    fn the_places_that_were_looked_at_are_named() {
+        let world = World::new().folder("a/b");
+        let ran = world.run(["config", "--cwd", "a/b"]);
+        let root = world.path("").canonicalize().unwrap();
+        for place in ["a/b/prowess.toml", "a/prowess.toml", "prowess.toml"] {
+            let place = format!("{}\n", root.join(place).display());
+            assert!(ran.stderr.contains(&place), "{place}: {}", ran.stderr);
+        }
+        let user = world.path("home/.config/prowess/prowess.toml");
+        assert!(ran.stderr.contains(&user.display().to_string()), "{}", ran.stderr);
+        let named = project("").run(["config", "--cwd", "."]);
+        assert!(!named.stderr.contains("looked for"), "{}", named.stderr);
     }
 
     #[test]
@@ -200,6 +220,244 @@ mod a_project_cannot_take_what_is_its_user_s {
         }
     }
 
+    /// The widest value of each setting that a project may not set as it likes.
+    const WIDEST: &[(&str, &str)] = &[
+        ("skill.enabled", "true"),
+        ("skill.skills_dir", "\"/\""),
+        ("skill.directories", "[\"/\", \"~\", \"..\"]"),
+        ("skill.include", "[\"one\", \"two\"]"),
+        ("skill.exclude", "[]"),
+        ("skill.max_file_size", "\"1 GiB\""),
+        ("skill.max_skill_size", "\"8 GiB\""),
+        ("skill.watch", "true"),
+        ("skill.cache", "true"),
+        ("policy.commands", "[\"bash -c\", \"sh\", \"python3\", \"rm\", \"env\"]"),
+        (
+            "policy.hosts",
+            "[\"127.0.0.1\", \"169.254.169.254\", \"0.0.0.0/0\", \"::/0\", \"localhost\"]",
+        ),
+        ("policy.roots", "[\".\"]"),
+        ("policy.approvals", "\"never\""),
+        ("policy.allowed_tools", "\"preapprove\""),
+        ("policy.environment", "[\"OPENAI_API_KEY\"]"),
+        ("policy.rules", "[{ decision = \"allow\" }]"),
+        ("limits.timeout", "\"300d\""),
+        ("limits.idle", "\"300d\""),
+        ("limits.cpu", "\"300d\""),
+        ("limits.output", "\"1000 GiB\""),
+        ("limits.memory", "\"1000 GiB\""),
+        ("limits.file", "\"1000 GiB\""),
+        ("limits.work", "\"1000 GiB\""),
+        ("limits.processes", "1000000"),
+        ("limits.descriptors", "1000000"),
+        ("sandbox.level", "\"landlock\""),
+        ("sql.url", "\"postgres://localhost/all\""),
+        ("sql.write", "true"),
+        ("sql.privileged", "true"),
+        ("model.provider", "\"openai\""),
+        ("model.name", "\"dearest\""),
+        ("model.base_url", "\"http://127.0.0.1:1\""),
+        ("model.key_file", "\"key\""),
+        ("model.max_output", "10000000"),
+        ("model.timeout", "\"300d\""),
+        ("model.input_price", "0"),
+        ("model.output_price", "0"),
+        ("agent.keep_sessions", "1"),
+        ("servers", "{ docs = { command = \"evil\" } }"),
+    ];
+
+    /// What a project may set as it likes: it changes which of its texts a model is shown, and how much.
+    const FREE: &[&str] = &[
+        "skill.presets",
+        "skill.depth",
+        "matching.strategy",
+        "matching.max_active",
+        "matching.threshold",
+        "disclosure.brief_at",
+        "disclosure.full_at",
+        "window.tokens",
+        "window.keep_recent",
+    ];
+
+    /// Settings of a user that are stricter than the defaults, or that a project must not replace.
+    const STRICT: &str = "[skill]\nenabled = false\nskills_dir = \"own\"\ndirectories = [\"own\"]\n\
+        include = [\"one\"]\nexclude = [\"two\"]\nmax_file_size = 10\nmax_skill_size = 10\nwatch = false\n\
+        cache = false\n[policy]\ncommands = [\"ls\"]\nhosts = [\"a.example\"]\nroots = [\"own\"]\n\
+        approvals = \"always\"\nallowed_tools = \"enforce\"\nenvironment = [\"ONE\"]\n\
+        rules = [{ decision = \"deny\", tool = \"x\" }]\n[limits]\ntimeout = 1\nidle = 1\ncpu = 1\n\
+        output = 1\nmemory = 1\nfile = 1\nwork = 1\nprocesses = 1\ndescriptors = 1\n[sandbox]\n\
+        level = \"strong\"\n[sql]\nurl = \"sqlite:own.db\"\nwrite = false\n[model]\nprovider = \"gemini\"\n\
+        name = \"cheap\"\nbase_url = \"http://own.example\"\nkey_file = \"own\"\nmax_output = 1\n\
+        timeout = 1\ninput_price = 1\noutput_price = 1\n[agent]\nkeep_sessions = 9\n\
+        [servers.docs]\nurl = \"http://own.example\"\n";
+
+    #[test]
+    fn no_key_of_a_project_s_file_widens_what_applies_without_it() {
+        let json = World::new().run(["config", "--json"]).json();
+        let keys: Vec<&str> = json["settings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["key"].as_str().unwrap())
+            .collect();
+        for key in &keys {
+            let is_listed = WIDEST.iter().any(|it| it.0 == *key);
+            assert!(is_listed != FREE.contains(key), "`{key}`: may a project widen it?");
+            let right = json["settings"].as_array().unwrap().iter().find(|it| it["key"] == **key);
+            assert_eq!(right.unwrap()["project"] == "yes", FREE.contains(key), "{key}");
+        }
+        let toml: String = WIDEST.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
+        // With a strict user nothing at all is wider than it was.
+        let world = World::new().file(USER, STRICT).folder("p");
+        let before = world.run(["config", "--json", "--cwd", "p"]);
+        world.write("p/prowess.toml", &toml);
+        let after = world.run(["config", "--json", "--cwd", "p"]);
+        assert_eq!(after.code, Some(0), "{}", after.stderr);
+        for (key, _) in WIDEST {
+            let (old, new) = (setting(&before, key), setting(&after, key));
+            // An empty list of hosts or commands is narrower than any other.
+            let narrower = ["policy.commands", "policy.hosts", "policy.roots"].contains(key)
+                && new.0 == json!([]);
+            assert!(old.0 == new.0 || narrower, "{key}: {} became {}", old.0, new.0);
+        }
+        // Without one, the defaults are what cannot be widened.
+        let world = World::new().folder("p");
+        let before = world.run(["config", "--json", "--cwd", "p"]);
+        world.write("p/prowess.toml", &toml);
+        let after = world.run(["config", "--json", "--cwd", "p"]);
+        assert_eq!(after.code, Some(0), "{}", after.stderr);
+        for (key, _) in WIDEST {
+            let (old, new) = (setting(&before, key).0, setting(&after, key).0);
+            let is_fine = match *key {
+                // A list where there was none, a limit where there was none, or the project's own.
+                "skill.include" | "limits.idle" | "policy.roots" => true,
+                "policy.commands" | "policy.hosts" => new == json!([]),
+                // Nobody has said anything about these, and they open nothing.
+                "skill.watch" | "model.name" | "model.max_output" | "model.timeout" => true,
+                // It is asked about before it is started.
+                "servers" => true,
+                _ => old == new,
+            };
+            assert!(is_fine, "{key}: {old} became {new}");
+        }
+    }
+
+    #[test]
+    fn a_project_opens_no_private_host() {
+        let server = Server::saying(answer("200 OK", "", "secret"));
+        let port = server.port();
+        let private = [
+            "127.0.0.1",
+            &format!("127.0.0.1:{port}"),
+            "localhost",
+            "*.localhost",
+            "169.254.169.254",
+            "10.0.0.0/8",
+            "192.168.1.1",
+            "100.64.0.0/10",
+            "0.0.0.0/0",
+            "8.0.0.0/5",
+            "::1",
+            "[::1]:80",
+            "::ffff:127.0.0.1",
+            "fd00:ec2::254",
+            "2000::/2",
+            "metadata.google.internal",
+            "*.internal",
+            "printer.local",
+            "db",
+            "example.com:22",
+        ];
+        let listed: Vec<String> = private.iter().map(|it| format!("{it:?}")).collect();
+        let public = "\"api.example.com\", \"*.example.org:8443\", \"8.8.8.0/24\", \"*\"";
+        let world = project(&format!("[policy]\nhosts = [{}, {public}]\n", listed.join(", ")));
+        let ran = world.run(["config", "--json"]);
+        let held = json!(["api.example.com", "*.example.org:8443", "8.8.8.0/24", "*"]);
+        assert_eq!(setting(&ran, "policy.hosts").0, held);
+        assert!(ran.stderr.contains("`127.0.0.1`, "), "{}", ran.stderr);
+        assert!(ran.stderr.contains("in `policy.hosts` ("), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`prowess config --approve`"), "{}", ran.stderr);
+        for host in ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]"] {
+            let input = json!({ "url": format!("http://{host}:{port}/") }).to_string();
+            let asked = world.run(["tool", "http_request", &input, "--json"]);
+            assert_eq!(asked.json()["outcome"]["status"], "refused", "{host}: {}", asked.stdout());
+        }
+        assert_eq!(server.connections(), 0);
+        // Neither where a public name leads there.
+        let toml = "[policy]\nhosts = [\"rebind.test\"]\n";
+        let tool = |places: &Places| {
+            let policy = Config::load(places).unwrap().policy("/".as_ref());
+            assert_eq!(policy.hosts.as_deref(), Some(&["rebind.test".to_owned()][..]));
+            let tool = HttpRequest::new(Hosts::of(&policy).unwrap(), Limits::default());
+            tool.with_resolver(Names::new(&[&["127.0.0.1"]]))
+        };
+        let world = project(toml);
+        let input = json!({ "url": format!("http://rebind.test:{port}/") });
+        let places = Places { from: Some(world.path("")), ..Places::default() };
+        let outcome = call(&tool(&places), input.clone());
+        assert_eq!((outcome.status, server.connections()), (Status::Refused, 0), "{outcome:?}");
+        // Whoever names the file may have it lead there.
+        let places = Places { only: Some(world.path("prowess.toml")), ..Places::default() };
+        let outcome = call(&tool(&places), input);
+        assert_eq!((outcome.is_ok(), server.connections()), (true, 1), "{outcome:?}");
+    }
+
+    #[test]
+    fn commands_and_hosts_of_a_project_are_approved_once_by_content() {
+        let toml = "[policy]\ncommands = [\"ls\", \"bash -c\"]\nhosts = [\"127.0.0.1\"]\n[sql]\nwrite = true\n";
+        let world = project(toml);
+        let lists = || {
+            let ran = world.run(["config", "--json"]);
+            (setting(&ran, "policy.commands").0, setting(&ran, "policy.hosts").0, ran.stderr)
+        };
+        let run = || {
+            let input = json!({ "command": "bash -c 'echo ran'" }).to_string();
+            world.run(["tool", "execute_command", &input]).stdout().contains("ran")
+        };
+        let (commands, hosts, stderr) = lists();
+        assert_eq!((commands, hosts), (json!(["ls"]), json!([])));
+        assert!(stderr.contains("ignored `bash -c` in `policy.commands` ("), "{stderr}");
+        assert!(stderr.contains("`prowess config --approve`") && !run(), "{stderr}");
+        let approved = world.run(["config", "--approve"]);
+        assert_eq!(approved.code, Some(0), "{}", approved.stderr);
+        assert_eq!(approved.stdout(), "policy.commands  bash -c\npolicy.hosts  127.0.0.1\n");
+        let (commands, hosts, stderr) = lists();
+        assert_eq!((commands, hosts), (json!(["ls", "bash -c"]), json!(["127.0.0.1"])));
+        assert!(stderr.contains("ignored `sql.write`") && !stderr.contains("bash -c"), "{stderr}");
+        assert!(run());
+        let again = world.run(["config", "--approve", "--json"]);
+        assert_eq!(again.json()["approved"], json!([]));
+        for change in ["# more\n", "[skill]\ndepth = 2\n"] {
+            world.write("prowess.toml", format!("{toml}{change}"));
+            assert_eq!(lists().0, json!(["ls"]), "{change}");
+            assert!(!run());
+        }
+        // The same content in another project is another file.
+        let other = project(toml);
+        other.write("home/.local/state/prowess/x", "");
+        let book = "home/.local/state/prowess/approvals.json";
+        std::fs::copy(world.path(book), other.path(book)).unwrap();
+        assert_eq!(setting(&other.run(["config", "--json"]), "policy.commands").0, json!(["ls"]));
+        let narrow = project("[policy]\ncommands = [\"ls\"]\n").run(["config", "--approve"]);
+        assert_eq!((narrow.code, narrow.stdout()), (Some(0), ""));
+        assert!(narrow.stderr.contains("nothing that needs approval"), "{}", narrow.stderr);
+        let nowhere = World::new().run(["config", "--approve"]);
+        assert_eq!((nowhere.code, nowhere.stdout()), (Some(1), ""));
+    }
+
+    #[test]
+    fn the_roots_of_a_project_lie_in_those_of_its_user() {
+        let world = World::new().folder("p/in").folder("p/out");
+        let user = format!("[policy]\nroots = [{:?}]\n", world.path("p/in"));
+        let world = world.file(USER, user);
+        world.write("p/prowess.toml", "[policy]\nroots = [\".\", \"in\", \"out\"]\n");
+        let ran = world.run(["config", "--json", "--cwd", "p"]);
+        let roots = setting(&ran, "policy.roots").0;
+        assert_eq!(roots.as_array().unwrap().len(), 1, "{roots}");
+        assert!(roots[0].as_str().unwrap().ends_with("p/in"), "{roots}");
+        assert!(ran.stderr.contains("p/out` in `policy.roots`"), "{}", ran.stderr);
+    }
+
     #[test]
     fn a_project_only_makes_what_holds_it_stricter() {
         let loose = "[policy]\napprovals = \"never\"\nallowed_tools = \"advise\"\n[sandbox]\n\
@@ -222,7 +480,7 @@ mod a_project_cannot_take_what_is_its_user_s {
         for said in ["`policy.approvals`", "toml:2)", "`limits.timeout`", "toml:7)", "toml:9)"] {
             assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
         }
-        assert_eq!(ran.stderr.matches("no file of a project can make it looser").count(), 4);
+        assert_eq!(ran.stderr.matches("a project's file can only make it stricter").count(), 4);
         // What the user has set is stricter, and what the user has loosened can be used.
         let user = "[policy]\nallowed_tools = \"enforce\"\n[sandbox]\nlevel = \"strong\"\n\
             [limits]\ntimeout = \"3h\"\nidle = 5\noutput = 1024\n";
@@ -322,12 +580,12 @@ mod a_project_cannot_take_what_is_its_user_s {
         for said in ["`policy.environment`", "toml:2)", "`sql.write`", "toml:6)", "toml:7)"] {
             assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
         }
-        assert_eq!(ran.stderr.matches("no file of a project can set it").count(), 8);
+        assert_eq!(ran.stderr.matches("a project's file cannot set it").count(), 8);
         assert_eq!(setting(&ran, "policy.commands").0, json!(["ls"]));
         assert_eq!(setting(&ran, "policy.hosts").0, json!(["a.example"]));
         for tool in ["list", "tools"] {
             let stderr = world.run([tool]).stderr;
-            assert_eq!(stderr.matches("`sql.write` is not taken").count(), 1, "{stderr}");
+            assert_eq!(stderr.matches("ignored `sql.write`").count(), 1, "{stderr}");
         }
         let values = |ran: &Ran| set(ran).map(|it| it.0);
         let [url, input, output] = [json!("http://a.example"), json!(1.0), json!(2.5)];
@@ -362,7 +620,7 @@ mod a_project_cannot_take_what_is_its_user_s {
             assert_eq!(setting(&ran, "skill.skills_dir").0, Json::Null, "{place}");
             let directories = setting(&ran, "skill.directories").0;
             assert_eq!(directories.as_array().unwrap().len(), 1, "{directories}");
-            let why = "no file of a project can name what lies outside its directory";
+            let why = "a project's file can only name what is in its directory";
             assert_eq!(ran.stderr.matches(why).count(), 2, "{}", ran.stderr);
             let url = format!("[sql]\nurl = \"sqlite:{place}/a.db?mode=rw\"\n");
             // A `~` is a name like any other there.
@@ -382,7 +640,7 @@ mod a_project_cannot_take_what_is_its_user_s {
         for url in ["postgres://h/d", "mysql://h/d", "postgres:///d?host=/tmp", "SQLITE:a.db"] {
             let ran = config(&format!("[sql]\nurl = \"{url}\"\n"));
             assert_eq!(setting(&ran, "sql.url").0, Json::Null, "{url}");
-            assert!(ran.stderr.contains("`sql.url` is not taken"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("ignored `sql.url`"), "{}", ran.stderr);
             let named = world.run(["config", "--json", "--config", "project/prowess.toml"]);
             assert_eq!(setting(&named, "sql.url").0, json!(url));
         }
@@ -390,7 +648,7 @@ mod a_project_cannot_take_what_is_its_user_s {
         own.write("project/prowess.toml", "[sql]\nurl = \"sqlite:a.db\"\n");
         let ran = own.run(["config", "--json", "--cwd", "project"]);
         assert_eq!(setting(&ran, "sql.url").0, "postgres://h/d");
-        assert!(ran.stderr.contains("can replace what its user has set"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("cannot replace what you have set"), "{}", ran.stderr);
         let world = project(
             "[skill]\nenabled = true\nexclude = [\"b\"]\ninclude = [\"c\", \"d\"]\n[policy]\n\
              commands = [\"git log\", \"cargo\", \"rm\"]\nhosts = [\"a.example\", \"b.example\"]\n",
@@ -401,13 +659,14 @@ mod a_project_cannot_take_what_is_its_user_s {
         let ran = world.run(["config", "--json"]);
         for (key, holds) in [
             ("skill.enabled", json!(false)),
-            ("skill.exclude", json!(["b", "a"])),
+            ("skill.exclude", json!(["a", "b"])),
             ("skill.include", json!(["c"])),
             ("policy.commands", json!(["git log", "cargo test"])),
             ("policy.hosts", json!(["b.example"])),
         ] {
             assert_eq!(setting(&ran, key).0, holds, "{key}");
-            assert!(ran.stderr.contains(&format!("`{key}` is not taken")), "{}", ran.stderr);
+            let is_ignored = key != "skill.exclude";
+            assert_eq!(ran.stderr.contains(&format!("`{key}` (")), is_ignored, "{}", ran.stderr);
         }
     }
 
@@ -649,13 +908,13 @@ mod what_is_wrong_is_said_with_its_line {
 
     #[test]
     fn what_a_server_is_given_is_not_shown() {
-        let url = "https://me:word@example.org/mcp?token=word";
+        let url = "https://me:s3cret@example.org/mcp?token=s3cret";
         let user = format!(
-            "[servers.docs]\nurl = \"{url}\"\nheaders = {{ Authorization = \"word\" }}\n\
+            "[servers.docs]\nurl = \"{url}\"\nheaders = {{ Authorization = \"s3cret\" }}\n\
              [servers.plain]\nurl = \"https://example.org/mcp\"\n"
         );
         let own =
-            "[servers.own]\ncommand = \"serve\"\nargs = [\"word\"]\nenv = { KEY = \"word\" }\n";
+            "[servers.own]\ncommand = \"serve\"\nargs = [\"s3cret\"]\nenv = { KEY = \"s3cret\" }\n";
         let world = project(own).file("home/.config/prowess/prowess.toml", user);
         let ran = world.run(["config", "--json"]);
         let shown = json!({
@@ -665,7 +924,7 @@ mod what_is_wrong_is_said_with_its_line {
         });
         assert_eq!(setting(&ran, "servers").0, shown);
         for text in [ran.stdout(), world.run(["config"]).stdout()] {
-            assert!(!text.contains("word"), "{text}");
+            assert!(!text.contains("s3cret"), "{text}");
         }
     }
 
@@ -699,8 +958,199 @@ mod what_is_wrong_is_said_with_its_line {
     }
 }
 
+mod every_setting_is_documented {
+    use std::fs;
+
+    use super::*;
+
+    /// What stands in `docs`.
+    fn doc(name: &str) -> String {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+        fs::read_to_string(path).unwrap_or_default()
+    }
+
+    /// Every setting, as `config --json` has it.
+    fn settings() -> Vec<Json> {
+        let json = World::new().run(["config", "--json"]).json();
+        json["settings"].as_array().unwrap().clone()
+    }
+
+    #[test]
+    fn the_reference_is_made_from_the_table() {
+        let made = World::new().run(["config", "--markdown"]);
+        assert!(
+            made.stdout() == doc("settings.md"),
+            "out of date: `prowess config --markdown > docs/settings.md` writes it anew"
+        );
+        for it in settings() {
+            let key = it["key"].as_str().unwrap();
+            assert!(made.stdout().contains(&format!("\n### `{key}`\n")), "{key}");
+            let about = it["description"].as_str().unwrap();
+            assert!(about.ends_with('.') && about.len() > 15, "{key}: {about}");
+        }
+    }
+
+    #[test]
+    fn editors_get_a_schema() {
+        let made = World::new().run(["config", "--schema"]);
+        assert!(
+            made.stdout() == doc("prowess.schema.json"),
+            "out of date: `prowess config --schema > docs/prowess.schema.json` writes it anew"
+        );
+        let schema = jsonschema::validator_for(&made.json()).unwrap();
+        let takes = |key: &str, value: Json| {
+            let document = match key.split_once('.') {
+                Some((table, key)) => json!({ table: { key: value } }),
+                None => json!({ key: value }),
+            };
+            schema.is_valid(&document)
+        };
+        for it in settings() {
+            let key = it["key"].as_str().unwrap();
+            let example = it["example"].as_str().unwrap();
+            let toml =
+                if key == "servers" { example.to_owned() } else { format!("it = {example}") };
+            let read: toml_edit::DocumentMut = toml.parse().unwrap();
+            let value = as_json(read.as_item());
+            let value = if key == "servers" { value } else { value["it"].clone() };
+            assert!(takes(key, value), "{key} = {example}");
+            assert!(!takes(key, json!(null)) && !takes(&format!("{key}x"), json!(1)), "{key}");
+        }
+        for size in [json!(5), json!("5MB"), json!("10MiB"), json!("64 KiB"), json!("1.5 gb")] {
+            assert!(takes("limits.memory", size.clone()), "{size}");
+        }
+        for size in [json!(-5), json!("5 M B"), json!("many"), json!([])] {
+            assert!(!takes("limits.memory", size.clone()), "{size}");
+        }
+        assert!(takes("limits.timeout", json!("500ms")) && !takes("limits.timeout", json!("soon")));
+        assert!(!takes("skill.depth", json!(33)) && !takes("sandbox.level", json!("none")));
+    }
+
+    /// What is written in TOML, as JSON has it.
+    fn as_json(item: &toml_edit::Item) -> Json {
+        if let Some(table) = item.as_table_like() {
+            return Json::Object(table.iter().map(|it| (it.0.to_owned(), as_json(it.1))).collect());
+        }
+        if let Some(values) = item.as_array() {
+            let item = |it: &toml_edit::Value| as_json(&toml_edit::Item::Value(it.clone()));
+            return values.iter().map(item).collect();
+        }
+        let number = item.as_integer().map(|it| json!(it));
+        let number = number.or_else(|| item.as_float().map(|it| json!(it)));
+        number
+            .or_else(|| item.as_bool().map(|it| json!(it)))
+            .unwrap_or_else(|| json!(item.as_str()))
+    }
+
+    #[test]
+    fn every_example_can_be_copied() {
+        let world = World::new();
+        for it in settings() {
+            let key = it["key"].as_str().unwrap();
+            let explained = world.run(["config", key]);
+            let lines = explained.stdout().lines().skip_while(|it| !it.trim().starts_with('['));
+            let toml: String = lines.map(|it| format!("{}\n", it.trim())).collect();
+            world.write("example.toml", &toml);
+            let ran = world.run(["config", "--json", "--config", "example.toml"]);
+            assert_eq!(ran.code, Some(0), "{key}: {toml}{}", ran.stderr);
+            let set = ran.json();
+            let set = set["settings"].as_array().unwrap().iter();
+            let set: Vec<&Json> =
+                set.filter(|it| it["origin"] != "default").map(|it| &it["key"]).collect();
+            assert_eq!(set, [&json!(key)], "{toml}");
+        }
+    }
+
+    #[test]
+    fn every_flag_that_is_named_exists() {
+        let world = World::new();
+        let helps = ["list", "find", "prompt", "run", "ask"]
+            .map(|it| world.run([it, "--help"]).stdout().to_owned());
+        let flags: Vec<String> =
+            settings().iter().filter_map(|it| Some(it["flag"].as_str()?.to_owned())).collect();
+        assert!(flags.len() > 10, "{flags:?}");
+        for flag in flags {
+            assert!(helps.iter().any(|it| it.contains(&format!("{flag} ")) || it.contains(&format!("{flag}\n"))), "{flag}");
+        }
+    }
+
+    #[test]
+    fn one_key_is_explained() {
+        let world = project("[skill]\ndepth = 3\n");
+        let text = world.run(["config", "skill.depth"]);
+        for part in
+            ["skill.depth = 3", "folders deep", "prowess.toml:2", "1 to 32", "--depth", "[skill]"]
+        {
+            assert!(text.stdout().contains(part), "{part}: {}", text.stdout());
+        }
+        let text = world.run(["config", "policy.environment"]);
+        let project = text.stdout().lines().find(|it| it.contains("project's file")).unwrap();
+        assert!(project.trim().ends_with(" no"), "{project}");
+        let json = world.run(["config", "limits.memory", "--json"]).json();
+        let setting = &json["settings"][0];
+        assert_eq!(
+            (&setting["default"], &setting["project"]),
+            (&json!("\"1 GiB\""), &json!("stricter"))
+        );
+        for (typed, meant) in [
+            ("limits.memry", "`limits.memory`"),
+            ("memory", "`limits.memory`"),
+            ("timeout", "`limits.timeout` or `model.timeout`"),
+            ("limit", "`limits`"),
+        ] {
+            let ran = world.run(["config", typed]);
+            assert_eq!((ran.code, ran.stdout()), (Some(1), ""));
+            assert!(ran.stderr.contains(&format!("did you mean {meant}?")), "{}", ran.stderr);
+        }
+        let all = world.run(["config"]);
+        for it in settings() {
+            let about = it["description"].as_str().unwrap();
+            assert!(all.stdout().contains(&format!("\n    {about}\n")), "{about}");
+        }
+    }
+
+    #[test]
+    fn the_user_s_file_is_named() {
+        let world = World::new();
+        let path = world.path("home/.config/prowess/prowess.toml");
+        let ran = world.run(["config", "--path"]);
+        assert_eq!((ran.code, ran.stdout().trim_end()), (Some(0), path.to_str().unwrap()));
+        assert!(ran.stderr.contains("does not exist yet"), "{}", ran.stderr);
+        assert_eq!(world.run(["config", "--path", "--json"]).json()["exists"], false);
+        // Also while it is broken: how else would it be mended?
+        let world = world.file("home/.config/prowess/prowess.toml", "[skill");
+        let ran = world.run(["config", "--path"]);
+        assert_eq!((ran.code, &*ran.stderr), (Some(0), ""));
+        let elsewhere = world.path("xdg").display().to_string();
+        let moved = world.run_with_env(&[("XDG_CONFIG_HOME", &elsewhere)], &["config", "--path"]);
+        assert_eq!(moved.stdout(), format!("{elsewhere}/prowess/prowess.toml\n"));
+    }
+}
+
 mod settings_hold_in_every_command {
     use super::*;
+
+    #[test]
+    fn sizes_are_typed_with_a_unit() {
+        let world = World::new()
+            .skill("one", "One")
+            .file("skills/one/small.txt", "x".repeat(2_000))
+            .file("skills/one/large.txt", "x".repeat(70_000));
+        let files = |size: &str| {
+            let ran = world.run(["list", "--dir", "skills", "--json", "--max-file-size", size]);
+            ran.said().skill("one")["resources"].as_array().unwrap().len()
+        };
+        assert_eq!(["5MB", "10MiB", "1 mb", "70000"].map(files), [2; 4]);
+        assert_eq!(["64 KiB", "2KB", "2000", "2000b"].map(files), [1; 4]);
+        let ran = world.run(["list", "--dir", "skills", "--json", "--max-skill-size", "1.5 KiB"]);
+        assert_eq!(ran.said().names(), Vec::<&str>::new());
+        for wrong in ["5 potatoes", "-1", "5M", ""] {
+            let arguments = ["list", "--dir", "skills", &format!("--max-file-size={wrong}")];
+            let ran = world.run(arguments);
+            assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{wrong}");
+            assert!(wrong.is_empty() || ran.stderr.contains("`10MiB`"), "{wrong}: {}", ran.stderr);
+        }
+    }
 
     #[test]
     fn directories_and_presets_of_a_file_are_loaded() {

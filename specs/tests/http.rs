@@ -534,7 +534,8 @@ mod only_hosts_that_may_be_asked_are {
         assert_eq!(server.connections(), 0);
         output(get(&tool, &url("/?model=ollama&key=sk-proj")));
 
-        let world = World::new().file("prowess.toml", "[policy]\nhosts = ['127.0.0.1']\n");
+        let world = World::new()
+            .file("home/.config/prowess/prowess.toml", "[policy]\nhosts = ['127.0.0.1']\n");
         let input = json!({"url": url(&format!("/?q={KEY}"))}).to_string();
         for variable in ["OPENAI_API_KEY", "GITHUB_TOKEN", "db_password"] {
             let ran = world.run_with_env(&[(variable, KEY)], &["tool", "http_request", &input]);

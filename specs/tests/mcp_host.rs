@@ -555,7 +555,7 @@ mod a_skill_of_a_server_stands_for_no_other {
         world.write("prowess.toml", format!("[servers.docs]\nurl = {:?}\n", other.url()));
         let ran = world.run(["servers", "--json"]);
         assert_eq!(names(&ran.json()["servers"][0]), ["docs:one"]);
-        assert!(ran.stderr.contains("`servers` is not taken"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("ignored `docs` in `servers`"), "{}", ran.stderr);
         assert_eq!(other.asked(), [""; 0]);
         for (toml, why) in [
             ("[servers.user]\nurl = \"http://x\"\n", "scope"),

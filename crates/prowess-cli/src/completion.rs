@@ -74,7 +74,7 @@ pub(crate) fn sessions() -> ArgValueCandidates {
 pub(crate) fn settings() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let settings = config().map(|it| it.settings()).unwrap_or_default();
-        settings.iter().filter_map(|it| offer(it.key, &it.value.to_string())).collect()
+        settings.iter().filter_map(|it| offer(it.key, it.about)).collect()
     })
 }
 

@@ -16,7 +16,9 @@ use prowess::{
     Directory, Embedder, Finding, HERE, Keeper, Library, Listing, Memory, Options, PRESETS, Preset,
     Scope, Skill, Strategy, Unknown, Vocabulary, Watching, bundled, matches, nearest, preset,
 };
-use prowess_runtime::{Config, Entry, FileStore, Origin, Places, Presets, Provider};
+use prowess_runtime::{
+    Config, Entry, FileStore, IgnoredSetting, Origin, Places, Presets, Provider,
+};
 
 use crate::{
     arguments::{Global, ProfileName},
@@ -294,19 +296,25 @@ pub(crate) fn is_missing(finding: &Finding) -> bool {
 
 /// What is set by files, and by flags over them.
 pub(crate) fn config(global: &Global) -> Result<Config> {
+    let mut config = Config::load(&places(global))?;
+    take_flags(&mut config, global)?;
+    Ok(config)
+}
+
+/// Where settings are looked for.
+pub(crate) fn places(global: &Global) -> Places {
     let from = |path: &Path| global.cwd.as_ref().map_or(path.to_owned(), |it| it.join(path));
     let home = env::home_dir();
     // By the specification of these directories, one that is relative is none.
     let xdg = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
     let user = xdg.or_else(|| Some(home.as_ref()?.join(".config")));
-    let mut config = Config::load(&Places {
+    Places {
         only: global.config.as_deref().map(from),
         user: user.map(|it| it.join("prowess")),
         from: Some(from(Path::new("."))),
         home,
-    })?;
-    take_flags(&mut config, global)?;
-    Ok(config)
+        records: host::state(),
+    }
 }
 
 fn take_flags(config: &mut Config, global: &Global) -> Result<()> {
@@ -456,14 +464,39 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// Says which files of settings were found and not taken, and which settings of one that was.
+/// Says which files of settings were found and ignored, and which settings of a project's file were.
 pub(crate) fn passed_over(config: &Config, printer: &mut Printer) {
     for (path, why) in &config.passed_over {
         let path = path.display();
-        printer.warning(&format!("`{path}` is not taken, because {why}; `--config` takes it"));
+        printer.warning(&format!("ignored `{path}`: {why}; `--config` takes it"));
     }
-    for (key, origin, why) in &config.set_aside {
-        printer.warning(&format!("`{key}` is not taken ({origin}), because {why}; the user's own file or one that `--config` names can"));
+    for ignored in &config.ignored {
+        let IgnoredSetting { key, origin, entries, reason, .. } = ignored;
+        let what = match entries.is_empty() {
+            true => format!("`{key}`"),
+            false => format!("{} in `{key}`", coded(entries)),
+        };
+        printer.warning(&format!("ignored {what} ({origin}): {reason}"));
+    }
+    if printer.quiet {
+        return;
+    }
+    if config.ignored.iter().any(|it| it.can_be_approved) {
+        printer.hint("read the file, then `prowess config --approve` accepts its commands and hosts as they are now");
+    } else if !config.ignored.is_empty() {
+        printer.hint(
+            "set it in your own file (`prowess config --path`), or take this file with `--config`",
+        );
+    }
+}
+
+/// The first entries of a list, each as code.
+fn coded(entries: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown: Vec<String> = entries.iter().take(SHOWN).map(|it| format!("`{it}`")).collect();
+    match entries.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 

@@ -143,6 +143,8 @@ const EXAMPLES: &[Examples] = &[
         &[
             ("prowess config", "every setting, and where it comes from"),
             ("prowess config limits", "one table of them"),
+            ("prowess config policy.hosts", "what one setting means, and who may set it"),
+            ("prowess config --path", "where your own settings go"),
         ],
     ),
     (

@@ -89,8 +89,7 @@ pub(crate) fn toolbox(
         Some(state) => commands.with_trash(state.join("trash")),
         None => commands,
     }));
-    let hosts = policy.hosts.as_ref().map_or_else(|| Ok(Hosts::default()), Hosts::new);
-    let hosts = hosts.context("`policy.hosts` cannot be used")?;
+    let hosts = Hosts::of(policy).context("`policy.hosts` cannot be used")?;
     tools.push(Arc::new(HttpRequest::new(hosts, limits).with_secrets(secrets)));
     if caller == Caller::Person || config.sql.url.value.is_some() {
         tools.push(Arc::new(execute_sql(&config, limits)?));

@@ -8,6 +8,9 @@ mod units;
 mod value;
 mod origin;
 mod settings;
+mod right;
+mod table;
+mod reference;
 
 use std::{
     path::{Path, PathBuf},
@@ -18,17 +21,18 @@ use prowess::{Directory, Matching, Memory, Options, Scope, Thresholds, Window};
 use serde_json::Value as Json;
 
 pub use self::{
-    origin::{ConfigError, Fault, Origin, Setting},
+    origin::{ConfigError, Fault, IgnoredSetting, Origin, Setting},
     places::Places,
+    right::ProjectRight,
     settings::{
         AgentSettings, DisclosureSettings, LimitSettings, MatchingSettings, ModelSettings,
         PolicySettings, RuleSetting, SandboxSettings, ServerSetting, ServerSettings, SkillSettings,
         SqlSettings, WindowSettings,
     },
-    units::{bytes, duration},
+    units::{bytes, duration, size},
     value::{Address, Bytes, Depth, Presets, Price, RootPath, Share},
 };
-use self::{reader::Reader, value::Slot};
+use self::{places::Owner, reader::Reader, table::Row};
 use crate::{
     limits::Limits,
     policy::{Policy, Rule},
@@ -63,8 +67,21 @@ pub struct Config {
     pub files: Vec<PathBuf>,
     /// Files that were found and not taken, each with the reason.
     pub passed_over: Vec<(PathBuf, &'static str)>,
-    /// Settings of a project's file that do not hold, each with the reason.
-    pub set_aside: Vec<(&'static str, Origin, &'static str)>,
+    /// What the file of a project sets and may not.
+    pub ignored: Vec<IgnoredSetting>,
+    /// The file of the project that was read.
+    pub project: Option<ProjectFile>,
+}
+
+/// The file of a project as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What tells its content from any other.
+    pub digest: String,
+    /// Whether the user has approved just this content.
+    pub is_approved: bool,
 }
 
 /// A setting as it is shown.
@@ -74,8 +91,22 @@ pub struct Shown {
     pub key: &'static str,
     /// What holds; a password in an address is not in it.
     pub value: Json,
+    /// The same as it is written in TOML.
+    pub text: String,
     /// Where it came from.
     pub origin: Origin,
+    /// The value where nobody sets it, as it is written in TOML.
+    pub default: String,
+    /// What it may be, as in "a whole number from 0 on".
+    pub kind: String,
+    /// One sentence about it.
+    pub about: &'static str,
+    /// A value as it is written in TOML.
+    pub example: &'static str,
+    /// What the file of a project may do with it.
+    pub project: ProjectRight,
+    /// The flag that sets it for one run.
+    pub flag: Option<&'static str>,
 }
 
 impl Config {
@@ -86,11 +117,19 @@ impl Config {
         let mut faults = Vec::new();
         let (layers, passed_over) = places.layers();
         for layer in layers {
-            match Reader::open(&layer, places.home.as_deref()) {
+            match Reader::open(&layer, places) {
                 Ok(mut reader) => {
-                    reader.read(&mut config.slots());
+                    let had_hosts = config.policy.hosts.value.is_some();
+                    reader.read(&mut config.rows());
                     faults.append(&mut reader.faults);
-                    config.set_aside.append(&mut reader.set_aside);
+                    config.ignored.append(&mut reader.ignored);
+                    if layer.owner == Owner::Project {
+                        let (digest, is_approved) = (reader.digest, reader.is_approved);
+                        let has_hosts = config.policy.hosts.value.is_some();
+                        config.policy.are_hosts_public = has_hosts && !had_hosts && !is_approved;
+                        let path = layer.file.clone();
+                        config.project = Some(ProjectFile { path, digest, is_approved });
+                    }
                 }
                 Err(fault) => faults.push(*fault),
             }
@@ -199,6 +238,7 @@ impl Config {
             allowed_tools: set.allowed_tools.value,
             commands: set.commands.value.iter().map(|it| spelt(it).to_owned()).collect(),
             hosts: set.hosts.value.clone(),
+            are_hosts_public: set.are_hosts_public,
             roots: roots.unwrap_or_else(|| vec![cwd.to_owned()]),
             environment: set.environment.value.clone(),
             withheld: self.model.key_file.value.iter().cloned().collect(),
@@ -208,81 +248,20 @@ impl Config {
 
     /// Every setting, in the order of the tables.
     pub fn settings(&self) -> Vec<Shown> {
-        let mut own = self.clone();
-        let shown = |(key, slot): (_, &mut dyn Slot)| Shown {
-            key,
-            value: slot.show(),
-            origin: slot.origin().clone(),
+        let (mut own, mut defaults) = (self.clone(), Self::default());
+        let shown = |(row, default): (Row<'_>, Row<'_>)| Shown {
+            key: row.facts.key,
+            value: row.slot.show(),
+            text: row.slot.text(),
+            origin: row.slot.origin().clone(),
+            default: default.slot.text(),
+            kind: row.slot.wanted(),
+            about: row.facts.about,
+            example: row.facts.example,
+            project: row.facts.right,
+            flag: row.facts.flag,
         };
-        own.slots().into_iter().map(shown).collect()
-    }
-
-    /// Every setting with its key. A new one is a field and a line here.
-    fn slots(&mut self) -> Vec<(&'static str, &mut dyn Slot)> {
-        let Self {
-            skill,
-            matching,
-            disclosure,
-            window,
-            policy,
-            limits,
-            sandbox,
-            sql,
-            model,
-            agent,
-            servers,
-            ..
-        } = self;
-        vec![
-            ("skill.enabled", &mut skill.enabled),
-            ("skill.skills_dir", &mut skill.skills_dir),
-            ("skill.directories", &mut skill.directories),
-            ("skill.presets", &mut skill.presets),
-            ("skill.include", &mut skill.include),
-            ("skill.exclude", &mut skill.exclude),
-            ("skill.max_file_size", &mut skill.max_file_size),
-            ("skill.max_skill_size", &mut skill.max_skill_size),
-            ("skill.depth", &mut skill.depth),
-            ("skill.watch", &mut skill.watch),
-            ("skill.cache", &mut skill.cache),
-            ("matching.strategy", &mut matching.strategy),
-            ("matching.max_active", &mut matching.max_active),
-            ("matching.threshold", &mut matching.threshold),
-            ("disclosure.brief_at", &mut disclosure.brief_at),
-            ("disclosure.full_at", &mut disclosure.full_at),
-            ("window.tokens", &mut window.tokens),
-            ("window.keep_recent", &mut window.keep_recent),
-            ("policy.commands", &mut policy.commands),
-            ("policy.hosts", &mut policy.hosts),
-            ("policy.roots", &mut policy.roots),
-            ("policy.approvals", &mut policy.approvals),
-            ("policy.allowed_tools", &mut policy.allowed_tools),
-            ("policy.environment", &mut policy.environment),
-            ("policy.rules", &mut policy.rules),
-            ("limits.timeout", &mut limits.timeout),
-            ("limits.idle", &mut limits.idle),
-            ("limits.cpu", &mut limits.cpu),
-            ("limits.output", &mut limits.output),
-            ("limits.memory", &mut limits.memory),
-            ("limits.file", &mut limits.file),
-            ("limits.work", &mut limits.work),
-            ("limits.processes", &mut limits.processes),
-            ("limits.descriptors", &mut limits.descriptors),
-            ("sandbox.level", &mut sandbox.level),
-            ("sql.url", &mut sql.url),
-            ("sql.write", &mut sql.write),
-            ("sql.privileged", &mut sql.privileged),
-            ("model.provider", &mut model.provider),
-            ("model.name", &mut model.name),
-            ("model.base_url", &mut model.base_url),
-            ("model.key_file", &mut model.key_file),
-            ("model.max_output", &mut model.max_output),
-            ("model.timeout", &mut model.timeout),
-            ("model.input_price", &mut model.input_price),
-            ("model.output_price", &mut model.output_price),
-            ("agent.keep_sessions", &mut agent.keep_sessions),
-            ("servers", servers),
-        ]
+        own.rows().into_iter().zip(defaults.rows()).map(shown).collect()
     }
 
     /// A command that would stand for every program, which a list is there to prevent, or for others

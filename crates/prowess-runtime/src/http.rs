@@ -13,7 +13,7 @@ mod wire;
 
 pub(crate) use self::{
     fetch::{FetchError, Fetcher, OURS, Request, Response},
-    hosts::covers,
+    hosts::{covers, is_public},
 };
 pub use self::{
     hosts::{Hosts, HostsError},

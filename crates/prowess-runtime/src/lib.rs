@@ -63,9 +63,10 @@ pub use crate::{
     approver::{Agreed, Answering, Approver, Nobody, Question, Reply},
     config::{
         Address, AgentSettings, Bytes, Config, ConfigError, Depth, DisclosureSettings, Fault,
-        LimitSettings, MatchingSettings, ModelSettings, Origin, Places, PolicySettings, Presets,
-        Price, RootPath, RuleSetting, SandboxSettings, ServerSetting, ServerSettings, Setting,
-        Share, Shown, SkillSettings, SqlSettings, WindowSettings, bytes, duration,
+        IgnoredSetting, LimitSettings, MatchingSettings, ModelSettings, Origin, Places,
+        PolicySettings, Presets, Price, ProjectFile, ProjectRight, RootPath, RuleSetting,
+        SandboxSettings, ServerSetting, ServerSettings, Setting, Share, Shown, SkillSettings,
+        SqlSettings, WindowSettings, bytes, duration, size,
     },
     convention::{Convention, plain_schema},
     create::{CreateError, check_entry},

@@ -33,6 +33,8 @@ pub struct Policy {
     pub commands: Vec<String>,
     /// The hosts that may be asked, and no others; the internet when there is no list.
     pub hosts: Option<Vec<String>>,
+    /// Whether those hosts lead to the internet alone, wherever their names are resolved to.
+    pub are_hosts_public: bool,
     /// The directories that commands and files are confined to.
     pub roots: Vec<PathBuf>,
     /// The environment variables that scripts may be given.
@@ -177,6 +179,7 @@ impl Default for Policy {
             allowed_tools: AllowedToolsMode::default(),
             commands: COMMANDS.iter().map(|&it| it.to_owned()).collect(),
             hosts: None,
+            are_hosts_public: false,
             roots: Vec::new(),
             environment: Vec::new(),
             withheld: Vec::new(),

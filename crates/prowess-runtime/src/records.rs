@@ -66,6 +66,20 @@ pub(crate) enum Kind {
     Skill,
     Server,
     Call,
+    Settings,
+}
+
+impl Key {
+    fn of_settings(file: &Path) -> Self {
+        let place = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+        let place = place.to_string_lossy().into_owned();
+        Self { kind: Kind::Settings, name: "settings".to_owned(), place }
+    }
+}
+
+/// What tells a file of settings from any other.
+pub(crate) fn settings_digest(bytes: &[u8]) -> String {
+    Subject::of_words([bytes]).digest
 }
 
 /// The file of approvals.
@@ -146,6 +160,18 @@ impl Records {
         if let Err(error) = entered {
             self.fault(format!("an approval could not be recorded: {error}"));
         }
+    }
+
+    /// Records that the file of a project may set what needs approval, as long as its content stays.
+    pub fn approve_settings(&self, file: &Path, digest: &str, by: &str) {
+        let subject = Subject { digest: digest.to_owned(), ..Subject::default() };
+        let key = Key::of_settings(file);
+        self.approve(Approval { key, when: now(), by: by.to_owned(), subject });
+    }
+
+    /// Whether the file of a project was approved with just this content.
+    pub(crate) fn has_approved_settings(&self, file: &Path, digest: &str) -> bool {
+        self.approved(&Key::of_settings(file)).is_some_and(|it| it.digest == digest)
     }
 
     /// Every approval that holds, the newest last.

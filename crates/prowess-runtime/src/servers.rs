@@ -359,9 +359,8 @@ impl Starter {
         let expand = |text: &String| known.expand(text).map_err(|name| unknown(description, &name));
         let headers = address.headers.iter().map(|(name, it)| Ok((name.clone(), expand(it)?)));
         let headers = headers.collect::<Result<_, Box<Outcome>>>()?;
-        let hosts = self.gate.policy.hosts.as_ref();
-        let hosts = hosts.map_or_else(|| Ok(Hosts::default()), Hosts::new);
-        let hosts = hosts.map_err(|error| Outcome::error(Status::Invalid, &error))?;
+        let hosts = Hosts::of(&self.gate.policy)
+            .map_err(|error| Outcome::error(Status::Invalid, &error))?;
         let remote = Remote::new(hosts, self.patience.start, expand(&address.url)?, headers);
         remote.map(Line::Remote).map_err(|it| it.outcome(&description.name).into())
     }

@@ -1,26 +1,52 @@
 use anyhow::Result;
 use prowess::nearest;
-use prowess_runtime::{Origin, Shown};
+use prowess_runtime::{Config, Origin, Records, Shown};
 use serde_json::{Value as Json, json};
-use unicode_width::UnicodeWidthStr as _;
 
 use crate::{
-    Status, arguments::Global, completion, context, markdown::wrapped, printer::Printer, safe,
+    Status, arguments::Global, completion, context, fault::Fault, host, markdown::wrapped,
+    printer::Printer, safe,
 };
 
-/// Show what is set, and where each value came from
+/// Show and explain settings, and where each value came from
 ///
 /// Values come from flags, else from the nearest `prowess.toml` here or above, else from the user's
-/// own, else they are defaults.
+/// own file, else they are defaults. A project's file can narrow what the user allows, never widen it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only this setting, such as `skill.depth`, or those of one table, such as `limits`
-    #[arg(add = completion::settings())]
+    /// Explain this setting, such as `skill.depth`, or list those of a table, such as `limits`
+    #[arg(add = completion::settings(), conflicts_with_all = ["path", "schema", "markdown", "approve"])]
     key: Option<String>,
+    /// Print the path of the user's file
+    #[arg(long, conflicts_with_all = ["schema", "markdown", "approve"])]
+    path: bool,
+    /// Print a JSON schema of `prowess.toml`, for editors
+    #[arg(long, conflicts_with_all = ["markdown", "approve"])]
+    schema: bool,
+    /// Print the reference of all settings as Markdown
+    #[arg(long, conflicts_with = "approve")]
+    markdown: bool,
+    /// Accept the commands and hosts of this project's file, as long as it does not change
+    #[arg(long)]
+    approve: bool,
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    if args.path {
+        return path(global, printer);
+    }
+    if args.schema {
+        printer.document(&Config::schema())?;
+        return Ok(Status::Well);
+    }
+    if args.markdown {
+        printer.raw(Config::reference().as_bytes())?;
+        return Ok(Status::Well);
+    }
     let config = context::config(global)?;
+    if args.approve {
+        return approve(&config, printer);
+    }
     context::passed_over(&config, printer);
     let all = config.settings();
     let wanted = |it: &&Shown| match args.key.as_deref() {
@@ -30,64 +56,174 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let settings: Vec<&Shown> = all.iter().filter(wanted).collect();
     if let (true, Some(key)) = (settings.is_empty(), &args.key) {
         printer.fault(&format!("there is no setting `{key}`"));
-        match nearest(key, all.iter().map(|it| it.key)) {
-            Some(near) => printer.hint(&format!("did you mean `{near}`?")),
-            None => printer.hint("`prowess config` shows which there are"),
-        }
+        printer.hint(&near(key, &all));
         return Ok(Status::AtFault);
     }
     if printer.json {
         let files: Vec<_> = config.files.iter().map(|it| it.to_string_lossy()).collect();
-        let settings: Vec<Json> = settings
-            .iter()
-            .map(|it| json!({ "key": it.key, "value": it.value, "origin": it.origin.to_string() }))
-            .collect();
+        let settings: Vec<Json> = settings.iter().map(|it| setting_json(it)).collect();
         printer.document(&json!({ "files": files, "settings": settings }))?;
         return Ok(Status::Well);
     }
-    table(&settings, printer)?;
+    match (&args.key, &settings[..]) {
+        (Some(key), [setting]) if setting.key == key => explain(setting, printer)?,
+        _ => table(&settings, printer)?,
+    }
     printer.flush()?;
-    if config.files.is_empty() {
-        printer.note("no `prowess.toml` was found, here, above, or in the user's own directory");
+    if config.files.is_empty() && args.key.is_none() {
+        let places = context::places(global).candidates();
+        printer.note("no `prowess.toml` was found, so these are the defaults; looked for");
+        for place in places {
+            printer.told(&format!("  {}", place.display()));
+        }
     }
     Ok(Status::Well)
 }
 
-/// A line a setting: key, value, and where it came from unless that is nowhere.
-fn table(settings: &[&Shown], printer: &mut Printer) -> Result<()> {
-    let widest = settings.iter().map(|it| it.key.len()).max().unwrap_or(0);
-    let values: Vec<String> =
-        settings.iter().map(|it| safe::line(&text(&it.value)).into_owned()).collect();
-    let room = values.iter().map(|it| it.width()).filter(|it| *it <= 30).max().unwrap_or(0);
-    for (setting, value) in settings.iter().zip(&values) {
-        let pad = " ".repeat(widest - setting.key.len());
-        let origin = setting.origin.to_string();
-        let line = match setting.origin {
-            Origin::Default => {
-                let indent = widest + 2;
-                let width =
-                    printer.width.map_or(usize::MAX, |it| it.saturating_sub(indent).max(20));
-                let lines = wrapped(value, width, "");
-                let lines: Vec<String> = lines.iter().map(|it| printer.dim(it)).collect();
-                lines.join(&format!("\n{}", " ".repeat(indent)))
-            }
-            Origin::File { .. } | Origin::Flag(_) => {
-                let pad = " ".repeat(room.saturating_sub(value.width()));
-                format!("{value}{pad}  {}", printer.dim(&safe::line(&origin)))
-            }
+/// Where the user's own file is, whether or not it exists.
+fn path(global: &Global, printer: &mut Printer) -> Result<Status> {
+    let Some(path) = context::places(global).user_file() else {
+        let fault = Fault::unable("there is no home directory to keep settings in");
+        return Err(fault.hint("set `HOME` or `XDG_CONFIG_HOME`").into());
+    };
+    let exists = path.exists();
+    if printer.json {
+        printer.document(&json!({ "path": path.to_string_lossy(), "exists": exists }))?;
+        return Ok(Status::Well);
+    }
+    printer.line(safe::line(&path.to_string_lossy()))?;
+    printer.flush()?;
+    if !exists {
+        printer.note(
+            "this file does not exist yet; `prowess config --markdown` lists what can be in it",
+        );
+    }
+    Ok(Status::Well)
+}
+
+/// Accepts what the project's file asks for, bound to its content.
+fn approve(config: &Config, printer: &mut Printer) -> Result<Status> {
+    let Some(project) = &config.project else {
+        printer.fault("there is no `prowess.toml` of a project here or above");
+        return Ok(Status::AtFault);
+    };
+    let asked: Vec<_> = config.ignored.iter().filter(|it| it.can_be_approved).collect();
+    let entries: Vec<Json> = asked
+        .iter()
+        .map(|it| json!({ "key": it.key, "entries": it.entries, "origin": it.origin.to_string() }))
+        .collect();
+    if !asked.is_empty() {
+        let Some(state) = host::state() else {
+            return Err(Fault::unable("there is no directory to keep the approval in").into());
         };
-        printer.line(format_args!("{}{pad}  {line}", printer.name(setting.key)))?;
+        let records = Records::at(state);
+        records.approve_settings(&project.path, &project.digest, "config --approve");
+        let faults = records.faults();
+        if !faults.is_empty() {
+            return Err(Fault::unable(faults.join("; ")).into());
+        }
+    }
+    let path = project.path.to_string_lossy();
+    if printer.json {
+        printer.document(&json!({ "file": path, "approved": entries }))?;
+        return Ok(Status::Well);
+    }
+    for it in &asked {
+        for entry in &it.entries {
+            printer.line(format_args!("{}  {}", printer.name(it.key), safe::line(entry)))?;
+        }
+    }
+    printer.flush()?;
+    printer.note(&match (asked.is_empty(), project.is_approved) {
+        (false, _) => format!("`{path}` is approved until it changes"),
+        (true, true) => format!("`{path}` was approved before"),
+        (true, false) => format!("`{path}` asks for nothing that needs approval"),
+    });
+    Ok(Status::Well)
+}
+
+/// What is like a key that there is not.
+fn near(key: &str, all: &[Shown]) -> String {
+    let last = key.rsplit('.').next().unwrap_or(key);
+    let name = |it: &Shown| it.key.rsplit('.').next() == Some(last);
+    let same: Vec<String> =
+        all.iter().filter(|it| name(it)).map(|it| format!("`{}`", it.key)).collect();
+    let table = nearest(key, all.iter().filter_map(|it| it.key.split('.').next()));
+    let keys = || nearest(key, all.iter().map(|it| it.key));
+    match table.filter(|_| !key.contains('.')).or_else(keys) {
+        _ if !same.is_empty() => format!("did you mean {}?", same.join(" or ")),
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`prowess config` lists all settings".to_owned(),
+    }
+}
+
+fn setting_json(it: &Shown) -> Json {
+    json!({
+        "key": it.key,
+        "value": it.value,
+        "origin": it.origin.to_string(),
+        "default": it.default,
+        "type": it.kind,
+        "description": it.about,
+        "project": it.project.as_str(),
+        "flag": it.flag,
+        "example": it.example,
+    })
+}
+
+/// All about one setting.
+fn explain(it: &Shown, printer: &mut Printer) -> Result<()> {
+    let width = printer.width.unwrap_or(100).clamp(30, 100);
+    printer.line(format_args!("{} = {}", printer.name(it.key), safe::line(&it.text)))?;
+    for line in wrapped(it.about, width - 2, "") {
+        printer.line(format_args!("  {line}"))?;
+    }
+    printer.line("")?;
+    let flag = it.flag.map(|it| format!("; `{it}` for one run")).unwrap_or_default();
+    let rows = [
+        ("origin", it.origin.to_string()),
+        ("default", it.default.clone()),
+        ("type", it.kind.clone()),
+        ("user's file", format!("yes{flag}")),
+        ("project's file", it.project.meaning().to_owned()),
+    ];
+    for (name, text) in rows {
+        let name = format!("{name}:");
+        let lines = wrapped(&safe::line(&text), width - 18, "");
+        let text = lines.join(&format!("\n{}", " ".repeat(18)));
+        printer.line(format_args!("  {}{text}", printer.dim(&format!("{name:<16}"))))?;
+    }
+    printer.line("")?;
+    for line in it.lines().lines() {
+        printer.line(format_args!("  {}", printer.dim(line)))?;
     }
     Ok(())
 }
 
-/// A value as JSON, with blanks behind commas.
-fn text(value: &Json) -> String {
-    match value.as_array() {
-        Some(values) => {
-            let values: Vec<String> = values.iter().map(Json::to_string).collect();
-            format!("[{}]", values.join(", "))
+/// Two lines a setting: key, value and where it came from unless that is nowhere; then what it means.
+fn table(settings: &[&Shown], printer: &mut Printer) -> Result<()> {
+    for it in settings {
+        let value = safe::line(&it.text).into_owned();
+        let line = match it.origin {
+            Origin::Default => {
+                let value = match (&*it.text, printer.width) {
+                    ("not set", _) | (_, None) => value,
+                    (_, Some(width)) => {
+                        safe::cut(&value, width.saturating_sub(it.key.len() + 3).max(20))
+                    }
+                };
+                printer.dim(&value)
+            }
+            Origin::File { .. } | Origin::Flag(_) => {
+                let origin = it.origin.to_string();
+                format!("{value}  {}", printer.dim(&format!("({})", safe::line(&origin))))
+            }
+        };
+        printer.line(format_args!("{} = {line}", printer.name(it.key)))?;
+        let width = printer.width.map_or(usize::MAX, |it| it.saturating_sub(4).max(20));
+        for line in wrapped(it.about, width, "") {
+            printer.line(format_args!("    {line}"))?;
         }
-        None => value.to_string(),
     }
+    Ok(())
 }

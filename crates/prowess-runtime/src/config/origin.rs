@@ -32,6 +32,21 @@ pub enum Origin {
     Flag(&'static str),
 }
 
+/// What the file of a project sets and may not: a whole setting, or some entries of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IgnoredSetting {
+    /// The setting.
+    pub key: &'static str,
+    /// Where it is set.
+    pub origin: Origin,
+    /// The entries that are ignored; all of it when there are none.
+    pub entries: Vec<String>,
+    /// Why.
+    pub reason: &'static str,
+    /// Whether it applies once the user has approved the file.
+    pub can_be_approved: bool,
+}
+
 /// What was set cannot be used. Nothing holds then, not even the rest of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigError {

@@ -7,7 +7,7 @@ use std::{
 };
 
 /// What a file of settings is called.
-const NAME: &str = "prowess.toml";
+pub(super) const NAME: &str = "prowess.toml";
 
 /// Where settings are looked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct Places {
     pub from: Option<PathBuf>,
     /// What `~` stands for.
     pub home: Option<PathBuf>,
+    /// The directory of the records in which approvals of projects' files are looked up.
+    pub records: Option<PathBuf>,
 }
 
 /// A file to be read.
@@ -40,13 +42,29 @@ pub(super) enum Owner {
 }
 
 impl Places {
+    /// The user's own file, whether or not it exists.
+    pub fn user_file(&self) -> Option<PathBuf> {
+        self.user.as_ref().map(|it| it.join(NAME))
+    }
+
+    /// The files that are looked for, in the order in which they apply: that of a project first, from
+    /// the nearest folder up, then the user's own.
+    pub fn candidates(&self) -> Vec<PathBuf> {
+        if let Some(file) = &self.only {
+            return vec![file.clone()];
+        }
+        let from = self.from.as_ref().and_then(|it| fs::canonicalize(it).ok());
+        let above = from.iter().flat_map(|it| it.ancestors()).map(|it| it.join(NAME));
+        above.chain(self.user_file()).collect()
+    }
+
     /// The files to read, the one that weighs least first, and those that were passed over.
     pub(super) fn layers(&self) -> (Vec<Layer>, Vec<(PathBuf, &'static str)>) {
         if let Some(file) = &self.only {
             return (vec![Layer { file: file.clone(), owner: Owner::Named }], Vec::new());
         }
         let mut passed_over = Vec::new();
-        let user = self.user.as_ref().map(|it| it.join(NAME)).filter(|it| is_there(it));
+        let user = self.user_file().filter(|it| is_there(it));
         let project = self.from.as_ref().and_then(|from| nearest(from, &mut passed_over));
         let project = project.filter(|it| user.as_ref().is_none_or(|user| !is_same(user, it)));
         let user = user.map(|file| Layer { file, owner: Owner::User });

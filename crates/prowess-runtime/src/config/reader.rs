@@ -13,10 +13,13 @@ use rustix::fs::{Mode, OFlags};
 use toml_edit::{Document, Item, TableLike};
 
 use super::{
-    origin::{Fault, Origin},
-    places::{Layer, Owner},
-    value::{Slot, without_password},
+    origin::{Fault, IgnoredSetting, Origin},
+    places::{Layer, Owner, Places},
+    right::ProjectRight,
+    table::{Facts, Row},
+    value::without_password,
 };
+use crate::records::{Records, settings_digest};
 
 /// The largest file of settings, in bytes.
 const LARGEST: u64 = 1024 * 1024;
@@ -24,26 +27,6 @@ const LARGEST: u64 = 1024 * 1024;
 const AROUND: usize = 80;
 /// How many faults of one file are told.
 const MOST: usize = 100;
-
-/// What the file of a project cannot set, because it would give the project what is the user's.
-const RESERVED: &[&str] = &[
-    "policy.environment",
-    "sql.write",
-    "sql.privileged",
-    "model.provider",
-    "model.base_url",
-    "model.key_file",
-    "model.input_price",
-    "model.output_price",
-    "agent.keep_sessions",
-];
-
-/// What the file of a project can make stricter and not looser: keys, and tables with their dot.
-const TIGHTENED: &[&str] =
-    &["skill.enabled", "policy.approvals", "policy.allowed_tools", "limits.", "sandbox.level"];
-
-/// What the file of a project can set where its user has not.
-const COMPLETED: &[&str] = &["sql.url"];
 
 pub(super) struct Reader<'h> {
     path: Arc<Path>,
@@ -54,17 +37,21 @@ pub(super) struct Reader<'h> {
     pub(super) directory: PathBuf,
     pub(super) home: Option<&'h Path>,
     pub(super) owner: Owner,
+    /// Whether the user has approved the file with just these bytes.
+    pub(super) is_approved: bool,
+    /// What tells its bytes from any others.
+    pub(super) digest: String,
     pub(super) faults: Vec<Fault>,
-    /// What does not hold although it is well.
-    pub(super) set_aside: Vec<(&'static str, Origin, &'static str)>,
+    pub(super) ignored: Vec<IgnoredSetting>,
 }
 
 impl<'h> Reader<'h> {
     /// Reads and parses a file.
-    pub(super) fn open(layer: &Layer, home: Option<&'h Path>) -> Result<Self, Box<Fault>> {
+    pub(super) fn open(layer: &Layer, places: &'h Places) -> Result<Self, Box<Fault>> {
         let path: Arc<Path> = layer.file.as_path().into();
         let fault = |message: String| Box::new(Fault::new(&*path, message));
         let bytes = read(&path).map_err(fault)?;
+        let digest = settings_digest(&bytes);
         let lines: Vec<usize> = (1..=bytes.len()).filter(|at| bytes[at - 1] == b'\n').collect();
         let text = String::from_utf8(bytes).map_err(|error| {
             let line = Some(line(&lines, error.utf8_error().valid_up_to()));
@@ -77,35 +64,44 @@ impl<'h> Reader<'h> {
             let fault = Fault::new(&*path, format!("this is not TOML: {message}"));
             Box::new(placed(fault, &text, &lines, error.span().unwrap_or_default()))
         })?;
-        let (faults, set_aside, owner) = (Vec::new(), Vec::new(), layer.owner);
-        Ok(Self { path, document, lines, directory, home, owner, faults, set_aside })
+        let is_approved = layer.owner == Owner::Project
+            && places
+                .records
+                .as_ref()
+                .is_some_and(|it| Records::at(it).has_approved_settings(&path, &digest));
+        Ok(Self {
+            path,
+            document,
+            lines,
+            directory,
+            home: places.home.as_deref(),
+            owner: layer.owner,
+            is_approved,
+            digest,
+            faults: Vec::new(),
+            ignored: Vec::new(),
+        })
     }
 
     /// Gives every value of the file to the slot of its key.
-    pub(super) fn read(&mut self, slots: &mut [(&'static str, &mut dyn Slot)]) {
+    pub(super) fn read(&mut self, rows: &mut [Row<'_>]) {
         let root = self.document.as_table().clone();
-        let keys: Vec<&str> = slots.iter().map(|it| it.0).collect();
+        let keys: Vec<&str> = rows.iter().map(|it| it.facts.key).collect();
         for (table, item) in self.entries(&root) {
             let own: Vec<&str> = keys.iter().filter_map(|it| inside(it, &table.name)).collect();
             // Of what people name themselves, no key is known.
-            if let Some((name, slot)) = slots.iter_mut().find(|it| it.0 == table.name) {
+            if let Some(row) = rows.iter_mut().find(|it| it.facts.key == table.name) {
                 let origin = self.origin(&table.span);
-                slot.read(name, item, origin, self);
+                row.slot.read(&row.facts, item, origin, self);
             } else if own.is_empty() {
                 self.unknown_table(&table, &keys);
             } else if let Some(inner) = item.as_table_like() {
                 for (key, item) in self.entries(inner) {
                     let dotted = format!("{}.{}", table.name, key.name);
-                    match slots.iter_mut().find(|it| it.0 == dotted) {
-                        Some((name, slot)) => {
+                    match rows.iter_mut().find(|it| it.facts.key == dotted) {
+                        Some(row) => {
                             let origin = self.origin(&key.span);
-                            if self.owner == Owner::Project && RESERVED.contains(name) {
-                                slot.check(name, item, self);
-                                let why = "no file of a project can set it";
-                                self.set_aside.push((name, origin, why));
-                            } else {
-                                slot.read(name, item, origin, self);
-                            }
+                            row.slot.read(&row.facts, item, origin, self);
                         }
                         None => self.unknown_key(&key, &format!("`[{}]`", table.name), &own),
                     }
@@ -119,14 +115,33 @@ impl<'h> Reader<'h> {
         self.faults.sort_by_key(|it| it.line);
     }
 
-    /// Whether the file can make a setting stricter at most.
-    pub(super) fn only_tightens(&self, key: &str) -> bool {
-        self.owner == Owner::Project && TIGHTENED.iter().any(|it| key.starts_with(it))
-    }
-
-    /// Whether the file can only set what nobody has set yet.
-    pub(super) fn only_completes(&self, key: &str) -> bool {
-        self.owner == Owner::Project && COMPLETED.contains(&key)
+    /// Notes what a project's file sets and may not: all of a setting, or some of its entries.
+    pub(super) fn ignore(
+        &mut self,
+        facts: &Facts,
+        origin: &Origin,
+        is_all: bool,
+        entries: Vec<(String, Option<Origin>)>,
+        reason: &'static str,
+    ) {
+        let can_be_approved = facts.right == ProjectRight::NarrowerOrApproved;
+        let ignored = |origin: &Origin, entries| IgnoredSetting {
+            key: facts.key,
+            origin: origin.clone(),
+            entries,
+            reason,
+            can_be_approved,
+        };
+        if is_all && entries.is_empty() {
+            self.ignored.push(ignored(origin, Vec::new()));
+        }
+        let (placed, plain): (Vec<_>, Vec<_>) = entries.into_iter().partition(|it| it.1.is_some());
+        for (entry, line) in placed {
+            self.ignored.push(ignored(line.as_ref().unwrap_or(origin), vec![entry]));
+        }
+        if !plain.is_empty() {
+            self.ignored.push(ignored(origin, plain.into_iter().map(|it| it.0).collect()));
+        }
     }
 
     /// The keys and values of a table.

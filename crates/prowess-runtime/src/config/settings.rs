@@ -82,6 +82,8 @@ pub struct PolicySettings {
     pub commands: Setting<Vec<String>>,
     /// The hosts that may be asked, and no others; the internet when there is no list.
     pub hosts: Setting<Option<Vec<String>>>,
+    /// Whether hosts lead to the internet alone, because only a project names them.
+    pub are_hosts_public: bool,
     /// The directories in which files may be read and written; nothing when nobody has said, which
     /// leaves the working directory.
     pub roots: Setting<Option<Vec<RootPath>>>,
@@ -249,6 +251,7 @@ impl Default for PolicySettings {
         Self {
             commands: Setting::new(policy.commands),
             hosts: Setting::new(policy.hosts),
+            are_hosts_public: policy.are_hosts_public,
             roots: Setting::default(),
             approvals: Setting::new(policy.approvals),
             allowed_tools: Setting::new(policy.allowed_tools),

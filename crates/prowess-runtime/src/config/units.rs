@@ -39,6 +39,17 @@ pub fn bytes(text: &str) -> Option<u64> {
     (bytes <= (1_u64 << 53) as f64).then_some(bytes as u64)
 }
 
+/// A size as [`bytes`] reads it, in the largest unit that has no fraction: `10 MiB`.
+pub fn size(bytes: u64) -> String {
+    let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    let decimal = [("GB", 1_000_000_000_u64), ("MB", 1_000_000), ("KB", 1000)];
+    let is_whole = |it: &&(&str, u64)| bytes > 0 && bytes.is_multiple_of(it.1);
+    match units.iter().find(is_whole).or_else(|| decimal.iter().find(is_whole)) {
+        Some((unit, factor)) => format!("{} {unit}", bytes / factor),
+        None => format!("{bytes} B"),
+    }
+}
+
 /// A number that is not negative, and what stands behind it.
 fn parts(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
@@ -69,6 +80,11 @@ mod tests {
             ["0", "1 MiB", "64KB", "1.5 kib", "2gb"].map(bytes),
             [Some(0), Some(1 << 20), Some(64_000), Some(1536), Some(2_000_000_000)]
         );
+        for number in [0, 1, 1000, 1024, 1536, 102_400, 5_000_000, 10 << 20, 3 << 30, (1 << 53) - 1]
+        {
+            assert_eq!(bytes(&size(number)), Some(number), "{}", size(number));
+        }
+        assert_eq!([10 << 20, 102_400, 5_000_000].map(size), ["10 MiB", "100 KiB", "5 MB"]);
         for text in ["", "MiB", "-1", "1 M", "1 bit", "99999999999999999999", "9999999 GiB"] {
             assert_eq!(bytes(text), None, "{text}");
         }

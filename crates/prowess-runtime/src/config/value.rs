@@ -16,8 +16,10 @@ use super::{
     origin::{Origin, Setting},
     places::Owner,
     reader::Reader,
+    right::ProjectRight,
     spelt,
-    units::{bytes, duration},
+    table::Facts,
+    units::{bytes, duration, size},
 };
 use crate::{
     outcome::Level,
@@ -159,31 +161,44 @@ pub(super) fn without_password(text: &str) -> String {
     out
 }
 
-/// Why a setting of a project is set aside.
-const LOOSER: &str = "no file of a project can make it looser";
-
 /// A setting, whatever it holds.
 pub(super) trait Slot {
     /// Takes a value of a file; what is wrong with it is noted.
-    fn read(&mut self, key: &'static str, item: &Item, origin: Origin, reader: &mut Reader<'_>);
+    fn read(&mut self, facts: &Facts, item: &Item, origin: Origin, reader: &mut Reader<'_>);
 
-    /// Notes what is wrong with a value of a file, and does not take it.
-    fn check(&self, key: &str, item: &Item, reader: &mut Reader<'_>);
-
-    /// What it holds.
+    /// Its value.
     fn show(&self) -> Json;
+
+    /// Its value as it is written in TOML, in one line.
+    fn text(&self) -> String;
 
     /// Where it came from.
     fn origin(&self) -> &Origin;
+
+    /// What it may be, as in "a whole number from 0 on".
+    fn wanted(&self) -> String;
+
+    /// The JSON schema of its values.
+    fn schema(&self) -> Json;
+}
+
+/// What the file of a project may set of a value: all of it, a part, or nothing.
+pub(super) struct Portion<T> {
+    /// What applies then; nothing when the value before stays.
+    value: Option<T>,
+    /// The entries that were left out, each with its line where it has one of its own.
+    left_out: Vec<(String, Option<Origin>)>,
 }
 
 /// A value of one kind.
+///
+/// What it says about files of projects allows nothing unless a kind says otherwise.
 pub(super) trait Value: Sized {
-    /// Whether what several files say holds together.
-    const TOGETHER: bool = false;
-
     /// What is to be written, as in "must be a text".
     fn wanted() -> String;
+
+    /// The JSON schema of what is to be written.
+    fn schema() -> Json;
 
     /// The value of an item; nothing when it is not what is wanted, or when more is noted.
     fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self>;
@@ -191,47 +206,51 @@ pub(super) trait Value: Sized {
     /// What is shown of it.
     fn show(&self) -> Json;
 
+    /// It as it is written in TOML, in one line.
+    fn text(&self) -> String {
+        match self.show() {
+            Json::Null => "not set".to_owned(),
+            value => in_toml(&value),
+        }
+    }
+
     /// What helps somebody who wrote this item.
     fn hint(_item: &Item) -> Option<String> {
         None
     }
 
-    /// What holds when a file that weighs less has said something else.
-    fn over(self, _below: &Self) -> Self {
-        self
-    }
-
     /// Whether it lets more happen than another.
     fn is_looser(&self, _than: &Self) -> bool {
+        true
+    }
+
+    /// What of it is in the directory of the file.
+    fn inside(self, _reader: &Reader<'_>) -> Portion<Self> {
+        Portion::nothing()
+    }
+
+    /// What of it another covers.
+    fn narrower(self, _key: &str, _than: &Self) -> Portion<Self> {
+        Portion::nothing()
+    }
+
+    /// What of it may be set where there is no list that it could narrow.
+    fn narrowest(self, _key: &str) -> Portion<Self> {
+        Portion::nothing()
+    }
+
+    /// Both together, without what a project may not add.
+    fn more(self, _to: &Self) -> Portion<Self> {
+        Portion::nothing()
+    }
+
+    /// Whether a project may add it to a list.
+    fn is_addable(&self) -> bool {
         false
     }
 
-    /// Whether it is a place outside the directory of the file.
-    fn lies_outside(&self, _reader: &Reader<'_>) -> bool {
-        false
-    }
-
-    /// What of it holds in the file of a project whose user has said something else.
-    fn within(self, _key: &str, _below: &Self) -> Self {
-        self
-    }
-
-    /// What of it holds in the file of a project, over what holds without that; the rest is set aside.
-    fn held(
-        self,
-        key: &'static str,
-        origin: &Origin,
-        without: &Self,
-        reader: &mut Reader<'_>,
-    ) -> Option<Self> {
-        let why = if reader.only_tightens(key) && self.is_looser(without) {
-            LOOSER
-        } else if reader.owner == Owner::Project && self.lies_outside(reader) {
-            "no file of a project can name what lies outside its directory"
-        } else {
-            return Some(self);
-        };
-        reader.set_aside.push((key, origin.clone(), why));
+    /// Where it is written, for an entry of a list.
+    fn line(&self) -> Option<&Origin> {
         None
     }
 
@@ -247,45 +266,120 @@ pub(super) trait Value: Sized {
     }
 }
 
-impl<T: Value> Slot for Setting<T> {
-    fn read(&mut self, key: &'static str, item: &Item, origin: Origin, reader: &mut Reader<'_>) {
-        let Some(value) = T::read(&format!("`{key}`"), item, reader) else { return };
-        let Some(value) = value.held(key, &origin, &self.value, reader) else { return };
-        if self.given().is_some() && reader.only_completes(key) {
-            let why = "no file of a project can replace what its user has set";
-            reader.set_aside.push((key, origin, why));
-            return;
-        }
-        let value = match self.given() {
-            Some(below) if reader.owner == Owner::Project => {
-                let (wanted, value) = (value.show(), value.within(key, below));
-                if wanted != value.show() {
-                    reader.set_aside.push((key, origin.clone(), LOOSER));
-                }
-                value.over(below)
-            }
-            Some(below) => value.over(below),
-            None => value,
-        };
-        *self = Self { value, origin };
+impl<T> Portion<T> {
+    fn all(value: T) -> Self {
+        Self { value: Some(value), left_out: Vec::new() }
     }
 
-    fn check(&self, key: &str, item: &Item, reader: &mut Reader<'_>) {
-        T::read(&format!("`{key}`"), item, reader);
+    fn nothing() -> Self {
+        Self { value: None, left_out: Vec::new() }
+    }
+
+    fn only_if(value: T, is_allowed: bool) -> Self {
+        if is_allowed { Self::all(value) } else { Self::nothing() }
+    }
+
+    fn map<U>(self, wrap: impl FnOnce(T) -> U) -> Portion<U> {
+        Portion { value: self.value.map(wrap), left_out: self.left_out }
+    }
+}
+
+impl<T: Value> Slot for Setting<T> {
+    fn read(&mut self, facts: &Facts, item: &Item, origin: Origin, reader: &mut Reader<'_>) {
+        let key = facts.key;
+        let Some(value) = T::read(&format!("`{key}`"), item, reader) else { return };
+        if reader.owner != Owner::Project {
+            *self = Self { value, origin };
+            return;
+        }
+        let is_given = self.given().is_some();
+        let (portion, reason) = match facts.right {
+            ProjectRight::Nothing => (Portion::nothing(), "a project's file cannot set it"),
+            ProjectRight::Stricter => {
+                let is_stricter = !value.is_looser(&self.value);
+                let portion = Portion::only_if(value, is_stricter);
+                (portion, "a project's file can only make it stricter")
+            }
+            ProjectRight::NarrowerOrApproved if reader.is_approved => (Portion::all(value), ""),
+            ProjectRight::Narrower | ProjectRight::NarrowerOrApproved => {
+                let portion = value.narrower(key, &self.value);
+                (portion, "a project's file can only narrow what you allow")
+            }
+            ProjectRight::More => (value.more(&self.value), not_addable(key)),
+            ProjectRight::InsideUnset | ProjectRight::Unset if is_given => {
+                (Portion::nothing(), "a project's file cannot replace what you have set")
+            }
+            ProjectRight::Inside | ProjectRight::InsideUnset => {
+                (value.inside(reader), "a project's file can only name what is in its directory")
+            }
+            ProjectRight::Unset | ProjectRight::Any => (Portion::all(value), ""),
+        };
+        reader.ignore(facts, &origin, portion.value.is_none(), portion.left_out, reason);
+        if let Some(value) = portion.value {
+            *self = Self { value, origin };
+        }
     }
 
     fn show(&self) -> Json {
         self.value.show()
     }
 
+    fn text(&self) -> String {
+        self.value.text()
+    }
+
     fn origin(&self) -> &Origin {
         &self.origin
+    }
+
+    fn wanted(&self) -> String {
+        T::wanted()
+    }
+
+    fn schema(&self) -> Json {
+        T::schema()
+    }
+}
+
+/// Why an entry of a project's file is not added to a list.
+fn not_addable(key: &str) -> &'static str {
+    match key {
+        "policy.rules" => "a project's file cannot allow what you would be asked about",
+        "servers" => "a project's file cannot replace a server of yours",
+        _ => "a project's file cannot add it",
+    }
+}
+
+/// A value as it is written in TOML, in one line.
+fn in_toml(value: &Json) -> String {
+    match value {
+        Json::Array(values) => {
+            let values: Vec<String> = values.iter().map(in_toml).collect();
+            format!("[{}]", values.join(", "))
+        }
+        Json::Object(pairs) if pairs.is_empty() => "{}".to_owned(),
+        Json::Object(pairs) => {
+            let is_bare = |key: &str| {
+                !key.is_empty()
+                    && key.bytes().all(|it| it.is_ascii_alphanumeric() || b"_-".contains(&it))
+            };
+            let pair = |(key, value): (&String, &Json)| {
+                let key = if is_bare(key) { key.clone() } else { json!(key).to_string() };
+                format!("{key} = {}", in_toml(value))
+            };
+            format!("{{ {} }}", pairs.iter().map(pair).collect::<Vec<_>>().join(", "))
+        }
+        value => value.to_string(),
     }
 }
 
 impl Value for bool {
     fn wanted() -> String {
         "`true` or `false`".to_owned()
+    }
+
+    fn schema() -> Json {
+        json!({ "type": "boolean" })
     }
 
     fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
@@ -306,6 +400,10 @@ impl Value for usize {
         "a whole number from 0 on".to_owned()
     }
 
+    fn schema() -> Json {
+        json!({ "type": "integer", "minimum": 0 })
+    }
+
     fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
         Self::try_from(item.as_integer()?).ok()
     }
@@ -320,6 +418,10 @@ impl Value for NonZeroUsize {
         "a whole number from 1 on".to_owned()
     }
 
+    fn schema() -> Json {
+        json!({ "type": "integer", "minimum": 1 })
+    }
+
     fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
         Self::new(usize::of(key, item, reader)?)
     }
@@ -332,6 +434,10 @@ impl Value for NonZeroUsize {
 impl Value for NonZeroU64 {
     fn wanted() -> String {
         NonZeroUsize::wanted()
+    }
+
+    fn schema() -> Json {
+        NonZeroUsize::schema()
     }
 
     fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
@@ -352,6 +458,10 @@ impl Value for Depth {
         format!("a whole number from 1 to {DEEPEST}")
     }
 
+    fn schema() -> Json {
+        json!({ "type": "integer", "minimum": 1, "maximum": DEEPEST })
+    }
+
     fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
         Self::new(usize::of(key, item, reader)?)
     }
@@ -364,6 +474,10 @@ impl Value for Depth {
 impl Value for Share {
     fn wanted() -> String {
         "a number from 0 to 1".to_owned()
+    }
+
+    fn schema() -> Json {
+        json!({ "type": "number", "minimum": 0, "maximum": 1 })
     }
 
     fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
@@ -380,6 +494,10 @@ impl Value for Price {
         "a number from 0 on".to_owned()
     }
 
+    fn schema() -> Json {
+        json!({ "type": "number", "minimum": 0 })
+    }
+
     fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
         Self::new(item.as_float().or_else(|| Some(item.as_integer()? as f64))?)
     }
@@ -390,8 +508,17 @@ impl Value for Price {
 }
 
 impl Value for Bytes {
+    fn text(&self) -> String {
+        format!("\"{}\"", size(self.0))
+    }
+
     fn wanted() -> String {
         "a size, such as `\"1 MiB\"` or `1048576`".to_owned()
+    }
+
+    fn schema() -> Json {
+        let pattern = "^\\s*[0-9]+(\\.[0-9]+)?\\s*([kKmMgG][iI]?)?[bB]?\\s*$";
+        json!({ "type": ["integer", "string"], "minimum": 0, "pattern": pattern })
     }
 
     fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
@@ -410,6 +537,11 @@ impl Value for Bytes {
 impl Value for Duration {
     fn wanted() -> String {
         "a time, such as `\"30s\"`, `\"5m\"` or `30` for seconds".to_owned()
+    }
+
+    fn schema() -> Json {
+        let pattern = "^\\s*[0-9]+(\\.[0-9]+)?\\s*(ms|s|sec|m|min|h|d)?\\s*$";
+        json!({ "type": ["number", "string"], "exclusiveMinimum": 0, "pattern": pattern })
     }
 
     fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
@@ -440,8 +572,16 @@ impl Value for String {
         "a text in quotes".to_owned()
     }
 
+    fn schema() -> Json {
+        json!({ "type": "string" })
+    }
+
     fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
         item.as_str().map(str::to_owned)
+    }
+
+    fn is_addable(&self) -> bool {
+        true
     }
 
     fn show(&self) -> Json {
@@ -454,6 +594,10 @@ impl Value for Address {
         "an address in quotes".to_owned()
     }
 
+    fn schema() -> Json {
+        json!({ "type": "string" })
+    }
+
     fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
         item.as_str().filter(|it| it.contains(':')).map(|it| Self(it.to_owned()))
     }
@@ -462,18 +606,25 @@ impl Value for Address {
         json!(self.to_string())
     }
 
-    /// Of databases, only those of SQLite are files; any other is a server, which passwords of the
-    /// user may go to.
-    fn lies_outside(&self, reader: &Reader<'_>) -> bool {
-        let Some(file) = self.0.strip_prefix("sqlite:") else { return true };
+    fn inside(self, reader: &Reader<'_>) -> Portion<Self> {
+        let is_inside = self.is_inside(&reader.directory);
+        Portion::only_if(self, is_inside)
+    }
+}
+
+impl Address {
+    /// Whether it is a file in a directory. Of databases, only those of SQLite are files; any other is
+    /// a server, which passwords of the user may go to.
+    fn is_inside(&self, directory: &Path) -> bool {
+        let Some(file) = self.0.strip_prefix("sqlite:") else { return false };
         let file = file.strip_prefix("//").unwrap_or(file);
         let file = file.split('?').next().unwrap_or_default();
         let coded = file.to_ascii_lowercase();
         match file {
-            "" | ":memory:" => false,
+            "" | ":memory:" => true,
             // A dot or a slash in disguise leads wherever it likes.
-            _ if ["%2e", "%2f"].iter().any(|it| coded.contains(it)) => true,
-            file => !is_inside(&reader.directory.join(file), &reader.directory),
+            _ if ["%2e", "%2f"].iter().any(|it| coded.contains(it)) => false,
+            file => is_inside(&directory.join(file), directory),
         }
     }
 }
@@ -481,6 +632,10 @@ impl Value for Address {
 impl Value for PathBuf {
     fn wanted() -> String {
         "a path in quotes".to_owned()
+    }
+
+    fn schema() -> Json {
+        json!({ "type": "string", "minLength": 1 })
     }
 
     /// A relative path begins where the file lies.
@@ -512,6 +667,10 @@ impl Value for RootPath {
         PathBuf::wanted()
     }
 
+    fn schema() -> Json {
+        PathBuf::schema()
+    }
+
     /// What a project names lies in it, also behind links; a user may name any.
     fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
         let path = PathBuf::of(key, item, reader)?;
@@ -534,6 +693,10 @@ impl Value for Directory {
         PathBuf::wanted()
     }
 
+    fn schema() -> Json {
+        PathBuf::schema()
+    }
+
     /// What the user's own file names is the user's.
     fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
         let path = PathBuf::of(key, item, reader)?;
@@ -548,14 +711,19 @@ impl Value for Directory {
         self.path.show()
     }
 
-    fn lies_outside(&self, reader: &Reader<'_>) -> bool {
-        !is_inside(&self.path, &reader.directory)
+    fn inside(self, reader: &Reader<'_>) -> Portion<Self> {
+        let is_inside = is_inside(&self.path, &reader.directory);
+        Portion::only_if(self, is_inside)
     }
 }
 
 impl Value for &'static Preset {
     fn wanted() -> String {
         "the name of a preset in quotes".to_owned()
+    }
+
+    fn schema() -> Json {
+        json!({ "enum": PRESETS.iter().map(|it| it.name).collect::<Vec<_>>() })
     }
 
     fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {
@@ -580,6 +748,10 @@ impl Value for Presets {
         Vec::<&Preset>::wanted()
     }
 
+    fn schema() -> Json {
+        Vec::<&Preset>::schema()
+    }
+
     /// What the user's own file names is looked for in whatever project is worked on.
     fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
         let from = (reader.owner != Owner::User).then(|| reader.directory.clone());
@@ -596,6 +768,10 @@ impl<T: Value> Value for Option<T> {
         T::wanted()
     }
 
+    fn schema() -> Json {
+        T::schema()
+    }
+
     fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
         T::of(key, item, reader).map(Some)
     }
@@ -608,10 +784,6 @@ impl<T: Value> Value for Option<T> {
         T::hint(item)
     }
 
-    fn lies_outside(&self, reader: &Reader<'_>) -> bool {
-        self.as_ref().is_some_and(|it| it.lies_outside(reader))
-    }
-
     /// Without a limit, anything may happen.
     fn is_looser(&self, than: &Self) -> bool {
         match (self, than) {
@@ -620,11 +792,16 @@ impl<T: Value> Value for Option<T> {
         }
     }
 
+    fn inside(self, reader: &Reader<'_>) -> Portion<Self> {
+        self.map_or_else(Portion::nothing, |it| it.inside(reader).map(Some))
+    }
+
     /// A list without anything in it is not the same as no list.
-    fn within(self, key: &str, below: &Self) -> Self {
-        match (self, below) {
-            (Some(own), Some(below)) => Some(own.within(key, below)),
-            (own, _) => own,
+    fn narrower(self, key: &str, than: &Self) -> Portion<Self> {
+        match (self, than) {
+            (Some(own), Some(than)) => own.narrower(key, than).map(Some),
+            (Some(own), None) => own.narrowest(key).map(Some),
+            (None, _) => Portion::nothing(),
         }
     }
 }
@@ -632,6 +809,10 @@ impl<T: Value> Value for Option<T> {
 impl<T: Value + Clone> Value for Vec<T> {
     fn wanted() -> String {
         format!("a list, each {}", T::wanted())
+    }
+
+    fn schema() -> Json {
+        json!({ "type": "array", "items": T::schema() })
     }
 
     fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
@@ -650,42 +831,62 @@ impl<T: Value + Clone> Value for Vec<T> {
         self.iter().map(T::show).collect()
     }
 
-    fn over(self, below: &Self) -> Self {
-        if T::TOGETHER { below.iter().cloned().chain(self).collect() } else { self }
-    }
-
-    /// A project leaves out no less than its user, and allows no more.
-    fn within(self, key: &str, below: &Self) -> Self {
-        let has = |all: &Self, one: &T| all.iter().any(|it| covers(key, &it.show(), &one.show()));
-        match key {
-            "skill.exclude" => {
-                let missing = below.iter().filter(|it| !has(&self, it)).cloned().collect::<Self>();
-                self.into_iter().chain(missing).collect()
-            }
-            "skill.include" | "policy.commands" | "policy.hosts" => {
-                let narrower = below.iter().filter(|it| has(&self, it) && !has_same(&self, it));
-                let narrower: Self = narrower.cloned().collect();
-                self.into_iter().filter(|it| has(below, it)).chain(narrower).collect()
-            }
-            _ => self,
-        }
-    }
-
-    /// A project may well have a list without what it cannot say.
-    fn held(
-        self,
-        key: &'static str,
-        origin: &Origin,
-        _without: &Self,
-        reader: &mut Reader<'_>,
-    ) -> Option<Self> {
-        let (all, mut held) = (self.len(), Self::new());
+    fn inside(self, reader: &Reader<'_>) -> Portion<Self> {
+        let (mut inside, mut left_out, all) = (Self::new(), Vec::new(), self.len());
         for it in self {
-            let same = it.clone();
-            held.extend(it.held(key, origin, &same, reader));
+            let entry = (entry(&it), it.line().cloned());
+            match it.inside(reader).value {
+                Some(it) => inside.push(it),
+                None => left_out.push(entry),
+            }
         }
-        (all == 0 || !held.is_empty()).then_some(held)
+        Portion { value: (all == 0 || !inside.is_empty()).then_some(inside), left_out }
     }
+
+    fn narrower(self, key: &str, than: &Self) -> Portion<Self> {
+        let has = |all: &Self, one: &T| all.iter().any(|it| covers(key, &it.show(), &one.show()));
+        let narrower = than.iter().filter(|it| has(&self, it) && !has_same(&self, it));
+        let narrower: Self = narrower.cloned().collect();
+        let (kept, dropped): (Self, Self) = self.into_iter().partition(|it| has(than, it));
+        let left_out = dropped.iter().map(|it| (entry(it), None)).collect();
+        Portion { value: Some(kept.into_iter().chain(narrower).collect()), left_out }
+    }
+
+    /// A host that a project names is one of the internet; any list of skills or directories is
+    /// narrower than none.
+    fn narrowest(self, key: &str) -> Portion<Self> {
+        let is_allowed = |it: &T| match key {
+            "policy.hosts" => it.show().as_str().is_some_and(is_public),
+            _ => ["skill.include", "policy.roots"].contains(&key),
+        };
+        let (kept, dropped): (Self, Self) = self.into_iter().partition(is_allowed);
+        let left_out = dropped.iter().map(|it| (entry(it), None)).collect();
+        Portion { value: Some(kept), left_out }
+    }
+
+    fn more(self, to: &Self) -> Portion<Self> {
+        let (new, dropped): (Self, Self) = self.into_iter().partition(T::is_addable);
+        let left_out = dropped.iter().map(|it| (entry(it), it.line().cloned())).collect();
+        let kept = to.iter().filter(|it| !has_same(&new, it)).cloned().collect::<Self>();
+        let value = (dropped.is_empty() || !new.is_empty()).then(|| [kept, new].concat());
+        Portion { value, left_out }
+    }
+}
+
+/// An entry of a list, as a message names it.
+fn entry<T: Value>(it: &T) -> String {
+    let mut shown = it.show();
+    // Where it is written is said beside it.
+    shown.as_object_mut().and_then(|it| it.remove("origin"));
+    shown.as_str().map_or_else(|| in_toml(&shown), str::to_owned)
+}
+
+/// Whether a pattern of hosts leads nowhere but to the internet.
+fn is_public(pattern: &str) -> bool {
+    #[cfg(feature = "http")]
+    return crate::http::is_public(pattern);
+    #[cfg(not(feature = "http"))]
+    return pattern.is_empty();
 }
 
 /// Whether a list has just this.
@@ -701,6 +902,10 @@ fn covers(key: &str, wide: &Json, narrow: &Json) -> bool {
             let mut words = spelt(narrow).split_ascii_whitespace();
             spelt(wide).split_ascii_whitespace().all(|it| words.next() == Some(it))
         }
+        (Some(wide), Some(narrow)) if key == "policy.roots" => {
+            let wide = Path::new(wide);
+            is_inside(Path::new(narrow), &fs::canonicalize(wide).unwrap_or(wide.to_owned()))
+        }
         #[cfg(feature = "http")]
         (Some(wide), Some(narrow)) if key == "policy.hosts" => crate::http::covers(wide, narrow),
         _ => wide == narrow,
@@ -708,26 +913,32 @@ fn covers(key: &str, wide: &Json, narrow: &Json) -> bool {
 }
 
 impl Value for RuleSetting {
-    const TOGETHER: bool = true;
-
     /// What a project allows, nobody would be asked about.
-    fn held(
-        self,
-        key: &'static str,
-        _origin: &Origin,
-        _without: &Self,
-        reader: &mut Reader<'_>,
-    ) -> Option<Self> {
-        if reader.owner != Owner::Project || self.decision != Decision::Allow {
-            return Some(self);
-        }
-        let why = "no file of a project can allow what somebody would be asked about";
-        reader.set_aside.push((key, self.origin, why));
-        None
+    fn is_addable(&self) -> bool {
+        self.decision != Decision::Allow
+    }
+
+    fn line(&self) -> Option<&Origin> {
+        Some(&self.origin)
     }
 
     fn wanted() -> String {
         "a table, such as `{ tool = \"http_request\", decision = \"ask\" }`".to_owned()
+    }
+
+    fn schema() -> Json {
+        json!({
+            "type": "object",
+            "properties": {
+                "tool": String::schema(),
+                "skill": String::schema(),
+                "command": String::schema(),
+                "path": PathBuf::schema(),
+                "decision": Decision::schema(),
+            },
+            "required": ["decision"],
+            "additionalProperties": false,
+        })
     }
 
     fn of(_key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
@@ -781,6 +992,10 @@ impl Value for ServerSettings {
         "tables with labels, such as `[servers.docs]`".to_owned()
     }
 
+    fn schema() -> Json {
+        json!({ "type": "object", "additionalProperties": { "type": "object" } })
+    }
+
     fn of(_key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
         let before = reader.faults.len();
         let mut servers = Vec::new();
@@ -819,30 +1034,16 @@ impl Value for ServerSettings {
         Json::Object(self.0.iter().map(shown).collect())
     }
 
-    fn over(self, below: &Self) -> Self {
-        let is_kept = |it: &&ServerSetting| !self.has(&it.description.name);
-        let kept: Vec<_> = below.0.iter().filter(is_kept).cloned().collect();
-        Self(kept.into_iter().chain(self.0).collect())
-    }
-
     /// A label that a person has given stays with what it was given to.
-    fn held(
-        self,
-        key: &'static str,
-        _origin: &Origin,
-        without: &Self,
-        reader: &mut Reader<'_>,
-    ) -> Option<Self> {
-        let is_taken = |it: &mut ServerSetting| {
-            reader.owner == Owner::Project && without.has(&it.description.name)
-        };
-        let mut servers = self.0;
-        let taken: Vec<ServerSetting> = servers.extract_if(.., is_taken).collect();
-        for server in taken {
-            let why = "no file of a project can put another server under a label of the user";
-            reader.set_aside.push((key, server.origin, why));
-        }
-        (!servers.is_empty()).then_some(Self(servers))
+    fn more(self, to: &Self) -> Portion<Self> {
+        let (taken, new): (Vec<_>, Vec<_>) =
+            self.0.into_iter().partition(|it| to.has(&it.description.name));
+        let left_out =
+            taken.iter().map(|it| (it.description.name.clone(), Some(it.origin.clone())));
+        let left_out: Vec<_> = left_out.collect();
+        let value = (left_out.is_empty() || !new.is_empty())
+            .then(|| Self(to.0.iter().cloned().chain(new).collect()));
+        Portion { value, left_out }
     }
 }
 
@@ -916,6 +1117,10 @@ impl<T: Word> Value for T {
     fn wanted() -> String {
         let words: Vec<String> = T::words().iter().map(|it| format!("`\"{}\"`", it.0)).collect();
         format!("one of {}", words.join(", "))
+    }
+
+    fn schema() -> Json {
+        json!({ "enum": T::words().iter().map(|it| it.0).collect::<Vec<_>>() })
     }
 
     fn of(_key: &str, item: &Item, _reader: &mut Reader<'_>) -> Option<Self> {

@@ -37,6 +37,16 @@ impl Reach {
 }
 
 impl Network {
+    /// Whether every address in it leads to the internet.
+    pub(crate) fn is_public(self) -> bool {
+        let overlaps =
+            |it: &Self| self.contains(it.base) && self.bits <= it.bits || it.contains(self.base);
+        let is_special = NETWORKS.iter().any(|it| overlaps(&it.0));
+        let is_given_out =
+            self.base.is_ipv4() || (GLOBAL.contains(self.base) && self.bits >= GLOBAL.bits);
+        Reach::of(self.base) == Reach::Public && is_given_out && !is_special
+    }
+
     pub(crate) fn contains(self, address: IpAddr) -> bool {
         match (self.base, address) {
             (IpAddr::V4(base), IpAddr::V4(address)) => {

@@ -9,6 +9,7 @@ use super::{
     fetch::FetchError,
     ports::service,
 };
+use crate::policy::Policy;
 
 /// The hosts that may be asked: the whole internet by default; with patterns, only those that one of
 /// them means, and with none of them nobody.
@@ -18,7 +19,11 @@ use super::{
 /// behind it. A name that is meant may lead to a private network or this machine. What is neither
 /// that nor the internet, such as the metadata of a cloud, has to be meant by its address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Hosts(Option<Vec<Pattern>>);
+pub struct Hosts {
+    patterns: Option<Vec<Pattern>>,
+    /// Whether they lead to the internet alone.
+    are_public: bool,
+}
 
 /// A pattern means no host.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +61,14 @@ impl Hosts {
     pub fn new<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<Self, HostsError> {
         let bad = |text: &str| HostsError { pattern: text.to_owned() };
         let pattern = |text: P| Pattern::new(text.as_ref()).ok_or_else(|| bad(text.as_ref()));
-        patterns.into_iter().map(pattern).collect::<Result<_, _>>().map(|it| Self(Some(it)))
+        let patterns = patterns.into_iter().map(pattern).collect::<Result<_, _>>()?;
+        Ok(Self { patterns: Some(patterns), are_public: false })
+    }
+
+    /// Takes the hosts of a policy.
+    pub fn of(policy: &Policy) -> Result<Self, HostsError> {
+        let hosts = policy.hosts.as_ref().map_or_else(|| Ok(Self::default()), Self::new)?;
+        Ok(Self { are_public: policy.are_hosts_public, ..hosts })
     }
 
     /// Whether a URL may be asked for, as far as its text says.
@@ -71,22 +83,22 @@ impl Hosts {
         let port = url.port_or_known_default().ok_or(FetchError::Url)?;
         let refused = || FetchError::Host { host: host.to_string() };
         let meant: Vec<&Pattern> = self.patterns().filter(|it| it.means(&host, port)).collect();
-        if meant.is_empty() && self.0.is_some() {
+        if meant.is_empty() && self.patterns.is_some() {
             return Err(refused());
         }
-        let is_named = |it: &&Pattern| matches!(it.meaning, Meaning::Name(_));
+        let is_named = |it: &&Pattern| matches!(it.meaning, Meaning::Name(_)) && !self.are_public;
         if METADATA.contains(&&*plain(&host)) && !meant.iter().any(is_named) {
             return Err(refused());
         }
-        let internet = meant.iter().all(|it| it.meaning == Meaning::Internet);
+        let internet = self.are_public || meant.iter().all(|it| it.meaning == Meaning::Internet);
         let admission = if internet { Admission::Public } else { Admission::Internal };
         match host {
             Host::Domain(_) => {}
             Host::Ipv4(it) => self.allow(&it.to_string(), it.into(), port, admission)?,
             Host::Ipv6(it) => self.allow(&it.to_string(), it.into(), port, admission)?,
         }
-        let is_named = meant.iter().any(|it| it.port.is_some());
-        if let Some(service) = service(port).filter(|_| !is_named) {
+        let is_port_meant = !self.are_public && meant.iter().any(|it| it.port.is_some());
+        if let Some(service) = service(port).filter(|_| !is_port_meant) {
             return Err(FetchError::Port { host: host.to_string(), port, service });
         }
         Ok(admission)
@@ -103,7 +115,7 @@ impl Hosts {
         match Reach::of(address) {
             Reach::Public => Ok(()),
             Reach::Internal(_) if admission == Admission::Internal => Ok(()),
-            _ if self.patterns().any(|it| it.holds(address, port)) => Ok(()),
+            _ if !self.are_public && self.patterns().any(|it| it.holds(address, port)) => Ok(()),
             Reach::Internal(what) | Reach::Special(what) => {
                 Err(FetchError::Address { host: host.to_owned(), what })
             }
@@ -111,7 +123,7 @@ impl Hosts {
     }
 
     fn patterns(&self) -> impl Iterator<Item = &Pattern> {
-        self.0.iter().flatten()
+        self.patterns.iter().flatten()
     }
 }
 
@@ -121,6 +133,21 @@ pub(crate) fn covers(wide: &str, narrow: &str) -> bool {
         (Some(wide), Some(narrow)) => wide.covers(&narrow),
         _ => wide == narrow,
     }
+}
+
+/// Whether a pattern means nothing but hosts of the internet, as far as its text says.
+pub(crate) fn is_public(pattern: &str) -> bool {
+    let Some(Pattern { meaning, port }) = Pattern::new(pattern) else { return false };
+    let is_internal = |name: &str| {
+        let is_below = |it: &&str| name.strip_suffix(*it).is_some_and(|it| it.ends_with('.'));
+        !name.contains('.') || METADATA.contains(&name) || INTERNAL.iter().any(is_below)
+    };
+    let is_public = match meaning {
+        Meaning::Internet => true,
+        Meaning::Name(name) | Meaning::Below(name) => !is_internal(&name),
+        Meaning::Network(network) => network.is_public(),
+    };
+    is_public && port.is_none_or(|it| service(it).is_none())
 }
 
 impl Pattern {
@@ -226,4 +253,17 @@ const METADATA: &[&str] = &[
     "metadata.platformequinix.com",
     "instance-data",
     "instance-data.ec2.internal",
+];
+
+/// Names that no host of the internet is below.
+const INTERNAL: &[&str] = &[
+    "localhost",
+    "local",
+    "localdomain",
+    "internal",
+    "intranet",
+    "lan",
+    "corp",
+    "home",
+    "home.arpa",
 ];

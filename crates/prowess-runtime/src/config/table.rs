@@ -1,0 +1,162 @@
+//! The table of settings: one row says everything about a setting.
+//!
+//! `prowess config`, `docs/settings.md` and the JSON schema are made from it. A new setting is a field
+//! of its struct and a row here.
+
+use super::{Config, right::ProjectRight, value::Slot};
+
+/// A setting: what it is, who may set it, and its value.
+pub(super) struct Row<'c> {
+    pub(super) facts: Facts,
+    pub(super) slot: &'c mut dyn Slot,
+}
+
+/// What is known about a setting whatever its value is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Facts {
+    /// Its table and name, such as `skill.depth`.
+    pub(super) key: &'static str,
+    /// What the file of a project may do with it.
+    pub(super) right: ProjectRight,
+    /// The flag that sets it for one run.
+    pub(super) flag: Option<&'static str>,
+    /// A value as it is written in TOML; all lines for a table.
+    pub(super) example: &'static str,
+    /// One sentence about it.
+    pub(super) about: &'static str,
+}
+
+/// What each table is about, in order.
+pub(super) const TABLES: &[(&str, &str)] = &[
+    ("skill", "Which skills are loaded."),
+    ("matching", "How skills are chosen for a request."),
+    ("disclosure", "How much of a skill a model is shown."),
+    ("window", "The context window of the model."),
+    ("policy", "What tools and skills may do."),
+    ("limits", "How much time and space a run may use."),
+    ("sandbox", "How scripts and commands are confined."),
+    ("sql", "The database of `execute_sql`."),
+    ("model", "The language model."),
+    ("agent", "The agent behind `ask` and `chat`."),
+    ("servers", "MCP servers that agents can use."),
+];
+
+impl Config {
+    /// Every setting, in the order of the tables.
+    #[rustfmt::skip]
+    pub(super) fn rows(&mut self) -> Vec<Row<'_>> {
+        use ProjectRight::*;
+        let Self {
+            skill, matching, disclosure, window, policy, limits, sandbox, sql, model, agent, servers, ..
+        } = self;
+        vec![
+            row("skill.enabled", &mut skill.enabled, Stricter, None, "false",
+                "Whether any skills are loaded."),
+            row("skill.skills_dir", &mut skill.skills_dir, Inside, Some("--dir"), "\"skills\"",
+                "The directory that new skills are written to; it is also read first."),
+            row("skill.directories", &mut skill.directories, Inside, Some("--dir"), "[\"skills\", \".claude/skills\"]",
+                "The directories that skills are loaded from; of two skills with the same name, the first one wins."),
+            row("skill.presets", &mut skill.presets, Any, Some("--preset"), "[\"claude\", \"agents\"]",
+                "Clients whose directories are loaded, after `skill.directories`."),
+            row("skill.include", &mut skill.include, Narrower, Some("--include"), "[\"pdf\", \"release-notes\"]",
+                "Load only the skills with these names."),
+            row("skill.exclude", &mut skill.exclude, More, Some("--exclude"), "[\"draft-notes\"]",
+                "Skip the skills with these names."),
+            row("skill.max_file_size", &mut skill.max_file_size, Stricter, Some("--max-file-size"), "\"1 MiB\"",
+                "The largest file of a skill; a larger one is left out, and the skill stays."),
+            row("skill.max_skill_size", &mut skill.max_skill_size, Stricter, Some("--max-skill-size"), "\"5 MiB\"",
+                "The largest skill, counting all its files; a larger one is left out."),
+            row("skill.depth", &mut skill.depth, Any, Some("--depth"), "2",
+                "How many folders deep skills are searched for."),
+            row("skill.watch", &mut skill.watch, Unset, None, "true",
+                "Whether skills are reloaded when their files change, in `chat` and `mcp`."),
+            row("skill.cache", &mut skill.cache, Stricter, Some("--no-cache"), "false",
+                "Whether parsed skills are cached for the next run."),
+            row("matching.strategy", &mut matching.strategy, Any, Some("--strategy"), "\"keyword\"",
+                "How skills are matched: by everything they say, by name and description, only when mentioned as `@name`, all of them, or left to the model."),
+            row("matching.max_active", &mut matching.max_active, Any, Some("--top"), "5",
+                "How many skills are active at once."),
+            row("matching.threshold", &mut matching.threshold, Any, Some("--threshold"), "0.2",
+                "The lowest confidence at which a skill is used."),
+            row("disclosure.brief_at", &mut disclosure.brief_at, Any, None, "0.3",
+                "The confidence from which a model is shown a summary of the skill instead of its description."),
+            row("disclosure.full_at", &mut disclosure.full_at, Any, None, "0.8",
+                "The confidence from which a model is shown the whole skill."),
+            row("window.tokens", &mut window.tokens, Any, Some("--window"), "128000",
+                "Context window size in tokens."),
+            row("window.keep_recent", &mut window.keep_recent, Any, Some("--keep"), "6",
+                "How many of the latest messages are never shortened."),
+            row("policy.commands", &mut policy.commands, NarrowerOrApproved, None, "[\"git log\", \"cargo test\"]",
+                "The commands that run without a question, each by its first words."),
+            row("policy.hosts", &mut policy.hosts, NarrowerOrApproved, None, "[\"api.github.com\", \"*.example.com\"]",
+                "The hosts that requests may go to; every public host when it is not set."),
+            row("policy.roots", &mut policy.roots, Narrower, None, "[\".\", \"~/notes\"]",
+                "The directories in which files may be read and written; the working directory when it is not set."),
+            row("policy.approvals", &mut policy.approvals, Stricter, None, "\"always\"",
+                "When you are asked before something runs: when a skill requires it or has changed, always, or never."),
+            row("policy.allowed_tools", &mut policy.allowed_tools, Stricter, None, "\"enforce\"",
+                "What `allowed-tools` of a skill means: those tools need no approval, they are advice, or no other tool may be used."),
+            row("policy.environment", &mut policy.environment, Nothing, Some("--env"), "[\"GITHUB_TOKEN\"]",
+                "Environment variables that are passed on to scripts."),
+            row("policy.rules", &mut policy.rules, More, None, "[{ tool = \"http_request\", decision = \"ask\" }]",
+                "Rules that allow, ask about or deny calls; of those that match, `deny` wins over `ask`, and `ask` over `allow`."),
+            row("limits.timeout", &mut limits.timeout, Stricter, Some("--timeout"), "\"2m\"",
+                "How long a run may take."),
+            row("limits.idle", &mut limits.idle, Stricter, None, "\"30s\"",
+                "How long a run may print nothing."),
+            row("limits.cpu", &mut limits.cpu, Stricter, None, "\"60s\"",
+                "How much processor time a run may use."),
+            row("limits.output", &mut limits.output, Stricter, None, "\"256 KiB\"",
+                "How much is kept of standard output, and as much of standard error."),
+            row("limits.memory", &mut limits.memory, Stricter, None, "\"512 MiB\"",
+                "How much memory a run may use."),
+            row("limits.file", &mut limits.file, Stricter, None, "\"10 MiB\"",
+                "The largest file that a run may write."),
+            row("limits.work", &mut limits.work, Stricter, None, "\"100 MiB\"",
+                "How much a run may write to its work directory in total."),
+            row("limits.processes", &mut limits.processes, Stricter, None, "32",
+                "How many processes a run may have at once."),
+            row("limits.descriptors", &mut limits.descriptors, Stricter, None, "128",
+                "How many files each process of a run may have open."),
+            row("sandbox.level", &mut sandbox.level, Stricter, None, "\"strong\"",
+                "The weakest sandbox that scripts and commands may run in; where the machine has none, nothing runs."),
+            row("sql.url", &mut sql.url, InsideUnset, None, "\"sqlite:data.db\"",
+                "The database: SQLite, PostgreSQL or MariaDB."),
+            row("sql.write", &mut sql.write, Nothing, None, "true",
+                "Whether statements may change the database."),
+            row("sql.privileged", &mut sql.privileged, Nothing, None, "true",
+                "Whether a database superuser keeps its privileges; without it, it only reads."),
+            row("model.provider", &mut model.provider, Nothing, Some("--provider"), "\"anthropic\"",
+                "The provider of the model, whose API key is used."),
+            row("model.name", &mut model.name, Unset, Some("--model"), "\"gpt-4o\"",
+                "The model to ask."),
+            row("model.base_url", &mut model.base_url, Nothing, Some("--base-url"), "\"http://localhost:11434/v1\"",
+                "The address of the model's API."),
+            row("model.key_file", &mut model.key_file, Nothing, None, "\"~/.config/prowess/key\"",
+                "A file with the API key; only its owner may be able to read it."),
+            row("model.max_output", &mut model.max_output, Unset, Some("--max-output"), "4096",
+                "The most tokens of one reply."),
+            row("model.timeout", &mut model.timeout, Unset, Some("--model-timeout"), "\"2m\"",
+                "How long to wait for the next part of a reply."),
+            row("model.input_price", &mut model.input_price, Nothing, None, "2.5",
+                "The price of a million input tokens, for `--max-cost`."),
+            row("model.output_price", &mut model.output_price, Nothing, None, "10",
+                "The price of a million output tokens, for `--max-cost`."),
+            row("agent.keep_sessions", &mut agent.keep_sessions, Nothing, None, "50",
+                "How many unnamed sessions are kept; the oldest are removed first."),
+            row("servers", servers, More, None, "docs = { url = \"https://example.com/mcp\" }",
+                "MCP servers, each under a label: a `command` with `args` and `env`, or a `url` with `headers`."),
+        ]
+    }
+}
+
+fn row<'c>(
+    key: &'static str,
+    slot: &'c mut dyn Slot,
+    right: ProjectRight,
+    flag: Option<&'static str>,
+    example: &'static str,
+    about: &'static str,
+) -> Row<'c> {
+    Row { facts: Facts { key, right, flag, example, about }, slot }
+}
