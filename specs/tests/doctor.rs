@@ -15,7 +15,7 @@ const PROJECT: &str = ".agents/skills";
 struct Told(Json);
 
 fn told(world: &World, name: &str) -> Told {
-    let said = world.run(["doctor", name, "--json"]).json();
+    let said = world.run(["doctor", name, "--json", "--all"]).json();
     assert_eq!(said["skills"].as_array().unwrap().len(), 1, "{said:#}");
     Told(said["skills"][0].clone())
 }
@@ -41,7 +41,7 @@ impl Told {
 
 /// What becomes of skills in a client, by their paths within the world.
 fn by_path(world: &World, name: &str, client: &str) -> Vec<(String, String)> {
-    let said = world.run(["doctor", name, "--json"]).json();
+    let said = world.run(["doctor", name, "--json", "--all"]).json();
     let skills = said["skills"].as_array().unwrap().iter();
     let own = |it: &Json| {
         let path = Path::new(it["path"].as_str().unwrap());
@@ -55,8 +55,10 @@ fn document(name: &str, more: &str) -> String {
     format!("---\nname: {name}\n{more}---\n\nDo it.\n")
 }
 
+/// Has those clients judged that are named, and else all, whichever are installed on this machine.
 fn run(world: &World, arguments: &[&str]) -> Ran {
-    world.run(["doctor"].iter().chain(arguments))
+    let all: &[&str] = if arguments.contains(&"--client") { &[] } else { &["--all"] };
+    world.run(["doctor"].iter().chain(arguments).chain(all))
 }
 
 mod where_a_skill_lies_decides_who_finds_it {
@@ -72,7 +74,7 @@ mod where_a_skill_lies_decides_who_finds_it {
         );
         let ran = run(&world, &["brew-coffee"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stdout());
-        assert!(ran.stdout().contains("found by 24 clients: 24 loads\n"), "{}", ran.stdout());
+        assert!(ran.stdout().contains("24 clients find it: 24 load it\n"), "{}", ran.stdout());
         assert!(ran.stdout().contains("→ a copy or a link in `~/."), "{}", ran.stdout());
     }
 
@@ -86,7 +88,7 @@ mod where_a_skill_lies_decides_who_finds_it {
         );
         let right = world.path(format!("{USER}/brew-coffee"));
         assert!(skill.why("gemini").contains(right.to_str().unwrap()), "{}", skill.why("gemini"));
-        assert!(skill.why("cursor").contains("not known"), "{}", skill.why("cursor"));
+        assert!(skill.why("cursor").contains("unknown"), "{}", skill.why("cursor"));
     }
 
     #[test]
@@ -293,7 +295,7 @@ mod what_is_in_a_file_is_judged_as_each_client_reads_it {
         let world = with("brew-coffee", "description: Brews\ndisable-model-invocation: true\n");
         let skill = told(&world, "brew-coffee");
         assert_eq!(skill.verdicts(["claude-code", "gemini", "pi"]), ["hidden", "loads", "hidden"]);
-        assert!(skill.why("gemini").contains("all the same"), "{}", skill.why("gemini"));
+        assert!(skill.why("gemini").contains("loaded anyway"), "{}", skill.why("gemini"));
         assert_eq!(run(&world, &["brew-coffee"]).code, Some(0));
     }
 
@@ -429,23 +431,27 @@ mod the_program_says_it_to_people_and_to_programs {
         let world = World::new().skill_in("home/.claude/skills", "brew-coffee", "Brews");
         let well = run(&world, &[]);
         assert_eq!(well.code, Some(0), "{}", well.stdout());
-        assert!(well.stdout().contains("every client takes what it finds"), "{}", well.stdout());
+        assert!(well.stdout().contains("every client loads what it finds"), "{}", well.stdout());
 
         let broken = document("steep-tea", "description: Use when: thirsty\n");
         let world = world.file("home/.claude/skills/steep-tea/SKILL.md", broken);
         let ran = run(&world, &[]);
         assert_eq!(ran.code, Some(1));
         let said = ran.stdout();
-        assert!(said.contains("Claude Code      1 loads, 1 hidden\n"), "{said}");
+        assert!(said.contains("Claude Code      1 loaded, 1 hidden\n"), "{said}");
         let hidden = run(&world, &["--client", "claude-code"]);
         assert_eq!(hidden.code, Some(0));
-        let said_of = "but not all of it is shown (`prowess doctor NAME` says why): steep-tea";
+        let said_of = "but does not show all of it (see `prowess doctor NAME`): steep-tea";
         assert!(hidden.stdout().contains(said_of), "{}", hidden.stdout());
         assert!(said.contains("refused   goose,") && said.contains("→ put the value"), "{said}");
         assert!(!said.contains("brew-coffee"), "{said}");
         let nothing = run(&World::new(), &[]);
         assert_eq!(nothing.code, Some(0));
-        assert!(nothing.stdout().starts_with("no skill lies where"), "{}", nothing.stdout());
+        assert!(
+            nothing.stdout().starts_with("no skills in any client's directories"),
+            "{}",
+            nothing.stdout()
+        );
     }
 
     #[test]
@@ -458,15 +464,15 @@ mod the_program_says_it_to_people_and_to_programs {
         let ran = run(&world, &["--client", "cline", "--client", "goose"]);
         assert_eq!(ran.code, Some(1));
         let said = "\
-refused   12 skills: the frontmatter is not YAML
+refused   12 skills: the frontmatter is not valid YAML
           Cline, goose
           such as drink-10, drink-11, drink-12
 refused   12 skills: the name is not that of the folder
           Cline
           such as drink-10, drink-11, drink-12
 
-not taken by every client that looks there: 12 skills (-v shows each)
-→ `prowess check .claude/skills --fix` mends what is safe in 12 of them
+12 skills not loaded by every client that reads the directory (-v shows each)
+→ `prowess check .claude/skills --fix` fixes what is safe to fix in 12 of them
 ";
         assert!(ran.stdout().ends_with(said), "{}", ran.stdout());
         let all = run(&world, &["-v", "--client", "cline"]);
@@ -489,7 +495,7 @@ not taken by every client that looks there: 12 skills (-v shows each)
                 let mut own = notes.filter(|it| it["reason"].as_str().unwrap().contains(about));
                 own.any(|it| it["fixable"] == true)
             };
-            assert_eq!(is_told("is not YAML"), is_quoted, "{license}");
+            assert_eq!(is_told("is not valid YAML"), is_quoted, "{license}");
             assert_eq!(is_told("byte order mark"), is_read, "{license}");
         }
     }
@@ -500,7 +506,7 @@ not taken by every client that looks there: 12 skills (-v shows each)
         let mut world = World::new()
             .skill_in("home/.claude/skills", "brew-coffee", "Brews")
             .file("home/.claude/skills/steep-tea/SKILL.md", broken);
-        let clients = ["--all", "--client", "claude-code", "--client", "goose"];
+        let clients = ["--table", "--client", "claude-code", "--client", "goose"];
         let said = run(&world, &clients);
         let said = said.stdout();
         let rows =
@@ -522,8 +528,9 @@ not taken by every client that looks there: 12 skills (-v shows each)
         let world = World::new()
             .skill_in(USER, "brew-coffee", "Brews")
             .file(format!("{USER}/steep-tea/SKILL.md"), broken);
-        for what in ["--all", "brew-coffee", "steep-tea"] {
-            let line = format!("stty cols 40 rows 24; {} doctor {what} --color never", program());
+        for what in ["--table", "brew-coffee", "steep-tea"] {
+            let line =
+                format!("stty cols 40 rows 24; {} doctor {what} --all --color never", program());
             let ran = world.run_script(&format!("script -qefc '{line}' /dev/null"));
             let said = ran.stdout().replace('\r', "");
             assert!(said.contains("A ") || said.contains(what), "{said}");
@@ -560,7 +567,10 @@ not taken by every client that looks there: 12 skills (-v shows each)
         let unseen = run(&world, &["brew-coffee", "--client", "claude-code"]);
         assert_eq!(unseen.code, Some(1));
         let said = unseen.stdout();
-        assert!(said.contains("unseen    1 client looks elsewhere: Claude Code\n"), "{said}");
+        assert!(
+            said.contains("unseen    1 client does not read this directory: Claude Code\n"),
+            "{said}"
+        );
         assert!(said.contains("in `~/.claude/skills` reaches it\n"), "{said}");
         let clients = ["--client", "codex", "--client", "claude-code", "--client", "codex"];
         let unseen = run(&world, &clients);
@@ -568,7 +578,7 @@ not taken by every client that looks there: 12 skills (-v shows each)
         let said = unseen.stdout();
         assert_eq!(said.matches("Codex").count(), 1, "{said}");
         assert!(
-            said.contains("unseen    Claude Code does not look where 1 skill lies\n"),
+            said.contains("unseen    Claude Code does not read the directory of 1 skill\n"),
             "{said}"
         );
         let names = [("claude-cod", "claude-code"), ("github-copilot", "copilot")];
@@ -588,7 +598,7 @@ not taken by every client that looks there: 12 skills (-v shows each)
         assert!(ran.stderr.contains("did you mean `brew-coffee`?"), "{}", ran.stderr);
         let bundled = run(&world, &["create-pr"]);
         assert_eq!(bundled.code, Some(1));
-        assert!(bundled.stderr.contains("lies in no directory"), "{}", bundled.stderr);
+        assert!(bundled.stderr.contains("is in no directory"), "{}", bundled.stderr);
         let paths = [("./nowhere", "there is no `./nowhere`"), (USER, "has no `SKILL.md`")];
         for (path, why) in paths {
             let ran = run(&world, &[path]);
@@ -644,7 +654,7 @@ not taken by every client that looks there: 12 skills (-v shows each)
     fn what_a_skill_says_cannot_move_the_cursor() {
         let text = "---\nname: \"a\\e[2Jb\\u202Ec\"\ndescription: Use when: x\n---\n";
         let world = World::new().file(format!("{USER}/\u{1b}[31mred/SKILL.md"), text);
-        for arguments in [&["--all"][..], &["--json"]] {
+        for arguments in [&["--table"][..], &["--json"]] {
             run(&world, arguments).assert_safe();
         }
     }
@@ -661,7 +671,7 @@ not taken by every client that looks there: 12 skills (-v shows each)
         let ran = run(&world, &[]);
         assert_eq!(ran.code, Some(1));
         assert!(ran.stderr.contains("file-not-regular"));
-        assert!(ran.stdout().contains("takes what can be read"), "{}", ran.stdout());
+        assert!(ran.stdout().contains("loads what can be read"), "{}", ran.stdout());
 
         let world = World::new().file(PROJECT, "no directory");
         let ran = run(&world, &["--dir", "nowhere"]);
@@ -740,8 +750,18 @@ fn looks(client: &Client) -> String {
         Clash::Random => "of two skills with one name chance takes one",
         Clash::Unknown => "which of two skills with one name is taken is not known",
     };
+    let quoted =
+        |all: &[&str]| all.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ");
+    let programs = match client.programs {
+        [] => String::new(),
+        all => format!(", or the program {}", quoted(all)),
+    };
+    let installed = match client.markers {
+        [] => String::new(),
+        all => format!(" It counts as installed where there is {}{programs}.", quoted(all)),
+    };
     let folder = if client.by_folder { " A skill goes by the name of its folder." } else { "" };
-    format!("It looks into {}; {clash}.{folder}", spots.join(", "))
+    format!("It looks into {}; {clash}.{folder}{installed}", spots.join(", "))
 }
 
 const INTRODUCTION: &str = "\
@@ -764,11 +784,13 @@ learned it since: tell us, with a source.
 | *unseen* | it is not found |
 
 `prowess doctor` exits 1 when a client that looks where a skill lies does not take it: *refused*, *shadowed*, or *unseen* because it
-overlooks the file. What its author wants (*hidden*), what a person still has to do (*asks*), and what nobody knows are no faults. With
+overlooks the file. Only clients that are installed for this user or used in this project are judged; where none is found, all are. `--all` judges every
+client of this page. What its author wants (*hidden*), what a person still has to do (*asks*), and what nobody knows are no faults. With
 `--client NAME`, it is one too when the client looks elsewhere, unless it finds a copy of the skill, the same to the byte.
 
 What is not looked at: skills of plugins and extensions, directories that the settings of a client add, managed directories of
-an organisation, what a skill asks of the machine, and whether a client is installed at all.
+an organisation, and what a skill asks of the machine. A client counts as installed by the files and programs that its part of this page
+names; most are those by which `npx skills` detects it.
 
 `prowess doctor --json` prints one document; fields are added, and none is taken away:
 
@@ -777,6 +799,7 @@ an organisation, what a skill asks of the machine, and whether a client is insta
 | `clients` | the clients that were asked about, in the order of this page |
 | `clients[].name` | what a client is called here |
 | `clients[].label` | what its makers call it |
+| `clients[].installed_at` | what shows that it is installed or used here; `null` where nothing does |
 | `clients[].is_told_where` | whether whoever uses it names the directories, so that it may not find what it would take |
 | `clients[].verdicts` | how many skills there are of each word of the table above |
 | `skills` | the skills, by name and path |
@@ -801,6 +824,83 @@ an organisation, what a skill asks of the machine, and whether a client is insta
 | `crowded[].room` | about how many of them it shows |
 | `findings` | what could not be looked at, as `prowess check --json` says it |
 ";
+
+mod only_installed_clients_are_judged {
+    use super::*;
+
+    /// Runs the program with these directories for programs.
+    fn with_path(world: &World, path: &str, arguments: &[&str]) -> Ran {
+        let path = world.path(path);
+        world.run_with(&[("PATH", path.to_str().unwrap())], ["doctor"].iter().chain(arguments))
+    }
+
+    fn judged(ran: &Ran) -> Vec<String> {
+        let said = ran.json();
+        let names = said["clients"].as_array().unwrap().iter();
+        names.map(|it| it["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_client_is_installed_where_its_directory_or_its_program_is() {
+        let world = World::new().skill_in(USER, "brew-coffee", "Brews").folder("home/.codex");
+        let ran = with_path(&world, "bin", &["--json"]);
+        assert_eq!(judged(&ran), ["codex"]);
+        let at = ran.json()["clients"][0]["installed_at"].take();
+        assert_eq!(at, world.path("home/.codex").to_str().unwrap());
+        let ran = with_path(&world, "bin", &[]);
+        assert!(ran.stderr.contains("known clients are not installed here"), "{}", ran.stderr);
+        assert!(!ran.stdout().contains("goose"), "{}", ran.stdout());
+        let world = World::new().skill_in(USER, "brew-coffee", "Brews").file("bin/qwen", "");
+        assert_eq!(judged(&with_path(&world, "bin", &["--json"])), ["qwen"]);
+        let moved = world.path("moved").display().to_string();
+        fs::create_dir(&moved).unwrap();
+        let path = world.path("none").display().to_string();
+        let set = [("CODEX_HOME", &*moved), ("PATH", &*path)];
+        let ran = world.run_with(&set, ["doctor", "--json"]);
+        assert_eq!(judged(&ran), ["codex"]);
+    }
+
+    #[test]
+    fn a_project_that_is_set_up_for_a_client_is_judged_for_it() {
+        let world = World::new()
+            .folder("one/.git")
+            .folder("one/deep")
+            .folder("two")
+            .folder("home/.codex")
+            .skill_in("one/.cursor/skills", "brew-coffee", "Brews");
+        let judged = |cwd: &str| judged(&with_path(&world, "bin", &["--json", "--cwd", cwd]));
+        assert_eq!(judged("one"), ["codex", "cursor"]);
+        assert_eq!(judged("one/deep"), ["codex", "cursor"]);
+        assert_eq!(judged("two"), ["codex"]);
+    }
+
+    #[test]
+    fn a_fault_in_a_client_that_is_not_installed_is_no_fault() {
+        let text = document("brew-coffee", "description: Brews\nmetadata:\n  a: [1, 2]\n");
+        let world = World::new().file("home/.claude/skills/brew-coffee/SKILL.md", text);
+        assert_eq!(with_path(&world, "bin", &[]).code, Some(0));
+        assert_eq!(with_path(&world, "bin", &["brew-coffee"]).code, Some(0));
+        assert_eq!(with_path(&world, "bin", &["--all"]).code, Some(1));
+        assert_eq!(with_path(&world, "bin", &["--client", "crush"]).code, Some(1));
+    }
+
+    #[test]
+    fn where_no_client_is_detected_all_are_judged() {
+        let world = World::new().skill_in(USER, "brew-coffee", "Brews");
+        let ran = with_path(&world, "bin", &["--json"]);
+        assert_eq!(judged(&ran).len(), CLIENTS.len());
+        assert!(ran.stderr.contains("no installed client was detected"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn skills_of_plugins_are_said_not_to_be_examined() {
+        let world = World::new().skill_in("home/.claude/skills", "brew-coffee", "Brews");
+        assert!(!with_path(&world, "bin", &[]).stderr.contains("plugins"));
+        let world = world.folder("home/.claude/plugins/cache/market/tools");
+        let ran = with_path(&world, "bin", &[]);
+        assert!(ran.stderr.contains("skills of plugins are not examined"), "{}", ran.stderr);
+    }
+}
 
 mod what_is_known_of_clients_is_written_down {
     use super::*;

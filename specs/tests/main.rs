@@ -21,6 +21,7 @@ mod lab;
 mod window;
 mod disclosure;
 mod doctor;
+mod overview;
 mod templates;
 mod cli;
 mod manners;

@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) global: Global,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 impl Arguments {

@@ -1,5 +1,6 @@
 //! One command a file.
 
+pub(crate) mod summary;
 pub(crate) mod list;
 pub(crate) mod check;
 pub(crate) mod rule;
@@ -60,7 +61,8 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> Result<Status> {
     let global = &arguments.global;
-    match &arguments.command {
+    let Some(command) = &arguments.command else { return summary::run(global, printer) };
+    match command {
         Command::List(args) => list::run(args, global, printer),
         Command::Check(args) => check::run(args, global, printer),
         Command::Rule(args) => rule::run(args, global, printer),

@@ -34,8 +34,8 @@ const EXAMPLES: &[Examples] = &[
     (
         "doctor",
         &[
-            ("prowess doctor my-skill", "who loads it, and why not"),
-            ("prowess doctor --all --client codex --client cursor", "a table of all skills"),
+            ("prowess doctor my-skill", "which installed clients load it, and why not"),
+            ("prowess doctor --table", "a table of all skills and clients"),
         ],
     ),
     (

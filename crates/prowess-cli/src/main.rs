@@ -103,7 +103,6 @@ fn help(error: &clap::Error, printer: &mut Printer) -> Result<Status> {
     let is_help = error.kind() == ErrorKind::DisplayHelp;
     let text = match mistyped::is_bare(&words) {
         true if is_help => overview::render(!words.iter().any(|it| it == "-h"), printer.width),
-        true if words.is_empty() => overview::render(false, printer.width),
         _ => error.render(),
     };
     let text = |colored| if colored { text.ansi().to_string() } else { text.to_string() };
@@ -111,10 +110,6 @@ fn help(error: &clap::Error, printer: &mut Printer) -> Result<Status> {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             printer.raw(text(printer.colored).as_bytes())?;
             Ok(Status::Well)
-        }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            printer.raw_aside(text(printer.err_colored).as_bytes());
-            Ok(Status::Unable)
         }
         _ => Err(mistyped::fault(error, &words).into()),
     }

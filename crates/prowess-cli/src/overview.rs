@@ -25,12 +25,13 @@ pub(crate) fn render(is_long: bool, width: Option<usize>) -> StyledStr {
     let mut command = Arguments::described();
     command.build();
     let commands = groups(&command, width.unwrap_or(WIDEST).min(WIDEST));
-    let template =
-        format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{commands}{{all-args}}");
+    let template = format!(
+        "{{about-with-newline}}\nWithout a command, `prowess` shows your skills and which agents load them.\n\n{{usage-heading}} {{usage}}\n\n{commands}{{all-args}}"
+    );
     // They stand in their groups.
     let mut command = command
         .mut_subcommands(|it| it.hide(true))
-        .override_usage("prowess [OPTIONS] <COMMAND>")
+        .override_usage("prowess [OPTIONS] [COMMAND]")
         .help_template(template);
     if is_long { command.render_long_help() } else { command.render_help() }
 }

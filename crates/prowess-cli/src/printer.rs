@@ -55,6 +55,8 @@ pub(crate) struct Printer {
     is_progress_shown: bool,
     /// How wide the terminal is; nothing when the output is not one, and then nothing is cut.
     pub(crate) width: Option<usize>,
+    /// How many lines the terminal shows; nothing when the output is not one.
+    pub(crate) height: Option<usize>,
     pub(crate) colored: bool,
     /// What a command needs to look where this one did.
     typed: String,
@@ -68,6 +70,7 @@ impl Printer {
         let colored = !global.json && AutoStream::choice(&stdout) != ColorChoice::Never;
         let err_colored = AutoStream::choice(&stderr) != ColorChoice::Never;
         let width = is_terminal.then(|| width(&stdout)).flatten();
+        let height = terminal_size_of(&stdout).map(|it| usize::from(it.1.0)).filter(|it| *it > 0);
         let takes_back = env::var_os("TERM").is_some_and(|it| it != "dumb");
         Self {
             out: BufWriter::with_capacity(1 << 16, stdout),
@@ -81,6 +84,7 @@ impl Printer {
             shows_progress: err_is_terminal && takes_back && !global.quiet && !global.json,
             is_progress_shown: false,
             width,
+            height: height.filter(|_| is_terminal),
             colored,
             typed: context::typed(global),
         }

@@ -2,16 +2,16 @@
 
 use std::{
     collections::BTreeMap,
-    env,
+    env, fs,
     path::{Path, PathBuf},
 };
 
 use anyhow::Result;
-use prowess::{CLIENTS, Surroundings, VARIABLES};
+use prowess::{CLIENTS, Spot, Surroundings, VARIABLES};
 
 use crate::{arguments::Global, context};
 
-/// Where clients would be started: here, or where a skill belongs that lies in another project, which is told too.
+/// Where clients would be started: here, or in the project that a skill belongs to, which is returned too.
 pub(crate) fn surroundings(
     global: &Global,
     folder: Option<&Path>,
@@ -29,10 +29,30 @@ pub(crate) fn surroundings(
     let set = |name: &str| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
     let variables: BTreeMap<String, PathBuf> =
         VARIABLES.iter().filter_map(|it| Some((it.0.to_owned(), set(it.0)?))).collect();
-    Ok((Surroundings { home, cwd, repository, variables }, project))
+    let path = env::var_os("PATH").unwrap_or_default();
+    let path = env::split_paths(&path).filter(|it| it.is_absolute()).collect();
+    Ok((Surroundings { home, cwd, repository, variables, path }, project))
 }
 
-/// The folder of the project that a skill lies in: the one with the directory that some client looks into.
+/// The directory of the plugins of Claude Code, where there are any.
+pub(crate) fn plugins(surroundings: &Surroundings) -> Option<PathBuf> {
+    let spot = Spot { path: "$CLAUDE_CONFIG_DIR/plugins/cache", upwards: false };
+    let path = surroundings.directories(&spot).into_iter().next()?;
+    let has_any = fs::read_dir(&path).is_ok_and(|mut it| it.next().is_some());
+    path.parent().filter(|_| has_any).map(Path::to_owned)
+}
+
+/// A path as people write it: from a folder or from home on, whichever is nearer.
+pub(crate) fn short(path: &Path, from: &Path, home: Option<&Path>) -> String {
+    let within = |base: &Path| path.strip_prefix(base).ok().filter(|it| !it.as_os_str().is_empty());
+    let is_nearer = home.is_some_and(|it| it.starts_with(from));
+    let at_home = || Some(format!("~/{}", within(home?)?.display()));
+    let here = || Some(within(from)?.display().to_string());
+    let shown = if is_nearer { at_home().or_else(here) } else { here().or_else(at_home) };
+    shown.unwrap_or_else(|| path.display().to_string())
+}
+
+/// The project that a skill belongs to: the folder with the directory that some client reads.
 fn project_of(folder: &Path) -> Option<PathBuf> {
     let spots = CLIENTS.iter().flat_map(|it| it.spots).filter(|it| it.is_in_project());
     let project = |path: &'static str| {

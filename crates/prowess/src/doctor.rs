@@ -11,6 +11,8 @@ mod candidate;
 mod look;
 mod diagnose;
 mod resolve;
+mod location;
+mod suggestion;
 
 use std::{
     path::{Path, PathBuf},
@@ -21,6 +23,8 @@ use self::{candidate::Candidate, diagnose::diagnose, look::Look, resolve::adopt}
 pub use self::{
     client::{Citation, Clash, Client, Fact, Spot, VARIABLES},
     clients::CLIENTS,
+    location::{Location, Reader, Trouble},
+    suggestion::{Suggestion, suggestions},
     surroundings::Surroundings,
     symptom::{Form, Letters, Symptom},
     verdict::Verdict,
@@ -32,6 +36,8 @@ use crate::{discover::Directory, finding::Finding};
 pub struct Checkup {
     /// Every skill, sorted by name and path.
     pub skills: Vec<Examined>,
+    /// The directories that have skills: those of the project first, each by path.
+    pub locations: Vec<Location>,
     /// The clients that have more descriptions than room for them.
     pub crowded: Vec<Crowded>,
     /// What could not be looked at.
@@ -116,8 +122,21 @@ pub fn examine(
         adopt(&copies, &mut diagnoses);
         skills.iter_mut().zip(diagnoses).for_each(|(skill, it)| skill.diagnoses.push(it));
     }
+    let mut order: Vec<usize> = (0..skills.len()).collect();
+    order.sort_by(|a, b| {
+        let key = |it: &usize| (&skills[*it].name, &skills[*it].path);
+        key(a).cmp(&key(b))
+    });
+    let mut places = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(place, number)| places[*number] = place);
+    let locations = look.locations(surroundings, &places);
     skills.sort_by(|a, b| (&a.name, &a.path).cmp(&(&b.name, &b.path)));
-    Checkup { skills, crowded, findings: std::mem::take(&mut look.findings) }
+    Checkup { skills, locations, crowded, findings: std::mem::take(&mut look.findings) }
+}
+
+/// The clients that are installed for this user or used in this project.
+pub fn installed(surroundings: &Surroundings) -> Vec<&'static Client> {
+    CLIENTS.iter().filter(|it| it.installed_at(surroundings).is_some()).collect()
 }
 
 /// The directory that most of some clients look into, as it is usually called, and which of them do. Where several are

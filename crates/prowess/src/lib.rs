@@ -65,8 +65,8 @@ pub use crate::{
     discover::{Directory, HERE, PRESETS, Preset, preset},
     doctor::{
         CLIENTS, Checkup, Citation, Clash, Client, Crowded, Diagnosis, Examined, Fact, Form,
-        Letters, Note, Spot, Surroundings, Symptom, VARIABLES, Verdict, client, common_spot,
-        examine,
+        Letters, Location, Note, Reader, Spot, Suggestion, Surroundings, Symptom, Trouble,
+        VARIABLES, Verdict, client, common_spot, examine, installed, suggestions,
     },
     finding::{Finding, Severity},
     fix::{Fixed, fix, has_fix},

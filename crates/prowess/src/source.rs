@@ -35,6 +35,11 @@ pub(crate) use self::{
     watcher::Watcher,
 };
 
+/// Whether there is anything at a path.
+pub(crate) fn is_there(path: &Path) -> bool {
+    path.exists()
+}
+
 /// A place that holds skills.
 ///
 /// A source is asked about one folder at a time, from several threads at once, and answers from

@@ -6,8 +6,11 @@ mod matrix;
 mod lines;
 
 use anyhow::Result;
-use prowess::{CLIENTS, Checkup, Client, Directory, Severity, client, examine, nearest};
+use prowess::{
+    CLIENTS, Checkup, Client, Directory, Severity, Surroundings, client, examine, installed, nearest,
+};
 
+pub(super) use self::lines::{whole, wrapped};
 use self::{
     asked::{chosen, folder_of, plugin_of},
     document::document,
@@ -20,23 +23,27 @@ use crate::{
     completion, context,
     fault::Fault,
     printer::Printer,
-    surroundings::{absolute, surroundings},
+    surroundings::{absolute, plugins, surroundings},
 };
 
-/// Say which clients find a skill, which load it, and why not
+/// Show which installed clients load your skills, and why others do not
 ///
-/// Without a name it looks at every skill that lies where a client looks, or in a configured directory. Exits 1 when
-/// a client that looks where a skill lies does not take it: because it overlooks or refuses the file, or takes another
-/// of its name. With `--client`, also when that client does not look there.
+/// Without a name it examines every skill in a directory that a client reads, or in a configured directory. Only
+/// clients that are installed for this user or used in this project are judged; `--all` judges every known one. Exits
+/// 1 when a judged client that reads the directory of a skill does not load it: because it overlooks or refuses the
+/// file, or loads another of the same name. With `--client`, also when that client does not read the directory.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The name of a skill, or the path of its folder or file
     #[arg(add = completion::examined())]
     name: Option<String>,
+    /// Judge every known client, not only those installed here
+    #[arg(long, conflicts_with = "client")]
+    all: bool,
     /// End with a table of all skills and clients
     #[arg(long, conflicts_with = "name")]
-    all: bool,
-    /// Only this client, such as `claude-code`; may be given several times
+    table: bool,
+    /// Judge only this client, such as `claude-code`; repeatable
     #[arg(long, value_name = "NAME", add = completion::clients())]
     client: Vec<String>,
 }
@@ -45,27 +52,24 @@ pub(crate) struct Args {
 const SHOWN: usize = 10;
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
-    let clients = clients(&args.client)?;
+    let named = named(&args.client)?;
     let name = args.name.as_deref();
     let folder = name.map(|it| folder_of(it, global)).transpose()?.flatten();
     let typed = folder.as_deref().filter(|_| name.is_some_and(context::is_path));
     let (surroundings, project) = surroundings(global, typed)?;
     if let Some(project) = project {
-        printer.note(&format!("as seen from `{}`, where it belongs", project.display()));
+        printer.note(&format!("as seen from `{}`, the project it belongs to", project.display()));
     }
-    let config = context::config(global)?;
-    context::passed_over(&config, printer);
+    let clients = match (named.is_empty(), args.all) {
+        (false, _) => named,
+        (true, true) => CLIENTS.iter().collect(),
+        (true, false) => installed_or_all(&surroundings, printer),
+    };
     let mut others: Vec<Directory> = folder.iter().map(Directory::new).collect();
-    for directory in config.directories() {
-        let path = absolute(&context::resolve(&directory, global))?;
-        let is_meant = !directory.optional || path.exists();
-        others.extend(is_meant.then_some(Directory { path, ..directory }));
-    }
+    others.extend(configured(global, printer)?);
     if name.is_some() {
-        // A skill that the chosen clients do not see lies where others look.
-        let spots = CLIENTS.iter().flat_map(|it| it.spots);
-        let places = spots.flat_map(|it| surroundings.directories(it));
-        others.extend(places.filter(|it| it.exists()).map(Directory::new));
+        // A skill that the judged clients do not see may be where others look.
+        others.extend(surroundings.here().into_iter().filter(|it| it.path.exists()));
     }
     let examine = || examine(&clients, &surroundings, &others);
     let checkup = printer.during("examining skills", examine);
@@ -75,7 +79,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     };
     let is_asked = !args.client.is_empty();
     if printer.json {
-        printer.document(&document(&checkup, &chosen, &clients))?;
+        printer.document(&document(&checkup, &chosen, &clients, &surroundings))?;
     } else if name.is_some() {
         for (number, skill) in chosen.iter().enumerate() {
             if number > 0 {
@@ -85,16 +89,23 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         }
         if let Some(plugin) = chosen.iter().find_map(|it| plugin_of(&it.path)) {
             let plugin = plugin.display();
-            printer.note(&format!("it is part of the plugin in `{plugin}`; what clients take from plugins is not looked at"));
+            printer.note(&format!("it is part of the plugin in `{plugin}`; what clients load from plugins is not examined"));
         }
     } else {
         overview(&checkup, &clients, is_asked, printer)?;
-        if args.all {
+        if args.table {
             matrix(&checkup.skills, &clients, printer)?;
         }
     }
     printer.flush()?;
     tell(&checkup, printer);
+    if !is_asked {
+        tell_unjudged(&clients, printer);
+    }
+    if let Some(plugins) = plugins(&surroundings).filter(|_| name.is_none()) {
+        let plugins = plugins.display();
+        printer.note(&format!("skills of plugins are not examined (`{plugins}`)"));
+    }
     let diagnoses = chosen.iter().flat_map(|it| &it.diagnoses);
     let is_refused =
         diagnoses.into_iter().any(|it| it.is_fault() || is_asked && it.verdict.is_fault());
@@ -102,7 +113,45 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     Ok(if is_refused || is_unread { Status::AtFault } else { Status::Well })
 }
 
-/// The names of the skills that lie where a client looks, or in a configured directory, and their paths.
+/// The clients that are installed; all where none can be detected, which is said.
+fn installed_or_all(surroundings: &Surroundings, printer: &mut Printer) -> Vec<&'static Client> {
+    let installed = installed(surroundings);
+    if !installed.is_empty() {
+        return installed;
+    }
+    let all = CLIENTS.len();
+    printer.note(&format!("no installed client was detected, so all {all} known ones are judged"));
+    CLIENTS.iter().collect()
+}
+
+/// Says how many clients are known beside those that are judged.
+fn tell_unjudged(clients: &[&'static Client], printer: &mut Printer) {
+    let others = CLIENTS.len() - clients.len();
+    if others > 0 {
+        printer.note(&format!(
+            "{} not installed here; `--all` judges them too",
+            match others {
+                1 => "1 known client is".to_owned(),
+                _ => format!("{others} known clients are"),
+            }
+        ));
+    }
+}
+
+/// The configured directories, but those of a preset that are not there.
+pub(super) fn configured(global: &Global, printer: &mut Printer) -> Result<Vec<Directory>> {
+    let config = context::config(global)?;
+    context::passed_over(&config, printer);
+    let mut directories = Vec::new();
+    for directory in config.directories() {
+        let path = absolute(&context::resolve(&directory, global))?;
+        let is_meant = !directory.optional || path.exists();
+        directories.extend(is_meant.then_some(Directory { path, ..directory }));
+    }
+    Ok(directories)
+}
+
+/// The names of the skills in a directory that a client reads or that is configured, and their paths.
 pub(crate) fn names(global: &Global) -> Result<Vec<(String, String)>> {
     let (surroundings, _) = surroundings(global, None)?;
     let config = context::config(global)?;
@@ -121,11 +170,8 @@ fn is_unread(checkup: &Checkup) -> bool {
     checkup.findings.iter().any(|it| it.severity == Severity::Error)
 }
 
-/// The clients of these names, each once; all where there is none.
-fn clients(names: &[String]) -> Result<Vec<&'static Client>, Fault> {
-    if names.is_empty() {
-        return Ok(CLIENTS.iter().collect());
-    }
+/// The clients of these names, each once.
+fn named(names: &[String]) -> Result<Vec<&'static Client>, Fault> {
     let mut clients: Vec<&'static Client> = Vec::new();
     for name in names {
         let client = client(name).ok_or_else(|| no_client(name))?;
@@ -152,12 +198,12 @@ fn no_client(name: &str) -> Fault {
     }
 }
 
-/// Says what could not be looked at.
+/// Says what could not be examined.
 fn tell(checkup: &Checkup, printer: &mut Printer) {
     let most = if printer.verbose { checkup.findings.len() } else { SHOWN };
     checkup.findings.iter().take(most).for_each(|it| printer.finding(it));
     if checkup.findings.len() > most {
         let more = checkup.findings.len() - most;
-        printer.note(&format!("{more} more could not be looked at (-v shows them)"));
+        printer.note(&format!("{more} more could not be examined (-v shows them)"));
     }
 }

@@ -1,6 +1,9 @@
 //! What is known of a client: where it looks, and what it does at which symptom.
 
-use super::{symptom::Symptom, verdict::Verdict};
+use std::path::PathBuf;
+
+use super::{surroundings::Surroundings, symptom::Symptom, verdict::Verdict};
+use crate::source::is_there;
 
 /// A program that finds skills by itself, and what is known of it.
 #[derive(Debug)]
@@ -9,6 +12,11 @@ pub struct Client {
     pub name: &'static str,
     /// What its makers call it.
     pub label: &'static str,
+    /// Files and directories that show that it is installed, or used in this project. Written like the path of a
+    /// [`Spot`]; one of the project is also looked for in the folders above, as far as the repository goes.
+    pub markers: &'static [&'static str],
+    /// Names of its program, one of which is on the `PATH` where it is installed.
+    pub programs: &'static [&'static str],
     /// The directories that it looks into, the first taken first. None where whoever uses it names them.
     pub spots: &'static [Spot],
     /// What it does when two skills have one name.
@@ -82,6 +90,16 @@ impl Client {
     /// Whether whoever uses it names its directories.
     pub fn is_told_where(&self) -> bool {
         self.spots.is_empty()
+    }
+
+    /// What shows that it is installed for this user or used in this project: a path of its own, or its program.
+    pub fn installed_at(&self, surroundings: &Surroundings) -> Option<PathBuf> {
+        let paths = |it: &&'static str| surroundings.directories(&Spot { path: it, upwards: true });
+        let programs = self.programs.iter();
+        let programs =
+            programs.flat_map(|name| surroundings.path.iter().map(move |it| it.join(name)));
+        let mut all = self.markers.iter().flat_map(|it| paths(&it)).chain(programs);
+        all.find(|it| is_there(it))
     }
 
     /// Whether it is known to follow a link to the folder of a skill.

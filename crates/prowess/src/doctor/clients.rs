@@ -17,6 +17,8 @@ const FOLDER: Symptom = NameNotFolder(Letters::Exact);
 const PLAIN: Client = Client {
     name: "",
     label: "",
+    markers: &[],
+    programs: &[],
     spots: &[],
     clash: Clash::Unknown,
     by_folder: false,
@@ -30,6 +32,8 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "claude-code",
         label: "Claude Code",
+        markers: &["$CLAUDE_CONFIG_DIR", "~/.claude.json", ".claude"],
+        programs: &["claude"],
         spots: &[at("$CLAUDE_CONFIG_DIR/skills"), up(".claude/skills")],
         clash: Clash::First,
         by_folder: true,
@@ -44,6 +48,8 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "codex",
         label: "Codex",
+        markers: &["$CODEX_HOME", "/etc/codex", ".codex"],
+        programs: &["codex"],
         spots: &[
             up(".codex/skills"),
             up(".agents/skills"),
@@ -67,6 +73,8 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "gemini",
         label: "Gemini CLI",
+        markers: &["~/.gemini/settings.json", "~/.gemini/skills", ".gemini"],
+        programs: &["gemini"],
         spots: &[
             at(".agents/skills"),
             at(".gemini/skills"),
@@ -89,6 +97,8 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "cursor",
         label: "Cursor",
+        markers: &["~/.cursor", ".cursor"],
+        programs: &["cursor", "cursor-agent"],
         spots: &[
             at(".agents/skills"),
             at(".cursor/skills"),
@@ -106,6 +116,8 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "vscode",
         label: "VS Code",
+        markers: &["~/.vscode", "$XDG_CONFIG_HOME/Code"],
+        programs: &["code"],
         spots: &[
             at(".github/skills"),
             at(".agents/skills"),
@@ -129,6 +141,8 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "copilot",
         label: "GitHub Copilot CLI",
+        markers: &["$COPILOT_HOME", ".github/skills"],
+        programs: &["copilot"],
         spots: &[
             at(".github/skills"),
             at(".agents/skills"),
@@ -150,6 +164,8 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "opencode",
         label: "OpenCode",
+        markers: &["$XDG_CONFIG_HOME/opencode", ".opencode"],
+        programs: &["opencode"],
         spots: &[
             up(".opencode/skills"),
             up(".opencode/skill"),
@@ -174,6 +190,7 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "goose",
         label: "goose",
+        markers: &["$XDG_CONFIG_HOME/goose", ".goose"],
         spots: &[
             at(".agents/skills"),
             at(".goose/skills"),
@@ -200,6 +217,8 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "openclaw",
         label: "OpenClaw",
+        markers: &["$OPENCLAW_STATE_DIR"],
+        programs: &["openclaw"],
         spots: &[
             at("skills"),
             at(".agents/skills"),
@@ -222,6 +241,7 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "pi",
         label: "pi",
+        markers: &["~/.pi/agent", ".pi"],
         spots: &[
             at(".pi/skills"),
             up(".agents/skills"),
@@ -241,6 +261,8 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "deepagents",
         label: "Deep Agents CLI",
+        markers: &["~/.deepagents", ".deepagents"],
+        programs: &["deepagents"],
         spots: &[
             at(".claude/skills"),
             at("~/.claude/skills"),
@@ -264,6 +286,8 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "cline",
         label: "Cline",
+        markers: &["~/.cline", ".cline", ".clinerules"],
+        programs: &["cline"],
         spots: &[
             at("~/.cline/skills"),
             at(".claude/skills"),
@@ -309,6 +333,8 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "crush",
         label: "Crush",
+        markers: &["$XDG_CONFIG_HOME/crush", ".crush"],
+        programs: &["crush"],
         spots: &[
             up(".agents/skills"),
             up(".crush/skills"),
@@ -334,6 +360,7 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "hermes",
         label: "Hermes Agent",
+        markers: &["$HERMES_HOME", ".hermes"],
         spots: &[at(".hermes/skills"), at(".agents/skills"), at("$HERMES_HOME/skills")],
         clash: Clash::First,
         facts: &[asks(HERMES, &[InProject])],
@@ -343,6 +370,8 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "kilo",
         label: "Kilo Code",
+        markers: &["~/.kilo", "~/.kilocode", ".kilo", ".kilocode"],
+        programs: &["kilo", "kilocode"],
         spots: &[
             up(".kilo/skills"),
             up(".kilocode/skills"),
@@ -366,6 +395,8 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "kimi",
         label: "Kimi CLI",
+        markers: &["~/.kimi", ".kimi"],
+        programs: &["kimi"],
         spots: &[
             at(".kimi/skills"),
             at(".claude/skills"),
@@ -391,6 +422,7 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "kimi-code",
         label: "Kimi Code",
+        markers: &["$KIMI_CODE_HOME", ".kimi-code"],
         spots: &[
             up(".kimi-code/skills"),
             up(".agents/skills"),
@@ -410,6 +442,8 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "kiro",
         label: "Kiro",
+        markers: &["~/.kiro", ".kiro"],
+        programs: &["kiro", "kiro-cli"],
         spots: &[at(".kiro/skills"), at("~/.kiro/skills")],
         clash: Clash::First,
         source: KIRO,
@@ -418,6 +452,8 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "openhands",
         label: "OpenHands",
+        markers: &["~/.openhands", ".openhands"],
+        programs: &["openhands"],
         spots: &[
             at(".agents/skills"),
             at(".openhands/skills"),
@@ -443,6 +479,8 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "qwen",
         label: "Qwen Code",
+        markers: &["$QWEN_HOME", ".qwen"],
+        programs: &["qwen"],
         spots: &[
             at(".qwen/skills"),
             at(".agents/skills"),
@@ -463,6 +501,7 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "roo",
         label: "Roo Code",
+        markers: &["~/.roo", ".roo"],
         spots: &[
             at(".roo/skills"),
             at(".agents/skills"),
@@ -482,6 +521,7 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "vibe",
         label: "Mistral Vibe",
+        markers: &["$VIBE_HOME", ".vibe"],
         spots: &[at(".vibe/skills"), at("$VIBE_HOME/skills")],
         clash: Clash::First,
         facts: &[
@@ -500,6 +540,8 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "windsurf",
         label: "Windsurf",
+        markers: &["~/.codeium/windsurf", ".windsurf"],
+        programs: &["windsurf"],
         spots: &[
             at(".windsurf/skills"),
             at(".agents/skills"),
@@ -512,6 +554,8 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "droid",
         label: "Factory Droid",
+        markers: &["~/.factory", ".factory"],
+        programs: &["droid"],
         spots: &[
             at(".factory/skills"),
             at(".agents/skills"),
@@ -525,6 +569,8 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "warp",
         label: "Warp",
+        markers: &["~/.warp", ".warp"],
+        programs: &["warp-terminal"],
         spots: &[
             up(".agents/skills"),
             up(".warp/skills"),
@@ -562,6 +608,8 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "zed",
         label: "Zed",
+        markers: &["$XDG_CONFIG_HOME/zed", ".zed"],
+        programs: &["zed", "zeditor"],
         spots: &[at(".agents/skills"), at("~/.agents/skills")],
         clash: Clash::First,
         room: Some(50_000),
@@ -578,6 +626,8 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "amp",
         label: "Amp",
+        markers: &["$XDG_CONFIG_HOME/amp"],
+        programs: &["amp"],
         spots: &[
             at(".agents/skills"),
             at(".claude/skills"),
@@ -592,6 +642,8 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "augment",
         label: "Augment",
+        markers: &["~/.augment", ".augment"],
+        programs: &["auggie"],
         spots: &[
             at(".augment/skills"),
             at(".claude/skills"),
@@ -606,6 +658,7 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "continue",
         label: "Continue",
+        markers: &["~/.continue", ".continue"],
         spots: &[at(".continue/skills"), at(".claude/skills"), at("~/.continue/skills")],
         facts: &[refuses(CONTINUE, &[NoFrontmatter, NameMissing, DescriptionMissing])],
         source: CONTINUE,
@@ -614,6 +667,7 @@ pub static CLIENTS: &[Client] = &[
     Client {
         name: "rovodev",
         label: "Rovo Dev",
+        markers: &["~/.rovodev", ".rovodev"],
         spots: &[
             at("~/.rovodev/skills"),
             at("~/.agents/skills"),
@@ -623,59 +677,134 @@ pub static CLIENTS: &[Client] = &[
         source: ROVODEV,
         ..PLAIN
     },
-    plain("adal", "AdaL", &[at(".adal/skills"), at("~/.adal/skills")]),
-    plain("aider-desk", "AiderDesk", &[at(".aider-desk/skills"), at("~/.aider-desk/skills")]),
+    plain("adal", "AdaL", &[at(".adal/skills"), at("~/.adal/skills")], &[".adal", "~/.adal"]),
+    plain(
+        "aider-desk",
+        "AiderDesk",
+        &[at(".aider-desk/skills"), at("~/.aider-desk/skills")],
+        &[".aider-desk", "~/.aider-desk"],
+    ),
     plain(
         "antigravity",
         "Antigravity",
         &[at(".agents/skills"), at("~/.gemini/antigravity/skills")],
+        &["~/.gemini/antigravity"],
     ),
     plain(
         "antigravity-cli",
         "Antigravity CLI",
         &[at(".agents/skills"), at("~/.gemini/antigravity-cli/skills")],
+        &["~/.gemini/antigravity-cli"],
     ),
-    plain("bob", "IBM Bob", &[at(".bob/skills"), at("~/.bob/skills")]),
-    plain("codebuddy", "CodeBuddy", &[at(".codebuddy/skills"), at("~/.codebuddy/skills")]),
+    plain("bob", "IBM Bob", &[at(".bob/skills"), at("~/.bob/skills")], &[".bob", "~/.bob"]),
+    plain(
+        "codebuddy",
+        "CodeBuddy",
+        &[at(".codebuddy/skills"), at("~/.codebuddy/skills")],
+        &[".codebuddy", "~/.codebuddy"],
+    ),
     plain(
         "command-code",
         "Command Code",
         &[at(".commandcode/skills"), at("~/.commandcode/skills")],
+        &[".commandcode", "~/.commandcode"],
     ),
-    plain("cortex", "Cortex Code", &[at(".cortex/skills"), at("~/.snowflake/cortex/skills")]),
+    plain(
+        "cortex",
+        "Cortex Code",
+        &[at(".cortex/skills"), at("~/.snowflake/cortex/skills")],
+        &[".cortex", "~/.snowflake/cortex"],
+    ),
     plain(
         "devin",
         "Devin for Terminal",
         &[at(".devin/skills"), at("$XDG_CONFIG_HOME/devin/skills")],
+        &[".devin", "$XDG_CONFIG_HOME/devin"],
     ),
-    plain("firebender", "Firebender", &[at(".agents/skills"), at("~/.firebender/skills")]),
-    plain("forgecode", "ForgeCode", &[at(".forge/skills"), at("~/.forge/skills")]),
-    plain("grok", "Grok Build", &[at(".grok/skills"), at("~/.grok/skills")]),
-    plain("iflow", "iFlow CLI", &[at(".iflow/skills"), at("~/.iflow/skills")]),
-    plain("junie", "Junie", &[at(".junie/skills"), at("~/.junie/skills")]),
-    plain("kode", "Kode", &[at(".kode/skills"), at("~/.kode/skills")]),
-    plain("lingma", "Lingma", &[at(".lingma/skills"), at("~/.lingma/skills")]),
-    plain("mcpjam", "MCPJam", &[at(".mcpjam/skills"), at("~/.mcpjam/skills")]),
-    plain("minimax", "MiniMax Code", &[at(".minimax/skills"), at("~/.minimax/skills")]),
-    plain("mux", "Mux", &[at(".mux/skills"), at("~/.mux/skills")]),
-    plain("neovate", "Neovate", &[at(".neovate/skills"), at("~/.neovate/skills")]),
-    plain("ona", "Ona", &[at(".ona/skills"), at("~/.ona/skills")]),
-    plain("pochi", "Pochi", &[at(".pochi/skills"), at("~/.pochi/skills")]),
+    plain(
+        "firebender",
+        "Firebender",
+        &[at(".agents/skills"), at("~/.firebender/skills")],
+        &["~/.firebender"],
+    ),
+    plain(
+        "forgecode",
+        "ForgeCode",
+        &[at(".forge/skills"), at("~/.forge/skills")],
+        &[".forge", "~/.forge"],
+    ),
+    plain("grok", "Grok Build", &[at(".grok/skills"), at("~/.grok/skills")], &[".grok", "~/.grok"]),
+    plain(
+        "iflow",
+        "iFlow CLI",
+        &[at(".iflow/skills"), at("~/.iflow/skills")],
+        &[".iflow", "~/.iflow"],
+    ),
+    plain("junie", "Junie", &[at(".junie/skills"), at("~/.junie/skills")], &[".junie", "~/.junie"]),
+    plain("kode", "Kode", &[at(".kode/skills"), at("~/.kode/skills")], &[".kode", "~/.kode"]),
+    plain(
+        "lingma",
+        "Lingma",
+        &[at(".lingma/skills"), at("~/.lingma/skills")],
+        &[".lingma", "~/.lingma"],
+    ),
+    plain(
+        "mcpjam",
+        "MCPJam",
+        &[at(".mcpjam/skills"), at("~/.mcpjam/skills")],
+        &[".mcpjam", "~/.mcpjam"],
+    ),
+    plain(
+        "minimax",
+        "MiniMax Code",
+        &[at(".minimax/skills"), at("~/.minimax/skills")],
+        &[".minimax", "~/.minimax"],
+    ),
+    plain("mux", "Mux", &[at(".mux/skills"), at("~/.mux/skills")], &[".mux", "~/.mux"]),
+    plain(
+        "neovate",
+        "Neovate",
+        &[at(".neovate/skills"), at("~/.neovate/skills")],
+        &[".neovate", "~/.neovate"],
+    ),
+    plain("ona", "Ona", &[at(".ona/skills"), at("~/.ona/skills")], &[".ona", "~/.ona"]),
+    plain("pochi", "Pochi", &[at(".pochi/skills"), at("~/.pochi/skills")], &[".pochi", "~/.pochi"]),
     plain(
         "posit",
         "Posit Assistant",
         &[at(".posit/assistant/skills"), at("~/.posit/assistant/skills")],
+        &[".posit", "~/.posit"],
     ),
-    plain("qoder", "Qoder", &[at(".qoder/skills"), at("~/.qoder/skills")]),
-    plain("replit", "Replit", &[at(".agents/skills"), at("$XDG_CONFIG_HOME/agents/skills")]),
-    plain("tabnine", "Tabnine CLI", &[at(".tabnine/agent/skills"), at("~/.tabnine/agent/skills")]),
-    plain("trae", "Trae", &[at(".trae/skills"), at("~/.trae/skills")]),
-    plain("zcode", "ZCode", &[at(".zcode/skills"), at("~/.zcode/skills")]),
-    plain("zencoder", "Zencoder", &[at(".zencoder/skills"), at("~/.zencoder/skills")]),
+    plain("qoder", "Qoder", &[at(".qoder/skills"), at("~/.qoder/skills")], &[".qoder", "~/.qoder"]),
+    plain(
+        "replit",
+        "Replit",
+        &[at(".agents/skills"), at("$XDG_CONFIG_HOME/agents/skills")],
+        &[".replit"],
+    ),
+    plain(
+        "tabnine",
+        "Tabnine CLI",
+        &[at(".tabnine/agent/skills"), at("~/.tabnine/agent/skills")],
+        &[".tabnine", "~/.tabnine"],
+    ),
+    plain("trae", "Trae", &[at(".trae/skills"), at("~/.trae/skills")], &[".trae", "~/.trae"]),
+    plain("zcode", "ZCode", &[at(".zcode/skills"), at("~/.zcode/skills")], &[".zcode", "~/.zcode"]),
+    plain(
+        "zencoder",
+        "Zencoder",
+        &[at(".zencoder/skills"), at("~/.zencoder/skills")],
+        &[".zencoder", "~/.zencoder"],
+    ),
 ];
 
-const fn plain(name: &'static str, label: &'static str, spots: &'static [Spot]) -> Client {
-    Client { name, label, spots, ..PLAIN }
+const fn plain(
+    name: &'static str,
+    label: &'static str,
+    spots: &'static [Spot],
+    markers: &'static [&'static str],
+) -> Client {
+    Client { name, label, spots, markers, ..PLAIN }
 }
 
 /// A directory of the user or the system, or of the folder that a client is started in.

@@ -102,14 +102,14 @@ fn reason(
 ) -> String {
     let says = symptom.says(candidate, leaf);
     match verdict {
-        Verdict::Loads => format!("{says}; it is taken all the same"),
+        Verdict::Loads => format!("{says}; it is loaded anyway"),
         Verdict::Asks => format!("{says}, which has to be trusted first"),
         Verdict::Cut => format!("{says}; the rest is not shown"),
         Verdict::Hidden if symptom == Symptom::NotForPeople => {
             format!("{says}: only the model can use it")
         }
         Verdict::Hidden => format!("{says}: only people can invoke it"),
-        Verdict::Unknown => format!("{says}; what the client does then is not known"),
+        Verdict::Unknown => format!("{says}; what the client does then is unknown"),
         Verdict::Shadowed | Verdict::Refused | Verdict::Unseen => says,
     }
 }

@@ -15,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 use super::{
     candidate::Candidate,
     client::{Client, Spot},
+    location::Location,
     surroundings::Surroundings,
 };
 use crate::{
@@ -193,6 +194,28 @@ impl Look {
             self.sprigs[number].push(Sprig { candidate: at, ..sprig });
         }
         self.findings.sort_by(|a, b| a.path.cmp(&b.path));
+    }
+
+    /// The directories that have skills; `places` says where each candidate stands among the skills of a checkup.
+    pub(super) fn locations(&self, surroundings: &Surroundings, places: &[usize]) -> Vec<Location> {
+        let location = |(number, sprigs): (usize, &Vec<Sprig>)| {
+            let directory = self.folders[number].path().to_owned();
+            let paths = self.numbers.iter().filter(|it| *it.1 == number).map(|it| it.0.clone());
+            let mut aliases: Vec<PathBuf> = paths.filter(|it| *it != directory).collect();
+            aliases.sort();
+            let mut skills: Vec<usize> = sprigs.iter().map(|it| places[it.candidate]).collect();
+            skills.sort_unstable();
+            skills.dedup();
+            let in_project = surroundings.has_project(&directory);
+            Location { directory, aliases, in_project, skills }
+        };
+        let full = self.sprigs.iter().enumerate().filter(|it| !it.1.is_empty());
+        let mut locations: Vec<Location> = full.map(location).collect();
+        locations.sort_by(|a, b| {
+            let key = |it: &Location| (!it.in_project, it.directory.clone());
+            key(a).cmp(&key(b))
+        });
+        locations
     }
 
     /// What lies in a directory.

@@ -19,6 +19,8 @@ pub struct Surroundings {
     pub repository: Option<PathBuf>,
     /// What variables say that move directories; see [`VARIABLES`](crate::VARIABLES).
     pub variables: BTreeMap<String, PathBuf>,
+    /// The directories in which programs are looked for.
+    pub path: Vec<PathBuf>,
 }
 
 impl Surroundings {
@@ -27,7 +29,8 @@ impl Surroundings {
         if let Some((usual, name, rest)) = spot.variable() {
             let rest = rest.trim_start_matches('/');
             let base = self.variables.get(name).cloned().or_else(|| self.at_home(usual));
-            return base.into_iter().map(|it| it.join(rest)).collect();
+            let join = |it: PathBuf| if rest.is_empty() { it } else { it.join(rest) };
+            return base.into_iter().map(join).collect();
         }
         if !spot.is_in_project() {
             return self.at_home(spot.path).into_iter().collect();

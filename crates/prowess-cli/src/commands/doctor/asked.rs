@@ -15,7 +15,7 @@ use crate::{
     surroundings::absolute,
 };
 
-/// The folder of the skill that a path names, or that lies here under a name.
+/// The folder of the skill that a path names, or that is here under a name.
 pub(super) fn folder_of(name: &str, global: &Global) -> Result<Option<PathBuf>, Fault> {
     let path = absolute(&context::resolve(&Directory::new(name), global)).unwrap_or_default();
     let folder = if path.is_file() { path.parent().unwrap_or(&path) } else { &path };
@@ -27,7 +27,7 @@ pub(super) fn folder_of(name: &str, global: &Global) -> Result<Option<PathBuf>, 
             Err(Fault::typed(format!("`{name}` has no `SKILL.md`")).hint(hint))
         }
         (false, true) => {
-            let hint = "name the folder of a skill, or a skill that lies where a client looks";
+            let hint = "name the folder of a skill, or a skill in a directory that a client reads";
             Err(Fault::typed(format!("there is no `{name}`")).hint(hint))
         }
     }
@@ -73,12 +73,12 @@ fn missing(checkup: &Checkup, name: &str, folder: Option<&Path>) -> Fault {
     let options = Options { sources: vec![bundled()], ..Options::default() };
     if Library::load(&options).is_ok_and(|it| it.get(name).is_some()) {
         let message =
-            format!("`{name}` comes with the program and lies in no directory that a client finds");
-        let hint = "`prowess mcp install --client NAME` has a client ask this program for skills";
+            format!("`{name}` comes with the program and is in no directory that a client reads");
+        let hint = "`prowess mcp install --client NAME` lets a client get it from this program";
         return Fault::typed(message).hint(hint);
     }
     let fault =
-        Fault::typed(format!("there is no skill `{name}` in any directory that is looked into"));
+        Fault::typed(format!("there is no skill `{name}` in any directory that was examined"));
     let names = checkup.skills.iter().map(|it| it.name.as_str());
     let folders = checkup.skills.iter().filter_map(|it| folder_name(&it.path));
     match nearest(name, names.chain(folders)) {

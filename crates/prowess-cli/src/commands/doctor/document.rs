@@ -1,8 +1,13 @@
 //! A checkup as JSON.
 
-use std::{borrow::Cow, path::Path};
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+};
 
-use prowess::{Checkup, Client, Crowded, Diagnosis, Examined, Note, Verdict, common_spot};
+use prowess::{
+    Checkup, Client, Crowded, Diagnosis, Examined, Note, Surroundings, Verdict, common_spot,
+};
 use serde::{Serialize, Serializer};
 
 use super::super::{FindingJson, finding_json};
@@ -12,12 +17,14 @@ pub(super) fn document<'a>(
     checkup: &'a Checkup,
     skills: &[&'a Examined],
     clients: &[&'static Client],
+    surroundings: &Surroundings,
 ) -> impl Serialize {
     let client = |(number, client): (usize, &&'static Client)| {
         let verdicts: Vec<Verdict> = skills.iter().map(|it| it.diagnoses[number].verdict).collect();
         ClientJson {
             name: client.name,
             label: client.label,
+            installed_at: client.installed_at(surroundings),
             is_told_where: client.is_told_where(),
             verdicts: Counts(verdicts),
         }
@@ -42,6 +49,8 @@ struct CheckupJson<'a> {
 struct ClientJson {
     name: &'static str,
     label: &'static str,
+    /// What shows that it is installed or used here.
+    installed_at: Option<PathBuf>,
     /// Whether it has no directories of its own, so that it may not find what it would take.
     is_told_where: bool,
     verdicts: Counts,

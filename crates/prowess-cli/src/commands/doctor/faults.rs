@@ -1,4 +1,4 @@
-//! The skills that clients do not take although they look where they lie.
+//! The skills that clients do not load although they read their directory.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -18,7 +18,7 @@ const SHOWN: usize = 10;
 /// As much of a name as anybody wants to read.
 const WIDEST: usize = 80;
 /// What is the matter with a skill that shares its name.
-const SHADOWED: &str = "another of its name comes first";
+const SHADOWED: &str = "another skill of the same name comes first";
 
 /// Each of a few, and the causes of many.
 pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
@@ -45,14 +45,14 @@ pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
     let partly = checkup.skills.iter().filter(is_partly).map(|it| whole(&safe::line(&it.name)));
     let partly: Vec<String> = partly.take(SHOWN).collect();
     let words = match faulty.len() {
-        0 if is_unread(checkup) => "every client takes what can be read".to_owned(),
+        0 if is_unread(checkup) => "every client loads what can be read".to_owned(),
         0 if !partly.is_empty() => format!(
-            "every client takes what it finds, but not all of it is shown (`prowess doctor NAME` says why): {}",
+            "every client loads what it finds, but does not show all of it (see `prowess doctor NAME`): {}",
             partly.join(", ")
         ),
-        0 => "every client takes what it finds".to_owned(),
-        _ if are_few => format!("not taken by every client that looks there: {many}"),
-        _ => format!("not taken by every client that looks there: {many} (-v shows each)"),
+        0 => "every client loads what it finds".to_owned(),
+        _ if are_few => format!("{many} not loaded by every client that reads the directory"),
+        _ => format!("{many} not loaded by every client that reads the directory (-v shows each)"),
     };
     put(&words, 0, printer)?;
     let is_fixable = |it: &&&Examined| {
@@ -65,7 +65,11 @@ pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
     }
     let directories = fixable.iter().filter_map(|it| it.parent()?.parent());
     let command = check(directories.collect::<BTreeSet<&Path>>());
-    put(&format!("→ `{command}` mends what is safe in {} of them", fixable.len()), 0, printer)
+    put(
+        &format!("→ `{command}` fixes what is safe to fix in {} of them", fixable.len()),
+        0,
+        printer,
+    )
 }
 
 /// A reason for which clients do not take some skills.

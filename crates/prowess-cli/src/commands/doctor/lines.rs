@@ -41,13 +41,13 @@ pub(super) fn room_beside(taken: usize, printer: &Printer) -> Option<usize> {
 }
 
 /// The lines of a text, broken between words; a word that is too long stays whole.
-pub(super) fn wrapped(text: &str, width: Option<usize>) -> Vec<String> {
+pub(in crate::commands) fn wrapped(text: &str, width: Option<usize>) -> Vec<String> {
     let lines = markdown::wrapped(text, width.unwrap_or(usize::MAX), "");
     lines.iter().map(|it| it.replace(NO_BREAK, " ")).collect()
 }
 
 /// A text that is not broken between its words.
-pub(super) fn whole(text: &str) -> String {
+pub(in crate::commands) fn whole(text: &str) -> String {
     text.replace(' ', NO_BREAK)
 }
 

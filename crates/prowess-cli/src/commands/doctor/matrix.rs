@@ -60,7 +60,10 @@ pub(super) fn matrix(
     match skills.len() - rows.len() {
         0 => Ok(()),
         well => put(
-            &format!("{} not shown: well wherever a client looks", count(well, "skill")),
+            &format!(
+                "{} not shown: loaded by every client that reads the directory",
+                count(well, "skill")
+            ),
             0,
             printer,
         ),

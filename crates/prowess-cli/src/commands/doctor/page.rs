@@ -23,10 +23,11 @@ pub(super) fn section(skill: &Examined, crowded: &[Crowded], printer: &mut Print
     let is_found = |it: &&Diagnosis| it.path.is_some() && it.verdict != Verdict::Unseen;
     let found = skill.diagnoses.iter().filter(is_found);
     let verdicts: Vec<Verdict> = found.map(|it| it.verdict).collect();
-    let mut words = format!("found by {}", count(verdicts.len(), "client"));
-    if !verdicts.is_empty() {
-        words.push_str(&format!(": {}", told(&verdicts)));
-    }
+    let words = match verdicts.len() {
+        0 => "no client finds it".to_owned(),
+        1 => format!("1 client finds it: {}", fates(&verdicts, active)),
+        many => format!("{many} clients find it: {}", fates(&verdicts, active)),
+    };
     put(&words, 0, printer)?;
     printer.line("")?;
     let (told, others): (Vec<&Diagnosis>, Vec<&Diagnosis>) =
@@ -40,7 +41,8 @@ pub(super) fn section(skill: &Examined, crowded: &[Crowded], printer: &mut Print
     });
     crowded.into_iter().try_for_each(|it| room(it, printer))?;
     if !told.is_empty() {
-        printer.line("\nwhere they are told to look:")?;
+        printer.line("")?;
+        put("in frameworks, where whoever uses them names the directory:", 0, printer)?;
         groups(skill, &told).iter().try_for_each(|it| it.show(printer))?;
     }
     Ok(())
@@ -59,7 +61,7 @@ pub(super) struct Group<'a> {
     notes: Vec<&'a Note>,
 }
 
-/// What becomes of a skill, the worst first; who does not look where it lies is left out.
+/// What becomes of a skill, the worst first; clients that do not read its directory are left out.
 pub(super) fn groups<'a>(skill: &'a Examined, diagnoses: &[&'a Diagnosis]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for Diagnosis { client, verdict, notes, .. } in diagnoses.iter().filter(|it| !it.is_elsewhere())
@@ -115,7 +117,7 @@ pub(super) fn labels(clients: &[&'static Client]) -> String {
     clients.iter().map(|it| whole(it.label)).collect::<Vec<_>>().join(", ")
 }
 
-/// Who does not look where a skill lies, and what would reach most of them.
+/// The clients that do not read the directory of a skill, and what would reach most of them.
 fn elsewhere(clients: &[&'static Client], in_project: bool, printer: &mut Printer) -> Result<()> {
     if clients.is_empty() {
         return Ok(());
@@ -126,8 +128,10 @@ fn elsewhere(clients: &[&'static Client], in_project: bool, printer: &mut Printe
         more => format!(" and {more} more (-v names them)"),
     };
     let named = labels(&clients[..named.min(clients.len())]);
-    let look = if clients.len() == 1 { "looks" } else { "look" };
-    let text = format!("{} {look} elsewhere: {named}{more}", count(clients.len(), "client"));
+    let text = match clients.len() {
+        1 => format!("1 client does not read this directory: {named}"),
+        many => format!("{many} clients do not read this directory: {named}{more}"),
+    };
     labelled_lines(Verdict::Unseen, &text, printer)?;
     match advice(clients, in_project) {
         Some(advice) => put(&format!("→ {advice}"), INDENT, printer),
@@ -139,16 +143,16 @@ fn elsewhere(clients: &[&'static Client], in_project: bool, printer: &mut Printe
 fn advice(clients: &[&'static Client], in_project: bool) -> Option<String> {
     let (path, reached) = common_spot(clients, in_project)?;
     let whom = match (reached.len(), clients.len()) {
-        (1, 1) => "it".to_owned(),
-        (2, 2) => "both".to_owned(),
-        (few, all) if few == all => format!("all {all}"),
-        (few, all) => format!("{few} of the {all}"),
+        (1, 1) => "reaches it".to_owned(),
+        (2, 2) => "reaches both".to_owned(),
+        (few, all) if few == all => format!("reaches all {all}"),
+        (few, all) => format!("reaches {few} of these {all}"),
     };
     let linked = reached.iter().filter(|it| it.follows_links(in_project)).count();
     Some(match linked {
-        0 => format!("a copy in `{path}` reaches {whom}"),
-        all if all == reached.len() => format!("a copy or a link in `{path}` reaches {whom}"),
-        some => format!("a copy in `{path}` reaches {whom}, a link {some} for certain"),
+        0 => format!("a copy in `{path}` {whom}"),
+        all if all == reached.len() => format!("a copy or a link in `{path}` {whom}"),
+        some => format!("a copy in `{path}` {whom}; {some} of them are known to follow a link"),
     })
 }
 
@@ -161,7 +165,7 @@ pub(super) fn overview(
 ) -> Result<()> {
     let Checkup { skills, crowded, .. } = checkup;
     if skills.is_empty() {
-        put("no skill lies where these clients look", 0, printer)?;
+        put("no skills in any client's directories", 0, printer)?;
         return put("→ name a directory, as in `prowess doctor --dir skills`", 0, printer);
     }
     let seen = |number: usize| {
@@ -175,17 +179,20 @@ pub(super) fn overview(
         .filter(|it| !it.1.is_empty())
         .collect();
     let words = format!(
-        "{}, and {} that {} where some of them lie",
+        "{}; {} of their directories",
         count(skills.len(), "skill"),
-        count(lookers.len(), "client"),
-        if lookers.len() == 1 { "looks" } else { "look" },
+        match lookers.len() {
+            0 => "no client reads one".to_owned(),
+            1 => "1 client reads some".to_owned(),
+            many => format!("{many} clients read some"),
+        },
     );
     put(&words, 0, printer)?;
     printer.line("")?;
     let widest = lookers.iter().map(|it| it.0.label.width()).max().unwrap_or(0);
     for (client, verdicts) in &lookers {
         let pad = " ".repeat(widest - client.label.width() + 2);
-        let lines = wrapped(&told(verdicts), room_beside(widest + 2, printer));
+        let lines = wrapped(&fates(verdicts, passive), room_beside(widest + 2, printer));
         for (number, line) in lines.iter().enumerate() {
             let label = match number {
                 0 => format!("{}{pad}", client.label),
@@ -197,8 +204,9 @@ pub(super) fn overview(
     crowded.iter().try_for_each(|it| room(it, printer))?;
     let unfound = skills.iter().filter(|it| it.worst().is_none()).count();
     if unfound > 0 {
-        let lie = if unfound == 1 { "lies" } else { "lie" };
-        put(&format!("{} {lie} where none of them looks", count(unfound, "skill")), 0, printer)?;
+        let is = if unfound == 1 { "is" } else { "are" };
+        let many = count(unfound, "skill");
+        put(&format!("{many} {is} in a directory that none of them reads"), 0, printer)?;
     }
     if is_asked && skills.iter().flat_map(|it| &it.diagnoses).any(Diagnosis::is_elsewhere) {
         printer.line("")?;
@@ -217,9 +225,8 @@ fn overlooked(
         let missed = skills.iter().filter(|it| it.diagnoses[number].is_elsewhere());
         let missed: Vec<&Examined> = missed.collect();
         let Some(first) = missed.first() else { continue };
-        let lie = if missed.len() == 1 { "lies" } else { "lie" };
         let many = count(missed.len(), "skill");
-        let text = format!("{} does not look where {many} {lie}", client.label);
+        let text = format!("{} does not read the directory of {many}", client.label);
         labelled_lines(Verdict::Unseen, &text, printer)?;
         if let Some(advice) = advice(&[client], first.in_project) {
             put(&format!("→ {advice}"), INDENT, printer)?;
@@ -228,11 +235,48 @@ fn overlooked(
     Ok(())
 }
 
-/// `3 loads, 1 refused`.
-fn told(verdicts: &[Verdict]) -> String {
+/// How often there is each verdict, each in a few words, such as `3 loaded, 1 refused`.
+fn fates(verdicts: &[Verdict], word: fn(Verdict, usize) -> &'static str) -> String {
     let count = |it: Verdict| verdicts.iter().filter(|other| **other == it).count();
-    let told = Verdict::ALL.iter().map(|it| (it, count(*it))).filter(|it| it.1 > 0);
-    told.map(|(verdict, count)| whole(&format!("{count} {verdict}"))).collect::<Vec<_>>().join(", ")
+    let all = Verdict::ALL.iter().map(|it| (*it, count(*it))).filter(|it| it.1 > 0);
+    let words = all.map(|(verdict, count)| whole(&format!("{count} {}", word(verdict, count))));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// What a number of clients do with a skill.
+fn active(verdict: Verdict, count: usize) -> &'static str {
+    let is_one = count == 1;
+    match verdict {
+        Verdict::Loads if is_one => "loads it",
+        Verdict::Loads => "load it",
+        Verdict::Asks if is_one => "loads it once the folder is trusted",
+        Verdict::Asks => "load it once the folder is trusted",
+        Verdict::Cut if is_one => "truncates it",
+        Verdict::Cut => "truncate it",
+        Verdict::Hidden if is_one => "hides it",
+        Verdict::Hidden => "hide it",
+        Verdict::Unknown => "unknown",
+        Verdict::Shadowed if is_one => "loads another of its name",
+        Verdict::Shadowed => "load another of its name",
+        Verdict::Refused if is_one => "refuses it",
+        Verdict::Refused => "refuse it",
+        Verdict::Unseen if is_one => "overlooks it",
+        Verdict::Unseen => "overlook it",
+    }
+}
+
+/// What becomes of skills in a client.
+fn passive(verdict: Verdict, _: usize) -> &'static str {
+    match verdict {
+        Verdict::Loads => "loaded",
+        Verdict::Asks => "once trusted",
+        Verdict::Cut => "truncated",
+        Verdict::Hidden => "hidden",
+        Verdict::Unknown => "unknown",
+        Verdict::Shadowed => "shadowed",
+        Verdict::Refused => "refused",
+        Verdict::Unseen => "overlooked",
+    }
 }
 
 /// That a client cannot show all that there is.

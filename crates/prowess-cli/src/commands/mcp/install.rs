@@ -266,7 +266,7 @@ fn arguments(args: &Args, global: &Global, printer: &mut Printer) -> Result<Vec<
     all.extend(args.more.iter().cloned());
     let typed = ["prowess"].into_iter().chain(all.iter().map(String::as_str));
     match Arguments::try_parse_from(typed).map(|it| it.command) {
-        Ok(Command::Mcp(mcp)) if mcp.is_of_a_client() => Ok(all),
+        Ok(Some(Command::Mcp(mcp))) if mcp.is_of_a_client() => Ok(all),
         Ok(_) => {
             let message = "a client speaks with the server that it starts on its standard input";
             Err(Fault::unable(message).hint("`--http` and commands have no place here").into())

@@ -1,0 +1,122 @@
+//! What `prowess` shows without a command: every skill by its directory, which installed agents load it, and what
+//! would help. It fits on one screen.
+
+mod document;
+mod screen;
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Result;
+use prowess::{
+    CLIENTS, Checkup, Client, Suggestion, Surroundings, examine, installed, suggestions,
+};
+
+use super::{count, doctor::configured};
+use crate::{
+    Status,
+    arguments::Global,
+    context::quoted,
+    printer::Printer,
+    surroundings::{plugins, short, surroundings},
+};
+
+/// How many suggestions are made.
+const SUGGESTED: usize = 3;
+
+/// All that is shown.
+struct Summary<'a> {
+    checkup: &'a Checkup,
+    /// The clients that are judged.
+    clients: &'a [&'static Client],
+    /// Whether they are the installed ones; otherwise none was detected, and they are all that are known.
+    is_detected: bool,
+    surroundings: &'a Surroundings,
+    /// What would help most, as commands.
+    advice: Vec<Advice>,
+    /// The directory of plugins, whose skills are not examined.
+    plugins: Option<PathBuf>,
+}
+
+/// A command, and what it is good for.
+struct Advice {
+    command: String,
+    why: String,
+}
+
+pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<Status> {
+    let (surroundings, _) = surroundings(global, None)?;
+    let mut others = configured(global, printer)?;
+    others.extend(surroundings.here().into_iter().filter(|it| it.path.exists()));
+    let detected = installed(&surroundings);
+    let is_detected = !detected.is_empty();
+    let clients = if is_detected { detected } else { CLIENTS.iter().collect() };
+    let examine = || examine(&clients, &surroundings, &others);
+    let checkup = printer.during("examining skills", examine);
+    let here = env::current_dir().unwrap_or_default();
+    let advice = |it: &Suggestion<'_>| advice(it, &here, surroundings.home.as_deref());
+    let summary = Summary {
+        advice: suggestions(&checkup, &surroundings).iter().take(SUGGESTED).map(advice).collect(),
+        plugins: plugins(&surroundings),
+        checkup: &checkup,
+        clients: &clients,
+        is_detected,
+        surroundings: &surroundings,
+    };
+    if printer.json {
+        printer.document(&document::document(&summary))?;
+    } else {
+        screen::show(&summary, printer)?;
+    }
+    Ok(Status::Well)
+}
+
+/// The command that a suggestion comes to, as it can be typed here.
+fn advice(suggestion: &Suggestion<'_>, here: &Path, home: Option<&Path>) -> Advice {
+    let path = |it: &Path| quoted(&short(it, here, home));
+    let paths = |all: &[&Path]| all.iter().map(|it| path(it)).collect::<Vec<_>>().join(" ");
+    let (command, why) = match suggestion {
+        Suggestion::Fix { directories, skills } => (
+            format!("prowess check {} --fix", paths(directories)),
+            format!("fix the frontmatter of {}", count(*skills, "skill")),
+        ),
+        Suggestion::Rename { directories, skills } => (
+            format!("prowess check {} --fix --rename name", paths(directories)),
+            format!("give {} the name of the folder", count(*skills, "skill")),
+        ),
+        Suggestion::Check { directories, skills } => (
+            format!("prowess check {}", paths(directories)),
+            format!("see what to change in {}", count(*skills, "skill")),
+        ),
+        Suggestion::Compare { name, skills } => (
+            format!("prowess doctor {}", quoted(name)),
+            match skills {
+                1 => "see which skill of this name wins where".to_owned(),
+                more => format!("see which one wins where; {more} skills share their names"),
+            },
+        ),
+        Suggestion::Share { from, to, is_by_link, clients, skills } => {
+            // A link in a project would otherwise begin at the link.
+            let from = match short(from, here, home).starts_with('~') {
+                true => path(from),
+                false => quoted(&from.to_string_lossy()),
+            };
+            let to_path = path(to);
+            let make = if to.exists() { String::new() } else { format!("mkdir -p {to_path} && ") };
+            let copy = if *is_by_link { "ln -s" } else { "cp -r" };
+            let whom = match &clients[..] {
+                [one] => one.label.to_owned(),
+                [one, two] => format!("{} and {}", one.label, two.label),
+                [one, rest @ ..] => format!("{} and {} more", one.label, rest.len()),
+                [] => String::new(),
+            };
+            (
+                format!("{make}{copy} {from}/* {to_path}/"),
+                format!("let {whom} load {}", count(*skills, "skill")),
+            )
+        }
+    };
+    Advice { command, why }
+}

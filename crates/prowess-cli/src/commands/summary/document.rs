@@ -1,0 +1,112 @@
+//! The summary as JSON.
+
+use std::{borrow::Cow, path::Path};
+
+use prowess::{Examined, Location, Reader, Trouble};
+use serde::Serialize;
+
+use super::{
+    super::{FindingJson, finding_json},
+    Summary,
+};
+
+/// The whole summary, with nothing folded.
+pub(super) fn document<'a>(summary: &'a Summary<'_>) -> impl Serialize + use<'a> {
+    let client = |it: &&'static prowess::Client| ClientJson {
+        name: it.name,
+        label: it.label,
+        installed_at: it.installed_at(summary.surroundings).map(|it| it.display().to_string()),
+    };
+    let suggestion =
+        |it: &'a super::Advice| SuggestionJson { command: &it.command, purpose: &it.why };
+    SummaryJson {
+        clients: summary.clients.iter().map(client).collect(),
+        clients_detected: summary.is_detected,
+        locations: summary.checkup.locations.iter().map(|it| location(it, summary)).collect(),
+        suggestions: summary.advice.iter().map(suggestion).collect(),
+        plugins: summary.plugins.as_deref().map(Path::to_string_lossy),
+        findings: summary.checkup.findings.iter().map(finding_json).collect(),
+    }
+}
+
+#[derive(Serialize)]
+struct SummaryJson<'a> {
+    clients: Vec<ClientJson>,
+    /// Whether these are the installed clients; otherwise all known ones.
+    clients_detected: bool,
+    locations: Vec<LocationJson<'a>>,
+    suggestions: Vec<SuggestionJson<'a>>,
+    /// The directory of plugins, whose skills are not examined.
+    plugins: Option<Cow<'a, str>>,
+    findings: Vec<FindingJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct ClientJson {
+    name: &'static str,
+    label: &'static str,
+    installed_at: Option<String>,
+}
+
+#[derive(Serialize)]
+struct LocationJson<'a> {
+    directory: Cow<'a, str>,
+    aliases: Vec<Cow<'a, str>>,
+    scope: &'static str,
+    skills: Vec<SkillJson<'a>>,
+    /// The clients that read it, with how many skills they load.
+    read_by: Vec<ReaderJson>,
+    not_read_by: Vec<&'static str>,
+    troubles: Vec<TroubleJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct SkillJson<'a> {
+    name: &'a str,
+    path: Cow<'a, str>,
+}
+
+#[derive(Serialize)]
+struct ReaderJson {
+    client: &'static str,
+    loaded: usize,
+    unknown: usize,
+}
+
+#[derive(Serialize)]
+struct TroubleJson<'a> {
+    skill: &'a str,
+    path: Cow<'a, str>,
+    verdict: &'static str,
+    clients: Vec<&'static str>,
+    reason: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct SuggestionJson<'a> {
+    command: &'a str,
+    purpose: &'a str,
+}
+
+fn location<'a>(location: &'a Location, summary: &'a Summary<'_>) -> LocationJson<'a> {
+    let checkup = summary.checkup;
+    let skill = |it: &'a Examined| SkillJson { name: &it.name, path: it.path.to_string_lossy() };
+    let reader =
+        |it: Reader| ReaderJson { client: it.client.name, loaded: it.loaded, unknown: it.unknown };
+    let trouble = |it: Trouble<'a>| TroubleJson {
+        skill: &it.skill.name,
+        path: it.skill.path.to_string_lossy(),
+        verdict: it.verdict.as_str(),
+        clients: it.clients.iter().map(|it| it.name).collect(),
+        reason: it.note.map(|it| &*it.reason),
+    };
+    LocationJson {
+        directory: location.directory.to_string_lossy(),
+        aliases: location.aliases.iter().map(|it| it.to_string_lossy()).collect(),
+        scope: if location.in_project { "project" } else { "user" },
+        skills: location.skills(checkup).map(skill).collect(),
+        read_by: location.readers(checkup).into_iter().map(reader).collect(),
+        not_read_by: location.strangers(checkup).iter().map(|it| it.name).collect(),
+        troubles: location.troubles(checkup).into_iter().map(trouble).collect(),
+    }
+}

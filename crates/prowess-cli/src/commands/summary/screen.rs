@@ -1,0 +1,446 @@
+//! The summary for people, folded until it fits on their screen.
+
+use anstyle::{AnsiColor, Style};
+use anyhow::Result;
+use prowess::{Client, Location, Reader, Symptom, Trouble, Verdict};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::{
+    super::{
+        count,
+        doctor::{whole, wrapped},
+    },
+    Advice, Summary,
+};
+use crate::{
+    printer::{DIM, NAME, Printer, painted},
+    safe,
+    surroundings::short,
+};
+
+/// How wide a line is at the most.
+const WIDEST: usize = 100;
+/// How many lines there are where nobody knows the height of the screen.
+const LINES: usize = 40;
+/// How many agents are named in one place before the others are counted.
+const NAMED: usize = 4;
+/// The widest column of names.
+const COLUMN: usize = 24;
+
+/// What can be done where nothing is wrong.
+const NEXT: &[(&str, &str)] = &[
+    ("prowess find 'review my changes'", "find the skill for a request"),
+    ("prowess check", "check them against the specification"),
+    ("prowess lab", "find skills that compete for the same requests"),
+];
+/// What can be done where there is no skill.
+const FIRST: &[(&str, &str)] = &[
+    ("prowess new my-skill --dir .agents/skills", "make one, where most agents look"),
+    ("prowess list", "see the skills that come with this program"),
+    ("prowess --dir DIR", "look in another directory"),
+];
+
+/// How much is shown before the rest is folded.
+#[derive(Clone, Copy)]
+struct Detail {
+    locations: usize,
+    /// Lines of names in a location.
+    names: usize,
+    /// Troubles in a location.
+    troubles: usize,
+    /// Whether blank lines stand between locations.
+    is_airy: bool,
+}
+
+const ALL: Detail =
+    Detail { locations: usize::MAX, names: usize::MAX, troubles: usize::MAX, is_airy: true };
+
+/// From the most that is shown to the least.
+const DETAILS: &[Detail] = &[
+    Detail { locations: 12, names: 3, troubles: 6, is_airy: true },
+    Detail { locations: 12, names: 2, troubles: 4, is_airy: true },
+    Detail { locations: 12, names: 1, troubles: 3, is_airy: true },
+    Detail { locations: 12, names: 1, troubles: 2, is_airy: false },
+    Detail { locations: 10, names: 1, troubles: 0, is_airy: false },
+    Detail { locations: 8, names: 0, troubles: 0, is_airy: false },
+    Detail { locations: 5, names: 0, troubles: 0, is_airy: false },
+    Detail { locations: 3, names: 0, troubles: 0, is_airy: false },
+    Detail { locations: 1, names: 0, troubles: 0, is_airy: false },
+];
+
+/// Shows the summary, with as much detail as fits on the screen.
+pub(super) fn show(summary: &Summary<'_>, printer: &mut Printer) -> Result<()> {
+    let canvas = |detail: Detail| {
+        let width = printer.width.unwrap_or(WIDEST).min(WIDEST);
+        let mut canvas =
+            Canvas { width, colored: printer.colored, detail, is_folded: false, lines: Vec::new() };
+        canvas.draw(summary);
+        canvas.lines
+    };
+    // The line of the prompt is on the screen too.
+    let height = printer.height.map_or(LINES, |it| it.saturating_sub(1));
+    let drawn = match printer.verbose {
+        true => canvas(ALL),
+        false => {
+            let mut all = DETAILS.iter().map(|it| canvas(*it));
+            let fitting = all.find(|it| it.len() <= height);
+            fitting.unwrap_or_else(|| DETAILS.last().map_or_else(Vec::new, |it| canvas(*it)))
+        }
+    };
+    drawn.iter().try_for_each(|it| printer.line(it))
+}
+
+/// Lines, as they are drawn with some detail.
+struct Canvas {
+    width: usize,
+    colored: bool,
+    detail: Detail,
+    is_folded: bool,
+    lines: Vec<String>,
+}
+
+impl Canvas {
+    fn draw(&mut self, summary: &Summary<'_>) {
+        let checkup = summary.checkup;
+        self.head(summary);
+        let shown = self.detail.locations.min(checkup.locations.len());
+        for (number, location) in checkup.locations[..shown].iter().enumerate() {
+            if number == 0 || self.detail.is_airy {
+                self.line("");
+            }
+            self.location(location, summary);
+        }
+        let rest = &checkup.locations[shown..];
+        if !rest.is_empty() {
+            self.is_folded = true;
+            let skills = rest.iter().map(|it| it.skills.len()).sum();
+            let many = if rest.len() == 1 { "1 more directory" } else { "more directories" };
+            let many =
+                if rest.len() == 1 { many.to_owned() } else { format!("{} {many}", rest.len()) };
+            self.text(&format!("{many} with {}", count(skills, "skill")), 0, DIM);
+        }
+        self.remarks(summary);
+        self.line("");
+        let next = |it: &(&str, &str)| Advice { command: it.0.to_owned(), why: it.1.to_owned() };
+        if checkup.locations.is_empty() {
+            self.commands("What to do next:", &FIRST.iter().map(next).collect::<Vec<_>>());
+        } else if summary.advice.is_empty() {
+            self.commands("What to do next:", &NEXT.iter().map(next).collect::<Vec<_>>());
+        } else {
+            self.commands("What would help most:", &summary.advice);
+        }
+        self.line("");
+        let mut hints: Vec<&str> = Vec::new();
+        if self.is_folded {
+            hints.push("`prowess -v` unfolds this");
+        }
+        if !checkup.locations.is_empty() {
+            hints.push("`prowess doctor` explains it");
+        }
+        hints.push("`prowess --help` lists commands");
+        let hints: Vec<String> = hints.iter().map(|it| whole(it)).collect();
+        self.text(&hints.join(", "), 0, DIM);
+    }
+
+    /// How much there is, and who would use it.
+    fn head(&mut self, summary: &Summary<'_>) {
+        let Summary { checkup, clients, is_detected, .. } = summary;
+        let skills = count(checkup.skills.len(), "skill");
+        let line = match checkup.locations.len() {
+            0 => "No skills found, in this project or in any agent's directory".to_owned(),
+            1 => format!("{skills} in 1 directory"),
+            many => format!("{skills} in {many} directories"),
+        };
+        self.text(&line, 0, NAME);
+        match is_detected {
+            true => {
+                let all = clients.iter().map(|it| whole(it.label)).collect::<Vec<_>>();
+                self.text(&format!("Installed agents: {}", all.join(", ")), 0, Style::new());
+            }
+            false => {
+                let all = clients.len();
+                let text = match checkup.locations.is_empty() {
+                    true => "No installed agent was detected".to_owned(),
+                    false => {
+                        format!("No installed agent was detected, so all {all} known ones count")
+                    }
+                };
+                self.text(&text, 0, Style::new());
+            }
+        }
+    }
+
+    /// One directory: its skills, who loads them, and what becomes of the others.
+    fn location(&mut self, location: &Location, summary: &Summary<'_>) {
+        let Summary { checkup, surroundings, .. } = summary;
+        let path = |it| {
+            safe::line(&short(it, &surroundings.cwd, surroundings.home.as_deref())).into_owned()
+        };
+        let mut path_shown = path(&location.directory);
+        let many = count(location.skills.len(), "skill");
+        let room = self.width.saturating_sub(many.width() + 2);
+        path_shown = tail(&path_shown, room);
+        let many = self.paint(&many, DIM);
+        self.line(&format!("{}  {many}", self.paint(&path_shown, NAME)));
+        if !location.aliases.is_empty() {
+            let all: Vec<String> = location.aliases.iter().map(|it| whole(&path(it))).collect();
+            self.text(&format!("the same directory as {}", all.join(", ")), 2, DIM);
+        }
+        let names = location.skills(checkup).map(|it| safe::line(&it.name).into_owned());
+        self.names(&names.collect::<Vec<_>>());
+        self.readers(location, summary);
+        let troubles = location.troubles(checkup);
+        let shown = self.detail.troubles.min(troubles.len());
+        let widest = troubles[..shown].iter().map(|it| safe::line(&it.skill.name).width()).max();
+        let column = widest.unwrap_or(0).min(COLUMN).min(self.width / 3);
+        troubles[..shown].iter().for_each(|it| self.trouble(it, column));
+        self.folded(&troubles[shown..], shown > 0);
+    }
+
+    /// The names of skills, in as many lines as may be.
+    fn names(&mut self, names: &[String]) {
+        if self.detail.names == 0 {
+            self.is_folded |= !names.is_empty();
+            return;
+        }
+        let room = self.width.saturating_sub(2);
+        let names: Vec<String> = names.iter().map(|it| whole(&safe::cut(it, room))).collect();
+        let lines = |shown: usize| {
+            let more = match names.len() - shown {
+                0 => String::new(),
+                more => whole(&format!(" and {more} more")).replacen('\u{a0}', " ", 1),
+            };
+            wrapped(&format!("{}{more}", names[..shown].join(", ")), Some(room))
+        };
+        // As many as fit: more names never take fewer lines.
+        let (mut low, mut high) = (1, names.len());
+        while low < high {
+            let middle = (low + high).div_ceil(2);
+            if lines(middle).len() <= self.detail.names { low = middle } else { high = middle - 1 }
+        }
+        self.is_folded |= low < names.len();
+        for line in lines(low) {
+            self.line(&format!("  {line}"));
+        }
+    }
+
+    /// Who loads the skills of a directory.
+    fn readers(&mut self, location: &Location, summary: &Summary<'_>) {
+        let all = location.skills.len();
+        let readers = location.readers(summary.checkup);
+        let those = |is_it: &dyn Fn(&Reader) -> bool| -> Vec<Reader> {
+            readers.iter().copied().filter(|it| is_it(it)).collect()
+        };
+        let full = those(&|it| it.loaded == all);
+        let part = those(&|it| it.loaded > 0 && it.loaded < all);
+        let unknown = those(&|it| it.loaded == 0 && it.unknown > 0);
+        let none = those(&|it| it.loaded == 0 && it.unknown == 0);
+        let whom = |those: &[Reader]| those.iter().map(|it| it.client).collect::<Vec<_>>();
+        let some = |it: &Reader| format!("{} ({} of {all})", it.client.label, it.loaded);
+        let strangers = match summary.is_detected {
+            true => location.strangers(summary.checkup),
+            false => Vec::new(),
+        };
+        let clauses = [
+            ("loaded by", "loaded by", self.listed(&whom(&full))),
+            ("partly loaded by", "partly by", self.joined(part.iter().map(some).collect())),
+            ("not loaded by", "not by", self.listed(&whom(&none))),
+            ("unknown for", "unknown for", self.listed(&whom(&unknown))),
+            ("not read by", "not read by", self.listed(&strangers)),
+        ];
+        let mut text = String::new();
+        for (first, further, whom) in clauses.iter().filter(|it| !it.2.is_empty()) {
+            let is_first = text.is_empty();
+            let verb = if is_first { first } else { further };
+            text.push_str(&format!("{}{verb} {whom}", if is_first { "" } else { "; " }));
+        }
+        if readers.is_empty() {
+            let whom = if summary.is_detected { "installed" } else { "known" };
+            text = format!("not read by any {whom} agent");
+        }
+        let is_well = part.is_empty() && none.is_empty() && !full.is_empty();
+        let color = if is_well { AnsiColor::Green } else { AnsiColor::Yellow };
+        self.text(&text, 2, color.on_default());
+    }
+
+    /// What becomes of one skill, and why.
+    fn trouble(&mut self, trouble: &Trouble<'_>, column: usize) {
+        let Trouble { skill, verdict, clients, note } = trouble;
+        let name = safe::cut(&safe::line(&skill.name), column);
+        let pad = " ".repeat(column.saturating_sub(name.width()));
+        let reason = note.map(|it| it.symptom.map_or_else(|| SHADOWED.to_owned(), Symptom::about));
+        let reason = reason.map(|it| format!(": {it}")).unwrap_or_default();
+        let text = format!("{} by {}{reason}", fate(*verdict), self.listed(clients));
+        let indent = column + 6;
+        let lines = wrapped(&text, Some(self.width.saturating_sub(indent).max(10)));
+        for (number, line) in lines.iter().enumerate() {
+            let line = match number {
+                0 => {
+                    format!("  {} {name}{pad}  {line}", self.paint(mark(*verdict), color(*verdict)))
+                }
+                _ => format!("{}{line}", " ".repeat(indent)),
+            };
+            self.line(&line);
+        }
+    }
+
+    /// How many troubles are not shown, by what they are.
+    fn folded(&mut self, troubles: &[Trouble<'_>], is_rest: bool) {
+        if troubles.is_empty() {
+            return;
+        }
+        self.is_folded = true;
+        let mut words: Vec<(&'static str, Vec<&std::path::Path>)> = Vec::new();
+        for trouble in troubles {
+            let (word, path) = (fate(trouble.verdict), &*trouble.skill.path);
+            match words.iter_mut().find(|it| it.0 == word) {
+                Some(known) if known.1.last() == Some(&path) => {}
+                Some(known) => known.1.push(path),
+                None => words.push((word, vec![path])),
+            }
+        }
+        let texts = words.iter().map(|(word, paths)| {
+            let more = if is_rest { " more" } else { "" };
+            whole(&format!("{}{more} {word} by some", paths.len()))
+        });
+        let texts: Vec<String> = texts.collect();
+        self.text(&texts.join(", "), 2, AnsiColor::Yellow.on_default());
+    }
+
+    /// What does not belong to one directory.
+    fn remarks(&mut self, summary: &Summary<'_>) {
+        let checkup = summary.checkup;
+        let mut texts: Vec<String> = Vec::new();
+        for it in checkup.crowded.iter().filter(|_| summary.is_detected) {
+            texts.push(format!(
+                "{} shows about {} characters of names and descriptions, and its {} have {}: some are shortened",
+                it.client.label,
+                it.room,
+                count(it.skills, "skill"),
+                it.characters,
+            ));
+        }
+        match checkup.findings.len() {
+            0 => {}
+            1 => texts.push("1 file or directory cannot be examined".to_owned()),
+            many => texts.push(format!("{many} files or directories cannot be examined")),
+        }
+        if let Some(plugins) = &summary.plugins {
+            let Summary { surroundings, .. } = summary;
+            let plugins = short(plugins, &surroundings.cwd, surroundings.home.as_deref());
+            texts.push(format!("skills of plugins in {plugins} are not examined"));
+        }
+        if !texts.is_empty() && self.detail.is_airy {
+            self.line("");
+        }
+        for text in texts {
+            self.text(&safe::line(&text), 0, DIM);
+        }
+    }
+
+    /// Commands, each on one line so that it can be copied, with what they are good for.
+    fn commands(&mut self, title: &str, all: &[Advice]) {
+        self.line(&self.paint(title, NAME));
+        let shown: Vec<String> =
+            all.iter().map(|it| safe::line(&it.command).into_owned()).collect();
+        let widest = shown.iter().map(|it| it.width()).max().unwrap_or(0);
+        let longest = all.iter().map(|it| it.why.width()).max().unwrap_or(0);
+        let is_beside = 2 + widest + 3 + longest <= self.width;
+        for (command, advice) in shown.iter().zip(all) {
+            let bold = self.paint(command, AnsiColor::Cyan.on_default());
+            if is_beside {
+                let pad = " ".repeat(widest - command.width() + 3);
+                let why = self.paint(&safe::line(&advice.why), DIM);
+                self.line(&format!("  {bold}{pad}{why}"));
+            } else {
+                self.line(&format!("  {bold}"));
+                if self.detail.is_airy {
+                    self.text(&safe::line(&advice.why), 6, DIM);
+                }
+            }
+        }
+    }
+
+    /// The labels of clients.
+    fn listed(&self, clients: &[&'static Client]) -> String {
+        self.joined(clients.iter().map(|it| it.label.to_owned()).collect())
+    }
+
+    /// Words in a row; of many, the first and how many more.
+    fn joined(&self, words: Vec<String>) -> String {
+        let shown = match self.detail.names > 3 || words.len() <= NAMED + 1 {
+            true => words.len(),
+            false => NAMED,
+        };
+        let mut shown_words: Vec<String> = words[..shown].iter().map(|it| whole(it)).collect();
+        if words.len() > shown {
+            shown_words.push(whole(&format!("{} more", words.len() - shown)));
+        }
+        match shown_words.pop() {
+            Some(last) if !shown_words.is_empty() => {
+                format!("{} and {last}", shown_words.join(", "))
+            }
+            last => last.unwrap_or_default(),
+        }
+    }
+
+    /// A text that is safe, in as many lines as it takes.
+    fn text(&mut self, text: &str, indent: usize, style: Style) {
+        let room = self.width.saturating_sub(indent).max(10);
+        for line in wrapped(text, Some(room)) {
+            let line = format!("{}{}", " ".repeat(indent), self.paint(&line, style));
+            self.line(&line);
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        self.lines.push(line.to_owned());
+    }
+
+    fn paint(&self, text: &str, style: Style) -> String {
+        painted(text, style, self.colored)
+    }
+}
+
+/// What is the matter with a skill that shares its name.
+const SHADOWED: &str = "another skill of the same name comes first";
+
+/// What becomes of a skill that is not loaded as it is.
+fn fate(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Refused | Verdict::Unseen => "dropped",
+        Verdict::Shadowed => "shadowed",
+        Verdict::Cut => "truncated",
+        Verdict::Hidden => "hidden",
+        Verdict::Loads | Verdict::Asks => "loaded",
+        Verdict::Unknown => "unknown",
+    }
+}
+
+fn mark(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Refused | Verdict::Unseen => "x",
+        Verdict::Shadowed => "=",
+        Verdict::Cut => "~",
+        _ => "-",
+    }
+}
+
+fn color(verdict: Verdict) -> Style {
+    match verdict {
+        Verdict::Refused | Verdict::Unseen | Verdict::Shadowed => {
+            AnsiColor::Red.on_default().bold()
+        }
+        Verdict::Cut => AnsiColor::Yellow.on_default(),
+        _ => DIM,
+    }
+}
+
+/// The end of a path that is too wide.
+fn tail(path: &str, width: usize) -> String {
+    if path.width() <= width {
+        return path.to_owned();
+    }
+    let mut tails = path.char_indices().map(|it| &path[it.0..]);
+    tails.find(|it| it.width() < width).map(|it| format!("…{it}")).unwrap_or_default()
+}

@@ -1,0 +1,127 @@
+//! A directory with skills, and what clients make of those in it.
+
+use std::path::PathBuf;
+
+use super::{Checkup, Diagnosis, Examined, Note, client::Client, verdict::Verdict};
+
+/// A directory that has skills.
+#[derive(Debug)]
+pub struct Location {
+    /// Its path.
+    pub directory: PathBuf,
+    /// Other paths of the same directory, by which clients know it.
+    pub aliases: Vec<PathBuf>,
+    /// Whether it is in the project that clients are started in.
+    pub in_project: bool,
+    /// The skills in it, as numbers of [`Checkup::skills`]. A skill that is linked is in several.
+    pub skills: Vec<usize>,
+}
+
+/// A client that reads a directory.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader {
+    /// The client.
+    pub client: &'static Client,
+    /// How many of the skills it loads.
+    pub loaded: usize,
+    /// Of how many it is not known whether it loads them.
+    pub unknown: usize,
+}
+
+/// A skill that a client drops, truncates, hides or shadows.
+#[derive(Debug)]
+pub struct Trouble<'a> {
+    /// The skill.
+    pub skill: &'a Examined,
+    /// What becomes of it.
+    pub verdict: Verdict,
+    /// The clients that do this for the same reason.
+    pub clients: Vec<&'static Client>,
+    /// The reason, where there is one.
+    pub note: Option<&'a Note>,
+}
+
+impl Location {
+    /// The clients that read this directory, with what they load of it.
+    pub fn readers(&self, checkup: &Checkup) -> Vec<Reader> {
+        let mut readers: Vec<Reader> = Vec::new();
+        for diagnosis in self.skills(checkup).flat_map(|it| &it.diagnoses) {
+            if !self.is_found_here(diagnosis) {
+                continue;
+            }
+            let client = diagnosis.client;
+            let at = readers.iter().position(|it| it.client.name == client.name);
+            let at = at.unwrap_or_else(|| {
+                readers.push(Reader { client, loaded: 0, unknown: 0 });
+                readers.len() - 1
+            });
+            match diagnosis.verdict {
+                Verdict::Unknown => readers[at].unknown += 1,
+                verdict if verdict < Verdict::Unknown => readers[at].loaded += 1,
+                _ => {}
+            }
+        }
+        readers
+    }
+
+    /// The clients that do not read this directory and find some of its skills nowhere else.
+    pub fn strangers(&self, checkup: &Checkup) -> Vec<&'static Client> {
+        let mut strangers: Vec<&'static Client> = Vec::new();
+        for diagnosis in self.skills(checkup).flat_map(|it| &it.diagnoses) {
+            let client = diagnosis.client;
+            if diagnosis.is_elsewhere() && !strangers.iter().any(|it| it.name == client.name) {
+                strangers.push(client);
+            }
+        }
+        strangers
+    }
+
+    /// What clients drop, shadow, truncate or hide of what they find here, the worst first.
+    pub fn troubles<'a>(&self, checkup: &'a Checkup) -> Vec<Trouble<'a>> {
+        let mut troubles: Vec<Trouble<'a>> = Vec::new();
+        for skill in self.skills(checkup) {
+            let first = troubles.len();
+            for diagnosis in skill.diagnoses.iter().filter(|it| self.is_found_here(it)) {
+                let Diagnosis { client, verdict, notes, .. } = diagnosis;
+                if *verdict <= Verdict::Asks || *verdict == Verdict::Unknown {
+                    continue;
+                }
+                let note = notes.iter().find(|it| it.verdict == *verdict);
+                let is_same = |it: &&mut Trouble<'_>| {
+                    let symptom = |it: Option<&Note>| it.and_then(|it| it.symptom);
+                    it.verdict == *verdict && symptom(it.note) == symptom(note)
+                };
+                match troubles[first..].iter_mut().find(is_same) {
+                    Some(trouble) => trouble.clients.push(client),
+                    None => {
+                        let (verdict, clients) = (*verdict, vec![*client]);
+                        troubles.push(Trouble { skill, verdict, clients, note });
+                    }
+                }
+            }
+        }
+        troubles.sort_by_key(|it| (gravity(it.verdict), std::cmp::Reverse(it.clients.len())));
+        troubles
+    }
+
+    /// The skills in it.
+    pub fn skills<'a>(&self, checkup: &'a Checkup) -> impl Iterator<Item = &'a Examined> {
+        self.skills.iter().map(|it| &checkup.skills[*it])
+    }
+
+    /// Whether a client finds a skill by a path in this directory.
+    pub(super) fn is_found_here(&self, diagnosis: &Diagnosis) -> bool {
+        let Some(path) = &diagnosis.path else { return false };
+        self.aliases.iter().chain([&self.directory]).any(|it| path.starts_with(it))
+    }
+}
+
+/// How early a verdict is told: what is not there at all comes first, and what its author asked for last.
+fn gravity(verdict: Verdict) -> usize {
+    match verdict {
+        Verdict::Refused | Verdict::Unseen => 0,
+        Verdict::Shadowed => 1,
+        Verdict::Cut => 2,
+        _ => 3,
+    }
+}

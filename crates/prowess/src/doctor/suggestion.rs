@@ -1,0 +1,189 @@
+//! What would have clients load more of the skills that there are.
+
+use std::path::{Path, PathBuf};
+
+use super::{
+    Checkup, Diagnosis, Examined,
+    client::{Client, Spot},
+    location::Location,
+    surroundings::Surroundings,
+    symptom::Symptom,
+    verdict::Verdict,
+};
+
+/// Something that helps, with the number of skills that it helps.
+#[derive(Debug)]
+pub enum Suggestion<'a> {
+    /// Fix the frontmatter of skills in these directories, which can be done without a guess.
+    Fix {
+        /// The directories.
+        directories: Vec<&'a Path>,
+        /// How many skills it helps.
+        skills: usize,
+    },
+    /// Give skills in these directories the names of their folders.
+    Rename {
+        /// The directories.
+        directories: Vec<&'a Path>,
+        /// How many skills it helps.
+        skills: usize,
+    },
+    /// Make the skills of a directory known to clients that do not read it, in one that they do.
+    Share {
+        /// The directory of the skills.
+        from: &'a Path,
+        /// The directory that the clients read.
+        to: PathBuf,
+        /// Whether links are known to do; otherwise it takes copies.
+        is_by_link: bool,
+        /// The clients that would then find them.
+        clients: Vec<&'static Client>,
+        /// How many skills it helps.
+        skills: usize,
+    },
+    /// Look at what has to be decided by a person in these directories.
+    Check {
+        /// The directories.
+        directories: Vec<&'a Path>,
+        /// How many skills it helps.
+        skills: usize,
+    },
+    /// Look at skills that have one name.
+    Compare {
+        /// One of them.
+        name: &'a str,
+        /// How many skills are shadowed, those of other names too.
+        skills: usize,
+    },
+}
+
+/// What would help, with what helps most first.
+pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec<Suggestion<'a>> {
+    let mut all: Vec<(usize, Suggestion<'a>)> = Vec::new();
+    let (mut fixable, mut misnamed, mut others) =
+        (Tally::default(), Tally::default(), Tally::default());
+    let mut shadowed: Vec<&'a Examined> = Vec::new();
+    for location in &checkup.locations {
+        for skill in location.skills(checkup) {
+            let here = skill.diagnoses.iter().filter(|it| location.is_found_here(it));
+            for diagnosis in here.filter(|it| needs_help(it)) {
+                match kind(diagnosis) {
+                    Kind::Fixable => fixable.add(&location.directory, skill),
+                    Kind::Misnamed => misnamed.add(&location.directory, skill),
+                    Kind::Shadowed => shadowed.push(skill),
+                    Kind::Other => others.add(&location.directory, skill),
+                }
+            }
+        }
+        all.extend(share(location, checkup, surroundings));
+    }
+    let Tally { weight, directories, skills } = fixable;
+    all.push((weight, Suggestion::Fix { directories, skills: skills.len() }));
+    let Tally { weight, directories, skills } = misnamed;
+    all.push((weight, Suggestion::Rename { directories, skills: skills.len() }));
+    let Tally { weight, directories, skills } = others;
+    all.push((weight, Suggestion::Check { directories, skills: skills.len() }));
+    if let Some(first) = shadowed.first() {
+        let weight = shadowed.len();
+        let mut paths: Vec<&Path> = shadowed.iter().map(|it| &*it.path).collect();
+        paths.sort_unstable();
+        paths.dedup();
+        all.push((weight, Suggestion::Compare { name: &first.name, skills: paths.len() }));
+    }
+    all.retain(|it| it.0 > 0);
+    all.sort_by_key(|it| std::cmp::Reverse(it.0));
+    all.into_iter().map(|it| it.1).collect()
+}
+
+/// Skills and directories, and how often a client would load one more.
+#[derive(Default)]
+struct Tally<'a> {
+    weight: usize,
+    directories: Vec<&'a Path>,
+    skills: Vec<&'a Path>,
+}
+
+impl<'a> Tally<'a> {
+    fn add(&mut self, directory: &'a Path, skill: &'a Examined) {
+        self.weight += 1;
+        if !self.directories.contains(&directory) {
+            self.directories.push(directory);
+        }
+        if self.skills.last() != Some(&&*skill.path) && !self.skills.contains(&&*skill.path) {
+            self.skills.push(&skill.path);
+        }
+    }
+}
+
+/// What kind of help a skill needs in a client.
+enum Kind {
+    Fixable,
+    Misnamed,
+    Shadowed,
+    Other,
+}
+
+/// Whether a skill is not loaded, or not as a whole, and its author did not ask for that.
+fn needs_help(diagnosis: &Diagnosis) -> bool {
+    let is_meant =
+        |it: Option<Symptom>| matches!(it, Some(Symptom::NotForModels | Symptom::NotForPeople));
+    match diagnosis.verdict {
+        Verdict::Loads | Verdict::Asks | Verdict::Unknown => false,
+        Verdict::Hidden => !diagnosis.notes.iter().all(|it| is_meant(it.symptom)),
+        Verdict::Cut | Verdict::Shadowed | Verdict::Refused | Verdict::Unseen => true,
+    }
+}
+
+fn kind(diagnosis: &Diagnosis) -> Kind {
+    let mut reasons = diagnosis.notes.iter().filter(|it| it.verdict == diagnosis.verdict);
+    let is_misnamed = |it: Option<Symptom>| matches!(it, Some(Symptom::NameNotFolder(_)));
+    match diagnosis.verdict {
+        Verdict::Shadowed => Kind::Shadowed,
+        _ if reasons.clone().next().is_none() => Kind::Other,
+        _ if reasons.clone().all(|it| it.is_fixable) => Kind::Fixable,
+        _ if reasons.all(|it| is_misnamed(it.symptom)) => Kind::Misnamed,
+        _ => Kind::Other,
+    }
+}
+
+/// Where links or copies of a directory's skills would reach clients that do not read it.
+fn share<'a>(
+    location: &'a Location,
+    checkup: &Checkup,
+    surroundings: &Surroundings,
+) -> Option<(usize, Suggestion<'a>)> {
+    let strangers = location.strangers(checkup);
+    let readers = location.readers(checkup);
+    let looks = |client: &Client, directory: &Path| {
+        let spots = client.spots.iter().flat_map(|it| surroundings.directories(it));
+        spots.into_iter().any(|it| it == directory)
+    };
+    let own = |it: &&'static Client| {
+        // What belongs to the whole machine is for its administrator to change.
+        let is_fit =
+            |it: &&Spot| it.is_in_project() == location.in_project && !it.path.starts_with('/');
+        let spots = it.spots.iter().filter(is_fit);
+        spots.filter_map(|it| surroundings.directories(it).into_iter().next()).collect::<Vec<_>>()
+    };
+    // The one that reaches most; whoever reads both directories may show a skill twice.
+    let mut best: Option<(usize, std::cmp::Reverse<usize>, PathBuf)> = None;
+    for directory in strangers.iter().flat_map(own) {
+        let reached = strangers.iter().filter(|it| looks(it, &directory)).count();
+        let doubled = readers.iter().filter(|it| looks(it.client, &directory)).count();
+        let found = (reached, std::cmp::Reverse(doubled), directory);
+        if best.as_ref().is_none_or(|it| (found.0, found.1) > (it.0, it.1)) {
+            best = Some(found);
+        }
+    }
+    let (_, _, to) = best?;
+    let clients: Vec<&'static Client> = strangers.into_iter().filter(|it| looks(it, &to)).collect();
+    let is_missed = |it: &&Examined| {
+        let own = it.diagnoses.iter().filter(|it| it.is_elsewhere());
+        own.into_iter().any(|it| clients.iter().any(|client| client.name == it.client.name))
+    };
+    let skills = location.skills(checkup).filter(is_missed).count();
+    let is_by_link = clients.iter().all(|it| it.follows_links(location.in_project));
+    let weight = skills * clients.len();
+    let from = &*location.directory;
+    Some((weight, Suggestion::Share { from, to, is_by_link, clients, skills }))
+}
