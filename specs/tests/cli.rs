@@ -45,7 +45,6 @@ mod data_goes_to_stdout_and_all_else_to_stderr {
         let world = World::new();
         for arguments in [
             &["lst"][..],
-            &[],
             &["list", "--jason"],
             &["list", "--depth", "33"],
             &["list", "--depth", "0"],

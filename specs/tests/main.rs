@@ -48,6 +48,7 @@ mod servers;
 mod sessions;
 mod trace;
 mod ask;
+mod trust;
 mod mcp;
 mod mcp_host;
 mod mcp_skills;

@@ -68,9 +68,14 @@ impl McpClient {
 
     /// Starts the server and says nothing yet.
     pub(crate) fn silent(world: &World, arguments: &[&str]) -> Self {
+        Self::of(world, &[&SKILLS, arguments].concat())
+    }
+
+    /// Does the same over whatever skills the server finds by itself.
+    pub(crate) fn of(world: &World, arguments: &[&str]) -> Self {
         let stderr = NamedTempFile::new().unwrap();
         let mut child = world
-            .command(["mcp"].iter().chain(&SKILLS).chain(arguments))
+            .command(["mcp"].iter().chain(arguments))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(stderr.reopen().unwrap())

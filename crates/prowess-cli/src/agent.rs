@@ -28,6 +28,7 @@ use crate::{
     printer::Printer,
     safe,
     toolbox::{self, Caller, Kit},
+    trust,
     viewer::{Lookout, Sight, View},
 };
 
@@ -103,6 +104,7 @@ impl Working {
         printer: &mut Printer,
     ) -> Result<Stack> {
         let config = context::config(global)?;
+        let global = &trust::acting(global, self.running.trust_project, printer)?;
         let provider = context::provider(global, printer)?;
         let own = [&self.naming.key_file, &self.trace, &session];
         let withheld: Vec<PathBuf> = own.into_iter().flatten().cloned().collect();

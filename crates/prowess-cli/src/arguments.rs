@@ -12,7 +12,7 @@ use crate::{
     commands::{
         ask, catalog, chat, check, completions, config, create, disable, doctor, enable, find, lab,
         list, man, mcp, migrate, new, prompt, read, remove, rule, run, sandbox, servers, sessions,
-        show, tool, tools, trace, undo,
+        show, tool, tools, trace, trust, undo,
     },
     completion, examples,
 };
@@ -90,14 +90,21 @@ pub(crate) enum Command {
     Tools(tools::Args),
     Servers(servers::Args),
     Trace(trace::Args),
+    Trust(trust::Args),
     Sandbox(sandbox::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
 
 /// What every command takes, before or behind its name.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Global {
+    /// Directories of a project that is not trusted, where that matters; see `trust.rs`.
+    #[arg(skip)]
+    pub(crate) untrusted: Vec<PathBuf>,
+    /// Whether there are skills in some of them.
+    #[arg(skip)]
+    pub(crate) leaves_out_skills: bool,
     /// A directory that holds skills; may be given several times, the first is taken first
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Where to look")]
     pub(crate) dir: Vec<PathBuf>,

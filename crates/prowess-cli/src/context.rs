@@ -67,7 +67,8 @@ pub(crate) fn keeper(
     passed_over(&config, printer);
     let mut keeper = Arc::new(Keeper::start(&options)?);
     // What is watched may be empty now, and not later.
-    if !is_watched && !is_named(&config) && is_empty(&keeper.library()) {
+    let is_searched = !is_watched && !options.directories.is_empty();
+    if is_searched && !is_named(&config) && is_empty(&keeper.library()) {
         options = bundled_instead(options);
         keeper = Arc::new(Keeper::start(&options)?);
     }
@@ -192,6 +193,10 @@ fn say_where(config: &Config, options: &Options, library: &Library, printer: &mu
             .warning("`HOME` is not set to an absolute path, so your own skills are not searched");
     }
     if is_named(config) {
+        return;
+    }
+    if options.directories.is_empty() && library.all().next().is_none() {
+        // They were left out, which was said.
         return;
     }
     if options.directories.is_empty() {
@@ -372,10 +377,12 @@ pub(crate) fn options(config: &Config, global: &Global) -> Options {
     };
     if config.skill.enabled.value {
         options.directories = directories(config, global);
+        options.directories.retain(|it| !global.untrusted.contains(&resolve(it, global)));
     }
     if options.directories.is_empty() && options.sources.is_empty() {
         let nothing = || Memory::new(Scope::Project, "", <[(&str, &[u8]); 0]>::default());
-        options.sources.push(if is_named(config) { Arc::new(nothing()) } else { bundled() });
+        let has_others = is_named(config) || global.leaves_out_skills;
+        options.sources.push(if has_others { Arc::new(nothing()) } else { bundled() });
     }
     options
 }
@@ -383,6 +390,23 @@ pub(crate) fn options(config: &Config, global: &Global) -> Options {
 /// The home directory; nothing where it is not known.
 pub(crate) fn home() -> Option<PathBuf> {
     env::home_dir().filter(|it| it.is_absolute())
+}
+
+/// The directories that a project has to be trusted for, each with the folder of the file that names it, if one does.
+pub(crate) fn directories_of_project(
+    config: &Config,
+    global: &Global,
+) -> Vec<(Directory, Option<PathBuf>)> {
+    let mut directories = config.directories_of_project();
+    let presets = &config.skill.presets;
+    let is_in_file = global.config.is_some() && presets.origin != Origin::Default;
+    let is_typed = is_in_file || matches!(presets.origin, Origin::Flag(_));
+    let is_here = !is_named(config) || presets.value.presets.iter().any(|it| it.name == HERE);
+    if is_here && !is_typed {
+        let here = here(global).into_iter().filter(|it| it.scope == Scope::Project);
+        directories.extend(here.map(|it| (it, None)));
+    }
+    directories
 }
 
 /// Where a directory lies that was configured or typed.

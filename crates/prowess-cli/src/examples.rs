@@ -183,6 +183,14 @@ const EXAMPLES: &[Examples] = &[
             ("prowess trace pr.jsonl --json", "the same in numbers"),
         ],
     ),
+    (
+        "trust",
+        &[
+            ("prowess trust .", "let the skills of this project act"),
+            ("prowess trust --list", "what you have decided so far"),
+            ("prowess trust . --revoke", "take it back"),
+        ],
+    ),
     ("sandbox", &[("prowess sandbox", "what holds scripts on this machine")]),
     (
         "completions",

@@ -31,6 +31,9 @@ pub(crate) struct Running {
     /// Approve it, now and as long as it does not change
     #[arg(long)]
     pub(crate) yes: bool,
+    /// Let the skills of this project act, for this time; `prowess trust` remembers it
+    #[arg(long)]
+    pub(crate) trust_project: bool,
     /// Run scripts without a sandbox: they may do all that you may
     #[arg(long)]
     pub(crate) unsandboxed: bool,

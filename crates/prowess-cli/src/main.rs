@@ -14,6 +14,7 @@ mod connection;
 mod sessions;
 mod approver;
 mod host;
+mod trust;
 mod toolbox;
 mod agent;
 mod viewer;

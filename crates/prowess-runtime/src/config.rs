@@ -172,6 +172,33 @@ impl Config {
         own.chain(skill.presets.value.directories()).collect()
     }
 
+    /// Those of the directories that a project has to be trusted for: what its own file names, and what a preset finds
+    /// in whatever project is worked on. With each the folder of that file, if it is one. What somebody typed is theirs.
+    pub fn directories_of_project(&self) -> Vec<(Directory, Option<PathBuf>)> {
+        let skill = &self.skill;
+        let folder = |origin: &Origin| {
+            let own = self.project.as_ref().map(|it| &*it.path);
+            let own = own.filter(|it| origin.to_file().as_deref() == Some(*it));
+            own.and_then(Path::parent).map(Path::to_owned)
+        };
+        let mut directories = Vec::new();
+        if let Some(folder) = folder(&skill.skills_dir.origin) {
+            let named = skill.skills_dir.value.iter().cloned();
+            directories.extend(named.map(|it| (it, Some(folder.clone()))));
+        }
+        if let Some(folder) = folder(&skill.directories.origin) {
+            let named = skill.directories.value.iter().cloned();
+            directories.extend(named.map(|it| (it, Some(folder.clone()))));
+        }
+        let presets = &skill.presets;
+        let is_named = presets.value.from.is_some() && folder(&presets.origin).is_none();
+        if !matches!(presets.origin, Origin::Flag(_)) && !is_named {
+            let own = presets.value.directories().filter(|it| it.scope == Scope::Project);
+            directories.extend(own.map(|it| (it, folder(&presets.origin))));
+        }
+        directories
+    }
+
     /// How skills are chosen for a request.
     pub fn matching(&self) -> Matching {
         Matching {

@@ -39,6 +39,7 @@ mod commands;
 mod policy;
 mod approver;
 mod records;
+mod trust;
 mod journal;
 mod gate;
 mod sandbox;
@@ -110,6 +111,7 @@ pub use crate::{
         ExecuteCommand, FileOperations, FindSkills, FoundSkill, FoundSkills, ReadFile,
         ReadSkillFile, RunSkill, SkillTool, UseSkill, skill_tools,
     },
+    trust::{TrustEntry, TrustFile},
 };
 #[cfg(feature = "sql")]
 pub use crate::{

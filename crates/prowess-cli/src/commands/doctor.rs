@@ -7,7 +7,8 @@ mod lines;
 
 use anyhow::Result;
 use prowess::{
-    CLIENTS, Checkup, Client, Directory, Severity, Surroundings, client, examine, installed, nearest,
+    CLIENTS, Checkup, Client, Directory, Severity, Surroundings, client, examine, installed,
+    nearest,
 };
 
 pub(super) use self::lines::{whole, wrapped};

@@ -19,6 +19,7 @@ use crate::{
     host::{self, Running},
     printer::Printer,
     toolbox::GRACE,
+    trust,
 };
 
 /// Serve the skills over the Model Context Protocol, on standard input and output or over HTTP
@@ -32,6 +33,9 @@ pub(crate) struct Args {
     /// Offer `run_skill` too, which runs skills and their scripts in the sandbox
     #[arg(long)]
     run: bool,
+    /// With `--run`, let the skills of this project act; `prowess trust` remembers it
+    #[arg(long, requires = "run")]
+    trust_project: bool,
     /// Look out for changes of the skills, and tell clients of them
     #[arg(long)]
     watch: bool,
@@ -54,9 +58,18 @@ enum Other {
 impl Args {
     /// Whether nothing is said about serving.
     fn is_bare(&self) -> bool {
-        let Self { command: _, budget, run, watch, no_prompts, no_resources, serving } = self;
+        let Self {
+            command: _,
+            budget,
+            run,
+            trust_project,
+            watch,
+            no_prompts,
+            no_resources,
+            serving,
+        } = self;
         let is_default = *budget == Telling::default().budget && serving.http.is_none();
-        is_default && ![*run, *watch, *no_prompts, *no_resources].contains(&true)
+        is_default && ![*run, *trust_project, *watch, *no_prompts, *no_resources].contains(&true)
     }
 
     /// Whether a client can start this and speak with it.
@@ -80,7 +93,11 @@ pub(crate) fn run(
     }
     let config = context::config(global)?;
     let is_watched = args.watch || config.skill.watch.value;
-    let keeper = context::keeper(global, is_watched, printer)?;
+    let trusted = match args.run {
+        true => trust::acting(global, args.trust_project, printer)?,
+        false => global.clone(),
+    };
+    let keeper = context::keeper(&trusted, is_watched, printer)?;
     if printer.verbose {
         let watched = if is_watched { ", and watched" } else { "" };
         printer.note(&format!("{} skills are loaded{watched}", keeper.library().skills().count()));

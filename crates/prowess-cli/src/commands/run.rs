@@ -27,6 +27,7 @@ use crate::{
     host::Running,
     printer::Printer,
     safe::{self, Pieces},
+    trust,
 };
 
 /// Execute a skill
@@ -68,7 +69,12 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> anyhow::Result<Status> {
     let config = context::config(global)?;
-    let (library, name) = context::library_for(&args.name, global, printer)?;
+    // Whoever types a path means what is there.
+    let trusted = match context::folder_of(&args.name, global) {
+        Some(_) => global.clone(),
+        None => trust::acting(global, args.running.trust_project, printer)?,
+    };
+    let (library, name) = context::library_for(&args.name, &trusted, printer)?;
     let skill = library.get(&name);
     let json = match args.params.as_deref().map(given::text).transpose() {
         Ok(json) => json,

@@ -14,6 +14,7 @@ use crate::{
     printer::Printer,
     readable::readable,
     toolbox::{self, Caller, Kit},
+    trust,
 };
 
 /// Call a tool
@@ -74,7 +75,10 @@ fn called(
     printer: &mut Printer,
 ) -> Result<Outcome> {
     let library = Arc::new(match args.is_about_skills() {
-        true => context::library(global, printer)?,
+        true => {
+            let global = &trust::acting(global, args.running.trust_project, printer)?;
+            context::library(global, printer)?
+        }
         false => context::library_behind(global, printer)?,
     });
     let provider: Arc<dyn Provider> = Arc::new(library.clone());

@@ -98,7 +98,7 @@ impl Client {
         let programs = self.programs.iter();
         let programs =
             programs.flat_map(|name| surroundings.path.iter().map(move |it| it.join(name)));
-        let mut all = self.markers.iter().flat_map(|it| paths(&it)).chain(programs);
+        let mut all = self.markers.iter().flat_map(paths).chain(programs);
         all.find(|it| is_there(it))
     }
 

@@ -1,0 +1,158 @@
+//! Whether the skills of a project may act: asked once, and remembered.
+
+use std::{
+    env, fs,
+    io::{self, IsTerminal as _},
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
+};
+
+use anyhow::Result;
+use prowess_runtime::TrustFile;
+
+use crate::{
+    arguments::Global,
+    context::{self, quoted},
+    host,
+    printer::{self, Printer},
+    safe,
+};
+
+/// Where to look for skills that act: without those of a project that is not trusted, which is said. Asks the person
+/// at the terminal, if there is one and nobody has decided yet.
+pub(crate) fn acting(global: &Global, is_trusted: bool, printer: &mut Printer) -> Result<Global> {
+    let config = context::config(global)?;
+    let mut acting = global.clone();
+    if is_trusted || !config.skill.enabled.value {
+        return Ok(acting);
+    }
+    let mut projects: Vec<(PathBuf, Vec<PathBuf>)> = Vec::new();
+    for (directory, folder) in context::directories_of_project(&config, global) {
+        let path = context::resolve(&directory, global);
+        let folder = match folder {
+            Some(folder) => folder,
+            None => project_of(global.cwd.as_deref().unwrap_or(Path::new("."))),
+        };
+        let folder = fs::canonicalize(&folder).unwrap_or(folder);
+        if is_home(&folder) {
+            continue;
+        }
+        match projects.iter_mut().find(|it| it.0 == folder) {
+            Some(project) => project.1.push(path),
+            None => projects.push((folder, vec![path])),
+        }
+    }
+    let file = file();
+    for (folder, directories) in projects {
+        let (there, later): (Vec<_>, Vec<_>) = directories.into_iter().partition(|it| has_any(it));
+        let may_act = match there.is_empty() {
+            true => decision(&folder, file.as_ref(), printer) == Some(true),
+            false => may_act(&folder, &there, file.as_ref(), printer),
+        };
+        if !may_act {
+            acting.leaves_out_skills |= !there.is_empty();
+            acting.untrusted.extend(there);
+            // What is watched may come to be there, and nobody would be asked then.
+            acting.untrusted.extend(later);
+        }
+    }
+    Ok(acting)
+}
+
+/// Whether there is anything in a directory.
+fn has_any(directory: &Path) -> bool {
+    fs::read_dir(directory).is_ok_and(|mut it| it.next().is_some())
+}
+
+/// The file with what was decided; nothing where there is no home to have it in.
+pub(crate) fn file() -> Option<TrustFile> {
+    host::state().map(TrustFile::at)
+}
+
+/// The folder of the project that a folder belongs to: its repository, unless that is all of somebody's home.
+pub(crate) fn project_of(folder: &Path) -> PathBuf {
+    let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let home = home();
+    let holds_home = |it: &Path| home.as_deref().is_some_and(|home| home.starts_with(it));
+    // Anybody can make a repository of a directory such as `/tmp`.
+    let owner = |it: &Path| fs::metadata(it).map(|it| it.uid()).ok();
+    let is_own = |it: &&Path| !holds_home(it) && owner(it) == owner(&folder);
+    let repository = folder.ancestors().find(|it| it.join(".git").exists());
+    repository.filter(is_own).unwrap_or(&folder).to_owned()
+}
+
+/// What was decided about a project.
+fn decision(folder: &Path, file: Option<&TrustFile>, printer: &mut Printer) -> Option<bool> {
+    let file = file?;
+    file.decision(folder).unwrap_or_else(|error| {
+        printer.warning(&format!("`{}` is not used: {error}", file.path().display()));
+        None
+    })
+}
+
+/// Whether the skills in these directories of a project may act.
+fn may_act(
+    folder: &Path,
+    directories: &[PathBuf],
+    file: Option<&TrustFile>,
+    printer: &mut Printer,
+) -> bool {
+    let is_asked = io::stdin().is_terminal() && io::stderr().is_terminal();
+    match decision(folder, file, printer) {
+        Some(true) => return true,
+        None if is_asked => {
+            let answer = ask(folder, directories);
+            if let (Some(answer), Some(file)) = (answer, file)
+                && let Err(error) = file.decide(folder, answer)
+            {
+                printer.warning(&format!("the answer is not remembered: {error}"));
+            }
+            if answer == Some(true) {
+                return true;
+            }
+        }
+        Some(false) | None => {}
+    }
+    let here = env::current_dir().and_then(fs::canonicalize);
+    let is_here = here.is_ok_and(|it| project_of(&it) == folder);
+    let typed = if is_here { ".".to_owned() } else { quoted(&folder.to_string_lossy()) };
+    printer.note(&format!(
+        "the skills in {} are left out, because this project is not trusted; `prowess trust {typed}` trusts it",
+        listed(directories, folder)
+    ));
+    false
+}
+
+/// Asks the person at the terminal; nothing where the answer is neither yes nor no.
+fn ask(folder: &Path, directories: &[PathBuf]) -> Option<bool> {
+    let question = format!(
+        "This project brings skills in {}. Skills can run scripts and tell the agent what to do.\nDo you trust `{}`? [y]es, [n]o: ",
+        safe::shown(&safe::line(&listed(directories, folder))),
+        safe::shown(&safe::line(&folder.to_string_lossy())),
+    );
+    let answer = printer::ask(&question, &AtomicBool::new(false)).ok()?;
+    match answer.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Some(true),
+        "n" | "no" => Some(false),
+        _ => None,
+    }
+}
+
+/// Directories, from the folder of their project on.
+fn listed(directories: &[PathBuf], folder: &Path) -> String {
+    let short = |it: &PathBuf| {
+        let real = fs::canonicalize(it).unwrap_or_else(|_| it.clone());
+        let within = real.strip_prefix(folder).unwrap_or(it);
+        format!("`{}`", within.display())
+    };
+    directories.iter().map(short).collect::<Vec<_>>().join(", ")
+}
+
+fn is_home(folder: &Path) -> bool {
+    home().is_some_and(|it| it == folder)
+}
+
+fn home() -> Option<PathBuf> {
+    fs::canonicalize(env::home_dir()?).ok()
+}
