@@ -224,7 +224,7 @@ mod an_entry_tells_all_of_a_skill {
             .file("skills/one/good.txt", "good")
             .file("skills/one/keys/secret.txt", "denied")
             .file("skills/one/a\\b.txt", "split")
-            .sparse("skills/one/large.bin", 200 * 1024)
+            .sparse("skills/one/large.bin", 11 * 1024 * 1024)
             .file("outside.txt", "outside")
             .link("skills/one/out.txt", "../../outside.txt")
             .file("home/.config/prowess/prowess.toml", rule);

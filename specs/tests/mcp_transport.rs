@@ -214,7 +214,8 @@ mod what_is_no_message_is_answered_with_what_is_wrong_with_it {
     #[test]
     fn nothing_that_comes_before_the_beginning_ends_the_server() {
         for revision in [V2025, Revision::Stateless] {
-            let mut client = McpClient::silent(&world(), &[]);
+            let world = world();
+            let mut client = McpClient::silent(&world, &[]);
             client.notify("notifications/initialized", json!({}));
             client.notify("notifications/cancelled", json!({"requestId": 1}));
             client.say(&json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
@@ -281,7 +282,8 @@ mod no_client_makes_the_server_take_much_memory {
     #[test]
     fn a_client_that_does_not_read_is_not_read_from() {
         const MANY: usize = 10_000;
-        let mut server = start(&world());
+        let world = world();
+        let mut server = start(&world);
         let mut stdin = server.stdin.take().unwrap();
         let written = Arc::new(AtomicUsize::new(0));
         let count = written.clone();

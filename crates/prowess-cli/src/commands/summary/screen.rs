@@ -103,20 +103,24 @@ impl Canvas {
     fn draw(&mut self, summary: &Summary<'_>) {
         let checkup = summary.checkup;
         self.head(summary);
-        let shown = self.detail.locations.min(checkup.locations.len());
-        for (number, location) in checkup.locations[..shown].iter().enumerate() {
+        // Those with most skills are shown, where not all can be.
+        let mut numbers: Vec<usize> = (0..checkup.locations.len()).collect();
+        numbers.sort_by_key(|it| std::cmp::Reverse(checkup.locations[*it].skills.len()));
+        let rest = numbers.split_off(self.detail.locations.min(numbers.len()));
+        numbers.sort_unstable();
+        for (number, at) in numbers.iter().enumerate() {
             if number == 0 || self.detail.is_airy {
                 self.line("");
             }
-            self.location(location, summary);
+            self.location(&checkup.locations[*at], summary);
         }
-        let rest = &checkup.locations[shown..];
         if !rest.is_empty() {
             self.is_folded = true;
-            let skills = rest.iter().map(|it| it.skills.len()).sum();
-            let many = if rest.len() == 1 { "1 more directory" } else { "more directories" };
-            let many =
-                if rest.len() == 1 { many.to_owned() } else { format!("{} {many}", rest.len()) };
+            let skills = rest.iter().map(|it| checkup.locations[*it].skills.len()).sum();
+            let many = match rest.len() {
+                1 => "1 more directory".to_owned(),
+                many => format!("{many} more directories"),
+            };
             self.text(&format!("{many} with {}", count(skills, "skill")), 0, DIM);
         }
         self.remarks(summary);
@@ -299,9 +303,14 @@ impl Canvas {
                 None => words.push((word, vec![path])),
             }
         }
-        let texts = words.iter().map(|(word, paths)| {
+        let texts = words.iter().enumerate().map(|(number, (word, paths))| {
             let more = if is_rest { " more" } else { "" };
-            whole(&format!("{}{more} {word} by some", paths.len()))
+            let what = match (number, paths.len()) {
+                (0, 1) => " skill",
+                (0, _) => " skills",
+                _ => "",
+            };
+            whole(&format!("{}{more}{what} {word}", paths.len()))
         });
         let texts: Vec<String> = texts.collect();
         self.text(&texts.join(", "), 2, AnsiColor::Yellow.on_default());
