@@ -110,7 +110,8 @@ mod a_client_speaks_with_the_program_over_its_standard_input_and_output {
 
     #[test]
     fn a_client_that_dies_takes_the_server_with_it() {
-        let mut server = start(&world());
+        let world = world();
+        let mut server = start(&world);
         let mut stdin = server.stdin.take().unwrap();
         stdin.write_all(BEGINNING).unwrap();
         for id in 0..200 {

@@ -766,6 +766,12 @@ mod a_trace_is_shown_as_one_page {
         for total in ["turns 2", "steps 3", "calls 2", "cached 200", "cost 0.25", "errors 3"] {
             assert!(totals.contains(total), "no {total} in {totals}");
         }
+        let color = |row: &str| {
+            format!("getComputedStyle(document.querySelector('{row} .track i')).background")
+        };
+        let bars = [".row.call:not(.failed)", ".row.call.failed", ".row.step:not(.failed)"];
+        let bars = bars.map(|it| page.text(&color(it)));
+        assert!(bars[0] != bars[1] && bars[0] != bars[2], "{bars:?}");
         let detail = page.text(DETAIL);
         for shown in [
             "Turn 1",
@@ -773,12 +779,12 @@ mod a_trace_is_shown_as_one_page {
             "3 skills discovered",
             "a finding",
             "lookout",
-            "0.91",
+            "91 %",
             "look in name",
             "carried over",
             "telescope",
             "lokout",
-            "shown as full, by matched",
+            "shown to the model (full, matched)",
             "evict",
             "telescope is left out",
             "look out of the window",
@@ -826,7 +832,7 @@ mod a_trace_is_shown_as_one_page {
         let mut missing = vec![
             "7 skills discovered",
             "not found creat-pr",
-            "debug shown as full, by use_skill",
+            "debug shown to the model (full, use_skill)",
             "try 2",
             "takes no more requests for now",
             "no to run `echo done`",
@@ -893,8 +899,50 @@ mod a_trace_is_shown_as_one_page {
         assert_eq!(page.eval(parts), json!(names));
         let legend = page.text("document.querySelector('#detail .legend').textContent");
         assert!(legend.contains("rest of the window"), "{legend}");
-        let shares = "(() => { const bar = document.querySelector('#detail .budget'); const tokens = [...bar.children].map((it) => Number(it.title.split(': ')[1])); return [...bar.children].every((it, at) => Math.abs(it.getBoundingClientRect().width - Math.max(2, tokens[at] * bar.clientWidth / 2000)) < 2.5) && tokens.every((it) => it > 0); })()";
+        let shares = "(() => { const bar = document.querySelector('#detail .budget'); const parts = (of) => [...of.querySelectorAll('i')]; const of = (it) => Number(it.title.split(': ')[1].replace(',', '')); const all = Math.max(...[...document.querySelectorAll('.row.step .budget')].map((it) => parts(it).reduce((sum, it) => sum + of(it), 0))); return parts(bar).every((it) => Math.abs(it.getBoundingClientRect().width - Math.max(2, of(it) * bar.clientWidth / all)) < 2.5 && of(it) > 0); })()";
         assert!(page.is(shares));
+        let tick = "document.querySelector('#detail .budget .window').title";
+        assert_eq!(page.text(tick), "window: 2,000 tokens");
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_shown_as_markdown_and_nothing_in_it_is_active() {
+        let answer = "# Seen\n\n- one\n- **two** and `look <b>`\n\n```sh\nls *x*\n```\n\n> quoted\n\n[here](javascript:alert(1)) <img src=x>";
+        let world = World::new();
+        let journal = Journal::open(world.path("trace.jsonl")).unwrap();
+        let model = Scripted::new().says(answer);
+        let agent = agent(model, vec![Arc::new(Trace::journal(journal))]);
+        agent.ask(&Session::new("voyage"), "look").await.unwrap();
+        let mut page = page(&world);
+        let texts = |page: &mut Page, what: &str| {
+            page.eval(&format!("[...document.querySelectorAll('#detail .markdown {what}')].map((it) => it.textContent)"))
+        };
+        assert_eq!(texts(&mut page, ".heading"), json!(["Seen"]));
+        assert_eq!(texts(&mut page, ".item"), json!(["•one", "•two and look <b>"]));
+        assert_eq!(texts(&mut page, "strong"), json!(["two"]));
+        assert_eq!(texts(&mut page, "code"), json!(["look <b>"]));
+        assert_eq!(texts(&mut page, "pre"), json!(["ls *x*"]));
+        assert_eq!(texts(&mut page, ".quote"), json!(["quoted"]));
+        assert_eq!(texts(&mut page, ":is(a, img, b)"), json!([]));
+        assert!(page.text(DETAIL).contains("here (javascript:alert(1)) <img src=x>"));
+        assert!(page.text(DETAIL).contains("session voyage"));
+        assert!(page.is("/[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}/.test(document.querySelector('#detail .facts').textContent)"));
+    }
+
+    #[tokio::test]
+    async fn the_errors_can_be_gone_through() {
+        let world = World::new();
+        two_turns(&world).await;
+        let mut page = page(&world);
+        let jump = "document.querySelector('.jump').click()";
+        for label in [
+            "look {\"fail\":true}",
+            "Step 1 `scripted` said nothing for 3 s",
+            "look {\"fail\":true}",
+        ] {
+            page.eval(jump);
+            assert_eq!(page.text(SELECTED), label);
+        }
     }
 
     #[tokio::test]

@@ -56,7 +56,74 @@ function table(heads, rows) {
     h("tbody", {}, rows.map((row) => h("tr", {}, row.map((it, at) => cell("td", it, heads[at])))))));
 }
 
-const facts = (...pairs) => h("p", { class: "facts" }, pairs.filter(Boolean).map(([value, name]) => h("span", {}, h("b", {}, value), ` ${name}`)));
+/** Facts in a row: a value and its name; one that is `quiet` matters less. */
+const facts = (...pairs) => h("p", { class: "facts" }, pairs.filter(Boolean).map(([value, name, kind]) => kind === "quiet" ? h("span", { class: "quiet" }, `${name} ${value}`) : h("span", {}, h("b", {}, value), ` ${name}`)));
+
+/** A day and a time, as everybody reads it. */
+function moment(at) {
+  const it = new Date(at), two = (value) => String(value).padStart(2, "0");
+  return Number.isNaN(it.getTime()) ? "" : `${it.getFullYear()}-${two(it.getMonth() + 1)}-${two(it.getDate())} ${two(it.getHours())}:${two(it.getMinutes())}:${two(it.getSeconds())}`;
+}
+
+// ---- Markdown ----
+
+/** Longer paragraphs are shown as they are, so that no text can keep the page busy. */
+const LONGEST = 4000;
+
+/** The elements of a paragraph. A link is shown with its address, and leads nowhere. */
+function inline(value, depth = 0) {
+  if (value.length > LONGEST || depth > 3) return [value];
+  const pattern = /(`+)([^`]+)\1(?!`)|\*\*([^*\s](?:[^*]*[^*\s])?)\*\*|(?<![\w*])\*([^*\s](?:[^*]*[^*\s])?)\*(?![\w*])|(?<![\w_])_([^_\s](?:[^_]*[^_\s])?)_(?![\w_])|\[([^\]\n]+)\]\(((?:[^()\s]|\([^()\s]*\))+)\)/g;
+  const out = [];
+  let last = 0;
+  for (const it of value.matchAll(pattern)) {
+    out.push(value.slice(last, it.index));
+    const [whole, , code, bold, star, line, label, address] = it;
+    if (code !== undefined) out.push(h("code", {}, code));
+    else if (bold !== undefined) out.push(h("strong", {}, inline(bold, depth + 1)));
+    else if (star !== undefined || line !== undefined) out.push(h("em", {}, inline(star ?? line, depth + 1)));
+    else out.push(inline(label, depth + 1), h("span", { class: "quiet" }, ` (${address})`));
+    last = it.index + whole.length;
+  }
+  out.push(value.slice(last));
+  return out;
+}
+
+/** A text as Markdown: headings, lists, quotes, code and emphasis, made of elements alone. */
+function markdown(value) {
+  const lines = text(value).split(/\r?\n/), out = [];
+  const isBlock = (line) => /^\s*(```|~~~|#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|>)/.test(line) || line.trim() === "";
+  for (let at = 0; at < lines.length;) {
+    const line = lines[at];
+    const fence = line.match(/^\s*(```+|~~~+)/);
+    const heading = line.match(/^(#{1,6})\s+(.*)$/);
+    const item = line.match(/^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/);
+    if (fence) {
+      let end = at + 1;
+      while (end < lines.length && !lines[end].trim().startsWith(fence[1])) end++;
+      out.push(h("pre", { tabindex: "0" }, lines.slice(at + 1, end).join("\n")));
+      at = end + 1;
+    } else if (heading) {
+      out.push(h("p", { class: "heading" }, inline(heading[2])));
+      at++;
+    } else if (item) {
+      const mark = /\d/.test(item[2]) ? item[2] : "•";
+      out.push(h("p", { class: "item", "--indent": Math.min(Math.floor(item[1].length / 2), 6) }, h("span", { class: "mark" }, mark), h("span", {}, inline(item[3]))));
+      at++;
+    } else if (/^\s*>/.test(line)) {
+      out.push(h("p", { class: "quote" }, inline(line.replace(/^\s*>\s?/, ""))));
+      at++;
+    } else if (line.trim() === "") {
+      at++;
+    } else {
+      let end = at + 1;
+      while (end < lines.length && !isBlock(lines[end])) end++;
+      out.push(h("p", {}, inline(lines.slice(at, end).join("\n"))));
+      at = end;
+    }
+  }
+  return h("div", { class: "prose markdown" }, out);
+}
 
 // ---- The rows of the list ----
 
@@ -69,7 +136,7 @@ function addRow(row) {
     class: `row ${row.kind}${row.failed ? " failed" : ""}`, role: "treeitem", id: `row-${row.at}`, tabindex: "-1",
     "aria-level": row.level, "aria-selected": "false", "--indent": row.level - 1, onclick: () => select(row.at, true),
   },
-    h("span", { class: "label" }, row.label, row.aside && h("span", { class: "aside" }, ` ${row.aside}`)),
+    h("span", { class: "label", title: row.title || [row.label, row.aside].filter(Boolean).map(text).join(" ") }, row.label, row.aside && h("span", { class: "aside" }, " ", row.aside)),
     row.bar && h("span", { class: "track", "aria-hidden": "true" }, h("i", { left: `${row.bar[0]}%`, width: `${row.bar[1]}%` })),
     h("span", { class: "time" }, row.time),
     row.below);
@@ -120,6 +187,11 @@ function seek() {
   found.textContent = query === "" ? "" : hits.length ? `${count(hits.length, "hit")}` : "Nothing found";
   if (hits.length && !rows[selected]?.hit) select(hits[0].at, false);
   else highlight();
+  // What is hit only in what no detail shows gives way to what can be seen.
+  for (const it of hits.slice(0, 50)) {
+    if (detail.querySelector("mark")) break;
+    select(it.at, false);
+  }
 }
 
 /** Marks what was searched for in the details, and opens what hides it. */
@@ -192,10 +264,18 @@ byId("help").addEventListener("click", () => byId("keys").showModal());
 
 // ---- Beginning ----
 
-/** Shows what all of it is: a title, totals (value, name, kind), and notices; then the row that the address names. */
+/** Goes to the next row that failed; behind the last one, to the first. */
+function nextFailed() {
+  const failed = rows.filter((it) => it.failed && !rows.some((below) => below.parent === it && below.failed));
+  const next = failed.find((it) => it.at > selected) ?? failed[0];
+  if (next) select(next.at, true);
+}
+
+/** Shows what all of it is: a title, totals (value, name, kind, what a click does), and notices; then the row that the address names. */
 function begin(title, totals, notices, empty) {
   byId("title").textContent = title;
-  byId("totals").append(...totals.filter(Boolean).map(([value, name, kind]) => h("div", { class: kind }, h("dt", {}, name), h("dd", {}, text(value)))));
+  byId("totals").append(...totals.filter(Boolean).map(([value, name, kind, action]) => h("div", { class: kind }, h("dt", {}, name),
+    h("dd", {}, action ? h("button", { type: "button", class: "jump", title: `Go to the next of ${text(value)} ${name}`, onclick: action }, text(value)) : text(value)))));
   byId("notices").append(...notices.filter(Boolean).map((it) => h("p", {}, it)));
   if (!rows.length) detail.append(h("p", { class: "quiet" }, empty));
   select(Math.min(Math.max((parseInt(location.hash.slice(1), 10) || 1) - 1, 0), rows.length - 1), true);

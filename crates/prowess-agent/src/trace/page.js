@@ -21,6 +21,9 @@ function source(from) {
   return { class: "context", name: text(from) };
 }
 
+/** A share as the program prints it. */
+const share = (value) => { const it = Math.min(Math.max(Number(value) || 0, 0), 1) * 100; return it > 0 && it < 1 ? "< 1 %" : `${Math.round(it)} %`; };
+
 const skillName = (name) => h("span", { class: "skill", "--hue": hue(text(name)) }, h("span", { class: "dot" }), ` ${text(name)}`);
 
 function legend(names) {
@@ -49,15 +52,16 @@ const newIn = (turn, at) => { const before = toldBefore(turn, at); return list(t
 const used = (budget) => list(budget.parts).reduce((sum, it) => sum + it[1], 0);
 const fullest = Math.max(1, ...trace.turns.flatMap((turn) => turn.steps.map((step) => used(step.budget))));
 
-/** One bar, as long as the window; where none is known, as the fullest prompt of the trace. */
+/** One bar, as long as the fullest prompt of the trace; a tick says where the window ends, at the edge if that is further. */
 function budgetBar(budget) {
-  const all = Math.max(budget.window || fullest, used(budget), 1);
+  const all = Math.max(fullest, used(budget), 1);
   const said = list(budget.parts).map(([from, tokens]) => `${source(from).name} ${number(tokens)}`).join(", ");
   return h("div", { class: "budget", role: "img", "aria-label": `Token budget: ${said || "empty"}${budget.window ? ` of ${number(budget.window)}` : ""}` },
     list(budget.parts).map(([from, tokens]) => {
       const it = source(from);
       return h("i", { class: it.class, "--hue": it.hue, width: `${(tokens * 100) / all}%`, title: `${it.name}: ${number(tokens)}` });
-    }));
+    }),
+    budget.window && h("span", { class: `window${budget.window > all ? " beyond" : ""}`, left: `${Math.min((budget.window * 100) / all, 100)}%`, title: `window: ${number(budget.window)} tokens` }));
 }
 
 function budgetCard(budget, spent) {
@@ -132,10 +136,10 @@ function showTurn(turn, at) {
       counted(turn.steps.reduce((sum, it) => sum + it.calls.length, 0), "call"), ...spentFacts(ended?.spent),
       spending && Number.isFinite(spending.turn_cost) ? [money(spending.turn_cost), "cost"] : null,
       spending && Number.isFinite(spending.cost) ? [money(spending.cost), "spent in the session"] : null,
-      turn.session ? [turn.session, "session"] : null, turn.at ? [new Date(turn.at).toLocaleString(), ""] : null),
+      turn.at ? [moment(turn.at), ""] : null, turn.session ? [turn.session, "session", "quiet"] : null),
     ended?.error && failure("It has no answer", ended.error),
     card("Request", "", h("div", { class: "prose" }, turn.prompt || "–")),
-    ended?.answer && card("Answer", "", h("div", { class: "prose" }, ended.answer)),
+    ended?.answer && card("Answer", "", markdown(ended.answer)),
     of("matched").map(showMatch),
     of("disclosed").length > 0 && card("Skills shown to the model", "", table(
       [{ name: "Skill", class: "name" }, { name: "Level" }, { name: "By" }, { name: "Tokens", class: "number" }],
@@ -159,7 +163,7 @@ function showMatch(event) {
       [{ name: "Skill", class: "name" }, { name: "Confidence" }, { name: "Shown" }, { name: "Why" }],
       scores.map((it) => [
         skillName(it.name),
-        it.carried ? h("span", { class: "quiet" }, "carried over") : h("span", { class: "meter" }, h("span", { class: "track" }, h("i", { width: `${Math.min(Math.max(Number(it.confidence) || 0, 0), 1) * 100}%` })), (Number(it.confidence) || 0).toFixed(2)),
+        it.carried ? h("span", { class: "quiet" }, "carried over") : h("span", { class: "meter" }, h("span", { class: "track" }, h("i", { width: `${Math.min(Math.max(Number(it.confidence) || 0, 0), 1) * 100}%` })), share(it.confidence)),
         it.level ? badge(text(it.level), "good") : h("span", { class: "quiet" }, "–"), list(it.why).map(text).join(" · ")])));
 }
 
@@ -168,7 +172,7 @@ function showFit(event, where) {
   return card("Fitting into the window", where || `${number(event.window)} tokens`,
     done.length > 0 && table([{ name: "Step", class: "name" }, { name: "Before", class: "number" }, { name: "After", class: "number" }, { name: "What" }],
       done.map((it) => [text(it.step), number(it.before), number(it.after), text(it.what)])),
-    done.length === 0 && h("p", { class: "quiet" }, "It fitted as it was."),
+    done.length === 0 && h("p", { class: "quiet" }, "Everything fits; nothing was shortened."),
     skills.length > 0 && table([{ name: "Skill", class: "name" }, { name: "Priority" }, { name: "Level" }, { name: "Tokens", class: "number" }, { name: "" }],
       skills.map((it) => [skillName(it.name), text(it.priority), text(it.level), number(it.tokens),
         it.kept === false ? badge(`left out: ${text(it.left_out_by)}`, "bad") : badge("kept", "good")])));
@@ -178,8 +182,8 @@ function showFit(event, where) {
 function happened(turn) {
   const words = {
     discovered: (it) => [`${count(it.skills, "skill")} discovered`, list(it.findings).length > 0 && h("div", { class: "quiet" }, list(it.findings).join("; "))],
-    matched: (it) => `${list(it.scores).filter((score) => score.level).length} of ${count(list(it.scores).length, "skill")} matched`,
-    disclosed: (it) => `${text(it.skill)} shown as ${text(it.level)}, by ${text(it.by)}`,
+    matched: (it) => `${list(it.scores).filter((score) => score.level).length} of ${count(list(it.scores).length, "skill")} chosen`,
+    disclosed: (it) => `${text(it.skill)} shown to the model (${text(it.level)}, ${text(it.by)})`,
     retrieved: (it) => `retrieved ${list(it.documents).join(", ") || "nothing"}`,
     summarised: (it) => [it.error && badge("failed", "bad"), ` ${text(it.model)} ${it.error ? `did not summarise ${count(it.messages, "message")}: ${text(it.error)}` : `summarised ${count(it.messages, "message")}: ${oneLine(it.text)}`}`],
     compacted: (it) => `${number(it.before)} messages became ${number(it.after)}, summarised by ${text(it.by)}`,
@@ -216,7 +220,7 @@ function showStep(turn, at) {
       return h("details", { class: "message" }, h("summary", {}, h("span", { class: "role" }, text(tool.name) || "missing"), h("span", { class: "preview" }, oneLine(tool.description))),
         h("div", { class: "body" }, h("p", {}, text(tool.description)), block("input", tool.input_schema)));
     })),
-    reply && card("Reply", "", reply.message?.content && h("div", { class: "prose" }, text(reply.message.content)),
+    reply && card("Reply", "", reply.message?.content && markdown(reply.message.content),
       list(reply.message?.tool_calls).map((it) => block(`calls ${text(it.function?.name)}`, it.function?.arguments))),
   ];
 }
@@ -245,7 +249,7 @@ function showCall(turn, step, call) {
     during.length > 0 && card("Approval", "", during.map((it) => h("p", {}, badge(text(it.reply), it.reply === "no" ? "bad" : "good"), ` to ${text(it.what)} (${text(it.why)}), said by ${text(it.by)}`))),
     card("Input", "", h("div", { class: "block" }, h("pre", { tabindex: "0" }, readable(call.input)))),
     call.returned && card("Outcome", "", output !== undefined && block("output", output), stdout !== undefined && block("stdout", stdout), stderr && block("stderr", stderr),
-      Object.keys(rest).length > 0 && block("besides", rest)),
+      Object.keys(rest).length > 0 && block("other fields", rest)),
   ];
 }
 
@@ -257,7 +261,7 @@ const totals = [
   counted(summary.turns, "turn"), counted(summary.steps, "step"), counted(summary.calls, "call"),
   [duration(summary.took_ms), ""], [number(summary.tokens.input), "tokens in"], [number(summary.tokens.output), "out"],
   summary.tokens.cached ? [number(summary.tokens.cached), "cached"] : null, Number.isFinite(summary.cost) ? [money(summary.cost), "cost"] : null,
-  summary.models.length ? [summary.models.join(", "), ""] : null, summary.errors ? [summary.errors, summary.errors === 1 ? "error" : "errors", "bad"] : null,
+  summary.models.length ? [summary.models.join(", "), ""] : null, summary.errors ? [summary.errors, summary.errors === 1 ? "error" : "errors", "bad", nextFailed] : null,
 ];
 const notices = [
   trace.is_torn && "The last line of the trace is not whole and was left out.",

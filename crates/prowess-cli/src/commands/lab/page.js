@@ -52,7 +52,7 @@ for (const [standing, title, meaning] of STANDINGS) {
   const parent = addRow({ kind: "turn", level: 1, label: title, time: number(all), show: () => showStanding(title, meaning, own, all), words: () => [] });
   for (const it of own) {
     rowOf.set(it.name, addRow({
-      kind: `skill ${kindOf(standing)}`, level: 2, parent, label: it.name, aside: it.because, time: it.probes.length ? `${it.won} / ${it.probes.length}` : "",
+      kind: `skill ${kindOf(standing)}`, level: 2, parent, label: it.name, aside: it.because && sentence(it.because), title: [it.name, it.because].filter(Boolean).join(": "), time: it.probes.length ? `${it.won} / ${it.probes.length}` : "",
       bar: it.probes.length ? [0, (it.won * 100) / it.probes.length] : null, show: () => showSkill(it, title), words: () => it,
     }));
   }
