@@ -425,6 +425,8 @@ mod a_project_cannot_take_what_is_its_user_s {
         assert_eq!((commands, hosts), (json!(["ls", "bash -c"]), json!(["127.0.0.1"])));
         assert!(stderr.contains("ignored `sql.write`") && !stderr.contains("bash -c"), "{stderr}");
         assert!(run());
+        let log = std::fs::read_to_string(world.path("home/.local/state/prowess/audit.jsonl"));
+        assert!(log.unwrap().contains("take the commands and hosts of"));
         let again = world.run(["config", "--approve", "--json"]);
         assert_eq!(again.json()["approved"], json!([]));
         for change in ["# more\n", "[skill]\ndepth = 2\n"] {
@@ -1308,6 +1310,98 @@ mod settings_hold_in_every_command {
         assert_eq!(whole(&fitted), 2);
         assert_eq!(whole(&prompt(&["--keep", "3"])), 3);
         assert_eq!(prompt(&["--window", "9000"])["window"], 9000);
+    }
+}
+
+mod a_project_gets_a_first_file {
+    use std::fs;
+
+    use super::*;
+
+    fn world() -> World {
+        World::new()
+            .skill("one", "One")
+            .skill_in("p/.claude/skills", "two", "Two")
+            .skill_in("p/skills", "three", "Three")
+            .skill_in("home/.claude/skills", "four", "Four")
+            .folder("p/.cursor/skills")
+            .folder("p/.git")
+    }
+
+    #[test]
+    fn init_names_the_skill_directories_that_are_here() {
+        let world = world();
+        let listed = || world.run(["list", "--json", "--cwd", "p"]).said().names().join(" ");
+        let before = listed();
+        assert!(before.contains("two") && before.contains("four"), "{before}");
+        let ran = world.run(["init", "--cwd", "p"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "p/prowess.toml\n"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`.claude/skills`") && ran.stderr.contains("`skills`"));
+        assert!(ran.stderr.contains("`prowess list`"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("warning"), "{}", ran.stderr);
+        let text = fs::read_to_string(world.path("p/prowess.toml")).unwrap();
+        assert!(text.contains("#:schema") && !text.contains(".cursor"), "{text}");
+        assert_eq!(listed(), before);
+        let json = world.run(["config", "--json", "--cwd", "p"]).json();
+        let set =
+            json["settings"].as_array().unwrap().iter().filter(|it| it["origin"] != "default");
+        let set: Vec<&str> = set.map(|it| it["key"].as_str().unwrap()).collect();
+        assert_eq!(set, ["skill.directories", "skill.presets"]);
+        let nothing = World::new().folder("q").folder("q/.git");
+        let ran = nothing.run(["init", "--cwd", "q"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stderr.contains("no directory with skills"), "{}", ran.stderr);
+        assert_eq!(nothing.run(["list", "--cwd", "q"]).code, Some(0));
+    }
+
+    #[test]
+    fn init_shows_settings_that_can_be_used_as_they_are() {
+        let text = World::new().run(["init", "--dry-run"]).stdout().to_owned();
+        let is_setting = |it: &&str| it.contains(" = ") || it.contains("[");
+        let lines = text.lines().map(|it| it.strip_prefix("# ").unwrap_or(it)).filter(is_setting);
+        let lines = lines.filter(|it| !it.contains('`'));
+        let toml: String = lines.map(|it| format!("{it}\n")).collect();
+        let config = load(&toml).unwrap();
+        assert!(config.policy.commands.given().is_some(), "{toml}");
+        assert!(config.limits.timeout.given().is_some(), "{toml}");
+    }
+
+    #[test]
+    fn init_overwrites_nothing() {
+        let world = world().file("p/prowess.toml", "[skill]\n").folder("q/prowess.toml");
+        let world = world.folder("r").link("r/prowess.toml", "nowhere");
+        for folder in ["p", "q", "r"] {
+            let ran = world.run(["init", "--cwd", folder]);
+            assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{folder}");
+            assert!(ran.stderr.contains("exists already"), "{}", ran.stderr);
+        }
+        assert_eq!(fs::read_to_string(world.path("p/prowess.toml")).unwrap(), "[skill]\n");
+        assert!(!world.path("r/nowhere").exists());
+    }
+
+    #[test]
+    fn init_can_be_tried() {
+        let world = world();
+        let ran = world.run(["init", "--dry-run", "--cwd", "p"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let json = world.run(["init", "--dry-run", "--json", "--cwd", "p"]).json();
+        assert_eq!((&json["written"], &json["path"]), (&json!(false), &json!("p/prowess.toml")));
+        assert_eq!(json["text"], ran.stdout());
+        assert!(!world.path("p/prowess.toml").exists());
+        let json = world.run(["init", "--json", "--cwd", "p"]).json();
+        assert_eq!(json["written"], true);
+        let written = fs::read_to_string(world.path("p/prowess.toml")).unwrap();
+        assert_eq!(json["text"], written);
+    }
+
+    #[test]
+    fn init_says_when_a_file_above_no_longer_applies() {
+        let world = world().file("prowess.toml", "[skill]\n");
+        let ran = world.run(["init", "--cwd", "p"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let above = world.path("prowess.toml").canonicalize().unwrap();
+        let said = format!("`{}` no longer applies here", above.display());
+        assert!(ran.stderr.contains(&said), "{}", ran.stderr);
     }
 }
 

@@ -10,9 +10,9 @@ use prowess_runtime::{Bytes, Depth, Share, bytes};
 
 use crate::{
     commands::{
-        ask, catalog, chat, check, completions, config, create, disable, doctor, enable, find, lab,
-        list, man, mcp, migrate, new, prompt, read, remove, rule, run, sandbox, servers, sessions,
-        show, tool, tools, trace, trust, undo,
+        ask, catalog, chat, check, completions, config, create, disable, doctor, enable, find,
+        init, lab, list, man, mcp, migrate, new, prompt, read, remove, rule, run, sandbox, servers,
+        sessions, show, tool, tools, trace, trust, undo,
     },
     completion, examples,
 };
@@ -85,6 +85,7 @@ pub(crate) enum Command {
     Undo(undo::Args),
     Migrate(migrate::Args),
     Config(config::Args),
+    Init(init::Args),
     Run(run::Args),
     Tool(tool::Args),
     Tools(tools::Args),

@@ -6,6 +6,7 @@ pub(crate) mod check;
 pub(crate) mod rule;
 pub(crate) mod doctor;
 pub(crate) mod find;
+pub(crate) mod init;
 pub(crate) mod lab;
 pub(crate) mod show;
 pub(crate) mod read;
@@ -86,6 +87,7 @@ pub(crate) fn run(
         Command::Undo(args) => undo::run(args, global, printer),
         Command::Migrate(args) => migrate::run(args, global, printer),
         Command::Config(args) => config::run(args, global, printer),
+        Command::Init(args) => init::run(args, global, printer),
         Command::Run(args) => run::run(args, global, launcher, printer),
         Command::Tool(args) => tool::run(args, global, launcher, printer),
         Command::Tools(args) => tools::run(args, global, launcher, printer),

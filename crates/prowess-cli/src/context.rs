@@ -515,7 +515,7 @@ pub(crate) fn passed_over(config: &Config, printer: &mut Printer) {
 }
 
 /// The first entries of a list, each as code.
-fn coded(entries: &[String]) -> String {
+pub(crate) fn coded(entries: &[String]) -> String {
     const SHOWN: usize = 5;
     let shown: Vec<String> = entries.iter().take(SHOWN).map(|it| format!("`{it}`")).collect();
     match entries.len().saturating_sub(SHOWN) {

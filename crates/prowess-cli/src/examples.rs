@@ -139,6 +139,13 @@ const EXAMPLES: &[Examples] = &[
     ),
     ("migrate", &[("prowess migrate old-plugins --dir skills", "all plugins of a folder")]),
     (
+        "init",
+        &[
+            ("prowess init", "a `prowess.toml` for this project"),
+            ("prowess init --dry-run", "what would be in it"),
+        ],
+    ),
+    (
         "config",
         &[
             ("prowess config", "every setting, and where it comes from"),

@@ -14,7 +14,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Run what they bring", &["run", "trust", "tool", "tools", "sandbox"]),
     ("Ask a model", &["ask", "chat", "sessions", "prompt", "trace"]),
     ("Work with other programs", &["mcp", "servers"]),
-    ("About this program", &["config", "completions", "man", "help"]),
+    ("About this program", &["init", "config", "completions", "man", "help"]),
 ];
 
 /// The widest line, as in the help of commands.

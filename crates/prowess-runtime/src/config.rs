@@ -11,6 +11,7 @@ mod settings;
 mod right;
 mod table;
 mod reference;
+mod starter;
 
 use std::{
     path::{Path, PathBuf},

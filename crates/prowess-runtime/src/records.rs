@@ -166,6 +166,9 @@ impl Records {
     pub fn approve_settings(&self, file: &Path, digest: &str, by: &str) {
         let subject = Subject { digest: digest.to_owned(), ..Subject::default() };
         let key = Key::of_settings(file);
+        let what = format!("take the commands and hosts of {}", key.place);
+        let (tool, digest, decision) = ("config", Some(digest), "allowed");
+        self.note(&Note { tool, digest, what: &what, decision, by, ..Note::default() });
         self.approve(Approval { key, when: now(), by: by.to_owned(), subject });
     }
 

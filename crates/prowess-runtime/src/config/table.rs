@@ -100,7 +100,7 @@ impl Config {
                 "Environment variables that are passed on to scripts."),
             row("policy.rules", &mut policy.rules, More, None, "[{ tool = \"http_request\", decision = \"ask\" }]",
                 "Rules that allow, ask about or deny calls; of those that match, `deny` wins over `ask`, and `ask` over `allow`."),
-            row("limits.timeout", &mut limits.timeout, Stricter, Some("--timeout"), "\"2m\"",
+            row("limits.timeout", &mut limits.timeout, Stricter, Some("--timeout"), "\"10s\"",
                 "How long a run may take."),
             row("limits.idle", &mut limits.idle, Stricter, None, "\"30s\"",
                 "How long a run may print nothing."),

@@ -1,0 +1,93 @@
+use std::{
+    fs::{self, File},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, Result};
+use prowess::Scope;
+use prowess_runtime::Config;
+use serde_json::json;
+
+use crate::{Status, arguments::Global, context, printer::Printer, surroundings::surroundings};
+
+/// Write a first `prowess.toml` for the project you are in
+///
+/// It names the directories with skills that are here, and has other settings as comments. A file that is
+/// there already is never overwritten.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Print the file instead of writing it
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What the file is called.
+const NAME: &str = "prowess.toml";
+
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    let path = global.cwd.as_deref().unwrap_or(Path::new("")).join(NAME);
+    let shown = path.display();
+    if path.symlink_metadata().is_ok() {
+        printer.fault(&format!("`{shown}` exists already"));
+        printer.hint("`prowess config` shows what it sets");
+        return Ok(Status::AtFault);
+    }
+    let before = context::config(global)?;
+    let directories = directories(global)?;
+    let text = Config::starter(&directories);
+    if !args.dry_run {
+        write(&path, &text).with_context(|| format!("cannot write `{shown}`"))?;
+    }
+    if printer.json {
+        printer.document(&json!({
+            "path": path.to_string_lossy(),
+            "written": !args.dry_run,
+            "directories": directories,
+            "text": text,
+        }))?;
+        return Ok(Status::Well);
+    }
+    if args.dry_run {
+        printer.text(&text)?;
+        return Ok(Status::Well);
+    }
+    printer.line(printer.name(&shown.to_string()))?;
+    printer.flush()?;
+    printer.note(&match &directories[..] {
+        [] => {
+            "no directory with skills was found here; `prowess new NAME` makes a skill".to_owned()
+        }
+        found => format!("it names {}", context::coded(found)),
+    });
+    if let Some(project) = &before.project {
+        let above = project.path.display();
+        printer.warning(&format!("`{above}` no longer applies here, because this file is nearer"));
+    }
+    // What is wrong with it, such as that others can write it, is said at once.
+    context::passed_over(&context::config(global)?, printer);
+    printer.note("next: `prowess list` shows the skills, `prowess config` what applies");
+    Ok(Status::Well)
+}
+
+/// The directories of this project that some client looks for skills in, relative to it.
+fn directories(global: &Global) -> Result<Vec<String>> {
+    let (surroundings, _) = surroundings(global, None)?;
+    let here = surroundings.here().into_iter().filter(|it| it.scope == Scope::Project);
+    let inside =
+        here.filter_map(|it| it.path.strip_prefix(&surroundings.cwd).ok().map(PathBuf::from));
+    let inside = inside.filter(|it| has_skills(&surroundings.cwd.join(it)));
+    Ok(inside.filter_map(|it| it.to_str().map(str::to_owned)).collect())
+}
+
+/// Whether a directory has a folder with a `SKILL.md`.
+fn has_skills(directory: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(directory) else { return false };
+    entries.flatten().any(|it| it.path().join("SKILL.md").is_file())
+}
+
+/// Writes a file that is not there yet, whole or not at all.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    file.write_all(text.as_bytes()).inspect_err(|_| drop(fs::remove_file(path)))
+}
