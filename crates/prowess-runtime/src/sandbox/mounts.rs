@@ -143,7 +143,10 @@ impl Tree<'_> {
                 let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::RDONLY;
                 Ok(mount("tmpfs", &target, "tmpfs", flags, c"mode=0555,size=4k,nr_inodes=1")?)
             }
-            Ok(_) => Ok(mount_bind_recursive("/dev/null", &target)?),
+            Ok(_) => {
+                mount_bind_recursive("/dev/null", &target)?;
+                sys::mount_setattr(&c_path(&target), DEVICE, false)
+            }
             // It lies in nothing that is given.
             Err(_) => Ok(()),
         }
@@ -230,7 +233,8 @@ fn pivot(root: &Path) -> io::Result<()> {
 /// Attributes of a mount: `MOUNT_ATTR_RDONLY`, `_NOSUID`, `_NODEV` and `_NOEXEC`.
 const WRITE: u64 = 0x2 | 0x4;
 const READ: u64 = 0x1 | WRITE;
-const DEVICE: u64 = 0x2 | 0x8;
+/// A device can be written to all the same, but its mode and times are those outside, and root owns it.
+const DEVICE: u64 = 0x1 | 0x2 | 0x8;
 
 fn c_path(path: &Path) -> CString {
     CString::new(path.as_os_str().as_bytes()).expect("a path that was opened has no NUL")
