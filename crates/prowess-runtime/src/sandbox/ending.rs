@@ -63,6 +63,11 @@ fn stopped(stop: Stop, limits: &Limits) -> (Status, Option<String>) {
         Stop::Processes => {
             (Status::Killed, format!("it had more than {} processes", limits.processes))
         }
+        Stop::Hidden => (
+            Status::Killed,
+            "its memory and files could not be counted: it ran a program that it may not read"
+                .to_owned(),
+        ),
     };
     (status, Some(message))
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_long, c_ulong};
 
-use libc::{ENOSYS, ENOTSUP, EPERM};
+use libc::{EINVAL, ENOSYS, ENOTSUP, EPERM};
 
 use super::sys::Instruction;
 use crate::outcome::Level;
@@ -22,6 +22,8 @@ pub(super) enum Verdict {
     Metadata,
     /// It makes a group of processes: count, because they are killed group by group.
     Group,
+    /// It makes memory that processes share: count what it asks for.
+    Share,
 }
 
 /// A rule: which call, when all tests hold, and what then. The first that fits counts.
@@ -52,19 +54,57 @@ pub(super) struct Setting {
     pub(super) level: Level,
     /// Whether the kernel keeps signals inside by itself.
     pub(super) signals_scoped: bool,
+    /// Whether the supervisor counts memory, because no control group does.
+    pub(super) counts_memory: bool,
+}
+
+/// Rules without a test.
+macro_rules! rules {
+    ($verdict:expr; $($call:ident)*) => {
+        vec![$(Rule {
+            call: libc::$call,
+            name: stringify!($call),
+            tests: Vec::new(),
+            verdict: $verdict,
+        }),*]
+    };
+}
+
+/// One rule with tests.
+macro_rules! rule {
+    ($verdict:expr; $call:ident, $($test:expr),+) => {
+        Rule {
+            call: libc::$call,
+            name: stringify!($call),
+            tests: vec![$($test),+],
+            verdict: $verdict,
+        }
+    };
 }
 
 impl Filter {
     pub(super) fn new(setting: Setting) -> Self {
         let mut rules = everywhere();
         rules.extend(privileged_files());
+        if setting.counts_memory {
+            rules.extend(kernel_memory());
+        }
         if setting.level == Level::Landlock {
             rules.extend(without_namespaces());
+            if setting.counts_memory {
+                rules.extend(rules!(Verdict::Group; SYS_setsid SYS_setpgid));
+            }
             if !setting.signals_scoped {
                 rules.extend(signals());
             }
         }
         Self(rules)
+    }
+
+    /// A filter that comes on top when the listener of the first has been handed over: what sends
+    /// descriptors, which would be open in no process on their way.
+    pub(super) fn last() -> Self {
+        Self(rules!(Verdict::Quiet(EPERM); SYS_sendmsg SYS_sendmmsg))
     }
 
     /// What to do about a call, and what it is called.
@@ -123,30 +163,6 @@ impl Test {
 /// Calls from here on were not known when this list was written. (The x32 ABI has its own far above.)
 const FIRST_UNKNOWN: u32 = 463;
 
-/// Rules without a test.
-macro_rules! rules {
-    ($verdict:expr; $($call:ident)*) => {
-        vec![$(Rule {
-            call: libc::$call,
-            name: stringify!($call),
-            tests: Vec::new(),
-            verdict: $verdict,
-        }),*]
-    };
-}
-
-/// One rule with tests.
-macro_rules! rule {
-    ($verdict:expr; $call:ident, $($test:expr),+) => {
-        Rule {
-            call: libc::$call,
-            name: stringify!($call),
-            tests: vec![$($test),+],
-            verdict: $verdict,
-        }
-    };
-}
-
 fn everywhere() -> Vec<Rule> {
     const NAMESPACES: c_int = libc::CLONE_NEWUSER
         | libc::CLONE_NEWNS
@@ -161,6 +177,16 @@ fn everywhere() -> Vec<Rule> {
     let (type_bits, stream) = (0b1011, libc::SOCK_STREAM as u32);
     let mut rules = vec![
         rule!(Verdict::Deny; SYS_clone, not(0, NAMESPACES as u32, 0)),
+        // A thread with descriptors of its own: those of a process are looked at once.
+        rule!(Verdict::Quiet(EINVAL); SYS_clone, bits(0, THREAD | FILES, THREAD)),
+        rule!(Verdict::Quiet(EINVAL); SYS_close_range, not(2, CLOSE_RANGE_UNSHARE, 0)),
+        // A table in the kernel, as large as one asks for.
+        rule!(Verdict::Quiet(EINVAL); SYS_prctl, is(0, FUTEX_HASH)),
+        // Names of mappings, which nobody counts.
+        rule!(Verdict::Quiet(EINVAL); SYS_prctl, is(0, SET_VMA)),
+        // These locks live on in a mapping, where nobody sees them.
+        rule!(Verdict::Quiet(EINVAL); SYS_fcntl, is(1, libc::F_OFD_SETLK as u32)),
+        rule!(Verdict::Quiet(EINVAL); SYS_fcntl, is(1, libc::F_OFD_SETLKW as u32)),
         rule!(Verdict::Deny; SYS_socket, not(0, !0, unix)),
         rule!(Verdict::Deny; SYS_socket, not(1, type_bits, stream)),
         rule!(Verdict::Deny; SYS_socketpair, not(0, !0, unix)),
@@ -190,9 +216,13 @@ fn everywhere() -> Vec<Rule> {
         // What these make outlives its makers, or is counted nowhere.
         SYS_shmget SYS_msgget SYS_semget SYS_mq_open
     ));
-    rules.extend(rules!(Verdict::Quiet(EPERM); SYS_memfd_create SYS_memfd_secret));
+    rules.extend(rules!(Verdict::Quiet(EPERM); SYS_memfd_create SYS_memfd_secret SYS_mbind));
+    // Rules about files are memory of the kernel, and the script has those that it needs.
+    rules.extend(rules!(Verdict::Quiet(ENOSYS);
+        SYS_landlock_create_ruleset SYS_landlock_add_rule SYS_landlock_restrict_self
+    ));
     // What waits in a socket is memory of nobody's; sockets are counted as large as they are made.
-    rules.extend(BUFFERS.map(|option| {
+    rules.extend(OPTIONS.map(|option| {
         let tests = (is(1, libc::SOL_SOCKET as u32), is(2, option as u32));
         rule!(Verdict::Quiet(EPERM); SYS_setsockopt, tests.0, tests.1)
     }));
@@ -203,10 +233,27 @@ fn everywhere() -> Vec<Rule> {
     ));
     // It takes gigabytes before anybody looks; programs write when it is not there.
     rules.extend(rules!(Verdict::Quiet(ENOTSUP); SYS_fallocate));
+    rules.extend(RESERVE.map(|it| rule!(Verdict::Quiet(ENOTSUP); SYS_ioctl, is(1, it))));
+    // Not every disk counts them to a file.
+    rules.extend(rules!(Verdict::Quiet(ENOTSUP); SYS_setxattr SYS_lsetxattr SYS_fsetxattr));
     #[cfg(target_arch = "x86_64")]
     rules.extend(rules!(Verdict::Deny;
         SYS_kexec_file_load SYS_iopl SYS_ioperm SYS_uselib SYS_ustat SYS_sysfs SYS__sysctl SYS_modify_ldt
     ));
+    rules
+}
+
+/// What keeps memory that no process shows, where no control group counts it.
+fn kernel_memory() -> Vec<Rule> {
+    let shared = (libc::MAP_SHARED | libc::MAP_ANONYMOUS) as u32;
+    let kinds = (libc::MAP_TYPE | libc::MAP_ANONYMOUS) as u32;
+    let mut rules = vec![
+        rule!(Verdict::Share; SYS_mmap, bits(3, kinds, shared)),
+        rule!(Verdict::Quiet(EPERM); SYS_fcntl, is(1, libc::F_SETPIPE_SZ as u32)),
+    ];
+    // Pages that a pipe or socket holds, each of which may be part of a large one; programs copy when
+    // these are not there.
+    rules.extend(rules!(Verdict::Quiet(ENOSYS); SYS_splice SYS_tee SYS_vmsplice SYS_sendfile));
     rules
 }
 
@@ -259,7 +306,6 @@ fn without_namespaces() -> Vec<Rule> {
         SYS_setxattr SYS_lsetxattr SYS_fsetxattr SYS_removexattr SYS_lremovexattr SYS_fremovexattr
         SYS_getxattr SYS_lgetxattr SYS_fgetxattr SYS_listxattr SYS_llistxattr SYS_flistxattr
     ));
-    rules.extend(rules!(Verdict::Group; SYS_setsid SYS_setpgid));
     rules.extend(rules!(Verdict::Quiet(EPERM); SYS_inotify_add_watch));
     #[cfg(target_arch = "x86_64")]
     {
@@ -273,6 +319,9 @@ fn without_namespaces() -> Vec<Rule> {
 fn signals() -> Vec<Rule> {
     let mut rules = rules!(Verdict::Signal; SYS_kill SYS_tkill SYS_tgkill SYS_rt_sigqueueinfo SYS_rt_tgsigqueueinfo);
     rules.extend(rules!(Verdict::Quiet(ENOSYS); SYS_pidfd_send_signal));
+    // A file can send them as well, to whoever is said to own it.
+    rules.extend(OWNERS.map(|it| rule!(Verdict::Deny; SYS_fcntl, is(1, it as u32))));
+    rules.extend([FIOSETOWN, SIOCSPGRP].map(|it| rule!(Verdict::Deny; SYS_ioctl, is(1, it))));
     rules
 }
 
@@ -284,9 +333,32 @@ fn not(argument: u32, mask: u32, value: u32) -> Test {
     Test { argument, mask, value, equal: false }
 }
 
-/// What says how much can wait in a socket.
-const BUFFERS: [c_int; 4] =
-    [libc::SO_SNDBUF, libc::SO_RCVBUF, libc::SO_SNDBUFFORCE, libc::SO_RCVBUFFORCE];
+fn bits(argument: u32, mask: u32, value: u32) -> Test {
+    Test { argument, mask, value, equal: true }
+}
+
+const THREAD: u32 = libc::CLONE_THREAD as u32;
+const FILES: u32 = libc::CLONE_FILES as u32;
+const CLOSE_RANGE_UNSHARE: u32 = 2;
+/// `PR_FUTEX_HASH` and `PR_SET_VMA`.
+const FUTEX_HASH: u32 = 78;
+const SET_VMA: u32 = 0x5356_4d41;
+/// What says whom a file signals: `F_SETOWN`, `F_SETSIG`, `F_SETOWN_EX`, and two calls of sockets.
+const OWNERS: [c_int; 3] = [libc::F_SETOWN, 10, 15];
+const FIOSETOWN: u32 = 0x8901;
+const SIOCSPGRP: u32 = 0x8902;
+/// What says how much can wait in a socket, and what filters it.
+const OPTIONS: [c_int; 7] = [
+    libc::SO_SNDBUF,
+    libc::SO_RCVBUF,
+    libc::SO_SNDBUFFORCE,
+    libc::SO_RCVBUFFORCE,
+    libc::SO_ATTACH_FILTER,
+    libc::SO_ATTACH_BPF,
+    libc::SO_ATTACH_REUSEPORT_CBPF,
+];
+/// `FS_IOC_RESVSP`, `_UNRESVSP`, those with 64 bits, and `_ZERO_RANGE`: `fallocate` by another way.
+const RESERVE: [u32; 5] = [0x4030_5828, 0x4030_5829, 0x4030_582a, 0x4030_582b, 0x4030_5839];
 /// `FS_IOC_SETFLAGS` and `FS_IOC_FSSETXATTR`, which change a file that is open for reading.
 const SET_FLAGS: u32 = 0x4008_6602;
 const SET_XATTR: u32 = 0x401c_5820;
@@ -339,8 +411,13 @@ mod tests {
 
     const LEVELS: [Level; 2] = [Level::Landlock, Level::Strong];
 
+    /// Of a machine that counts nothing by itself.
     fn filter(level: Level) -> Filter {
-        Filter::new(Setting { level, signals_scoped: true })
+        Filter::new(setting(level))
+    }
+
+    fn setting(level: Level) -> Setting {
+        Setting { level, signals_scoped: true, counts_memory: true }
     }
 
     /// What the kernel would make of a call.
@@ -416,10 +493,30 @@ mod tests {
             assert_eq!(verdict(Level::Strong, call), Verdict::Allow);
             assert_eq!(verdict(Level::Landlock, call), Verdict::Metadata);
         }
-        let kill = |signals_scoped| {
-            let filter = Filter::new(Setting { level: Level::Landlock, signals_scoped });
-            filter.verdict(libc::SYS_kill, &[0; 6]).0
+        let verdict = |signals_scoped, call, argument: i32| {
+            let filter = Filter::new(Setting { signals_scoped, ..setting(Level::Landlock) });
+            filter.verdict(call, &[0, argument as u64, 0, 0, 0, 0]).0
         };
-        assert_eq!((kill(true), kill(false)), (Verdict::Allow, Verdict::Signal));
+        let both = |call, argument| [true, false].map(|it| verdict(it, call, argument));
+        assert_eq!(both(libc::SYS_kill, 0), [Verdict::Allow, Verdict::Signal]);
+        // A file can be told to send a signal.
+        for command in [libc::F_SETOWN, 10, 15] {
+            assert_eq!(both(libc::SYS_fcntl, command), [Verdict::Allow, Verdict::Deny]);
+        }
+        assert_eq!(both(libc::SYS_ioctl, 0x8901), [Verdict::Allow, Verdict::Deny]);
+        assert_eq!(both(libc::SYS_fcntl, libc::F_GETFL), [Verdict::Allow, Verdict::Allow]);
+    }
+
+    #[test]
+    fn what_a_control_group_counts_is_not_asked_about() {
+        let group = Setting { counts_memory: false, ..setting(Level::Landlock) };
+        let shared = (libc::MAP_SHARED | libc::MAP_ANONYMOUS) as u64;
+        for (call, argument) in
+            [(libc::SYS_mmap, shared), (libc::SYS_setsid, 0), (libc::SYS_splice, 0)]
+        {
+            let arguments = [0, 0, 0, argument, 0, 0];
+            assert_eq!(Filter::new(group).verdict(call, &arguments).0, Verdict::Allow);
+            assert_ne!(filter(Level::Landlock).verdict(call, &arguments).0, Verdict::Allow);
+        }
     }
 }

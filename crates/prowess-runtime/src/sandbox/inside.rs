@@ -1,8 +1,8 @@
 //! The way in: from a fresh process to the script, which can do no more than it should.
 
 use std::{
-    fs,
-    io::{self, IoSlice},
+    fs::{self, File},
+    io::{self, IoSlice, Write as _},
     mem::MaybeUninit,
     os::{
         fd::{AsFd as _, OwnedFd},
@@ -15,7 +15,7 @@ use std::{
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
-    net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg},
+    net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, send, sendmsg},
     process::{
         DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, WaitStatus,
     },
@@ -51,6 +51,25 @@ pub(super) struct Way {
     /// Who we are outside.
     pub(super) user: u32,
     pub(super) group: u32,
+    /// Whether the supervisor counts memory and processes, because no control group does.
+    pub(super) counts: bool,
+}
+
+impl Way {
+    /// Whether the kernel bounds the number of processes: in a control group, or in a namespace for
+    /// anybody but root.
+    pub(super) fn bounds_processes(&self) -> bool {
+        !self.counts || (self.level == Level::Strong && self.user != 0)
+    }
+
+    /// The filter of system calls on this way, with a version of the kernel's rules.
+    pub(super) fn filter(&self, rules: i32) -> Filter {
+        Filter::new(Setting {
+            level: self.level,
+            signals_scoped: rules >= rules::SIGNALS,
+            counts_memory: self.counts,
+        })
+    }
 }
 
 /// How often whoever has lost its parent and ended is reaped.
@@ -67,7 +86,14 @@ pub(super) const NAMESPACES: i32 = libc::CLONE_NEWUSER
 
 /// Becomes the script, or says why not. Returns only in that case, and in the process that holds the
 /// script, when that has ended.
-pub(super) fn enter(order: &Order, way: &Way, line: OwnedFd, ended: OwnedFd) {
+pub(super) fn enter(order: &Order, way: &Way, group: &[File], line: OwnedFd, ended: OwnedFd) {
+    for mut tasks in group {
+        if let Err(error) = tasks.write_all(b"0") {
+            let failure = Part::Group.failed("enter a control group")(error);
+            let _ = say(&line, &Word::Failed(failure), None);
+            return;
+        }
+    }
     // Where memory runs out, it runs out for scripts first.
     let _ = fs::write("/proc/self/oom_score_adj", "1000");
     let _ = hold_script(order, way, line, ended);
@@ -83,7 +109,7 @@ fn hold_script(order: &Order, way: &Way, line: OwnedFd, ended: OwnedFd) -> io::R
     };
     match prepared.and_then(|()| sys::fork(0).map_err(Part::Process.failed("fork"))) {
         Err(failure) => say(&line, &Word::Failed(failure), None),
-        Ok(Fork::Child) => enter_script(order, way.level, &line),
+        Ok(Fork::Child) => enter_script(order, way, &line),
         Ok(Fork::Parent(script)) => {
             // Whoever listens at the other end waits until the script alone could speak.
             drop(line);
@@ -98,8 +124,8 @@ fn hold_script(order: &Order, way: &Way, line: OwnedFd, ended: OwnedFd) -> io::R
     }
 }
 
-fn enter_script(order: &Order, level: Level, line: &OwnedFd) -> io::Result<()> {
-    match become_script(order, level, line) {
+fn enter_script(order: &Order, way: &Way, line: &OwnedFd) -> io::Result<()> {
+    match become_script(order, way, line) {
         Ok(()) => Ok(()),
         Err(failure) => say(line, &Word::Failed(failure), None),
     }
@@ -120,7 +146,8 @@ fn adopt() -> Result<(), Failure> {
         .map_err(Part::Process.failed("adopt processes"))
 }
 
-fn become_script(order: &Order, level: Level, line: &OwnedFd) -> Result<(), Failure> {
+fn become_script(order: &Order, way: &Way, line: &OwnedFd) -> Result<(), Failure> {
+    let level = way.level;
     dies_with_parent()?;
     rustix::process::setsid().map_err(Part::Process.failed("start a session"))?;
     limit(&order.limits, level).map_err(Part::Process.failed("set limits"))?;
@@ -133,10 +160,14 @@ fn become_script(order: &Order, level: Level, line: &OwnedFd) -> Result<(), Fail
     }
     let (rules, listener) = match level {
         Level::None => (0, None),
-        Level::Landlock | Level::Strong => confine(order, level)?,
+        Level::Landlock | Level::Strong => confine(order, way)?,
     };
     say(line, &Word::Ready { rules }, listener)
         .map_err(Part::Process.failed("speak with the supervisor"))?;
+    if level > Level::None {
+        sys::seccomp(&Filter::last().compile(false), 0)
+            .map_err(Part::Filter.failed("filter system calls"))?;
+    }
     let Some((program, arguments)) = order.argv.split_first() else { return Ok(()) };
     let error =
         Command::new(program).args(arguments).env_clear().envs(environment(order, level)).exec();
@@ -145,7 +176,8 @@ fn become_script(order: &Order, level: Level, line: &OwnedFd) -> Result<(), Fail
 
 /// Gives up all that a script does not need; returns the version of the kernel's rules about files,
 /// and where refused calls are heard of.
-fn confine(order: &Order, level: Level) -> Result<(i32, Option<OwnedFd>), Failure> {
+fn confine(order: &Order, way: &Way) -> Result<(i32, Option<OwnedFd>), Failure> {
+    let level = way.level;
     drop_capabilities().map_err(Part::Process.failed("drop capabilities"))?;
     rustix::thread::set_no_new_privs(true)
         .map_err(Part::Process.failed("give up new privileges"))?;
@@ -159,8 +191,8 @@ fn confine(order: &Order, level: Level) -> Result<(i32, Option<OwnedFd>), Failur
         Err(_) if level == Level::Strong => 0,
         rules => rules?,
     };
-    let filter = Filter::new(Setting { level, signals_scoped: rules >= rules::SIGNALS });
-    let listener = install(&filter).map_err(Part::Filter.failed("filter system calls"))?;
+    let listener =
+        install(&way.filter(rules)).map_err(Part::Filter.failed("filter system calls"))?;
     Ok((rules, listener))
 }
 
@@ -212,6 +244,9 @@ fn limit(limits: &Limits, level: Level) -> io::Result<()> {
         (Resource::Fsize, limits.file),
         (Resource::Nofile, limits.descriptors),
         (Resource::Stack, 8 << 20),
+        // Timers and signals that wait are memory of the kernel, and files that are locked stay in memory.
+        (Resource::Sigpending, 4096),
+        (Resource::Memlock, 1 << 20),
     ];
     for (resource, most) in table {
         set_limit(resource, most, most)?;
@@ -260,12 +295,15 @@ fn install(filter: &Filter) -> io::Result<Option<OwnedFd>> {
 /// Says a word to the supervisor, and hands it the listener.
 fn say(line: &OwnedFd, word: &Word, listener: Option<OwnedFd>) -> io::Result<()> {
     let text = serde_json::to_vec(word)?;
+    if listener.is_none() {
+        // Not with what sends descriptors: that may be shut already.
+        send(line, &text, SendFlags::NOSIGNAL)?;
+        return Ok(());
+    }
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let fds: Vec<_> = listener.iter().map(|it| it.as_fd()).collect();
-    if !fds.is_empty() {
-        control.push(SendAncillaryMessage::ScmRights(&fds));
-    }
+    control.push(SendAncillaryMessage::ScmRights(&fds));
     sendmsg(line, &[IoSlice::new(&text)], &mut control, SendFlags::NOSIGNAL)?;
     Ok(())
 }

@@ -11,42 +11,68 @@ use std::{
     path::PathBuf,
 };
 
-use libc::EPERM;
+use libc::{ENOMEM, EPERM};
 use rustix::{io::Errno, process::Pid};
 
 use super::{
     filter::{Filter, Verdict},
-    metadata,
+    metadata::{self, Own},
     order::Order,
     sys::{self, Answer, Notification},
-    tree,
+    tree, usage,
 };
+use crate::limits::Limits;
 
 /// Where notifications of a filter come from.
 #[derive(Debug)]
 pub(super) struct Listener {
     fd: OwnedFd,
     filter: Filter,
-    /// The directories whose files are the script's own.
-    own: Vec<PathBuf>,
+    /// The files that are the script's own.
+    own: Own,
     /// The process that holds all others.
     first: Pid,
-    /// How many groups of processes there may be.
-    most: u64,
-    /// How many there can be, by what was counted and what was allowed since.
+    limits: Limits,
+    /// How many groups there can be, by what was counted and what was allowed since.
     groups: u64,
+    /// The sizes of shared anonymous mappings that were allowed, largest first.
+    shared: Vec<u64>,
+    /// Whether nobody may make a group any more.
+    closed: bool,
 }
 
 /// More processes than there can be.
 const ALL: u64 = 1 << 16;
 /// How many different things are noted.
 const NOTED: usize = 32;
+/// How many sizes are known: of more mappings than that, each counts as the smallest.
+const SIZES: usize = 4096;
 
 impl Listener {
     pub(super) fn new(fd: OwnedFd, filter: Filter, order: &Order, first: Pid) -> Self {
-        let mut own = vec![order.work(), order.temporary()];
-        own.extend(order.writes.iter().map(PathBuf::from));
-        Self { fd, filter, own, first, most: order.limits.processes, groups: 1 }
+        let mut directories = vec![order.work(), order.temporary()];
+        directories.extend(order.writes.iter().map(PathBuf::from));
+        let except = order.hidden.iter().chain(&order.withheld).map(PathBuf::from).collect();
+        Self {
+            fd,
+            filter,
+            own: Own { directories, except },
+            first,
+            limits: order.limits,
+            groups: 1,
+            shared: Vec::new(),
+            closed: false,
+        }
+    }
+
+    /// Lets nobody make a group from now on: those that are killed should not become more.
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// The sizes of shared anonymous mappings that were allowed, largest first.
+    pub(super) fn shared(&self) -> &[u64] {
+        &self.shared
     }
 
     /// Answers the call that waits.
@@ -59,6 +85,8 @@ impl Listener {
             Verdict::Allow => Answer::Continue,
             Verdict::Signal if self.is_inside(notification.data.args[0] as i32) => Answer::Continue,
             Verdict::Group if self.has_room() => Answer::Continue,
+            Verdict::Share if self.can_share(notification.data.args[1]) => Answer::Continue,
+            Verdict::Share => Answer::Fail(ENOMEM),
             Verdict::Metadata => match metadata::change(&notification, &self.own) {
                 Ok(()) => Answer::Done,
                 Err(errno) => {
@@ -83,12 +111,34 @@ impl Listener {
 
     /// Whether there may be one more group. They are counted only when it could be one too many.
     fn has_room(&mut self) -> bool {
-        if self.groups >= self.most {
-            let processes = tree::below(self.first, self.most);
-            self.groups = tree::groups(&processes).len() as u64;
+        if self.groups >= self.limits.processes {
+            self.groups = tree::groups(&self.processes()).len() as u64;
         }
-        self.groups += 1;
-        self.groups <= self.most
+        let has_room = !self.closed && self.groups < self.limits.processes;
+        self.groups += u64::from(has_room);
+        has_room
+    }
+
+    /// Whether there may be one more mapping of so many bytes that processes share: what was in one
+    /// stays as long as any part of it is mapped, so that it counts in full.
+    fn can_share(&mut self, size: u64) -> bool {
+        let most = self.limits.memory;
+        let fits = |held: u64| held.saturating_add(size) <= most;
+        let all = usage::largest(&self.shared, self.shared.len());
+        if !fits(all) {
+            let there = usage::shared_mappings(&self.processes());
+            if !fits(usage::largest(&self.shared, there)) {
+                return false;
+            }
+        }
+        let at = self.shared.partition_point(|it| *it >= size);
+        self.shared.insert(at, size);
+        self.shared.truncate(SIZES);
+        true
+    }
+
+    fn processes(&self) -> Vec<Pid> {
+        tree::below(self.first, self.limits.processes)
     }
 
     /// Whether a signal to this process, or to the group of who sends it, stays inside.

@@ -11,7 +11,7 @@ use std::{
         fd::{AsRawFd as _, OwnedFd},
         unix::fs::FileExt as _,
     },
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use rustix::{
@@ -21,8 +21,24 @@ use rustix::{
 
 use super::sys::Notification;
 
-/// Does what a call asks for, if the file lies in one of these directories.
-pub(super) fn change(call: &Notification, own: &[PathBuf]) -> Result<(), Errno> {
+/// Which files are the script's own.
+#[derive(Debug)]
+pub(super) struct Own {
+    /// Those in these directories,
+    pub(super) directories: Vec<PathBuf>,
+    /// but not these, and nothing in them.
+    pub(super) except: Vec<PathBuf>,
+}
+
+impl Own {
+    fn has(&self, path: &Path) -> bool {
+        let is_in = |all: &[PathBuf]| all.iter().any(|it| path.starts_with(it));
+        is_in(&self.directories) && !is_in(&self.except)
+    }
+}
+
+/// Does what a call asks for, if the file is one of these.
+pub(super) fn change(call: &Notification, own: &Own) -> Result<(), Errno> {
     let caller = Caller(call.pid);
     let [a, b, c, d, ..] = call.data.args;
     let (file, what) = match c_long::from(call.data.nr) {
@@ -43,7 +59,7 @@ pub(super) fn change(call: &Notification, own: &[PathBuf]) -> Result<(), Errno> 
     };
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let place = fs::read_link(&path).map_err(|_| Errno::PERM)?;
-    if !own.iter().any(|it| place.starts_with(it)) {
+    if !own.has(&place) {
         return Err(Errno::PERM);
     }
     match what {

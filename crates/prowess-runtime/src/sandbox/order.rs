@@ -68,6 +68,16 @@ pub(super) struct Given {
     pub(super) rules: i32,
     /// Whether the supervisor hears of calls that are refused.
     pub(super) listener: bool,
+    pub(super) limits: Enforcement,
+}
+
+/// What holds a run to its limits of memory and processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Enforcement {
+    CgroupV2,
+    CgroupV1,
+    /// The supervisor, which counts.
+    Counted,
 }
 
 /// What a process left behind.
@@ -87,6 +97,8 @@ pub(super) enum Stop {
     Memory,
     Work,
     Processes,
+    /// It lets nobody look, so that nothing can be counted.
+    Hidden,
 }
 
 /// What could not be done, and why.
@@ -110,6 +122,8 @@ pub(super) enum Part {
     Rules,
     Filter,
     Process,
+    /// The control group, which a run can do without.
+    Group,
 }
 
 impl Order {

@@ -7,7 +7,8 @@ use serde::Serialize;
 use super::{
     SandboxError,
     launcher::Launcher,
-    order::{Failure, Given, Order, Part, Reply, receive, send},
+    order::{Enforcement, Failure, Given, Order, Part, Reply, receive, send},
+    supervisor::LOOK,
     work::Work,
 };
 use crate::{limits::Limits, outcome::Level};
@@ -106,6 +107,7 @@ fn checks(strong: &Result<Given, Failure>, landlock: &Result<Given, Failure>) ->
         check("root", Part::Root, &[strong], "a minimal root by pivot_root"),
         check("landlock", Part::Rules, &[landlock], &rules),
         check("seccomp", Part::Filter, &[strong, landlock], "a filter of system calls"),
+        limits(best),
         Check {
             name: "notifications",
             given: best.map(|_| listener),
@@ -113,6 +115,26 @@ fn checks(strong: &Result<Given, Failure>, landlock: &Result<Given, Failure>) ->
             remedy: None,
         },
     ]
+}
+
+/// What holds a run to its limits of memory and processes.
+fn limits(best: Option<&Given>) -> Check {
+    let way = best.map(|it| it.limits);
+    let detail = match way {
+        None => "not reached".to_owned(),
+        Some(Enforcement::CgroupV2) => "memory and process limits: cgroup v2".to_owned(),
+        Some(Enforcement::CgroupV1) => "memory and process limits: cgroup v1".to_owned(),
+        Some(Enforcement::Counted) => {
+            format!("memory and process limits: counted every {} ms", LOOK.as_millis())
+        }
+    };
+    let counted = way == Some(Enforcement::Counted) && Path::new("/run/systemd/system").exists();
+    let remedy = counted.then(|| {
+        "to have the kernel enforce memory and process limits, start the program with \
+         `systemd-run --user --scope`"
+            .to_owned()
+    });
+    Check { name: "limits", given: way.map(|_| true), detail, remedy }
 }
 
 /// Why no level could be reached, and what to do about it.
@@ -182,7 +204,7 @@ fn remedy(failure: &Failure, machine: &Machine) -> String {
         }
         Part::Rules => "use Linux 6.7 or newer with Landlock, and let no container filter it",
         Part::Filter => "use a kernel with seccomp filters, and let no container forbid them",
-        Part::Process | Part::Job => {
+        Part::Process | Part::Job | Part::Group => {
             "see whether the program and its temporary directory are usable"
         }
     };

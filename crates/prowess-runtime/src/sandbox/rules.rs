@@ -43,6 +43,9 @@ fn apply(order: &Order, level: Level) -> Result<LandlockStatus, RulesetError> {
     let read = AccessFs::from_read(NEWEST);
     let all = AccessFs::from_all(NEWEST);
     let device = AccessFs::ReadFile | AccessFs::WriteFile;
+    // Written to, it would be shared memory that nobody counts.
+    let (zero, devices): (Vec<&str>, Vec<&str>) =
+        DEVICES.iter().copied().partition(|it| *it == "/dev/zero");
     let (reads, writes) = paths(order, level);
     // At the level *strong* something empty lies over what is hidden.
     let hidden: Vec<OsString> = match level {
@@ -69,7 +72,8 @@ fn apply(order: &Order, level: Level) -> Result<LandlockStatus, RulesetError> {
         .add_rules(path_beneath_rules(read_through, AccessFs::ReadDir))?
         .add_rules(path_beneath_rules(writes, all))?
         .add_rules(path_beneath_rules(write_through, unread))?
-        .add_rules(path_beneath_rules(DEVICES, device))?
+        .add_rules(path_beneath_rules(devices, device))?
+        .add_rules(path_beneath_rules(zero, AccessFs::ReadFile))?
         .restrict_self()?;
     Ok(status.landlock)
 }

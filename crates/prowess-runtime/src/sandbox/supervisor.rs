@@ -5,10 +5,10 @@
 
 use std::{
     collections::BTreeSet,
+    fs::{self, File},
     io::{self, Read as _},
     mem::MaybeUninit,
     os::{fd::OwnedFd, unix::net::UnixStream},
-    path::Path,
     process, thread,
     time::{Duration, Instant},
 };
@@ -26,13 +26,17 @@ use rustix::{
 };
 
 use super::{
-    filter::{Filter, Setting},
+    cgroup::{ControlGroup, Entry},
+    disk,
     inside::{self, NAMESPACES, Way, Word},
     listener::Listener,
-    order::{CANCEL, Ended, Exit, Failure, Given, IDLE, Order, Part, Reply, Stop, receive, send},
-    rules,
+    order::{
+        CANCEL, Ended, Enforcement, Exit, Failure, Given, IDLE, Order, Part, Reply, Stop, receive,
+        send,
+    },
     sys::{self, Fork},
     tree,
+    usage::{Counting, View, usage},
     work::{hold, remove},
 };
 use crate::outcome::Level;
@@ -44,7 +48,7 @@ const GRACE: Duration = Duration::from_millis(200);
 /// How long a look waits for the next one where it has seen too many processes.
 const MOMENT: Duration = Duration::from_millis(5);
 /// How often processes, memory and files are looked at, and how much of the time that may take.
-const LOOK: Duration = Duration::from_millis(50);
+pub(super) const LOOK: Duration = Duration::from_millis(50);
 const SHARE: u32 = 10;
 /// How often at most, and how many bytes a second are written at most: files are looked at again
 /// before their limit can be passed by much.
@@ -52,6 +56,15 @@ const SOON: Duration = Duration::from_millis(5);
 const FASTEST: u64 = 4 << 30;
 /// As good as never.
 const NEVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+/// How often processes are counted where the kernel bounds them not: a call that waits for an answer may be
+/// interrupted by a signal, and no program expects that of a fork.
+const COUNT: Duration = Duration::from_millis(10);
+/// How many looks in a row may find somebody who lets nobody look: a program may be about to begin.
+const HIDDEN: u32 = 3;
+/// How long a look waits for the next one when somebody is still to be killed.
+const AGAIN: Duration = Duration::from_millis(20);
+/// How much memory that no control group counts is nothing unusual.
+const BESIDE: u64 = 4 << 20;
 /// How a script ended that could not say so.
 const KILLED: Exit = Exit::Signal(libc::SIGKILL);
 
@@ -66,6 +79,7 @@ pub(super) fn supervise(mut control: UnixStream) -> io::Result<()> {
     let _ = rustix::process::setsid();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     rustix::process::umask(Mode::from(0o022));
+    disk::prepare();
     rustix::process::chdir("/")?;
 
     let reply = run(&order, &control, &nothing).unwrap_or_else(|error| {
@@ -116,9 +130,19 @@ struct Run<'o> {
     /// Where it says how the script ended.
     ended: OwnedFd,
     listener: Option<Listener>,
+    /// What counts its memory and processes; nothing where we do.
+    group: Option<ControlGroup>,
+    /// Whether the kernel bounds the number of processes.
+    bounded: bool,
+    /// When processes are counted next, where it does not.
+    next_count: Instant,
+    /// How many filters of system calls there are on a script that begins.
+    filters: u64,
     deadline: Instant,
     next_look: Instant,
     stopped: Option<(Stop, Instant)>,
+    /// How many looks in a row have found somebody who lets nobody look.
+    hidden: u32,
     denied: BTreeSet<String>,
 }
 
@@ -137,8 +161,23 @@ enum Event {
 }
 
 impl<'o> Run<'o> {
-    /// Starts the script at a level. Returns when it runs, or says why it does not.
+    /// Starts the script at a level, in a control group where one can be had. Returns when it runs, or
+    /// says why it does not.
     fn start(order: &'o Order, level: Level) -> io::Result<Result<Self, Failure>> {
+        if let Some(group) = ControlGroup::new(&order.limits) {
+            match Self::start_in(order, level, Some(group))? {
+                Err(failure) if failure.part == Part::Group => {}
+                started => return Ok(started),
+            }
+        }
+        Self::start_in(order, level, None)
+    }
+
+    fn start_in(
+        order: &'o Order,
+        level: Level,
+        group: Option<ControlGroup>,
+    ) -> io::Result<Result<Self, Failure>> {
         let flags = SocketFlags::CLOEXEC;
         let (line, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         set_socket_timeout(&line, Timeout::Recv, Some(START))?;
@@ -147,18 +186,33 @@ impl<'o> Run<'o> {
             level,
             user: rustix::process::getuid().as_raw(),
             group: rustix::process::getgid().as_raw(),
+            counts: group.is_none(),
         };
         let namespaces = if level == Level::Strong { NAMESPACES } else { 0 };
-        let first = match sys::fork(namespaces) {
+        let (fork, tasks): (_, Vec<File>) = match group.as_ref().map(ControlGroup::entry) {
+            None => (sys::fork(namespaces), Vec::new()),
+            Some(Ok(Entry::Written(tasks))) => (sys::fork(namespaces), tasks),
+            Some(Ok(Entry::Made(group))) => match sys::fork_into(group, namespaces) {
+                // It may be the group or the namespaces that are refused.
+                Err(error) => {
+                    return Ok(Err(Part::Group.failed("start in a control group")(error)));
+                }
+                fork => (fork, Vec::new()),
+            },
+            Some(Err(error)) => {
+                return Ok(Err(Part::Group.failed("enter a control group")(error)));
+            }
+        };
+        let first = match fork {
             Ok(Fork::Parent(first)) => first,
             Ok(Fork::Child) => {
                 drop((line, ended));
-                inside::enter(order, &way, theirs, says_end.into());
+                inside::enter(order, &way, &tasks, theirs, says_end.into());
                 process::exit(0);
             }
             Err(error) => return Ok(Err(Part::Namespaces.failed("make namespaces")(error))),
         };
-        drop((theirs, says_end));
+        drop((theirs, says_end, tasks));
         let (rules, listener) = match hear(&line) {
             Ok(heard) => heard,
             Err(failure) => {
@@ -166,9 +220,9 @@ impl<'o> Run<'o> {
                 return Ok(Err(failure));
             }
         };
-        let filter = Filter::new(Setting { level, signals_scoped: rules >= rules::SIGNALS });
-        let given = Given { rules, listener: listener.is_some() };
-        let listener = listener.map(|it| Listener::new(it, filter, order, first));
+        let limits = group.as_ref().map_or(Enforcement::Counted, ControlGroup::enforcement);
+        let given = Given { rules, listener: listener.is_some(), limits };
+        let listener = listener.map(|it| Listener::new(it, way.filter(rules), order, first));
         let now = Instant::now();
         Ok(Ok(Self {
             order,
@@ -177,9 +231,14 @@ impl<'o> Run<'o> {
             first,
             ended: ended.into(),
             listener,
+            group,
+            bounded: way.bounds_processes(),
+            next_count: now + COUNT,
+            filters: own_filters() + 2,
             deadline: now + order.limits.timeout.min(NEVER),
             next_look: now + LOOK,
             stopped: None,
+            hidden: 0,
             denied: BTreeSet::new(),
         }))
     }
@@ -204,7 +263,11 @@ impl<'o> Run<'o> {
         }
         let exit = self.finish()?;
         // It may have ended faster than it was looked at.
-        let late = || (self.work_size() > self.order.limits.work).then_some(Stop::Work);
+        let late = || {
+            let ran_out = self.group.as_ref().is_some_and(ControlGroup::ran_out);
+            let written = || self.work_size() > self.order.limits.work;
+            ran_out.then_some(Stop::Memory).or_else(|| written().then_some(Stop::Work))
+        };
         let stopped = self.stopped.map(|it| it.0).or_else(late);
         let Self { level, given, denied, .. } = self;
         Ok(Ended { level, given, exit, stopped, denied: denied.into_iter().collect() })
@@ -214,7 +277,8 @@ impl<'o> Run<'o> {
     fn wait(&self, control: &UnixStream) -> io::Result<Event> {
         let next = match self.stopped {
             Some((_, kill)) => kill,
-            None => self.deadline.min(self.next_look),
+            None if self.bounded => self.deadline.min(self.next_look),
+            None => self.deadline.min(self.next_look).min(self.next_count),
         };
         let left = next.saturating_duration_since(Instant::now());
         let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
@@ -245,29 +309,44 @@ impl<'o> Run<'o> {
         let now = Instant::now();
         if let Some((_, kill)) = &mut self.stopped {
             if now >= *kill {
-                *kill = now + GRACE;
-                // Not who holds them: that is the last, so that nobody is left if we are killed now.
-                tree::signal(&self.processes(), Signal::KILL);
+                *kill = now + AGAIN;
+                self.kill();
             }
             return;
         }
         if now >= self.deadline {
             return self.stop(Stop::Time);
         }
+        if !self.bounded && now >= self.next_count {
+            if self.is_crowded() {
+                return self.stop(Stop::Processes);
+            }
+            self.next_count = Instant::now() + COUNT.max(now.elapsed() * 2 * SHARE);
+        }
         if now < self.next_look {
             return;
         }
         let processes = self.processes();
         let limits = &self.order.limits;
-        let open = tree::open(&processes, self.order.base());
-        let written = self.work_size() + open.deleted;
-        let room = limits.memory.saturating_sub(open.waiting);
-        if tree::memory(&processes, room) > room || open.waiting > limits.memory {
+        let held = usage(&processes, &self.view());
+        let written = self.work_size().saturating_add(held.deleted);
+        self.hidden = if held.hidden { self.hidden + 1 } else { 0 };
+        let ran_out = match &self.group {
+            // Beside what the group counts there may be some that it does not.
+            Some(group) => {
+                let beside = held.memory > BESIDE && held.memory + group.used() > limits.memory;
+                beside || group.ran_out()
+            }
+            None => held.memory > limits.memory,
+        };
+        if ran_out {
             self.stop(Stop::Memory);
-        } else if tree::tasks(&processes) > limits.processes && self.is_crowded() {
+        } else if self.group.is_none() && self.is_crowded() {
             self.stop(Stop::Processes);
         } else if written > limits.work {
             self.stop(Stop::Work);
+        } else if self.hidden >= HIDDEN {
+            self.stop(Stop::Hidden);
         }
         let took = now.elapsed();
         let left = limits.work.saturating_sub(written) as f64 / FASTEST as f64;
@@ -289,31 +368,72 @@ impl<'o> Run<'o> {
         self.look();
     }
 
+    /// Kills everybody of the run. The one that holds the others ends last, so that nobody is left if we
+    /// are killed now; where the kernel ends them all with it, it is the only one to kill.
+    fn kill(&mut self) {
+        if let Some(listener) = &mut self.listener {
+            listener.close();
+        }
+        if let Some(group) = &self.group {
+            group.kill(self.first);
+        }
+        match self.level {
+            Level::Strong => tree::signal(&[self.first], Signal::KILL),
+            Level::Landlock | Level::None => tree::kill_below(self.first),
+        }
+    }
+
     /// Kills what is left of the run; returns how the script ended.
-    fn finish(&self) -> io::Result<Exit> {
+    fn finish(&mut self) -> io::Result<Exit> {
+        self.kill();
         tree::kill();
         let mut said = [0; 64];
         let count = rustix::io::read(&self.ended, &mut said)?;
         Ok(serde_json::from_slice(&said[..count]).unwrap_or(KILLED))
     }
 
-    /// Whether there are still too many processes after a moment: who has ended is counted until
-    /// somebody takes leave of it, which may take that long on a busy machine.
+    /// Whether there are too many processes, far too many or still after a moment: who has ended is
+    /// counted until somebody takes leave of it, which may take that long on a busy machine.
     fn is_crowded(&self) -> bool {
-        (0..3).all(|_| {
+        let most = self.order.limits.processes;
+        let count = || tree::tasks(&tree::below(self.first, most.saturating_mul(2)));
+        let (mut seen, mut left) = (count(), 3);
+        while seen > most && seen <= most.saturating_mul(2) && left > 0 {
             thread::sleep(MOMENT);
-            tree::tasks(&self.processes()) > self.order.limits.processes
-        })
+            (seen, left) = (count(), left - 1);
+        }
+        seen > most
     }
 
     /// All processes of the run, without the one that only holds them.
     fn processes(&self) -> Vec<Pid> {
-        tree::below(self.first, self.order.limits.processes)
+        match &self.group {
+            Some(group) => group.processes(self.first),
+            None => tree::below(self.first, self.order.limits.processes),
+        }
+    }
+
+    fn view(&self) -> View<'_> {
+        let shared = self.listener.as_ref().map_or(&[][..], Listener::shared);
+        View {
+            level: self.level,
+            limits: &self.order.limits,
+            base: self.order.base(),
+            memory: self.group.is_none().then_some(Counting { shared, filters: self.filters }),
+        }
     }
 
     fn work_size(&self) -> u64 {
-        [self.order.work(), self.order.temporary()].iter().map(|it| size(it)).sum()
+        let most = self.order.limits.work;
+        let folders = [self.order.work(), self.order.temporary()];
+        folders.iter().map(|it| disk::size(it, most)).fold(0, u64::saturating_add)
     }
+}
+
+/// How many filters of system calls are on us.
+fn own_filters() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    tree::field(&status, "Seccomp_filters:").unwrap_or(0)
 }
 
 /// Hears what a process on its way in says: the version of the kernel's rules and the listener, or
@@ -341,23 +461,4 @@ fn hear(line: &OwnedFd) -> Result<(i32, Option<OwnedFd>), Failure> {
         }
     }
     ready.ok_or(Errno::PIPE).map_err(Part::Process.failed("hear from the run"))
-}
-
-/// The room that a directory takes on disk, with something for each of its entries.
-fn size(path: &Path) -> u64 {
-    use std::os::unix::fs::MetadataExt as _;
-    const ENTRY: u64 = 4096;
-    let mut total = 0;
-    let mut folders = vec![path.to_owned()];
-    while let Some(folder) = folders.pop() {
-        let Ok(entries) = std::fs::read_dir(folder) else { continue };
-        for entry in entries.flatten() {
-            let Ok(metadata) = entry.metadata() else { continue };
-            total += ENTRY + metadata.blocks() * 512;
-            if metadata.is_dir() {
-                folders.push(entry.path());
-            }
-        }
-    }
-    total
 }

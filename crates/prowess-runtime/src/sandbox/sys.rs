@@ -27,7 +27,39 @@ pub(super) fn fork(namespaces: i32) -> io::Result<Fork> {
     let flags = c_long::from(namespaces | libc::SIGCHLD);
     // SAFETY: without `CLONE_VM` this is a fork: the child has memory and stack of its own, and no
     // other thread could hold a lock.
-    let pid = check(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) })?;
+    side(check(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) })?)
+}
+
+/// The same, into a control group of version 2.
+pub(super) fn fork_into(group: BorrowedFd<'_>, namespaces: i32) -> io::Result<Fork> {
+    #[repr(C)]
+    #[derive(Default)]
+    struct CloneArgs {
+        flags: u64,
+        pidfd: u64,
+        child_tid: u64,
+        parent_tid: u64,
+        exit_signal: u64,
+        stack: u64,
+        stack_size: u64,
+        tls: u64,
+        set_tid: u64,
+        set_tid_size: u64,
+        cgroup: u64,
+    }
+    const INTO_CGROUP: u64 = 0x2_0000_0000;
+    let arguments = CloneArgs {
+        flags: u64::from(namespaces.cast_unsigned()) | INTO_CGROUP,
+        exit_signal: libc::SIGCHLD as u64,
+        cgroup: group.as_raw_fd() as u64,
+        ..CloneArgs::default()
+    };
+    let size = size_of::<CloneArgs>();
+    // SAFETY: as above; the arguments live through the call, and the size is theirs.
+    side(check(unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size) })?)
+}
+
+fn side(pid: c_long) -> io::Result<Fork> {
     Ok(match i32::try_from(pid).ok().and_then(Pid::from_raw) {
         None => Fork::Child,
         Some(pid) => Fork::Parent(pid),
