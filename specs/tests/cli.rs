@@ -254,6 +254,149 @@ mod the_command_list_shows_what_loads {
     }
 }
 
+mod nothing_is_left_out_without_a_word {
+    use super::*;
+
+    fn large() -> World {
+        World::new()
+            .skill_in("home/.claude/skills", "good", "Stays here for good")
+            .skill_in("home/.claude/skills", "pptx", "Makes slides")
+            .sparse("home/.claude/skills/pptx/schemas.bin", 3_000_000)
+            .file("prowess.toml", "[skill]\nmax_skill_size = \"2 MB\"\n")
+    }
+
+    #[test]
+    fn a_skill_that_was_left_out_is_named_with_the_reason() {
+        let world = large();
+        for arguments in [
+            &["show", "pptx"][..],
+            &["read", "pptx", "notes.md"],
+            &["run", "pptx"],
+            &["lab", "pptx"],
+            &["show", "home/.claude/skills/pptx/SKILL.md"],
+        ] {
+            let ran = world.run(arguments);
+            assert_eq!(ran.code, Some(1), "{arguments:?}");
+            let said = format!("{}{}", ran.stdout(), ran.stderr);
+            assert!(said.contains("was left out") && said.contains("more than 2000000"), "{said}");
+            assert!(!said.contains("there is no skill"), "{said}");
+        }
+        for arguments in [
+            &["find", "good"][..],
+            &["catalog"],
+            &["prompt", "make slides"],
+            &["list", "--short"],
+            &["ask", "hello", "--dry-run"],
+        ] {
+            let ran = world.run(arguments);
+            assert_eq!(ran.stderr.matches("1 skill left out: `pptx`").count(), 1, "{}", ran.stderr);
+            assert!(ran.stderr.contains("more than 2000000"), "{}", ran.stderr);
+        }
+        let quiet = world.run(["find", "good", "-q"]);
+        assert_eq!((quiet.code, &*quiet.stderr), (Some(0), ""));
+    }
+
+    #[test]
+    fn the_same_finding_about_many_files_of_a_skill_is_one() {
+        let mut world = World::new().skill("fonts", "Brings fonts").skill("other", "Brings one");
+        for number in 0..25 {
+            world = world.sparse(&format!("skills/fonts/f/{number}.ttf"), 2000);
+        }
+        let world = world.sparse("skills/other/a.ttf", 2000);
+        let limits = ["--max-file-size", "1000"];
+        for arguments in [&["list", "skills"][..], &["check", "skills"]] {
+            let ran = world.run(arguments.iter().chain(&limits));
+            let said = format!("{}{}", ran.stdout(), ran.stderr);
+            assert_eq!(said.matches("warning[resource-too-large]").count(), 2, "{said}");
+            assert_eq!(said.matches("24 more files of this skill").count(), 1, "{said}");
+        }
+        let all = world.run(["list", "skills", "--json"].iter().chain(&limits)).said();
+        assert_eq!(all.rules().len(), 26);
+    }
+
+    #[test]
+    fn what_list_and_check_weigh_differently_is_explained() {
+        let long = "Does a lot. ".repeat(100);
+        let world = World::new().skill("long", &long).skill("good", "Stays");
+        let list = world.run(["list", "skills"]);
+        assert!(list.stderr.contains("warning[description-too-long]"), "{}", list.stderr);
+        assert!(list.stderr.contains("`prowess check` goes by the specification"));
+        let check = world.run(["check", "skills"]);
+        assert!(check.stdout().contains("error[description-too-long]"), "{}", check.stdout());
+        let well = world.run(["list", "skills/good"]);
+        assert!(!well.stderr.contains("prowess check"), "{}", well.stderr);
+    }
+}
+
+mod commands_answer_to_the_names_that_people_try {
+    use super::*;
+
+    #[test]
+    fn common_names_of_other_programs_are_understood() {
+        let world = World::new().skill("brew", "Brews coffee");
+        for (typed, meant) in [
+            (&["ls"][..], &["list"][..]),
+            (&["search", "coffee"], &["find", "coffee"]),
+            (&["cat", "brew"], &["show", "brew"]),
+            (&["lint"], &["check"]),
+            (&["validate", "skills"], &["check", "skills"]),
+            (&["rm", "--help"], &["remove", "--help"]),
+            (&["serve", "--help"], &["mcp", "--help"]),
+        ] {
+            let (one, other) = (world.run(typed), world.run(meant));
+            assert_eq!(one.code, Some(0), "{typed:?} {}", one.stderr);
+            assert_eq!(one.stdout(), other.stdout(), "{typed:?}");
+            assert_eq!(one.stderr, other.stderr, "{typed:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_program_cannot_do_yet_is_said() {
+        for (typed, what) in [
+            ("install", "cannot install skills yet"),
+            ("add", "cannot install skills yet"),
+            ("update", "cannot update skills yet"),
+            ("publish", "cannot publish skills yet"),
+        ] {
+            let ran = World::new().run([typed]);
+            assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{typed}");
+            assert!(ran.stderr.contains(what) && ran.stderr.contains("hint: "), "{}", ran.stderr);
+            assert!(!ran.stderr.contains("did you mean"), "{}", ran.stderr);
+        }
+    }
+
+    #[test]
+    fn names_alone_are_printed_for_pipes() {
+        let world = World::new().skill("brew", "Brews coffee").skill("steep", "Steeps tea");
+        assert_eq!(world.run(["list", "--short"]).stdout(), "brew\nsteep\n");
+        assert_eq!(world.run(["find", "--short", "coffee"]).stdout(), "brew\n");
+        assert_eq!(world.run(["list", "--short", "--json"]).code, Some(2));
+    }
+
+    #[test]
+    fn directories_can_be_typed_without_a_flag() {
+        let world = World::new()
+            .skill("one", "First")
+            .skill_in("others", "two", "Second")
+            .skill_in("others/.claude/skills", "three", "Third");
+        let names = |arguments: &[&str]| world.run(arguments).said().names().join(" ");
+        assert_eq!(names(&["list", "others", "--json"]), "three two");
+        assert_eq!(names(&["list", "others", "skills", "--json"]), "one three two");
+        assert_eq!(names(&["list", "others/two/SKILL.md", "--json"]), "two");
+        let catalog = world.run(["catalog", "others"]);
+        assert!(catalog.stdout().contains("- two: Second"), "{}", catalog.stdout());
+        assert!(!catalog.stdout().contains("First"), "{}", catalog.stdout());
+        let lab = world.run(["lab", "./others", "--json"]).json();
+        assert_eq!(lab["skills"], 2, "{lab}");
+        let doctor = world.run(["doctor", "./others", "--json"]).json();
+        let found = doctor["skills"].as_array().unwrap().iter();
+        assert_eq!(found.filter(|it| it["path"].as_str().unwrap().contains("others")).count(), 2);
+        for arguments in [&["list", "nope"][..], &["catalog", "nope"]] {
+            assert_eq!(world.run(arguments).code, Some(2), "{arguments:?}");
+        }
+    }
+}
+
 mod the_command_check_says_what_is_wrong {
     use super::*;
 

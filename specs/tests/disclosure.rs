@@ -874,12 +874,27 @@ mod a_skill_is_told_with_its_arguments_and_files {
 
         let mut many = World::new().skill("one", "a");
         for number in 0..60 {
-            many = many.file(format!("skills/one/assets/{number}.bin"), "x");
+            many = many.file(format!("skills/one/references/{number}.md"), "x");
         }
         let text = told(&many, None);
-        assert_eq!(text.matches("(asset, 1 bytes)").count(), 50);
+        assert_eq!(text.matches("(reference, 1 bytes)").count(), 50);
         assert!(text.ends_with("- … and 10 more\n"), "{text}");
         assert_eq!(told(&World::new().skill("one", "a"), None), "# one\n");
+    }
+
+    #[test]
+    fn many_files_that_nobody_reads_one_by_one_are_one_line() {
+        let mut world = World::new().skill("one", "a").file("skills/one/scripts/run.py", "x");
+        for number in 0..40 {
+            world = world.file(format!("skills/one/scripts/schemas/{number}.xsd"), "xx");
+        }
+        let text = told(&world, None);
+        let lines = "- scripts/run.py (script, 1 bytes)\n\
+                     - scripts/schemas/*.xsd (40 files, 80 bytes together)\n";
+        assert!(text.ends_with(lines), "{text}");
+        let library = world.load();
+        let used = use_skill(&library, &UseSkill { name: "one".to_owned() }).unwrap().to_string();
+        assert!(used.ends_with("- scripts/run.py\n- scripts/schemas/*.xsd (40 files)\n"), "{used}");
     }
 
     #[test]

@@ -520,6 +520,8 @@ mod the_files_beside_skill_md_are_its_resources {
             ("run.bash", "script"),
             ("references/run.py", "script"),
             ("scripts/tool", "script"),
+            ("scripts/schemas/sheet.xsd", "asset"),
+            ("scripts/table.json", "asset"),
             ("notes.md", "reference"),
             ("references/table.csv", "reference"),
             ("templates/mail.html", "template"),

@@ -556,9 +556,9 @@ mod every_fault_has_one_form {
                 "did you mean `--level`?",
             ),
             (
-                "list all",
-                "`prowess list` takes no `all`",
-                "`prowess list --help` says what can be typed",
+                "rule all of",
+                "`prowess rule` takes no `of`",
+                "`prowess rule --help` says what can be typed",
             ),
             (
                 "show",

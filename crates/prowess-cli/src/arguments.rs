@@ -63,24 +63,30 @@ pub(crate) fn words() -> impl Iterator<Item = String> {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    #[command(visible_alias = "ls")]
     List(list::Args),
+    #[command(visible_aliases = ["lint", "validate"])]
     Check(check::Args),
     Rule(rule::Args),
     Doctor(doctor::Args),
+    #[command(visible_alias = "search")]
     Find(find::Args),
     Lab(lab::Args),
+    #[command(visible_alias = "cat")]
     Show(show::Args),
     Read(read::Args),
     Prompt(prompt::Args),
     Ask(ask::Args),
     Chat(chat::Args),
     Sessions(sessions::Args),
+    #[command(visible_alias = "serve")]
     Mcp(mcp::Args),
     Catalog(catalog::Args),
     New(new::Args),
     Create(create::Args),
     Enable(enable::Args),
     Disable(disable::Args),
+    #[command(visible_alias = "rm")]
     Remove(remove::Args),
     Undo(undo::Args),
     Migrate(migrate::Args),

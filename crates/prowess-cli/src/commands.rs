@@ -36,6 +36,7 @@ pub(crate) mod man;
 
 use std::{
     borrow::Cow,
+    collections::{HashMap, HashSet},
     fs::{self, OpenOptions, Permissions},
     io::Write as _,
     os::unix::fs::{MetadataExt as _, PermissionsExt as _},
@@ -132,6 +133,41 @@ fn finding_json(finding: &Finding) -> FindingJson<'_> {
 
 fn resource_json(resource: &Resource) -> ResourceJson<'_> {
     ResourceJson { path: &resource.path, kind: resource.kind.as_str(), size: resource.size }
+}
+
+/// Findings in their order, where those of one rule about several files of a skill are one that says how many there are.
+fn folded<'f, 'p>(
+    findings: impl IntoIterator<Item = &'f Finding>,
+    folders: impl IntoIterator<Item = &'p Path>,
+) -> Vec<Cow<'f, Finding>> {
+    let folders: HashSet<&Path> = folders.into_iter().collect();
+    let mut folded: Vec<(Cow<'f, Finding>, usize)> = Vec::new();
+    let mut places: HashMap<(&str, &Path), usize> = HashMap::new();
+    for finding in findings {
+        let is_beside = finding.line.is_none() && !finding.path.ends_with("SKILL.md");
+        let skill = finding.path.ancestors().skip(1).find(|it| folders.contains(it));
+        let place = skill.filter(|_| is_beside).map(|it| (finding.rule.code, it));
+        match place.map(|it| *places.entry(it).or_insert(folded.len())) {
+            Some(at) if at < folded.len() => folded[at].1 += 1,
+            _ => folded.push((Cow::Borrowed(finding), 0)),
+        }
+    }
+    let folded = folded.into_iter().map(|(finding, more)| match more {
+        0 => finding,
+        _ => {
+            let files = count(more, "more file");
+            let message = format!(
+                "{} (and so {} of this skill)",
+                finding.message,
+                match more {
+                    1 => format!("is {files}"),
+                    _ => format!("are {files}"),
+                }
+            );
+            Cow::Owned(Finding { message, ..finding.into_owned() })
+        }
+    });
+    folded.collect()
 }
 
 /// Shows an entry of a store as it is now: all of it as JSON, else where it lies.

@@ -85,9 +85,13 @@ pub(crate) fn keeper(
 /// Whoever has the library that was asked for, for a conversation: a keeper, if it is to be watched.
 pub(crate) fn provider(global: &Global, printer: &mut Printer) -> Result<Arc<dyn Provider>> {
     if config(global)?.skill.watch.value {
-        return Ok(keeper(global, true, printer)?);
+        let keeper = keeper(global, true, printer)?;
+        tell_left_out(&keeper.library(), printer);
+        return Ok(keeper);
     }
-    Ok(Arc::new(Arc::new(library(global, printer)?)))
+    let library = library(global, printer)?;
+    tell_left_out(&library, printer);
+    Ok(Arc::new(Arc::new(library)))
 }
 
 /// Says that changes are looked for, because the system cannot tell of them.
@@ -151,6 +155,25 @@ pub(crate) fn library_behind(global: &Global, printer: &mut Printer) -> Result<L
     let config = config(global)?;
     let options = options(&config, global);
     Ok(load_or_bundled(&config, options, printer)?.0)
+}
+
+/// What was typed, with paths that are searched as `--dir` is; a `SKILL.md` stands for its folder.
+pub(crate) fn with_paths(global: &Global, paths: &[PathBuf]) -> Global {
+    let folder = |it: &PathBuf| match resolve(&Directory::new(it), global).is_file() {
+        true if it.ends_with("SKILL.md") => match it.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+            _ => PathBuf::from("."),
+        },
+        _ => it.clone(),
+    };
+    let dir = global.dir.iter().cloned().chain(paths.iter().map(folder)).collect();
+    Global { dir, ..global.clone() }
+}
+
+/// Whether a word names a folder that is to be searched, and is no skill itself.
+pub(crate) fn is_folder_of_skills(word: &str, global: &Global) -> bool {
+    let path = resolve(&Directory::new(word), global);
+    is_path(word) && path.is_dir() && folder_of(word, global).is_none()
 }
 
 /// Whether somebody has named directories, by a flag or in a file.
@@ -530,7 +553,7 @@ pub(crate) fn vocabulary(model: Option<&str>, config: &Config) -> Vocabulary {
     model.map_or(Vocabulary::Estimate, Vocabulary::for_model)
 }
 
-/// Finds a skill by name; says which name comes nearest when there is none.
+/// Finds a skill by name; says why it was left out, or which name comes nearest, when there is none.
 pub(crate) fn skill<'lib>(
     library: &'lib Library,
     name: &str,
@@ -538,14 +561,43 @@ pub(crate) fn skill<'lib>(
 ) -> Option<&'lib Skill> {
     let skill = library.get(name);
     if skill.is_none() {
-        printer.fault(&format!("there is no skill `{name}`"));
-        let names = library.skills().map(|it| &*it.manifest.name);
-        match nearest(name, names) {
-            Some(near) => printer.hint(&format!("did you mean `{near}`?")),
-            None => printer.hint("`prowess list` shows which there are"),
-        }
+        no_skill(library, name).tell(printer);
     }
     skill
+}
+
+/// Says that there is no skill of this name: why it was left out, or which name comes nearest.
+pub(crate) fn no_skill(library: &Library, name: &str) -> Fault {
+    if let Some(finding) = library.why_left_out(name) {
+        let path = finding.path.display();
+        let fault = Fault::typed(format!("`{name}` was left out: {} ({path})", finding.message));
+        return fault.hint(&*finding.hint);
+    }
+    let fault = Fault::typed(format!("there is no skill `{name}`"));
+    match nearest(name, library.skills().map(|it| &*it.manifest.name)) {
+        Some(near) => fault.hint(format!("did you mean `{near}`?")),
+        None => fault.hint("`prowess list` shows which there are"),
+    }
+}
+
+/// Names the skills that were left out, each with the reason, in one line: for commands that would have used them.
+pub(crate) fn tell_left_out(library: &Library, printer: &mut Printer) {
+    /// How many are named.
+    const NAMED: usize = 3;
+    let left_out = library.left_out();
+    let named = |path: &Arc<Path>| {
+        let folder = path.parent().and_then(Path::file_name).unwrap_or(path.as_os_str());
+        let why = library.reason(path).map(|it| format!(" ({})", it.message));
+        format!("`{}`{}", folder.to_string_lossy(), why.unwrap_or_default())
+    };
+    let mut names: Vec<String> = left_out.iter().take(NAMED).map(named).collect();
+    if left_out.len() > NAMED {
+        names.push(format!("{} more", left_out.len() - NAMED));
+    }
+    if !names.is_empty() {
+        let (skills, see) = (count(left_out.len(), "skill"), printer.led("`prowess list`"));
+        printer.warning(&format!("{skills} left out: {}; see {see}", names.join(", ")));
+    }
 }
 
 /// Says which skills were mentioned that are not in use, each with the name that comes nearest.

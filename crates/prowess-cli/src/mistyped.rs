@@ -10,6 +10,27 @@ use prowess::nearest;
 
 use crate::{arguments::Arguments, fault::Fault};
 
+/// What other programs can do with skills and this one cannot yet: the word for it, what that is, and what to do
+/// instead.
+const ABSENT: &[(&str, &str, &str)] = &[
+    ("add", "install skills", INSTALL),
+    ("install", "install skills", INSTALL),
+    (
+        "publish",
+        "publish skills",
+        "push the folder to a git repository; `prowess check` says what is wrong with it before",
+    ),
+    (
+        "uninstall",
+        "uninstall skills",
+        "`prowess remove NAME` removes one from the directory that you write to",
+    ),
+    ("update", "update skills", UPDATE),
+    ("upgrade", "update skills", UPDATE),
+];
+const INSTALL: &str = "copy the skill's folder into a directory that your agents read, such as `~/.agents/skills`, then see `prowess doctor`";
+const UPDATE: &str = "pull or copy its folder again; `prowess check` says what is wrong with it";
+
 /// Whether no command was typed.
 pub(crate) fn is_bare(words: &[String]) -> bool {
     typed(&Arguments::command(), words).get_name() == "prowess"
@@ -29,6 +50,9 @@ pub(crate) fn fault(error: &Error, words: &[String]) -> Fault {
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let typed = first(ContextKind::InvalidSubcommand);
+            if let Some((_, what, instead)) = ABSENT.iter().find(|it| it.0 == typed) {
+                return Fault::unable(format!("`{name}` cannot {what} yet")).hint(*instead);
+            }
             let commands = command.get_subcommands().map(Command::get_name);
             let fault = Fault::unable(format!("`{name}` has no command `{typed}`"));
             meant(fault, nearest(&typed, commands), help)

@@ -1,10 +1,12 @@
 //! A skill as a model is told it: arguments filled in, paths absolute, its files named.
 
+use std::collections::{HashMap, HashSet};
+
 use prowess_frontmatter::Value;
 
 use crate::{
     shorten::one_line,
-    skill::{Manifest, Resource, Skill},
+    skill::{Kind, Manifest, Resource, Skill},
     source::ReadError,
 };
 
@@ -76,13 +78,59 @@ fn files(skill: &Skill) -> String {
         return String::new();
     }
     let mut text = format!("\nFiles of this skill, in `{}`:\n", one_line(&folder(skill)));
-    for Resource { path, kind, size, .. } in resources.iter().take(MAX_FILES) {
-        text.push_str(&format!("- {} ({}, {size} bytes)\n", one_line(path), kind.as_str()));
+    let lines = folded(resources.iter().map(|it| &*it.path));
+    for (name, count) in lines.iter().take(MAX_FILES) {
+        let is_it = |it: &&Resource| match count {
+            1 => *it.path == **name,
+            _ => pattern(&it.path).as_deref() == Some(name),
+        };
+        let size: u64 = resources.iter().filter(is_it).map(|it| it.size).sum();
+        let (name, kind) = (one_line(name), Kind::of(name).as_str());
+        text.push_str(&match count {
+            1 => format!("- {name} ({kind}, {size} bytes)\n"),
+            _ => format!("- {name} ({count} files, {size} bytes together)\n"),
+        });
     }
-    if resources.len() > MAX_FILES {
-        text.push_str(&format!("- … and {} more\n", resources.len() - MAX_FILES));
-    }
+    text.push_str(&more(&lines));
     text
+}
+
+/// From how many files on those of one folder and ending are one line.
+const MANY: usize = 10;
+
+/// The lines of a list of files, in their order, each with how many it stands for: many assets of one folder and ending,
+/// which nobody reads one by one, are one line such as `schemas/*.xsd`.
+pub(crate) fn folded<'p>(paths: impl Iterator<Item = &'p str> + Clone) -> Vec<(String, usize)> {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    paths.clone().filter_map(pattern).for_each(|it| *counts.entry(it).or_default() += 1);
+    counts.retain(|_, it| *it >= MANY);
+    let mut is_told: HashSet<String> = HashSet::new();
+    let mut lines = Vec::new();
+    for path in paths {
+        match pattern(path).and_then(|it| counts.get(&it).map(|count| (it, *count))) {
+            Some((pattern, count)) if is_told.insert(pattern.clone()) => {
+                lines.push((pattern, count));
+            }
+            Some(_) => {}
+            None => lines.push((path.to_owned(), 1)),
+        }
+    }
+    lines
+}
+
+/// The line that says how many files are not named, where there are any.
+pub(crate) fn more(lines: &[(String, usize)]) -> String {
+    match lines.iter().skip(MAX_FILES).map(|it| it.1).sum::<usize>() {
+        0 => String::new(),
+        more => format!("- … and {more} more\n"),
+    }
+}
+
+/// What stands for an asset and all others of its folder and ending.
+fn pattern(path: &str) -> Option<String> {
+    let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let (_, ending) = file.rsplit_once('.').filter(|_| Kind::of(path) == Kind::Asset)?;
+    Some(if folder.is_empty() { format!("*.{ending}") } else { format!("{folder}/*.{ending}") })
 }
 
 /// Goes over a text once, so that nothing that was filled in is filled in again.

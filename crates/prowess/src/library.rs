@@ -217,6 +217,24 @@ impl Library {
     pub fn left_out(&self) -> &[Arc<Path>] {
         &self.left_out
     }
+
+    /// Why the skill in the folder of this name, or at this path, could not be made one; nothing where none was left
+    /// out there.
+    pub fn why_left_out(&self, name: &str) -> Option<&Finding> {
+        let wanted = plain(Path::new(name));
+        let is_it = |it: &&Arc<Path>| {
+            it.ends_with(&wanted) || it.parent().is_some_and(|it| it.ends_with(&wanted))
+        };
+        let is_said = !wanted.as_os_str().is_empty() && wanted != Path::new("SKILL.md");
+        let path = self.left_out.iter().find(|it| is_said && is_it(it))?;
+        self.reason(path)
+    }
+
+    /// The worst finding about a file that was left out.
+    pub fn reason(&self, path: &Path) -> Option<&Finding> {
+        let about = self.findings.iter().filter(|it| it.path.starts_with(path));
+        about.max_by_key(|it| it.severity)
+    }
 }
 
 /// A path without the parts that say nothing.

@@ -437,6 +437,11 @@ impl Kind {
         match (ending.as_str(), folder) {
             ("sh" | "bash" | "py", _) => Self::Script,
             ("md" | "mdx" | "txt" | "rst", "scripts" | "bin") => Self::Reference,
+            (
+                "xsd" | "dtd" | "xml" | "json" | "yml" | "yaml" | "toml" | "csv" | "tsv" | "lock"
+                | "css" | "html" | "svg" | "png" | "jpg" | "gif" | "ttf" | "pdf" | "zip",
+                "scripts" | "bin",
+            ) => Self::Asset,
             (_, "scripts" | "bin") => Self::Script,
             (_, "references" | "reference" | "docs") => Self::Reference,
             (_, "templates" | "template") => Self::Template,

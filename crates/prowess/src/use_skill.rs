@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     disclose::Told,
-    invoke::{MAX_FILES, folder},
+    invoke::{MAX_FILES, folded, folder, more},
     library::Library,
     shorten::one_line,
     skill::Skill,
@@ -55,13 +55,14 @@ impl fmt::Display for UsedSkill {
                 if !resources.is_empty() {
                     f.write_str("\nFiles, as paths below the folder:\n")?;
                 }
-                for path in resources.iter().take(MAX_FILES) {
-                    writeln!(f, "- {}", one_line(path))?;
+                let lines = folded(resources.iter().map(String::as_str));
+                for (name, count) in lines.iter().take(MAX_FILES) {
+                    match count {
+                        1 => writeln!(f, "- {}", one_line(name))?,
+                        _ => writeln!(f, "- {} ({count} files)", one_line(name))?,
+                    }
                 }
-                match resources.len().saturating_sub(MAX_FILES) {
-                    0 => Ok(()),
-                    more => writeln!(f, "- … and {more} more"),
-                }
+                f.write_str(&more(&lines))
             }
             Self::NotFound { message } => f.write_str(message),
         }

@@ -1,3 +1,5 @@
+use std::path::PathBuf;
+
 use anyhow::Result;
 use clap::ValueEnum;
 use prowess::{Cataloging, Format, catalog};
@@ -9,6 +11,9 @@ use crate::{Status, arguments::Global, completion, context, host, printer::Print
 /// Print what a model is shown of the skills at the start
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    /// Directories to search, as with `--dir`
+    #[arg(value_hint = clap::ValueHint::DirPath)]
+    paths: Vec<PathBuf>,
     /// In which form
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = FormatName::List)]
     format: FormatName,
@@ -31,8 +36,11 @@ enum FormatName {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    let global = &context::with_paths(global, &args.paths);
     let config = context::config(global)?;
-    let library = host::shown(context::library(global, printer)?, &config, printer);
+    let library = context::library(global, printer)?;
+    context::tell_left_out(&library, printer);
+    let library = host::shown(library, &config, printer);
     let vocabulary = context::vocabulary(args.model.as_deref(), &config);
     let format = match args.format {
         FormatName::Names => Format::Names,

@@ -4,6 +4,7 @@ mod github;
 mod sarif;
 
 use std::{
+    borrow::Cow,
     env,
     path::{Path, PathBuf},
 };
@@ -17,7 +18,7 @@ use prowess_runtime::{Config, danger};
 use serde_json::json;
 
 use self::fix::{FixArgs, FixedFile};
-use super::{count, finding_json};
+use super::{count, finding_json, folded};
 use crate::{Status, arguments::Global, context, fault::Fault, printer::Printer, snippet};
 
 /// Say what is wrong with skills, and put right what is safe
@@ -106,7 +107,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
                 fix::show(&args.fix, fixed, printer)?;
             }
             let render = |it: &Finding, printer: &Printer| snippet::render(it, printer) + "\n";
-            show(&checked, &args.fix, printer, render)?;
+            show(&checked, &args.fix, true, printer, render)?;
             fix::offer(&args.fix, &checked.findings, profile, printer);
         }
         Format::Json => {
@@ -119,7 +120,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         }
         Format::Github => {
             let root = env::current_dir()?;
-            show(&checked, &args.fix, printer, |it, _| github::annotation(it, &root))?;
+            show(&checked, &args.fix, false, printer, |it, _| github::annotation(it, &root))?;
         }
         Format::Sarif => {
             let root = env::current_dir()?;
@@ -181,12 +182,17 @@ fn add_dangers(checked: &mut Checked, profile: Profile) {
 fn show(
     checked: &Checked,
     args: &FixArgs,
+    is_folded: bool,
     printer: &mut Printer,
     render: impl Fn(&Finding, &Printer) -> String,
 ) -> Result<()> {
     let least = if printer.verbose { Severity::Info } else { Severity::Warning };
     let shown = || checked.findings.iter().filter(|it| it.severity >= least);
-    for finding in shown() {
+    let all: Vec<Cow<'_, Finding>> = match is_folded {
+        true => folded(shown(), checked.files.iter().filter_map(|it| it.path.parent())),
+        false => shown().map(Cow::Borrowed).collect(),
+    };
+    for finding in &all {
         printer.line(render(finding, printer))?;
     }
     printer.flush()?;

@@ -5,6 +5,8 @@ mod faults;
 mod matrix;
 mod lines;
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use prowess::{
     CLIENTS, Checkup, Client, Directory, Severity, Surroundings, client, examine, installed,
@@ -35,7 +37,7 @@ use crate::{
 /// file, or loads another of the same name. With `--client`, also when that client does not read the directory.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The name of a skill, or the path of its folder or file
+    /// The name of a skill, the path of its folder or file, or a folder to search, as with `--dir`
     #[arg(add = completion::examined())]
     name: Option<String>,
     /// Judge every known client, not only those installed here
@@ -55,6 +57,9 @@ const SHOWN: usize = 10;
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
     let named = named(&args.client)?;
     let name = args.name.as_deref();
+    let searched = name.filter(|it| asked::is_folder_of_skills(it, global));
+    let global = &context::with_paths(global, searched.map(PathBuf::from).as_slice());
+    let name = name.filter(|_| searched.is_none());
     let folder = name.map(|it| folder_of(it, global)).transpose()?.flatten();
     let typed = folder.as_deref().filter(|_| name.is_some_and(context::is_path));
     let (surroundings, project) = surroundings(global, typed)?;

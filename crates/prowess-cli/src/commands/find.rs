@@ -51,6 +51,9 @@ pub(crate) struct Args {
     /// How many skills at the most, 1 to 100 [default: 5, with `--queries` 10]
     #[arg(long, value_name = "N", value_parser = top)]
     top: Option<u8>,
+    /// Print the names alone, one a line
+    #[arg(long, conflicts_with_all = ["json", "queries", "why"])]
+    short: bool,
     /// Say which words of the request stand where in each skill
     #[arg(long)]
     why: bool,
@@ -82,6 +85,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let requests = args.queries.as_deref().map(open).transpose()?;
     let config = context::config(global)?;
     let library = context::embedding_library(global, args.embeddings.as_deref(), printer)?;
+    context::tell_left_out(&library, printer);
     let library = context::to_the_end(host::shown(library, &config, printer));
     let top = args.top.unwrap_or(if requests.is_some() { TOP.1 } else { TOP.0 });
     let Matching { strategy, .. } = config.matching();
@@ -191,6 +195,10 @@ impl<'a> Finder<'a> {
         if printer.json {
             let query = Some(query);
             printer.document(&AnswerJson { query, ..answer_json(&found, &unknown) })?;
+        } else if self.args.short {
+            for found in &found {
+                printer.line(safe::line(&self.library.address(found.fit.skill)))?;
+            }
         } else {
             self.table(&found, printer)?;
         }

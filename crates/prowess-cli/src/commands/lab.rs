@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
-use prowess::{Evaluation, Finding, Lab, Library, Skill, Study, nearest};
+use prowess::{Evaluation, Finding, Lab, Library, Skill, Study};
 use prowess_runtime::Share;
 
 use super::{Readers, write_page};
@@ -33,7 +33,7 @@ const MAX: u64 = 256 * 1024 * 1024;
 /// No model is asked. Exits 1 when too few evaluations pass, or a file of them cannot be read.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The skills to look at, next to all others [default: all]
+    /// The skills to look at, next to all others, and folders to search, as with `--dir` [default: all]
     #[arg(add = completion::skills())]
     names: Vec<String>,
     /// Evaluate these requests too; `-` reads stdin
@@ -72,6 +72,10 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let fault = Fault::unable("`--html -` prints the page, and `--json` a document");
         return Err(fault.hint("name a file for the page").into());
     }
+    let (folders, names): (Vec<&String>, Vec<&String>) =
+        args.names.iter().partition(|it| context::is_folder_of_skills(it, global));
+    let folders: Vec<PathBuf> = folders.into_iter().map(PathBuf::from).collect();
+    let global = &context::with_paths(global, &folders);
     let config = context::config(global)?;
     let library = host::shown(context::library(global, printer)?, &config, printer);
     let library = context::to_the_end(library);
@@ -81,7 +85,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let fault = Fault::unable("there is no skill to look at");
         return Err(fault.hint("`prowess list` shows what is there, and what was left out").into());
     }
-    let chosen = chosen(library, &args.names)?;
+    let chosen = chosen(library, &names)?;
     let is_chosen =
         |it: &Skill| chosen.is_empty() || chosen.iter().any(|own| std::ptr::eq(*own, it));
     let queries = args.queries.as_deref().map(|it| anyhow::Ok((it, read(it)?))).transpose()?;
@@ -125,17 +129,8 @@ impl Report<'_> {
 }
 
 /// The skills that were named.
-fn chosen<'lib>(library: &'lib Library, names: &[String]) -> Result<Vec<&'lib Skill>> {
-    let find = |name: &String| {
-        let near = || nearest(name, library.skills().map(|it| &*it.manifest.name));
-        library.get(name).ok_or_else(|| {
-            let fault = Fault::typed(format!("there is no skill `{name}`"));
-            match near() {
-                Some(near) => fault.hint(format!("did you mean `{near}`?")),
-                None => fault.hint("`prowess list` shows which there are"),
-            }
-        })
-    };
+fn chosen<'lib>(library: &'lib Library, names: &[&String]) -> Result<Vec<&'lib Skill>> {
+    let find = |name: &&String| library.get(name).ok_or_else(|| context::no_skill(library, name));
     Ok(names.iter().map(find).collect::<Result<_, _>>()?)
 }
 

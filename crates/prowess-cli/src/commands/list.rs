@@ -1,13 +1,13 @@
 mod follow;
 
-use std::{borrow::Cow, cmp::Reverse};
+use std::{borrow::Cow, cmp::Reverse, path::PathBuf};
 
 use anyhow::Result;
-use prowess::{Finding, Library, Severity, Skill};
+use prowess::{Finding, Library, Profile, Severity, Skill};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{FindingJson, ResourceJson, count, finding_json, resource_json};
+use super::{FindingJson, ResourceJson, count, finding_json, folded, resource_json};
 use crate::{Status, arguments::Global, context, printer::Printer, safe};
 
 /// How many findings are shown without being asked for.
@@ -20,6 +20,12 @@ const WIDEST: usize = 36;
 /// List the skills that are there
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    /// Directories to search, as with `--dir`
+    #[arg(value_hint = clap::ValueHint::DirPath)]
+    paths: Vec<PathBuf>,
+    /// Print the names alone, one a line
+    #[arg(long, conflicts_with = "json", conflicts_with = "watch")]
+    short: bool,
     /// Only skills with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
@@ -33,6 +39,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    let global = &context::with_paths(global, &args.paths);
     if args.watch {
         return follow::follow(args, global, printer);
     }
@@ -41,6 +48,12 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let skills: Vec<&Skill> = library.all().filter(tagged).collect();
     if printer.json {
         printer.document(&ListJson::new(library, &skills))?;
+    } else if args.short {
+        for skill in &skills {
+            printer.line(safe::line(&library.address(skill)))?;
+        }
+        printer.flush()?;
+        context::tell_left_out(library, printer);
     } else {
         print(library, &skills, global, printer)?;
     }
@@ -128,7 +141,9 @@ fn table(library: &Library, skills: &[&Skill], printer: &mut Printer) -> Result<
             prowess::Status::Active => description,
             status => format!("({}) {description}", status.as_str()).into(),
         };
-        let description = match printer.width {
+        // A terminal that does not say how wide it is gets what most have.
+        let width_of_line = printer.width.or(printer.is_terminal.then_some(80));
+        let description = match width_of_line {
             Some(it) => {
                 safe::cut(&description, it.saturating_sub(widest.max(width) + 2).max(10)).into()
             }
@@ -145,7 +160,12 @@ fn summary(library: &Library, shown: usize, is_enabled: bool, printer: &mut Prin
     let least = if printer.verbose { Severity::Info } else { Severity::Warning };
     let mut worth: Vec<&Finding> = findings.filter(|it| it.severity >= least).collect();
     worth.sort_by_key(|it| Reverse(it.severity));
-    let most = if printer.verbose { worth.len() } else { SHOWN };
+    let most = if printer.verbose { usize::MAX } else { SHOWN };
+    let folders = library
+        .all()
+        .map(Skill::folder)
+        .chain(library.left_out().iter().filter_map(|it| it.parent()));
+    let worth = folded(worth, folders);
     for finding in worth.iter().take(most) {
         printer.finding(finding);
     }
@@ -157,6 +177,10 @@ fn summary(library: &Library, shown: usize, is_enabled: bool, printer: &mut Prin
         words.push_str(&format!(", {} more findings (-v shows them)", worth.len() - most));
     }
     printer.note(&words);
+    let is_heavier = |it: &Cow<'_, Finding>| it.rule.severity(Profile::Spec) > Some(it.severity);
+    if worth.iter().take(most).any(is_heavier) {
+        printer.note("`list` says what loads; `prowess check` goes by the specification, and calls some of these errors");
+    }
     let is_empty = library.all().next().is_none() && library.left_out().is_empty();
     if is_enabled && is_empty && !library.findings().iter().any(context::is_missing) {
         printer.note("no folder with a `SKILL.md` was found; build output and what git ignores is only searched when it is named");

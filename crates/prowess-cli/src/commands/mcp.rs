@@ -98,6 +98,7 @@ pub(crate) fn run(
         false => global.clone(),
     };
     let keeper = context::keeper(&trusted, is_watched, printer)?;
+    context::tell_left_out(&keeper.library(), printer);
     if printer.verbose {
         let watched = if is_watched { ", and watched" } else { "" };
         printer.note(&format!("{} skills are loaded{watched}", keeper.library().skills().count()));

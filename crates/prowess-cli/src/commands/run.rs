@@ -1,13 +1,7 @@
-use std::{
-    cell::Cell,
-    ffi::OsString,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{cell::Cell, ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use prowess::{Definition, Finding, Kind, Library, Manifest, Skill, nearest};
+use prowess::{Definition, Kind, Library, Manifest, Skill, nearest};
 use prowess_runtime::{
     Act, Chunk, Delivery, Entry, ExecuteError, Executor, Gate, Launcher, Outcome, Parameters,
     ParametersError, Script, ScriptError, Status as Ended, Wish,
@@ -192,7 +186,7 @@ fn parameters(
 }
 
 fn missing(library: &Library, name: &str) -> Outcome {
-    if let Some(finding) = left_out(library, name) {
+    if let Some(finding) = library.why_left_out(name) {
         let message = format!("skill `{name}` was left out: {}", finding.message);
         return Outcome::bad(Ended::Invalid, message).hint(&*finding.hint);
     }
@@ -201,14 +195,6 @@ fn missing(library: &Library, name: &str) -> Outcome {
         Some(near) => outcome.hint(format!("did you mean `{near}`?")),
         None => outcome.hint("`prowess list` shows which there are"),
     }
-}
-
-/// Why the skill in the folder of this name, or at this path, could not be made one.
-fn left_out<'lib>(library: &'lib Library, name: &str) -> Option<&'lib Finding> {
-    let is_it = |it: &Path| it.ends_with(name) || it.parent().is_some_and(|it| it.ends_with(name));
-    let path = library.left_out().iter().find(|it| !name.is_empty() && is_it(it))?;
-    let about = library.findings().iter().filter(|it| it.path.starts_with(path));
-    about.max_by_key(|it| it.severity)
 }
 
 fn no_script(skill: &Skill, path: &str, error: &ScriptError) -> Box<Outcome> {

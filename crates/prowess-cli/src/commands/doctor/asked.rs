@@ -22,15 +22,18 @@ pub(super) fn folder_of(name: &str, global: &Global) -> Result<Option<PathBuf>, 
     match (folder.is_dir(), is_path(name)) {
         (true, _) if has_document(folder) => Ok(Some(folder.to_owned())),
         (_, false) => Ok(None),
-        (true, true) => {
-            let hint = format!("`prowess doctor --dir {name}` looks at all skills in it");
-            Err(Fault::typed(format!("`{name}` has no `SKILL.md`")).hint(hint))
-        }
+        (true, true) => Err(Fault::typed(format!("`{name}` has no `SKILL.md`"))),
         (false, true) => {
             let hint = "name the folder of a skill, or a skill in a directory that a client reads";
             Err(Fault::typed(format!("there is no `{name}`")).hint(hint))
         }
     }
+}
+
+/// Whether a path names a folder that is to be searched, and is no skill itself.
+pub(super) fn is_folder_of_skills(name: &str, global: &Global) -> bool {
+    let path = context::resolve(&Directory::new(name), global);
+    is_path(name) && path.is_dir() && !has_document(&path)
 }
 
 /// Whether a folder has a `SKILL.md`, in any letters, as far as that can be seen.
