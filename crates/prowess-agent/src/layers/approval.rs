@@ -143,6 +143,7 @@ fn noted(question: &Question, reply: Approved, by: &str) -> What {
     let reply = match reply {
         Approved::No => "no",
         Approved::Once => "once",
+        Approved::Session => "session",
         Approved::Always => "always",
     };
     What::Approval {
