@@ -13,9 +13,9 @@ use std::{
 
 use prowess::{AllowedTools, Manifest};
 use prowess_runtime::{
-    Act, Agreed, Answering, Approver, ChangeHistory, Decision, ExecuteCommand, FileOperations,
-    Gate, Launcher, Level, Limits, Nobody, Outcome, Policy, Question, Records, Reply, Root, Roots,
-    Rule, Sandbox, Status, Tool as _, Toolbox, UndoError, UnlistedCommands, Wish,
+    Act, Answering, Approver, ChangeHistory, Decision, ExecuteCommand, FileOperations, Gate,
+    Launcher, Level, Limits, Nobody, Outcome, Policy, Question, Records, Reply, Root, Roots, Rule,
+    Sandbox, Status, Tool as _, Toolbox, UndoError, UnlistedCommands, Wish,
 };
 use serde_json::{Value as Json, json};
 

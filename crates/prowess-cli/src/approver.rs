@@ -87,6 +87,10 @@ impl Approver for Ahead {
         self.0.who()
     }
 
+    fn who_answers(&self, question: &Question) -> &str {
+        if question.in_person { self.1.who() } else { self.0.who() }
+    }
+
     fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
         if question.in_person { self.1.ask(question) } else { self.0.ask(question) }
     }
@@ -95,6 +99,10 @@ impl Approver for Ahead {
 impl Approver for Noting {
     fn who(&self) -> &str {
         self.0.who()
+    }
+
+    fn who_answers(&self, question: &Question) -> &str {
+        self.0.who_answers(question)
     }
 
     fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {

@@ -11,6 +11,11 @@ pub trait Approver: Send + Sync + fmt::Debug {
     /// Who answers, in one word for the records: `person`, `flag`, `nobody`.
     fn who(&self) -> &str;
 
+    /// Who answers this question, where that is not always the same.
+    fn who_answers(&self, _: &Question) -> &str {
+        self.who()
+    }
+
     /// Asks.
     fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a>;
 }

@@ -198,7 +198,9 @@ fn contained(directory: &Path, policy: &Policy) -> Result<PathBuf, Refusal> {
     }
     let roots: Vec<String> = policy.roots.iter().map(|it| format!("`{}`", it.display())).collect();
     let hint = match roots.is_empty() {
-        true => "`policy.roots` names the directories in which commands may run".to_owned(),
+        true => {
+            "`--root` or `policy.roots` names the directories in which commands may run".to_owned()
+        }
         false => format!("commands may run in {}", roots.join(", ")),
     };
     Err(refused(&format!("`{shown}` lies in no directory that commands may run in"), &hint))

@@ -141,7 +141,7 @@ impl Executor {
             Definition::Composite { steps } => {
                 let parameters = self.check(entry, parameters).await?;
                 let steps = steps.clone();
-                let plan = move || Ok::<_, Outcome>(plan(&steps, &parameters));
+                let plan = move || Ok::<_, TemplateError>(plan(&steps, &parameters));
                 self.bounded(plan).await
             }
             Definition::Template { template } => {

@@ -234,7 +234,7 @@ impl Gate {
         old: Option<Subject>,
     ) -> Result<Option<String>, Box<Outcome>> {
         let question = self.question(wish, plan, &subject, ground, old.as_ref());
-        let who = self.approver.who().to_owned();
+        let who = self.approver.who_answers(&question).to_owned();
         let before = self.on_disk(wish);
         let reply = self.approver.ask(&question).await;
         // Somebody may have taken time to answer.

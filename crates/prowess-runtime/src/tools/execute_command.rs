@@ -144,8 +144,9 @@ impl ExecuteCommand {
 
     /// What a command could reach, one line each.
     fn reach(&self, plan: &Plan) -> Vec<String> {
+        let directory = format!("directory: `{}`", plan.directory.display());
         if !self.sandbox.holds() {
-            return vec!["no sandbox: it runs with all your permissions".to_owned()];
+            return vec![directory, "no sandbox: it runs with all your permissions".to_owned()];
         }
         let level = self.level.get_or_init(|| self.sandbox.level());
         let level = match level {
@@ -157,7 +158,7 @@ impl ExecuteCommand {
         let roots: Vec<String> =
             self.policy.roots.iter().map(|it| format!("`{}`", it.display())).collect();
         let verb = if plan.writes() { "read and write" } else { "only read" };
-        vec![level, format!("files: it can {verb} {}", roots.join(", "))]
+        vec![directory, level, format!("files: it can {verb} {}", roots.join(", "))]
     }
 
     async fn run(&self, input: Input, passed: Option<&str>) -> Result<Outcome, Box<Outcome>> {
