@@ -426,7 +426,7 @@ mod a_file_is_written_only_after_a_yes {
             let (is, told) = setting(&world, "policy.writes");
             assert_eq!(is, writes, "{user} {project}");
             let is_set_aside = project == loose;
-            assert_eq!(told.contains("`policy.writes` is not taken"), is_set_aside, "{told}");
+            assert_eq!(told.contains("ignored `policy.writes`"), is_set_aside, "{told}");
             assert_eq!(setting(&world, "policy.unlisted_commands").0, unlisted, "{user} {project}");
         }
         // What is only in a project does not answer either.

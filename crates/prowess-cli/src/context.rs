@@ -17,8 +17,7 @@ use prowess::{
     Scope, Skill, Strategy, Unknown, Vocabulary, Watching, bundled, matches, nearest, preset,
 };
 use prowess_runtime::{
-    Config, Decision, Entry, FileStore, IgnoredSetting, Origin, Places, Presets, Provider,
-    UnlistedCommands,
+    Config, Entry, FileStore, IgnoredSetting, Origin, Places, Presets, Provider,
 };
 
 use crate::{
@@ -302,7 +301,7 @@ pub(crate) fn is_missing(finding: &Finding) -> bool {
 
 /// What is set by files, and by flags over them.
 pub(crate) fn config(global: &Global) -> Result<Config> {
-    let mut config = defaults().load_over(&places(global))?;
+    let mut config = Config::load(&places(global))?;
     take_flags(&mut config, global)?;
     Ok(config)
 }
@@ -321,14 +320,6 @@ pub(crate) fn places(global: &Global) -> Places {
         home,
         records: host::state(),
     }
-}
-
-/// What holds for the program where nobody has set anything: a person is there who can be asked.
-pub(crate) fn defaults() -> Config {
-    let mut config = Config::default();
-    config.policy.writes.value = Decision::Ask;
-    config.policy.unlisted_commands.value = UnlistedCommands::Ask;
-    config
 }
 
 fn take_flags(config: &mut Config, global: &Global) -> Result<()> {

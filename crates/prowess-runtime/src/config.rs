@@ -113,12 +113,7 @@ impl Config {
     /// Reads the files of all places, each over those before it. All that is wrong with them is told
     /// at once.
     pub fn load(places: &Places) -> Result<Self, ConfigError> {
-        Self::default().load_over(places)
-    }
-
-    /// Does the same over other defaults, such as those of a program.
-    pub fn load_over(self, places: &Places) -> Result<Self, ConfigError> {
-        let mut config = self;
+        let mut config = Self::default();
         let mut faults = Vec::new();
         let (layers, passed_over) = places.layers();
         for layer in layers {
@@ -282,12 +277,7 @@ impl Config {
 
     /// Every setting, in the order of the tables.
     pub fn settings(&self) -> Vec<Shown> {
-        self.settings_over(Self::default())
-    }
-
-    /// The same where others are the defaults, such as those of a program.
-    pub fn settings_over(&self, mut defaults: Self) -> Vec<Shown> {
-        let mut own = self.clone();
+        let (mut own, mut defaults) = (self.clone(), Self::default());
         let shown = |(row, default): (Row<'_>, Row<'_>)| Shown {
             key: row.facts.key,
             value: row.slot.show(),

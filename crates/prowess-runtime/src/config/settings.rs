@@ -261,8 +261,9 @@ impl Default for PolicySettings {
             roots: Setting::default(),
             approvals: Setting::new(policy.approvals),
             allowed_tools: Setting::new(policy.allowed_tools),
-            writes: Setting::new(policy.writes),
-            unlisted_commands: Setting::new(policy.unlisted_commands),
+            // Whoever reads settings has a person who can be asked.
+            writes: Setting::new(Decision::Ask),
+            unlisted_commands: Setting::new(UnlistedCommands::Ask),
             environment: Setting::new(policy.environment),
             rules: Setting::default(),
         }
