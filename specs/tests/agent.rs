@@ -1497,7 +1497,7 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
         let one = Sample::says("one", "1");
         let plan = Arc::new(Sample::new("skill_release", |_| {
             let params = json!({"n": 1}).as_object().unwrap().clone();
-            let step = PlanStep { step: 1, tool: "one".to_owned(), params };
+            let step = PlanStep { step: 1, tool: "one".to_owned(), params, unfilled: Vec::new() };
             Outcome { plan: Some(vec![step]), ..Outcome::new(Status::Ok) }
         }));
         let (agent, model) = agent(Scripted::new().calls("skill_release", json!({})).says("done"));

@@ -4,7 +4,8 @@ use std::{path::PathBuf, time::Duration};
 
 use prowess::{Matching, Options, Scope, Window};
 use prowess_runtime::{
-    Config, ConfigError, Decision, Fault, Hosts, HttpRequest, Limits, Places, Status,
+    Config, ConfigError, Decision, Fault, Hosts, HttpRequest, Limits, Places, Policy, Status,
+    UnlistedCommands,
 };
 use serde_json::{Value as Json, json};
 
@@ -1460,6 +1461,11 @@ mod a_host_reads_settings_with_types {
         assert_eq!(matching.threshold, default.threshold);
         assert_eq!((config.window(), config.limits()), (Window::default(), Limits::default()));
         assert_eq!(config.thresholds(), prowess::Thresholds::default());
+        // Where people set something, there is somebody who can be asked.
+        let (policy, default) = (config.policy("/".as_ref()), Policy::default());
+        assert_eq!((default.writes, policy.writes), (Decision::Allow, Decision::Ask));
+        assert_eq!(default.unlisted_commands, UnlistedCommands::Deny);
+        assert_eq!(policy.unlisted_commands, UnlistedCommands::Ask);
         let (options, default) = (config.options(), Options::default());
         // What is set is set by people, whose skills are larger and lie deeper than a library takes unasked.
         assert_eq!(options.limits.max_file_size, 10 * 1024 * 1024);

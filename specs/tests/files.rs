@@ -732,7 +732,7 @@ mod nothing_leads_out_of_the_roots {
         let state = "home/.local/state/prowess";
         let book = &format!("{state}/approvals.json");
         let tool = |name: &str, input: Json| {
-            world.run(["tool", "--config", "ci.toml", name, &input.to_string()])
+            world.run(["tool", "--config", "ci.toml", "--yes", name, &input.to_string()])
         };
         for path in [&**book, &format!("{state}/audit.jsonl"), "my.key", "ci.toml"] {
             let input = json!({"operation": "write", "path": path, "content": "forged"});

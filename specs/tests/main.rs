@@ -27,6 +27,7 @@ mod cli;
 mod manners;
 mod rules;
 mod fix;
+mod asking;
 mod policy;
 mod commands;
 mod danger;

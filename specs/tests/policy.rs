@@ -112,7 +112,7 @@ mod nothing_runs_before_the_policy_allows_it {
             (
                 Rule { path: named("secrets/*"), tool: named("Write"), ..deny.clone() },
                 "file_operations",
-                &Act::Write(file.clone()),
+                &Act::Write(file.clone().into()),
                 &[],
                 false,
             ),
@@ -144,7 +144,7 @@ mod nothing_runs_before_the_policy_allows_it {
             ["secrets/key", "x/../secrets/key", "./secrets/./key", "open/key", "open/new", "note"];
         for way in ways {
             gate.refusal("read_file", &Act::Read(root.join(way)));
-            gate.refusal("file_operations", &Act::Write(root.join(way)));
+            gate.refusal("file_operations", &Act::Write(root.join(way).into()));
         }
         gate.passes("read_file", &Act::Read(root.join("public/key")));
     }
@@ -316,7 +316,7 @@ mod nothing_runs_before_the_policy_allows_it {
         let gate = stage.gate(policy, Nobody);
         gate.passes("use_skill", &Act::Tell);
         gate.passes("read_file", &Act::Read(stage.root().join("x")));
-        gate.refusal("file_operations", &Act::Write(stage.root().join("x")));
+        gate.refusal("file_operations", &Act::Write(stage.root().join("x").into()));
         gate.refusal("execute_sql", &Act::Query("select 1".to_owned()));
         let (method, url) = ("GET".to_owned(), "https://example.com/?q=1".to_owned());
         gate.refusal("http_request", &Act::Fetch { method, url });
@@ -724,7 +724,10 @@ mod an_approval_holds_for_exactly_what_was_approved {
             nobody.refusal("execute_command", &stage.command(&line));
         }
         let directory = stage.root().join("sub");
-        nobody.refusal("execute_command", &Act::Command { line: status.clone(), directory });
+        nobody.refusal(
+            "execute_command",
+            &Act::Command { line: status.clone(), directory, preview: None },
+        );
         write("#!/bin/sh\necho two!\n");
         nobody.refusal("execute_command", &stage.command(&status));
     }
@@ -780,11 +783,11 @@ mod what_a_skill_lists_counts_for_what_the_policy_says {
         for (list, tool, act, passes) in [
             ("Read", "read_file", Act::Read(file.clone()), true),
             ("Read", "file_operations", Act::Read(file.clone()), true),
-            ("Read", "file_operations", Act::Write(file.clone()), false),
+            ("Read", "file_operations", Act::Write(file.clone().into()), false),
             ("Read(docs/*)", "read_file", Act::Read(file.clone()), true),
             ("Read(src/*)", "read_file", Act::Read(file.clone()), false),
-            ("Write", "file_operations", Act::Write(file.clone()), true),
-            ("Edit", "file_operations", Act::Write(file.clone()), true),
+            ("Write", "file_operations", Act::Write(file.clone().into()), true),
+            ("Edit", "file_operations", Act::Write(file.clone().into()), true),
             ("Read", "execute_command", stage.command("ls"), false),
             ("Bash(ls:*)", "execute_command", stage.command("ls"), true),
             ("WebFetch", "http_request", fetch.clone(), true),
@@ -1056,7 +1059,7 @@ impl Stage {
     }
 
     fn command(&self, line: &str) -> Act {
-        Act::Command { line: line.to_owned(), directory: self.root() }
+        Act::Command { line: line.to_owned(), directory: self.root(), preview: None }
     }
 
     fn log(&self) -> Vec<Json> {

@@ -10,19 +10,35 @@ use std::{
     },
 };
 
-use prowess_runtime::{Agreed, Answering, Approver, Nobody, Question, Reply};
+use prowess_runtime::{Agreed, Answering, Approver, Coverage, Nobody, Question, Reply};
 
 use crate::{printer, safe};
 
-/// Whoever can be asked: the flag, the person at the terminal, or nobody.
+/// Whoever can be asked: the flag, the person at the terminal, or nobody. What the flag does not
+/// answer is asked at the terminal.
 pub(crate) fn approver(yes: bool) -> Arc<dyn Approver> {
     let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
     match (yes, is_terminal) {
-        (true, _) => Arc::new(Told(Agreed)),
+        (true, true) => Arc::new(Ahead(Told(Agreed), Person::default())),
+        (true, false) => Arc::new(Told(Agreed)),
         (false, true) => Arc::new(Person::default()),
         (false, false) => Arc::new(Told(Nobody)),
     }
 }
+
+/// The same for what a model does, of which a person sees nothing: what is refused because nobody
+/// could be asked is told.
+pub(crate) fn noting_approver(yes: bool) -> Arc<dyn Approver> {
+    Arc::new(Noting(approver(yes)))
+}
+
+/// Somebody who has answered ahead, and the person who is asked what that does not cover.
+#[derive(Debug)]
+struct Ahead(Told<Agreed>, Person);
+
+/// Tells what is refused because nobody could be asked.
+#[derive(Debug)]
+struct Noting(Arc<dyn Approver>);
 
 /// The person at the terminal, who is asked one thing after the other.
 #[derive(Debug, Clone, Default)]
@@ -60,7 +76,48 @@ impl Approver for Person {
                 printer::ask(&shown, &is_over)
             });
             // Whoever cannot be heard has not agreed.
-            asked.await.ok().and_then(Result::ok).map_or(Reply::No, |it| reply(&it))
+            let answer = asked.await.ok().and_then(Result::ok);
+            answer.map_or(Reply::No, |it| reply(&it, &question.coverage))
+        })
+    }
+}
+
+impl Approver for Ahead {
+    fn who(&self) -> &str {
+        self.0.who()
+    }
+
+    fn who_answers(&self, question: &Question) -> &str {
+        if question.in_person { self.1.who() } else { self.0.who() }
+    }
+
+    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
+        if question.in_person { self.1.ask(question) } else { self.0.ask(question) }
+    }
+}
+
+impl Approver for Noting {
+    fn who(&self) -> &str {
+        self.0.who()
+    }
+
+    fn who_answers(&self, question: &Question) -> &str {
+        self.0.who_answers(question)
+    }
+
+    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
+        Box::pin(async move {
+            let reply = self.0.ask(question).await;
+            let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
+            if reply == Reply::No && !is_terminal {
+                let (what, why) = (safe::line(&question.what), safe::line(&question.why));
+                let how = match question.in_person {
+                    true => "it needs an answer at a terminal",
+                    false => "`--yes` or an answer at a terminal approves it",
+                };
+                printer::tell(&format!("note: refused to {what}, because {why}; {how}\n"));
+            }
+            reply
         })
     }
 }
@@ -81,9 +138,10 @@ impl<A: Approver> Approver for Told<A> {
     }
 }
 
-/// A question as it is shown: what would run or what has changed of it, and what to type.
+/// A question as it is shown: what would run or change, what it could reach, and what to type.
 fn shown(question: &Question) -> String {
-    let Question { what, why, content, difference, files, given, place } = question;
+    let Question { what, why, content, difference, files, given, place, diff, reach, .. } =
+        question;
     let mut out = String::new();
     match (difference, content) {
         (Some(difference), _) => out.push_str(&whole(difference)),
@@ -95,13 +153,25 @@ fn shown(question: &Question) -> String {
         }
         (None, None) => {}
     }
+    diff.iter().for_each(|it| out.push_str(&whole(it)));
+    for line in reach {
+        let _ = writeln!(out, "  {}", safe::shown(&safe::line(line)));
+    }
     if let Some(given) = given {
         let _ = write!(out, "It would be given:\n{}", whole(given));
     }
     let (what, why) = (safe::shown(&safe::line(what)), safe::line(why));
     let _ = writeln!(out, "May prowess {what}? It is asked because {why}.");
-    let always = if given.is_some() { "[a]lways, whatever it is given: " } else { "[a]lways: " };
-    let _ = write!(out, "[y]es, [n]o, {always}");
+    let more = match (&question.coverage, given) {
+        (Coverage::Once, _) => String::new(),
+        (Coverage::UntilChange, Some(_)) => ", [a]lways, whatever it is given".to_owned(),
+        (Coverage::UntilChange, None) => ", [a]lways".to_owned(),
+        (Coverage::More { session, always }, _) => {
+            let (session, always) = (safe::line(session), safe::line(always));
+            format!(", this [s]ession ({session}), [a]lways ({always})")
+        }
+    };
+    let _ = write!(out, "[y]es, [n]o{more}: ");
     out
 }
 
@@ -125,10 +195,11 @@ fn ends(text: &str, place: Option<&Path>) -> String {
 }
 
 /// What an answer means; whatever is not clearly a yes is a no.
-fn reply(answer: &str) -> Reply {
-    match answer.trim().to_ascii_lowercase().as_str() {
-        "y" | "yes" => Reply::Once,
-        "a" | "always" => Reply::Always,
+fn reply(answer: &str, coverage: &Coverage) -> Reply {
+    match (answer.trim().to_ascii_lowercase().as_str(), coverage) {
+        ("y" | "yes", _) => Reply::Once,
+        ("s" | "session", Coverage::More { .. }) => Reply::Session,
+        ("a" | "always", Coverage::More { .. } | Coverage::UntilChange) => Reply::Always,
         _ => Reply::No,
     }
 }
@@ -139,12 +210,18 @@ mod tests {
 
     #[test]
     fn only_a_clear_yes_is_one() {
-        assert_eq!(["y", " YES\n", "a", "always"].map(reply), {
+        let coverage = Coverage::UntilChange;
+        assert_eq!(["y", " YES\n", "a", "always"].map(|it| reply(it, &coverage)), {
             [Reply::Once, Reply::Once, Reply::Always, Reply::Always]
         });
-        for answer in ["", "n", "no", "yess", "yes, but", "\u{202e}y", "0"] {
-            assert_eq!(reply(answer), Reply::No, "{answer:?}");
+        for answer in ["", "n", "no", "yess", "yes, but", "\u{202e}y", "0", "s"] {
+            assert_eq!(reply(answer, &coverage), Reply::No, "{answer:?}");
         }
+        let more = Coverage::More { session: "all".to_owned(), always: "this".to_owned() };
+        assert_eq!(["s", "a", "ss"].map(|it| reply(it, &more)), {
+            [Reply::Session, Reply::Always, Reply::No]
+        });
+        assert_eq!(["y", "a"].map(|it| reply(it, &Coverage::Once)), [Reply::Once, Reply::No]);
     }
 
     #[test]

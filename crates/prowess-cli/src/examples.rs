@@ -133,8 +133,10 @@ const EXAMPLES: &[Examples] = &[
     (
         "undo",
         &[
-            ("prowess undo --dir skills", "take back the last change"),
-            ("prowess undo greet --dir skills", "the last one of this skill"),
+            ("prowess undo", "the last file that a tool wrote, or the last skill removed"),
+            ("prowess undo --list", "what can be undone"),
+            ("prowess undo notes/today.md", "the last change of this file"),
+            ("prowess undo greet --dir skills", "bring back a removed skill"),
         ],
     ),
     ("migrate", &[("prowess migrate old-plugins --dir skills", "all plugins of a folder")]),
@@ -158,7 +160,11 @@ const EXAMPLES: &[Examples] = &[
         "run",
         &[
             ("prowess run greet who=Ada", "execute it, in the sandbox"),
-            ("prowess run pdf --script scripts/count.py -- --pages a.pdf", "a file that it brings"),
+            (
+                "prowess run create-pr --script scripts/gather.sh -- --help",
+                "a script that it brings",
+            ),
+            ("prowess run release version=1.2 --plan", "the steps of a composite skill, not run"),
         ],
     ),
     (

@@ -6,7 +6,7 @@ use std::{
     fs::{self, DirBuilder, Metadata},
     io,
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
@@ -14,8 +14,8 @@ use std::{
 use prowess::{Cache, Library};
 use prowess_agent::Witness;
 use prowess_runtime::{
-    Approver, Config, Executor, Gate, Launcher, Limits, Nobody, Origin, Outcome, Policy, Records,
-    Sandbox, Starter, Status, duration,
+    Approver, ChangeHistory, Config, Executor, Gate, Launcher, Limits, Nobody, Origin, Outcome,
+    Policy, Records, Sandbox, Starter, Status, duration,
 };
 use rustix::process::geteuid;
 use tokio::signal::unix::{SignalKind, signal};
@@ -25,18 +25,25 @@ use crate::{approver::approver, connection, printer::Printer};
 /// How something is run, as it is typed.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Running {
-    /// How long it may take, such as `5s` or `2m`
+    /// Time limit of a script, command or tool call, such as `5s` or `2m`
     #[arg(long, value_name = "TIME", value_parser = time)]
     timeout: Option<Duration>,
-    /// Approve it, now and as long as it does not change
+    /// Answer yes to every question ahead of time
+    ///
+    /// Skills are approved until they change, files and commands this once. Not covered are files with
+    /// secrets, hidden files, startup files and instructions for agents, nor unlisted commands without a
+    /// sandbox: these are asked about at a terminal, or refused.
     #[arg(long)]
     pub(crate) yes: bool,
     /// Let the skills of this project act, for this time; `prowess trust` remembers it
     #[arg(long)]
     pub(crate) trust_project: bool,
-    /// Run scripts without a sandbox: they may do all that you may
+    /// Run scripts and commands without a sandbox, with all your permissions
     #[arg(long)]
     pub(crate) unsandboxed: bool,
+    /// Let tools and commands use this directory; repeatable [default: the working directory]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Vec<PathBuf>,
     /// Pass this environment variable on to scripts; may be given several times
     #[arg(long, value_name = "NAME")]
     env: Vec<String>,
@@ -92,7 +99,12 @@ impl Running {
 
     /// What decides whether something is run.
     pub(crate) fn gate(&self, config: &Config) -> Gate {
-        gate(config, Arc::new(Witness::new(approver(self.yes))))
+        let gate = gate(config, Arc::new(Witness::new(approver(self.yes))));
+        if self.root.is_empty() {
+            return gate;
+        }
+        let roots = self.root.iter().map(|it| path::absolute(it).unwrap_or_else(|_| it.clone()));
+        Gate { policy: Policy { roots: roots.collect(), ..gate.policy }, ..gate }
     }
 
     fn environment(&self, config: &Config) -> Result<BTreeMap<String, String>, Box<Outcome>> {
@@ -130,11 +142,41 @@ pub(crate) fn gate(config: &Config, approver: Arc<dyn Approver>) -> Gate {
     let records = records.masking(connection::keys(config.model.key_file.value.as_deref()));
     let cwd = env::current_dir().unwrap_or_default();
     let mut policy = config.policy(&cwd);
+    if !names_roots(config) {
+        policy.roots.retain(|it| !is_home(it));
+    }
     // Whoever could write what libraries recall could say what skills there are.
     let cache = cache_folder()
         .filter(|it| DirBuilder::new().recursive(true).mode(0o700).create(it).is_ok());
     policy.withheld.extend(state().into_iter().chain(cache));
     Gate { policy, approver, records }
+}
+
+/// Whether the user has named the directories that tools may use; what a project names does not count
+/// for a home.
+fn names_roots(config: &Config) -> bool {
+    match &config.policy.roots.origin {
+        Origin::File { path, .. } => {
+            config.project.as_ref().is_none_or(|it| it.path.as_path() != &**path)
+        }
+        Origin::Default | Origin::Flag(_) => false,
+    }
+}
+
+/// Whether a directory is the home directory, or one of those at the top that homes are in.
+pub(crate) fn is_home(directory: &Path) -> bool {
+    let real = |it: &Path| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
+    let directory = real(directory);
+    let is_top = directory.components().count() <= 2;
+    env::home_dir()
+        .map(|it| real(&it))
+        .is_some_and(|home| directory == home || (is_top && home.starts_with(&directory)))
+}
+
+/// What tools wrote over, for `prowess undo`; nothing where there is no home.
+pub(crate) fn history() -> Option<ChangeHistory> {
+    let state = state().filter(|it| !is_homeless(it))?;
+    Some(ChangeHistory::at(state.join("changes")))
 }
 
 /// A library without the skills that a rule denies, which are counted on stderr.

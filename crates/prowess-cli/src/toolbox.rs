@@ -9,6 +9,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
+use prowess_agent::Witness;
 use prowess_runtime::{
     Access, Active, Address, Bounds, Calls, Config, ExecuteCommand, ExecuteSql, FileOperations,
     Gate, Hosts, HttpRequest, Launcher, Limits, Origin, Outcome, Policy, Provider, ReadFile, Root,
@@ -17,9 +18,10 @@ use prowess_runtime::{
 };
 
 use crate::{
+    approver::noting_approver,
     arguments::Global,
     connection, context,
-    host::{Running, state},
+    host::{Running, history, state},
     printer::Printer,
 };
 
@@ -57,6 +59,9 @@ pub(crate) fn toolbox(
 ) -> Result<Kit> {
     let config = context::config(global)?;
     let mut gate = running.gate(&config);
+    if caller == Caller::Model {
+        gate.approver = Arc::new(Witness::new(noting_approver(running.yes)));
+    }
     gate.policy.withheld.extend_from_slice(withheld);
     // The file of a key is among them; what holds anything else is taken for none.
     let files = withheld.iter().map(PathBuf::as_path);
@@ -68,6 +73,9 @@ pub(crate) fn toolbox(
     let gate = Arc::new(gate);
     let policy = &gate.policy;
     let active = Arc::new(Active::new(provider.clone()));
+    if policy.roots.is_empty() {
+        printer.note("the working directory is your home directory, so tools use no files; `--root DIR` or `policy.roots` in your own settings names a directory that they may use");
+    }
     let roots = Arc::new(roots(policy, printer));
     let limits = running.limits(&config);
     let sandbox = running.sandbox(&config, launcher.clone());
@@ -84,7 +92,11 @@ pub(crate) fn toolbox(
         tools.push(Arc::new(RunSkill { active: active.clone(), executor }));
     }
     tools.push(Arc::new(ReadFile::new(active.clone(), roots.clone())));
-    tools.push(Arc::new(FileOperations::new(roots)));
+    let files = FileOperations::new(roots);
+    tools.push(Arc::new(match history() {
+        Some(history) => files.with_history(history),
+        None => files,
+    }));
     tools.push(Arc::new(match state() {
         Some(state) => commands.with_trash(state.join("trash")),
         None => commands,

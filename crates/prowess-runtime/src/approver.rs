@@ -11,6 +11,11 @@ pub trait Approver: Send + Sync + fmt::Debug {
     /// Who answers, in one word for the records: `person`, `flag`, `nobody`.
     fn who(&self) -> &str;
 
+    /// Who answers this question, where that is not always the same.
+    fn who_answers(&self, _: &Question) -> &str {
+        self.who()
+    }
+
     /// Asks.
     fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a>;
 }
@@ -35,6 +40,31 @@ pub struct Question {
     pub given: Option<String>,
     /// Where all of it lies.
     pub place: Option<PathBuf>,
+    /// What would change in a file, as lines with `+` and `-`; bounded.
+    pub diff: Option<String>,
+    /// What it could reach, one line each: directories, the network.
+    pub reach: Vec<String>,
+    /// What an answer covers.
+    pub coverage: Coverage,
+    /// Whether a person has to agree, so that no flag such as `--yes` answers it.
+    pub in_person: bool,
+}
+
+/// What an answer can cover beside this one time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Coverage {
+    /// All further times, until something about it changes.
+    #[default]
+    UntilChange,
+    /// Nothing: it is asked about each time.
+    Once,
+    /// More, as far as these say in words.
+    More {
+        /// An answer for this session.
+        session: String,
+        /// An answer for good.
+        always: String,
+    },
 }
 
 /// What somebody replies.
@@ -44,6 +74,8 @@ pub enum Reply {
     No,
     /// It may be done this time.
     Once,
+    /// It may be done as long as the program runs, as far as the [`Coverage`] says.
+    Session,
     /// It may be done as long as nothing about it changes.
     Always,
 }
@@ -71,7 +103,13 @@ impl Approver for Agreed {
         "flag"
     }
 
-    fn ask<'a>(&'a self, _: &'a Question) -> Answering<'a> {
-        Box::pin(async { Reply::Always })
+    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
+        // Whoever agrees ahead has not seen which file or command it is, so nothing of it is kept.
+        let reply = match question {
+            Question { in_person: true, .. } => Reply::No,
+            Question { coverage: Coverage::UntilChange, .. } => Reply::Always,
+            _ => Reply::Once,
+        };
+        Box::pin(async move { reply })
     }
 }

@@ -17,6 +17,7 @@ mod wrapper;
 
 use std::{
     ffi::OsString,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
@@ -42,6 +43,8 @@ pub(crate) struct Plan {
     parts: Vec<Step>,
     /// Where it runs, without links.
     pub(crate) directory: PathBuf,
+    /// What of it is not listed, each in one line: somebody has to be asked about it.
+    pub(crate) unlisted: Vec<String>,
 }
 
 /// One program of it.
@@ -86,7 +89,9 @@ pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan
     if let Some(danger) = danger(line) {
         return Err(refused(&danger.to_string(), "nothing may do that"));
     }
-    let parts = steps(&script, &directory, policy)?;
+    let mut unlisted = Vec::new();
+    let parts =
+        steps(&script, &mut Place { directory: &directory, policy, unlisted: &mut unlisted })?;
     let is_git = |it: &&Step| it.program.is_git();
     if parts.iter().any(|it| is_git(&it))
         && let Some(other) = parts.iter().find(|it| !is_git(it) && !kept::passes_by(it))
@@ -97,7 +102,7 @@ pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan
         );
         return Err(refused(&message, "run git by itself, or with what only filters its output"));
     }
-    Ok(Plan { parts, directory })
+    Ok(Plan { parts, directory, unlisted })
 }
 
 /// What may stand in a command.
@@ -127,6 +132,9 @@ impl Plan {
     /// What an approval of it is bound to: every word, where it runs, and the very programs.
     pub(crate) fn subject(&self) -> Subject {
         let mut words: Vec<Vec<u8>> = vec![self.directory.as_os_str().as_encoded_bytes().to_vec()];
+        // Another directory may be in its place by now.
+        let identity = std::fs::metadata(&self.directory).map(|it| (it.dev(), it.ino())).ok();
+        words.push(format!("{identity:?}").into_bytes());
         for step in &self.parts {
             words.push(step.sign.into());
             words.push(step.program.identity().into_bytes());
@@ -190,13 +198,15 @@ fn contained(directory: &Path, policy: &Policy) -> Result<PathBuf, Refusal> {
     }
     let roots: Vec<String> = policy.roots.iter().map(|it| format!("`{}`", it.display())).collect();
     let hint = match roots.is_empty() {
-        true => "`policy.roots` names the directories in which commands may run".to_owned(),
+        true => {
+            "`--root` or `policy.roots` names the directories in which commands may run".to_owned()
+        }
         false => format!("commands may run in {}", roots.join(", ")),
     };
     Err(refused(&format!("`{shown}` lies in no directory that commands may run in"), &hint))
 }
 
-fn steps(script: &Script, directory: &Path, policy: &Policy) -> Result<Vec<Step>, Refusal> {
+fn steps(script: &Script, place: &mut Place<'_>) -> Result<Vec<Step>, Refusal> {
     let mut steps = Vec::new();
     for (at, statement) in script.0.iter().enumerate() {
         let is_last = at + 1 == script.0.len();
@@ -215,7 +225,7 @@ fn steps(script: &Script, directory: &Path, policy: &Policy) -> Result<Vec<Step>
         for (at, command) in statement.pipeline.iter().enumerate() {
             let is_last = at + 1 == statement.pipeline.len();
             let sign = if is_last { sign } else { " | " };
-            steps.push(Step { sign, ..step(command, directory, policy)? });
+            steps.push(Step { sign, ..step(command, place)? });
         }
     }
     if steps.is_empty() {
@@ -224,7 +234,7 @@ fn steps(script: &Script, directory: &Path, policy: &Policy) -> Result<Vec<Step>
     Ok(steps)
 }
 
-fn step(command: &shell::Command, directory: &Path, policy: &Policy) -> Result<Step, Refusal> {
+fn step(command: &shell::Command, place: &mut Place<'_>) -> Result<Step, Refusal> {
     let Kind::Simple { assignments, words } = &command.kind else {
         return Err(refused("loops, choices, groups and functions are not taken", STATIC));
     };
@@ -239,13 +249,13 @@ fn step(command: &shell::Command, directory: &Path, policy: &Policy) -> Result<S
     }
     let mut words: Vec<Argument> = words.iter().map(argument).collect::<Result<_, _>>()?;
     let mut seen = Vec::new();
-    let program = allowed(&words, &Place { directory, policy }, &mut seen)?;
+    let program = allowed(&words, place, &mut seen)?;
     words.remove(0);
     let is_git = program.is_git();
-    let arguments = if is_git { git::held(words, directory)? } else { words };
+    let arguments = if is_git { git::held(words, place.directory)? } else { words };
     let step = Step { program, seen, arguments, sign: "" };
     if is_git {
-        history::check(&step, directory, policy)?;
+        history::check(&step, place.directory, place.policy)?;
     }
     Ok(step)
 }
@@ -254,13 +264,28 @@ fn step(command: &shell::Command, directory: &Path, policy: &Policy) -> Result<S
 struct Place<'a> {
     directory: &'a Path,
     policy: &'a Policy,
+    /// What of it somebody has to be asked about.
+    unlisted: &'a mut Vec<String>,
+}
+
+impl Place<'_> {
+    /// Notes what would be refused where somebody can be asked about it, in these words.
+    fn ask_or(&mut self, refusal: Refusal, asked: &str) -> Result<(), Refusal> {
+        if !self.policy.asks_about_commands() {
+            return Err(refusal);
+        }
+        if !self.unlisted.iter().any(|it| it == asked) {
+            self.unlisted.push(asked.to_owned());
+        }
+        Ok(())
+    }
 }
 
 /// Finds the program of a command, if the policy allows it with all of its words; notes the words
 /// of it, and of what it runs in turn.
 fn allowed(
     words: &[Argument],
-    place: &Place<'_>,
+    place: &mut Place<'_>,
     seen: &mut Vec<Vec<String>>,
 ) -> Result<Program, Refusal> {
     let Some(name) = words.first().filter(|it| !it.is_glob).map(|it| &it.text) else {
@@ -274,19 +299,27 @@ fn allowed(
             "`working_directory` says where a command runs",
         ));
     }
-    let commands = &place.policy.commands;
+    let policy = place.policy;
+    let commands = &policy.commands;
     let entries = commands.iter().map(|it| it.split_ascii_whitespace().collect::<Vec<_>>());
     let matching =
         entries.filter_map(|it| Some((Program::matching(words, &it, place.directory)?, it)));
-    let Some((program, entry)) = matching.max_by_key(|it| it.1.len()) else {
-        return Err(unlisted(name, place.policy));
+    let mut is_listed = true;
+    let (program, spelled) = match matching.max_by_key(|it| it.1.len()) {
+        Some((program, entry)) => (program?, entry.len()),
+        None => {
+            let refusal = unlisted(name, policy);
+            let asked = format!("`{name}` is not listed in `policy.commands`");
+            place.ask_or(refusal, &asked)?;
+            is_listed = false;
+            (Program::named(name, place.directory)?, 1)
+        }
     };
-    let program = program?;
     if let Some(other) = program.disguise().filter(|it| !commands.iter().any(|own| own == it)) {
         let message = format!(
             "`{name}` is `{other}` by another name, which is not among the commands that may run"
         );
-        return Err(refused(&message, &listed(place.policy)));
+        place.ask_or(refused(&message, &listed(policy)), &message)?;
     }
     let own = program.names().take(1).map(str::to_owned);
     seen.push(own.chain(words[1..].iter().map(|it| it.text.clone())).collect());
@@ -297,7 +330,7 @@ fn allowed(
         return Err(refused("`git` is not run by another program", "run it by itself"));
     }
     // What the policy spells out itself needs no caution.
-    let rest = &words[entry.len()..];
+    let rest = &words[spelled..];
     // What is only looked for is not read.
     let reads = program.names().all(|it| it != "find");
     if let Some(word) = rest.iter().find(|it| reads && git::is_inside(it, place.directory)) {
@@ -318,8 +351,23 @@ fn allowed(
                 ));
             }
         }
-        let is_bare = entry.len() == 1;
-        caution::check(known, rest, is_bare, |it| allowed(it, place, seen).map(drop))?;
+        let is_bare = spelled == 1;
+        let mut inner = None;
+        let checked = caution::check(known, rest, is_bare, |it| {
+            let allowed = allowed(it, place, seen).map(drop);
+            allowed.inspect_err(|refusal| inner = Some(refusal.clone()))
+        });
+        match checked {
+            // What git is told could make it run something later, when nothing holds it.
+            Err(refusal) if program.is_git() || inner.is_some() => return Err(refusal),
+            // Somebody who sees all of its words may agree to them.
+            Err(_) if !is_listed => {}
+            Err(refusal) => {
+                let asked = refusal.message.clone();
+                place.ask_or(refusal, &asked)?;
+            }
+            Ok(()) => {}
+        }
     }
     Ok(program)
 }

@@ -271,6 +271,8 @@ impl Config {
             environment: set.environment.value.clone(),
             withheld: self.model.key_file.value.iter().cloned().collect(),
             protected: self.files.clone(),
+            writes: set.writes.value,
+            unlisted_commands: set.unlisted_commands.value,
         }
     }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use prowess::{Definition, Step};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::{
     sync::{Notify, mpsc::UnboundedSender},
     task::spawn_blocking,
@@ -139,7 +139,10 @@ impl Executor {
                 Ok(Outcome::ok(json!({"skill": skill, "type": kind, "content": content})))
             }
             Definition::Composite { steps } => {
-                Ok(plan(steps, &self.check(entry, parameters).await?))
+                let parameters = self.check(entry, parameters).await?;
+                let steps = steps.clone();
+                let plan = move || Ok::<_, TemplateError>(plan(&steps, &parameters));
+                self.bounded(plan).await
             }
             Definition::Template { template } => {
                 let parameters = self.check(entry, parameters).await?;
@@ -280,19 +283,59 @@ fn safe(script: &str) -> Result<(), Early> {
     Err(outcome.hint("nothing was run; change the script if it is meant well").into())
 }
 
+/// The steps of a composite skill, with the parameters filled in. What cannot be filled in stays as it
+/// is written, and is noted.
 fn plan(steps: &[Step], parameters: &Parameters) -> Outcome {
-    let step = |(at, step): (usize, &Step)| PlanStep {
-        step: at + 1,
-        tool: step.tool.clone(),
-        params: step.params.clone(),
+    let data = Value::from(parameters.values().clone());
+    let step = |(at, Step { tool, params }): (usize, &Step)| {
+        let mut unfilled = Vec::new();
+        let fill = |(name, value): (&String, &Value)| {
+            let value = fill_in(value, &data).unwrap_or_else(|why| {
+                unfilled.push(format!("`{name}`: {why}"));
+                value.clone()
+            });
+            (name.clone(), value)
+        };
+        let params = params.iter().map(fill).collect();
+        PlanStep { step: at + 1, tool: tool.clone(), params, unfilled }
     };
-    // The steps stay as written; whoever takes them needs to know what was given.
     let given = Some(parameters.values()).filter(|it| !it.is_empty());
     Outcome {
         plan: Some(steps.iter().enumerate().map(step).collect()),
         output: given.map(|it| json!({ "parameters": it })),
         ..Outcome::new(Status::Ok)
     }
+}
+
+/// What Go's templates print for what is not there.
+const NO_VALUE: &str = "<no value>";
+
+/// A value whose texts are filled in as templates. A text that is one parameter alone becomes that
+/// parameter, whatever its type.
+fn fill_in(value: &Value, data: &Value) -> Result<Value, String> {
+    Ok(match value {
+        Value::String(text) if text.contains("{{") => {
+            let inner = text.strip_prefix("{{").and_then(|it| it.strip_suffix("}}"));
+            let name = inner.and_then(|it| it.trim().strip_prefix('.'));
+            if let Some(whole) = name.and_then(|it| data.get(it)) {
+                return Ok(whole.clone());
+            }
+            let rendered = Template::parse(text).and_then(|it| it.render(data));
+            let rendered = rendered.map_err(|error| error.to_string())?;
+            if rendered.contains(NO_VALUE) && !text.contains(NO_VALUE) {
+                return Err(format!("`{text}` names a parameter that was not given"));
+            }
+            Value::String(rendered)
+        }
+        Value::Array(items) => {
+            items.iter().map(|it| fill_in(it, data)).collect::<Result<Vec<_>, _>>()?.into()
+        }
+        Value::Object(items) => {
+            let filled = items.iter().map(|(name, it)| Ok((name.clone(), fill_in(it, data)?)));
+            filled.collect::<Result<Map<_, _>, String>>()?.into()
+        }
+        other => other.clone(),
+    })
 }
 
 impl From<Outcome> for Early {

@@ -11,7 +11,8 @@ use prowess::{Chosen, Level as Shown, Offer, Priority, ReadError, Skill, Type, r
 
 use crate::{
     active::Active,
-    approver::{Approver, Question, Reply},
+    approver::{Approver, Coverage, Question, Reply},
+    change::{FileChange, FileState},
     commands::{self, Plan},
     entry::Entry,
     outcome::{Level, Outcome, Status},
@@ -20,7 +21,7 @@ use crate::{
     records::{Approval, Key, Kind, Note, Records, now},
     servers::{OfferedFile, OfferedSkill},
     skill_folder::SkillFolder,
-    subject::Subject,
+    subject::{Subject, file_difference, shortened},
     tool::Act,
 };
 
@@ -41,7 +42,7 @@ impl Gate {
     /// somebody has agreed to that.
     pub async fn pass(&self, wish: &Wish<'_>) -> Result<Option<String>, Box<Outcome>> {
         let plan = match wish.act {
-            Act::Command { line, directory } => {
+            Act::Command { line, directory, .. } => {
                 let plan = commands::plan(line, directory, &self.policy);
                 Some(plan.map_err(|refusal| self.refuse(wish, None, "policy", refusal))?)
             }
@@ -75,8 +76,27 @@ impl Gate {
                 self.allow(wish, Some(&subject), "approval")
             }
             None if !asks => self.allow(wish, Some(&subject), ground.as_str()),
-            _ => self.ask(wish, subject, ground, old).await,
+            _ => self.ask_in_turn(wish, plan.as_ref(), subject, ground).await,
         }
+    }
+
+    /// Asks once nobody else is being asked: what they were asked may have answered this as well.
+    async fn ask_in_turn(
+        &self,
+        wish: &Wish<'_>,
+        plan: Option<&Plan>,
+        subject: Subject,
+        ground: Ground,
+    ) -> Result<Option<String>, Box<Outcome>> {
+        let _turn = self.records.turn.lock().await;
+        let old = self.records.approved(&Key::of(wish));
+        let is_approved = old.as_ref().is_some_and(|it| it.digest == subject.digest);
+        let is_covered =
+            ground == Ground::Writes && self.records.is_approved_for_session(&every_write());
+        if is_approved || is_covered {
+            return self.allow(wish, Some(&subject), "approval");
+        }
+        self.ask(wish, plan, subject, ground, old).await
     }
 
     /// Whether the policy lets nobody be told a skill. Nothing is logged.
@@ -208,16 +228,17 @@ impl Gate {
     async fn ask(
         &self,
         wish: &Wish<'_>,
+        plan: Option<&Plan>,
         subject: Subject,
         ground: Ground,
         old: Option<Subject>,
     ) -> Result<Option<String>, Box<Outcome>> {
-        let question = question(wish, &subject, ground, old.as_ref());
-        let who = self.approver.who().to_owned();
-        let before = on_disk(wish);
+        let question = self.question(wish, plan, &subject, ground, old.as_ref());
+        let who = self.approver.who_answers(&question).to_owned();
+        let before = self.on_disk(wish);
         let reply = self.approver.ask(&question).await;
         // Somebody may have taken time to answer.
-        if on_disk(wish) != before {
+        if self.on_disk(wish) != before {
             let message = format!("it changed while it was asked whether to {}", question.what);
             let refusal = Refusal { message, hint: "look at it, and try again".to_owned() };
             return Err(self.refuse(wish, Some(&subject), "policy", refusal));
@@ -232,6 +253,12 @@ impl Gate {
                 self.allow(wish, Some(&subject), &who)?;
                 Ok(question.difference)
             }
+            Reply::Session => {
+                self.allow(wish, Some(&subject), &who)?;
+                let key = if ground == Ground::Writes { every_write() } else { Key::of(wish) };
+                self.records.approve_for_session(Approval { key, when: now(), by: who, subject });
+                Ok(question.difference)
+            }
             Reply::Always => {
                 self.allow(wish, Some(&subject), &who)?;
                 let key = Key::of(wish);
@@ -239,6 +266,16 @@ impl Gate {
                 Ok(question.difference)
             }
         }
+    }
+
+    /// What an approval would be bound to now, whatever was read before.
+    fn on_disk(&self, wish: &Wish<'_>) -> Option<Subject> {
+        if let Act::Command { line, directory, .. } = wish.act {
+            return commands::plan(line, directory, &self.policy).ok().map(|it| it.subject());
+        }
+        let entry = wish.act.entry()?;
+        let folder = entry.folder.as_ref().map(SkillFolder::unread);
+        Subject::of(&Entry { folder, ..entry.clone() }).ok()
     }
 
     fn allow(
@@ -344,7 +381,18 @@ fn subject(wish: &Wish<'_>, plan: Option<&Plan>) -> Result<Subject, Refusal> {
             message: format!("{error}, so that nobody can approve it"),
             hint: format!("look at the files of `{}`", entry.manifest.name),
         }),
-        (_, Some(plan)) => Ok(plan.subject()),
+        (_, Some(plan)) => {
+            // What it could reach is a part of what somebody agrees to.
+            let reach = match wish.act {
+                Act::Command { preview: Some(preview), .. } => preview.reach.join("\n"),
+                _ => String::new(),
+            };
+            let digest = plan.subject().digest;
+            Ok(Subject::of_words([digest.as_bytes(), reach.as_bytes()]))
+        }
+        (None, None) if let Act::Write(change) = wish.act => {
+            Ok(Subject::of_words([change.path.as_os_str().as_encoded_bytes()]))
+        }
         (None, None) => Ok(Subject::of_words([wish.tool.as_bytes(), what(wish.act).as_bytes()])),
     }
 }
@@ -355,13 +403,6 @@ fn skill_subject(wish: &Wish<'_>) -> Option<Subject> {
         Act::TakeUp(skill) => Some(Subject::offered(skill)),
         act => act.entry().and_then(|it| Subject::of(it).ok()),
     }
-}
-
-/// The same of what lies on disk now, whatever was read before.
-fn on_disk(wish: &Wish<'_>) -> Option<Subject> {
-    let entry = wish.act.entry()?;
-    let folder = entry.folder.as_ref().map(SkillFolder::unread);
-    Subject::of(&Entry { folder, ..entry.clone() }).ok()
 }
 
 impl Key {
@@ -392,41 +433,144 @@ impl Key {
                     format!("{} {by}", skill.uri),
                 )
             }
+            // By whatever tool.
+            Act::Write(change) => {
+                (Kind::Write, "write".to_owned(), change.path.to_string_lossy().into_owned())
+            }
             act => (Kind::Call, wish.tool.to_owned(), what(act)),
         };
         Self { kind, name, place }
     }
 }
 
-fn question(wish: &Wish<'_>, subject: &Subject, ground: Ground, old: Option<&Subject>) -> Question {
-    let (why, difference) = match (old, ground) {
-        (Some(old), _) => (
-            "it has changed since it was approved",
-            Some(subject.difference(old)).filter(|it| !it.is_empty()),
-        ),
-        (_, Ground::Required) => ("the skill requires approval", None),
-        (_, Ground::Server) => match wish.act {
-            Act::Start { url: Some(_), .. } | Act::Connect { url: Some(_), .. } => {
-                ("whatever its tools are given leaves this machine", None)
+/// What is approved when every file may be written that is not asked about each time.
+fn every_write() -> Key {
+    Key { kind: Kind::Write, name: "session".to_owned(), place: String::new() }
+}
+
+impl Gate {
+    fn question(
+        &self,
+        wish: &Wish<'_>,
+        plan: Option<&Plan>,
+        subject: &Subject,
+        ground: Ground,
+        old: Option<&Subject>,
+    ) -> Question {
+        let entry = wish.act.entry();
+        let question = Question {
+            what: what(wish.act),
+            why: why(wish, plan, ground, old.is_some()),
+            given: given(wish),
+            files: subject.listed(),
+            place: entry.and_then(|it| it.folder.as_ref()).map(|it| it.to_path_buf()),
+            ..Question::default()
+        };
+        match wish.act {
+            Act::Command { line, preview, .. } => Question {
+                content: Some(line.clone()),
+                reach: preview.as_ref().map(|it| it.reach.clone()).unwrap_or_default(),
+                coverage: match ground {
+                    Ground::Unlisted => Coverage::More {
+                        session: "this command in this directory".to_owned(),
+                        always: "this command in this directory".to_owned(),
+                    },
+                    _ => Coverage::UntilChange,
+                },
+                // Nothing holds it, so nobody agrees to it unseen.
+                in_person: ground == Ground::Unlisted
+                    && preview.as_ref().is_some_and(|it| !it.is_sandboxed),
+                ..question
+            },
+            Act::Write(change) => {
+                let (content, diff) = shown(change);
+                let session = match ground {
+                    Ground::Writes => {
+                        let roots: Vec<_> =
+                            self.policy.roots.iter().map(|it| it.display()).collect();
+                        let roots: Vec<_> = roots.iter().map(|it| format!("`{it}`")).collect();
+                        format!("every ordinary file in {}", roots.join(" and "))
+                    }
+                    _ => "this file".to_owned(),
+                };
+                let coverage = Coverage::More { session, always: "this file".to_owned() };
+                let in_person = matches!(ground, Ground::Sensitive(_));
+                Question { content, diff, coverage, in_person, files: None, ..question }
             }
-            _ => ("it goes on running as long as the agent does", None),
-        },
-        (_, Ground::Offered) => {
-            ("a server wrote it, and a model would go by it, also when it runs commands", None)
+            Act::Connect { line, .. } => Question { content: Some(line.clone()), ..question },
+            Act::TakeUp(skill) => Question { content: Some(listed(skill)), ..question },
+            _ => Question {
+                content: entry.map(|it| render_definition(&it.definition, None)),
+                ..question
+            },
         }
-        (_, Ground::Rule) => ("a rule of the policy asks for it", None),
-        _ => ("the policy asks before everything that does more than look", None),
+        .with_difference(old.map(|it| subject.difference(it)))
+    }
+}
+
+impl Question {
+    fn with_difference(self, difference: Option<String>) -> Self {
+        Self { difference: difference.filter(|it| !it.is_empty()), ..self }
+    }
+}
+
+/// Why somebody is asked, in words that follow “because”.
+fn why(wish: &Wish<'_>, plan: Option<&Plan>, ground: Ground, is_changed: bool) -> String {
+    let why = match ground {
+        Ground::Unlisted => {
+            let parts = plan.map(|it| it.unlisted.join(", and ")).unwrap_or_default();
+            let changed = if is_changed { "; it has changed since it was approved" } else { "" };
+            return format!("{parts}{changed}");
+        }
+        Ground::Sensitive(why) => why,
+        Ground::Writes => "files are written only after a yes",
+        _ if is_changed => "it has changed since it was approved",
+        Ground::Required => "the skill requires approval",
+        Ground::Server => match wish.act {
+            Act::Start { url: Some(_), .. } | Act::Connect { url: Some(_), .. } => {
+                "whatever its tools are given leaves this machine"
+            }
+            _ => "it goes on running as long as the agent does",
+        },
+        Ground::Offered => {
+            "a server wrote it, and a model would go by it, also when it runs commands"
+        }
+        Ground::Rule => "a rule of the policy asks for it",
+        _ => "the policy asks before everything that does more than look",
     };
-    let entry = wish.act.entry();
-    let content = match wish.act {
-        Act::Connect { line, .. } => Some(line.clone()),
-        Act::TakeUp(skill) => Some(listed(skill)),
-        _ => entry.map(|it| render_definition(&it.definition, None)),
+    why.to_owned()
+}
+
+/// The largest text of a file of which is shown what changes.
+const TEXT: usize = 1024 * 1024;
+
+/// What is shown of a file that would be written: its content if it is new, else what changes.
+fn shown(change: &FileChange) -> (Option<String>, Option<String>) {
+    let Some(after) = &change.after else { return (None, None) };
+    let text = |bytes: &[u8]| {
+        let text = std::str::from_utf8(bytes).ok().filter(|it| it.len() <= TEXT)?;
+        (!text.contains('\0')).then(|| text.to_owned())
     };
-    let place = entry.and_then(|it| it.folder.as_ref()).map(|it| it.to_path_buf());
-    let files = subject.listed();
-    let (what, why, given) = (what(wish.act), why.to_owned(), given(wish));
-    Question { what, why, content, difference, files, given, place }
+    let size = after.len();
+    match (&change.before, text(after)) {
+        (FileState::Bytes(before), new) if before == after => {
+            drop(new);
+            (None, Some("nothing would change\n".to_owned()))
+        }
+        (FileState::Bytes(before), Some(new)) if let Some(old) = text(before) => {
+            (None, Some(file_difference(&old, &new)))
+        }
+        (FileState::Bytes(before), _) => {
+            let old = before.len();
+            (None, Some(format!("too large or no text to show: {old} → {size} bytes\n")))
+        }
+        (FileState::TooLarge(old), _) => {
+            (None, Some(format!("too large to show: {old} → {size} bytes\n")))
+        }
+        (_, Some(new)) if new.is_empty() => (Some("an empty file".to_owned()), None),
+        (_, Some(new)) => (Some(shortened(&new)), None),
+        (_, None) => (Some(format!("too large or no text to show: {size} bytes")), None),
+    }
 }
 
 /// How much is shown of what a tool is given: lines, and characters of a line.
@@ -437,6 +581,7 @@ fn given(wish: &Wish<'_>) -> Option<String> {
     let given = match wish.act {
         Act::Tell | Act::Disclose(_) | Act::Resource { .. } | Act::Read(_) => return None,
         Act::Command { .. } => return None,
+        Act::Write(FileChange { after: Some(_), .. }) => return None,
         _ => wish.given?,
     };
     if given.as_object().is_some_and(serde_json::Map::is_empty) {
@@ -474,6 +619,16 @@ fn denied(wish: &Wish<'_>, ground: Ground) -> Refusal {
             message: format!("no active skill allows `{}` to {what}", wish.tool),
             hint: "only the tools in `allowed-tools` of an active skill may be used".to_owned(),
         },
+        Ground::Writes => Refusal {
+            message: format!("the policy does not allow to {what}"),
+            hint: "`policy.writes` is `deny`: no tool writes a file".to_owned(),
+        },
+        Ground::Sensitive(why) => Refusal {
+            message: format!(
+                "approval is needed to {what}, because {why}, and nobody is ever asked"
+            ),
+            hint: "`policy.approvals` is `never`; a rule with this `path` can allow it".to_owned(),
+        },
         _ => Refusal {
             message: format!("the policy does not allow to {what}"),
             hint: "a rule with the decision `deny` says so; `prowess config policy.rules` shows it"
@@ -485,6 +640,10 @@ fn denied(wish: &Wish<'_>, ground: Ground) -> Refusal {
 fn unapproved(wish: &Wish<'_>, question: &Question, who: &str) -> Refusal {
     let Question { what, why, .. } = question;
     match who {
+        "nobody" | "flag" if question.coverage != Coverage::UntilChange => Refusal {
+            message: format!("approval is needed to {what}, because {why}, and nobody was asked"),
+            hint: unasked(wish, question),
+        },
         "nobody" => Refusal {
             message: format!("approval is needed to {what}, because {why}, and nobody was asked"),
             hint: format!("`{}` approves it, and so does an answer at a terminal", approving(wish)),
@@ -493,6 +652,18 @@ fn unapproved(wish: &Wish<'_>, question: &Question, who: &str) -> Refusal {
             message: format!("approval to {what} was not given"),
             hint: "nothing was done".to_owned(),
         },
+    }
+}
+
+/// What to do about a file or command that nobody could be asked about.
+fn unasked(wish: &Wish<'_>, question: &Question) -> String {
+    let also = match wish.act {
+        Act::Command { .. } => "`policy.commands` in your own settings lists it",
+        _ => "a rule with this `path` in your own settings allows it",
+    };
+    match question.in_person {
+        true => format!("only an answer at a terminal approves it, or {also}"),
+        false => format!("`--yes` approves it, an answer at a terminal does, or {also}"),
     }
 }
 
@@ -536,9 +707,18 @@ fn what(act: &Act) -> String {
         Act::Tell => "tell what there is".to_owned(),
         Act::Disclose(entry) => format!("use the skill `{}`", entry.manifest.name),
         Act::Execute(entry) => format!("run the skill `{}`", entry.manifest.name),
-        Act::Command { line, directory } => format!("run `{line}` in `{}`", directory.display()),
+        Act::Command { line, directory, .. } => {
+            format!("run `{line}` in `{}`", directory.display())
+        }
         Act::Read(path) | Act::Resource { path, .. } => format!("read `{}`", path.display()),
-        Act::Write(path) => format!("write `{}`", path.display()),
+        Act::Write(FileChange { path, before, .. }) => {
+            let verb = match before {
+                FileState::Unknown => "write",
+                FileState::Missing => "create",
+                FileState::Bytes(_) | FileState::TooLarge(_) => "overwrite",
+            };
+            format!("{verb} `{}`", path.display())
+        }
         Act::Fetch { method, url } => format!("send {method} to `{url}`"),
         Act::Query(sql) => format!("ask the database `{sql}`"),
         Act::Start { entry, server, url } => {
@@ -594,6 +774,8 @@ impl Ground {
             Self::AllowedTools => "allowed-tools",
             Self::Required => "skill",
             Self::Server | Self::Offered => "server",
+            Self::Writes => "setting",
+            Self::Sensitive(_) | Self::Unlisted => "policy",
         }
     }
 }

@@ -33,6 +33,8 @@ mod create;
 mod provider;
 mod retriever;
 mod active;
+mod content;
+mod change;
 mod tool;
 mod subject;
 mod commands;
@@ -40,6 +42,7 @@ mod policy;
 mod approver;
 mod records;
 mod trust;
+mod change_history;
 mod journal;
 mod gate;
 mod sandbox;
@@ -47,7 +50,6 @@ mod handover;
 mod executor;
 mod manager;
 mod servers;
-mod content;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(feature = "sql")]
@@ -61,7 +63,9 @@ mod convention;
 pub use crate::store::Step;
 pub use crate::{
     active::Active,
-    approver::{Agreed, Answering, Approver, Nobody, Question, Reply},
+    approver::{Agreed, Answering, Approver, Coverage, Nobody, Question, Reply},
+    change::{FileChange, FileState},
+    change_history::{ChangeHistory, ChangeRecord, UndoError},
     config::{
         Address, AgentSettings, Bytes, Config, ConfigError, Depth, DisclosureSettings, Fault,
         IgnoredSetting, LimitSettings, MatchingSettings, ModelSettings, Origin, Places,
@@ -81,10 +85,10 @@ pub use crate::{
     limits::Limits,
     manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
     migrate::{Lost, MigrateError, Migrated, migrate, plugins},
-    outcome::{Captured, Level, Outcome, PlanStep, Status},
+    outcome::{Captured, Level, Outcome, PlanStep, Status, StepOutcome},
     parameters::{Parameters, ParametersError},
     percent::percent_decoded,
-    policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, Wish, fits},
+    policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, UnlistedCommands, Wish, fits},
     provider::{Permitted, Provider},
     records::{Note, Records, now as timestamp},
     registry::Registry,
@@ -105,7 +109,7 @@ pub use crate::{
     strict_json::strict_json,
     template::{Template, TemplateError, TemplateLimits, render as render_template},
     texts::{Texts, texts},
-    tool::{Act, Answer, Tool},
+    tool::{Act, Answer, CommandPreview, Tool},
     toolbox::{Calls, Toolbox},
     tools::{
         ExecuteCommand, FileOperations, FindSkills, FoundSkill, FoundSkills, ReadFile,

@@ -37,6 +37,9 @@ pub struct Outcome {
     /// What a composite skill would do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Vec<PlanStep>>,
+    /// What came of the steps of a plan that were executed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepOutcome>,
     /// The files that a script left in its work directory, by path.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
@@ -108,6 +111,20 @@ pub struct PlanStep {
     pub tool: String,
     /// What to call it with.
     pub params: Map<String, Value>,
+    /// What of that could not be filled in, each with why; it is as it was written.
+    #[serde(skip)]
+    pub unfilled: Vec<String>,
+}
+
+/// What came of one step of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StepOutcome {
+    /// Its number, from 1.
+    pub step: usize,
+    /// The tool that was called.
+    pub tool: String,
+    /// What came of it.
+    pub outcome: Outcome,
 }
 
 impl Outcome {
@@ -124,6 +141,7 @@ impl Outcome {
             stderr: None,
             output: None,
             plan: None,
+            steps: Vec::new(),
             files: Vec::new(),
             left_out: Vec::new(),
             duration: None,

@@ -5,6 +5,7 @@
 
 mod glob;
 mod grant;
+mod sensitive;
 
 use std::path::{Component, Path, PathBuf};
 
@@ -18,7 +19,7 @@ use crate::{
 };
 
 pub use self::glob::fits;
-use self::grant::Grant;
+use self::{grant::Grant, sensitive::sensitive};
 
 /// What may be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +44,11 @@ pub struct Policy {
     pub withheld: Vec<PathBuf>,
     /// What nobody writes, whatever the roots are: the files that this was read from.
     pub protected: Vec<PathBuf>,
+    /// What happens when a tool wants to write a file that no rule decides about. Secrets, hidden
+    /// files, startup files and instructions of agents are asked about also where it is `Allow`.
+    pub writes: Decision,
+    /// What happens when a command is not among `commands`.
+    pub unlisted_commands: UnlistedCommands,
 }
 
 /// A rule decides about whatever matches all that it names. One that names nothing matches all.
@@ -70,6 +76,16 @@ pub enum Decision {
     Ask,
     /// It may not be done.
     Deny,
+}
+
+/// What happens to a command that is not listed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum UnlistedCommands {
+    /// It is refused.
+    #[default]
+    Deny,
+    /// Somebody is asked about exactly this command.
+    Ask,
 }
 
 /// When somebody is asked about what no rule decides.
@@ -137,6 +153,12 @@ pub(crate) enum Ground {
     Server,
     /// A server offers it.
     Offered,
+    /// It writes a file, and the setting `writes` says so.
+    Writes,
+    /// It writes a file that is asked about each time, for this reason.
+    Sensitive(&'static str),
+    /// It is a command that is not listed.
+    Unlisted,
 }
 
 /// What may run when nobody says otherwise: commands that look, and change nothing.
@@ -184,6 +206,8 @@ impl Default for Policy {
             environment: Vec::new(),
             withheld: Vec::new(),
             protected: Vec::new(),
+            writes: Decision::Allow,
+            unlisted_commands: UnlistedCommands::default(),
         }
     }
 }
@@ -207,11 +231,61 @@ impl Policy {
         if listed == Some(false) && self.allowed_tools == AllowedToolsMode::Enforce {
             return Ruling::Deny(Ground::AllowedTools);
         }
+        // A rule that allows a tool says nothing about commands that it could not run before.
+        if plan.is_some_and(|it| !it.unlisted.is_empty()) {
+            return Ruling::Ask(Ground::Unlisted);
+        }
+        if let Act::Write(change) = wish.act
+            && let Some(ruling) = self.write_ruling(wish, &change.path, ruled)
+        {
+            return ruling;
+        }
         match ruled {
             Some(Decision::Ask) if self.approvals != Approvals::Never => Ruling::Ask(Ground::Rule),
             Some(Decision::Allow) => Ruling::Allow(Ground::Rule),
             _ => self.unruled(wish, listed == Some(true)),
         }
+    }
+
+    /// Whether somebody can be asked about a command that is not listed.
+    pub(crate) fn asks_about_commands(&self) -> bool {
+        self.unlisted_commands == UnlistedCommands::Ask && self.approvals != Approvals::Never
+    }
+
+    /// What it says to a file that is to be written; nothing where that is like anything else.
+    fn write_ruling(
+        &self,
+        wish: &Wish<'_>,
+        path: &Path,
+        ruled: Option<Decision>,
+    ) -> Option<Ruling> {
+        let is_never = self.approvals == Approvals::Never;
+        if let Some(why) = self.sensitive(path) {
+            let names_it = |it: &&Rule| it.decision == Decision::Allow && it.path.is_some();
+            let mut allowing = self.rules.iter().filter(names_it);
+            return match ruled {
+                Some(Decision::Ask) if !is_never => None,
+                Some(Decision::Allow) if allowing.any(|it| self.matches(it, wish, None)) => None,
+                None if self.writes == Decision::Deny => Some(Ruling::Deny(Ground::Writes)),
+                // Nobody is asked, and it is not for a setting to answer.
+                _ if is_never => Some(Ruling::Deny(Ground::Sensitive(why))),
+                _ => Some(Ruling::Ask(Ground::Sensitive(why))),
+            };
+        }
+        match (ruled, self.writes) {
+            (None, Decision::Deny) => Some(Ruling::Deny(Ground::Writes)),
+            (None, Decision::Ask) if !is_never => Some(Ruling::Ask(Ground::Writes)),
+            _ => None,
+        }
+    }
+
+    /// Why a file is asked about each time it is written, by its path behind the nearest root.
+    fn sensitive(&self, path: &Path) -> Option<&'static str> {
+        let path = plain(path);
+        let roots = self.roots.iter().flat_map(|it| [it.clone(), Way::of(it).end]);
+        let inside = roots.filter_map(|it| path.strip_prefix(it).ok().map(Path::to_owned));
+        let inside = inside.min_by_key(|it| it.components().count());
+        sensitive(inside.as_deref().unwrap_or(&path))
     }
 
     fn unruled(&self, wish: &Wish<'_>, listed: bool) -> Ruling {
@@ -272,9 +346,11 @@ impl Policy {
                     })
                 })
             }
-            Act::Read(path) | Act::Write(path) => {
-                fitting.into_iter().any(|it| it.argument.is_none_or(|it| self.lies(path, it, All)))
-            }
+            Act::Read(_) | Act::Write(_) => fitting.into_iter().any(|it| {
+                let lies =
+                    |pattern: &str| wish.act.path().is_some_and(|it| self.lies(it, pattern, All));
+                it.argument.is_none_or(lies)
+            }),
             Act::Execute(entry) => fitting
                 .into_iter()
                 .any(|it| it.argument.is_none_or(|it| fits(it, &entry.manifest.name))),
@@ -311,8 +387,8 @@ impl Policy {
             None => false,
         };
         let path = |it: &String| match wish.act {
-            Act::Read(path) | Act::Write(path) | Act::Resource { path, .. } => {
-                self.lies(path, it, all)
+            Act::Read(_) | Act::Write(_) | Act::Resource { .. } => {
+                wish.act.path().is_some_and(|path| self.lies(path, it, all))
             }
             // To allow a file is not to allow what the skill does.
             Act::Execute(entry) | Act::Disclose(entry) if all == Any => {

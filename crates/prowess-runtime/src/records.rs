@@ -29,6 +29,10 @@ pub use self::audit::Note;
 pub struct Records {
     directory: Option<PathBuf>,
     memory: Mutex<Vec<Approval>>,
+    /// What was approved for as long as the program runs.
+    session: Mutex<Vec<Approval>>,
+    /// Held by whoever asks somebody, so that nobody is asked two things at once.
+    pub(crate) turn: tokio::sync::Mutex<()>,
     faults: Mutex<Vec<String>>,
     /// What stands in no log.
     secrets: Vec<String>,
@@ -66,6 +70,8 @@ pub(crate) enum Kind {
     Skill,
     Server,
     Call,
+    /// A file, to be written with whatever content.
+    Write,
     Settings,
 }
 
@@ -132,15 +138,30 @@ impl Records {
         let mask = |text: String, secret: &String| text.replace(&**secret, "[masked]");
         let what = self.secrets.iter().fold(note.what.to_owned(), mask);
         let note = &Note { what: &what, ..*note };
-        let noted = self.locked(directory).and_then(|_lock| audit::append(directory, note));
+        let noted = locked(directory).and_then(|_lock| audit::append(directory, note));
         if let Err(error) = noted {
             self.fault(format!("a decision could not be logged: {error}"));
         }
     }
 
-    /// What was approved under a key.
+    /// What was approved under a key, for the session or for good.
     pub(crate) fn approved(&self, key: &Key) -> Option<Subject> {
+        let session = lock(&self.session).iter().rfind(|it| it.key == *key).cloned();
+        session.map(|it| it.subject).or_else(|| self.approved_for_good(key))
+    }
+
+    /// Whether something was approved for as long as the program runs.
+    pub(crate) fn is_approved_for_session(&self, key: &Key) -> bool {
+        lock(&self.session).iter().any(|it| it.key == *key)
+    }
+
+    fn approved_for_good(&self, key: &Key) -> Option<Subject> {
         self.all().into_iter().rfind(|it| it.key == *key).map(|it| it.subject)
+    }
+
+    /// Keeps an approval as long as the program runs.
+    pub(crate) fn approve_for_session(&self, approval: Approval) {
+        enter(&mut lock(&self.session), approval);
     }
 
     /// Records an approval, in place of an older one of the same thing.
@@ -148,7 +169,7 @@ impl Records {
         let Some(directory) = &self.directory else {
             return enter(&mut lock(&self.memory), approval);
         };
-        let entered = self.locked(directory).and_then(|_lock| {
+        let entered = locked(directory).and_then(|_lock| {
             let mut book = self.open(directory)?;
             enter(&mut book.approvals, approval);
             let text = serde_json::to_vec_pretty(&book)?;
@@ -182,7 +203,7 @@ impl Records {
         let Some(directory) = &self.directory else { return lock(&self.memory).clone() };
         let read = match open(directory) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                self.locked(directory).and_then(|_lock| self.open(directory))
+                locked(directory).and_then(|_lock| self.open(directory))
             }
             book => book,
         };
@@ -209,33 +230,33 @@ impl Records {
         }
     }
 
-    /// Makes the directory and keeps others from writing to it.
-    fn locked(&self, directory: &Path) -> io::Result<File> {
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        let lock = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(NO_WAIT)
-            .open(directory.join(LOCK))?;
-        let start = Instant::now();
-        loop {
-            match lock.try_lock() {
-                Ok(()) => return Ok(lock),
-                Err(TryLockError::WouldBlock) if start.elapsed() < PATIENCE => {
-                    thread::sleep(Duration::from_millis(5));
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-
     fn fault(&self, text: String) {
         let mut faults = lock(&self.faults);
         // Nobody needs the same words a thousand times.
         if !faults.contains(&text) {
             faults.push(text);
+        }
+    }
+}
+
+/// Makes the directory and keeps others from writing to it.
+pub(crate) fn locked(directory: &Path) -> io::Result<File> {
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let lock = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(NO_WAIT)
+        .open(directory.join(LOCK))?;
+    let start = Instant::now();
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::WouldBlock) if start.elapsed() < PATIENCE => {
+                thread::sleep(Duration::from_millis(5));
+            }
+            Err(error) => return Err(error.into()),
         }
     }
 }
@@ -264,13 +285,13 @@ fn open(directory: &Path) -> io::Result<Book> {
 }
 
 /// Whether something belongs to whoever runs this, or to the system, and nobody else can write it.
-fn is_own(metadata: &fs::Metadata, others: u32) -> bool {
+pub(crate) fn is_own(metadata: &fs::Metadata, others: u32) -> bool {
     let own = [rustix::process::geteuid().as_raw(), 0];
     own.contains(&metadata.uid()) && metadata.mode() & others == 0
 }
 
 /// Never waits for a pipe, and follows no link that somebody has put there.
-const NO_WAIT: i32 =
+pub(crate) const NO_WAIT: i32 =
     (rustix::fs::OFlags::NONBLOCK.bits() | rustix::fs::OFlags::NOFOLLOW.bits()) as i32;
 
 /// Puts an approval in the place of an older one of the same thing.

@@ -108,7 +108,7 @@ impl Roots {
         let message = format!("`{path}` does not lie in a directory that may be used");
         let roots: Vec<String> = self.paths().map(|it| format!("`{}`", it.display())).collect();
         let hint = match &roots[..] {
-            [] => "no directory may be used".to_owned(),
+            [] => "`--root` or `policy.roots` names the directories that may be used".to_owned(),
             roots => format!("use a path inside {}", roots.join(" or ")),
         };
         Outcome::bad(Status::Refused, message).hint(hint).into()

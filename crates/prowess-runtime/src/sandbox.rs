@@ -258,6 +258,17 @@ impl Sandbox {
         Ok((Outcome { files, duration: Some(start.elapsed()), ..outcome }, work))
     }
 
+    /// Whether it holds what it runs.
+    pub(crate) fn holds(&self) -> bool {
+        self.most != Level::None
+    }
+
+    /// What would hold a script; *none* where nothing would run.
+    pub(crate) fn level(&self) -> Level {
+        let level = self.probe().level.min(self.most);
+        if level < self.least { Level::None } else { level }
+    }
+
     /// Finds out what this machine gives to hold a script.
     pub fn probe(&self) -> Report {
         report::probe(&self.launcher)

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use self::difference::{difference, listed};
+pub(crate) use self::difference::{file_difference, shortened};
 use crate::{
     entry::Entry,
     servers::{OfferedFile, OfferedSkill},

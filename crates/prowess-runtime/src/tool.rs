@@ -1,11 +1,18 @@
 //! A tool: something that a model can call.
 
-use std::{borrow::Cow, fmt, future::Future, path::PathBuf, pin::Pin, sync::Arc};
+use std::{
+    borrow::Cow,
+    fmt,
+    future::Future,
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::Arc,
+};
 
 use prowess::Definition;
 use serde_json::Value;
 
-use crate::{entry::Entry, outcome::Outcome, servers::OfferedSkill};
+use crate::{change::FileChange, entry::Entry, outcome::Outcome, servers::OfferedSkill};
 
 /// What a call comes to, once it is waited for.
 pub type Answer<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
@@ -70,11 +77,13 @@ pub enum Act {
         line: String,
         /// Where it runs.
         directory: PathBuf,
+        /// What the tool has found out about it; nothing where it may not run anyway.
+        preview: Option<CommandPreview>,
     },
     /// It reads a file or lists a directory.
     Read(PathBuf),
     /// It writes a file.
-    Write(PathBuf),
+    Write(FileChange),
     /// It asks a server for something, or sends it something.
     Fetch {
         /// In capitals.
@@ -117,6 +126,17 @@ pub enum Act {
     TakeUp(Box<OfferedSkill>),
 }
 
+/// A command as it would run, looked at before anybody is asked about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandPreview {
+    /// What tells it from any other: words, programs and the directory.
+    pub digest: String,
+    /// What it could reach, one line each.
+    pub reach: Vec<String>,
+    /// Whether it would run in a sandbox.
+    pub is_sandboxed: bool,
+}
+
 impl Act {
     /// What it is to execute a skill: an instruction is told, any other one runs.
     pub fn of(entry: Entry) -> Self {
@@ -139,6 +159,15 @@ impl Act {
             | Self::Serve { .. }
             | Self::Connect { .. }
             | Self::TakeUp(_) => false,
+        }
+    }
+
+    /// The file or directory that it reads or writes.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Read(path) | Self::Resource { path, .. } => Some(path),
+            Self::Write(change) => Some(&change.path),
+            _ => None,
         }
     }
 

@@ -13,7 +13,7 @@ use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
 use crate::{
     active::Active,
     gate::Gate,
-    outcome::{Outcome, Status},
+    outcome::{Outcome, PlanStep, Status, StepOutcome},
     policy::Wish,
     schema::{Schema, property},
     tool::Tool,
@@ -110,6 +110,47 @@ impl Toolbox {
         Outcome { duration: outcome.duration.or_else(|| Some(start.elapsed())), ..outcome }
     }
 
+    /// Calls the tools of a plan one after the other, each as [`call`](Self::call) does, until one does
+    /// not come out well. `watch` hears of each step before it begins, and of its outcome when it has
+    /// ended. The outcome has the plan, and what came of every step that was tried.
+    pub async fn run_plan(
+        &self,
+        plan: &[PlanStep],
+        mut watch: impl FnMut(&PlanStep, Option<&Outcome>),
+    ) -> Outcome {
+        let start = Instant::now();
+        let mut all = Outcome { plan: Some(plan.to_vec()), ..Outcome::new(Status::Ok) };
+        if let Some(step) = plan.iter().find(|it| !it.unfilled.is_empty()) {
+            let what = step.unfilled.join("; ");
+            let message = format!("step {} cannot be filled in: {what}", step.step);
+            let hint =
+                "nothing was run; `{{.name}}` stands for a parameter, `{{\"{{\"}}` for two braces";
+            return Outcome { plan: all.plan, ..Outcome::bad(Status::Invalid, message).hint(hint) };
+        }
+        for (at, step) in plan.iter().enumerate() {
+            watch(step, None);
+            let outcome = self.call(&step.tool, Value::Object(step.params.clone())).await;
+            watch(step, Some(&outcome));
+            if !outcome.is_ok() {
+                all.status = outcome.status;
+                all.message = Some(stopped(step, &outcome));
+                let left = match plan.len() - at - 1 {
+                    0 => None,
+                    1 => Some("the step after it was not run".to_owned()),
+                    left => Some(format!("the {left} steps after it were not run")),
+                };
+                let hints: Vec<String> = outcome.hint.clone().into_iter().chain(left).collect();
+                all.hint = Some(hints.join("; ")).filter(|it| !it.is_empty());
+            }
+            let (number, tool) = (step.step, step.tool.clone());
+            all.steps.push(StepOutcome { step: number, tool, outcome });
+            if !all.is_ok() {
+                break;
+            }
+        }
+        Outcome { duration: Some(start.elapsed()), ..all }
+    }
+
     async fn answer(&self, tool: &Arc<dyn Tool>, input: Value) -> Result<Outcome, Box<Outcome>> {
         // A policy knows it by the name that it has.
         let name = tool.name();
@@ -166,6 +207,13 @@ impl Toolbox {
             }
         })
     }
+}
+
+/// Why a plan goes no further.
+fn stopped(PlanStep { step, tool, .. }: &PlanStep, outcome: &Outcome) -> String {
+    let ended = if outcome.status == Status::Refused { "was refused" } else { "failed" };
+    let why = outcome.message.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
+    format!("step {step} (`{tool}`) {ended}{why}")
 }
 
 fn manifests(active: Option<&Active>) -> Vec<Manifest> {

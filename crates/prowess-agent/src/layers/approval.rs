@@ -96,11 +96,15 @@ impl Approver for Witness {
         self.approver.who()
     }
 
+    fn who_answers(&self, question: &Question) -> &str {
+        self.approver.who_answers(question)
+    }
+
     fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
         Box::pin(async move {
             let reply = self.approver.ask(question).await;
             if let Some(turn) = Turn::current() {
-                turn.note(noted(question, reply, self.who()));
+                turn.note(noted(question, reply, self.who_answers(question)));
             }
             reply
         })
@@ -143,6 +147,7 @@ fn noted(question: &Question, reply: Approved, by: &str) -> What {
     let reply = match reply {
         Approved::No => "no",
         Approved::Once => "once",
+        Approved::Session => "session",
         Approved::Always => "always",
     };
     What::Approval {

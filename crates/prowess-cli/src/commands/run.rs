@@ -3,8 +3,9 @@ use std::{cell::Cell, ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 use anyhow::Context as _;
 use prowess::{Definition, Kind, Library, Manifest, Skill, nearest};
 use prowess_runtime::{
-    Act, Chunk, Delivery, Entry, ExecuteError, Executor, Gate, Launcher, Outcome, Parameters,
-    ParametersError, Script, ScriptError, Status as Ended, Wish,
+    Act, Active, Chunk, Coverage, Delivery, Entry, ExecuteError, Executor, Gate, Launcher, Outcome,
+    Parameters, ParametersError, PlanStep, Provider, Question, Reply, Script, ScriptError,
+    Status as Ended, Wish,
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -13,18 +14,23 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::{not_in_use, noticed};
+use super::{not_in_use, noticed, tool};
 use crate::{
     Status,
+    approver::approver,
     arguments::Global,
     completion, context, given,
     host::Running,
     printer::Printer,
     safe::{self, Pieces},
+    toolbox::{self, Caller, Kit},
     trust,
 };
 
 /// Execute a skill
+///
+/// A script runs in the sandbox, a template is filled in, an instruction is printed. Of a composite skill
+/// the plan is shown, and once you agree, its steps run one after the other; each passes the policy.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The name, `scope:name` or path of the skill
@@ -46,6 +52,9 @@ pub(crate) struct Args {
     /// What that file is given, behind `--`
     #[arg(last = true, requires = "script", value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
+    /// Print the plan of a composite skill, and run nothing
+    #[arg(long)]
+    plan: bool,
     /// Put the files that it leaves behind into this directory
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -69,12 +78,13 @@ pub(crate) fn run(
         None => trust::acting(global, args.running.trust_project, printer)?,
     };
     let (library, name) = context::library_for(&args.name, &trusted, printer)?;
+    let library = Arc::new(library);
     let skill = library.get(&name);
     let json = match args.params.as_deref().map(given::text).transpose() {
         Ok(json) => json,
         Err(error) => {
             let outcome = Outcome::error(Ended::Invalid, error.as_ref());
-            show(&args.name, skill, &outcome, printer)?;
+            show(&args.name, skill, &outcome, false, printer)?;
             return Ok(given::status(&error));
         }
     };
@@ -83,15 +93,42 @@ pub(crate) fn run(
     let ready = skill
         .ok_or_else(|| Box::new(missing(&library, &args.name)))
         .and_then(|skill| Task::of(skill, args, json.as_deref()))
-        .and_then(|task| Ok((task, args.running.executor(&config, &gate.policy, launcher)?)));
+        .and_then(|task| {
+            let executor = args.running.executor(&config, &gate.policy, launcher.clone())?;
+            Ok((task, executor))
+        });
+    let mut is_plan_shown = false;
     let tried = match ready {
         Ok((task, executor)) => {
             if args.running.unsandboxed && task.is_script() {
-                printer.warning("nothing holds this script: it may do all that you may");
+                printer.warning("running without a sandbox, with all your permissions");
             }
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.context("cannot wait for anything")?;
-            let tried = runtime.block_on(attempt(args, &task, &executor, &gate, printer));
+            let mut tried = runtime.block_on(attempt(args, &task, &executor, &gate, printer));
+            if let Ok(Ok(Outcome { status: Ended::Ok, plan: Some(plan), .. })) = &tried
+                && !args.plan
+            {
+                let plan = plan.clone();
+                let provider: Arc<dyn Provider> = Arc::new(library.clone());
+                let kit = toolbox::toolbox(
+                    Caller::Person,
+                    &args.running,
+                    &provider,
+                    global,
+                    &[],
+                    launcher,
+                    printer,
+                )?;
+                let active = Arc::new(Active::new(provider));
+                active.activate(&name);
+                let ended = active.within(carry_out(args, &plan, &kit, printer));
+                if let Some(outcome) = runtime.block_on(ended)? {
+                    tried = Ok(Ok(outcome));
+                    is_plan_shown = true;
+                }
+                kit.gate.records.faults().iter().for_each(|it| printer.warning(it));
+            }
             // Whoever interrupts a question is not going to answer it.
             runtime.shutdown_background();
             tried?
@@ -100,12 +137,91 @@ pub(crate) fn run(
     };
     gate.records.faults().iter().for_each(|it| printer.warning(it));
     let outcome = tried.as_ref().map_or_else(Outcome::from, Outcome::clone);
-    show(skill.map_or(&args.name, |it| &it.manifest.name), skill, &outcome, printer)?;
+    let name = skill.map_or(&*args.name, |it| &it.manifest.name);
+    show(name, skill, &outcome, is_plan_shown, printer)?;
     Ok(match tried {
         Ok(outcome) if outcome.is_ok() => Status::Well,
         Err(_) if outcome.status == Ended::Refused => Status::Unable,
         _ => Status::AtFault,
     })
+}
+
+/// Shows a plan, asks whether to run it, and does; nothing where nobody could be asked.
+async fn carry_out(
+    args: &Args,
+    plan: &[PlanStep],
+    kit: &Kit,
+    printer: &mut Printer,
+) -> anyhow::Result<Option<Outcome>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let work = async {
+        let approver = approver(args.running.yes);
+        if approver.who() == "nobody" {
+            printer.note("nothing was run; `--yes` or an answer at a terminal runs these steps");
+            return Ok(None);
+        }
+        if !printer.json {
+            show_plan(plan, printer)?;
+            printer.flush()?;
+        }
+        // Nobody is asked about what cannot be run.
+        if plan.iter().any(|it| !it.unfilled.is_empty()) {
+            return Ok(Some(kit.toolbox.run_plan(plan, |_, _| {}).await));
+        }
+        let question = Question {
+            what: match plan.len() {
+                1 => "run this step".to_owned(),
+                steps => format!("run these {steps} steps"),
+            },
+            why: "the skill is a plan of calls".to_owned(),
+            coverage: Coverage::Once,
+            ..Question::default()
+        };
+        if approver.ask(&question).await == Reply::No {
+            let outcome = Outcome::bad(Ended::Refused, "approval to run the plan was not given");
+            let plan = Some(plan.to_vec());
+            return Ok(Some(Outcome { plan, ..outcome.hint("nothing was run") }));
+        }
+        let mut printed = Ok(());
+        let watch = |step: &PlanStep, outcome: Option<&Outcome>| match outcome {
+            _ if printer.json => {}
+            None => printer.note(&format!("step {} of {}: {}", step.step, plan.len(), step.tool)),
+            Some(outcome) => {
+                let outcome = printer.outcome(outcome);
+                let told = tool::told(&outcome, printer).and_then(|()| printer.flush());
+                printed = std::mem::replace(&mut printed, Ok(())).and(told);
+                outcome.denied.iter().for_each(|it| printer.refused(it));
+            }
+        };
+        let outcome = kit.toolbox.run_plan(plan, watch).await;
+        printed?;
+        Ok(Some(outcome))
+    };
+    let stopped = |why: &str| {
+        let plan = Some(plan.to_vec());
+        Ok(Some(Outcome { plan, ..Outcome::bad(Ended::Cancelled, why) }))
+    };
+    tokio::select! {
+        ended = work => ended,
+        _ = interrupt.recv() => stopped("it was interrupted"),
+        _ = terminate.recv() => stopped("it was terminated"),
+    }
+}
+
+/// Shows the steps of a plan, a line each.
+fn show_plan(plan: &[PlanStep], printer: &mut Printer) -> anyhow::Result<()> {
+    for step in plan {
+        let params = Value::from(step.params.clone()).to_string();
+        let tool = printer.name(&safe::line(&step.tool));
+        printer.line(format_args!("{}. {tool} {}", step.step, safe::line(&params)))?;
+    }
+    for step in plan {
+        for what in &step.unfilled {
+            printer.note(&format!("step {} is not filled in: {what}", step.step));
+        }
+    }
+    Ok(())
 }
 
 /// What is executed, and with what.
@@ -146,6 +262,13 @@ impl Task {
                 What::Skill(entry.map_err(|it| Box::new(Outcome::from(&it)))?)
             }
         };
+        let is_composite =
+            matches!(&what, What::Skill(Entry { definition: Definition::Composite { .. }, .. }));
+        if args.plan && !is_composite {
+            let message = format!("`{}` has no plan, so nothing was run", manifest.name);
+            let hint = "only a composite skill has one; leave `--plan` out to run this one";
+            return Err(Box::new(Outcome::bad(Ended::Invalid, message).hint(hint)));
+        }
         let schema = match &what {
             What::Skill(entry) => entry.parameters.as_ref(),
             What::Script(_) => None,
@@ -318,6 +441,7 @@ fn show(
     name: &str,
     skill: Option<&Skill>,
     outcome: &Outcome,
+    is_plan_shown: bool,
     printer: &mut Printer,
 ) -> anyhow::Result<()> {
     let outcome = &printer.outcome(outcome);
@@ -325,10 +449,9 @@ fn show(
         let kind = skill.map(|it| it.manifest.kind.as_str());
         return printer.document(&json!({"skill": name, "type": kind, "outcome": outcome}));
     }
-    for step in outcome.plan.iter().flatten() {
-        let params = Value::from(step.params.clone()).to_string();
-        let tool = printer.name(&safe::line(&step.tool));
-        printer.line(format_args!("{}. {tool} {}", step.step, safe::line(&params)))?;
+    // What was asked about was shown before.
+    if !is_plan_shown {
+        show_plan(outcome.plan.as_deref().unwrap_or_default(), printer)?;
     }
     let output = outcome.output.as_ref().filter(|_| outcome.is_ok());
     match output.and_then(|it| it.as_str().or_else(|| it["content"].as_str())) {

@@ -123,6 +123,19 @@ fn show(name: &str, outcome: &Outcome, printer: &mut Printer) -> Result<()> {
     if printer.json {
         return printer.document(&json!({ "tool": name, "outcome": outcome }));
     }
+    told(outcome, printer)?;
+    if let Some(message) = &outcome.message {
+        if outcome.is_ok() { printer.note(message) } else { printer.fault(message) }
+    }
+    if let Some(hint) = &outcome.hint {
+        printer.hint(hint);
+    }
+    outcome.denied.iter().for_each(|it| printer.refused(it));
+    Ok(())
+}
+
+/// Shows what a tool has printed and given.
+pub(super) fn told(outcome: &Outcome, printer: &mut Printer) -> Result<()> {
     if let Some(stdout) = outcome.stdout.as_ref().filter(|it| !it.text.is_empty()) {
         printer.text(&stdout.text)?;
     }
@@ -143,12 +156,5 @@ fn show(name: &str, outcome: &Outcome, printer: &mut Printer) -> Result<()> {
             printer.note(&format!("left out: {what}"));
         }
     }
-    if let Some(message) = &outcome.message {
-        if outcome.is_ok() { printer.note(message) } else { printer.fault(message) }
-    }
-    if let Some(hint) = &outcome.hint {
-        printer.hint(hint);
-    }
-    outcome.denied.iter().for_each(|it| printer.refused(it));
     Ok(())
 }

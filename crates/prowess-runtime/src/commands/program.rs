@@ -84,6 +84,17 @@ impl Program {
         is_it.then_some(Ok(program))
     }
 
+    /// The program that somebody named: by a path, or by the name of one of the system.
+    pub(super) fn named(name: &str, directory: &Path) -> Result<Self, Refusal> {
+        if !name.contains('/') {
+            return Self::find(name);
+        }
+        Self::at(&directory.join(name), name).ok_or_else(|| Refusal {
+            message: format!("there is no program `{name}`"),
+            hint: "a path begins at the directory in which the command runs".to_owned(),
+        })
+    }
+
     pub(super) fn find(name: &str) -> Result<Self, Refusal> {
         let found = PLACES.iter().find_map(|place| Self::at(&Path::new(place).join(name), name));
         found.ok_or_else(|| Refusal {

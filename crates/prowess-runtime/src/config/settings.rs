@@ -15,7 +15,7 @@ use super::{
 use crate::{
     limits::Limits,
     outcome::Level,
-    policy::{AllowedToolsMode, Approvals, Decision, Policy},
+    policy::{AllowedToolsMode, Approvals, Decision, Policy, UnlistedCommands},
     servers::Description,
 };
 
@@ -91,6 +91,12 @@ pub struct PolicySettings {
     pub approvals: Setting<Approvals>,
     /// What the `allowed-tools` of a skill mean.
     pub allowed_tools: Setting<AllowedToolsMode>,
+    /// What happens before a tool writes a file: nothing, a question, or a refusal. A project can make
+    /// it stricter only.
+    pub writes: Setting<Decision>,
+    /// What happens to a command that is not listed: a refusal or a question. A project can make it
+    /// stricter only.
+    pub unlisted_commands: Setting<UnlistedCommands>,
     /// The variables of the environment that scripts may get.
     pub environment: Setting<Vec<String>>,
     /// What is allowed, asked or denied. The rules of all files hold together, so that a project
@@ -255,6 +261,9 @@ impl Default for PolicySettings {
             roots: Setting::default(),
             approvals: Setting::new(policy.approvals),
             allowed_tools: Setting::new(policy.allowed_tools),
+            // Whoever reads settings has a person who can be asked.
+            writes: Setting::new(Decision::Ask),
+            unlisted_commands: Setting::new(UnlistedCommands::Ask),
             environment: Setting::new(policy.environment),
             rules: Setting::default(),
         }

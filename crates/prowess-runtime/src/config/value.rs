@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     outcome::Level,
-    policy::{AllowedToolsMode, Approvals, Decision},
+    policy::{AllowedToolsMode, Approvals, Decision, UnlistedCommands},
     servers::{Description, Transport},
 };
 
@@ -1197,5 +1197,27 @@ impl Word for AllowedToolsMode {
 impl Word for Decision {
     fn words() -> Vec<(&'static str, Self)> {
         vec![("allow", Self::Allow), ("ask", Self::Ask), ("deny", Self::Deny)]
+    }
+
+    fn strictness(self) -> u8 {
+        self as u8
+    }
+}
+
+impl Word for UnlistedCommands {
+    fn words() -> Vec<(&'static str, Self)> {
+        vec![("deny", Self::Deny), ("ask", Self::Ask)]
+    }
+
+    fn refused(word: &str) -> Option<&'static str> {
+        (word == "allow")
+            .then_some("list the commands that may run without a question in `policy.commands`")
+    }
+
+    fn strictness(self) -> u8 {
+        match self {
+            Self::Ask => 0,
+            Self::Deny => 1,
+        }
     }
 }

@@ -46,6 +46,12 @@ impl FileStore {
         Ok(Self { path, patience: PATIENCE, steps: Steps::default() })
     }
 
+    /// The skills that were removed and can be brought back, the last one first: each with the time, in
+    /// nanoseconds since 1970, and its name.
+    pub fn removed(&self) -> Result<Vec<(u64, String)>, StoreError> {
+        trash::removed(&self.path)
+    }
+
     /// The same store, with another time to wait for other writers.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {

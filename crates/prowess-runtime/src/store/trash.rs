@@ -67,6 +67,21 @@ pub(super) fn latest(locked: &Locked<'_>, name: Option<&str>) -> Result<Thrown, 
     Err(nothing())
 }
 
+/// What was deleted from a store, the last one first: each with the time and the name.
+pub(super) fn removed(store: &Path) -> Result<Vec<(u64, String)>, StoreError> {
+    let shown = store.join(TRASH);
+    let opened = Root::open(store).and_then(|it| it.directory(Path::new(TRASH), Links::Never));
+    let trash = match opened {
+        Err(error) if error.is_missing() => return Ok(Vec::new()),
+        opened => opened.map_err(|error| unusable(&shown, error))?,
+    };
+    let entry = |thrown: String| {
+        let (time, folder) = parts(&thrown)?;
+        Some((time, called(&trash, &thrown).unwrap_or_else(|| folder.to_owned())))
+    };
+    Ok(kept(&trash)?.into_iter().rev().filter_map(entry).collect())
+}
+
 /// The names of the skills in the trash, each once.
 pub(super) fn names(trash: &Root) -> Result<BTreeSet<String>, StoreError> {
     let name = |it: &String| called(trash, it).or_else(|| Some(parts(it)?.1.to_owned()));

@@ -67,6 +67,26 @@ pub(super) fn difference(before: &Files, after: &Files) -> String {
     out
 }
 
+/// What changes in the text of one file, as lines with `+` and `-`, two around each; bounded.
+pub(crate) fn file_difference(before: &str, after: &str) -> String {
+    let mut out = String::new();
+    show(&compared(before, after), LINES, &mut out);
+    out
+}
+
+/// The beginning of a text, as many lines of it as are shown; what is left out is counted.
+pub(crate) fn shortened(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.split_inclusive('\n').take(LINES) {
+        let _ = writeln!(out, "{}", cut(line));
+    }
+    let more = text.split_inclusive('\n').count().saturating_sub(LINES);
+    if more > 0 {
+        let _ = writeln!(out, "… and {more} more lines");
+    }
+    out
+}
+
 /// Every file with its size, those first that can run or are named by what can; nothing where there
 /// is one alone.
 pub(super) fn listed(files: &Files) -> Option<String> {
@@ -158,19 +178,23 @@ impl Change<'_> {
 
     /// The lines that have changed, and two around each.
     fn lines(&self) -> Vec<Line> {
-        let Some((before, after)) = self.texts() else { return Vec::new() };
-        let difference = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
-        let groups = difference.grouped_ops(2);
-        let mut lines = Vec::new();
-        for group in &groups {
-            if !lines.is_empty() {
-                lines.push(Line { tag: None, text: "…".to_owned() });
-            }
-            let changes = group.iter().flat_map(|it| difference.iter_changes(it));
-            lines.extend(changes.map(|it| Line { tag: Some(it.tag()), text: cut(it.value()) }));
-        }
-        lines
+        self.texts().map_or_else(Vec::new, |(before, after)| compared(before, after))
     }
+}
+
+/// The lines that differ, and two around each.
+fn compared(before: &str, after: &str) -> Vec<Line> {
+    let difference = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
+    let groups = difference.grouped_ops(2);
+    let mut lines = Vec::new();
+    for group in &groups {
+        if !lines.is_empty() {
+            lines.push(Line { tag: None, text: "…".to_owned() });
+        }
+        let changes = group.iter().flat_map(|it| difference.iter_changes(it));
+        lines.extend(changes.map(|it| Line { tag: Some(it.tag()), text: cut(it.value()) }));
+    }
+    lines
 }
 
 /// Shows lines, at most as many as this, and how many it leaves out. Returns how many it has shown.

@@ -7,7 +7,7 @@ use std::{
     error::Error as _,
     fs, io,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -23,11 +23,11 @@ use crate::{
     gate::Gate,
     limits::Limits,
     outcome::{Level, Outcome, Status},
-    policy::{Decision, Policy, Rule},
+    policy::{Approvals, Decision, Policy, Rule},
     protected::Way,
     repository,
     sandbox::{Chunk, Job, Sandbox, SandboxError, Work},
-    tool::{Act, Answer, Tool},
+    tool::{Act, Answer, CommandPreview, Tool},
 };
 
 /// The tool `execute_command`.
@@ -40,6 +40,8 @@ pub struct ExecuteCommand {
     trash: PathBuf,
     chunks: Option<UnboundedSender<Chunk>>,
     gate: Option<Arc<Gate>>,
+    /// What the machine gives to hold a command, once somebody has looked.
+    level: OnceLock<Level>,
 }
 
 /// What is said of a command that wrote what is protected.
@@ -73,6 +75,7 @@ impl ExecuteCommand {
             trash: env::temp_dir(),
             chunks: None,
             gate: None,
+            level: OnceLock::new(),
         }
     }
 
@@ -113,8 +116,10 @@ impl ExecuteCommand {
     }
 
     fn place(&self, input: &Input) -> PathBuf {
-        let named = input.working_directory.as_deref().unwrap_or(Path::new(""));
-        self.directory.join(named)
+        match &input.working_directory {
+            Some(named) => self.directory.join(named),
+            None => self.directory.clone(),
+        }
     }
 
     fn limits(&self, input: &Input) -> Result<Limits, Box<Outcome>> {
@@ -127,12 +132,52 @@ impl ExecuteCommand {
         }
     }
 
-    async fn run(&self, input: Input) -> Result<Outcome, Box<Outcome>> {
+    /// What is known about a command before it runs; nothing for one that may not run.
+    fn preview(&self, input: &Input) -> Option<CommandPreview> {
+        let plan = commands::plan(&input.command, &self.place(input), &self.policy).ok()?;
+        let digest = plan.subject().digest;
+        // Nobody is asked about what is listed, unless they want to be.
+        let is_asked = !plan.unlisted.is_empty() || self.policy.approvals == Approvals::Always;
+        let reach = if is_asked { self.reach(&plan) } else { Vec::new() };
+        Some(CommandPreview { digest, reach, is_sandboxed: self.sandbox.holds() })
+    }
+
+    /// What a command could reach, one line each.
+    fn reach(&self, plan: &Plan) -> Vec<String> {
+        let directory = format!("directory: `{}`", plan.directory.display());
+        if !self.sandbox.holds() {
+            return vec![directory, "no sandbox: it runs with all your permissions".to_owned()];
+        }
+        let level = self.level.get_or_init(|| self.sandbox.level());
+        let level = match level {
+            Level::None => {
+                "sandbox: not available on this machine, so that nothing runs".to_owned()
+            }
+            level => format!("sandbox: {level}, no network"),
+        };
+        let roots: Vec<String> =
+            self.policy.roots.iter().map(|it| format!("`{}`", it.display())).collect();
+        let verb = if plan.writes() { "read and write" } else { "only read" };
+        vec![directory, level, format!("files: it can {verb} {}", roots.join(", "))]
+    }
+
+    async fn run(&self, input: Input, passed: Option<&str>) -> Result<Outcome, Box<Outcome>> {
         let limits = self.limits(&input)?;
         let roots = self.policy.roots.iter().filter_map(|it| fs::canonicalize(it).ok());
         let roots: Vec<PathBuf> = roots.collect();
         let policy = self.policy(&roots);
         let plan = commands::plan(&input.command, &self.place(&input), &policy)?;
+        match passed {
+            Some(passed) if plan.subject().digest != passed => {
+                let message = "the directory or the program changed while it was asked about";
+                return Err(Outcome::bad(Status::Refused, message).hint("try again").into());
+            }
+            None if !plan.unlisted.is_empty() => {
+                let message = plan.unlisted.join(", and ");
+                return Err(Outcome::bad(Status::Refused, message).into());
+            }
+            _ => {}
+        }
         let kept = if plan.has_git() { Kept::default() } else { Kept::new(&roots) };
         let mut withheld = Withheld::new(&policy);
         let guard = plan.writes().then(|| {
@@ -202,9 +247,13 @@ impl Tool for ExecuteCommand {
 
     fn description(&self) -> Cow<'_, str> {
         let commands = self.policy.commands.join(", ");
+        let others = match self.policy.asks_about_commands() {
+            true => " A person is asked about any other.",
+            false => "",
+        };
         format!(
             "Runs a command without a network, able to write only inside the configured directories. \
-             These may run: {commands}."
+             These may run: {commands}.{others}"
         )
         .into()
     }
@@ -220,13 +269,25 @@ impl Tool for ExecuteCommand {
     fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
         let input: Input = input(given)?;
         self.limits(&input)?;
-        Ok(Act::Command { directory: self.place(&input), line: input.command })
+        let preview = self.preview(&input);
+        Ok(Act::Command { directory: self.place(&input), line: input.command, preview })
     }
 
     fn call<'a>(&'a self, given: Value) -> Answer<'a> {
         Box::pin(async move {
             match input(&given) {
-                Ok(input) => self.run(input).await.unwrap_or_else(|it| *it),
+                Ok(input) => self.run(input, None).await.unwrap_or_else(|it| *it),
+                Err(outcome) => *outcome,
+            }
+        })
+    }
+
+    fn perform<'a>(&'a self, act: Act, given: Value) -> Answer<'a> {
+        Box::pin(async move {
+            let Act::Command { preview, .. } = act else { return self.call(given).await };
+            let passed = preview.map(|it| it.digest);
+            match input(&given) {
+                Ok(input) => self.run(input, passed.as_deref()).await.unwrap_or_else(|it| *it),
                 Err(outcome) => *outcome,
             }
         })

@@ -4,6 +4,8 @@ use std::{
     borrow::Cow,
     fs::File,
     io::{self, Read as _},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -14,10 +16,12 @@ use serde_json::{Map, Value, json};
 
 use super::{blocking, input, schema};
 use crate::{
+    change::{FileChange, FileState},
+    change_history::{ChangeHistory, LARGEST},
     content::{Page, Part, digest},
     outcome::{Outcome, Status},
-    root::{Links, Listed},
-    roots::Roots,
+    root::{Links, Listed, RootError},
+    roots::{Place, Roots},
     tool::{Act, Answer, Tool},
 };
 
@@ -25,6 +29,7 @@ use crate::{
 #[derive(Debug)]
 pub struct FileOperations {
     roots: Arc<Roots>,
+    history: Option<ChangeHistory>,
 }
 
 /// What it takes.
@@ -68,12 +73,29 @@ const MAX_OFFSET: u64 = 100_000;
 /// Held while a file is checked and written.
 static WRITING: Mutex<()> = Mutex::new(());
 /// The largest file that is written, or compared before it is.
-const MAX_SIZE: u64 = 64 * 1024 * 1024;
+const MAX_SIZE: u64 = LARGEST;
 
 impl FileOperations {
     /// Makes the tool for these directories.
     pub fn new(roots: Arc<Roots>) -> Self {
-        Self { roots }
+        Self { roots, history: None }
+    }
+
+    /// The same, with a history that keeps what a file held before it is written over. Without one,
+    /// nothing is kept.
+    #[must_use]
+    pub fn with_history(self, history: ChangeHistory) -> Self {
+        Self { history: Some(history), ..self }
+    }
+
+    /// What a file holds and would hold, for whoever is asked about it.
+    fn change(&self, input: &Input) -> Result<FileChange, Box<Outcome>> {
+        let place = self.roots.writable(&input.path)?;
+        // The same file by the same path, however it was spelled.
+        let path: PathBuf = place.absolute().components().collect();
+        let before = state(&place).map_err(|error| self.roots.outcome(&input.path, &error))?;
+        let after = input.content.as_ref().map(|it| it.as_bytes().into());
+        Ok(FileChange { path, before, after })
     }
 }
 
@@ -98,21 +120,52 @@ impl Tool for FileOperations {
             Operation::Read | Operation::List => {
                 Act::Read(self.roots.existing(&input.path)?.absolute())
             }
-            Operation::Write => Act::Write(self.roots.writable(&input.path)?.absolute()),
+            Operation::Write => Act::Write(self.change(&input)?),
         })
     }
 
     fn call<'a>(&'a self, given: Value) -> Answer<'a> {
-        let roots = self.roots.clone();
+        self.answer(None, given)
+    }
+
+    fn perform<'a>(&'a self, act: Act, given: Value) -> Answer<'a> {
+        self.answer(Some(act), given)
+    }
+}
+
+impl FileOperations {
+    /// Does what is asked for; a file is only written if it holds what it held when it was let pass.
+    fn answer<'a>(&'a self, act: Option<Act>, given: Value) -> Answer<'a> {
+        let (roots, history) = (self.roots.clone(), self.history.clone());
+        let before = match act {
+            Some(Act::Write(change)) => change.before.digest(),
+            _ => None,
+        };
         Box::pin(blocking(move || {
             let input: Input = input(&given)?;
             match input.operation {
                 Operation::Read => read(&roots, &input.path, input.offset, input.limit),
-                Operation::Write => write(&roots, &input),
+                Operation::Write => write(&roots, &input, before.as_deref(), history.as_ref()),
                 Operation::List => list(&roots, &input),
             }
         }))
     }
+}
+
+/// What a file holds that is to be written.
+fn state(place: &Place<'_>) -> Result<FileState, RootError> {
+    let file = match place.root.file(&place.path, Links::Never) {
+        Err(error) if error.is_missing() => return Ok(FileState::Missing),
+        file => file?,
+    };
+    let io = |source| RootError::Io { path: place.path.clone(), source };
+    let size = file.metadata().map_err(io)?.len();
+    if size > MAX_SIZE {
+        return Ok(FileState::TooLarge(size));
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_SIZE).read_to_end(&mut bytes).map_err(io)?;
+    Ok(FileState::Bytes(bytes.into()))
 }
 
 /// Reads a part of a file.
@@ -136,7 +189,22 @@ pub(super) fn read(
     Ok(Outcome::ok(about(path, told().map_err(|error| failed(path, &error))?)))
 }
 
-fn write(roots: &Roots, input: &Input) -> Result<Outcome, Box<Outcome>> {
+/// Why a file is not written.
+enum Hindrance {
+    /// It is not what the call expects; its digest, if it is there.
+    Unexpected(Option<String>),
+    /// It is not what it was when somebody was asked.
+    Changed,
+    /// What it holds could not be kept.
+    Unkept(io::Error),
+}
+
+fn write(
+    roots: &Roots,
+    input: &Input,
+    before: Option<&str>,
+    history: Option<&ChangeHistory>,
+) -> Result<Outcome, Box<Outcome>> {
     let path = &*input.path;
     let invalid = |message: String| Box::new(Outcome::bad(Status::Invalid, message));
     let content =
@@ -147,23 +215,86 @@ fn write(roots: &Roots, input: &Input) -> Result<Outcome, Box<Outcome>> {
     // One file after the other: of several written at once, none would see the others of a repository.
     let _one = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     let place = roots.writable(path)?;
-    let mut is = None;
-    let is_wanted = |old: Option<File>| {
-        let Some(expected) = &input.expected else { return Ok(true) };
-        is = old.map(digest_of).transpose()?;
-        Ok(is.as_deref().unwrap_or("none").eq_ignore_ascii_case(expected))
-    };
-    let written = place.root.write_if(&place.path, content.as_bytes(), is_wanted);
-    if !written.map_err(|error| roots.outcome(path, &error))? {
-        let message = format!("`{path}` is not as expected, so nothing was written");
-        let is = is.map_or("there is no such file".to_owned(), |it| format!("its SHA-256 is {it}"));
-        return Err(Outcome::bad(Status::Refused, message)
-            .hint(format!("read it again: {is}"))
-            .into());
+    let absolute: PathBuf = place.absolute().components().collect();
+    let mut hindrance = None;
+    let mut kept = None;
+    let written = place.root.write_if(&place.path, content.as_bytes(), |old| {
+        match ready(old, input.expected.as_deref(), before, history, &absolute, content) {
+            Ok(time) => kept = time,
+            Err(Hindrance::Unkept(error)) if history.is_none() => return Err(error),
+            Err(why) => hindrance = Some(why),
+        }
+        Ok(hindrance.is_none())
+    });
+    // What was not written need not be undone.
+    if !matches!(written, Ok(true))
+        && let (Some(history), Some(time)) = (history, kept)
+    {
+        history.forget(time);
+    }
+    written.map_err(|error| roots.outcome(path, &error))?;
+    if let Some(hindrance) = hindrance {
+        return Err(hindrance.outcome(path));
     }
     let answer =
         json!({ "path": path, "size": content.len(), "sha256": digest(content.as_bytes()) });
     Ok(Outcome::ok(answer))
+}
+
+/// Makes sure that a file may be written over, and keeps what it holds. Returns by which time that is
+/// found in the history.
+fn ready(
+    old: Option<File>,
+    expected: Option<&str>,
+    before: Option<&str>,
+    history: Option<&ChangeHistory>,
+    path: &Path,
+    content: &str,
+) -> Result<Option<u64>, Hindrance> {
+    if expected.is_none() && before.is_none() && history.is_none() {
+        return Ok(None);
+    }
+    let unkept = |error: io::Error| Hindrance::Unkept(error);
+    let mode = old.as_ref().map(|it| it.metadata().map(|it| it.permissions().mode())).transpose();
+    let mode = mode.map_err(unkept)?;
+    let bytes = old.map(bytes_of).transpose().map_err(unkept)?;
+    let is = bytes.as_deref().map(digest);
+    let is_it = |wanted: &str| is.as_deref().unwrap_or("none").eq_ignore_ascii_case(wanted);
+    if expected.is_some_and(|it| !is_it(it)) {
+        return Err(Hindrance::Unexpected(is));
+    }
+    if before.is_some_and(|it| !is_it(it)) {
+        return Err(Hindrance::Changed);
+    }
+    let Some(history) = history else { return Ok(None) };
+    match history.keep(path, bytes.as_deref().zip(mode), content.as_bytes()) {
+        Ok(time) => Ok(Some(time)),
+        // Of a new file there is nothing to lose.
+        Err(_) if bytes.is_none() => Ok(None),
+        Err(error) => Err(Hindrance::Unkept(error)),
+    }
+}
+
+impl Hindrance {
+    fn outcome(self, path: &str) -> Box<Outcome> {
+        let refused = |message: String| Outcome::bad(Status::Refused, message);
+        Box::new(match self {
+            Self::Unexpected(is) => {
+                let is = is.map_or("there is no such file".to_owned(), |it| {
+                    format!("its SHA-256 is {it}")
+                });
+                refused(format!("`{path}` is not as expected, so nothing was written"))
+                    .hint(format!("read it again: {is}"))
+            }
+            Self::Changed => refused(format!(
+                "`{path}` changed while it was asked about, so nothing was written"
+            ))
+            .hint("read it again"),
+            Self::Unkept(error) => refused(format!(
+                "what `{path}` holds could not be kept, so nothing was written: {error}"
+            )),
+        })
+    }
 }
 
 fn list(roots: &Roots, input: &Input) -> Result<Outcome, Box<Outcome>> {
@@ -205,14 +336,14 @@ pub(super) fn about(path: &str, answer: Map<String, Value>) -> Value {
     all.into()
 }
 
-/// The digest of what a file holds.
-fn digest_of(file: File) -> io::Result<String> {
+/// What a file holds.
+fn bytes_of(file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(MAX_SIZE + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_SIZE {
-        return Err(io::Error::other("it is too large to be compared"));
+        return Err(io::Error::other("it is too large"));
     }
-    Ok(digest(&bytes))
+    Ok(bytes)
 }
 
 /// How much of a file is told where so many bytes were asked for, or none were.

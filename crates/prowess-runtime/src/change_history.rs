@@ -1,0 +1,295 @@
+//! The files that tools wrote, with what they held before, so that a write can be undone.
+//!
+//! Everything is in one directory of the host, readable by its owner alone: for each change one JSON
+//! file, and one with the previous content where there was any.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    content::digest,
+    records::{NO_WAIT, is_own, locked, now},
+    root::{Links, Root, RootError},
+};
+
+/// The files that tools wrote, with what they held before. Making one touches nothing.
+#[derive(Debug, Clone)]
+pub struct ChangeHistory {
+    directory: PathBuf,
+}
+
+/// One file that a tool wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangeRecord {
+    /// When it was written, in nanoseconds since 1970; no two changes have the same.
+    pub time: u64,
+    /// The same as text, such as `2026-11-15T09:30:00Z`.
+    pub when: String,
+    /// The file.
+    pub path: PathBuf,
+    /// How many bytes it held before; nothing if it is new.
+    pub size: Option<u64>,
+    facts: Facts,
+}
+
+/// What is stored about a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Facts {
+    when: String,
+    path: PathBuf,
+    /// The SHA-256 of what was written.
+    after: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<Previous>,
+}
+
+/// What the file held before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Previous {
+    size: u64,
+    sha256: String,
+    mode: u32,
+}
+
+/// A change could not be undone; nothing was written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UndoError {
+    /// Somebody has changed the file since.
+    #[error("`{}` has changed since then", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// The file with its previous content, if it had any.
+        kept: Option<PathBuf>,
+    },
+    /// The directory of the file is gone, or a link now leads elsewhere.
+    #[error("the directory of `{}` is not there any more", path.display())]
+    Moved {
+        /// The file.
+        path: PathBuf,
+        /// The file with its previous content, if it had any.
+        kept: Option<PathBuf>,
+    },
+    /// The previous content is not what was kept.
+    #[error("the previous content of `{}` is damaged", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file could not be written.
+    #[error(transparent)]
+    Root(#[from] RootError),
+    /// The history could not be read or written.
+    #[error("cannot use the history of changes")]
+    Io(#[from] io::Error),
+}
+
+/// The largest file whose content is kept.
+pub(crate) const LARGEST: u64 = 64 * 1024 * 1024;
+/// How many changes are kept, and how many bytes of them; the oldest go first.
+const CHANGES: usize = 200;
+const BYTES: u64 = 256 * 1024 * 1024;
+/// The largest file that describes a change.
+const FACTS: u64 = 64 * 1024;
+
+impl ChangeHistory {
+    /// A history in a directory, which is made when there is something to keep.
+    pub fn at(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into() }
+    }
+
+    /// The changes that can be undone, the last one first.
+    pub fn list(&self) -> io::Result<Vec<ChangeRecord>> {
+        let mut records: Vec<ChangeRecord> =
+            self.times()?.into_iter().filter_map(|it| self.read(it).ok()).collect();
+        records.reverse();
+        Ok(records)
+    }
+
+    /// Restores what a file held before a change, or removes it if it was new. A file that has changed
+    /// since then is left alone.
+    pub fn undo(&self, record: &ChangeRecord) -> Result<(), UndoError> {
+        let path = &record.path;
+        let kept = record.size.map(|_| self.content_path(record.time));
+        let moved = || UndoError::Moved { path: path.clone(), kept: kept.clone() };
+        let (parent, name) = path.parent().zip(path.file_name()).ok_or_else(moved)?;
+        // A link on the way could lead to a file that nobody wrote here.
+        if fs::canonicalize(parent).ok().as_deref() != Some(parent) {
+            return Err(moved());
+        }
+        let (root, name) = (Root::open(parent)?, Path::new(name));
+        let is_ours = |file: File| Ok::<_, io::Error>(digest_of(file)? == record.facts.after);
+        let is_undone = match &record.facts.before {
+            Some(before) => {
+                let bytes = self.content(record.time)?;
+                if digest(&bytes) != before.sha256 {
+                    return Err(UndoError::Damaged { path: path.clone() });
+                }
+                let mut is_missing = false;
+                let is_written = root.write_if(name, &bytes, |file| match file {
+                    Some(file) => is_ours(file),
+                    None => {
+                        is_missing = true;
+                        Ok(true)
+                    }
+                })?;
+                if is_missing {
+                    fs::set_permissions(path, fs::Permissions::from_mode(before.mode & 0o777))?;
+                }
+                is_written
+            }
+            None => match root.file(name, Links::Never) {
+                Err(error) if error.is_missing() => true,
+                file => {
+                    let is_ours = is_ours(file?)?;
+                    if is_ours {
+                        fs::remove_file(path)?;
+                    }
+                    is_ours
+                }
+            },
+        };
+        if !is_undone {
+            return Err(UndoError::Changed { path: path.clone(), kept });
+        }
+        self.forget(record.time);
+        Ok(())
+    }
+
+    /// Keeps what a file holds before it is written, and says by which time it is found. Nothing of it
+    /// is there when that fails.
+    pub(crate) fn keep(
+        &self,
+        path: &Path,
+        before: Option<(&[u8], u32)>,
+        after: &[u8],
+    ) -> io::Result<u64> {
+        let _lock = locked(&self.directory)?;
+        self.own()?;
+        let times = self.times()?;
+        let now_nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        // Later is later, also when the clock was set back.
+        let time = (now_nanos.as_nanos() as u64).max(times.last().map_or(0, |it| it + 1));
+        let previous = |(bytes, mode): (&[u8], u32)| Previous {
+            size: bytes.len() as u64,
+            sha256: digest(bytes),
+            mode,
+        };
+        let facts = Facts {
+            when: now(),
+            path: path.to_owned(),
+            after: digest(after),
+            before: before.map(previous),
+        };
+        let text = serde_json::to_vec_pretty(&facts)?;
+        let kept = before.map_or(Ok(()), |(bytes, _)| create(&self.content_path(time), bytes));
+        if let Err(error) = kept.and_then(|()| create(&self.facts_path(time), &text)) {
+            self.forget(time);
+            return Err(error);
+        }
+        self.prune(&times, before.map_or(0, |it| it.0.len() as u64));
+        Ok(time)
+    }
+
+    /// Keeps a change no longer.
+    pub(crate) fn forget(&self, time: u64) {
+        for path in [self.facts_path(time), self.content_path(time)] {
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    /// Lets the oldest go, as far as there are too many or they are too large.
+    fn prune(&self, old: &[u64], new: u64) {
+        let mut room = BYTES.saturating_sub(new);
+        for (at, time) in old.iter().rev().enumerate() {
+            let size = fs::symlink_metadata(self.content_path(*time)).map_or(0, |it| it.len());
+            if at + 1 >= CHANGES || size > room {
+                self.forget(*time);
+            } else {
+                room -= size;
+            }
+        }
+    }
+
+    /// The times of all changes, the oldest first.
+    fn times(&self) -> io::Result<Vec<u64>> {
+        let entries = match fs::read_dir(&self.directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        self.own()?;
+        let time = |entry: io::Result<fs::DirEntry>| {
+            let name = entry.ok()?.file_name().into_string().ok()?;
+            let digits = name.strip_suffix(".json").filter(|it| it.len() == 20)?;
+            digits.parse().ok().filter(|it: &u64| *it < u64::MAX / 2)
+        };
+        let mut times: Vec<u64> = entries.filter_map(time).collect();
+        times.sort_unstable();
+        Ok(times)
+    }
+
+    /// Refuses a directory that somebody else could have filled.
+    fn own(&self) -> io::Result<()> {
+        if is_own(&fs::metadata(&self.directory)?, 0o022) {
+            return Ok(());
+        }
+        let shown = self.directory.display();
+        let why = format!("`{shown}` is somebody else's or can be written by others");
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+    }
+
+    fn read(&self, time: u64) -> io::Result<ChangeRecord> {
+        let facts: Facts = serde_json::from_slice(&read(&self.facts_path(time), FACTS)?)?;
+        let size = facts.before.as_ref().map(|it| it.size);
+        Ok(ChangeRecord { time, when: facts.when.clone(), path: facts.path.clone(), size, facts })
+    }
+
+    fn content(&self, time: u64) -> io::Result<Vec<u8>> {
+        read(&self.content_path(time), LARGEST)
+    }
+
+    fn facts_path(&self, time: u64) -> PathBuf {
+        self.directory.join(format!("{time:020}.json"))
+    }
+
+    fn content_path(&self, time: u64) -> PathBuf {
+        self.directory.join(format!("{time:020}.before"))
+    }
+}
+
+/// Reads a file of ours, no more of it than this.
+fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path)?;
+    if !is_own(&file.metadata()?, 0o022) || !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(bytes)
+}
+
+/// Writes a new file that its owner alone can read.
+fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file =
+        options.write(true).create_new(true).mode(0o600).custom_flags(NO_WAIT).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+fn digest_of(file: File) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    Ok(digest(&bytes))
+}
