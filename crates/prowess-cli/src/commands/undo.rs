@@ -14,7 +14,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
-    let shelf = context::shelf_set(global, printer)?;
+    let shelf = context::shelf_of_removed(args.name.as_deref(), global, printer)?;
     let name = match shelf.store.undo(args.name.as_deref()) {
         Ok(name) => name,
         Err(error) => return Ok(refused(error, printer)),
@@ -24,6 +24,6 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         // It was no skill when it was removed.
         Err(error) => printer.warning(&error.to_string()),
     }
-    printer.note(&format!("`{name}` is back"));
+    printer.note(&format!("`{name}` is back in `{}`", shelf.path.display()));
     Ok(Status::Well)
 }
