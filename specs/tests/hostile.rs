@@ -553,6 +553,48 @@ mod nothing_can_pass_for_what_it_is_not {
     use super::*;
 
     #[test]
+    fn a_name_that_is_a_path_or_reserved_leaves_the_skill_out() {
+        for name in [
+            "../../evil",
+            "/tmp/evil",
+            "a/b",
+            "a\\\\b",
+            ".",
+            "..",
+            "\\uff0e\\uff0e\\uff0fevil",
+            "a\\u2028b",
+            "aux",
+            "NUL.txt",
+            "com1",
+            "con ",
+        ] {
+            let text = format!("---\nname: \"{name}\"\ndescription: Does evil.\n---\n");
+            let world = world().document("bad", text);
+            assert_left_out(&world.list(), "skills/bad/SKILL.md", "name-path");
+            assert_eq!(world.list().finding("name-path")["severity"], "error", "{name}");
+            let (code, _) = world.check("skills", &[]);
+            assert_eq!(code, Some(1), "{name}");
+            let found = world.run(["catalog", "--dir", "skills"]);
+            assert!(!found.stdout().contains("Does evil."), "{name}: {}", found.stdout());
+        }
+        for name in [
+            "Two words",
+            "Upper",
+            "under_score",
+            "tools:pdf",
+            "größe",
+            "日本語",
+            "auxiliary",
+            "a.b",
+            "...",
+        ] {
+            let text = format!("---\nname: \"{name}\"\ndescription: Is fine.\n---\n");
+            let world = World::new().document("odd", text);
+            assert_eq!(world.list().names(), [name]);
+        }
+    }
+
+    #[test]
     fn what_git_keeps_is_never_served() {
         let world = World::new()
             .skill("good", "Fine")

@@ -304,6 +304,18 @@ impl McpHost {
             assert!(start.elapsed() < PATIENCE, "it is nowhere: {said}");
             thread::sleep(Duration::from_millis(2));
         };
+        if arguments.contains(&"--run") && !arguments.contains(&"--token-file") {
+            let token = loop {
+                let said = host.stderr();
+                let token = said.split_once("token: ").and_then(|it| it.1.split_once('\n'));
+                if let Some((token, _)) = token {
+                    break token.to_owned();
+                }
+                assert!(start.elapsed() < PATIENCE, "there is no token: {said}");
+                thread::sleep(Duration::from_millis(2));
+            };
+            host.at = host.at.with("Authorization", &format!("Bearer {token}"));
+        }
         host
     }
 

@@ -403,6 +403,27 @@ mod any_number_of_clients_are_served_over_http {
     }
 
     #[test]
+    fn one_client_does_not_take_all_sessions() {
+        let http = Http { sessions: 5, sessions_per_client: 3, ..Http::default() };
+        let host = Within::new(http, Toolbox::new(gate()));
+        let begin = || {
+            let client = json!({"name": "specs", "version": "1"});
+            let params =
+                json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+            host.at.ask("initialize", params)
+        };
+        let mut sessions: Vec<At> = (0..3).map(|_| host.at.session()).collect();
+        let refused = begin();
+        assert_eq!((refused.status, refused.header("retry-after")), (503, Some("60")));
+        assert_eq!(sessions.remove(0).send("DELETE", "/mcp", "").status, 204);
+        eventually(|| begin().status == 200);
+        assert_eq!(begin().status, 503);
+        assert_eq!(sessions[0].ask("ping", json!({})).status, 200);
+        // What has no session is answered all the same.
+        assert_eq!(host.at.ask_stateless("tools/list", json!({})).status, 200);
+    }
+
+    #[test]
     fn the_server_says_where_it_is_and_stops_in_good_order() {
         for signal in [Signal::INT, Signal::TERM] {
             let host = McpHost::new(&world(), &[]);
@@ -563,12 +584,10 @@ mod nobody_is_let_in_over_http_who_should_not_be {
                 assert_eq!((answered.status, allowed), (403, None), "{method} {origin}");
             }
         }
-        for origin in [
-            "https://app.example.com",
-            "http://localhost:3000",
-            "http://127.0.0.1",
-            "http://[::1]:1",
-        ] {
+        let own = format!("http://127.0.0.1:{}", host.at.port);
+        for origin in ["https://app.example.com", &own] {
+            let host = host.at.with("Host", own.strip_prefix("http://").unwrap());
+            let from = |origin: &str| host.with("Origin", origin);
             let asked = from(origin)
                 .with("Access-Control-Request-Method", "POST")
                 .with("Access-Control-Request-Headers", "content-type,mcp-session-id")
@@ -584,6 +603,50 @@ mod nobody_is_let_in_over_http_who_should_not_be {
             assert_eq!(told.header("vary"), Some("Origin"));
         }
         assert_eq!(host.at.send("OPTIONS", "/mcp", "").header("access-control-allow-origin"), None);
+        let world = world().file("token", "open-sesame\n");
+        fs::set_permissions(world.path("token"), fs::Permissions::from_mode(0o600)).unwrap();
+        let host = McpHost::new(&world, &["--token-file", "token"]);
+        let right = host.at.with("Authorization", "Bearer open-sesame");
+        for origin in ["http://localhost:3000", "http://127.0.0.1", "http://[::1]:1"] {
+            let told = right.with("Origin", origin).ask_stateless("tools/list", json!({}));
+            assert_eq!(told.status, 200, "{origin}");
+            assert_eq!(told.header("access-control-allow-origin"), Some(origin));
+            let told = host.at.with("Origin", origin).ask_stateless("tools/list", json!({}));
+            assert_eq!(told.status, 401, "{origin}");
+        }
+        let evil = right.with("Origin", "http://localhost.evil.example");
+        assert_eq!(evil.ask_stateless("tools/list", json!({})).status, 403);
+    }
+
+    #[test]
+    fn a_server_that_runs_skills_always_has_a_token() {
+        let made = |arguments: &[&str]| {
+            let host = McpHost::new(&world(), arguments);
+            let said = host.stderr();
+            let token = said.lines().find_map(|it| it.strip_prefix("token: ")).unwrap().to_owned();
+            let bare = At { headers: Vec::new(), ..host.at.clone() };
+            assert_eq!(bare.ask_stateless("tools/list", json!({})).status, 401);
+            let right = bare.with("Authorization", &format!("Bearer {token}"));
+            assert_eq!(right.ask_stateless("tools/list", json!({})).status, 200);
+            (token, said)
+        };
+        let (one, said) = made(&["--run"]);
+        assert!(one.len() >= 32, "{one}");
+        let line = format!("--header \"Authorization: Bearer {one}\"");
+        assert!(
+            said.contains("claude mcp add --transport http prowess http://127.0.0.1:"),
+            "{said}"
+        );
+        assert!(said.contains(&line), "{said}");
+        assert_ne!(made(&["--run"]).0, one);
+
+        let world = world().file("token", "open-sesame\n");
+        fs::set_permissions(world.path("token"), fs::Permissions::from_mode(0o600)).unwrap();
+        let host = McpHost::new(&world, &["--run", "--token-file", "token"]);
+        assert_eq!(host.at.ask_stateless("tools/list", json!({})).status, 401);
+        assert!(!host.stderr().contains("token"), "{}", host.stderr());
+        let ran = world.run(["mcp", "--run", "--http", "0.0.0.0:0"].iter().chain(&SKILLS));
+        assert_eq!(ran.code, Some(2), "other machines are served with a token that is set");
     }
 }
 

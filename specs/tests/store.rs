@@ -1448,7 +1448,7 @@ mod commands_write_to_a_store {
         for name in ["one", "broken"] {
             let ran = world.run(["remove", name, "--dir", "skills"]);
             assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-            let told = format!("`prowess undo {name} --dir skills`");
+            let told = format!("`prowess undo {name}` brings it back");
             assert!(ran.stderr.contains(&told), "{}", ran.stderr);
             assert!(!world.path("skills").join(name).exists());
             let ran = world.run(["undo", name, "--dir", "skills"]);
@@ -1457,8 +1457,7 @@ mod commands_write_to_a_store {
         }
         let flags = ["--dir", "skills", "--depth", "2", "--profile", "lenient"];
         let ran = world.run([&["remove", "one"], &flags[..]].concat());
-        let told = format!("`prowess undo one {}`", flags.join(" "));
-        assert!(ran.stderr.contains(&told), "{}", ran.stderr);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         assert_eq!(world.run([&["undo", "one"], &flags[..]].concat()).code, Some(0));
         for name in ["one", "broken"] {
             assert_eq!(world.run(["remove", name, "--dir", "skills"]).code, Some(0));
@@ -1484,16 +1483,120 @@ mod commands_write_to_a_store {
     }
 
     #[test]
-    fn a_skill_that_is_elsewhere_is_pointed_to() {
+    fn a_skill_is_changed_where_list_shows_it() {
         let world = World::new().skill("one", "a").skill_in("more", "two", "b");
-        for command in ["enable", "disable", "remove"] {
+        for command in ["disable", "enable", "remove", "undo"] {
             let ran = world.run([command, "two", "--dir", "skills", "--dir", "more"]);
-            assert_eq!(ran.code, Some(1), "{}", ran.stderr);
-            assert!(ran.stderr.contains("`--dir more`"), "{}", ran.stderr);
+            assert_eq!(ran.code, Some(0), "{command}: {}", ran.stderr);
+            assert_eq!(ran.stdout(), "more/two/SKILL.md\n", "{command}");
             let ran = world.run([command, "onee", "--dir", "skills"]);
-            assert_eq!(ran.code, Some(1));
-            assert!(ran.stderr.contains("did you mean `one`?"), "{}", ran.stderr);
+            assert_eq!(ran.code, Some(1), "{command}: {}", ran.stderr);
         }
+        let ran = world.run(["remove", "onee", "--dir", "skills"]);
+        assert!(ran.stderr.contains("did you mean `one`?"), "{}", ran.stderr);
+        let world = World::new()
+            .file("prowess.toml", "[skill]\ndirectories = [\"a\", \"b\"]\n")
+            .skill_in("a", "one", "a")
+            .skill_in("b", "pdf", "b");
+        assert_eq!(world.run(["remove", "pdf"]).code, Some(0));
+        assert!(!world.path("b/pdf").exists());
+        assert_eq!(world.run(["undo"]).code, Some(0));
+        assert!(world.path("b/pdf/SKILL.md").exists());
+        let world = World::new()
+            .skill_in(".claude/skills", "own", "a")
+            .skill_in("home/.claude/skills", "mine", "b")
+            .skill_in("repo/plugins/x/skills", "deep", "c");
+        for (name, folder, more) in [
+            ("own", ".claude/skills/own", &[][..]),
+            ("mine", "home/.claude/skills/mine", &[]),
+            ("deep", "repo/plugins/x/skills/deep", &["--dir", "repo"]),
+        ] {
+            let ran = world.run([&["remove", name], more].concat());
+            assert_eq!(ran.code, Some(0), "{name}: {}", ran.stderr);
+            assert!(!world.path(folder).exists(), "{name}");
+            let ran = world.run(["undo", name]);
+            assert_eq!(ran.code, Some(0), "{name}: {}", ran.stderr);
+            assert!(world.path(folder).join("SKILL.md").exists(), "{name}");
+        }
+        let bundled = World::new().run(["remove", "create-skill"]);
+        assert_eq!((bundled.code, bundled.stdout()), (Some(1), ""), "{}", bundled.stderr);
+    }
+
+    #[test]
+    fn what_was_removed_is_outside_the_skills_folder() {
+        let world = World::new()
+            .skill("one", "a")
+            .file("skills/one/scripts/run.sh", "#!/bin/sh\n")
+            .link("skills/one/link", "SKILL.md");
+        let before = tree(&world.path("skills"));
+        let ran = world.run(["remove", "one", "--dir", "skills"]);
+        assert!(ran.stderr.contains("`prowess undo one` brings it back"), "{}", ran.stderr);
+        assert_eq!(fs::read_dir(world.path("skills")).unwrap().count(), 0);
+        let trash = world.path("home/.local/state/prowess/trash/skills");
+        assert_eq!(fs::metadata(&trash).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(fs::read_dir(&trash).unwrap().count(), 1);
+        fs::remove_dir(world.path("skills")).unwrap();
+        let ran = world.run(["undo"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert_eq!(tree(&world.path("skills")), before);
+        assert_eq!(fs::read_dir(&trash).unwrap().count(), 0);
+
+        // On another disk.
+        let other = tempfile::tempdir_in("/dev/shm").unwrap();
+        let state = other.path().to_str().unwrap();
+        let there = |it: &[&str]| world.run_with_env(&[("XDG_STATE_HOME", state)], it);
+        assert_eq!(there(&["remove", "one", "--dir", "skills"]).code, Some(0));
+        assert!(!world.path("skills/one").exists());
+        let kept = fs::read_dir(other.path().join("prowess/trash/skills")).unwrap();
+        assert_eq!(kept.count(), 1);
+        let ran = there(&["undo", "one"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert_eq!(tree(&world.path("skills")), before);
+
+        // Of an earlier version.
+        store(&world).delete("one").unwrap();
+        assert!(world.path("skills/.trash").exists());
+        assert_eq!(world.run(["undo", "one", "--dir", "skills"]).code, Some(0));
+        assert!(world.path("skills/one/link").exists());
+
+        let world = world.file("file", "");
+        let state = world.path("file");
+        let ran = world.run_with_env(
+            &[("XDG_STATE_HOME", state.to_str().unwrap())],
+            &["remove", "one", "--dir", "skills"],
+        );
+        assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{}", ran.stderr);
+        assert!(ran.stderr.contains("nothing was removed: the trash"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`XDG_STATE_HOME`"), "{}", ran.stderr);
+        assert!(world.path("skills/one/SKILL.md").exists());
+    }
+
+    #[test]
+    fn somebody_else_s_lock_stops_nobody() {
+        let world = World::new().skill("one", "a");
+        let held = fs::File::open(world.path("skills")).unwrap();
+        held.lock().unwrap();
+        for arguments in [
+            &["create", "new", "--description", "a", "--definition", "{}"][..],
+            &["disable", "one"],
+        ] {
+            let ran = world.run([arguments, &SKILLS].concat());
+            assert_eq!(ran.code, Some(0), "{arguments:?}: {}", ran.stderr);
+        }
+        let locks = fs::read_dir(world.path("home/.local/state/prowess/locks")).unwrap();
+        for lock in locks.flatten() {
+            assert_eq!(lock.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+            // Another writer of the same user is waited for.
+            let own = fs::File::open(lock.path()).unwrap();
+            own.lock().unwrap();
+            let state = world.path("home/.local/state/prowess");
+            let store = store(&world).with_state(state).with_patience(Duration::from_millis(20));
+            let error = store.delete("one").unwrap_err();
+            assert!(matches!(error, StoreError::Busy { .. }), "{error:?}");
+        }
+        let store = store(&world).with_patience(Duration::from_millis(20));
+        let error = store.delete("one").unwrap_err();
+        assert!(error.to_string().contains("is busy"), "{error}");
     }
 
     #[test]
@@ -1509,13 +1612,20 @@ mod commands_write_to_a_store {
         assert!(!world.path("set/one").exists() && world.path("skills/one").exists());
 
         let world = World::new();
+        fs::remove_dir(world.path("skills")).unwrap();
         let ran = world.run(create);
-        assert_eq!(ran.code, Some(0));
-        assert!(ran.stderr.contains("`--dir .`"), "{}", ran.stderr);
-        assert!(world.path("one/SKILL.md").exists());
-        let ran = world.run(["disable", "one"]);
-        assert_eq!(ran.code, Some(2));
-        assert!(ran.stderr.contains("`--dir .`"), "{}", ran.stderr);
-        assert_eq!(world.run(["disable", "one", "--dir", "."]).code, Some(0));
+        assert_eq!((ran.code, ran.stdout()), (Some(0), ".agents/skills/one/SKILL.md\n"));
+        assert_eq!(world.run(["list", "--json"]).said().names(), ["one"]);
+        assert_eq!(world.run(["disable", "one"]).code, Some(0));
+        assert_eq!(world.run(["remove", "one"]).code, Some(0));
+        let world = World::new().folder(".claude/skills");
+        fs::remove_dir(world.path("skills")).unwrap();
+        let ran = world.run(["new", "two"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), ".claude/skills/two/SKILL.md\n"));
+        assert_eq!(world.run(["show", "two"]).code, Some(0));
+        let ran = world.run(["new", "a/b"]);
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.stderr.contains("the name `a/b` is a path"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("Windows"), "{}", ran.stderr);
     }
 }

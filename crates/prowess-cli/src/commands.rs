@@ -240,13 +240,6 @@ fn not_in_use(manifest: &Manifest) -> Box<Outcome> {
     Box::new(Outcome::bad(Ended::Refused, message).hint(hint))
 }
 
-/// Says how other commands find what was written, where no directory is set.
-fn found_by(shelf: &Shelf, printer: &mut Printer) {
-    if !shelf.is_set {
-        printer.note("no directory is configured: `--dir .` has other commands look here");
-    }
-}
-
 /// Who can read a page.
 enum Readers {
     /// Its owner alone: it says what was talked about.

@@ -2,7 +2,7 @@
 
 use std::{
     env,
-    fs::File,
+    fs::{self, File},
     io::BufReader,
     path::{Path, PathBuf},
     sync::Arc,
@@ -17,7 +17,7 @@ use prowess::{
     Scope, Skill, Strategy, Unknown, Vocabulary, Watching, bundled, matches, nearest, preset,
 };
 use prowess_runtime::{
-    Config, Entry, FileStore, IgnoredSetting, Origin, Places, Presets, Provider,
+    Config, Entry, FileStore, IgnoredSetting, Origin, Places, Presets, Provider, deleted_from,
 };
 
 use crate::{
@@ -443,8 +443,6 @@ pub(crate) struct Shelf {
     /// Where it lies, as it was typed or configured.
     pub(crate) path: PathBuf,
     pub(crate) scope: Scope,
-    /// Whether somebody named it, so that other commands look there too.
-    pub(crate) is_set: bool,
 }
 
 impl Shelf {
@@ -460,28 +458,86 @@ pub(crate) fn shelf(global: &Global, printer: &mut Printer) -> Result<Option<She
     let config = config(global)?;
     passed_over(&config, printer);
     let directory = config.directories().into_iter().next();
-    let set = |it: Directory| open(resolve(&it, global), it.scope, true);
+    let set = |it: Directory| open(resolve(&it, global), it.scope);
     directory.map(set).transpose()
 }
 
-/// The store that is written to, or where we are when none is set.
+/// The store that is written to; where none is set, the first directory of this project that a client reads,
+/// and without any `.agents/skills`, which most of them do.
 pub(crate) fn shelf_or_here(global: &Global, printer: &mut Printer) -> Result<Shelf> {
-    let here = || open(global.cwd.clone().unwrap_or_default(), Scope::Project, false);
-    shelf(global, printer)?.map_or_else(here, Ok)
+    if let Some(shelf) = shelf(global, printer)? {
+        return Ok(shelf);
+    }
+    let project = here(global).into_iter().find(|it| it.scope == Scope::Project);
+    let directory = project.unwrap_or_else(|| Directory::new(".agents/skills"));
+    open(resolve(&directory, global), Scope::Project)
 }
 
-/// The store that is written to; it must be set, because what is to be changed is there.
-pub(crate) fn shelf_set(global: &Global, printer: &mut Printer) -> Result<Shelf> {
-    shelf(global, printer)?.ok_or_else(|| {
-        Fault::unable("no directory is configured, and the bundled skills cannot be changed")
-            .hint("`--dir DIR` names one, as `--dir .` does the working directory; or `skill.skills_dir` in `prowess.toml`")
-            .into()
-    })
+/// The store that a skill is in, as `list` shows it; where there is no such skill, the one that is written
+/// to.
+pub(crate) fn shelf_of(name: &str, global: &Global, printer: &mut Printer) -> Result<Shelf> {
+    let config = config(global)?;
+    let library = Library::load(&options(&config, global))?;
+    let skill = library.get(name).or_else(|| library.all().find(|it| &*it.manifest.name == name));
+    let folder = skill.map(|it| it.folder().to_owned()).filter(|it| it.is_dir());
+    // What cannot be read as a skill has a finding, and its folder a name.
+    let broken = || {
+        let folders = library.findings().iter().filter_map(|it| it.path.parent());
+        let is_it = |it: &&Path| it.file_name().is_some_and(|it| it == name) && it.is_dir();
+        folders.filter(is_it).map(Path::to_owned).next()
+    };
+    // A directory that is a skill itself is no store.
+    let is_named = |folder: &PathBuf| {
+        directories(&config, global).iter().any(|it| resolve(it, global) == *folder)
+    };
+    let Some(folder) = folder.or_else(broken).filter(|it| !is_named(it)) else {
+        return shelf_or_here(global, printer);
+    };
+    let store = folder.parent().unwrap_or(Path::new("")).to_owned();
+    let scope = skill.map_or(Scope::Project, |it| it.origin.scope);
+    open(store, scope)
 }
 
-fn open(path: PathBuf, scope: Scope, is_set: bool) -> Result<Shelf> {
+/// The store from which a skill was removed last, or the last of a name: one of those that are searched for
+/// skills before any other, and no other where some were typed.
+pub(crate) fn shelf_of_removed(
+    name: Option<&str>,
+    global: &Global,
+    printer: &mut Printer,
+) -> Result<Shelf> {
+    let config = config(global)?;
+    let searched = directories(&config, global);
+    // Each as it was typed or set, and where it lies.
+    let searched = searched.iter().map(|it| resolve(it, global));
+    let searched: Vec<(PathBuf, PathBuf)> =
+        searched.filter_map(|it| Some((fs::canonicalize(&it).ok()?, it))).collect();
+    let within = |store: &Path| {
+        let inside = |(real, typed): &(PathBuf, PathBuf)| {
+            let rest = store.strip_prefix(real).ok()?;
+            Some(if rest.as_os_str().is_empty() { typed.clone() } else { typed.join(rest) })
+        };
+        searched.iter().find_map(inside)
+    };
+    let is_searched = |store: &Path| within(store).is_some();
+    let is_typed = !global.dir.is_empty() || !global.preset.is_empty();
+    let state = host::state();
+    let removed = |is_wanted: &dyn Fn(&Path) -> bool| {
+        state.as_deref().and_then(|it| deleted_from(it, name, is_wanted))
+    };
+    match removed(&is_searched).or_else(|| removed(&|_| !is_typed)) {
+        Some(store) => open(within(&store).unwrap_or(store), Scope::Project),
+        None => shelf_or_here(global, printer),
+    }
+}
+
+fn open(path: PathBuf, scope: Scope) -> Result<Shelf> {
     let here = if path.as_os_str().is_empty() { Path::new(".") } else { &path };
-    Ok(Shelf { store: FileStore::open(here)?, path, scope, is_set })
+    let store = FileStore::open(here)?;
+    let store = match host::state() {
+        Some(state) => store.with_state(state),
+        None => store,
+    };
+    Ok(Shelf { store, path, scope })
 }
 
 /// Where to look as it was typed, for a command that is to be typed next.

@@ -11,6 +11,7 @@ use crate::http::Http;
 #[derive(Debug)]
 pub(crate) struct Admission {
     address: IpAddr,
+    port: u16,
     hosts: Vec<String>,
     origins: Vec<String>,
     /// The digest of the token: two digests can be compared without telling how alike they are.
@@ -40,6 +41,7 @@ impl Admission {
     pub(crate) fn new(address: SocketAddr, http: &Http) -> Self {
         Self {
             address: address.ip(),
+            port: address.port(),
             hosts: http.hosts.clone(),
             origins: http.origins.clone(),
             token: http.token.as_ref().map(|it| Sha256::digest(it).into()),
@@ -63,7 +65,7 @@ impl Admission {
             return Ok(Admitted { origin: None });
         }
         let origin = one(request.headers(), header::ORIGIN).ok_or(Denied::Origin)?;
-        match self.is_welcome(origin) {
+        match self.is_welcome(origin, &host) {
             true => Ok(Admitted { origin: Some(origin.clone()) }),
             false => Err(Denied::Origin),
         }
@@ -96,20 +98,24 @@ impl Admission {
             }
     }
 
-    /// Whether a website may speak with us: one of this machine, or one that was named.
-    fn is_welcome(&self, origin: &HeaderValue) -> bool {
+    /// Whether a website may speak with us: one that was named, one at our own address, and one of this
+    /// machine if it has to know the token. Anything may serve a page at another port of this machine.
+    fn is_welcome(&self, origin: &HeaderValue, host: &Authority) -> bool {
         let Ok(origin) = origin.to_str() else { return false };
         if self.origins.iter().any(|it| it.eq_ignore_ascii_case(origin)) {
             return true;
         }
         let Ok(uri) = origin.parse::<Uri>() else { return false };
+        let Some(authority) = uri.authority() else { return false };
+        let is_own = uri.scheme_str() == Some("http")
+            && authority.as_str().eq_ignore_ascii_case(host.as_str())
+            && host.port_u16() == Some(self.port);
+        let is_local = || {
+            authority.host().eq_ignore_ascii_case("localhost")
+                || address(authority.host()).is_some_and(|it| it.is_loopback())
+        };
         let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
-        let host = uri.authority().map(Authority::host);
-        is_web
-            && host.is_some_and(|it| {
-                it.eq_ignore_ascii_case("localhost")
-                    || address(it).is_some_and(|it| it.is_loopback())
-            })
+        is_own || self.token.is_some() && is_web && is_local()
     }
 }
 

@@ -1,6 +1,8 @@
 //! Serving over streamable HTTP: many clients, each of which has to be let in.
 
-use std::{convert::Infallible, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{
+    collections::HashSet, convert::Infallible, net::SocketAddr, pin::pin, sync::Arc, time::Duration,
+};
 
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, combinators::BoxBody};
@@ -14,7 +16,7 @@ use rmcp::{
     model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, JsonRpcError},
     transport::{
         StreamableHttpServerConfig, StreamableHttpService,
-        streamable_http_server::session::local::LocalSessionManager,
+        streamable_http_server::session::{SessionManager as _, local::LocalSessionManager},
     },
 };
 use tokio::{
@@ -28,6 +30,7 @@ use crate::{
     admission::{Admission, Admitted, Denied},
     frame,
     server::Server,
+    sessions::{Peer, SessionTable},
     stdio::ServeError,
 };
 
@@ -48,7 +51,7 @@ const LEAVING: Duration = Duration::from_secs(2);
 pub struct Http {
     /// What lets a client in; without one, whoever is on this machine.
     pub token: Option<String>,
-    /// The websites that may speak with the server, beside those of this machine.
+    /// The websites that may speak with the server, beside its own; with a token, also those of this machine.
     pub origins: Vec<String>,
     /// The names by which clients may call the server, beside those of this machine.
     pub hosts: Vec<String>,
@@ -56,6 +59,8 @@ pub struct Http {
     pub connections: usize,
     /// How many sessions there may be.
     pub sessions: usize,
+    /// How many sessions one client may have: a machine, or a user of this one.
+    pub sessions_per_client: usize,
     /// After what time a session ends from which nothing is heard.
     pub idle: Duration,
     /// How long a client may take to send a head or a body, or to read anything of an answer.
@@ -80,6 +85,7 @@ impl Default for Http {
             hosts: Vec::new(),
             connections: 4096,
             sessions: 2048,
+            sessions_per_client: 256,
             idle: Duration::from_secs(30 * 60),
             patience: Duration::from_secs(30),
         }
@@ -118,7 +124,7 @@ impl HttpServer {
                 () = &mut stop => break,
             };
             // A client that is gone again, or too many open files: the next may come in.
-            let Ok((client, _)) = client else {
+            let Ok((client, from)) = client else {
                 sleep(PAUSE).await;
                 continue;
             };
@@ -129,7 +135,7 @@ impl HttpServer {
             let door = door.clone();
             let patience = http.patience;
             clients.spawn(async move {
-                door.attend(client, patience).await;
+                door.attend(client, from, patience).await;
                 drop(place);
             });
         }
@@ -148,7 +154,8 @@ struct Door {
     admission: Admission,
     service: StreamableHttpService<Server, LocalSessionManager>,
     manager: Arc<LocalSessionManager>,
-    sessions: usize,
+    address: SocketAddr,
+    table: SessionTable,
     patience: Duration,
     long_ones: Semaphore,
 }
@@ -168,14 +175,15 @@ impl Door {
             admission: Admission::new(address, http),
             service: StreamableHttpService::new(each, manager.clone(), config),
             manager,
-            sessions: http.sessions,
+            address,
+            table: SessionTable::new(http.sessions, http.sessions_per_client),
             patience: http.patience,
             long_ones: Semaphore::new(LONG_ONES),
         }
     }
 
     /// Answers one client until it leaves.
-    async fn attend(self: Arc<Self>, client: TcpStream, patience: Duration) {
+    async fn attend(self: Arc<Self>, client: TcpStream, from: SocketAddr, patience: Duration) {
         let _ = client.set_nodelay(true);
         // A client that reads nothing, or is not there any more, is not waited for.
         let limit = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
@@ -183,7 +191,7 @@ impl Door {
         let stopped = self.service.config.cancellation_token.clone();
         let answer = service_fn(move |request| {
             let door = self.clone();
-            async move { Ok::<_, Infallible>(door.answer(request).await) }
+            async move { Ok::<_, Infallible>(door.answer(request, from).await) }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -198,19 +206,19 @@ impl Door {
         let _ = connection.await;
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
+    async fn answer(&self, request: Request<Incoming>, from: SocketAddr) -> Answer {
         let Admitted { origin } = match self.admission.admit(&request) {
             Ok(admitted) => admitted,
             Err(denied) => return denial(&denied),
         };
-        let mut answer = self.answer_admitted(request).await;
+        let mut answer = self.answer_admitted(request, from).await;
         if let Some(origin) = origin {
             allow(answer.headers_mut(), origin);
         }
         answer
     }
 
-    async fn answer_admitted(&self, request: Request<Incoming>) -> Answer {
+    async fn answer_admitted(&self, request: Request<Incoming>, from: SocketAddr) -> Answer {
         if request.uri().path() != PATH {
             return said(StatusCode::NOT_FOUND, format!("clients are served at {PATH}"));
         }
@@ -220,6 +228,22 @@ impl Door {
         if let Err(denied) = self.admission.check_token(request.headers()) {
             return denial(&denied);
         }
+        let open = session(request.headers()).and_then(|it| self.table.hear(it));
+        let answer = self.answer_client(request, from).await;
+        match open {
+            // The session is in use until the answer is read.
+            Some(open) => answer.map(|body| {
+                body.map_frame(move |it| {
+                    let _ = &open;
+                    it
+                })
+                .boxed()
+            }),
+            None => answer,
+        }
+    }
+
+    async fn answer_client(&self, request: Request<Incoming>, from: SocketAddr) -> Answer {
         if request.method() != Method::POST {
             let is_end = request.method() == Method::DELETE;
             if is_end && self.is_over(request.headers()).await {
@@ -239,11 +263,8 @@ impl Door {
             Err(_) => return said(StatusCode::REQUEST_TIMEOUT, "the message took too long"),
         };
         match frame::read(&body) {
-            Ok(message) if begins(&message) && self.is_full().await => {
-                let mut answer =
-                    said(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions already");
-                answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
-                answer
+            Ok(message) if begins(&message) => {
+                self.begin(Request::from_parts(head, Full::new(body)), from).await
             }
             Ok(_) => self.service.handle(Request::from_parts(head, Full::new(body))).await,
             Err(Some(error)) if error.error.code == ErrorCode::METHOD_NOT_FOUND => {
@@ -254,15 +275,31 @@ impl Door {
         }
     }
 
-    /// Whether a session is named that is not there, or not any more.
-    async fn is_over(&self, headers: &HeaderMap) -> bool {
-        let named = headers.get("mcp-session-id").and_then(|it| it.to_str().ok());
-        let Some(named) = named else { return false };
-        !self.manager.sessions.read().await.contains_key(named)
+    /// Begins a session, if there is room for one.
+    async fn begin(&self, request: Request<Full<Bytes>>, from: SocketAddr) -> Answer {
+        let there: HashSet<String> =
+            self.manager.sessions.read().await.keys().map(|it| it.to_string()).collect();
+        let peer = Peer::of(from, self.address);
+        let Some(place) = self.table.place(peer, |it| there.contains(it)) else {
+            let mut answer =
+                said(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions already");
+            answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
+            return answer;
+        };
+        if let Some(ended) = &place.ended {
+            let _ = self.manager.close_session(&ended.as_str().into()).await;
+        }
+        let answer = self.service.handle(request).await;
+        if let Some(id) = session(answer.headers()) {
+            place.settle(id);
+        }
+        answer
     }
 
-    async fn is_full(&self) -> bool {
-        self.manager.sessions.read().await.len() >= self.sessions
+    /// Whether a session is named that is not there, or not any more.
+    async fn is_over(&self, headers: &HeaderMap) -> bool {
+        let Some(named) = session(headers) else { return false };
+        !self.manager.sessions.read().await.contains_key(named)
     }
 
     /// Reads a message. Only few long ones are read at once, so that all of them are not much.
@@ -284,6 +321,11 @@ impl Door {
         }
         Ok(message.into())
     }
+}
+
+/// The session that a request or an answer names.
+fn session(headers: &HeaderMap) -> Option<&str> {
+    headers.get("mcp-session-id").and_then(|it| it.to_str().ok())
 }
 
 /// Whether a message begins a session.

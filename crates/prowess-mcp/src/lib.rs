@@ -24,6 +24,7 @@ mod watch;
 mod frame;
 mod stdio;
 mod admission;
+mod sessions;
 mod http;
 
 pub use crate::{

@@ -105,7 +105,7 @@ pub use crate::{
         ServerPatience, ServerProgram, ServerSkills, Starter, Transport,
     },
     skill_folder::{FolderError, SkillFolder},
-    store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why},
+    store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why, deleted_from},
     strict_json::strict_json,
     template::{Template, TemplateError, TemplateLimits, render as render_template},
     texts::{Texts, texts},

@@ -20,6 +20,7 @@ pub use self::{
     error::{Now, StoreError, Why},
     file::FileStore,
     memory::MemoryStore,
+    trash::deleted_from,
 };
 
 /// Where skills are kept and changed.

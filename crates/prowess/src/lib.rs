@@ -18,6 +18,7 @@ mod discover;
 mod source;
 mod bundled;
 mod rule;
+mod name;
 mod finding;
 mod skill;
 mod definition;

@@ -95,6 +95,7 @@ rules! {
     VENDOR_FIELD "vendor-field" N I N "a field of one client may be ignored by others";
     NAME_MISSING "name-missing" W E E "there is a name";
     NAME_NOT_TEXT "name-not-text" W E N "the name is text";
+    NAME_PATH "name-path" E E N "the name is not a path, and not a reserved name";
     NAME_TOO_LONG "name-too-long" W E E "the name has at most 64 characters";
     NAME_CASE "name-case" W E E "the name is lowercase";
     NAME_EDGE "name-edge" W E E "the name neither begins nor ends with a hyphen";

@@ -11,7 +11,7 @@ use prowess_runtime::{
 };
 use serde_json::Value as Json;
 
-use super::{found_by, refused, show_entry};
+use super::{refused, show_entry};
 use crate::{Status, arguments::Global, context, fault::Fault, given, printer::Printer};
 
 /// How much of a definition is read.
@@ -90,7 +90,6 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
                 worth.for_each(|it| printer.finding(it));
             }
             printer.note(&format!("`{}` is active", args.name));
-            found_by(&shelf, printer);
             Ok(Status::Well)
         }
         Err(error) => Ok(refused(error, printer)),

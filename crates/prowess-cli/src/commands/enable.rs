@@ -13,7 +13,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
-    let shelf = context::shelf_set(global, printer)?;
+    let shelf = context::shelf_of(&args.name, global, printer)?;
     match shelf.store.activate(&args.name) {
         Ok(entry) => {
             show_entry(&entry, &shelf, printer)?;

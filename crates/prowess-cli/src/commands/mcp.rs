@@ -126,6 +126,6 @@ pub(crate) fn run(
     let telling = Telling { budget: args.budget, vocabulary, folders, prompts, resources };
     let server = Server::new(Arc::new(Served::new(provider, toolbox, telling)));
     let server = if is_watched { server.watching() } else { server };
-    args.serving.serve(server, printer)?;
+    args.serving.serve(server, args.run, printer)?;
     Ok(Status::Well)
 }

@@ -5,7 +5,7 @@ use prowess::{Directory, Limits};
 use prowess_runtime::{Entry, Lost, Migrated, Store as _, migrate, plugins};
 use serde_json::{Value as Json, json};
 
-use super::{count, found_by};
+use super::count;
 use crate::{
     Status,
     arguments::Global,
@@ -62,9 +62,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     if !printer.json {
         printer.note(&format!("{} made of plugins", count(made.len(), "skill")));
     }
-    if !made.is_empty() {
-        found_by(&shelf, printer);
-    }
+    if !made.is_empty() {}
     Ok(match failed.is_empty() {
         true => Status::Well,
         false if is_missing => Status::Unable,

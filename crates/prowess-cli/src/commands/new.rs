@@ -2,7 +2,7 @@ use anyhow::Result;
 use prowess::{Finding, Manifest, Profile, Severity, check_text, render};
 use prowess_runtime::{Files, Store as _};
 
-use super::{found_by, refused, show_entry};
+use super::{refused, show_entry};
 use crate::{Status, arguments::Global, context, printer::Printer};
 
 /// Make a new skill: a folder with a SKILL.md to fill in
@@ -57,7 +57,6 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
                 "now write what it says, then `prowess check {}`",
                 folder.display()
             ));
-            found_by(&shelf, printer);
             Ok(Status::Well)
         }
         Err(error) => Ok(refused(error, printer)),

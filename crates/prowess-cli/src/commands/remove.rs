@@ -14,7 +14,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
-    let shelf = context::shelf_set(global, printer)?;
+    let shelf = context::shelf_of(&args.name, global, printer)?;
     let name = &args.name;
     // What cannot be read as a skill can be removed all the same.
     let entry = shelf.store.get(name);
@@ -30,7 +30,6 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         Err(_) => printer.line(safe::line(&shelf.path.join(name).to_string_lossy()))?,
     }
     printer.flush()?;
-    let dir = context::typed(global);
-    printer.note(&format!("`{name}` is removed; `prowess undo {name}{dir}` brings it back"));
+    printer.note(&format!("`{name}` is removed; `prowess undo {name}` brings it back"));
     Ok(Status::Well)
 }

@@ -45,14 +45,14 @@ impl Change {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
-    let shelf = context::shelf(global, printer)?;
+    let shelf = context::shelf_of_removed(args.name.as_deref(), global, printer)?;
     let history = host::history();
     let mut changes: Vec<Change> = Vec::new();
     match history.as_ref().map_or_else(|| Ok(Vec::new()), ChangeHistory::list) {
         Ok(records) => changes.extend(records.into_iter().map(Change::File)),
         Err(error) => printer.warning(&format!("the history of changes cannot be read: {error}")),
     }
-    let removed = match shelf.as_ref().map_or_else(|| Ok(Vec::new()), |it| it.store.removed()) {
+    let removed = match shelf.store.removed() {
         Ok(removed) => removed,
         Err(error) => return Ok(refused(error, printer)),
     };
@@ -70,16 +70,10 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             changes.iter().find(is_skill).or_else(|| changes.iter().find(is_file))
         }
     };
-    match (change, history, shelf) {
-        (Some(Change::File(record)), Some(history), _) => restore(&history, record, printer),
+    match (change, history) {
+        (Some(Change::File(record)), Some(history)) => restore(&history, record, printer),
         // A folder may be called otherwise than its skill.
-        (_, _, Some(shelf)) => bring_back(&shelf, args.name.as_deref(), printer),
-        _ => {
-            let of = args.name.as_deref().map(|it| format!(" of `{it}`")).unwrap_or_default();
-            printer.fault(&format!("there is nothing{of} to undo"));
-            printer.hint("`prowess undo --list` lists what can be undone");
-            Ok(Status::AtFault)
-        }
+        _ => bring_back(&shelf, args.name.as_deref(), printer),
     }
 }
 
@@ -160,7 +154,7 @@ fn bring_back(shelf: &Shelf, name: Option<&str>, printer: &mut Printer) -> Resul
         // It was no skill when it was removed.
         Err(error) => printer.warning(&error.to_string()),
     }
-    printer.note(&format!("`{name}` is back"));
+    printer.note(&format!("`{name}` is back in `{}`", shelf.path.display()));
     Ok(Status::Well)
 }
 

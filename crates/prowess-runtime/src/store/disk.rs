@@ -11,7 +11,10 @@ use std::{
     io::{self, Write as _},
     os::{
         fd::{AsFd as _, BorrowedFd},
-        unix::ffi::OsStrExt as _,
+        unix::{
+            ffi::OsStrExt as _,
+            fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
+        },
     },
     path::{Path, PathBuf},
     sync::mpsc,
@@ -22,7 +25,9 @@ use std::{
 use rustix::{
     fs::{AtFlags, Dir, Mode, OFlags},
     io::Errno,
+    process::geteuid,
 };
+use sha2::{Digest as _, Sha256};
 
 use super::{Files, Now, StoreError, Why};
 use crate::root::{Links, Root, RootError, rename_new};
@@ -59,33 +64,47 @@ impl fmt::Debug for Steps {
 pub(super) struct Locked<'s> {
     pub(super) root: Root,
     steps: &'s Steps,
-    _lock: File,
+    _locks: [Option<File>; 2],
 }
 
 /// What the hidden names of unfinished work begin with; sixteen hexadecimal digits follow.
 const STAGING: &str = ".prowess-staging-";
+/// How long is waited for those who lock the directory alone.
+const COURTESY: Duration = Duration::from_secs(5);
 /// How deep unfinished work is taken away; what lies deeper is not ours.
 const MAX_DEPTH: usize = 64;
 
 impl<'s> Locked<'s> {
-    /// Opens a directory and waits until no other writer has it.
+    /// Opens a directory and waits until no other writer has it. Whoever can read the directory could hold
+    /// a lock on it for ever: where a file in `state` can be locked, which nobody else can open, that one is
+    /// not waited for any longer than a change takes.
     pub(super) fn open(
         path: &Path,
+        state: Option<&Path>,
         patience: Duration,
         steps: &'s Steps,
     ) -> Result<Self, StoreError> {
         let failed = |source| failed(path, Now::Unchanged, source);
         let root = Root::open(path).map_err(|error| unusable(path, error))?;
-        // The lock is on the directory itself: there is no file that could be deleted while it is
-        // held, and none is left behind.
+        let busy = || StoreError::Busy { path: path.to_owned(), waited: patience };
+        let own = match state.and_then(|it| own_lock(it, root.path()).ok()) {
+            Some(own) => Some(wait(own, patience).map_err(failed)?.ok_or_else(busy)?),
+            None => None,
+        };
+        // On the directory itself there is no file that could be deleted while it is held, and none is
+        // left behind.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let lock = rustix::fs::openat(root.as_fd(), ".", flags, Mode::empty());
         let lock = lock.map_err(|errno| failed(errno.into()))?.into();
-        let lock = wait(lock, patience)
-            .map_err(failed)?
-            .ok_or_else(|| StoreError::Busy { path: path.to_owned(), waited: patience })?;
-        let locked = Self { root, steps, _lock: lock };
-        locked.sweep();
+        let lock = match &own {
+            None => Some(wait(lock, patience).map_err(failed)?.ok_or_else(busy)?),
+            Some(_) => wait(lock, patience.min(COURTESY)).map_err(failed)?,
+        };
+        let may_sweep = lock.is_some();
+        let locked = Self { root, steps, _locks: [own, lock] };
+        if may_sweep {
+            locked.sweep();
+        }
         Ok(locked)
     }
 
@@ -257,6 +276,26 @@ impl Drop for Staged<'_, '_> {
         if !self.kept {
             let _ = self.locked.remove(self.locked.root.as_fd(), &self.name, 0);
         }
+    }
+}
+
+/// Opens the file that is locked for a directory: one of this user, that nobody else can open.
+fn own_lock(state: &Path, directory: &Path) -> io::Result<File> {
+    let locks = state.join("locks");
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&locks)?;
+    let name: String = Sha256::digest(directory.as_os_str().as_bytes())
+        .iter()
+        .map(|it| format!("{it:02x}"))
+        .collect();
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    options.custom_flags(OFlags::NOFOLLOW.bits() as i32);
+    let file = options.open(locks.join(name))?;
+    let metadata = file.metadata()?;
+    match metadata.is_file() && metadata.uid() == geteuid().as_raw() && metadata.mode() & 0o077 == 0
+    {
+        true => Ok(file),
+        false => Err(io::ErrorKind::PermissionDenied.into()),
     }
 }
 

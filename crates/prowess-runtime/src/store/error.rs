@@ -90,6 +90,14 @@ pub enum StoreError {
         /// The name that was asked for.
         name: Option<String>,
     },
+    /// There is nowhere to keep what is deleted.
+    #[error("nothing was removed: the trash `{}` cannot be used", path.display())]
+    NoTrash {
+        /// The trash.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// Others write to the store all the time.
     #[error("the store `{}` is busy: others write to it for {} s; nothing has changed", path.display(), waited.as_secs())]
     Busy {
@@ -178,6 +186,7 @@ impl StoreError {
             Self::NotOurs { .. } => "look at what is there, and take it away by hand".to_owned(),
             Self::IsSkill { .. } => "name the directory that the skill lies in".to_owned(),
             Self::NothingToUndo { name: Some(name) } => format!("`{name}` was not removed from here, or too long ago"),
+            Self::NoTrash { .. } => "check the permissions of that directory, or set `XDG_STATE_HOME` to one that you can write".to_owned(),
             Self::Busy { .. } => "try again, or look for a process that hangs".to_owned(),
             Self::Write { why: Why::Full, .. } => "make room on the disk, and try again".to_owned(),
             Self::Write { why: Why::ReadOnly, .. } => "check the permissions of the store, or name another with `--dir DIR`".to_owned(),
@@ -190,7 +199,11 @@ impl StoreError {
     pub fn is_fault(&self) -> bool {
         !matches!(
             self,
-            Self::Busy { .. } | Self::Source { .. } | Self::Read { .. } | Self::Write { .. }
+            Self::Busy { .. }
+                | Self::NoTrash { .. }
+                | Self::Source { .. }
+                | Self::Read { .. }
+                | Self::Write { .. }
         )
     }
 }

@@ -13,7 +13,7 @@ use super::{
     DOCUMENT, Files, Now, Stock, Store, StoreError,
     disk::{Locked, Step, Steps, failed, make},
     document, path,
-    trash::{self, Thrown},
+    trash::{self, Thrown, deleted_from},
 };
 use crate::{
     entry::Entry,
@@ -22,11 +22,13 @@ use crate::{
 
 /// A store in a folder: each skill is `<store>/<name>/SKILL.md` with its resources beside it.
 ///
-/// Writers, of any process, wait for each other; readers wait for nobody. What is deleted goes to
-/// `<store>/.trash`, which keeps the last fifty.
+/// Writers, of any process, wait for each other; readers wait for nobody. What is deleted goes to the trash,
+/// which keeps the last fifty: `<store>/.trash` unless the host has a directory for it.
 #[derive(Debug)]
 pub struct FileStore {
     path: PathBuf,
+    /// Where the host keeps locks and the trash.
+    state: Option<PathBuf>,
     patience: Duration,
     steps: Steps,
 }
@@ -43,7 +45,7 @@ impl FileStore {
         if path.exists() && !path.is_dir() {
             return Err(StoreError::NotOurs { path });
         }
-        Ok(Self { path, patience: PATIENCE, steps: Steps::default() })
+        Ok(Self { path, state: None, patience: PATIENCE, steps: Steps::default() })
     }
 
     /// The skills that were removed and can be brought back, the last one first: each with the time, in
@@ -56,6 +58,13 @@ impl FileStore {
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
+    }
+
+    /// The same store, with a directory of this user alone for its lock and its trash. Nobody else can then
+    /// hold the lock; writers of other users are not waited for.
+    #[must_use]
+    pub fn with_state(self, state: PathBuf) -> Self {
+        Self { state: Some(state), ..self }
     }
 
     /// The same store, which asks before every step that changes the disk.
@@ -73,14 +82,14 @@ impl FileStore {
     /// The directory, which is made if need be, for this writer alone.
     fn lock_made(&self) -> Result<Locked<'_>, StoreError> {
         make(&self.path, &self.steps).map_err(|it| failed(&self.path, Now::Unchanged, it))?;
-        Locked::open(&self.path, self.patience, &self.steps)
+        Locked::open(&self.path, self.state.as_deref(), self.patience, &self.steps)
     }
 
     /// The directory for this writer alone, to change what is in it; `error` when it is not there.
     fn lock(&self, error: StoreError) -> Result<Locked<'_>, StoreError> {
         match self.path.try_exists() {
             Ok(false) => Err(error),
-            _ => Locked::open(&self.path, self.patience, &self.steps),
+            _ => Locked::open(&self.path, self.state.as_deref(), self.patience, &self.steps),
         }
     }
 
@@ -185,18 +194,23 @@ impl Store for FileStore {
         if folder.as_os_str().is_empty() {
             return Err(StoreError::IsSkill { path: self.path.clone() });
         }
-        trash::put(&locked, folder.as_os_str())
+        trash::put(&locked, self.state.as_deref(), folder.as_os_str())
     }
 
     fn undo(&self, name: Option<&str>) -> Result<String, StoreError> {
         let nothing = StoreError::NothingToUndo { name: name.map(str::to_owned) };
-        let locked = self.lock(nothing)?;
-        let thrown = trash::latest(&locked, name)?;
+        // Its folder may have gone since.
+        let is_in_trash = |it: &PathBuf| deleted_from(it, name, |it| it == self.path).is_some();
+        let locked = match self.state.as_ref().is_some_and(is_in_trash) {
+            true => self.lock_made()?,
+            false => self.lock(nothing)?,
+        };
+        let thrown = trash::latest(&locked, self.state.as_deref(), name)?;
         // Another skill may have its name, as it may have had before.
         if kind(&locked.root, &thrown.folder).is_some() {
             return Err(no_place(&locked.root, &thrown));
         }
-        locked.rename((&thrown.root, &thrown.name), (&locked.root, &thrown.folder))?;
+        thrown.restore(&locked)?;
         Ok(thrown.called.unwrap_or(thrown.folder))
     }
 }
@@ -204,7 +218,7 @@ impl Store for FileStore {
 /// Says what else can be brought back, where the place of something is taken.
 fn no_place(root: &Root, thrown: &Thrown) -> StoreError {
     let name = thrown.called.as_ref().unwrap_or(&thrown.folder).clone();
-    let mut others = trash::names(&thrown.root).unwrap_or_default();
+    let mut others = thrown.others(root.path());
     others.retain(|it| *it != name && kind(root, it).is_none());
     StoreError::NoPlace { name, folder: root.path().join(&thrown.folder), others }
 }

@@ -1,11 +1,22 @@
-//! What was deleted, and can be brought back: `<store>/.trash/<time>-<folder>`.
+//! What was deleted, and can be brought back.
+//!
+//! A host that gives a store a directory of its own has it in `<state>/trash/skills/<time>-<folder>`: `skill`
+//! is what was deleted, and `origin` says from which store. Any other store has it in
+//! `<store>/.trash/<time>-<folder>`, where all stores had it once.
 
 use std::{
     collections::BTreeSet,
     ffi::OsStr,
-    path::Path,
+    fs, io,
+    os::unix::{
+        ffi::{OsStrExt as _, OsStringExt as _},
+        fs::{DirBuilderExt as _, symlink},
+    },
+    path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
+
+use rustix::io::Errno;
 
 use super::{
     DOCUMENT, Now, StoreError,
@@ -19,10 +30,18 @@ const TRASH: &str = ".trash";
 /// How many deleted skills are kept; the oldest go for good when others come.
 const MAX_KEPT: usize = 50;
 
+/// Where a host has the trash of all its stores.
+const OUTSIDE: &str = "trash/skills";
+/// What is in each folder of that one.
+const SKILL: &str = "skill";
+const ORIGIN: &str = "origin";
+
 /// Something in the trash.
 pub(super) struct Thrown {
-    /// The trash.
+    /// The folder that it is in.
     pub(super) root: Root,
+    /// What goes with it when it is brought back.
+    entry: Option<PathBuf>,
     /// What it is called there.
     pub(super) name: String,
     /// What its folder was called.
@@ -31,16 +50,24 @@ pub(super) struct Thrown {
     pub(super) called: Option<String>,
 }
 
-/// Moves a folder, or a link, to the trash.
-pub(super) fn put(locked: &Locked<'_>, folder: &OsStr) -> Result<(), StoreError> {
+/// Moves a folder, or a link, to the trash: to the one of the host, if it has one.
+pub(super) fn put(
+    locked: &Locked<'_>,
+    state: Option<&Path>,
+    folder: &OsStr,
+) -> Result<(), StoreError> {
+    match state {
+        Some(state) => put_outside(locked, &state.join(OUTSIDE), folder),
+        None => put_inside(locked, folder),
+    }
+}
+
+fn put_inside(locked: &Locked<'_>, folder: &OsStr) -> Result<(), StoreError> {
     let shown = locked.root.path().join(TRASH);
     let trash =
         locked.root.make_directory(Path::new(TRASH)).map_err(|error| unusable(&shown, error))?;
     let kept = kept(&trash)?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-    // Later is later, also when the clock was set back.
-    let last = kept.last().and_then(|it| parts(it)).map_or(0, |it| it.0);
-    let name = format!("{:020}-{}", now.max(last + 1), folder.to_string_lossy());
+    let name = entry_name(&kept, folder);
     locked.rename((&locked.root, folder), (&trash, &name))?;
     for old in kept.iter().rev().skip(MAX_KEPT - 1) {
         // The skill is in the trash, whether there is now too much in it or not.
@@ -49,42 +76,217 @@ pub(super) fn put(locked: &Locked<'_>, folder: &OsStr) -> Result<(), StoreError>
     Ok(())
 }
 
-/// Finds what was deleted last, or the last of a name.
-pub(super) fn latest(locked: &Locked<'_>, name: Option<&str>) -> Result<Thrown, StoreError> {
+fn put_outside(locked: &Locked<'_>, trash: &Path, folder: &OsStr) -> Result<(), StoreError> {
+    let store = locked.root.path();
+    let unable = |source| StoreError::NoTrash { path: trash.to_owned(), source };
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(trash).map_err(unable)?;
+    let root = Root::open(trash).map_err(|error| unusable(trash, error))?;
+    let kept = kept(&root)?;
+    let entry = root.path().join(entry_name(&kept, folder));
+    fs::DirBuilder::new().mode(0o700).create(&entry).map_err(unable)?;
+    let moved = fs::write(entry.join(ORIGIN), store.as_os_str().as_bytes())
+        .map_err(unable)
+        .and_then(|()| move_over(locked, (&locked.root, folder), &entry, SKILL));
+    if let Err(error) = moved {
+        // Nothing but what was made here is in it: the skill is where it was.
+        let _ = fs::remove_file(entry.join(ORIGIN));
+        let _ = fs::remove_dir(&entry);
+        return Err(error);
+    }
+    let own = kept.iter().rev().filter(|it| origin(&root, it).as_deref() == Some(store));
+    for old in own.skip(MAX_KEPT - 1) {
+        let _ = fs::remove_dir_all(root.path().join(old));
+    }
+    Ok(())
+}
+
+/// Moves something to another directory, also on another disk: there it is whole before it is gone here.
+fn move_over(
+    locked: &Locked<'_>,
+    (from, old): (&Root, &OsStr),
+    to: &Path,
+    new: &str,
+) -> Result<(), StoreError> {
+    let target = Root::open(to).map_err(|error| unusable(to, error))?;
+    match locked.rename((from, old), (&target, new)) {
+        Err(StoreError::Write { source, .. })
+            if Errno::from_io_error(&source) == Some(Errno::XDEV) =>
+        {
+            let (here, there) = (from.path().join(old), to.join(new));
+            if let Err(source) = copy(&here, &there) {
+                let _ = remove(&there);
+                return Err(failed(&there, Now::Unchanged, source));
+            }
+            remove(&here).map_err(|source| failed(&here, Now::Unsafe, source))
+        }
+        moved => moved,
+    }
+}
+
+/// Copies a file, a link or a folder with all that is in it, and brings it to the disk.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let metadata = fs::symlink_metadata(from)?;
+    if metadata.is_symlink() {
+        return symlink(fs::read_link(from)?, to);
+    }
+    if metadata.is_file() {
+        fs::copy(from, to)?;
+        return fs::File::open(to)?.sync_all();
+    }
+    if !metadata.is_dir() {
+        return Err(io::Error::other("there is something in it that is no file, folder or link"));
+    }
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        copy(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    fs::set_permissions(to, metadata.permissions())?;
+    fs::File::open(to)?.sync_all()
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path)?.is_dir() {
+        true => fs::remove_dir_all(path),
+        false => fs::remove_file(path),
+    }
+}
+
+/// What something is called in the trash: later is later, also when the clock was set back.
+fn entry_name(kept: &[String], folder: &OsStr) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+    let last = kept.last().and_then(|it| parts(it)).map_or(0, |it| it.0);
+    format!("{:020}-{}", now.max(last + 1), folder.to_string_lossy())
+}
+
+/// Finds what was deleted last from a store, or the last of a name.
+pub(super) fn latest(
+    locked: &Locked<'_>,
+    state: Option<&Path>,
+    name: Option<&str>,
+) -> Result<Thrown, StoreError> {
+    let store = locked.root.path();
+    let outside = state.and_then(|it| Root::open(&it.join(OUTSIDE)).ok());
+    if let Some(trash) = outside
+        && let Some((entry, folder, called)) = newest(&trash, name, |it| it == store)
+    {
+        let entry = trash.path().join(entry);
+        let root = Root::open(&entry).map_err(|error| unusable(&entry, error))?;
+        return Ok(Thrown { root, entry: Some(entry), name: SKILL.to_owned(), folder, called });
+    }
     let nothing = || StoreError::NothingToUndo { name: name.map(str::to_owned) };
-    let shown = locked.root.path().join(TRASH);
+    let shown = store.join(TRASH);
     let root = match locked.root.directory(Path::new(TRASH), Links::Never) {
         Err(error) if error.is_missing() => return Err(nothing()),
         opened => opened.map_err(|error| unusable(&shown, error))?,
     };
     for thrown in kept(&root)?.into_iter().rev() {
         let folder = parts(&thrown).map_or("", |it| it.1).to_owned();
-        let called = called(&root, &thrown);
+        let called = called(&root, Path::new(&thrown));
         if name.is_none_or(|name| folder == name || called.as_deref() == Some(name)) {
-            return Ok(Thrown { root, name: thrown, folder, called });
+            return Ok(Thrown { root, entry: None, name: thrown, folder, called });
         }
     }
     Err(nothing())
 }
 
 /// What was deleted from a store, the last one first: each with the time and the name.
-pub(super) fn removed(store: &Path) -> Result<Vec<(u64, String)>, StoreError> {
+pub(super) fn removed(
+    store: &Path,
+    state: Option<&Path>,
+) -> Result<Vec<(u64, String)>, StoreError> {
+    let mut removed = Vec::new();
+    if let Some(trash) = state.and_then(|it| Root::open(&it.join(OUTSIDE)).ok()) {
+        let store = fs::canonicalize(store).unwrap_or_else(|_| store.to_owned());
+        for entry in kept(&trash)?.into_iter().filter(|it| origin(&trash, it).as_ref() == Some(&store)) {
+            let Some((time, folder)) = parts(&entry) else { continue };
+            let called = called(&trash, &Path::new(&entry).join(SKILL));
+            removed.push((time, called.unwrap_or_else(|| folder.to_owned())));
+        }
+    }
     let shown = store.join(TRASH);
     let opened = Root::open(store).and_then(|it| it.directory(Path::new(TRASH), Links::Never));
-    let trash = match opened {
-        Err(error) if error.is_missing() => return Ok(Vec::new()),
-        opened => opened.map_err(|error| unusable(&shown, error))?,
-    };
-    let entry = |thrown: String| {
-        let (time, folder) = parts(&thrown)?;
-        Some((time, called(&trash, &thrown).unwrap_or_else(|| folder.to_owned())))
-    };
-    Ok(kept(&trash)?.into_iter().rev().filter_map(entry).collect())
+    match opened {
+        Err(error) if error.is_missing() => {}
+        opened => {
+            let trash = opened.map_err(|error| unusable(&shown, error))?;
+            for entry in kept(&trash)? {
+                let Some((time, folder)) = parts(&entry) else { continue };
+                let called = called(&trash, Path::new(&entry));
+                removed.push((time, called.unwrap_or_else(|| folder.to_owned())));
+            }
+        }
+    }
+    removed.sort_by_key(|it| std::cmp::Reverse(it.0));
+    Ok(removed)
+}
+
+/// The store from which a skill was deleted last, or the last of a name: one of those that have their trash
+/// here, and are wanted.
+pub fn deleted_from(
+    state: &Path,
+    name: Option<&str>,
+    is_wanted: impl Fn(&Path) -> bool,
+) -> Option<PathBuf> {
+    let trash = Root::open(&state.join(OUTSIDE)).ok()?;
+    let (entry, ..) = newest(&trash, name, is_wanted)?;
+    origin(&trash, &entry)
+}
+
+/// The newest in the trash of a host that fits: what it is called there, its folder and its name.
+fn newest(
+    trash: &Root,
+    name: Option<&str>,
+    is_store: impl Fn(&Path) -> bool,
+) -> Option<(String, String, Option<String>)> {
+    kept(trash).ok()?.into_iter().rev().find_map(|entry| {
+        origin(trash, &entry).filter(|it| is_store(it))?;
+        let folder = parts(&entry)?.1.to_owned();
+        let called = called(trash, &Path::new(&entry).join(SKILL));
+        let is_it = name.is_none_or(|name| folder == name || called.as_deref() == Some(name));
+        is_it.then_some((entry, folder, called))
+    })
+}
+
+/// The store that something came from; nothing where it is not whole.
+fn origin(trash: &Root, entry: &str) -> Option<PathBuf> {
+    let entry = trash.path().join(entry);
+    fs::symlink_metadata(entry.join(SKILL)).ok()?;
+    let bytes = fs::read(entry.join(ORIGIN)).ok()?;
+    Some(PathBuf::from(std::ffi::OsString::from_vec(bytes)))
+}
+
+impl Thrown {
+    /// Puts it back where it was.
+    pub(super) fn restore(&self, locked: &Locked<'_>) -> Result<(), StoreError> {
+        let Some(entry) = &self.entry else {
+            return locked.rename((&self.root, &self.name), (&locked.root, &self.folder));
+        };
+        let from = (&self.root, OsStr::new(&self.name));
+        move_over(locked, from, locked.root.path(), &self.folder)?;
+        let _ = fs::remove_dir_all(entry);
+        Ok(())
+    }
+
+    /// The names of the skills that were deleted from the same store, each once.
+    pub(super) fn others(&self, store: &Path) -> BTreeSet<String> {
+        let Some(trash) = self.entry.as_deref().and_then(Path::parent) else {
+            return names(&self.root).unwrap_or_default();
+        };
+        let Ok(trash) = Root::open(trash) else { return BTreeSet::new() };
+        let own = |it: &String| origin(&trash, it).is_some_and(|it| it == store);
+        let kept = kept(&trash).unwrap_or_default().into_iter().filter(own);
+        let name = |it: String| {
+            let called = called(&trash, &Path::new(&it).join(SKILL));
+            called.or_else(|| Some(parts(&it)?.1.to_owned()))
+        };
+        kept.filter_map(name).collect()
+    }
 }
 
 /// The names of the skills in the trash, each once.
-pub(super) fn names(trash: &Root) -> Result<BTreeSet<String>, StoreError> {
-    let name = |it: &String| called(trash, it).or_else(|| Some(parts(it)?.1.to_owned()));
+fn names(trash: &Root) -> Result<BTreeSet<String>, StoreError> {
+    let name = |it: &String| called(trash, Path::new(it)).or_else(|| Some(parts(it)?.1.to_owned()));
     Ok(kept(trash)?.iter().filter_map(name).collect())
 }
 
@@ -104,8 +306,8 @@ fn parts(name: &str) -> Option<(u64, &str)> {
     is_folder_name(folder).then_some((time, folder))
 }
 
-fn called(trash: &Root, thrown: &str) -> Option<String> {
-    let bytes = read(trash, &Path::new(thrown).join(DOCUMENT)).ok()?;
+fn called(trash: &Root, thrown: &Path) -> Option<String> {
+    let bytes = read(trash, &thrown.join(DOCUMENT)).ok()?;
     let entry = document::entry(&bytes, Path::new("")).ok()?;
     Some(entry.manifest.name.into_string())
 }

@@ -5,6 +5,7 @@ use prowess_frontmatter::{Field, Kind, Scalar, Value};
 use super::Reading;
 use crate::{
     finding::{At, Report},
+    name::unfit as unfit_name,
     rule::{self, Profile, Rule},
     skill::{AllowedTools, Dialect, Manifest, Status, Type},
 };
@@ -274,8 +275,17 @@ impl Typing<'_, '_> {
                 );
             }
             Value::Scalar(scalar) => {
-                self.scalar(field, scalar);
-                self.manifest.name = scalar.text.trim().into();
+                // The reference library says of a path that it has other characters, and knows no devices.
+                match unfit_name(&scalar.text) {
+                    Some(why) if self.report.profile != Profile::Reference => {
+                        let hint = "use lowercase letters and digits joined by single hyphens, such as `create-pr`";
+                        self.unusable(&rule::NAME_PATH, field, &why, hint);
+                    }
+                    _ => {
+                        self.scalar(field, scalar);
+                        self.manifest.name = scalar.text.trim().into();
+                    }
+                }
             }
             _ => {
                 let hint = "write it as one text, such as `name: create-pr`";
@@ -507,10 +517,18 @@ impl Typing<'_, '_> {
         };
         let noted =
             |report: &Report, rule| report.findings.iter().any(|it| std::ptr::eq(it.rule, rule));
-        let spoilt =
-            noted(self.report, &rule::NAME_NOT_TEXT) || noted(self.report, &rule::NAME_CHARACTERS);
+        let spoilt = [&rule::NAME_NOT_TEXT, &rule::NAME_CHARACTERS, &rule::NAME_PATH]
+            .into_iter()
+            .any(|it| noted(self.report, it));
         if self.manifest.name.is_empty() && !spoilt {
             match folder.filter(|it| self.report.profile == Profile::Lenient && !it.is_empty()) {
+                Some(folder) if unfit_name(folder).is_some() => {
+                    let (at, message) = place("name");
+                    let why = unfit_name(folder).unwrap_or_default();
+                    let message = format!("{message}, and the folder's cannot be taken: {why}");
+                    self.report.fatal(&rule::NAME_PATH, at, message, "add `name:`");
+                    self.usable = false;
+                }
                 Some(folder) => {
                     self.manifest.name = folder.into();
                     let (at, message) = place("name");

@@ -4,13 +4,11 @@ use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
 
 use crate::{
     finding::{At, Report},
+    name::{is_device, unfit},
     rule::{self, Profile},
 };
 
 const MAX_LENGTH: usize = 64;
-
-/// What a Windows file system keeps for itself.
-const WINDOWS: &[&str] = &["con", "prn", "aux", "nul"];
 
 /// Whether a name has nothing that any rule could object to, but for reserved words: lowercase ASCII
 /// words joined by single hyphens, no more than 64 bytes, nothing that Windows keeps for itself.
@@ -79,7 +77,7 @@ pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Repor
             "choose another name if it is to be uploaded",
         );
     }
-    if is_reserved_on_windows(&normal) {
+    if is_reserved_on_windows(&normal) && unfit(&normal).is_none() {
         let message = || format!("a folder cannot be called `{normal}` on Windows");
         report.note(
             &rule::NAME_WINDOWS,
@@ -91,15 +89,7 @@ pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Repor
 }
 
 fn is_reserved_on_windows(name: &str) -> bool {
-    let stem = name.split('.').next().unwrap_or_default();
-    let numbered = || match stem.as_bytes() {
-        [a, b, c, b'1'..=b'9'] => {
-            [b"com", b"lpt"].iter().any(|it| it.eq_ignore_ascii_case(&[*a, *b, *c]))
-        }
-        _ => false,
-    };
-    WINDOWS.iter().any(|it| it.eq_ignore_ascii_case(stem))
-        || numbered()
+    is_device(name)
         || name.contains(['<', '>', ':', '"', '/', '\\', '|', '?', '*'])
         || name.ends_with(['.', ' '])
 }

@@ -111,7 +111,7 @@ const ROWS: &[Row] = &[
     ("27-name-decomposed", "cafe\u{301}: Reads PDF files.", ["W2 name-folder, I2 name-not-ascii", "E2 name-folder, W2 name-not-ascii", "E2 name-folder"]),
     ("27-name-fullwidth", "ｐｄｆ: Reads PDF files.", ["W2 name-folder, I2 name-not-ascii", "E2 name-folder, W2 name-not-ascii", "E2 name-folder"]),
     ("27-name-upper", "PDF-Reader: Reads PDF files.", ["W2 name-case, W2 name-folder", "E2 name-case, E2 name-folder", "="]),
-    ("27-name-windows", "aux: Reads PDF files.", ["W2 name-folder, W2 name-windows", "E2 name-folder, W2 name-windows", "E2 name-folder"]),
+    ("27-name-windows", "-", ["E2 name-path, W2 name-folder", "E2 name-path, E2 name-folder", "E2 name-folder"]),
     ("28-placeholder-description", "28-placeholder-description: TODO say what it does", ["", "W3 placeholder, W8 placeholder", ""]),
     ("28-placeholder-name", "{{skill-name}}: Reads PDF files.", ["W2 name-characters, W2 name-folder", "E2 name-characters, E2 name-folder, W2 placeholder", "E2 name-characters, E2 name-folder"]),
     ("29-angle-brackets", "29-angle-brackets: Fills <name> into a letter.", ["I3 description-brackets", "W3 description-brackets", ""]),

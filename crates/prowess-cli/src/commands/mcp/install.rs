@@ -1,6 +1,7 @@
 mod client;
 mod document;
 mod jsonc;
+mod redact;
 mod toml;
 mod yaml;
 
@@ -113,8 +114,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let text = edited(args, global, client, &document, printer)?;
     let is_new = text != document.text;
     let path = document.path.to_string_lossy();
-    // Without lines around it: what is told of others may be secret.
-    let diff = diff::diff(&path, &document.text, &text, 0);
+    // Without lines around it, and without secrets: one line may have all settings.
+    let shown = |text: &str| redact::redact(text, client.format);
+    let diff = diff::diff(&path, &shown(&document.text), &shown(&text), 0);
     if is_new && !printer.json {
         printer.line(diff::shown(&diff, printer.colored).trim_end())?;
         printer.flush()?;

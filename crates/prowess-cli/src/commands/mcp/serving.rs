@@ -10,7 +10,10 @@ use std::{
 use anyhow::Result;
 use prowess_mcp::{Http, HttpServer, ServeError, Server, serve_stdio};
 use prowess_runtime::key_of_file;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::{
+    process::{Resource, Rlimit, getrlimit, setrlimit},
+    rand::{GetRandomFlags, getrandom},
+};
 use tokio::runtime::Runtime;
 
 use crate::{fault::Fault, host::stop, printer::Printer};
@@ -32,12 +35,12 @@ pub(crate) struct Serving {
     /// Serve any number of clients over HTTP instead, by default at 127.0.0.1:8765
     #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, default_missing_value = "127.0.0.1", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
-    /// The file with the token that clients must have, unless PROWESS_MCP_TOKEN is set; without one
-    /// only those on this machine are served
+    /// The file with the token that clients must have, unless PROWESS_MCP_TOKEN is set. Without one,
+    /// everybody on this machine is served; with `--run` a token is made and printed
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
-    /// Let this website speak with the server, such as `https://example.com`; may be given several
-    /// times
+    /// Let this website speak with the server, such as `https://example.com` or `http://localhost:6274`;
+    /// repeatable
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     allow_origin: Vec<String>,
     /// Let clients call the server by this name; may be given several times
@@ -46,8 +49,9 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Serves until the client leaves or somebody ends the program.
-    pub(crate) fn serve(&self, server: Server, printer: &mut Printer) -> Result<()> {
+    /// Serves until the client leaves or somebody ends the program. A server that runs skills does so for
+    /// whoever has the token, and makes one if none is set.
+    pub(crate) fn serve(&self, server: Server, runs: bool, printer: &mut Printer) -> Result<()> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(READERS)
@@ -58,7 +62,7 @@ impl Serving {
         }
         let served = match self.http {
             None => runtime.block_on(async { anyhow::Ok(serve_stdio(server, stop()?).await?) }),
-            Some(address) => self.serve_http(address, server, &runtime, printer),
+            Some(address) => self.serve_http(address, server, runs, &runtime, printer),
         };
         // Whoever is still at it must not keep the program from ending.
         runtime.shutdown_background();
@@ -69,11 +73,15 @@ impl Serving {
         &self,
         address: SocketAddr,
         server: Server,
+        runs: bool,
         runtime: &Runtime,
         printer: &mut Printer,
     ) -> Result<()> {
+        let given = self.token()?;
+        let is_made = runs && given.is_none() && address.ip().is_loopback();
+        let token = if is_made { Some(made_token()?) } else { given };
         let http = Http {
-            token: self.token()?,
+            token: token.clone(),
             origins: self.allow_origin.clone(),
             hosts: self.allow_host.clone(),
             ..Http::default()
@@ -89,7 +97,18 @@ impl Serving {
                     .into(),
                 error => anyhow::Error::new(error),
             })?;
-            printer.note(&format!("serving at {}", http.url()));
+            let url = http.url();
+            printer.note(&format!("serving at {url}"));
+            if let Some(token) = token.filter(|_| is_made) {
+                printer.note(&format!(
+                    "`--run` needs a token, so one was made for as long as the server runs; \
+                     `--token-file` or `{TOKEN}` sets one to keep. A client is added with:"
+                ));
+                let header = format!("--header \"Authorization: Bearer {token}\"");
+                printer.aside(&format!("claude mcp add --transport http prowess {url} {header}"));
+                // Nobody could use the server without it, so it is said with `-q` too.
+                printer.raw_aside(format!("token: {token}\n").as_bytes());
+            }
             http.serve(server, stop).await;
             Ok(())
         })
@@ -105,6 +124,16 @@ impl Serving {
             error.hint(path).into_iter().fold(fault, Fault::hint)
         })
     }
+}
+
+/// A token that nobody guesses.
+fn made_token() -> Result<String> {
+    let mut bytes = [0_u8; 32];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty())?;
+    }
+    Ok(bytes.iter().map(|it| format!("{it:02x}")).collect())
 }
 
 /// How many connections may be open. Each of them is an open file, and there may be as many as the

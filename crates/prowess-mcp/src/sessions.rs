@@ -1,0 +1,253 @@
+//! Whose the sessions over HTTP are: nobody has so many that there is none left for others.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// After what time a session from which nothing is heard, and which has no stream open, makes room for
+/// another of the same client.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// Where a client comes from: a machine, and on this machine a user where that can be seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Peer {
+    address: IpAddr,
+    user: Option<u32>,
+}
+
+/// Whose the sessions are, and when each was last heard of.
+#[derive(Debug)]
+pub(crate) struct SessionTable {
+    sessions: Mutex<BTreeMap<String, Session>>,
+    /// How many places were made.
+    count: AtomicU64,
+    /// How many there may be, and how many of one client.
+    most: usize,
+    most_of_one: usize,
+}
+
+#[derive(Debug)]
+struct Session {
+    peer: Peer,
+    heard: Instant,
+    /// Shared with every answer that is still being read.
+    open: Arc<()>,
+}
+
+/// Room for one session, from when it is wanted until it has begun. Dropped, it is free again.
+#[derive(Debug)]
+pub(crate) struct Place<'t> {
+    table: &'t SessionTable,
+    name: String,
+    /// The session that has to end for it.
+    pub(crate) ended: Option<String>,
+}
+
+impl Peer {
+    /// Where a connection comes from. A client on this machine can take any address of it, so that these
+    /// are one; and one of IPv6 has a whole network.
+    pub(crate) fn of(client: SocketAddr, server: SocketAddr) -> Self {
+        let address = match client.ip().to_canonical() {
+            it if it.is_loopback() => {
+                return Self { address: Ipv4Addr::LOCALHOST.into(), user: user(client, server) };
+            }
+            IpAddr::V6(it) => {
+                let [a, b, c, d, ..] = it.segments();
+                IpAddr::from([a, b, c, d, 0, 0, 0, 0])
+            }
+            it @ IpAddr::V4(_) => it,
+        };
+        Self { address, user: None }
+    }
+}
+
+impl SessionTable {
+    pub(crate) fn new(most: usize, most_of_one: usize) -> Self {
+        Self { sessions: Mutex::default(), count: AtomicU64::new(0), most, most_of_one }
+    }
+
+    /// Makes room for a session of a client, if there is any. `is_there` says which sessions have not ended
+    /// by themselves.
+    pub(crate) fn place(&self, peer: Peer, is_there: impl Fn(&str) -> bool) -> Option<Place<'_>> {
+        let mut sessions = self.locked();
+        sessions.retain(|id, _| id.starts_with(PLACE) || is_there(id));
+        let mut counts: BTreeMap<Peer, usize> = BTreeMap::new();
+        for session in sessions.values() {
+            *counts.entry(session.peer).or_default() += 1;
+        }
+        let own = counts.get(&peer).copied().unwrap_or(0);
+        let idle = |only: Option<Peer>, least: Duration| {
+            let may = |(id, session): &(&String, &Session)| {
+                !id.starts_with(PLACE)
+                    && only.is_none_or(|own| session.peer == own)
+                    && !session.is_open()
+                    && session.heard.elapsed() >= least
+            };
+            sessions.iter().filter(may).min_by_key(|it| it.1.heard).map(|it| it.0.clone())
+        };
+        let ended = if own >= self.most_of_one {
+            Some(idle(Some(peer), IDLE)?)
+        } else if sessions.len() >= self.most {
+            // Whoever has the most gives one up to a client that has fewer.
+            let largest = counts.iter().max_by_key(|it| it.1).filter(|it| *it.1 > own + 1);
+            let of_largest = || idle(Some(*largest?.0), Duration::ZERO);
+            Some(idle(None, IDLE).or_else(of_largest)?)
+        } else {
+            None
+        };
+        if let Some(id) = &ended {
+            sessions.remove(id);
+        }
+        let name = format!("{PLACE}{}", self.count.fetch_add(1, Ordering::Relaxed));
+        let session = Session { peer, heard: Instant::now(), open: Arc::new(()) };
+        sessions.insert(name.clone(), session);
+        Some(Place { table: self, name, ended })
+    }
+
+    /// Notes that a session was heard of; what is returned is kept as long as its answer is read.
+    pub(crate) fn hear(&self, id: &str) -> Option<Arc<()>> {
+        let mut sessions = self.locked();
+        let session = sessions.get_mut(id)?;
+        session.heard = Instant::now();
+        Some(session.open.clone())
+    }
+
+    fn locked(&self) -> MutexGuard<'_, BTreeMap<String, Session>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place<'_> {
+    /// Gives it to the session that has begun.
+    pub(crate) fn settle(self, id: &str) {
+        let mut sessions = self.table.locked();
+        if let Some(session) = sessions.remove(&self.name) {
+            sessions.insert(id.to_owned(), session);
+        }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.table.locked().remove(&self.name);
+    }
+}
+
+impl Session {
+    fn is_open(&self) -> bool {
+        Arc::strong_count(&self.open) > 1
+    }
+}
+
+/// What the name of a place begins with, and none of a session does.
+const PLACE: &str = "place ";
+
+/// The user at the other end of a connection on this machine, as the kernel lists it.
+fn user(client: SocketAddr, server: SocketAddr) -> Option<u32> {
+    let is_it = |text: &str, own: SocketAddr| {
+        let (address, port) = text.split_once(':')?;
+        let port = u16::from_str_radix(port, 16).ok()?;
+        Some(port == own.port() && written(own.ip()).contains(&address.to_owned()))
+    };
+    ["/proc/net/tcp", "/proc/net/tcp6"].iter().find_map(|path| {
+        let text = fs::read_to_string(path).ok()?;
+        text.lines().skip(1).find_map(|line| {
+            let mut fields = line.split_ascii_whitespace().skip(1);
+            let (local, remote) = (fields.next()?, fields.next()?);
+            let user = fields.nth(4)?.parse().ok()?;
+            (is_it(local, client)? && is_it(remote, server)?).then_some(user)
+        })
+    })
+}
+
+/// An address as the kernel may write it: in its own order of bytes, four at a time.
+fn written(address: IpAddr) -> Vec<String> {
+    let words = |bytes: &[u8]| -> String {
+        let word = |it: &[u8]| u32::from_ne_bytes([it[0], it[1], it[2], it[3]]);
+        bytes.chunks_exact(4).map(|it| format!("{:08X}", word(it))).collect()
+    };
+    match address {
+        IpAddr::V4(it) => vec![words(&it.octets()), words(&it.to_ipv6_mapped().octets())],
+        IpAddr::V6(it) => {
+            let plain = it.to_ipv4_mapped().map(|it| words(&it.octets()));
+            std::iter::once(words(&it.octets())).chain(plain).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    fn peer(last: u8) -> Peer {
+        Peer { address: Ipv4Addr::new(10, 0, 0, last).into(), user: None }
+    }
+
+    /// Begins a session; which one ended for it, or that there was no room.
+    fn begin(table: &SessionTable, peer: Peer, id: &str) -> Option<Option<String>> {
+        let place = table.place(peer, |_| true)?;
+        let ended = place.ended.clone();
+        place.settle(id);
+        Some(ended)
+    }
+
+    fn ended(id: &str) -> Option<Option<String>> {
+        Some(Some(id.to_owned()))
+    }
+
+    #[test]
+    fn one_client_leaves_room_for_others() {
+        let table = SessionTable::new(4, 3);
+        for id in ["a", "b", "c"] {
+            assert_eq!(begin(&table, peer(1), id), Some(None));
+        }
+        assert_eq!(begin(&table, peer(1), "d"), None);
+        assert_eq!(begin(&table, peer(2), "e"), Some(None));
+        // There is no room left: whoever has the most gives up what was heard of longest ago.
+        let reading = table.hear("a");
+        assert_eq!(begin(&table, peer(3), "f"), ended("b"));
+        drop(reading);
+        assert_eq!(begin(&table, peer(2), "g"), None, "both would have as many");
+    }
+
+    #[test]
+    fn an_idle_session_makes_room_and_one_that_is_read_does_not() {
+        let table = SessionTable::new(10, 2);
+        begin(&table, peer(1), "a");
+        begin(&table, peer(1), "b");
+        for session in table.locked().values_mut() {
+            session.heard -= 2 * IDLE;
+        }
+        let reading = table.hear("a");
+        table.locked().get_mut("a").unwrap().heard -= 4 * IDLE;
+        assert_eq!(begin(&table, peer(1), "c"), ended("b"));
+        assert_eq!(begin(&table, peer(1), "d"), None);
+        drop(reading);
+        assert_eq!(begin(&table, peer(1), "d"), ended("a"));
+        drop(table.place(peer(1), |_| false).unwrap());
+        assert!(table.locked().is_empty());
+    }
+
+    #[test]
+    fn the_addresses_of_this_machine_are_one() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = listener.local_addr().unwrap();
+        let client = TcpStream::connect(server).unwrap().local_addr().unwrap();
+        assert_eq!(Peer::of(client, server).user, user(client, server));
+        let other: SocketAddr = "127.0.0.9:1".parse().unwrap();
+        assert_eq!(Peer::of(other, server).address, Peer::of(client, server).address);
+        let of = |text: &str| Peer::of(text.parse().unwrap(), server);
+        assert_eq!(of("[2001:db8::1]:1"), of("[2001:db8::2]:9"));
+        assert_ne!(of("[2001:db8:1::1]:1"), of("[2001:db8:2::1]:1"));
+        assert_ne!(of("192.0.2.1:1"), of("192.0.2.2:1"));
+    }
+}
