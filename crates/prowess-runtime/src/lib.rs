@@ -33,6 +33,7 @@ mod create;
 mod provider;
 mod retriever;
 mod active;
+mod markers;
 mod tool;
 mod subject;
 mod commands;
@@ -80,6 +81,7 @@ pub use crate::{
     key_file::{KeyFileError, key_of_file},
     limits::Limits,
     manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
+    markers::{fresh_marker, make_visible},
     migrate::{Lost, MigrateError, Migrated, migrate, plugins},
     outcome::{Captured, Level, Outcome, PlanStep, Status},
     parameters::{Parameters, ParametersError},

@@ -18,6 +18,7 @@ mod discover;
 mod source;
 mod bundled;
 mod rule;
+mod invisible;
 mod finding;
 mod skill;
 mod definition;
@@ -38,6 +39,7 @@ mod doctor;
 mod matching;
 mod tokens;
 mod shorten;
+mod marker;
 mod invoke;
 mod disclose;
 mod describe;
@@ -70,6 +72,7 @@ pub use crate::{
     },
     finding::{Finding, Severity},
     fix::{Fixed, fix, has_fix},
+    invisible::{invisible, visible},
     invoke::{argument_names, invoke},
     keeper::{Keeper, Watching},
     lab::{
@@ -77,6 +80,7 @@ pub use crate::{
         Standing, Studied, Study, Tested, Thief, Trial, Trials,
     },
     library::{Library, LoadError, Options},
+    marker::Marker,
     matching::{
         Activate, Activation, Embedder, EmbedderError, Field, Match, Matching, Reason, Strategy,
         Tier, Unknown, activate, matches, matches_among, matches_by, nearest, why,
@@ -86,7 +90,7 @@ pub use crate::{
     render::{render, render_definition},
     revise::{ReviseError, revise, revise_status},
     rule::{Profile, RULES, Rule, rule},
-    shorten::{brief_line, defused, visible},
+    shorten::{brief_line, defused},
     skill::{AllowedTools, Dialect, Kind, Manifest, Origin, Resource, Scope, Skill, Status, Type},
     source::{
         Cache, DEEPEST, Found, Limits, Listing, Memory, ReadError, Search, Source, Stamp, Visit,

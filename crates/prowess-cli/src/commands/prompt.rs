@@ -2,10 +2,10 @@ use std::{fs, io, io::Read as _, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result};
 use prowess::{
-    Cataloging, Choice, Extract, Fitted, Library, Matching, Message, Offer, Prompt, Role, Strategy,
-    UseSkill, Vocabulary, Window, catalog, choose, fit, history, request,
+    Cataloging, Choice, Extract, Fitted, Library, Marker, Matching, Message, Offer, Prompt, Role,
+    Strategy, UseSkill, Vocabulary, Window, catalog, choose, fit, history, request,
 };
-use prowess_runtime::{Config, Gate, Nobody, Permitted, Provider, Share};
+use prowess_runtime::{Config, Gate, Nobody, Permitted, Provider, Share, fresh_marker};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -79,12 +79,16 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     let choice = choose(&library, &history, &matching, config.thresholds());
     let first: Vec<&str> = choice.best().map(|it| &*it.manifest.name).collect();
-    let budget = Some(window.catalog_budget());
+    let budget = Some(window.catalog_budget().saturating_sub(Marker::TOKENS));
     let cataloging = Cataloging { budget, vocabulary, first: &first, ..Cataloging::default() };
+    let marker = fresh_marker();
+    let has_skills =
+        !choice.skills.is_empty() || library.skills().any(|it| it.manifest.is_for_models());
     let prompt = Prompt {
         system,
-        catalog: catalog(&library, &cataloging).text,
+        catalog: catalog(&library, &cataloging).fenced(&marker),
         skills: offers(&choice, &gate, printer),
+        marker: has_skills.then_some(marker),
         tools: tools(&library),
         history: history.into(),
     };

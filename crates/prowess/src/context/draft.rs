@@ -13,7 +13,7 @@ use super::{
     shorten::{part, shorten},
     summarise::{Summarise, summary},
 };
-use crate::disclose::Level;
+use crate::{disclose::Level, marker::Marker};
 
 /// How many messages stay whole when everything is squeezed.
 const SQUEEZED: usize = 5;
@@ -84,9 +84,12 @@ impl<'a> Draft<'a> {
         counts.begin();
         let mut tokens = |text: &str| counts.count(window.vocabulary, text);
         let mut part = |text: &str| if text.is_empty() { 0 } else { JOINT + tokens(text) };
-        let (own_tokens, catalog_tokens) = (part(&prompt.system), part(&prompt.catalog));
-        let system: Vec<String> =
-            [prompt.system, prompt.catalog].into_iter().filter(|it| !it.is_empty()).collect();
+        let marker = prompt.marker.as_ref();
+        let explanation = marker.map(Marker::explanation).unwrap_or_default();
+        let own_tokens = part(&prompt.system) + part(&explanation);
+        let catalog_tokens = part(&prompt.catalog);
+        let system = [prompt.system, explanation, prompt.catalog].into_iter();
+        let system: Vec<String> = system.filter(|it| !it.is_empty()).collect();
         let mut offers = prompt.skills;
         offers.sort_by_key(|it| it.priority);
         let history = Arc::unwrap_or_clone(prompt.history).into_iter();
@@ -101,7 +104,7 @@ impl<'a> Draft<'a> {
             system,
             catalog_tokens,
             tool_tokens: prompt.tools.iter().map(|it| tokens(&it.to_string())).sum(),
-            skills: offers.into_iter().map(|it| Slot::new(it, &mut tokens)).collect(),
+            skills: offers.into_iter().map(|it| Slot::new(it, marker, &mut tokens)).collect(),
             history,
             steps: Vec::new(),
         };
@@ -332,11 +335,15 @@ impl<'a> Draft<'a> {
 }
 
 impl Slot {
-    fn new(mut offer: Offer, mut count: impl FnMut(&str) -> usize) -> Self {
+    fn new(
+        mut offer: Offer,
+        marker: Option<&Marker>,
+        mut count: impl FnMut(&str) -> usize,
+    ) -> Self {
         offer.contents.push((Level::Metadata, String::new()));
         let mut blocks: Vec<Block> = Vec::new();
         for (level, content) in &offer.contents {
-            let text = offer.block(content);
+            let text = offer.block(content, marker);
             let tokens = JOINT + count(&text);
             if blocks.last().is_none_or(|it| tokens < it.tokens) {
                 blocks.push(Block { level: *level, text, tokens });
