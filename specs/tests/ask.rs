@@ -16,7 +16,7 @@ use serde_json::{Value as Json, json};
 use crate::{
     model_server::{Answer, KEY, ModelServer},
     server::answer,
-    world::{Ran, World, program},
+    world::{Ran, World, program, with_code},
 };
 
 /// Asks a server, with a key.
@@ -529,8 +529,29 @@ mod what_happens_can_be_seen {
     }
 
     #[test]
+    fn a_key_that_is_a_word_rewrites_nothing() {
+        let said = "Hello, an unexpected value: none of the local ones.";
+        for key in ["x", "value", "Hello", "none", "local"] {
+            let body = r#"{"error": {"message": "Unsupported value: temperature, unexpected"}}"#;
+            let server = ModelServer::start([Answer::text(said), Answer::status(400).body(body)]);
+            let (world, url) = (World::new(), server.url());
+            let run = |more: &str| {
+                let arguments = ["ask", "Hi", "--base-url", &url, "--model", "m", more];
+                world.run_with_env(&[("OPENAI_API_KEY", key)], &arguments)
+            };
+            let ran = run("--events");
+            let last: Json = serde_json::from_str(ran.stdout().lines().last().unwrap()).unwrap();
+            assert_eq!(last["answer"], said, "{key}");
+            assert!(!ran.stdout().contains("[masked]"), "{key}: {}", ran.stdout());
+            let ran = run("--json");
+            let wanted = "Unsupported value: temperature, unexpected";
+            assert!(ran.stdout().contains(wanted), "{key}: {}", ran.stdout());
+        }
+    }
+
+    #[test]
     fn no_secret_is_in_what_happened_not_even_in_pieces() {
-        let own = "quite-a-plain-word";
+        let own = "quite-a-plain-key-7";
         let said = format!("The key is {own}, or {KEY}, and password: hunter2x for all.");
         let masked = "The key is [masked], or sk-[masked], and password: [masked] for all.";
         for size in [1, 3, 8] {
@@ -867,7 +888,9 @@ mod a_dry_run_sends_nothing {
             assert_eq!((server.requests().len(), &shown["provider"]), (0, &json!(provider)));
             let ran = world.run_with_env(&[(variable, KEY)], &arguments);
             assert_eq!(ran.stdout(), "Sent.\n", "{}", ran.stderr);
-            assert_eq!(server.last(), shown["body"], "{provider}");
+            // Every session has markers of its own.
+            let same = |it: &Json| with_code(&it.to_string(), "bcdfghjkmn");
+            assert_eq!(same(&server.last()), same(&shown["body"]), "{provider}");
         }
     }
 
@@ -1267,7 +1290,11 @@ mod a_conversation_goes_on_line_by_line {
         let said = "goes on after 1 request; the last was: I am Ada";
         assert!(ran.stderr.contains(said), "{}", ran.stderr);
         assert!(ran.stdout().starts_with("nothing was asked since"), "{}", ran.stdout());
-        assert!(ran.stdout().contains("before that 25 tokens were read"), "{}", ran.stdout());
+        assert!(
+            ran.stdout().contains("before that: 25 tokens read, 7 written"),
+            "{}",
+            ran.stdout()
+        );
         assert_eq!(server.requests().len(), 1);
     }
 
@@ -1299,7 +1326,7 @@ mod a_conversation_goes_on_line_by_line {
             "create-pr 9",
             "full: ",
             "tools ",
-            "25 tokens were read",
+            "so far: 25 tokens read, 7 written (5 cached)",
             "asks `test-model`",
             "write-tests",
             "/budget",
@@ -1358,7 +1385,7 @@ mod a_conversation_goes_on_line_by_line {
         terminal.hear("> ");
         // What is typed ahead is not lost.
         terminal.type_in("/bud\t\r/wh\t\r/quit\r");
-        terminal.hear("tokens were read");
+        terminal.hear("tokens read");
         terminal.hear("create-pr 100 %");
         assert_eq!(terminal.ended(), Some(0));
         let bodies: Vec<Json> = server.requests().into_iter().map(|it| it.body).collect();

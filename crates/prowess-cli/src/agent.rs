@@ -11,8 +11,8 @@ use std::{
 use anyhow::{Context as _, Result};
 use prowess::{Cataloging, Matching, Vocabulary, Window};
 use prowess_agent::{
-    Agent, Ask, Boundary, Budget, Calling, Delta, Fit, Logging, Model, ModelError, Price, Replying,
-    Retry, Servers, Showing, Skills, Spans, Spending, Trace,
+    Agent, Ask, Boundary, Budget, Calling, Delta, Fit, KnownSecrets, Logging, Model, ModelError,
+    Price, Replying, Retry, Servers, Showing, Skills, Spans, Spending, Trace,
 };
 use prowess_runtime::{Config, Gate, Journal, Launcher, Provider, Share, timestamp};
 use serde_json::Value as Json;
@@ -81,7 +81,7 @@ pub(crate) struct Stack {
     pub(crate) sights: UnboundedReceiver<Sight>,
     pub(crate) window: Window,
     /// What must not be shown.
-    pub(crate) secrets: Vec<String>,
+    pub(crate) secrets: KnownSecrets,
 }
 
 /// What a model is told first unless somebody says otherwise.

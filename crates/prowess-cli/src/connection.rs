@@ -8,7 +8,7 @@ use std::{
 };
 
 use prowess::{Call, Message, Role, nearest};
-use prowess_agent::{Connection, Key, Model, Provider, Reply, Scripted, Stop, model};
+use prowess_agent::{Connection, Key, KnownSecrets, Model, Provider, Reply, Scripted, Stop, model};
 use prowess_runtime::{
     Config, KnownSecret, ModelSettings, Patience, is_secret_value, key_of_file, percent_decoded,
 };
@@ -100,11 +100,12 @@ impl Naming {
     }
 
     /// What must not be shown, whoever says it: the key, if there is one.
-    pub(crate) fn secrets(&self, config: &Config) -> Vec<String> {
+    pub(crate) fn secrets(&self, config: &Config) -> KnownSecrets {
         let set = &config.model;
-        let Ok(Some(Speech::With(provider))) = self.speech(set) else { return Vec::new() };
-        let key = self.key(provider, set).ok().flatten();
-        key.into_iter().filter(|it| !it.is_empty()).collect()
+        let Ok(Some(Speech::With(provider))) = self.speech(set) else {
+            return KnownSecrets::default();
+        };
+        KnownSecrets::new(self.key(provider, set).ok().flatten())
     }
 
     fn connection(&self, provider: Provider, name: String, set: &ModelSettings) -> Connection {

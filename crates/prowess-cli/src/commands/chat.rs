@@ -252,11 +252,9 @@ impl Chat {
                 "nothing was asked since this program began; the window holds {window} tokens"
             )];
             let spent = self.conversation.kept.session.spent_on();
-            let Spent { input, cached, output } = spent.into_values().sum();
-            if input + output > 0 {
-                lines.push(format!(
-                    "before that {input} tokens were read ({cached} remembered) and {output} written"
-                ));
+            let spent: Spent = spent.into_values().sum();
+            if spent.input + spent.output > 0 {
+                lines.push(format!("before that: {spent} ({} cached)", spent.cached));
             }
             return lines;
         };
@@ -268,10 +266,7 @@ impl Chat {
             let share = tokens as f64 / (*window).max(1) as f64 * 100.0;
             lines.push(format!("{name:7}  {tokens:>8} tokens  {share:>5.1} %"));
         }
-        let Spent { input, cached, output } = viewer.spent;
-        lines.push(format!(
-            "so far {input} tokens were read ({cached} remembered) and {output} written"
-        ));
+        lines.push(format!("so far: {} ({} cached)", viewer.spent, viewer.spent.cached));
         lines.extend(viewer.cost.map(|cost| format!("that costs {cost:.4}")));
         lines
     }
