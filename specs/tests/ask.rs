@@ -529,6 +529,30 @@ mod what_happens_can_be_seen {
     }
 
     #[test]
+    fn a_pipe_is_told_what_was_done() {
+        let acting = || {
+            let write = json!({"operation": "write", "path": "out.txt", "content": "x"});
+            ModelServer::start([
+                Answer::calls([("use_skill", json!({"name": "create-pr"}))]),
+                Answer::calls([("file_operations", write)]),
+                Answer::calls([("read_file", json!({"path": "out.txt"}))]),
+                Answer::text("It is written."),
+            ])
+        };
+        let world = World::new();
+        let server = acting();
+        let ran = ask(&world, &server, &["write a note", "--yes"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "It is written.\n"), "{}", ran.stderr);
+        let told: Vec<&str> = ran.stderr.lines().collect();
+        let count = |words: &str| told.iter().filter(|it| it.contains(words)).count();
+        assert_eq!(count("uses skill `create-pr`"), 1, "{told:?}");
+        assert_eq!(count("file_operations") + count("read_file"), 1, "{told:?}");
+        assert!(count("out.txt") > 0, "{told:?}");
+        let ran = ask(&world, &acting(), &["write a note", "--yes", "-q"]);
+        assert_eq!((ran.code, ran.stdout(), &*ran.stderr), (Some(0), "It is written.\n", ""));
+    }
+
+    #[test]
     fn a_key_that_is_a_word_rewrites_nothing() {
         let said = "Hello, an unexpected value: none of the local ones.";
         for key in ["x", "value", "Hello", "none", "local"] {
@@ -1199,6 +1223,42 @@ mod a_session_is_kept {
     }
 
     #[test]
+    fn nothing_is_kept_where_nothing_is_to_be() {
+        let server = ModelServer::answering(|_| Answer::text("Yes."));
+        let world = World::new().file("none.toml", "[agent]\nkeep_sessions = 0\n");
+        for more in [&["--no-session"][..], &["--config", "none.toml"]] {
+            let ran = ask(&world, &server, &[&["Hi"], more].concat());
+            assert_eq!((ran.code, ran.stdout()), (Some(0), "Yes.\n"), "{}", ran.stderr);
+            assert!(!ran.stderr.contains("warning"), "{}", ran.stderr);
+            assert_eq!(sessions(&world), 0);
+        }
+        let chat = a_conversation_goes_on_line_by_line::chat;
+        let ran = chat(&world, &server, "Hi\n/clear\nHi\n", &["--no-session"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert_eq!(sessions(&world), 0);
+        let ran = ask(&world, &server, &["Hi", "--no-session", "--session", "s"]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn a_home_that_cannot_be_written_stops_nobody() {
+        let server = ModelServer::answering(|_| Answer::text("Yes."));
+        let (world, url) = (World::new().file("file", ""), server.url());
+        let state = world.path("file").join("state").display().to_string();
+        let run = |more: &[&str]| {
+            let arguments = ["ask", "Hi", "--base-url", &url, "--model", "m"];
+            let arguments: Vec<&str> = arguments.iter().chain(more).copied().collect();
+            world.run_with_env(&[("OPENAI_API_KEY", KEY), ("XDG_STATE_HOME", &state)], &arguments)
+        };
+        let ran = run(&[]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "Yes.\n"), "{}", ran.stderr);
+        assert_eq!(ran.stderr.matches("this session is not saved: ").count(), 1, "{}", ran.stderr);
+        assert!(!run(&["--no-session"]).stderr.contains("not saved"));
+        // Whoever names one wants it.
+        assert_ne!(run(&["--session", "mine"]).code, Some(0));
+    }
+
+    #[test]
     fn old_sessions_that_nobody_named_make_room() {
         let server = ModelServer::answering(|it| match it.body.to_string().contains("Wait") {
             true => Answer::text("half").then_hang(),
@@ -1275,7 +1335,7 @@ mod a_session_is_kept {
 mod a_conversation_goes_on_line_by_line {
     use super::*;
 
-    fn chat(world: &World, server: &ModelServer, text: &str, more: &[&str]) -> Ran {
+    pub(super) fn chat(world: &World, server: &ModelServer, text: &str, more: &[&str]) -> Ran {
         let url = server.url();
         let named = ["chat", "--base-url", &url, "--model", "test-model"];
         world.run_reading(text, &named.iter().chain(more).copied().collect::<Vec<_>>())

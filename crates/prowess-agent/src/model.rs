@@ -126,7 +126,9 @@ impl AddAssign for Spent {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
         self.cached = self.cached.saturating_add(other.cached);
-        self.estimated |= other.estimated;
+        if other.estimated {
+            self.estimated = true;
+        }
     }
 }
 

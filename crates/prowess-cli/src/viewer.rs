@@ -242,8 +242,7 @@ impl Viewer {
             self.clear(printer)?;
             printer.warning(message);
         }
-        if let Some(done) = self.done(&what)
-            && printer.err_is_terminal
+        if let Some(done) = self.done(&what).or_else(|| self.uses(&what, printer))
             && !printer.verbose
         {
             self.clear(printer)?;
@@ -299,6 +298,19 @@ impl Viewer {
                 let is_told = matches!(self.view, View::Stream | View::Whole)
                     && (is_refused || !only_looks(tool, &input));
                 is_told.then(|| format!("{tool} {}: {}", brief(&input), ended(outcome)))
+            }
+            _ => None,
+        }
+    }
+
+    /// What is told of a skill that is used, where no line that changes says so.
+    fn uses(&self, what: &What, printer: &Printer) -> Option<String> {
+        let is_shown = matches!(self.view, View::Stream | View::Whole) && !printer.err_is_terminal;
+        match what {
+            What::Disclosed { skill, level, by, .. }
+                if is_shown && level == "full" && by != "read_file" =>
+            {
+                Some(format!("uses skill `{skill}`"))
             }
             _ => None,
         }

@@ -1,7 +1,6 @@
 use std::{
     env,
     io::{self, BufRead as _, IsTerminal as _},
-    num::NonZeroUsize,
 };
 
 use anyhow::{Context as _, Result};
@@ -71,7 +70,7 @@ pub(crate) fn run(
     let keep = config.agent.keep_sessions.value;
     let model = args.working.naming.model("chat", &config, printer)?;
     let stack = args.working.stack(model, args.which.file(), view, global, launcher, printer)?;
-    let kept = args.which.open(keep)?;
+    let kept = args.which.open(keep, printer)?;
     let mut lines = Lines::new(&kept)?;
     let conversation = Conversation::new(stack, kept, view, printer)?;
     let mut chat = Chat { conversation, keep, last: Status::Well };
@@ -90,7 +89,7 @@ pub(crate) fn run(
 struct Chat {
     conversation: Conversation,
     /// How many sessions are kept.
-    keep: NonZeroUsize,
+    keep: usize,
     /// What the last request came to.
     last: Status,
 }
@@ -178,7 +177,10 @@ impl Chat {
             "clear" => {
                 let Conversation { kept, viewer, .. } = &mut self.conversation;
                 kept.discard_if_unused();
-                (*kept, *viewer) = (sessions::fresh(self.keep)?, Viewer::new(viewer.view()));
+                // A conversation that is not kept is followed by another one that is not.
+                let keep = if kept.name.is_some() { self.keep } else { 0 };
+                *kept = sessions::fresh(keep, printer);
+                *viewer = Viewer::new(viewer.view());
                 printer.note("a new conversation begins");
             }
             _ => {

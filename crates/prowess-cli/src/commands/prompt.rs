@@ -24,7 +24,7 @@ use crate::{
 pub(crate) struct Args {
     /// What is asked for; without it, the last message of the user in the history
     query: Option<String>,
-    /// How many tokens the model can be told [default: 128000]
+    /// Context window size in tokens [default: 128000]
     #[arg(long, value_name = "TOKENS")]
     window: Option<usize>,
     /// What was said so far: a JSON array of `{"role","content"}`, or one a line; `-` reads stdin
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// How many of the last messages stay whole when older ones are summarised [default: 10]
     #[arg(long, value_name = "N")]
     keep: Option<usize>,
-    /// By what skills are chosen [default: semantic]
+    /// How skills are chosen [default: semantic]
     #[arg(long, value_enum, value_name = "STRATEGY")]
     strategy: Option<StrategyName>,
     /// How many skills the request activates [default: 3]
