@@ -43,6 +43,8 @@ struct Slot {
     offer: Offer,
     /// What is shown, then what can be shown instead, each shorter than the one before.
     blocks: Vec<Block>,
+    /// What each block is fenced with.
+    marker: Option<Marker>,
     left_out: Option<Remedy>,
 }
 
@@ -349,7 +351,7 @@ impl Slot {
                 blocks.push(Block { level: *level, text, tokens });
             }
         }
-        Self { offer, blocks, left_out: None }
+        Self { offer, blocks, marker: marker.cloned(), left_out: None }
     }
 
     /// The instructions as far as they fit, cut behind a line; nothing where the brief says as much.
@@ -363,7 +365,7 @@ impl Slot {
         loop {
             let start = &content[..content.floor_char_boundary(length)];
             let start = &start[..start.rfind('\n')?];
-            let text = self.offer.block(&cut_off(start, content));
+            let text = self.offer.block(&cut_off(start, content), self.marker.as_ref());
             let tokens = JOINT + window.vocabulary.count(&text);
             if tokens <= brief.tokens {
                 return None;
