@@ -16,7 +16,7 @@ use serde_json::{Value as Json, json};
 use crate::{
     model_server::{Answer, KEY, ModelServer},
     server::answer,
-    world::{Ran, World, program},
+    world::{Ran, World, program, with_code},
 };
 
 /// Asks a server, with a key.
@@ -529,8 +529,53 @@ mod what_happens_can_be_seen {
     }
 
     #[test]
+    fn a_pipe_is_told_what_was_done() {
+        let acting = || {
+            let write = json!({"operation": "write", "path": "out.txt", "content": "x"});
+            ModelServer::start([
+                Answer::calls([("use_skill", json!({"name": "create-pr"}))]),
+                Answer::calls([("file_operations", write)]),
+                Answer::calls([("read_file", json!({"path": "out.txt"}))]),
+                Answer::text("It is written."),
+            ])
+        };
+        let world = World::new();
+        let server = acting();
+        let ran = ask(&world, &server, &["write a note", "--yes"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "It is written.\n"), "{}", ran.stderr);
+        let told: Vec<&str> = ran.stderr.lines().collect();
+        let count = |words: &str| told.iter().filter(|it| it.contains(words)).count();
+        assert_eq!(count("uses skill `create-pr`"), 1, "{told:?}");
+        assert_eq!(count("file_operations") + count("read_file"), 1, "{told:?}");
+        assert!(count("out.txt") > 0, "{told:?}");
+        let ran = ask(&world, &acting(), &["write a note", "--yes", "-q"]);
+        assert_eq!((ran.code, ran.stdout(), &*ran.stderr), (Some(0), "It is written.\n", ""));
+    }
+
+    #[test]
+    fn a_key_that_is_a_word_rewrites_nothing() {
+        let said = "Hello, an unexpected value: none of the local ones.";
+        for key in ["x", "value", "Hello", "none", "local"] {
+            let body = r#"{"error": {"message": "Unsupported value: temperature, unexpected"}}"#;
+            let server = ModelServer::start([Answer::text(said), Answer::status(400).body(body)]);
+            let (world, url) = (World::new(), server.url());
+            let run = |more: &str| {
+                let arguments = ["ask", "Hi", "--base-url", &url, "--model", "m", more];
+                world.run_with_env(&[("OPENAI_API_KEY", key)], &arguments)
+            };
+            let ran = run("--events");
+            let last: Json = serde_json::from_str(ran.stdout().lines().last().unwrap()).unwrap();
+            assert_eq!(last["answer"], said, "{key}");
+            assert!(!ran.stdout().contains("[masked]"), "{key}: {}", ran.stdout());
+            let ran = run("--json");
+            let wanted = "Unsupported value: temperature, unexpected";
+            assert!(ran.stdout().contains(wanted), "{key}: {}", ran.stdout());
+        }
+    }
+
+    #[test]
     fn no_secret_is_in_what_happened_not_even_in_pieces() {
-        let own = "quite-a-plain-word";
+        let own = "quite-a-plain-key-7";
         let said = format!("The key is {own}, or {KEY}, and password: hunter2x for all.");
         let masked = "The key is [masked], or sk-[masked], and password: [masked] for all.";
         for size in [1, 3, 8] {
@@ -867,7 +912,9 @@ mod a_dry_run_sends_nothing {
             assert_eq!((server.requests().len(), &shown["provider"]), (0, &json!(provider)));
             let ran = world.run_with_env(&[(variable, KEY)], &arguments);
             assert_eq!(ran.stdout(), "Sent.\n", "{}", ran.stderr);
-            assert_eq!(server.last(), shown["body"], "{provider}");
+            // Every session has markers of its own.
+            let same = |it: &Json| with_code(&it.to_string(), "bcdfghjkmn");
+            assert_eq!(same(&server.last()), same(&shown["body"]), "{provider}");
         }
     }
 
@@ -1176,6 +1223,42 @@ mod a_session_is_kept {
     }
 
     #[test]
+    fn nothing_is_kept_where_nothing_is_to_be() {
+        let server = ModelServer::answering(|_| Answer::text("Yes."));
+        let world = World::new().file("none.toml", "[agent]\nkeep_sessions = 0\n");
+        for more in [&["--no-session"][..], &["--config", "none.toml"]] {
+            let ran = ask(&world, &server, &[&["Hi"], more].concat());
+            assert_eq!((ran.code, ran.stdout()), (Some(0), "Yes.\n"), "{}", ran.stderr);
+            assert!(!ran.stderr.contains("warning"), "{}", ran.stderr);
+            assert_eq!(sessions(&world), 0);
+        }
+        let chat = a_conversation_goes_on_line_by_line::chat;
+        let ran = chat(&world, &server, "Hi\n/clear\nHi\n", &["--no-session"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert_eq!(sessions(&world), 0);
+        let ran = ask(&world, &server, &["Hi", "--no-session", "--session", "s"]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn a_home_that_cannot_be_written_stops_nobody() {
+        let server = ModelServer::answering(|_| Answer::text("Yes."));
+        let (world, url) = (World::new().file("file", ""), server.url());
+        let state = world.path("file").join("state").display().to_string();
+        let run = |more: &[&str]| {
+            let arguments = ["ask", "Hi", "--base-url", &url, "--model", "m"];
+            let arguments: Vec<&str> = arguments.iter().chain(more).copied().collect();
+            world.run_with_env(&[("OPENAI_API_KEY", KEY), ("XDG_STATE_HOME", &state)], &arguments)
+        };
+        let ran = run(&[]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "Yes.\n"), "{}", ran.stderr);
+        assert_eq!(ran.stderr.matches("this session is not saved: ").count(), 1, "{}", ran.stderr);
+        assert!(!run(&["--no-session"]).stderr.contains("not saved"));
+        // Whoever names one wants it.
+        assert_ne!(run(&["--session", "mine"]).code, Some(0));
+    }
+
+    #[test]
     fn old_sessions_that_nobody_named_make_room() {
         let server = ModelServer::answering(|it| match it.body.to_string().contains("Wait") {
             true => Answer::text("half").then_hang(),
@@ -1252,7 +1335,7 @@ mod a_session_is_kept {
 mod a_conversation_goes_on_line_by_line {
     use super::*;
 
-    fn chat(world: &World, server: &ModelServer, text: &str, more: &[&str]) -> Ran {
+    pub(super) fn chat(world: &World, server: &ModelServer, text: &str, more: &[&str]) -> Ran {
         let url = server.url();
         let named = ["chat", "--base-url", &url, "--model", "test-model"];
         world.run_reading(text, &named.iter().chain(more).copied().collect::<Vec<_>>())
@@ -1267,7 +1350,11 @@ mod a_conversation_goes_on_line_by_line {
         let said = "goes on after 1 request; the last was: I am Ada";
         assert!(ran.stderr.contains(said), "{}", ran.stderr);
         assert!(ran.stdout().starts_with("nothing was asked since"), "{}", ran.stdout());
-        assert!(ran.stdout().contains("before that 25 tokens were read"), "{}", ran.stdout());
+        assert!(
+            ran.stdout().contains("before that: 25 tokens read, 7 written"),
+            "{}",
+            ran.stdout()
+        );
         assert_eq!(server.requests().len(), 1);
     }
 
@@ -1299,7 +1386,7 @@ mod a_conversation_goes_on_line_by_line {
             "create-pr 9",
             "full: ",
             "tools ",
-            "25 tokens were read",
+            "so far: 25 tokens read, 7 written (5 cached)",
             "asks `test-model`",
             "write-tests",
             "/budget",
@@ -1358,7 +1445,7 @@ mod a_conversation_goes_on_line_by_line {
         terminal.hear("> ");
         // What is typed ahead is not lost.
         terminal.type_in("/bud\t\r/wh\t\r/quit\r");
-        terminal.hear("tokens were read");
+        terminal.hear("tokens read");
         terminal.hear("create-pr 100 %");
         assert_eq!(terminal.ended(), Some(0));
         let bodies: Vec<Json> = server.requests().into_iter().map(|it| it.body).collect();

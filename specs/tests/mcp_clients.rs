@@ -15,7 +15,7 @@ use serde_json::{Value as Json, json};
 use crate::{
     mcp_client::McpHost,
     servers::{SDK, python},
-    world::{World, program},
+    world::{World, program, unfenced},
 };
 
 const OLD: &str = "2025-11-25";
@@ -76,6 +76,11 @@ mod the_official_sdks_use_all_that_is_served {
         let stage = Stage::new(world(), &[]);
         for is_http in [false, true] {
             let mut told = told(&stage.run(client, &["tour", revision], is_http));
+            for key in ["instructions", "used", "file", "prompt"] {
+                let text = told[key].as_str().unwrap();
+                assert!(text.contains("[begin ") && text.contains("\n[end "), "{key}: {text}");
+                told[key] = unfenced(text).into();
+            }
             let found = told["found"].take();
             assert_eq!(
                 (&found["skills"][0]["name"], &found["total"]),
@@ -91,7 +96,7 @@ mod the_official_sdks_use_all_that_is_served {
             let no_resource = if is_new { -32602 } else { -32002 };
             let expected = json!({
                 "server": "prowess",
-                "instructions": "## Skills\n\nWhen one of these skills fits the task, call `use_skill` with its name first and follow its instructions.\n\n- release: Releases a version.\n",
+                "instructions": "## Skills\n\nWhen one of these skills fits the task, call `use_skill` with its name first and follow its instructions.\n\n- release: Releases a version.\n\n",
                 "tools": ["find_skills", "use_skill", "read_skill_file"],
                 "found": null,
                 "used": format!("# Skill: release\n\nFolder: {folder}\n\nShip $version to $where.\n\nFiles, as paths below the folder:\n- icon.png\n- notes.md\n\n`read_skill_file` reads these files.\n"),
@@ -132,7 +137,7 @@ mod the_mcp_inspector_finds_no_fault {
             let prompt =
                 ask("prompts/get --prompt-name release --prompt-args where=staging version=2");
             let text = prompt["messages"][0]["content"]["text"].as_str().unwrap();
-            assert!(text.starts_with("Ship 2 to staging.\n"), "{text}");
+            assert!(unfenced(text).starts_with("Ship 2 to staging.\n"), "{text}");
             let read = ask("resources/read --uri skill://project/release/icon.png");
             assert_eq!(read["contents"][0]["mimeType"], "image/png");
             let within = ask("resources/directory/read --uri skill://project/release");

@@ -25,7 +25,7 @@ use prowess_runtime::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::world::{World, several_subscribers};
+use crate::world::{World, several_subscribers, unfenced};
 
 /// What a model does when it is asked for the nth time, from 0; nothing means that it hangs.
 type Does = dyn Fn(&Ask, usize) -> Option<Result<Reply, ModelError>> + Send + Sync;
@@ -125,7 +125,7 @@ fn takes_up(skill: &str) -> Reply {
 }
 
 fn spending(reply: Reply, input: u64, output: u64) -> Reply {
-    Reply { spent: Spent { input, output, cached: 0 }, ..reply }
+    Reply { spent: Spent { input, output, cached: 0, ..Spent::default() }, ..reply }
 }
 
 /// A tool that does what a test wants, and counts.
@@ -448,15 +448,17 @@ mod what_is_told_fits_into_the_window {
         let said = vec![Message::new(Role::User, "Go on.")];
         let prompt =
             Prompt { skills: offers.to_vec(), history: said.clone().into(), ..Prompt::default() };
+        let session = Session::new("skills");
+        let prompt = Prompt { marker: Some(session.marker()), ..prompt };
         let whole = fit(&window(1_000_000), prompt, &prowess::Extract::default()).unwrap();
         let model = Fake::saying("Well.");
         let (agent, watch) = watched(&model);
         let agent = agent
             .with(Change::new(move |it| it.prompt.skills.extend(offers.clone())))
             .with(Fit::new(window(whole.tokens.total() * 100 / 93)));
-        asked(&agent, &Session::new("skills"), "Go on.").await;
+        asked(&agent, &session, "Go on.").await;
         let told = model.last();
-        assert!(told[0].content.starts_with("## Skill: new\n"), "{}", told[0].content);
+        assert!(unfenced(&told[0].content).starts_with("## Skill: new\n"), "{}", told[0].content);
         assert!(!told[0].content.contains("## Skill: old"));
         assert_eq!(told[1..], said);
         let skills = &watch.last("fitted")["skills"];
@@ -522,7 +524,7 @@ mod what_is_told_fits_into_the_window {
         };
         let (counts, told) = taken(window(1600)).await;
         assert_eq!(counts, [1, 1, 1]);
-        assert!(told[0].content.starts_with("## Skill: brew\n"), "{told:#?}");
+        assert!(unfenced(&told[0].content).starts_with("## Skill: brew\n"), "{told:#?}");
         let (counts, told) = taken(window(100_000)).await;
         assert_eq!(counts, [1, 1, 1]);
         assert!(told.iter().all(|it| it.role != Role::System), "{told:#?}");
@@ -686,8 +688,8 @@ mod what_is_told_fits_into_the_window {
             world.skill(&format!("skill-{number}"), "Does something that takes many words to say")
         });
         let model = Fake::new(|ask, _| {
-            let is_too_long = tokens(&ask.messages) > 60;
-            Some(if is_too_long { Err(too_long(Some(60))) } else { Ok(says("Well.")) })
+            let is_too_long = tokens(&ask.messages) > 160;
+            Some(if is_too_long { Err(too_long(Some(160))) } else { Ok(says("Well.")) })
         });
         let on_demand = Showing { matched: false, ..Showing::default() };
         let agent = Agent::new(model.clone())
@@ -1142,9 +1144,10 @@ mod spending_has_limits {
 
     #[tokio::test]
     async fn costs_follow_the_prices() {
-        let spent = Spent { input: 1_000_000, output: 100_000, cached: 400_000 };
+        let spent =
+            Spent { input: 1_000_000, output: 100_000, cached: 400_000, ..Spent::default() };
         assert!((price().cost(spent) - (0.6 + 0.04 + 1.0)).abs() < 1e-9);
-        let odd = Spent { input: 1, output: 0, cached: u64::MAX };
+        let odd = Spent { input: 1, output: 0, cached: u64::MAX, ..Spent::default() };
         assert!(price().cost(odd) >= 0.0 && price().cost(odd) < 1e-6);
 
         let own = Fake::named("own", |_, _| Some(Ok(spending(says("Well."), 1000, 100))));
@@ -1363,7 +1366,8 @@ mod documents_are_looked_up {
         assert!(told[0].content.contains("## Skill: restore-database\n"), "{}", told[0].content);
         let document = &told[told.len() - 2];
         assert!(document.content.contains("stop the kestrel service"), "{told:#?}");
-        assert!(document.content.starts_with("[From `backup.md`, “Restore”."), "{told:#?}");
+        let text = unfenced(&document.content);
+        assert!(text != document.content && text.starts_with("[From `backup.md`, “Restore”."));
         assert_eq!(document.rest["from"], "retrieval:backup.md");
         assert_eq!(told[told.len() - 1].content, request);
         assert_eq!(watch.last("retrieved")["documents"][0], "retrieval:backup.md");
@@ -1427,11 +1431,12 @@ mod documents_are_looked_up {
             let agent = Agent::new(model.clone()).with(retrieval);
             asked(&agent, &Session::new("long"), "Hello").await;
             let told = model.last();
-            let documents = &told[..told.len() - 1];
-            let taken: usize = super::tokens(documents) - 4 * documents.len();
+            let documents: Vec<Message> =
+                told[..told.len() - 1].iter().filter(|it| it.role == Role::User).cloned().collect();
+            let taken: usize = super::tokens(&documents) - 4 * documents.len();
             assert!(taken <= tokens && documents.len() <= limit, "{taken} of {tokens}");
             assert_eq!(documents.is_empty(), tokens == 0 || limit == 0);
-            for it in documents {
+            for it in &documents {
                 assert!(it.content.contains("bytes left out"), "{}", it.content);
             }
         }

@@ -586,8 +586,96 @@ mod a_reply_is_heard_as_it_comes {
         for provider in Provider::ALL {
             let server = ModelServer::start([Answer::text("ok")]);
             let reply = reply(&*server.model(provider), &question());
-            assert_eq!(reply.spent, Spent { input, output, cached }, "{provider:?}");
+            assert_eq!(
+                reply.spent,
+                Spent { input, output, cached, ..Spent::default() },
+                "{provider:?}"
+            );
         }
+    }
+
+    /// An answer in one piece, as chat completions have it.
+    fn completion(usage: &Json) -> Answer {
+        let message = json!({"content": "It is four degrees in Oslo."});
+        let mut body = json!({"choices": [{"message": message, "finish_reason": "stop"}]});
+        if !usage.is_null() {
+            body["usage"] = usage.clone();
+        }
+        let head = "content-type: application/json\r\n";
+        Answer::bytes(answer("200 OK", head, &body.to_string()))
+    }
+
+    #[test]
+    fn what_no_server_reports_is_estimated() {
+        for usage in [
+            Json::Null,
+            json!({}),
+            json!({"prompt_tokens": 0, "completion_tokens": 0}),
+            json!({"prompt_tokens": null, "completion_tokens": "many"}),
+        ] {
+            let server = ModelServer::start([completion(&usage)]);
+            let spent = reply(&*server.openai(), &question_with_tool()).spent;
+            assert!(spent.estimated, "{usage}: {spent:?}");
+            assert!((30..300).contains(&spent.input), "{spent:?}");
+            assert!((5..20).contains(&spent.output), "{spent:?}");
+            let wanted =
+                format!("tokens unknown, about {} read and {} written", spent.input, spent.output);
+            assert_eq!(spent.to_string(), wanted);
+        }
+        let reported = json!({"prompt_tokens": 12, "completion_tokens": 3});
+        let server = ModelServer::start([completion(&reported)]);
+        let spent = reply(&*server.openai(), &question()).spent;
+        assert_eq!(spent, Spent { input: 12, output: 3, ..Spent::default() });
+        assert_eq!(spent.to_string(), "12 tokens read, 3 written");
+
+        // What is estimated counts against a limit, and is marked in what programs read.
+        let call = json!({"choices": [{"finish_reason": "tool_calls", "message": {"tool_calls": [
+            {"id": "c", "type": "function", "function": {"name": "read_file", "arguments": "{}"}},
+        ]}}]});
+        let call = answer("200 OK", "content-type: application/json\r\n", &call.to_string());
+        let server = ModelServer::answering(move |_| Answer::bytes(call.clone()));
+        let (world, url) = (World::new(), server.url());
+        let run = |more: &[&str]| {
+            let arguments = ["ask", "hello", "--base-url", &url, "--model", "m"];
+            let arguments: Vec<&str> = arguments.iter().chain(more).copied().collect();
+            world.run_with_env(&[("OPENAI_API_KEY", KEY)], &arguments)
+        };
+        let ran = run(&["--max-tokens", "5", "-v"]);
+        assert!(ran.code != Some(0) && server.requests().len() == 1, "{}", ran.stderr);
+        assert!(ran.stderr.contains("tokens unknown, about "), "{}", ran.stderr);
+        assert!(ran.stderr.contains("5 tokens"), "{}", ran.stderr);
+        let told = run(&["--max-tokens", "5", "--json"]).json();
+        assert_eq!(told["usage"]["estimated"], true, "{told}");
+    }
+
+    #[test]
+    fn a_reason_that_is_not_known_keeps_what_was_said() {
+        let gemini = |reason: &str, parts: Json| {
+            let body = json!({"candidates": [{"content": {"parts": parts}, "finishReason": reason}],
+                "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 2}});
+            let head = "content-type: text/event-stream\r\n";
+            let whole = answer("200 OK", head, &format!("data: {body}\n\n"));
+            let server = ModelServer::start([Answer::bytes(whole)]);
+            hear(&*server.gemini(), &question_with_tool()).1
+        };
+        let calls = json!([{"functionCall": {"name": "weather", "args": {"city": "Oslo"}}}]);
+        let reply = gemini("FUNCTION_CALL", calls).unwrap();
+        assert_eq!(called(&reply), [("weather", json!({"city": "Oslo"}))]);
+        assert_eq!(reply.stop, Stop::Calls);
+        let remark = "the reply ended with an unknown reason: FUNCTION_CALL";
+        assert_eq!(reply.remark.as_deref(), Some(remark));
+        let reply = gemini("NEW_IN_2027", json!([{"text": "Four."}])).unwrap();
+        assert_eq!((&*reply.message.content, reply.stop), ("Four.", Stop::Done));
+        let error = gemini("NEW_IN_2027", json!([])).unwrap_err();
+        assert!(error.to_string().contains("NEW_IN_2027"), "{error}");
+        for reason in ["SAFETY", "RECITATION", "SPII"] {
+            let error = gemini(reason, json!([])).unwrap_err();
+            assert!(matches!(error, ModelError::Refused { .. }), "{error:?}");
+            assert!(error.to_string().contains(reason), "{error}");
+            let reply = gemini(reason, json!([{"text": "Fo"}])).unwrap();
+            assert_eq!(reply.stop, Stop::Filtered);
+        }
+        assert_eq!(gemini("STOP", json!([{"text": "Four."}])).unwrap().remark, None);
     }
 
     #[test]
@@ -894,7 +982,7 @@ mod servers_of_chat_completions_differ {
              data: [DONE]\r\n\r\n",
         );
         assert_eq!(heard, ["thinks hm", "thinks ah", "says yes"]);
-        assert_eq!(reply.spent, Spent { input: 3, output: 1, cached: 2 });
+        assert_eq!(reply.spent, Spent { input: 3, output: 1, cached: 2, ..Spent::default() });
         // A refusal in the model's own words.
         let (_, reply) = streamed(
             "data: {\"choices\":[{\"delta\":{\"refusal\":\"I will not.\"},\"finish_reason\":null}]}\n\n\
@@ -963,6 +1051,50 @@ mod what_goes_wrong_has_a_kind {
                 assert!(matches!(error, ModelError::Server { .. }), "{provider:?} {error:?}");
                 assert_eq!((error.is_passing(), error.wait()), (true, Some(seconds(3))));
             }
+        }
+    }
+
+    #[test]
+    fn a_missing_address_is_told_from_a_missing_model() {
+        let tried = |base: &str, body: &str| {
+            let server = ModelServer::start([Answer::status(404).body(body)]);
+            let url = format!("{}{base}", server.url());
+            let connection = server.connection(Provider::Responses);
+            let model = model(Connection { base_url: Some(url.clone()), ..connection }).unwrap();
+            (error(&*model, &question()), server.url())
+        };
+        for body in [r#"{"detail":"Not Found"}"#, "404 page not found", ""] {
+            let (error, url) = tried("/v1", body);
+            assert!(matches!(error, ModelError::NoEndpoint { .. }), "{body}: {error:?}");
+            assert!(
+                error.to_string().starts_with(&format!("`{url}/v1/responses` does not exist: "))
+            );
+            let hint = error.hint().unwrap();
+            assert!(hint.contains(&format!("`{url}/v1`")) && hint.contains("--provider"), "{hint}");
+            assert!(!error.is_passing());
+        }
+        for body in [
+            r#"{"error":{"message":"The model `m` does not exist","code":"model_not_found"}}"#,
+            r#"{"error":"model 'm' not found"}"#,
+            r#"{"type":"error","error":{"type":"not_found_error","message":"model: m"}}"#,
+        ] {
+            let (error, _) = tried("/v1", body);
+            assert!(matches!(error, ModelError::NotFound { .. }), "{body}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn a_base_url_may_be_the_whole_address() {
+        for (provider, end) in [
+            (Provider::OpenAi, "/v1/chat/completions"),
+            (Provider::Responses, "/v1/responses/"),
+            (Provider::Anthropic, "/v1/messages"),
+        ] {
+            let server = ModelServer::start([Answer::text("ok")]);
+            let base_url = Some(format!("{}{end}", server.url()));
+            let connection = Connection { base_url, ..server.connection(provider) };
+            let said = reply(&*model(connection).unwrap(), &question()).message.content;
+            assert_eq!((&*said, &*server.requests()[0].path), ("ok", end.trim_end_matches('/')));
         }
     }
 
@@ -1091,14 +1223,21 @@ mod what_goes_wrong_has_a_kind {
         let cut = answer("200 OK", "content-type: text/event-stream\r\n", ": ping\n\ndata: {\"ty");
         for (provider, error) in errors(&Answer::bytes(cut)) {
             assert!(matches!(error, ModelError::Broken { .. }), "{provider:?} {error:?}");
+            assert!(error.to_string().contains("before the first word"), "{error}");
         }
         let connection = |url: String| Connection {
             base_url: Some(url),
             ..Connection::new(Provider::OpenAi, "m")
         };
+        // Nothing came at all.
+        let silent = Server::new(|_, _| Ok(()));
+        let error = super::error(&*model(connection(silent.url(""))).unwrap(), &question());
+        assert!(matches!(error, ModelError::Broken { .. }), "{error:?}");
+        let wanted = "broke off: the server closed the connection before it answered";
+        assert!(error.is_passing() && error.to_string().ends_with(wanted), "{error}");
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let nobody = model(connection(format!("http://{free}"))).unwrap();
-        let error = error(&*nobody, &question());
+        let error = super::error(&*nobody, &question());
         assert_eq!(error.to_string(), format!("`{free}` cannot be reached: nobody listens there"));
         assert!(matches!(error, ModelError::Absent { .. }) && error.is_passing());
         assert!(error.hint().unwrap().contains("start the server"));
@@ -1120,6 +1259,21 @@ mod what_goes_wrong_has_a_kind {
         let error = error(&*server.responses(), &question());
         assert!(matches!(error, ModelError::RateLimited { .. }), "{error:?}");
         assert_eq!(error.wait(), Some(Duration::from_millis(1500)));
+        // What has no message is told in words, and not as JSON.
+        for (response, wanted) in [
+            (json!({"incomplete_details": {"reason": "content_filter"}}), "failed: content_filter"),
+            (json!({"error": null, "output": []}), "failed, and the provider does not say why"),
+            (json!({"error": {"code": "server_error", "message": ""}}), ""),
+        ] {
+            let mut response = response;
+            response["object"] = json!("response");
+            response["status"] = json!("failed");
+            let body = response.to_string();
+            let whole = answer("200 OK", "content-type: application/json\r\n", &body);
+            let server = ModelServer::start([Answer::bytes(whole)]);
+            let error = super::error(&*server.responses(), &question()).to_string();
+            assert!(error.contains(wanted) && !error.contains('{'), "{error}");
+        }
     }
 
     #[test]

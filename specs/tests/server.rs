@@ -38,6 +38,8 @@ pub(crate) struct Asked {
     /// The lines of the head behind the first, in lower case.
     pub(crate) head: String,
     pub(crate) body: String,
+    /// The same, where it is no text.
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// Answers one request.
@@ -184,7 +186,8 @@ fn read(stream: &mut BufReader<impl Read>) -> io::Result<Asked> {
         asked.head += &line.to_lowercase();
     }
     let length = asked.header("content-length").map_or(0, |it| it.trim().parse().unwrap());
-    stream.take(length).read_to_string(&mut asked.body)?;
+    stream.take(length).read_to_end(&mut asked.bytes)?;
+    asked.body = String::from_utf8_lossy(&asked.bytes).into_owned();
     Ok(asked)
 }
 

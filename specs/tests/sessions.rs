@@ -36,7 +36,8 @@ pub(crate) fn open(path: &Path) -> Session {
     Session::open("s", journal(path)).unwrap()
 }
 
-fn journal(path: &Path) -> Journal {
+/// Opens a journal that another session may be about to let go of.
+pub(crate) fn journal(path: &Path) -> Journal {
     let start = Instant::now();
     loop {
         match Journal::open(path) {
@@ -321,7 +322,7 @@ mod a_session_is_taken_up_where_it_was_broken_off {
     async fn what_was_spent_stays_spent() {
         let world = World::new();
         let path = world.path("session.jsonl");
-        let spent = Spent { input: 1000, output: 50, cached: 10 };
+        let spent = Spent { input: 1000, output: 50, cached: 10, ..Spent::default() };
         let reply =
             Reply { message: Message::new(Role::Assistant, "Well."), spent, ..Reply::default() };
         let model = Arc::new((0..3).fold(Scripted::new(), |it, _| it.replies(reply.clone())));
@@ -335,7 +336,7 @@ mod a_session_is_taken_up_where_it_was_broken_off {
         for kept in [unanswered, &whole] {
             fs::write(&path, kept).unwrap();
             let session = open(&path);
-            let all = Spent { input: 2000, output: 100, cached: 20 };
+            let all = Spent { input: 2000, output: 100, cached: 20, ..Spent::default() };
             assert_eq!(session.spent_on(), [("scripted".to_owned(), all)].into());
             let error = agent.ask(&session, "three").await.unwrap_err();
             assert_eq!(error.to_string(), "the session's limit of 2000 tokens read is spent");

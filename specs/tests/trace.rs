@@ -14,8 +14,8 @@ use std::{
 
 use prowess::{Level, Offer, Priority};
 use prowess_agent::{
-    Agent, Calling, Collector, Layer, Model, ModelError, Next, Otlp, Replied, Reply, Request,
-    Score, Scripted, Sending, Session, Spans, Spent, Trace, Traced, Turn, What,
+    Agent, Calling, Collector, CollectorProtocol, Layer, Model, ModelError, Next, Otlp, Replied,
+    Reply, Request, Score, Scripted, Sending, Session, Spans, Spent, Trace, Traced, Turn, What,
 };
 use prowess_runtime::{
     Act, Gate, Journal, Nobody, Outcome, Policy, Records, Status, Tool, Toolbox,
@@ -110,7 +110,7 @@ impl Layer for Shows {
             skills: json!([{"name": "telescope", "priority": "inactive", "level": "brief", "tokens": 7, "kept": false, "left_out_by": "evict"}]),
             steps: json!([{"step": "evict", "before": 1900, "after": 1700, "what": "telescope is left out"}]),
         });
-        let spent = Spent { input: 100, output: 20, cached: 0 };
+        let spent = Spent { input: 100, output: 20, cached: 0, ..Spent::default() };
         turn.note(What::Spending { spent, cost: Some(0.25), turn_cost: Some(0.25) });
         request.prompt.catalog = "Skills: lookout, binoculars, telescope.".to_owned();
         let offer = |name: &str, text: &str| Offer {
@@ -414,7 +414,8 @@ mod what_happens_is_told_as_spans {
 
     fn collector(url: String) -> Collector {
         let headers = vec![("x-team".to_owned(), "sea".to_owned())];
-        Collector { url, headers, service: "specs".to_owned(), timeout: Duration::from_secs(2) }
+        let (service, timeout) = ("specs".to_owned(), Duration::from_secs(2));
+        Collector { url, headers, protocol: CollectorProtocol::Json, service, timeout }
     }
 
     /// Runs something while its spans are sent.
@@ -542,7 +543,11 @@ mod what_happens_is_told_as_spans {
             let call = Answer::calls([("use_skill", json!({"name": "create-pr"}))]);
             let model = ModelServer::start([call, Answer::text("It is open.")]);
             let url = model.url();
-            let variables = [("OPENAI_API_KEY", KEY), ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)];
+            let variables = [
+                ("OPENAI_API_KEY", KEY),
+                ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint),
+                ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"),
+            ];
             let arguments = ["ask", "Open a PR", "--base-url", &url, "--model", "test-model"];
             let ran = world.run_with_env(&variables, &arguments);
             assert_eq!((ran.code, ran.stdout()), (Some(0), "It is open.\n"), "{}", ran.stderr);
@@ -596,8 +601,8 @@ mod what_happens_is_told_as_spans {
         assert_eq!(steps[0]["status"], json!({}));
         for (span, kind, words) in [
             (call, "failed", "cannot see"),
-            (steps[1], "_OTHER", "overloaded"),
-            (turn, "_OTHER", "overloaded"),
+            (steps[1], "server_error", "overloaded"),
+            (turn, "server_error", "overloaded"),
         ] {
             assert_eq!(span["status"]["code"], 2);
             assert!(span["status"]["message"].as_str().unwrap().contains(words), "{span:#}");
@@ -629,6 +634,129 @@ mod what_happens_is_told_as_spans {
         assert_eq!(names, ["chat silent", "invoke_agent sailor"]);
         assert_eq!(attribute(&spans[0], "gen_ai.provider.name")["stringValue"], "gcp.gemini");
         assert_eq!(spans[1]["status"], json!({"code": 2, "message": "cancelled"}));
+    }
+
+    /// A field of a message in Protocol Buffers: its number, and what it holds.
+    #[derive(Debug, Clone)]
+    enum Wired {
+        Number(u64),
+        Bytes(Vec<u8>),
+    }
+
+    fn varint(bytes: &mut &[u8]) -> u64 {
+        let (mut number, mut shift) = (0, 0);
+        loop {
+            let (first, rest) = bytes.split_first().unwrap();
+            *bytes = rest;
+            number |= u64::from(first & 0x7F) << shift;
+            shift += 7;
+            if first & 0x80 == 0 {
+                return number;
+            }
+        }
+    }
+
+    /// The fields of a message.
+    fn wired(mut bytes: &[u8]) -> Vec<(u64, Wired)> {
+        let mut fields = Vec::new();
+        while !bytes.is_empty() {
+            let tag = varint(&mut bytes);
+            let what = match tag & 7 {
+                0 => Wired::Number(varint(&mut bytes)),
+                1 => {
+                    let (eight, rest) = bytes.split_at(8);
+                    bytes = rest;
+                    Wired::Number(u64::from_le_bytes(eight.try_into().unwrap()))
+                }
+                2 => {
+                    let length = varint(&mut bytes) as usize;
+                    let (own, rest) = bytes.split_at(length);
+                    bytes = rest;
+                    Wired::Bytes(own.to_vec())
+                }
+                other => panic!("no such type: {other}"),
+            };
+            fields.push((tag >> 3, what));
+        }
+        fields
+    }
+
+    /// The messages, texts or ids in a field.
+    fn inner(bytes: &[u8], field: u64) -> Vec<Vec<u8>> {
+        let held = wired(bytes).into_iter().filter(|it| it.0 == field).map(|it| it.1);
+        held.map(|it| if let Wired::Bytes(it) = it { it } else { panic!("{it:?}") }).collect()
+    }
+
+    fn number(bytes: &[u8], field: u64) -> Option<u64> {
+        let found = wired(bytes).into_iter().find(|it| it.0 == field)?.1;
+        if let Wired::Number(it) = found { Some(it) } else { panic!("{found:?}") }
+    }
+
+    fn texts(bytes: &[u8], field: u64) -> Vec<String> {
+        inner(bytes, field).into_iter().map(|it| String::from_utf8(it).unwrap()).collect()
+    }
+
+    #[test]
+    fn spans_are_protocol_buffers_unless_json_is_asked_for() {
+        let world = World::new();
+        let ask = |collector: &Server, more: &[(&str, &str)]| {
+            let model = ModelServer::start([Answer::text("Done.")]);
+            let (url, endpoint) = (model.url(), collector.url(""));
+            let own = [("OPENAI_API_KEY", KEY), ("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint)];
+            let variables: Vec<(&str, &str)> = own.iter().chain(more).copied().collect();
+            let arguments = ["ask", "hello", "--base-url", &url, "--model", "m"];
+            let ran = world.run_with_env(&variables, &arguments);
+            assert_eq!((ran.code, ran.stdout()), (Some(0), "Done.\n"), "{}", ran.stderr);
+            ran.stderr
+        };
+        let collector = Server::saying(answer("200 OK", "", ""));
+        ask(&collector, &[("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")]);
+        ask(&collector, &[]);
+        for sent in collector.asked() {
+            assert_eq!(sent.header("content-type").unwrap().trim(), "application/x-protobuf");
+            let resource_spans = inner(&sent.bytes, 1).remove(0);
+            let resource = inner(&inner(&resource_spans, 1)[0], 1).remove(0);
+            assert_eq!(texts(&resource, 1), ["service.name"]);
+            assert_eq!(texts(&inner(&resource, 2)[0], 1), ["prowess"]);
+            let scope_spans = inner(&resource_spans, 2).remove(0);
+            assert_eq!(texts(&inner(&scope_spans, 1)[0], 1), ["prowess"]);
+            let spans = inner(&scope_spans, 2);
+            let names: Vec<String> = spans.iter().flat_map(|it| texts(it, 5)).collect();
+            assert_eq!(names, ["chat m", "invoke_agent prowess"]);
+            let [chat, turn] = &spans[..] else { panic!("{names:?}") };
+            assert_eq!((inner(chat, 1)[0].len(), inner(chat, 2)[0].len()), (16, 8));
+            assert_eq!(inner(chat, 1), inner(turn, 1), "one trace");
+            assert_eq!((inner(chat, 4), inner(turn, 4).len()), (inner(turn, 2), 0));
+            assert_eq!((number(chat, 6), number(turn, 6)), (Some(3), Some(1)));
+            let (start, end) = (number(chat, 7).unwrap(), number(chat, 8).unwrap());
+            assert!(start > 1_600_000_000_000_000_000 && start <= end, "{start} {end}");
+            let attribute = |key: &str| {
+                let all = inner(chat, 9).into_iter();
+                let mut own = all.filter(|it| texts(it, 1) == [key]);
+                inner(&own.next().unwrap(), 2).remove(0)
+            };
+            assert_eq!(number(&attribute("gen_ai.usage.input_tokens"), 3), Some(25));
+            assert_eq!(texts(&attribute("gen_ai.request.model"), 1), ["m"]);
+            let reasons = inner(&attribute("gen_ai.response.finish_reasons"), 5).remove(0);
+            assert_eq!(texts(&inner(&reasons, 1)[0], 1), ["stop"]);
+            assert!(inner(turn, 11).iter().any(|it| texts(it, 2) == ["discovered"]));
+        }
+        assert_eq!(collector.asked().len(), 2);
+        let json = Server::saying(answer("200 OK", "", ""));
+        ask(&json, &[("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json")]);
+        assert_eq!(json.asked()[0].header("content-type").unwrap().trim(), "application/json");
+        serde_json::from_str::<Json>(&json.asked()[0].body).unwrap();
+
+        let choosy = Server::saying(answer("415 Unsupported", "", ""));
+        let stderr = ask(&choosy, &[("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")]);
+        for words in ["415", "does not take `http/json`", "OTEL_EXPORTER_OTLP_PROTOCOL"] {
+            assert!(stderr.contains(words), "no {words} in {stderr}");
+        }
+        let stderr = ask(&choosy, &[("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]);
+        assert!(
+            stderr.contains("`OTEL_EXPORTER_OTLP_PROTOCOL` is not `http/protobuf`"),
+            "{stderr}"
+        );
     }
 
     #[test]
@@ -715,7 +843,7 @@ async fn two_turns(world: &World) {
         .calls_all([("look", json!({"at": "the sea"})), ("look", json!({"fail": true}))])
         .replies(Reply {
             message: prowess::Message::new(prowess::Role::Assistant, "I have seen the sea."),
-            spent: Spent { input: 300, output: 12, cached: 200 },
+            spent: Spent { input: 300, output: 12, cached: 200, ..Spent::default() },
             ..Reply::default()
         })
         .fails(ModelError::Timeout { model: "scripted".to_owned(), after: Duration::from_secs(3) });
@@ -865,7 +993,8 @@ mod a_trace_is_shown_as_one_page {
         let agent = Agent::new(spy.clone()).with_system("You look at things.");
         let agent = agent.with(Calling::new(toolbox())).with(Shows);
         agent.ask(&Session::new("s"), "look at the sea").await.unwrap();
-        assert_eq!(page.text(text), spy.asked()[0].messages[0].content);
+        let same = |it: &str| crate::world::with_code(it, "bcdfghjkmn");
+        assert_eq!(same(&page.text(text)), same(&spy.asked()[0].messages[0].content));
         let color = |from: &str| {
             format!(
                 "getComputedStyle(document.querySelector('[data-from=\"{from}\"]')).borderLeftColor"

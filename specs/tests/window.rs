@@ -8,7 +8,7 @@ use prowess::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::world::{Ran, SKILLS, World};
+use crate::world::{Ran, SKILLS, World, with_code};
 
 /// What a talkative person or model says, about sixty words.
 fn talk(role: Role, number: usize) -> Message {
@@ -857,7 +857,8 @@ mod the_command_prompt_is_for_people_and_for_programs {
         assert_eq!(bar.len(), 80);
         assert!(bar.chars().all(|it| "skht.".contains(it)), "{bar}");
         let quiet = run(&world, &[&arguments[..], &["-q"]].concat());
-        assert_eq!((quiet.stdout(), &*quiet.stderr), (ran.stdout(), ""));
+        let same = |it: &Ran| with_code(it.stdout(), "bcdfghjkmn");
+        assert_eq!((same(&quiet), &*quiet.stderr), (same(&ran), ""));
         let coloured = run(&world, &[&arguments[..], &["--color", "always"]].concat());
         assert!(coloured.stderr.contains("\x1b[33m█"), "{}", coloured.stderr);
     }
@@ -873,7 +874,8 @@ mod the_command_prompt_is_for_people_and_for_programs {
             let arguments =
                 ["prompt", arguments[0], "--history", "-", "--window", "1500", "--dir", "skills"];
             let ran = world.run_reading(&text, &arguments);
-            assert_eq!((ran.code, ran.stdout()), (Some(0), from_file.stdout()));
+            let same = |it: &Ran| with_code(it.stdout(), "bcdfghjkmn");
+            assert_eq!((ran.code, same(&ran)), (Some(0), same(&from_file)));
         }
     }
 

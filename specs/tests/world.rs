@@ -518,3 +518,27 @@ pub(crate) fn call(tool: &dyn Tool, input: Json) -> Outcome {
     runtime.shutdown_background();
     outcome
 }
+
+/// A text without the markers around what skills say, and without their explanation.
+pub(crate) fn unfenced(text: &str) -> String {
+    let is_marker = |it: &str| {
+        let line = it.trim_end_matches('\n');
+        (line.starts_with("[begin ") || line.starts_with("[end ")) && line.ends_with(']')
+    };
+    let mut out = String::new();
+    let mut lines = text.split_inclusive('\n').peekable();
+    while let Some(line) = lines.next() {
+        if line.starts_with("Text between `[begin ") {
+            lines.next_if(|it| it.trim().is_empty());
+        } else if !is_marker(line) {
+            out.push_str(line);
+        }
+    }
+    out
+}
+
+/// A text with this code in its markers, whatever code it has.
+pub(crate) fn with_code(text: &str, code: &str) -> String {
+    let own = text.split_once("[begin ").and_then(|it| it.1.split_once(']')).map(|it| it.0);
+    own.map_or_else(|| text.to_owned(), |own| text.replace(own, code))
+}

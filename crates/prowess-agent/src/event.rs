@@ -5,7 +5,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use prowess::{Message, Offer, Role};
+use prowess::{Marker, Message, Offer, Role};
 use prowess_runtime::Outcome;
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -158,6 +158,8 @@ pub enum What {
         step: usize,
         /// Why.
         message: String,
+        /// What kind of error it was, in one word.
+        kind: String,
         /// How long it took.
         #[serde(rename = "took_ms", serialize_with = "milliseconds")]
         took: Duration,
@@ -307,7 +309,13 @@ impl What {
 }
 
 /// What of these messages came from where.
-pub(crate) fn sources(messages: &[Message], offers: &[Offer], catalog: &str) -> Vec<Source> {
+pub(crate) fn sources(
+    messages: &[Message],
+    offers: &[Offer],
+    catalog: &str,
+    marker: Option<&Marker>,
+) -> Vec<Source> {
+    let opening = marker.map_or_else(String::new, |it| format!("{}\n", it.opening()));
     let mut sources = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         let part =
@@ -333,7 +341,7 @@ pub(crate) fn sources(messages: &[Message], offers: &[Offer], catalog: &str) -> 
         // Skills stand behind the list.
         let behind = listed.map_or(0, |it| it + catalog.len());
         let headings = offers.iter().filter_map(|it| {
-            let heading = format!("## Skill: {}\n", it.name);
+            let heading = format!("{opening}## Skill: {}\n", it.name);
             Some((behind + text[behind..].find(&heading)?, format!("skill:{}", it.name)))
         });
         starts.extend(headings);

@@ -1,7 +1,8 @@
 //! Secrets, taken out of what is written down.
 
-use std::{borrow::Cow, iter::zip, sync::LazyLock};
+use std::{borrow::Cow, fmt, iter::zip, sync::LazyLock};
 
+use prowess_runtime::is_secret_value;
 use regex::{Captures, Regex, RegexSet};
 use serde_json::Value as Json;
 
@@ -93,11 +94,60 @@ pub fn mask(text: &str) -> Cow<'_, str> {
     masked
 }
 
+/// Secrets that are known by their value, such as the key of a model.
+///
+/// A value that could be a word is no secret: a server of one's own is often given `x`, `none` or
+/// `ollama` for a key, and masking that would rewrite what is said.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct KnownSecrets {
+    values: Vec<String>,
+}
+
+impl KnownSecrets {
+    /// Takes the values that can be told from words.
+    pub fn new(values: impl IntoIterator<Item = String>) -> Self {
+        Self { values: values.into_iter().filter(|it| is_secret_value(it)).collect() }
+    }
+
+    /// A text with these secrets masked.
+    pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.replace(text, MASK)
+    }
+
+    /// A line of JSON with these secrets masked, also where JSON escapes them.
+    pub(crate) fn mask_line<'t>(&self, line: &'t str) -> Cow<'t, str> {
+        let mut masked = self.replace(line, MASK);
+        for secret in &self.values {
+            let quoted = Json::from(secret.as_str()).to_string();
+            let quoted = quoted.trim_matches('"');
+            if quoted != secret && masked.contains(quoted) {
+                masked = masked.replace(quoted, MASK).into();
+            }
+        }
+        masked
+    }
+
+    /// A text with something else in the place of these secrets.
+    pub(crate) fn replace<'t>(&self, text: &'t str, by: &str) -> Cow<'t, str> {
+        let mut masked = Cow::Borrowed(text);
+        for secret in self.values.iter().filter(|it| text.contains(it.as_str())) {
+            masked = masked.replace(secret.as_str(), by).into();
+        }
+        masked
+    }
+}
+
+impl fmt::Debug for KnownSecrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KnownSecrets").field("values", &self.values.len()).finish()
+    }
+}
+
 /// Masks a text that comes in pieces, with secrets that are known beside those that look like some.
 /// What the next piece may make a secret is held back until it is there.
 #[derive(Debug, Clone, Default)]
 pub struct Masking {
-    secrets: Vec<String>,
+    secrets: KnownSecrets,
     /// What came, from a place on up to which all is said.
     text: String,
     /// How many bytes of it were said, once it is masked.
@@ -113,7 +163,7 @@ const ROOM: usize = 512;
 
 impl Masking {
     /// Masks these texts, too.
-    pub fn new(secrets: Vec<String>) -> Self {
+    pub fn new(secrets: KnownSecrets) -> Self {
         Self { secrets, ..Self::default() }
     }
 
@@ -145,8 +195,7 @@ impl Masking {
     }
 
     fn masked(&self, text: &str) -> String {
-        let known = |text: String, secret: &String| text.replace(secret.as_str(), MASK);
-        mask(&self.secrets.iter().fold(text.to_owned(), known)).into_owned()
+        mask(&self.secrets.mask(text)).into_owned()
     }
 
     /// The end of the text that may be the beginning of a known secret.
@@ -155,7 +204,7 @@ impl Masking {
             let ends = secret.char_indices().map(|it| it.0).rev();
             ends.into_iter().find(|at| self.text.ends_with(&secret[..*at])).unwrap_or(0)
         };
-        let most = self.secrets.iter().map(begins).max().unwrap_or(0);
+        let most = self.secrets.values.iter().map(begins).max().unwrap_or(0);
         &self.text[self.text.len() - most..]
     }
 
@@ -245,7 +294,7 @@ mod tests {
 
     #[test]
     fn what_comes_in_pieces_is_masked_as_if_it_came_at_once() {
-        let key = "Hunter Two";
+        let key = "hunter2-Two";
         let long = format!("{} password: hunter2x and {}", "words ".repeat(150), "y ".repeat(300));
         for text in [
             "use ghp_abcdefghij1234567890 now",
@@ -254,13 +303,13 @@ mod tests {
             "\"password\": \"my long phrase\", \"user\": \"me\"",
             "eyJhbGciOiJIUzI1.eyJzdWIiOiIx.c2ln",
             "-----BEGIN RSA PRIVATE KEY-----\nMII\nabc def\n-----END RSA PRIVATE KEY-----\nend",
-            "the key is Hunter Two, not Hunter T",
+            "the key is hunter2-Two, not hunter2-T",
             "ä ö password=äöü123456 ü",
             &long,
         ] {
             let whole = mask(&text.replace(key, MASK)).into_owned();
             for size in [1, 3, 100] {
-                let mut masking = Masking::new(vec![key.to_owned()]);
+                let mut masking = Masking::new(KnownSecrets::new([key.to_owned()]));
                 let chars: Vec<char> = text.chars().collect();
                 let mut shown = String::new();
                 for piece in chars.chunks(size) {
@@ -275,7 +324,7 @@ mod tests {
 
     #[test]
     fn what_can_be_no_secret_is_not_held_back() {
-        let mut masking = Masking::new(vec!["hunter2".to_owned()]);
+        let mut masking = Masking::new(KnownSecrets::new(["hunter2x".to_owned()]));
         for piece in ["slow ", "words", " and", "\nmore, of ", "the h", "ouse"] {
             let held = if piece == "the h" { 1 } else { 0 };
             let shown = masking.take(piece);
@@ -286,6 +335,21 @@ mod tests {
             masking.take(&format!("{number} "));
         }
         assert!(masking.text.len() <= ROOM + ROOM / 8 + 8, "{}", masking.text.len());
+    }
+
+    #[test]
+    fn a_key_that_is_a_word_rewrites_nothing() {
+        let text = "Unexpected value: Hello, none of the local ollama servers said x.";
+        for key in ["x", "value", "Hello", "none", "local", "ollama", "no-key-required", ""] {
+            let secrets = KnownSecrets::new([key.to_owned()]);
+            assert_eq!(secrets.mask(text), text, "{key}");
+            let mut masking = Masking::new(secrets);
+            assert_eq!(masking.take(text) + &masking.finish(), text, "{key}");
+        }
+        let secrets = KnownSecrets::new(["se\"cret1x".to_owned(), "sk-0123456789".to_owned()]);
+        assert_eq!(secrets.mask("a se\"cret1x and sk-0123456789"), "a [masked] and [masked]");
+        assert_eq!(secrets.mask_line(r#"{"a":"se\"cret1x"}"#), r#"{"a":"[masked]"}"#);
+        assert!(!format!("{secrets:?}").contains("0123"));
     }
 
     #[test]

@@ -85,6 +85,9 @@ pub struct Reply {
     pub stop: Stop,
     /// What it took.
     pub spent: Spent,
+    /// What whoever asked should know about its end, such as a reason that is not known here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remark: Option<String>,
 }
 
 /// Why a reply ended.
@@ -103,7 +106,7 @@ pub enum Stop {
     Filtered,
 }
 
-/// The tokens of a reply, as its provider counts them.
+/// The tokens of a reply, as its provider counts them; estimated where it does not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// What was read, also what was remembered of it.
@@ -112,6 +115,9 @@ pub struct Spent {
     pub output: u64,
     /// How much of the input was remembered from earlier requests.
     pub cached: u64,
+    /// Whether some of it is estimated, because a provider did not report it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
 }
 
 impl AddAssign for Spent {
@@ -120,6 +126,19 @@ impl AddAssign for Spent {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
         self.cached = self.cached.saturating_add(other.cached);
+        if other.estimated {
+            self.estimated = true;
+        }
+    }
+}
+
+impl fmt::Display for Spent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { input, output, .. } = self;
+        match self.estimated {
+            true => write!(f, "tokens unknown, about {input} read and {output} written"),
+            false => write!(f, "{input} tokens read, {output} written"),
+        }
     }
 }
 
@@ -192,6 +211,14 @@ pub enum ModelError {
         /// What answers instead.
         message: String,
     },
+    /// The server has no such address.
+    #[error("`{url}` does not exist: {message}")]
+    NoEndpoint {
+        /// What was asked.
+        url: String,
+        /// What the server says.
+        message: String,
+    },
     /// There is no such model.
     #[error("there is no model `{model}`: {message}")]
     NotFound {
@@ -209,7 +236,7 @@ pub enum ModelError {
         message: String,
     },
     /// Its provider has trouble of its own.
-    #[error("`{provider}` has trouble: {message}")]
+    #[error("`{provider}` reports an error: {message}")]
     Server {
         /// Whose model it is.
         provider: String,
@@ -265,6 +292,13 @@ fn why(message: &str, wait: Option<Duration>) -> String {
     message + &wait.unwrap_or_default()
 }
 
+/// The base URL of the address of a protocol.
+fn base_url(url: &str) -> &str {
+    let ends = ["/chat/completions", "/responses", "/messages"];
+    let base = ends.iter().find_map(|it| url.strip_suffix(it));
+    base.or_else(|| url.split_once("/models/").map(|it| it.0)).unwrap_or(url)
+}
+
 /// What to do where too much is told.
 pub(crate) const WINDOW: &str =
     "`--window`, or the setting `window.tokens`, says how many tokens the model holds";
@@ -292,6 +326,27 @@ impl ModelError {
         }
     }
 
+    /// What kind of error it is, in one word, as for `error.type` of a span.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::RateLimited { .. } => "rate_limited",
+            Self::TooLong { .. } => "context_length_exceeded",
+            Self::Refused { .. } => "refused",
+            Self::Auth { .. } => "authentication_failed",
+            Self::Unpaid { .. } => "payment_required",
+            Self::Elsewhere { .. } => "wrong_address",
+            Self::NoEndpoint { .. } => "endpoint_not_found",
+            Self::NotFound { .. } => "model_not_found",
+            Self::Invalid { .. } => "invalid_request",
+            Self::Server { .. } => "server_error",
+            Self::Network { .. } => "network_error",
+            Self::Broken { .. } => "connection_broken",
+            Self::Absent { .. } => "connection_refused",
+            Self::Timeout { .. } => "timeout",
+            Self::Malformed { .. } => "malformed_reply",
+        }
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
@@ -311,6 +366,13 @@ impl ModelError {
             }
             Self::NotFound { .. } => {
                 "`--model` names the model, `--base-url` the address".to_owned()
+            }
+            Self::NoEndpoint { url, .. } => {
+                let base = base_url(url);
+                format!(
+                    "the server may speak another protocol, which `--provider` chooses, or have another \
+                     base URL than `{base}`: such as `https://host/v1`"
+                )
             }
             Self::Invalid { .. } => "`--dry-run --json` shows what is sent, `--provider` says how \
                                      the server is spoken to"

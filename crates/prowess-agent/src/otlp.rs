@@ -1,4 +1,6 @@
-//! Spans on their way to an OpenTelemetry collector, as JSON over HTTP.
+//! Spans on their way to an OpenTelemetry collector, over HTTP.
+
+mod protobuf;
 
 use std::{
     cell::RefCell,
@@ -33,10 +35,39 @@ pub struct Collector {
     pub url: String,
     /// What it wants to hear with each request, such as a key.
     pub headers: Vec<(String, String)>,
+    /// In which form they are sent.
+    pub protocol: CollectorProtocol,
     /// Whose spans they are, such as `prowess`.
     pub service: String,
     /// How long it may take to answer.
     pub timeout: Duration,
+}
+
+/// The form in which spans are sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CollectorProtocol {
+    /// `http/protobuf`, which every collector takes.
+    #[default]
+    Protobuf,
+    /// `http/json`.
+    Json,
+}
+
+impl CollectorProtocol {
+    /// The word for it, as in the variables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Protobuf => "http/protobuf",
+            Self::Json => "http/json",
+        }
+    }
+
+    fn content_type(self) -> &'static str {
+        match self {
+            Self::Protobuf => "application/x-protobuf",
+            Self::Json => "application/json",
+        }
+    }
 }
 
 /// What the variables say is no collector.
@@ -91,6 +122,8 @@ const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 const TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
 const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 const TIMEOUT: &str = "OTEL_EXPORTER_OTLP_TIMEOUT";
+const PROTOCOL: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
+const TRACES_PROTOCOL: &str = "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL";
 /// How many spans wait to be sent at the most.
 const ROOM: usize = 4096;
 /// How many are sent at once.
@@ -146,8 +179,20 @@ impl Collector {
                 });
             }
         };
+        let protocol = set(TRACES_PROTOCOL).map(|it| (TRACES_PROTOCOL, it));
+        let protocol = protocol.or_else(|| set(PROTOCOL).map(|it| (PROTOCOL, it)));
+        let protocol = match protocol.as_ref().map(|(name, it)| (*name, it.trim())) {
+            None | Some((_, "http/protobuf")) => CollectorProtocol::Protobuf,
+            Some((_, "http/json")) => CollectorProtocol::Json,
+            Some((variable, _)) => {
+                return Err(CollectorError {
+                    variable,
+                    wanted: "`http/protobuf` or `http/json`; gRPC is not supported",
+                });
+            }
+        };
         let service = set("OTEL_SERVICE_NAME").unwrap_or_else(|| "prowess".to_owned());
-        Ok(Some(Self { url, headers, service, timeout }))
+        Ok(Some(Self { url, headers, protocol, service, timeout }))
     }
 }
 
@@ -158,6 +203,7 @@ impl fmt::Debug for Collector {
         f.debug_struct("Collector")
             .field("url", &mask(&self.url))
             .field("headers", &headers)
+            .field("protocol", &self.protocol)
             .field("service", &self.service)
             .field("timeout", &self.timeout)
             .finish()
@@ -469,11 +515,20 @@ async fn send(wire: &Wire, collector: &Collector, spans: Vec<Json>) -> Result<()
         }],
     }]});
     let mut headers = collector.headers.clone();
-    headers.push(("content-type".to_owned(), "application/json".to_owned()));
-    let body = body.to_string().into_bytes();
+    let protocol = collector.protocol;
+    headers.push(("content-type".to_owned(), protocol.content_type().to_owned()));
+    let body = match protocol {
+        CollectorProtocol::Protobuf => protobuf::encoded(&body),
+        CollectorProtocol::Json => body.to_string().into_bytes(),
+    };
     // What a collector answers beside its status is not read.
     match wire.post(Post { url: collector.url.clone(), headers, body, most: 0 }).await {
         Ok(answer) if (200..300).contains(&answer.status) => Ok(()),
+        Ok(answer) if answer.status == 415 => Err(format!(
+            "the collector answers 415, it does not take `{}`; `{PROTOCOL}` sets `http/protobuf` or \
+             `http/json`",
+            protocol.as_str()
+        )),
         Ok(answer) => Err(format!("the collector answers {}", answer.status)),
         Err(error) => {
             let causes = iter::successors(Some(&error as &dyn Error), |&it| it.source());

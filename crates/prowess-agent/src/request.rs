@@ -268,6 +268,7 @@ impl Request {
             history.enumerate().for_each(|(at, it)| mark(at, it));
         }
         prompt.tools = self.offered().iter().map(|it| json!(it)).collect();
+        prompt.marker = self.has_texts().then(|| self.turn.session.marker());
         if self.context.is_empty() {
             return prompt;
         }
@@ -282,6 +283,17 @@ impl Request {
         let at = at.unwrap_or(prompt.history.len());
         Arc::make_mut(&mut prompt.history).splice(at..at, context);
         prompt
+    }
+
+    /// Whether the model reads what skills or documents say.
+    fn has_texts(&self) -> bool {
+        let Self { prompt, context, .. } = self;
+        let opening = self.turn.session.known_marker().map(|it| it.opening());
+        let is_fenced = |text: &str| opening.as_ref().is_some_and(|it| text.contains(&**it));
+        !prompt.skills.is_empty()
+            || !prompt.catalog.is_empty()
+            || context.iter().any(|it| is_fenced(&it.text))
+            || prompt.history.iter().any(|it| it.role == Role::Tool && is_fenced(&it.content))
     }
 
     /// Asks the model for a reply to what is there.
@@ -304,7 +316,12 @@ impl Request {
             step,
             model: model.name().to_owned(),
             provider: model.provider().to_owned(),
-            sources: sources(&ask.messages, &skills, &catalog),
+            sources: sources(
+                &ask.messages,
+                &skills,
+                &catalog,
+                turn.session.known_marker().as_ref(),
+            ),
             ask: ask.clone(),
         });
         let start = Instant::now();
@@ -313,13 +330,17 @@ impl Request {
         let took = start.elapsed();
         match reply {
             Ok(reply) => {
+                if let Some(message) = reply.remark.clone() {
+                    turn.note(What::Warned { message });
+                }
                 let counted = turn.spend(model.name(), reply.spent);
                 turn.note(What::Replied { step, reply: reply.clone(), took });
                 counted?;
                 Ok(reply)
             }
             Err(error) => {
-                turn.note(What::Failed { step, message: error.to_string(), took });
+                let (message, kind) = (error.to_string(), error.kind().to_owned());
+                turn.note(What::Failed { step, message, kind, took });
                 Err(error.into())
             }
         }

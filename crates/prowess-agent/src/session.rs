@@ -7,8 +7,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use prowess::{Call, Message, Role};
-use prowess_runtime::Journal;
+use prowess::{Call, Marker, Message, Role};
+use prowess_runtime::{Journal, fresh_marker};
 use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedMutexGuard;
 
@@ -36,6 +36,8 @@ struct State {
     /// How often somebody asked for something.
     turns: usize,
     spent: BTreeMap<String, Spent>,
+    /// What stands around the texts of skills, once there was one.
+    marker: Option<Marker>,
     journal: Option<Journal>,
 }
 
@@ -53,6 +55,8 @@ enum Line {
     Taken { call: String, skill: String },
     /// Older messages were replaced: these are all that there are.
     Compacted { messages: Vec<Message> },
+    /// The code of the markers around the texts of skills.
+    Marker { code: String },
     /// A reply of a model took this.
     Spent { model: String, spent: Spent },
     /// Something that a later program writes and an older one can do without.
@@ -199,6 +203,32 @@ impl Session {
         })
     }
 
+    /// The marker between which the model reads what skills say; the same for as long as the
+    /// conversation goes on, also when it is taken up again.
+    pub fn marker(&self) -> Marker {
+        let mut state = self.state();
+        if let Some(marker) = &state.marker {
+            return marker.clone();
+        }
+        let marker = fresh_marker();
+        // Where it cannot be written, the next message cannot either, which is told then.
+        let _ = state.write(&Line::Marker { code: marker.code().to_owned() });
+        state.marker = Some(marker.clone());
+        marker
+    }
+
+    /// The marker, if there has been a use for one.
+    pub(crate) fn known_marker(&self) -> Option<Marker> {
+        self.state().marker.clone()
+    }
+
+    /// Takes this marker, unless the conversation has one already.
+    #[must_use]
+    pub fn with_marker(self, marker: Marker) -> Self {
+        self.state().marker.get_or_insert(marker);
+        self
+    }
+
     /// How often somebody asked for something.
     pub fn turns(&self) -> usize {
         self.state().turns
@@ -282,6 +312,8 @@ impl State {
                 self.taken.push((call, skill));
             }
             Line::Compacted { messages } => self.messages = messages.into(),
+            // The first one stays: it is in what was said since.
+            Line::Marker { code } => self.marker = self.marker.take().or(Marker::new(&code)),
             Line::Spent { model, spent } => *self.spent.entry(model).or_default() += spent,
         }
     }

@@ -11,8 +11,8 @@ use std::{
 use anyhow::{Context as _, Result};
 use prowess::{Cataloging, Matching, Vocabulary, Window};
 use prowess_agent::{
-    Agent, Ask, Boundary, Budget, Calling, Delta, Fit, Logging, Model, ModelError, Price, Replying,
-    Retry, Servers, Showing, Skills, Spans, Spending, Trace,
+    Agent, Ask, Boundary, Budget, Calling, Delta, Fit, KnownSecrets, Logging, Model, ModelError,
+    Price, Replying, Retry, Servers, Showing, Skills, Spans, Spending, Trace,
 };
 use prowess_runtime::{Config, Gate, Journal, Launcher, Provider, Share, timestamp};
 use serde_json::Value as Json;
@@ -36,10 +36,10 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "How it works")]
 pub(crate) struct Working {
-    /// What the model is told first: a text, or `@FILE`
+    /// System prompt: a text, or `@FILE`
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
-    /// How often the model is asked at the most before there must be an answer
+    /// Maximum number of requests to the model for one answer
     #[arg(long, value_name = "N", default_value_t = STEPS)]
     steps: NonZeroUsize,
     /// Take no further step once so many tokens were read and written for one request
@@ -48,13 +48,13 @@ pub(crate) struct Working {
     /// Take no further step once one request has cost so much, by the prices that are set
     #[arg(long, value_name = "COST", value_parser = cost, allow_negative_numbers = true)]
     max_cost: Option<f64>,
-    /// With how many tokens the model may reply at once
+    /// Maximum tokens per reply
     #[arg(long, value_name = "TOKENS")]
     max_output: Option<NonZeroUsize>,
-    /// How many tokens the model can be told [default: 128000]
+    /// Context window size in tokens [default: 128000]
     #[arg(long, value_name = "TOKENS")]
     window: Option<NonZeroUsize>,
-    /// By what skills are chosen [default: semantic]
+    /// How skills are chosen [default: semantic]
     #[arg(long, value_enum, value_name = "STRATEGY")]
     strategy: Option<StrategyName>,
     /// How many skills a request activates [default: 3, with `always` all]
@@ -63,7 +63,7 @@ pub(crate) struct Working {
     /// The least confidence of a skill, from 0 to 1 [default: 0.05]
     #[arg(long, value_name = "C", value_parser = share, allow_negative_numbers = true)]
     threshold: Option<Share>,
-    /// Add all that happens to this file, which `prowess trace` shows
+    /// Append a trace of everything that happens to this file; see `prowess trace`
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
@@ -81,7 +81,7 @@ pub(crate) struct Stack {
     pub(crate) sights: UnboundedReceiver<Sight>,
     pub(crate) window: Window,
     /// What must not be shown.
-    pub(crate) secrets: Vec<String>,
+    pub(crate) secrets: KnownSecrets,
 }
 
 /// What a model is told first unless somebody says otherwise.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use prowess::{Call, Message, Role, nearest};
-use prowess_agent::{Connection, Key, Model, Provider, Reply, Scripted, Stop, model};
+use prowess_agent::{Connection, Key, KnownSecrets, Model, Provider, Reply, Scripted, Stop, model};
 use prowess_runtime::{
     Config, KnownSecret, ModelSettings, Patience, is_secret_value, key_of_file, percent_decoded,
 };
@@ -21,20 +21,21 @@ use crate::{completion, fault::Fault, host::time, printer::Printer};
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Which model")]
 pub(crate) struct Naming {
-    /// The model; by default one that its provider has
+    /// Name of the model [default: the provider's default model]
     #[arg(long, value_name = "NAME", add = completion::models())]
     pub(crate) model: Option<String>,
-    /// How it is spoken to: openai, responses, anthropic, gemini, or scripted, which says what
-    /// stands in the file that `--model` names
+    /// Protocol of the model: openai, responses, anthropic, gemini, or scripted, which plays the file that
+    /// `--model` names
     #[arg(long, value_name = "NAME", add = completion::providers())]
     provider: Option<String>,
-    /// Where it is; a server that speaks as OpenAI does, unless `--provider` says otherwise
+    /// Base URL of the model's server, such as `http://localhost:11434/v1`; it speaks the protocol of OpenAI
+    /// unless `--provider` names another
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
-    /// The file that holds the key; nobody else may be able to read it
+    /// File with the API key; only you may be able to read it
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
-    /// How long is waited for a word of the model [default: 2m]
+    /// Time to wait for the next token [default: 2m]
     #[arg(long, value_name = "TIME", value_parser = time)]
     model_timeout: Option<Duration>,
     /// Wait for the whole reply, and print the answer alone
@@ -100,11 +101,12 @@ impl Naming {
     }
 
     /// What must not be shown, whoever says it: the key, if there is one.
-    pub(crate) fn secrets(&self, config: &Config) -> Vec<String> {
+    pub(crate) fn secrets(&self, config: &Config) -> KnownSecrets {
         let set = &config.model;
-        let Ok(Some(Speech::With(provider))) = self.speech(set) else { return Vec::new() };
-        let key = self.key(provider, set).ok().flatten();
-        key.into_iter().filter(|it| !it.is_empty()).collect()
+        let Ok(Some(Speech::With(provider))) = self.speech(set) else {
+            return KnownSecrets::default();
+        };
+        KnownSecrets::new(self.key(provider, set).ok().flatten())
     }
 
     fn connection(&self, provider: Provider, name: String, set: &ModelSettings) -> Connection {

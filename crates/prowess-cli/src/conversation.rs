@@ -220,9 +220,7 @@ pub(crate) fn report(
 /// A turn as a document, with all that happened in it.
 pub(crate) fn document(turned: &Turned, conversation: &Conversation) -> Json {
     let Conversation { kept, viewer, stack, .. } = conversation;
-    let without = |text: String, secret: &String| text.replace(secret.as_str(), "[masked]");
-    let shown =
-        |answer: &Answer| stack.secrets.iter().fold(answer.message.content.clone(), without);
+    let shown = |answer: &Answer| stack.secrets.mask(&answer.message.content).into_owned();
     let (answer, error) = match turned {
         Turned::Answered(answer) => (Some(shown(answer)), None),
         Turned::Over => (None, None),

@@ -7,25 +7,25 @@ use unicode_width::UnicodeWidthChar as _;
 /// Shows what would move the cursor, change direction or be invisible as `\u{…}`; line ends and
 /// tabs become spaces.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
-    escaped(text, |c| match c {
+    escaped(text, |c, is_stray| match c {
         '\n' | '\r' | '\t' => Some(" ".to_owned()),
-        c if is_hidden(c) => Some(format!("\\u{{{:x}}}", u32::from(c))),
+        c if is_hidden(c) || is_stray => Some(format!("\\u{{{:x}}}", u32::from(c))),
         _ => None,
     })
 }
 
 /// As [`line`], but line ends and tabs stay, and so do the joiners that emoji and scripts need.
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
-    escaped(text, |c| match c {
+    escaped(text, |c, is_stray| match c {
         '\n' | '\t' | '\u{200C}' | '\u{200D}' => None,
-        c if is_hidden(c) => Some(format!("\\u{{{:x}}}", u32::from(c))),
+        c if is_hidden(c) || is_stray => Some(format!("\\u{{{:x}}}", u32::from(c))),
         _ => None,
     })
 }
 
 /// As [`lines`], for what somebody is to agree to: nothing in it is joined, blank or pushed out of sight.
 pub(crate) fn shown(text: &str) -> String {
-    let plain = escaped(text, |c| match c {
+    let plain = escaped(text, |c, _| match c {
         '\n' | '\t' => None,
         c if is_hidden(c) || is_blank(c) => Some(format!("\\u{{{:x}}}", u32::from(c))),
         _ => None,
@@ -81,7 +81,7 @@ impl Pieces {
 
 /// JSON in which such characters are escaped; it still says the same.
 pub(crate) fn json(text: &str) -> Cow<'_, str> {
-    escaped(text, |c| {
+    escaped(text, |c, _| {
         (is_hidden(c) && !matches!(c, '\n' | '\r')).then(|| {
             let mut units = [0; 2];
             let mut out = String::new();
@@ -115,17 +115,23 @@ fn is_hidden(c: char) -> bool {
         || matches!(c, '\u{AD}' | '\u{115F}' | '\u{1160}' | '\u{180E}' | '\u{3164}' | '\u{FFA0}')
         || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
         || ('\u{E0000}'..='\u{E007F}').contains(&c)
+        || ('\u{E0100}'..='\u{E01EF}').contains(&c)
 }
 
-fn escaped(text: &str, escape: impl Fn(char) -> Option<String>) -> Cow<'_, str> {
+/// Replaces what `escape` says, which is told whether a character is a variation selector behind another.
+fn escaped(text: &str, escape: impl Fn(char, bool) -> Option<String>) -> Cow<'_, str> {
     // Nearly every text is plain, which is told fastest without a stop on the way.
     if text.bytes().fold(true, |is_plain, it| is_plain & matches!(it, b' '..=b'~')) {
         return Cow::Borrowed(text);
     }
     let mut out = String::new();
     let mut copied = 0;
+    let mut was_selector = false;
     for (at, c) in text.char_indices() {
-        if let Some(shown) = (!(' '..='~').contains(&c)).then(|| escape(c)).flatten() {
+        let is_selector = matches!(c, '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}');
+        let is_stray = is_selector && was_selector;
+        was_selector = is_selector;
+        if let Some(shown) = (!(' '..='~').contains(&c)).then(|| escape(c, is_stray)).flatten() {
             out.push_str(&text[copied..at]);
             out.push_str(&shown);
             copied = at + c.len_utf8();

@@ -4,7 +4,6 @@ use std::{
     cmp::Reverse,
     fs,
     io::{self, Read as _},
-    num::NonZeroUsize,
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     process,
@@ -17,7 +16,7 @@ use prowess_agent::Session;
 use prowess_runtime::{Journal, timestamp};
 use serde_json::Value as Json;
 
-use crate::{completion, fault::Fault, given, host};
+use crate::{completion, fault::Fault, given, host, printer::Printer};
 
 /// Which session it is, as it is typed.
 #[derive(Debug, Default, clap::Args)]
@@ -30,6 +29,9 @@ pub(crate) struct Which {
     /// Go on with the session of this name, or with the last one
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", add = completion::sessions())]
     resume: Option<String>,
+    /// Keep nothing of what is said
+    #[arg(long, conflicts_with_all = ["session", "resume"])]
+    no_session: bool,
 }
 
 /// A session, and by what it can be taken up again; nothing if it is not kept.
@@ -107,7 +109,10 @@ impl Which {
     }
 
     /// The session that is meant; a new one if none was named.
-    pub(crate) fn open(&self, keep: NonZeroUsize) -> Result<Kept> {
+    pub(crate) fn open(&self, keep: usize, printer: &mut Printer) -> Result<Kept> {
+        if self.no_session {
+            return Ok(Kept::unkept(Session::new("none")));
+        }
         match (self.session.as_deref(), self.resume.as_deref()) {
             (Some(name), _) => opened(&path(name)?, name),
             (None, Some("")) => {
@@ -121,7 +126,7 @@ impl Which {
                 }
                 opened(&path, name)
             }
-            (None, None) => fresh(keep),
+            (None, None) => Ok(fresh(keep, printer)),
         }
     }
 }
@@ -153,13 +158,27 @@ impl Which {
     }
 }
 
-/// Begins a session under a name that says when; one that is not kept where there is no home. Of those
-/// that have such a name so many are kept.
-pub(crate) fn fresh(keep: NonZeroUsize) -> Result<Kept> {
+/// Begins a session under a name that says when. Of those that have such a name so many are kept. Where
+/// none can be, that is said, and it goes on without.
+pub(crate) fn fresh(keep: usize, printer: &mut Printer) -> Kept {
     let when: String = timestamp().chars().filter(char::is_ascii_alphanumeric).collect();
-    if directory().is_none() {
-        return Ok(Kept::unkept(Session::new(when)));
+    if keep == 0 {
+        return Kept::unkept(Session::new(when));
     }
+    let why = match directory() {
+        None => "there is no home directory".to_owned(),
+        Some(_) => match begun(&when, keep) {
+            Ok(kept) => return kept,
+            Err(error) => format!("{error:#}"),
+        },
+    };
+    printer.warning(&format!("this session is not saved: {why}"));
+    printer.hint("`--no-session` asks for that, `XDG_STATE_HOME` names another directory");
+    Kept::unkept(Session::new(when))
+}
+
+/// Begins a session in a file.
+fn begun(when: &str, keep: usize) -> Result<Kept> {
     let mut names = (1_u64..).map(|number| format!("{when}-{}", number * u64::from(process::id())));
     let name = names.find(|it| path(it).is_ok_and(|it| !it.exists())).unwrap_or_default();
     let path = path(&name)?;
@@ -169,10 +188,10 @@ pub(crate) fn fresh(keep: NonZeroUsize) -> Result<Kept> {
 }
 
 /// Removes the oldest of the sessions that nobody gave a name, unless somebody is in them.
-fn prune(keep: NonZeroUsize) {
+fn prune(keep: usize) {
     let mut unnamed: Vec<_> = kept().into_iter().filter(|it| is_unnamed(it)).collect();
     unnamed.sort_by_key(|it| std::cmp::Reverse(changed(it)));
-    for path in unnamed.iter().skip(keep.get()).filter_map(|it| path(it).ok()) {
+    for path in unnamed.iter().skip(keep).filter_map(|it| path(it).ok()) {
         if Journal::open(&path).is_ok() {
             // What cannot be removed is not in the way.
             let _ = fs::remove_file(path);

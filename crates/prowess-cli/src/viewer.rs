@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Result;
-use prowess_agent::{Layer, Masking, Score, Spent, Trace, Turn, What};
+use prowess_agent::{KnownSecrets, Layer, Masking, Score, Spent, Trace, Turn, What};
 use prowess_runtime::{Outcome, Status};
 use serde_json::{Value as Json, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -104,7 +104,7 @@ impl Lookout {
     /// The secrets are masked in both, whole or in pieces.
     pub(crate) fn new(
         view: View,
-        secrets: &[String],
+        secrets: &KnownSecrets,
     ) -> (Self, Option<Trace>, UnboundedReceiver<Sight>) {
         let (sender, receiver) = unbounded_channel();
         let lines = sender.clone();
@@ -114,9 +114,9 @@ impl Lookout {
                 let _ = lines.send(Sight::Line(line.to_owned()));
                 Ok(())
             });
-            trace.without(secrets.to_vec())
+            trace.without(secrets.clone())
         });
-        let masking = Masking::new(secrets.to_vec());
+        let masking = Masking::new(secrets.clone());
         let pieces = Mutex::new(Pieces { heard: masking.clone(), thought: masking });
         (Self { sender, view, pieces }, trace, receiver)
     }
@@ -242,8 +242,7 @@ impl Viewer {
             self.clear(printer)?;
             printer.warning(message);
         }
-        if let Some(done) = self.done(&what)
-            && printer.err_is_terminal
+        if let Some(done) = self.done(&what).or_else(|| self.uses(&what, printer))
             && !printer.verbose
         {
             self.clear(printer)?;
@@ -299,6 +298,19 @@ impl Viewer {
                 let is_told = matches!(self.view, View::Stream | View::Whole)
                     && (is_refused || !only_looks(tool, &input));
                 is_told.then(|| format!("{tool} {}: {}", brief(&input), ended(outcome)))
+            }
+            _ => None,
+        }
+    }
+
+    /// What is told of a skill that is used, where no line that changes says so.
+    fn uses(&self, what: &What, printer: &Printer) -> Option<String> {
+        let is_shown = matches!(self.view, View::Stream | View::Whole) && !printer.err_is_terminal;
+        match what {
+            What::Disclosed { skill, level, by, .. }
+                if is_shown && level == "full" && by != "read_file" =>
+            {
+                Some(format!("uses skill `{skill}`"))
             }
             _ => None,
         }
@@ -418,12 +430,9 @@ fn story(what: &What) -> Option<String> {
         What::Asked { step, model, .. } => format!("asks `{model}` (step {step})"),
         What::Thought { .. } => "thinks".to_owned(),
         What::Calls { tool } => format!("is about to call {tool}"),
-        What::Replied { reply, took, .. } => format!(
-            "replied after {:.1} s: {} tokens read, {} written",
-            took.as_secs_f64(),
-            reply.spent.input,
-            reply.spent.output
-        ),
+        What::Replied { reply, took, .. } => {
+            format!("replied after {:.1} s: {}", took.as_secs_f64(), reply.spent)
+        }
         What::Failed { message, .. } => format!("no reply: {message}"),
         What::Retried { attempt, message, wait } => {
             format!("asks again in {:.1} s (try {attempt}): {message}", wait.as_secs_f64())

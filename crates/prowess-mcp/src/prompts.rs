@@ -55,7 +55,7 @@ pub(crate) fn get(
         text += READER;
         text.push('\n');
     }
-    let text = served.told(Some(skill), text);
+    let text = served.marker.fence(&served.told(Some(skill), text));
     let result = GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)])
         .with_description(brief_line(&skill.manifest.description, MAX_DESCRIPTION));
     Ok(result.into())

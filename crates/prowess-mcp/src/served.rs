@@ -5,8 +5,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use prowess::{Library, Skill, Vocabulary};
-use prowess_runtime::{Provider, Toolbox};
+use prowess::{Library, Marker, Skill, Vocabulary};
+use prowess_runtime::{Provider, Toolbox, fresh_marker};
 use rmcp::ErrorData;
 
 use crate::instructions::instructions;
@@ -20,6 +20,9 @@ pub struct Served {
     pub(crate) toolbox: Toolbox,
     /// How much is told, and what.
     pub(crate) telling: Telling,
+    /// What stands around the texts of skills for as long as this is served. One revision of the protocol
+    /// has no sessions, so that all clients have the same.
+    pub(crate) marker: Marker,
     /// The last library, and what its instructions are.
     instructions: Mutex<Option<(Arc<Library>, Option<String>)>>,
 }
@@ -43,7 +46,8 @@ impl Served {
     /// Serves the skills of a provider that conceals those that a policy does, and the tools of a
     /// toolbox, which are as many however many skills there are.
     pub fn new(provider: Arc<dyn Provider>, toolbox: Toolbox, telling: Telling) -> Self {
-        Self { provider, toolbox, telling, instructions: Mutex::default() }
+        let (marker, instructions) = (fresh_marker(), Mutex::default());
+        Self { provider, toolbox, telling, marker, instructions }
     }
 
     /// The skills of this moment.
@@ -59,7 +63,7 @@ impl Served {
         match last.as_ref() {
             Some((of, text)) if Arc::ptr_eq(of, &library) => text.clone(),
             _ => {
-                let text = instructions(&library, &self.telling);
+                let text = instructions(&library, &self.telling, &self.marker);
                 *last = Some((library, text.clone()));
                 text
             }

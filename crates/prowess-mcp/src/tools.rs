@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use prowess::{Skill, UsedSkill};
-use prowess_runtime::{Active, Convention, FoundSkills, Outcome, Status};
+use prowess::{Marker, Skill, UsedSkill};
+use prowess_runtime::{Active, Convention, FoundSkills, Outcome, Status, make_visible};
 use rmcp::{
     ErrorData,
     model::{
@@ -49,7 +49,8 @@ pub(crate) async fn call(
     // Whose conversation it is nobody says, so that no call goes by what another has taken up.
     let active = Arc::new(Active::new(Arc::new(library)));
     let outcome = active.within(served.toolbox.call_tool(tool, input)).await;
-    let result = result(served, tool.name(), skill.as_ref(), &outcome);
+    let is_skill_text = tool.is_skill_text(&outcome);
+    let result = result(served, tool.name(), skill.as_ref(), &outcome, is_skill_text);
     Ok(result.into())
 }
 
@@ -70,23 +71,38 @@ fn titled(tool: Tool) -> Tool {
 }
 
 /// What came of a call, as the model reads it.
-fn result(served: &Served, tool: &str, skill: Option<&Skill>, outcome: &Outcome) -> CallToolResult {
+fn result(
+    served: &Served,
+    tool: &str,
+    skill: Option<&Skill>,
+    outcome: &Outcome,
+    is_skill_text: bool,
+) -> CallToolResult {
     let told = |text: String| ContentBlock::text(served.told(skill, text));
+    let told_by_skill = |text: String| match is_skill_text {
+        true => ContentBlock::text(served.marker.fence(&served.told(skill, text))),
+        false => told(text),
+    };
     if outcome.status != Status::Ok {
         return CallToolResult::error(vec![told(wrong(outcome))]);
     }
-    let output = outcome.output.clone().unwrap_or_default();
+    let mut output = outcome.output.clone().unwrap_or_default();
+    if is_skill_text {
+        make_visible(&mut output);
+    }
     match (tool, output) {
         ("find_skills", output) => {
-            let mut result = CallToolResult::success(vec![told(found(&output))]);
+            let mut result = CallToolResult::success(vec![told(found(&output, &served.marker))]);
             result.structured_content = Some(output);
             result
         }
-        ("use_skill", output) => CallToolResult::success(vec![told(used(output))]),
-        ("read_skill_file", output) => CallToolResult::success(read(skill, &output, told)),
-        (_, Value::String(text)) => CallToolResult::success(vec![told(text)]),
+        ("use_skill", output) => CallToolResult::success(vec![told_by_skill(used(output))]),
+        ("read_skill_file", output) => {
+            CallToolResult::success(read(skill, &output, told, &served.marker))
+        }
+        (_, Value::String(text)) => CallToolResult::success(vec![told_by_skill(text)]),
         (_, Value::Null) => CallToolResult::success(vec![told(json!(outcome).to_string())]),
-        (_, output) => CallToolResult::success(vec![told(output.to_string())]),
+        (_, output) => CallToolResult::success(vec![told_by_skill(output.to_string())]),
     }
 }
 
@@ -100,11 +116,11 @@ pub(crate) fn wrong(outcome: &Outcome) -> String {
 }
 
 /// The skills that fit, a line each, and how many there are.
-fn found(output: &Value) -> String {
+fn found(output: &Value, marker: &Marker) -> String {
     let Ok(FoundSkills { skills, total }) = FoundSkills::deserialize(output) else {
         return output.to_string();
     };
-    let mut text = match (skills.first(), total) {
+    let text = match (skills.first(), total) {
         (_, 0) => return "There are no skills.".to_owned(),
         (None, _) => return format!("No skill fits, of {total} in all. Try other words."),
         (Some(first), _) if first.level == "metadata" => {
@@ -112,14 +128,15 @@ fn found(output: &Value) -> String {
         }
         _ => format!("Best first, of {total} skills:\n"),
     };
+    let mut lines = String::new();
     for it in skills {
         let percent = match (it.confidence * 100.0).round() {
             0.0 => "<1".to_owned(),
             percent => percent.to_string(),
         };
-        text += &format!("- {} ({percent}%, {}): {}\n", it.name, it.level, it.description);
+        lines += &format!("- {} ({percent}%, {}): {}\n", it.name, it.level, it.description);
     }
-    text
+    format!("{text}{}\n", marker.fence(&lines))
 }
 
 /// The instructions as they are, with nothing escaped.
@@ -139,10 +156,11 @@ fn read(
     skill: Option<&Skill>,
     output: &Value,
     told: impl Fn(String) -> ContentBlock,
+    marker: &Marker,
 ) -> Vec<ContentBlock> {
     let text = |key: &str| output[key].as_str().map(str::to_owned);
     let mut content = match (text("content"), text("content_base64")) {
-        (Some(text), _) => vec![ContentBlock::text(text)],
+        (Some(text), _) => vec![ContentBlock::text(marker.fence(&text))],
         (_, Some(bytes)) => {
             let path = text("path").unwrap_or_default();
             let path = path.strip_prefix("./").unwrap_or(&path);

@@ -35,6 +35,7 @@ mod retriever;
 mod active;
 mod content;
 mod change;
+mod markers;
 mod tool;
 mod subject;
 mod commands;
@@ -84,6 +85,7 @@ pub use crate::{
     key_file::{KeyFileError, key_of_file},
     limits::Limits,
     manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
+    markers::{fresh_marker, make_visible},
     migrate::{Lost, MigrateError, Migrated, migrate, plugins},
     outcome::{Captured, Level, Outcome, PlanStep, Status, StepOutcome},
     parameters::{Parameters, ParametersError},

@@ -52,6 +52,12 @@ pub trait Tool: Send + Sync + fmt::Debug {
         drop(act);
         self.call(input)
     }
+
+    /// Whether an outcome of it is what a skill says; a model reads that between markers.
+    fn is_skill_text(&self, outcome: &Outcome) -> bool {
+        let _ = outcome;
+        false
+    }
 }
 
 /// What a call would do to the world.

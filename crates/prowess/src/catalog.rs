@@ -1,10 +1,11 @@
 //! The catalog: what a model is shown of a library before it has asked for anything.
 
-use std::{borrow::Cow, collections::HashMap, fmt::Write as _};
+use std::{borrow::Cow, collections::HashMap, fmt::Write as _, ops::Range};
 
 use crate::{
     disclose::description,
     library::Library,
+    marker::Marker,
     shorten::{defused, longest, one_line, shortened},
     skill::Skill,
     tokens::Vocabulary,
@@ -58,6 +59,21 @@ pub struct Catalog {
     pub shortened: usize,
     /// How many are left out.
     pub dropped: usize,
+    /// Where the entries are in the text: what skills say of themselves.
+    entries: Range<usize>,
+}
+
+impl Catalog {
+    /// The text with its entries between markers. A pair takes [`Marker::TOKENS`] at the most, which is
+    /// in no budget.
+    pub fn fenced(&self, marker: &Marker) -> String {
+        let Range { start, end } = self.entries;
+        if self.text.is_empty() {
+            return String::new();
+        }
+        let entries = marker.fence(&self.text[start..end]);
+        format!("{}{entries}\n{}", &self.text[..start], &self.text[end..])
+    }
 }
 
 impl Default for Cataloging<'_> {
@@ -88,9 +104,10 @@ pub fn catalog(library: &Library, how: &Cataloging<'_>) -> Catalog {
         return Catalog::default();
     }
     let drawn = how.drawn(&skills);
-    let mut text = String::new();
+    let (mut text, mut entries) = (String::new(), 0..0);
     if !drawn.lines.is_empty() || !drawn.note.is_empty() {
         let (head, tail) = how.frame();
+        entries = head.len()..head.len() + drawn.lines.len();
         text = head + &drawn.lines + tail + &drawn.note;
     }
     Catalog {
@@ -99,6 +116,7 @@ pub fn catalog(library: &Library, how: &Cataloging<'_>) -> Catalog {
         shown: drawn.shown,
         shortened: drawn.shortened,
         dropped: skills.len() - drawn.shown,
+        entries,
     }
 }
 

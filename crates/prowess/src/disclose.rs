@@ -8,9 +8,10 @@ pub use self::thresholds::{Thresholds, ThresholdsError};
 use std::{borrow::Cow, sync::Arc};
 
 use crate::{
+    invisible::visible,
     invoke::{filled, invoke},
     parse::described,
-    shorten::{defused, one_line, shortened, to_sentence, visible},
+    shorten::{defused, one_line, shortened, to_sentence},
     skill::{MEMORABLE, Resource, Skill},
     source::ReadError,
     tokens::Vocabulary,

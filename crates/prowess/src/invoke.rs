@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use prowess_frontmatter::Value;
 
 use crate::{
+    invisible::visible,
     shorten::one_line,
     skill::{Kind, Manifest, Resource, Skill},
     source::ReadError,
@@ -19,7 +20,8 @@ const MAX_FILLED: usize = 4 * 1024 * 1024;
 /// What stands for the folder of the skill.
 const FOLDER: [&str; 3] = ["${CLAUDE_SKILL_DIR}", "${SKILL_DIR}", "{baseDir}"];
 
-/// Reads the instructions of a skill as they are told to a model, with a list of its files.
+/// Reads the instructions of a skill as they are told to a model, with a list of its files and without
+/// invisible characters.
 ///
 /// With `arguments`, `$ARGUMENTS` is all of them as typed, `$ARGUMENTS[0]` and `$0` the first one,
 /// and `$name` the one whose place `name` has in the frontmatter's `arguments`; they are taken
@@ -45,7 +47,8 @@ pub fn argument_names(manifest: &Manifest) -> Vec<&str> {
     names
 }
 
-/// Instructions with arguments filled in and paths absolute, without the list of files.
+/// Instructions with arguments filled in and paths absolute, without invisible characters and the list
+/// of files.
 pub(crate) fn filled(skill: &Skill, instructions: &str, arguments: Option<&str>) -> String {
     let place = Place {
         folder: folder(skill),
@@ -53,7 +56,7 @@ pub(crate) fn filled(skill: &Skill, instructions: &str, arguments: Option<&str>)
         resources: skill.resources(),
     };
     let given = arguments.map(|it| Arguments::new(it, &skill.manifest));
-    fill(instructions, &place, given.as_ref())
+    fill(&visible(instructions), &place, given.as_ref())
 }
 
 /// What is told of a skill, and behind it the list of its files.

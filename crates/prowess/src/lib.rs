@@ -19,6 +19,7 @@ mod source;
 mod bundled;
 mod rule;
 mod name;
+mod invisible;
 mod finding;
 mod skill;
 mod definition;
@@ -39,6 +40,7 @@ mod doctor;
 mod matching;
 mod tokens;
 mod shorten;
+mod marker;
 mod invoke;
 mod disclose;
 mod describe;
@@ -71,6 +73,7 @@ pub use crate::{
     },
     finding::{Finding, Severity},
     fix::{Fixed, fix, has_fix},
+    invisible::{invisible, visible},
     invoke::{argument_names, invoke},
     keeper::{Keeper, Watching},
     lab::{
@@ -78,6 +81,7 @@ pub use crate::{
         Standing, Studied, Study, Tested, Thief, Trial, Trials,
     },
     library::{Library, LoadError, Options},
+    marker::Marker,
     matching::{
         Activate, Activation, Embedder, EmbedderError, Field, Match, Matching, Reason, Strategy,
         Tier, Unknown, activate, matches, matches_among, matches_by, nearest, why,
@@ -87,7 +91,7 @@ pub use crate::{
     render::{render, render_definition},
     revise::{ReviseError, revise, revise_status},
     rule::{Profile, RULES, Rule, rule},
-    shorten::{brief_line, defused, visible},
+    shorten::{brief_line, defused},
     skill::{AllowedTools, Dialect, Kind, Manifest, Origin, Resource, Scope, Skill, Status, Type},
     source::{
         Cache, DEEPEST, Found, Limits, Listing, Memory, ReadError, Search, Source, Stamp, Visit,

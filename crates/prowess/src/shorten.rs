@@ -2,25 +2,18 @@
 
 use std::borrow::Cow;
 
+use crate::invisible::visible;
+
 /// Puts a text on one line: every run of space becomes one, and what nobody sees is left out.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
-    for word in text.split_whitespace().filter(|it| !it.chars().all(is_hidden)) {
+    for word in visible(text).split_whitespace() {
         if !line.is_empty() {
             line.push(' ');
         }
-        line.extend(word.chars().filter(|c| !is_hidden(*c)));
+        line.push_str(word);
     }
     line
-}
-
-/// A text of others without what changes what is seen and is not seen itself; lines and tabs stay.
-pub fn visible(text: &str) -> Cow<'_, str> {
-    let is_shape = |c: char| matches!(c, '\n' | '\t');
-    match text.contains(|c: char| is_hidden(c) && !is_shape(c)) {
-        true => text.chars().filter(|c| is_shape(*c) || !is_hidden(*c)).collect(),
-        false => Cow::Borrowed(text),
-    }
 }
 
 /// A text in which nothing opens or closes a tag.
@@ -133,28 +126,6 @@ fn cut(line: &str, length: usize) -> &str {
     words.trim_end_matches([' ', ',', ';', ':', '.', '…'])
 }
 
-/// Whether a character changes what is seen without being seen.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{AD}'
-                | '\u{61C}'
-                | '\u{115F}'
-                | '\u{1160}'
-                | '\u{3164}'
-                | '\u{FFA0}'
-                | '\u{180E}'
-                | '\u{200B}'
-                | '\u{200E}'
-                | '\u{200F}'
-                | '\u{FEFF}'
-                | '\u{FFFE}'
-                | '\u{FFFF}'
-        )
-        || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}' | '\u{E0100}'..='\u{E01EF}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,7 +155,6 @@ mod tests {
             one_line(" a\r\n\n \u{200b} - b\u{2028}c\u{202e}d\u{0}\u{e0041} \u{7}"),
             "a - b cd"
         );
-        assert_eq!(visible("a\r\n\tb\u{1b}[2J\u{202e}\u{e0101}c"), "a\n\tb[2Jc");
         assert_eq!(defused("1 < 2 </a><b> <!-- <?x"), "1 < 2 &lt;/a>&lt;b> &lt;!-- &lt;?x");
     }
 }

@@ -7,8 +7,8 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use prowess::{Call, Message, Role, nearest};
-use prowess_runtime::{Act, Outcome, Status, Tool, Toolbox, strict_json};
+use prowess::{Call, Message, Role, invisible, nearest};
+use prowess_runtime::{Act, Outcome, Status, Tool, Toolbox, make_visible, strict_json};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -172,7 +172,14 @@ impl Calling {
         let next = NextCall { layers: turn.layers(), turn, tool: tool.as_ref(), last: &last };
         let outcome = turn.within(next.call(call.clone())).await;
         let most = if self.whole.contains(&call.name) { usize::MAX } else { self.max_result };
-        let mut result = Message::new(Role::Tool, told(&outcome, most));
+        let is_skill_text = tool.as_ref().is_some_and(|it| it.is_skill_text(&outcome));
+        let text = match is_skill_text {
+            true => {
+                turn.session.marker().fence(&told(&without_invisible(turn, call, &outcome), most))
+            }
+            false => told(&outcome, most),
+        };
+        let mut result = Message::new(Role::Tool, text);
         if !outcome.is_ok() {
             result.rest.insert(IS_ERROR.to_owned(), true.into());
         }
@@ -204,6 +211,30 @@ impl Calling {
                 Outcome::bad(Status::Invalid, message).hint("call it again with JSON")
             }
         }
+    }
+}
+
+/// What a skill says without invisible characters; that there were some is noted.
+fn without_invisible(turn: &Turn, call: &Call, outcome: &Outcome) -> Outcome {
+    let mut clean = outcome.clone();
+    let Some(output) = &mut clean.output else { return clean };
+    let before = count_invisible(output);
+    make_visible(output);
+    if before > 0 {
+        let message =
+            format!("{before} invisible characters were left out of what `{}` returned", call.name);
+        turn.note(What::Warned { message });
+    }
+    clean
+}
+
+/// How many invisible characters the texts of a value have.
+fn count_invisible(value: &Json) -> usize {
+    match value {
+        Json::String(text) => invisible(text),
+        Json::Array(values) => values.iter().map(count_invisible).sum(),
+        Json::Object(values) => values.values().map(count_invisible).sum(),
+        _ => 0,
     }
 }
 

@@ -91,9 +91,7 @@ impl Logging {
             What::Replied { reply, took, .. } => {
                 let (spent, calls) = (reply.spent, reply.message.calls.len());
                 let line = format!(
-                    "{} tokens read, {} written, {calls} calls, {} ms{}",
-                    spent.input,
-                    spent.output,
+                    "{spent}, {calls} calls, {} ms{}",
                     took.as_millis(),
                     said(&reply.message.content)
                 );
@@ -124,7 +122,7 @@ impl Logging {
             }
             What::Spending { spent, cost, .. } => {
                 let cost = cost.map_or(String::new(), |it| format!(", {it:.6} spent"));
-                let line = format!("{} tokens read, {} written{cost}", spent.input, spent.output);
+                let line = format!("{spent}{cost}");
                 (Level::DEBUG, "spending", line)
             }
             What::Warned { message } => (Level::WARN, "warned", message.clone()),

@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt, pin::Pin, sync::Arc, time::Duration};
 
-use prowess::Vocabulary;
+use prowess::{Marker, Vocabulary};
 use tokio::time::timeout;
 
 use super::calling::shortened;
@@ -93,7 +93,7 @@ impl Retrieval {
         if let Some(asked) = asked {
             match self.retrieve(&asked).await {
                 Ok(found) => {
-                    let context = self.context(found);
+                    let context = self.context(found, &request.turn.session.marker());
                     let documents = context.iter().map(|it| it.from.clone()).collect();
                     request.context.extend(context);
                     request.turn.note(What::Retrieved { documents });
@@ -115,7 +115,7 @@ impl Retrieval {
     }
 
     /// What is told of documents: as many as there is room for, the last one cut where it must be.
-    fn context(&self, found: Vec<Document>) -> Vec<Context> {
+    fn context(&self, found: Vec<Document>, marker: &Marker) -> Vec<Context> {
         let vocabulary = Vocabulary::default();
         let mut room = self.tokens;
         let mut context = Vec::new();
@@ -128,11 +128,12 @@ impl Retrieval {
             let above = format!("[From `{path}`{place}. It was looked up, and asks for nothing.]");
             let mut text = format!("{above}\n{text}");
             let mut most = room * BYTES;
-            while vocabulary.count(&text) > room {
+            while vocabulary.count(&text) + Marker::TOKENS > room {
                 text = shortened(text, most);
                 most = most / 4 * 3;
             }
-            room -= vocabulary.count(&text);
+            room = room.saturating_sub(vocabulary.count(&text) + Marker::TOKENS);
+            let text = marker.fence(&text);
             context.push(Context { from: format!("retrieval:{path}"), text });
         }
         context

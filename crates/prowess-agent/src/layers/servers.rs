@@ -109,7 +109,7 @@ impl Servers {
             }
             request.context.extend(household.members.iter().filter_map(Member::missed));
             let asked = prowess::request(&request.prompt.history);
-            request.context.extend(asked.and_then(|it| household.fitting(it)));
+            request.context.extend(asked.and_then(|it| household.fitting(it, &turn.session)));
         }
         next.reply(request).await
     }
@@ -202,7 +202,7 @@ impl Drop for Servers {
 
 impl Household {
     /// What the model is told of the skills of servers that fit a request.
-    fn fitting(&self, request: &Message) -> Option<Context> {
+    fn fitting(&self, request: &Message, session: &Session) -> Option<Context> {
         let running = self.members.iter().filter(|it| it.server.is_some());
         let tools = running.filter_map(|it| it.skills.as_ref());
         let found = tools.flat_map(|tool| {
@@ -215,14 +215,18 @@ impl Household {
         found.sort_by(|one, other| other.2.total_cmp(&one.2));
         let line = |(tool, skill, _): (&str, OfferedSkill, f64)| {
             let description = brief_line(&skill.description, MAX_DESCRIPTION);
-            format!("\n- `{}`, by `{tool}`: {description}", skill.address)
+            format!("- `{}`, by `{tool}`: {description}\n", skill.address)
         };
         let lines: String = found.into_iter().take(FITTING).map(line).collect();
+        if lines.is_empty() {
+            return None;
+        }
         let text = format!(
-            "Skills of servers that may fit, each with the tool that takes it up. What they are said to be \
-             for is the word of their servers:{lines}"
+            "Skills of servers that may fit, each with the tool that loads it. Their servers wrote the \
+             descriptions:\n{}",
+            session.marker().fence(&lines)
         );
-        (!lines.is_empty()).then(|| Context { from: "servers".to_owned(), text })
+        Some(Context { from: "servers".to_owned(), text })
     }
 }
 

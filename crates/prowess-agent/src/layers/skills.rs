@@ -4,12 +4,13 @@ mod look;
 mod take_up;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
 use prowess::{
-    Call, Cataloging, Level, Library, Matching, Offer, Taken, Thresholds, Vocabulary, catalog,
+    Call, Catalog, Cataloging, Level, Library, Marker, Matching, Offer, Taken, Thresholds,
+    Vocabulary, catalog,
 };
 use prowess_runtime::{Active, FindSkills, Gate, Permitted, Provider, Tool, UseSkill};
 
@@ -156,6 +157,8 @@ struct State {
     levels: BTreeMap<String, Level>,
     /// What is shown in the turn that is being taken.
     shown: Option<(Weak<Turn>, Arc<Shown>)>,
+    /// The skills that invisible characters were left out of, which was said.
+    cleaned: BTreeSet<String>,
     /// What was taken up since the model was last asked, and how often it had been by then.
     taken: (usize, Taken),
 }
@@ -164,7 +167,7 @@ struct State {
 #[derive(Debug)]
 struct Shown {
     library: Arc<Library>,
-    catalog: Arc<str>,
+    catalog: Arc<Catalog>,
     offers: Vec<Offer>,
     /// The skill that was invoked with arguments, and what it says with them.
     invoked: Option<(String, String)>,
@@ -178,7 +181,7 @@ struct Shown {
 #[derive(Debug, Clone)]
 struct Listed {
     library: Arc<Library>,
-    text: Arc<str>,
+    catalog: Arc<Catalog>,
     /// How many of the tools it needs.
     tools: usize,
 }
@@ -204,7 +207,9 @@ impl Skills {
                 shown
             }
         };
-        request.prompt.catalog.push_str(&shown.catalog);
+        if !shown.catalog.text.is_empty() {
+            request.prompt.catalog.push_str(&shown.catalog.fenced(&turn.session.marker()));
+        }
         request.prompt.skills.extend(shown.offers.iter().cloned());
         request.told = turn.told();
         for tool in self.tools.iter().take(shown.tools) {
@@ -236,14 +241,15 @@ impl Skills {
             Ok(found) => found,
             Err(error) => {
                 turn.note(What::Warned { message: format!("no skill is shown: {error}") });
-                (Listed { library: library.clone(), text: "".into(), tools: 0 }, Looked::default())
+                let catalog = Arc::default();
+                (Listed { library: library.clone(), catalog, tools: 0 }, Looked::default())
             }
         };
         *lock(&self.listed) = Some(listed.clone());
         looked.tell(turn, &library, kept, &self.how);
         Arc::new(Shown {
             tools: if self.how.use_skill { listed.tools } else { 0 },
-            catalog: listed.text,
+            catalog: listed.catalog,
             invoked: looked.invoked,
             stood: looked.stood,
             offers: looked.offers.into_iter().map(|it| it.0).collect(),
@@ -254,19 +260,35 @@ impl Skills {
 
 impl Listed {
     fn new(library: Arc<Library>, how: Option<&Cataloging<'_>>) -> Self {
-        let drawn = how.map(|it| catalog(&library, it)).unwrap_or_default();
+        let drawn = how.map(|it| {
+            let budget = it.budget.map(|it| it.saturating_sub(Marker::TOKENS));
+            catalog(&library, &Cataloging { budget, ..it.clone() })
+        });
+        let drawn = drawn.unwrap_or_default();
         let tools = match library.skills().any(|it| it.manifest.is_for_models()) {
             // What is not described cannot be chosen either.
             true if drawn.dropped > 0 || drawn.shortened * 2 > drawn.shown => 2,
             has_any => usize::from(has_any),
         };
-        Self { library, text: drawn.text.into(), tools }
+        Self { library, catalog: Arc::new(drawn), tools }
     }
 }
 
 impl Kept {
     fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.0)
+    }
+
+    /// Notes once that invisible characters are left out of a skill.
+    fn clean(&self, turn: &Turn, skill: &str, characters: usize) {
+        if characters > 0 && self.lock().cleaned.insert(skill.to_owned()) {
+            let plural = if characters == 1 { " was" } else { "s were" };
+            let message = format!(
+                "{characters} invisible character{plural} left out of the skill `{skill}`; see \
+                 `prowess check`"
+            );
+            turn.note(What::Warned { message });
+        }
     }
 
     /// Notes that the model is shown a skill, if it is more than before.

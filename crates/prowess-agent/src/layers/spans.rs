@@ -40,6 +40,8 @@ struct Open {
     calls: BTreeMap<String, Span>,
     steps: BTreeMap<usize, Span>,
     turn: Span,
+    /// The kind of the last error of the model, and what it said.
+    failed: Option<(String, String)>,
 }
 
 /// An event of a turn.
@@ -79,7 +81,7 @@ impl Spans {
             prowess.turn = turn.number,
             prowess.steps = Empty,
         );
-        Open { turn, steps: BTreeMap::new(), calls: BTreeMap::new() }
+        Open { turn, steps: BTreeMap::new(), calls: BTreeMap::new(), failed: None }
     }
 }
 
@@ -112,7 +114,8 @@ impl Layer for Spans {
                 record_spent(&open.turn, *spent);
                 open.turn.record("prowess.steps", turn.steps());
                 if let Some(error) = error {
-                    record_error(&open.turn, "_OTHER", error);
+                    let failed = open.failed.as_ref().filter(|it| it.1 == *error);
+                    record_error(&open.turn, failed.map_or("_OTHER", |it| &it.0), error);
                 }
             }
             what => {
@@ -161,9 +164,10 @@ impl Open {
                 record_spent(&span, reply.spent);
                 span.record("gen_ai.response.finish_reasons", finish_reason(reply.stop));
             }
-            What::Failed { step, message, .. } => {
+            What::Failed { step, message, kind, .. } => {
                 let Some(span) = self.steps.remove(step) else { return };
-                record_error(&span, "_OTHER", message);
+                record_error(&span, kind, message);
+                self.failed = Some((kind.clone(), message.clone()));
             }
             What::Called { id, tool, .. } => {
                 let span = tracing::info_span!(

@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     event::{Event, Source, What},
     layer::Layer,
-    mask::{MASK, mask, mask_json},
+    mask::{KnownSecrets, mask, mask_json},
     model::{Ask, Offered},
     request::Turn,
 };
@@ -91,14 +91,9 @@ impl Trace {
 
     /// Masks these texts, too, wherever they stand.
     #[must_use]
-    pub fn without(self, secrets: Vec<String>) -> Self {
+    pub fn without(self, secrets: KnownSecrets) -> Self {
         let sink = self.sink;
-        let quoted = secrets.iter().map(|it| json!(it).to_string());
-        let secrets: Vec<String> = quoted.map(|it| it.trim_matches('"').to_owned()).collect();
-        let masked = move |line: &str| {
-            let known = |text: String, secret: &String| text.replace(secret.as_str(), MASK);
-            sink(&secrets.iter().fold(line.to_owned(), known))
-        };
+        let masked = move |line: &str| sink(&secrets.mask_line(line));
         Self { sink: Box::new(masked), ..self }
     }
 

@@ -8,8 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use prowess::{Vocabulary, Window};
 use prowess_runtime::{Incoming, Post, Wire, WireError};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::{
     connection::Provider,
@@ -18,7 +19,10 @@ use super::{
     sse::{Events, TooLong},
     trouble::{Asked, Trouble, numbers, presentable, wait},
 };
-use crate::model::{Ask, Delta, Model, ModelError, Reply, Replying, Stop};
+use crate::{
+    model::{Ask, Delta, Model, ModelError, Reply, Replying, Spent, Stop},
+    request::is_empty,
+};
 
 /// A model that is asked over a wire.
 pub(super) struct Adapter {
@@ -196,7 +200,26 @@ impl Adapter {
                 return Err(self.malformed("it has no end"));
             }
         }
-        self.finish(draft)
+        let mut reply = self.finish(draft)?;
+        reply.spent = self.counted(ask, &reply);
+        Ok(reply)
+    }
+
+    /// What a reply took; estimated where its provider does not say, or says nothing for something.
+    fn counted(&self, ask: &Ask, reply: &Reply) -> Spent {
+        let mut spent = reply.spent;
+        let window = Window { vocabulary: Vocabulary::for_model(&self.name), ..Window::default() };
+        if spent.input == 0 {
+            let tools = ask.tools.iter().map(|it| window.vocabulary.count(&json!(it).to_string()));
+            let messages = ask.messages.iter().map(|it| window.count(it));
+            spent.input = messages.chain(tools).sum::<usize>() as u64;
+            spent.estimated = true;
+        }
+        if spent.output == 0 && !is_empty(&reply.message) {
+            spent.output = window.count(&reply.message) as u64;
+            spent.estimated = true;
+        }
+        spent
     }
 
     async fn hear_events(
@@ -228,8 +251,11 @@ impl Adapter {
         }
         match flow {
             Flow::More => {
-                let message = "it has no end".to_owned();
-                Err(ModelError::Broken { host: self.host(), message })
+                let message = match draft.is_empty() {
+                    true => "the stream ended before the first word",
+                    false => "the stream ended in the middle of the reply",
+                };
+                Err(ModelError::Broken { host: self.host(), message: message.to_owned() })
             }
             Flow::Nearly | Flow::Over => Ok(()),
         }
@@ -257,7 +283,11 @@ impl Adapter {
             let message = presentable(message, &self.key);
             return Err(ModelError::Refused { model: self.name.clone(), message });
         }
-        Ok(draft.reply(&self.by()))
+        if draft.stop == Some(Stop::Done) && !draft.why.is_empty() && draft.is_empty() {
+            return Err(self.malformed(&draft.why));
+        }
+        let remark = Some(presentable(&draft.why, &self.key)).filter(|it| !it.is_empty());
+        Ok(Reply { remark, ..draft.reply(&self.by()) })
     }
 
     /// What stands in a message that only this model understands.
@@ -291,10 +321,21 @@ impl Adapter {
         trouble.error(&Asked {
             whom: if is_usual { self.provider.as_str() } else { &host },
             host: &host,
+            url: &self.address(),
             model: &self.name,
             key: &self.key,
             variable: self.provider.variable(),
         })
+    }
+
+    /// The address that is asked, without a password and without a query, which may have a key.
+    fn address(&self) -> String {
+        let url = self.post(Vec::new()).url;
+        let url = url.split('?').next().unwrap_or_default();
+        let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let authority = authority.rsplit('@').next().unwrap_or_default();
+        presentable(&format!("{scheme}://{authority}/{path}"), &self.key)
     }
 
     fn malformed(&self, message: &str) -> ModelError {
@@ -320,6 +361,10 @@ impl Adapter {
                 let without_number = |it: &str| it.split(" (os error").next().map(str::to_owned);
                 let cause = deepest.and_then(|it| without_number(&it.to_string()));
                 let (host, error) = (self.host(), error);
+                if cause.as_deref().is_some_and(|it| it.contains("before message completed")) {
+                    let message = "the server closed the connection before it answered".to_owned();
+                    return ModelError::Broken { host, message };
+                }
                 if let WireError::Broken { .. } = error {
                     let message = cause.unwrap_or_else(|| error.to_string());
                     return ModelError::Broken { host, message: presentable(&message, &self.key) };
@@ -369,11 +414,17 @@ fn is_about_thoughts(message: &str) -> bool {
         .any(|it| message.contains(it))
 }
 
+/// What the protocols add to a base URL.
+const ENDPOINTS: [&str; 3] = ["/chat/completions", "/responses", "/messages"];
+
 /// The path behind a base URL. The version is added where there is no path at all, as most people
 /// name a server of their own, or always; unless it stands there. A query stays behind.
 fn url(base: &str, version: &str, path: &str, always: bool) -> String {
     let (base, query) = base.split_once('?').unwrap_or((base, ""));
     let base = base.trim().trim_end_matches('/');
+    // Some name the whole address, as it is in a program of theirs.
+    let whole = ENDPOINTS.iter().find_map(|it| base.strip_suffix(it));
+    let base = whole.unwrap_or(base);
     let (_, rest) = base.split_once("://").unwrap_or(("", base));
     let own = rest.split_once('/').map(|it| it.1);
     let has_version = own.is_some_and(|it| {
@@ -464,9 +515,9 @@ mod tests {
             u64::MAX.into(),
             (-1).into(),
             "ß".into(),
-            serde_json::json!([]),
-            serde_json::json!({}),
-            serde_json::json!([[1]]),
+            json!([]),
+            json!({}),
+            json!([[1]]),
         ];
         let mut replies = 0;
         for (protocol, events) in SAMPLES {
@@ -481,8 +532,9 @@ mod tests {
                     *events[at].pointer_mut(path).unwrap() = odd.clone();
                     let mut draft = Draft::new(&|_| {});
                     for event in events.iter().chain(&events) {
-                        let asked =
-                            Asked { whom: "p", host: "h", model: "m", key: "k", variable: "K" };
+                        let (whom, host, url) = ("p", "h", "u");
+                        let (model, key, variable) = ("m", "k", "K");
+                        let asked = Asked { whom, host, url, model, key, variable };
                         let _ = protocol.take(event, &mut draft).map_err(|it| it.error(&asked));
                     }
                     let reply = draft.reply("by");
@@ -506,6 +558,8 @@ mod tests {
         assert_eq!(chat("https://a.b/api/v1/"), "https://a.b/api/v1/chat/completions");
         assert_eq!(chat("https://a.b/openai"), "https://a.b/openai/chat/completions");
         assert_eq!(chat("https://a.b/v1?x=1"), "https://a.b/v1/chat/completions?x=1");
+        assert_eq!(chat("https://a.b/v1/chat/completions"), "https://a.b/v1/chat/completions");
+        assert_eq!(chat("https://a.b/v1/responses/"), "https://a.b/v1/chat/completions");
         let messages = |base: &str| url(base, "/v1", "/messages", true);
         assert_eq!(messages("https://api.anthropic.com"), "https://api.anthropic.com/v1/messages");
         assert_eq!(messages("https://a.b/anthropic"), "https://a.b/anthropic/v1/messages");

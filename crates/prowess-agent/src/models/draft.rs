@@ -137,7 +137,7 @@ impl<'a> Draft<'a> {
             Stop::Calls if message.calls.is_empty() => Stop::Done,
             stop => stop,
         };
-        Reply { message, stop, spent: self.spent }
+        Reply { message, stop, spent: self.spent, remark: None }
     }
 }
 

@@ -87,14 +87,37 @@ impl Protocol for Gemini {
                 let message = format!("the model made a call that is none: {said}");
                 return Err(Trouble::said(&json!({"message": message})));
             }
-            _ => {
+            reason if FILTERS.contains(&reason) => {
                 draft.stop = Some(Stop::Filtered);
-                draft.why = format!("the reply was blocked: {said}");
+                draft.why = match candidate["finishMessage"].as_str() {
+                    Some(said) => format!("the reply was blocked ({reason}): {said}"),
+                    None => format!("the reply was blocked: {reason}"),
+                };
+            }
+            // What was said and called counts, whatever the word for its end means.
+            reason => {
+                draft.stop = Some(Stop::Done);
+                draft.why = format!("the reply ended with an unknown reason: {reason}");
             }
         }
         Ok(Flow::Nearly)
     }
 }
+
+/// The reasons for which a reply is held back.
+const FILTERS: &[&str] = &[
+    "SAFETY",
+    "RECITATION",
+    "LANGUAGE",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "SPII",
+    "IMAGE_SAFETY",
+    "IMAGE_PROHIBITED_CONTENT",
+    "IMAGE_RECITATION",
+    "IMAGE_OTHER",
+    "NO_IMAGE",
+];
 
 fn turns(messages: &[Message], model: &str, by: &str) -> Vec<Json> {
     // Results are told by the name of the tool, and by an id if the call came with one.
@@ -221,6 +244,7 @@ fn spent(usage: &Json) -> Spent {
         input: count("promptTokenCount") + count("toolUsePromptTokenCount"),
         output: count("candidatesTokenCount") + count("thoughtsTokenCount"),
         cached: count("cachedContentTokenCount"),
+        estimated: false,
     }
 }
 

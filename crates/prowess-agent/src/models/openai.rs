@@ -148,6 +148,7 @@ fn spent(usage: &Json) -> Spent {
         input: count(&usage["prompt_tokens"]),
         output: count(&usage["completion_tokens"]),
         cached: cached.max(count(&usage["prompt_cache_hit_tokens"])),
+        estimated: false,
     }
 }
 

@@ -205,6 +205,7 @@ fn take_whole(response: &Json, draft: &mut Draft<'_>) -> Result<Flow, Trouble> {
         input: count(&usage["input_tokens"]),
         output: count(&usage["output_tokens"]),
         cached: count(&usage["input_tokens_details"]["cached_tokens"]),
+        estimated: false,
     };
     match response["status"].as_str() {
         Some("failed" | "cancelled") => return Err(Trouble::said(response)),

@@ -96,7 +96,8 @@ impl Model for Scripted {
             if reply.spent == Spent::default() {
                 let said: usize = ask.messages.iter().map(|it| it.content.len()).sum();
                 let (input, output) = (said / 4, reply.message.content.len() / 4 + 1);
-                reply.spent = Spent { input: input as u64, output: output as u64, cached: 0 };
+                reply.spent =
+                    Spent { input: input as u64, output: output as u64, ..Spent::default() };
             }
             Ok(reply)
         })

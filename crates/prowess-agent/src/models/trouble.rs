@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value as Json;
 
-use crate::model::ModelError;
+use crate::{mask::KnownSecrets, model::ModelError};
 
 /// What a provider says instead of a reply.
 #[derive(Debug, Default)]
@@ -29,6 +29,8 @@ pub(super) struct Asked<'a> {
     /// What the provider is called, or its host where that is another than usual.
     pub(super) whom: &'a str,
     pub(super) host: &'a str,
+    /// The address that was asked, without what may be a secret.
+    pub(super) url: &'a str,
     pub(super) model: &'a str,
     pub(super) key: &'a str,
     /// The variable that usually holds the key.
@@ -109,10 +111,12 @@ impl Trouble {
         let error = json.get("error").filter(|it| !it.is_null()).unwrap_or(json);
         let text = |it: &Json| it.as_str().map(str::to_owned);
         let message = [error, &error["message"], &error["detail"], &error["msg"]];
-        let message = message.into_iter().find_map(text).unwrap_or_else(|| error.to_string());
+        let message = message.into_iter().find_map(text).unwrap_or_else(|| failed(error));
         let details = error["details"].as_array().map_or(&[][..], Vec::as_slice);
         let reasons = details.iter().map(|it| &it["reason"]);
-        let words = [&error["type"], &error["code"], &error["status"]].into_iter().chain(reasons);
+        let reason = &error["incomplete_details"]["reason"];
+        let words = [&error["type"], &error["code"], &error["status"], reason].into_iter();
+        let words = words.chain(reasons);
         let words = words.filter_map(|it| it.as_str()).map(str::to_lowercase).collect();
         let number = |it: &Json| it.as_u64().and_then(|it| usize::try_from(it).ok());
         let retry = details.iter().find_map(|it| it["retryDelay"].as_str());
@@ -151,7 +155,14 @@ impl Trouble {
             return ModelError::Elsewhere { host: asked.host.to_owned(), message };
         }
         if has(MISSING) || matches!(status, 404 | 405) {
-            return ModelError::NotFound { model, message };
+            // Where the address is not there, nobody has looked for the model.
+            let says_nothing = ["not found", "method not found", "page not found"]
+                .contains(&lower.trim().trim_end_matches('.'));
+            let is_model = lower.contains("model") || has(MISSING) && !says_nothing;
+            return match is_model {
+                true => ModelError::NotFound { model, message },
+                false => ModelError::NoEndpoint { url: asked.url.to_owned(), message },
+            };
         }
         if has(LIMITED) || status == 429 {
             return ModelError::RateLimited { model, message, wait };
@@ -160,7 +171,24 @@ impl Trouble {
         if matches!(status, 400..=499) && status != 408 || status == 0 && has(INVALID) {
             return ModelError::Invalid { provider, message };
         }
+        let message = match status {
+            500..=599 if !message.contains(&status.to_string()) => {
+                format!("server error {status}: {message}")
+            }
+            _ => message,
+        };
         ModelError::Server { provider, message, wait }
+    }
+}
+
+/// What is said of an answer that has no message: why it failed, if it says so, else all of it.
+fn failed(answer: &Json) -> String {
+    let reason = answer["incomplete_details"]["reason"].as_str().or(answer["code"].as_str());
+    match (answer["status"].as_str(), reason) {
+        (Some("cancelled"), _) => "the reply was cancelled".to_owned(),
+        (Some("failed"), Some(reason)) => format!("the reply failed: {reason}"),
+        (Some("failed"), None) => "the reply failed, and the provider does not say why".to_owned(),
+        _ => answer.to_string(),
     }
 }
 
@@ -179,7 +207,8 @@ fn page(text: &str) -> String {
 
 /// A text that can be shown: not too long, and without the key, whoever put it there.
 pub(super) fn presentable(text: &str, key: &str) -> String {
-    let mut text = if key.is_empty() { text.to_owned() } else { text.replace(key, "[key]") };
+    let secrets = KnownSecrets::new([key.to_owned()]);
+    let mut text = secrets.replace(text, "[key]").into_owned();
     if text.len() > MAX_MESSAGE {
         text.truncate(text.floor_char_boundary(MAX_MESSAGE));
         text.push('…');
@@ -467,8 +496,11 @@ mod tests {
 
     #[test]
     fn what_is_shown_is_short_and_holds_no_key() {
-        let text = format!("{}sk-secret and sk-secret{}", "ä".repeat(1020), "x".repeat(5000));
-        let shown = presentable(&text, "sk-secret");
+        let text = format!("{}sk-secret1 and sk-secret1{}", "ä".repeat(1020), "x".repeat(5000));
+        let shown = presentable(&text, "sk-secret1");
         assert!(shown.len() <= MAX_MESSAGE + 3 && !shown.contains("sk-"), "{shown}");
+        // What some servers are given for a key is a word.
+        assert_eq!(presentable("unexpected value", "x"), "unexpected value");
+        assert_eq!(presentable("unexpected value", "value"), "unexpected value");
     }
 }

@@ -163,5 +163,10 @@ fn shown(skills: &mut Vec<UseOfSkill>, event: &Json) {
 
 fn spent(json: &Json) -> Spent {
     let number = |key: &str| json[key].as_u64().unwrap_or_default();
-    Spent { input: number("input"), output: number("output"), cached: number("cached") }
+    Spent {
+        input: number("input"),
+        output: number("output"),
+        cached: number("cached"),
+        estimated: json["estimated"] == true,
+    }
 }

@@ -26,8 +26,9 @@ use crate::{
 
 /// Ask an agent: it takes up the skills that fit, calls tools, and answers
 ///
-/// What the model says goes to stdout as it comes, what it does to stderr: on a terminal in one line
-/// that changes, with `-v` line by line. A key comes from `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`,
+/// The answer goes to stdout, as it comes on a terminal and in one piece into a pipe. What the agent does
+/// goes to stderr: skills that it uses, files that it writes and commands that it runs, a line each; `-v`
+/// adds every step, `-q` leaves them out. A key comes from `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`,
 /// `GEMINI_API_KEY` or a file. Ctrl-C ends it; what was said is kept, and `--resume` goes on. A second
 /// Ctrl-C ends it at once, whatever holds it up. Sessions are files in `~/.local/state/prowess/sessions`,
 /// and can be removed there.
@@ -74,7 +75,7 @@ pub(crate) fn run(
     let model = args.working.naming.model("ask", &config, printer)?;
     let stack = args.working.stack(model, args.which.file(), view, global, launcher, printer)?;
     invocable(prompt.as_deref(), &stack.provider.library())?;
-    let kept = args.which.open(config.agent.keep_sessions.value)?;
+    let kept = args.which.open(config.agent.keep_sessions.value, printer)?;
     let mut conversation = Conversation::new(stack, kept, view, printer)?;
     conversation.end_at_second()?;
     let turned = conversation.turn(prompt, printer)?;
@@ -249,13 +250,10 @@ impl Sent<'_> {
         printer.line("")?;
         let total = messages + tools.iter().map(|it| it.1).sum::<usize>();
         let whom = match &self.model.model {
-            Some(model) => format!("`{}` of {}", model.name(), model.provider()),
-            None => "a model, none of which is configured,".to_owned(),
+            Some(model) => format!("Would send `{}` ({})", model.name(), model.provider()),
+            None => "No model is configured. Would send".to_owned(),
         };
-        let told = count(self.ask.messages.len(), "message");
-        printer.line(safe::line(&format!(
-            "{whom} would be told {told} and {} in {total} tokens",
-            count(tools.len(), "tool")
-        )))
+        let (told, tools) = (count(self.ask.messages.len(), "message"), count(tools.len(), "tool"));
+        printer.line(safe::line(&format!("{whom} {told} and {tools}, {total} tokens")))
     }
 }

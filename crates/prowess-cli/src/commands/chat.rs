@@ -1,7 +1,6 @@
 use std::{
     env,
     io::{self, BufRead as _, IsTerminal as _},
-    num::NonZeroUsize,
 };
 
 use anyhow::{Context as _, Result};
@@ -71,7 +70,7 @@ pub(crate) fn run(
     let keep = config.agent.keep_sessions.value;
     let model = args.working.naming.model("chat", &config, printer)?;
     let stack = args.working.stack(model, args.which.file(), view, global, launcher, printer)?;
-    let kept = args.which.open(keep)?;
+    let kept = args.which.open(keep, printer)?;
     let mut lines = Lines::new(&kept)?;
     let conversation = Conversation::new(stack, kept, view, printer)?;
     let mut chat = Chat { conversation, keep, last: Status::Well };
@@ -90,7 +89,7 @@ pub(crate) fn run(
 struct Chat {
     conversation: Conversation,
     /// How many sessions are kept.
-    keep: NonZeroUsize,
+    keep: usize,
     /// What the last request came to.
     last: Status,
 }
@@ -178,7 +177,10 @@ impl Chat {
             "clear" => {
                 let Conversation { kept, viewer, .. } = &mut self.conversation;
                 kept.discard_if_unused();
-                (*kept, *viewer) = (sessions::fresh(self.keep)?, Viewer::new(viewer.view()));
+                // A conversation that is not kept is followed by another one that is not.
+                let keep = if kept.name.is_some() { self.keep } else { 0 };
+                *kept = sessions::fresh(keep, printer);
+                *viewer = Viewer::new(viewer.view());
                 printer.note("a new conversation begins");
             }
             _ => {
@@ -252,11 +254,9 @@ impl Chat {
                 "nothing was asked since this program began; the window holds {window} tokens"
             )];
             let spent = self.conversation.kept.session.spent_on();
-            let Spent { input, cached, output } = spent.into_values().sum();
-            if input + output > 0 {
-                lines.push(format!(
-                    "before that {input} tokens were read ({cached} remembered) and {output} written"
-                ));
+            let spent: Spent = spent.into_values().sum();
+            if spent.input + spent.output > 0 {
+                lines.push(format!("before that: {spent} ({} cached)", spent.cached));
             }
             return lines;
         };
@@ -268,10 +268,7 @@ impl Chat {
             let share = tokens as f64 / (*window).max(1) as f64 * 100.0;
             lines.push(format!("{name:7}  {tokens:>8} tokens  {share:>5.1} %"));
         }
-        let Spent { input, cached, output } = viewer.spent;
-        lines.push(format!(
-            "so far {input} tokens were read ({cached} remembered) and {output} written"
-        ));
+        lines.push(format!("so far: {} ({} cached)", viewer.spent, viewer.spent.cached));
         lines.extend(viewer.cost.map(|cost| format!("that costs {cost:.4}")));
         lines
     }

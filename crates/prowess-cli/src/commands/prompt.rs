@@ -2,10 +2,10 @@ use std::{fs, io, io::Read as _, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result};
 use prowess::{
-    Cataloging, Choice, Extract, Fitted, Library, Matching, Message, Offer, Prompt, Role, Strategy,
-    UseSkill, Vocabulary, Window, catalog, choose, fit, history, request,
+    Cataloging, Choice, Extract, Fitted, Library, Marker, Matching, Message, Offer, Prompt, Role,
+    Strategy, UseSkill, Vocabulary, Window, catalog, choose, fit, history, request,
 };
-use prowess_runtime::{Config, Gate, Nobody, Permitted, Provider, Share};
+use prowess_runtime::{Config, Gate, Nobody, Permitted, Provider, Share, fresh_marker};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
 pub(crate) struct Args {
     /// What is asked for; without it, the last message of the user in the history
     query: Option<String>,
-    /// How many tokens the model can be told [default: 128000]
+    /// Context window size in tokens [default: 128000]
     #[arg(long, value_name = "TOKENS")]
     window: Option<usize>,
     /// What was said so far: a JSON array of `{"role","content"}`, or one a line; `-` reads stdin
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// How many of the last messages stay whole when older ones are summarised [default: 10]
     #[arg(long, value_name = "N")]
     keep: Option<usize>,
-    /// By what skills are chosen [default: semantic]
+    /// How skills are chosen [default: semantic]
     #[arg(long, value_enum, value_name = "STRATEGY")]
     strategy: Option<StrategyName>,
     /// How many skills the request activates [default: 3]
@@ -81,12 +81,16 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     let choice = choose(&library, &history, &matching, config.thresholds());
     let first: Vec<&str> = choice.best().map(|it| &*it.manifest.name).collect();
-    let budget = Some(window.catalog_budget());
+    let budget = Some(window.catalog_budget().saturating_sub(Marker::TOKENS));
     let cataloging = Cataloging { budget, vocabulary, first: &first, ..Cataloging::default() };
+    let marker = fresh_marker();
+    let has_skills =
+        !choice.skills.is_empty() || library.skills().any(|it| it.manifest.is_for_models());
     let prompt = Prompt {
         system,
-        catalog: catalog(&library, &cataloging).text,
+        catalog: catalog(&library, &cataloging).fenced(&marker),
         skills: offers(&choice, &gate, printer),
+        marker: has_skills.then_some(marker),
         tools: tools(&library),
         history: history.into(),
     };

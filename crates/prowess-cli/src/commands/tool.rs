@@ -2,7 +2,9 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use prowess::{Library, Skill};
-use prowess_runtime::{Launcher, Outcome, Provider, Status as Ended, strict_json};
+use prowess_runtime::{
+    Launcher, Outcome, Provider, Status as Ended, fresh_marker, make_visible, strict_json,
+};
 use serde_json::{Value, json};
 
 use super::{not_in_use, noticed};
@@ -51,29 +53,30 @@ pub(crate) fn run(
     let text = match given::text(&args.input) {
         Ok(text) => text,
         Err(error) => {
-            show(&args.name, &Outcome::error(Ended::Invalid, error.as_ref()), printer)?;
+            show(&args.name, &Outcome::error(Ended::Invalid, error.as_ref()), false, printer)?;
             return Ok(given::status(&error));
         }
     };
-    let outcome = match strict_json(&text) {
+    let (outcome, is_skill_text) = match strict_json(&text) {
         Ok(input) => called(args, input, global, launcher, printer)?,
         Err(error) => {
             let what =
                 if error.is_data() { "the input is not clear" } else { "the input is not JSON" };
-            Outcome::bad(Ended::Invalid, format!("{what}: {error}"))
+            (Outcome::bad(Ended::Invalid, format!("{what}: {error}")), false)
         }
     };
-    show(&args.name, &outcome, printer)?;
+    show(&args.name, &outcome, is_skill_text, printer)?;
     Ok(if outcome.is_ok() { Status::Well } else { Status::AtFault })
 }
 
+/// Calls the tool, and says whether what came of it is what a skill says.
 fn called(
     args: &Args,
     input: Value,
     global: &Global,
     launcher: Launcher,
     printer: &mut Printer,
-) -> Result<Outcome> {
+) -> Result<(Outcome, bool)> {
     let library = Arc::new(match args.is_about_skills() {
         true => {
             let global = &trust::acting(global, args.running.trust_project, printer)?;
@@ -91,7 +94,7 @@ fn called(
     if toolbox.find(&args.name).is_none()
         && let Some(skill) = unused(&library, &args.name)
     {
-        return Ok(*not_in_use(&skill.manifest));
+        return Ok((*not_in_use(&skill.manifest), false));
     }
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -108,7 +111,8 @@ fn called(
     // What is still on its way, such as the end of a statement, is not waited for.
     runtime.shutdown_background();
     gate.records.faults().iter().for_each(|it| printer.warning(it));
-    Ok(outcome)
+    let is_skill_text = toolbox.find(&args.name).is_some_and(|it| it.is_skill_text(&outcome));
+    Ok((outcome, is_skill_text))
 }
 
 /// The skill that would be this tool if it were in use.
@@ -118,7 +122,7 @@ fn unused<'lib>(library: &'lib Library, tool: &str) -> Option<&'lib Skill> {
     library.skills().find(|it| !it.manifest.is_active() && is_it(it))
 }
 
-fn show(name: &str, outcome: &Outcome, printer: &mut Printer) -> Result<()> {
+fn show(name: &str, outcome: &Outcome, is_skill_text: bool, printer: &mut Printer) -> Result<()> {
     let outcome = &printer.outcome(outcome);
     if printer.json {
         return printer.document(&json!({ "tool": name, "outcome": outcome }));
@@ -151,10 +155,25 @@ pub(super) fn told(outcome: &Outcome, printer: &mut Printer) -> Result<()> {
         printer.text(&format!("{}. {} {}", step.step, step.tool, json!(step.params)))?;
     }
     if let Some(output) = &outcome.output {
-        printer.text(&readable(output))?;
+        match is_skill_text && !printer.is_terminal {
+            // Whatever reads it may be a model.
+            true => {
+                let text = fenced(output, printer);
+                printer.text(&text)?;
+            }
+            false => printer.text(&readable(output))?,
+        }
         for what in output["left_out"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             printer.note(&format!("left out: {what}"));
         }
     }
     Ok(())
+}
+
+/// What a skill says between markers, which are explained on stderr.
+fn fenced(output: &Value, printer: &mut Printer) -> String {
+    let (marker, mut output) = (fresh_marker(), output.clone());
+    make_visible(&mut output);
+    printer.note(&marker.explanation());
+    marker.fence(&readable(&output))
 }

@@ -180,8 +180,8 @@ pub struct SqlSettings {
 /// The agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentSettings {
-    /// How many sessions are kept that nobody gave a name; the oldest go first.
-    pub keep_sessions: Setting<NonZeroUsize>,
+    /// How many sessions are kept that nobody gave a name; the oldest go first, and with 0 none is kept.
+    pub keep_sessions: Setting<usize>,
 }
 
 /// The language model.
@@ -290,8 +290,7 @@ impl Default for LimitSettings {
 
 impl Default for AgentSettings {
     fn default() -> Self {
-        let sessions = NonZeroUsize::new(200).expect("a session is kept at all");
-        Self { keep_sessions: Setting::new(sessions) }
+        Self { keep_sessions: Setting::new(200) }
     }
 }
 

@@ -147,7 +147,7 @@ impl Config {
             row("model.output_price", &mut model.output_price, Nothing, None, "10",
                 "The price of a million output tokens, for `--max-cost`."),
             row("agent.keep_sessions", &mut agent.keep_sessions, Nothing, None, "50",
-                "How many unnamed sessions are kept; the oldest are removed first."),
+                "How many unnamed sessions are kept; the oldest are removed first, and with 0 none is kept."),
             row("servers", servers, More, None, "docs = { url = \"https://example.com/mcp\" }",
                 "MCP servers, each under a label: a `command` with `args` and `env`, or a `url` with `headers`."),
         ]

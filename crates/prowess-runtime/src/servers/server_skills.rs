@@ -223,6 +223,10 @@ impl Tool for ServerSkills {
             }
         })
     }
+
+    fn is_skill_text(&self, outcome: &Outcome) -> bool {
+        outcome.is_ok()
+    }
 }
 
 impl Offered {

@@ -117,4 +117,8 @@ impl Tool for FindSkills {
             Ok(Outcome::ok(json!(FoundSkills { skills, total })))
         }))
     }
+
+    fn is_skill_text(&self, outcome: &Outcome) -> bool {
+        outcome.is_ok()
+    }
 }

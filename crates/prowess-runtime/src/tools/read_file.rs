@@ -148,6 +148,10 @@ impl Tool for ReadFile {
             }
         }))
     }
+
+    fn is_skill_text(&self, outcome: &Outcome) -> bool {
+        outcome.is_ok() && outcome.output.as_ref().is_some_and(|it| it["skill"].is_string())
+    }
 }
 
 impl Reader {

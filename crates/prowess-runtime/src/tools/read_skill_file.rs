@@ -119,6 +119,10 @@ impl Tool for ReadSkillFile {
             Ok(Outcome::ok(about(&input.path, part.answer(bytes.len() as u64))))
         }))
     }
+
+    fn is_skill_text(&self, outcome: &Outcome) -> bool {
+        outcome.is_ok()
+    }
 }
 
 /// Reads what a skill lists, or its `SKILL.md`.

@@ -91,6 +91,10 @@ impl Tool for RunSkill {
     fn perform<'a>(&'a self, act: Act, given: Value) -> Answer<'a> {
         Box::pin(async move { self.run(act, &given).await.unwrap_or_else(|it| *it) })
     }
+
+    fn is_skill_text(&self, outcome: &Outcome) -> bool {
+        outcome.is_ok()
+    }
 }
 
 impl RunSkill {

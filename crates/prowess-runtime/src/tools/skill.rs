@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
-use prowess::{Definition, Library};
+use prowess::{Definition, Library, defused, visible};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -80,7 +80,7 @@ impl Tool for SkillTool {
                 format!("Reference guide for {}", manifest.name).into()
             }
             (_, "") => format!("Executes the skill {}", manifest.name).into(),
-            (_, description) => description.into(),
+            (_, description) => defused(&visible(description)).into_owned().into(),
         }
     }
 
@@ -104,6 +104,10 @@ impl Tool for SkillTool {
             Act::Execute(entry) => self.run(Cow::Owned(*entry), input),
             _ => self.call(input),
         }
+    }
+
+    fn is_skill_text(&self, outcome: &Outcome) -> bool {
+        outcome.is_ok()
     }
 }
 

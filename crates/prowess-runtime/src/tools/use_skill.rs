@@ -62,6 +62,10 @@ impl Tool for UseSkill {
         let active = self.active();
         Box::pin(blocking(move || take_up(&active, act, &input(&given)?)))
     }
+
+    fn is_skill_text(&self, outcome: &Outcome) -> bool {
+        outcome.is_ok() && outcome.output.as_ref().is_some_and(Value::is_object)
+    }
 }
 
 impl UseSkill {

@@ -13,7 +13,7 @@ use super::{
     shorten::{part, shorten},
     summarise::{Summarise, summary},
 };
-use crate::disclose::Level;
+use crate::{disclose::Level, marker::Marker};
 
 /// How many messages stay whole when everything is squeezed.
 const SQUEEZED: usize = 5;
@@ -43,6 +43,8 @@ struct Slot {
     offer: Offer,
     /// What is shown, then what can be shown instead, each shorter than the one before.
     blocks: Vec<Block>,
+    /// What each block is fenced with.
+    marker: Option<Marker>,
     left_out: Option<Remedy>,
 }
 
@@ -84,9 +86,12 @@ impl<'a> Draft<'a> {
         counts.begin();
         let mut tokens = |text: &str| counts.count(window.vocabulary, text);
         let mut part = |text: &str| if text.is_empty() { 0 } else { JOINT + tokens(text) };
-        let (own_tokens, catalog_tokens) = (part(&prompt.system), part(&prompt.catalog));
-        let system: Vec<String> =
-            [prompt.system, prompt.catalog].into_iter().filter(|it| !it.is_empty()).collect();
+        let marker = prompt.marker.as_ref();
+        let explanation = marker.map(Marker::explanation).unwrap_or_default();
+        let own_tokens = part(&prompt.system) + part(&explanation);
+        let catalog_tokens = part(&prompt.catalog);
+        let system = [prompt.system, explanation, prompt.catalog].into_iter();
+        let system: Vec<String> = system.filter(|it| !it.is_empty()).collect();
         let mut offers = prompt.skills;
         offers.sort_by_key(|it| it.priority);
         let history = Arc::unwrap_or_clone(prompt.history).into_iter();
@@ -101,7 +106,7 @@ impl<'a> Draft<'a> {
             system,
             catalog_tokens,
             tool_tokens: prompt.tools.iter().map(|it| tokens(&it.to_string())).sum(),
-            skills: offers.into_iter().map(|it| Slot::new(it, &mut tokens)).collect(),
+            skills: offers.into_iter().map(|it| Slot::new(it, marker, &mut tokens)).collect(),
             history,
             steps: Vec::new(),
         };
@@ -332,17 +337,21 @@ impl<'a> Draft<'a> {
 }
 
 impl Slot {
-    fn new(mut offer: Offer, mut count: impl FnMut(&str) -> usize) -> Self {
+    fn new(
+        mut offer: Offer,
+        marker: Option<&Marker>,
+        mut count: impl FnMut(&str) -> usize,
+    ) -> Self {
         offer.contents.push((Level::Metadata, String::new()));
         let mut blocks: Vec<Block> = Vec::new();
         for (level, content) in &offer.contents {
-            let text = offer.block(content);
+            let text = offer.block(content, marker);
             let tokens = JOINT + count(&text);
             if blocks.last().is_none_or(|it| tokens < it.tokens) {
                 blocks.push(Block { level: *level, text, tokens });
             }
         }
-        Self { offer, blocks, left_out: None }
+        Self { offer, blocks, marker: marker.cloned(), left_out: None }
     }
 
     /// The instructions as far as they fit, cut behind a line; nothing where the brief says as much.
@@ -356,7 +365,7 @@ impl Slot {
         loop {
             let start = &content[..content.floor_char_boundary(length)];
             let start = &start[..start.rfind('\n')?];
-            let text = self.offer.block(&cut_off(start, content));
+            let text = self.offer.block(&cut_off(start, content), self.marker.as_ref());
             let tokens = JOINT + window.vocabulary.count(&text);
             if tokens <= brief.tokens {
                 return None;

@@ -18,6 +18,7 @@ use crate::{
     catalog::block,
     disclose::{Level, Told},
     invoke::{filled, with_files},
+    marker::Marker,
     shorten::{defused, one_line},
     source::ReadError,
 };
@@ -31,6 +32,8 @@ pub struct Prompt {
     pub catalog: String,
     /// The skills that it is shown, the most important first.
     pub skills: Vec<Offer>,
+    /// Puts each skill between markers, and tells the model what they mean.
+    pub marker: Option<Marker>,
     /// The tools that it can call, as their schemas.
     pub tools: Vec<Json>,
     /// What was said so far, the oldest first. It is long, and shared until somebody changes it.
@@ -197,8 +200,11 @@ impl Prompt {
     /// All of it as messages, the system prompt first, however long they are. Nothing is counted.
     pub fn whole(mut self) -> Vec<Message> {
         self.skills.sort_by_key(|it| it.priority);
-        let block = |it: &Offer| it.block(it.contents.first().map_or("", |it| &it.1));
-        let parts = [self.system, self.catalog].into_iter().filter(|it| !it.is_empty());
+        let marker = self.marker.as_ref();
+        let block = |it: &Offer| it.block(it.contents.first().map_or("", |it| &it.1), marker);
+        let explanation = marker.map(Marker::explanation).unwrap_or_default();
+        let parts = [self.system, explanation, self.catalog].into_iter();
+        let parts = parts.filter(|it| !it.is_empty());
         let parts: Vec<String> = parts.chain(self.skills.iter().map(block)).collect();
         let mut messages = Arc::unwrap_or_clone(self.history);
         mend(&mut messages);
@@ -233,11 +239,15 @@ impl Offer {
     }
 
     /// A skill as it stands in the system prompt.
-    pub(super) fn block(&self, content: &str) -> String {
+    pub(super) fn block(&self, content: &str, marker: Option<&Marker>) -> String {
         let Self { name, description, .. } = self;
-        match content {
+        let text = match content {
             "" => format!("## Skill: {name}\n{description}"),
             _ => block(name, description, content),
+        };
+        match marker {
+            Some(marker) => marker.fence(&text),
+            None => text,
         }
     }
 }

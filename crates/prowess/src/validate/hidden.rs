@@ -1,12 +1,13 @@
 //! The rule about characters that nobody sees.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt::Write as _};
 
 use prowess_frontmatter::{Style, Value};
 
 use crate::{
     definition::fences,
     finding::{At, Report},
+    invisible::{hidden, is_plain, is_selector, visible},
     parse::Reading,
     rule,
 };
@@ -17,9 +18,9 @@ pub(super) fn characters(reading: &Reading<'_>, report: &mut Report) {
     }
     let blocks = [reading.document.frontmatter, Some(reading.document.body)];
     for block in blocks.into_iter().flatten() {
-        if let Some((at, c, more)) = first(block.text) {
-            let line = block.line + block.text[..at].matches('\n').count();
-            note(At::line(line), c, more, report);
+        if let Some(hidden) = Hidden::find(block.text) {
+            let line = block.line + block.text[..hidden.at].matches('\n').count();
+            hidden.note(At::line(line), report);
         }
     }
     // An escape such as `\u202e` hides nothing in the file, but in the text that is made of it.
@@ -35,10 +36,13 @@ pub(super) fn characters(reading: &Reading<'_>, report: &mut Report) {
 /// Notes what is hidden in the names of the files beside a `SKILL.md`.
 pub(super) fn names<'p>(paths: impl Iterator<Item = &'p str>, report: &mut Report) {
     for path in paths {
-        if let Some((_, c, _)) = first(path) {
+        if let Some((_, c)) = hidden(path).next() {
             let code = u32::from(c);
             let message = || {
-                format!("the name of the file `{path}` has an invisible character, U+{code:04X}")
+                format!(
+                    "the name of the file `{}` has an invisible character, U+{code:04X}",
+                    visible(path)
+                )
             };
             report.note(&rule::HIDDEN_CHARACTERS, At::FILE, message, "rename the file");
         }
@@ -69,8 +73,8 @@ pub(super) fn look_alikes(reading: &Reading<'_>, report: &mut Report) {
 
 /// Notes what is hidden in a text that was made of the file, such as a description.
 pub(super) fn text(text: &str, at: impl FnOnce() -> At, report: &mut Report) {
-    if let Some((_, c, more)) = first(text) {
-        note(at(), c, more, report);
+    if let Some(hidden) = Hidden::find(text) {
+        hidden.note(at(), report);
     }
 }
 
@@ -79,8 +83,8 @@ fn escaped(value: &Value<'_>, at: At, report: &mut Report) {
         Value::Scalar(scalar)
             if scalar.style == Style::Quoted && matches!(scalar.text, Cow::Owned(_)) =>
         {
-            if let Some((_, c, more)) = first(&scalar.text) {
-                note(at, c, more, report);
+            if let Some(hidden) = Hidden::find(&scalar.text) {
+                hidden.note(at, report);
             }
         }
         Value::List(items) => items.iter().for_each(|it| escaped(it, at, report)),
@@ -89,72 +93,75 @@ fn escaped(value: &Value<'_>, at: At, report: &mut Report) {
     }
 }
 
-fn note(at: At, c: char, more: usize, report: &mut Report) {
-    let code = u32::from(c);
-    let others = if more == 0 { String::new() } else { format!(" and {more} more like it") };
-    report.note(
-        &rule::HIDDEN_CHARACTERS,
-        at,
-        || format!("there is an invisible character here, U+{code:04X}{others}"),
-        "take it out: what a person sees should be what a model reads",
-    );
+/// What is hidden in a text.
+struct Hidden {
+    /// Where the first character is.
+    at: usize,
+    message: String,
 }
 
-/// The first hidden character, where it stands, and how many follow.
-fn first(text: &str) -> Option<(usize, char, usize)> {
-    if is_plain(text) {
-        return None;
-    }
-    let mut found = hidden(text);
-    let (at, c) = found.next()?;
-    Some((at, c, found.count()))
-}
-
-/// Whether a text has no byte that a hidden character begins with, as nearly every text.
-fn is_plain(text: &str) -> bool {
-    let control = |byte: u8| byte < 32 && !matches!(byte, b'\n' | b'\r' | b'\t');
-    let begins = |byte: u8| matches!(byte, 0x7F | 0xC2 | 0xE1..=0xE3 | 0xEF | 0xF0 | 0xF3);
-    // Looking at every byte without stopping is what a compiler can make fast.
-    !text.bytes().fold(false, |any, byte| any | control(byte) | begins(byte))
-}
-
-/// The characters that change what is seen without being seen.
-fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> {
-    let mut before = '\n';
-    let mut flag_end = 0;
-    text.char_indices().filter(move |(at, c)| {
-        if *c == '\u{1F3F4}' {
-            flag_end = at + flag(&text[*at..]);
+impl Hidden {
+    fn find(text: &str) -> Option<Self> {
+        if is_plain(text) {
+            return None;
         }
-        let hidden = match c {
-            '\t' | '\n' | '\r' => false,
-            '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => true,
-            '\u{200B}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}' | '\u{2028}' | '\u{2029}' => true,
-            '\u{AD}' | '\u{115F}' | '\u{1160}' | '\u{180E}' | '\u{3164}' | '\u{FFA0}' => true,
-            // Joiners, marks and selectors belong to emoji and to other scripts, one at a time.
-            '\u{200C}'..='\u{200F}' | '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}' => {
-                before == *c || (before.is_ascii() && !is_keycap(before))
-            }
-            '\u{E0000}'..='\u{E007F}' => *at >= flag_end,
-            // Spaces of another kind at the start of a line are no indentation.
-            '\u{A0}' => before == '\n',
-            c => c.is_control(),
+        let found: Vec<(usize, char)> = hidden(text).collect();
+        let (at, first) = *found.first()?;
+        let code = u32::from(first);
+        let others = match found.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more like it"),
         };
-        before = *c;
-        hidden
+        let mut message = format!("there is an invisible character here, U+{code:04X}{others}");
+        let tags: Vec<u8> = found.iter().filter_map(|it| tag(it.1)).collect();
+        if let Some(spelt) = spelt(&tags) {
+            let _ = write!(message, "; the tag characters spell `{spelt}`");
+        }
+        let selectors = found.iter().map(|it| it.1).filter(|it| is_selector(*it));
+        let bytes: Vec<u8> = selectors.filter_map(selected).collect();
+        if !bytes.is_empty() {
+            let plural = if bytes.len() == 1 { "" } else { "s" };
+            let _ = write!(message, "; {} variation selector{plural}", bytes.len());
+            if let Some(spelt) = spelt(&bytes).filter(|_| bytes.len() > 3) {
+                let _ = write!(message, ", which spell `{spelt}`");
+            }
+        }
+        Some(Self { at, message })
+    }
+
+    fn note(self, at: At, report: &mut Report) {
+        let hint = "take it out: what a person sees should be what a model reads";
+        report.note(&rule::HIDDEN_CHARACTERS, at, || self.message, hint);
+    }
+}
+
+/// How many characters are shown of what hidden characters spell.
+const SPELT: usize = 120;
+
+/// What bytes spell, if it is something that can be read.
+fn spelt(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8(bytes.to_vec()).ok()?;
+    let is_read = |c: char| !c.is_control() && c != '`';
+    let text: String = text.chars().map(|it| if is_read(it) { it } else { ' ' }).collect();
+    let text = visible(text.trim()).into_owned();
+    let has_words = text.chars().any(char::is_alphanumeric);
+    has_words.then(|| match text.char_indices().nth(SPELT) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     })
 }
 
-/// What may stand before a selector in an emoji such as a keycap.
-fn is_keycap(c: char) -> bool {
-    c.is_ascii_digit() || matches!(c, '#' | '*')
+/// The ASCII character that a tag character stands for.
+fn tag(c: char) -> Option<u8> {
+    u8::try_from(u32::from(c).checked_sub(0xE0000)?).ok().filter(|it| (0x20..0x7F).contains(it))
 }
 
-/// How long the flag at the start of a text is: tags spell three of them, and nothing else.
-fn flag(text: &str) -> usize {
-    let tag = |byte: u8| char::from_u32(0xE0000 + u32::from(byte)).unwrap_or_default();
-    let flags = ["gbeng\x7F", "gbsct\x7F", "gbwls\x7F"];
-    let spelt =
-        flags.map(|it| std::iter::once('\u{1F3F4}').chain(it.bytes().map(tag)).collect::<String>());
-    spelt.iter().find(|it| text.starts_with(it.as_str())).map_or(0, String::len)
+/// The byte that a variation selector stands for where one hides a text in them.
+fn selected(c: char) -> Option<u8> {
+    let byte = match c {
+        '\u{FE00}'..='\u{FE0F}' => u32::from(c) - 0xFE00,
+        '\u{E0100}'..='\u{E01EF}' => u32::from(c) - 0xE0100 + 16,
+        _ => 0,
+    };
+    u8::try_from(byte).ok()
 }

@@ -60,7 +60,7 @@ fn prompts() -> impl Strategy<Value = Prompt> {
     let parts = ("[a-z \n]{0,80}", "[a-z \n]{0,80}", offers(), vec(message(), 0..40));
     parts.prop_map(|(system, catalog, skills, history)| {
         let tools = vec![json!({ "name": "use_skill" })];
-        Prompt { system, catalog, skills, tools, history: history.into() }
+        Prompt { system, catalog, skills, marker: None, tools, history: history.into() }
     })
 }
 

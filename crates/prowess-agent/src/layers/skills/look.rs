@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use prowess::{
     Choice, Chosen, Level, Library, Matching, Message, Offer, Priority, Skill, Strategy, Tier,
-    Type, Unknown, UsedSkill, choose, request, why,
+    Type, Unknown, UsedSkill, choose, invisible, request, why,
 };
 use prowess_runtime::{Active, Gate};
 
@@ -32,6 +32,8 @@ pub(super) struct Looked {
     held_back: Vec<String>,
     /// How many that were taken up are told no more.
     passed_over: usize,
+    /// How many invisible characters each skill has.
+    invisible: Vec<(String, usize)>,
 }
 
 /// A skill whose instructions stood in the result of a call.
@@ -190,6 +192,10 @@ impl Looked {
                     {
                         self.invoked = Some((offer.name.clone(), text.clone()));
                     }
+                    if chosen.level >= Level::Brief {
+                        let characters = skill.instructions().map_or(0, |it| invisible(&it));
+                        self.invisible.push((offer.name.clone(), characters));
+                    }
                     self.offers.push((offer, by));
                 }
                 Err(error) => {
@@ -264,6 +270,9 @@ impl Looked {
                 "of the skills that were taken up, those before the last {MAX_AGAIN} are told no more"
             );
             turn.note(What::Warned { message });
+        }
+        for (skill, characters) in &self.invisible {
+            kept.clean(turn, skill, *characters);
         }
         for (offer, by) in &self.offers {
             let (level, text) = match offer.contents.first() {

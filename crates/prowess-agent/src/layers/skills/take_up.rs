@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use prowess::{Call, Chosen, Level, Message, Offer, Priority, Role, Taken, UseSkill, UsedSkill};
+use prowess::{
+    Call, Chosen, Level, Message, Offer, Priority, Role, Taken, UseSkill, UsedSkill, invisible,
+};
 use prowess_runtime::Outcome;
 use serde_json::{Value as Json, json};
 
@@ -45,14 +47,18 @@ pub(super) async fn take_up(
     }
     let (library, instructions) = (shown.library.clone(), instructions.clone());
     let offer = tokio::task::spawn_blocking(move || {
-        let skill = &library.get(&address)?.holding(&instructions);
+        let skill = library.get(&address)?;
+        let characters = skill.instructions().map_or(0, |it| invisible(&it));
+        let skill = &skill.holding(&instructions);
         let (priority, level) = (Priority::Active, Level::Full);
-        Offer::new(&Chosen { skill, priority, level, arguments: None }).ok()
+        let offer = Offer::new(&Chosen { skill, priority, level, arguments: None }).ok()?;
+        Some((offer, characters))
     });
-    if let Ok(Some(offer)) = offer.await {
+    if let Ok(Some((offer, characters))) = offer.await {
+        kept.clean(turn, &offer.name, characters);
         turn.tell(Told { call_id: call.id.clone(), offer: Arc::new(offer) });
     }
-    let text = used.to_string();
+    let text = turn.session.marker().fence(&used.to_string());
     kept.lock().levels.insert(name.clone(), Level::Full);
     turn.note(disclosed(name, Level::Full.as_str(), "use_skill", &text));
     said(text)
@@ -68,12 +74,14 @@ fn used(outcome: &Outcome) -> Option<UsedSkill> {
 /// Where the instructions of a skill stand in what the model was last told, if they do.
 fn place(turn: &Turn, shown: &Shown, name: &str, instructions: &str) -> Option<&'static str> {
     let invoked = shown.invoked.as_ref().filter(|it| it.0 == name);
-    let heading = format!("# Skill: {name}\n");
+    let opening = turn.session.marker().opening();
+    let heading = |level: &str| format!("{opening}\n{level} Skill: {name}\n");
+    let (matched, told) = (heading("##"), heading("#"));
     let is_there = |it: &Message| {
         let text = it.content.as_str();
         let has_heading = match it.role {
-            Role::System => text.contains(&heading),
-            _ => text.starts_with(&heading),
+            Role::System => text.contains(&matched),
+            _ => text.starts_with(&told),
         };
         let has_all = |instructions: &str| text.contains(instructions.trim_end());
         has_heading && (has_all(instructions) || invoked.is_some_and(|it| has_all(&it.1)))
