@@ -189,7 +189,7 @@ async fn carry_out(
             None => printer.note(&format!("step {} of {}: {}", step.step, plan.len(), step.tool)),
             Some(outcome) => {
                 let outcome = printer.outcome(outcome);
-                let told = tool::told(&outcome, printer).and_then(|()| printer.flush());
+                let told = tool::told(&outcome, false, printer).and_then(|()| printer.flush());
                 printed = std::mem::replace(&mut printed, Ok(())).and(told);
                 outcome.denied.iter().for_each(|it| printer.refused(it));
             }

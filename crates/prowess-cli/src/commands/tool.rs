@@ -127,7 +127,7 @@ fn show(name: &str, outcome: &Outcome, is_skill_text: bool, printer: &mut Printe
     if printer.json {
         return printer.document(&json!({ "tool": name, "outcome": outcome }));
     }
-    told(outcome, printer)?;
+    told(outcome, is_skill_text, printer)?;
     if let Some(message) = &outcome.message {
         if outcome.is_ok() { printer.note(message) } else { printer.fault(message) }
     }
@@ -138,8 +138,8 @@ fn show(name: &str, outcome: &Outcome, is_skill_text: bool, printer: &mut Printe
     Ok(())
 }
 
-/// Shows what a tool has printed and given.
-pub(super) fn told(outcome: &Outcome, printer: &mut Printer) -> Result<()> {
+/// Shows what a tool has printed and given; the text of a skill in a pipe is fenced.
+pub(super) fn told(outcome: &Outcome, is_skill_text: bool, printer: &mut Printer) -> Result<()> {
     if let Some(stdout) = outcome.stdout.as_ref().filter(|it| !it.text.is_empty()) {
         printer.text(&stdout.text)?;
     }

@@ -51,7 +51,7 @@ impl FileStore {
     /// The skills that were removed and can be brought back, the last one first: each with the time, in
     /// nanoseconds since 1970, and its name.
     pub fn removed(&self) -> Result<Vec<(u64, String)>, StoreError> {
-        trash::removed(&self.path)
+        trash::removed(&self.path, self.state.as_deref())
     }
 
     /// The same store, with another time to wait for other writers.

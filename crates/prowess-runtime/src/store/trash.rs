@@ -198,7 +198,9 @@ pub(super) fn removed(
     let mut removed = Vec::new();
     if let Some(trash) = state.and_then(|it| Root::open(&it.join(OUTSIDE)).ok()) {
         let store = fs::canonicalize(store).unwrap_or_else(|_| store.to_owned());
-        for entry in kept(&trash)?.into_iter().filter(|it| origin(&trash, it).as_ref() == Some(&store)) {
+        for entry in
+            kept(&trash)?.into_iter().filter(|it| origin(&trash, it).as_ref() == Some(&store))
+        {
             let Some((time, folder)) = parts(&entry) else { continue };
             let called = called(&trash, &Path::new(&entry).join(SKILL));
             removed.push((time, called.unwrap_or_else(|| folder.to_owned())));
