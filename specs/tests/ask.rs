@@ -951,7 +951,7 @@ mod a_dry_run_sends_nothing {
         ] {
             let world = World::new();
             let ran = world.run(["ask", "--dry-run", "Hi", "--provider", provider]);
-            let told = format!("`{begins}");
+            let told = format!("Would send `{begins}");
             let last = ran.stdout().lines().last().unwrap_or_default();
             assert!(last.starts_with(&told) && last.contains(provider), "{last} {}", ran.stderr);
         }

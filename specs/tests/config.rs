@@ -240,6 +240,8 @@ mod a_project_cannot_take_what_is_its_user_s {
         ("policy.roots", "[\".\"]"),
         ("policy.approvals", "\"never\""),
         ("policy.allowed_tools", "\"preapprove\""),
+        ("policy.writes", "\"allow\""),
+        ("policy.unlisted_commands", "\"ask\""),
         ("policy.environment", "[\"OPENAI_API_KEY\"]"),
         ("policy.rules", "[{ decision = \"allow\" }]"),
         ("limits.timeout", "\"300d\""),
@@ -284,7 +286,7 @@ mod a_project_cannot_take_what_is_its_user_s {
     const STRICT: &str = "[skill]\nenabled = false\nskills_dir = \"own\"\ndirectories = [\"own\"]\n\
         include = [\"one\"]\nexclude = [\"two\"]\nmax_file_size = 10\nmax_skill_size = 10\nwatch = false\n\
         cache = false\n[policy]\ncommands = [\"ls\"]\nhosts = [\"a.example\"]\nroots = [\"own\"]\n\
-        approvals = \"always\"\nallowed_tools = \"enforce\"\nenvironment = [\"ONE\"]\n\
+        approvals = \"always\"\nallowed_tools = \"enforce\"\nwrites = \"deny\"\nunlisted_commands = \"deny\"\nenvironment = [\"ONE\"]\n\
         rules = [{ decision = \"deny\", tool = \"x\" }]\n[limits]\ntimeout = 1\nidle = 1\ncpu = 1\n\
         output = 1\nmemory = 1\nfile = 1\nwork = 1\nprocesses = 1\ndescriptors = 1\n[sandbox]\n\
         level = \"strong\"\n[sql]\nurl = \"sqlite:own.db\"\nwrite = false\n[model]\nprovider = \"gemini\"\n\

@@ -315,7 +315,7 @@ mod nothing_is_guessed {
 
     #[test]
     fn nothing_is_renamed_to_what_is_there_already() {
-        let odd = with("").replace("name: pdf", "name: \"../pdf\"");
+        let odd = with("").replace("name: pdf", "name: Odd pdf");
         let world = World::new()
             .document("forms", with("version: 1.10\n"))
             .file("skills/pdf/note.txt", "mine")

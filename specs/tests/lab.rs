@@ -705,7 +705,7 @@ mod the_report_can_be_looked_at {
 
     #[test]
     fn nothing_that_a_skill_says_is_run_by_the_page() {
-        let name = "</script><img src=x onerror=alert(1)>";
+        let name = "<script><img src=x onerror=alert(1)>";
         let attack = "</script><script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">{data}`";
         let text = format!(
             "---\nname: {}\ndescription: {}\n---\n{attack}\n",
@@ -715,7 +715,7 @@ mod the_report_can_be_looked_at {
         let evals = json!([{"query": format!("{attack} pwned"), "skill": "water-plants"}, {"query": attack, "skill": name}, {"query": "x", "skill": "<b>"}]);
         let world = tools()
             .document("evil", &text)
-            .document("evil-2", text.replacen("</script><img", "<img", 1).replace("wipe", "erase"))
+            .document("evil-2", text.replacen("<script><img", "<img", 1).replace("wipe", "erase"))
             .file("skills/evil/evals/triggers.json", evals.to_string());
         let mut page = page(&world);
         let rows = page.eval("document.querySelectorAll('.row').length").as_u64().unwrap();

@@ -72,6 +72,10 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     };
     match (change, history) {
         (Some(Change::File(record)), Some(history)) => restore(&history, record, printer),
+        (None, _) if args.name.is_none() => {
+            printer.fault("there is nothing to undo");
+            Ok(Status::AtFault)
+        }
         // A folder may be called otherwise than its skill.
         _ => bring_back(&shelf, args.name.as_deref(), printer),
     }

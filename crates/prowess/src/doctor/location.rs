@@ -28,7 +28,7 @@ pub struct Reader {
     pub unknown: usize,
 }
 
-/// A skill that a client drops, truncates, hides or shadows.
+/// A skill that a client drops, truncates, hides or shadows, or may not load.
 #[derive(Debug)]
 pub struct Trouble<'a> {
     /// The skill.
@@ -76,17 +76,17 @@ impl Location {
         strangers
     }
 
-    /// What clients drop, shadow, truncate or hide of what they find here, the worst first.
+    /// What clients drop, shadow, may not load, truncate or hide of what they find here, the worst first.
     pub fn troubles<'a>(&self, checkup: &'a Checkup) -> Vec<Trouble<'a>> {
         let mut troubles: Vec<Trouble<'a>> = Vec::new();
         for skill in self.skills(checkup) {
             let first = troubles.len();
             for diagnosis in skill.diagnoses.iter().filter(|it| self.is_found_here(it)) {
                 let Diagnosis { client, verdict, notes, .. } = diagnosis;
-                if *verdict <= Verdict::Asks || *verdict == Verdict::Unknown {
+                let note = notes.iter().find(|it| it.verdict == *verdict);
+                if *verdict <= Verdict::Asks || *verdict == Verdict::Unknown && note.is_none() {
                     continue;
                 }
-                let note = notes.iter().find(|it| it.verdict == *verdict);
                 let is_same = |it: &&mut Trouble<'_>| {
                     let symptom = |it: Option<&Note>| it.and_then(|it| it.symptom);
                     it.verdict == *verdict && symptom(it.note) == symptom(note)
@@ -121,7 +121,8 @@ fn gravity(verdict: Verdict) -> usize {
     match verdict {
         Verdict::Refused | Verdict::Unseen => 0,
         Verdict::Shadowed => 1,
-        Verdict::Cut => 2,
-        _ => 3,
+        Verdict::Unknown => 2,
+        Verdict::Cut => 3,
+        _ => 4,
     }
 }

@@ -57,7 +57,8 @@ pub enum Suggestion<'a> {
     },
 }
 
-/// What would help, with what helps most first.
+/// What would help: what mends faults comes before what makes skills known to more clients, and of each what
+/// helps most comes first.
 pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec<Suggestion<'a>> {
     let mut all: Vec<(usize, Suggestion<'a>)> = Vec::new();
     let (mut fixable, mut misnamed, mut others) =
@@ -91,7 +92,7 @@ pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec
         all.push((weight, Suggestion::Compare { name: &first.name, skills: paths.len() }));
     }
     all.retain(|it| it.0 > 0);
-    all.sort_by_key(|it| std::cmp::Reverse(it.0));
+    all.sort_by_key(|it| (matches!(it.1, Suggestion::Share { .. }), std::cmp::Reverse(it.0)));
     all.into_iter().map(|it| it.1).collect()
 }
 
@@ -128,7 +129,8 @@ fn needs_help(diagnosis: &Diagnosis) -> bool {
     let is_meant =
         |it: Option<Symptom>| matches!(it, Some(Symptom::NotForModels | Symptom::NotForPeople));
     match diagnosis.verdict {
-        Verdict::Loads | Verdict::Asks | Verdict::Unknown => false,
+        Verdict::Loads | Verdict::Asks => false,
+        Verdict::Unknown => diagnosis.notes.iter().any(|it| it.verdict == Verdict::Unknown),
         Verdict::Hidden => !diagnosis.notes.iter().all(|it| is_meant(it.symptom)),
         Verdict::Cut | Verdict::Shadowed | Verdict::Refused | Verdict::Unseen => true,
     }

@@ -196,9 +196,18 @@ fn dialect() -> impl Strategy<Value = Option<Box<Dialect>>> {
     })
 }
 
+/// A name that a skill can have: no path, and no device.
+fn name() -> impl Strategy<Value = Box<str>> {
+    line().prop_filter("no skill has this name", |it| {
+        let manifest = Manifest { name: it.clone(), description: "d".into(), ..with("") };
+        let parsed = parse(render(&manifest, "").as_bytes(), None, Profile::Spec);
+        !parsed.findings.iter().any(|it| it.rule.code == "name-path")
+    })
+}
+
 fn manifests() -> impl Strategy<Value = Manifest> {
     let text = || option::of(line());
-    let texts = (line(), line(), text(), text(), text(), text(), text(), text());
+    let texts = (name(), line(), text(), text(), text(), text(), text(), text());
     let kinds =
         (prop::sample::select(&Type::ALL[..]), option::of(prop::sample::select(&Status::ALL[..])));
     let lists = (vec(word(), 0..3), vec(line(), 0..3));

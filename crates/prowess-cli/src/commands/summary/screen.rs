@@ -249,7 +249,7 @@ impl Canvas {
             ("loaded by", "loaded by", self.listed(&whom(&full))),
             ("partly loaded by", "partly by", self.joined(part.iter().map(some).collect())),
             ("not loaded by", "not by", self.listed(&whom(&none))),
-            ("unknown for", "unknown for", self.listed(&whom(&unknown))),
+            ("may be loaded by", "maybe by", self.listed(&whom(&unknown))),
             ("not read by", "not read by", self.listed(&strangers)),
         ];
         let mut text = String::new();
@@ -274,7 +274,8 @@ impl Canvas {
         let pad = " ".repeat(column.saturating_sub(name.width()));
         let reason = note.map(|it| it.symptom.map_or_else(|| SHADOWED.to_owned(), Symptom::about));
         let reason = reason.map(|it| format!(": {it}")).unwrap_or_default();
-        let text = format!("{} by {}{reason}", fate(*verdict), self.listed(clients));
+        let by = if *verdict == Verdict::Unknown { "in" } else { "by" };
+        let text = format!("{} {by} {}{reason}", fate(*verdict), self.listed(clients));
         let indent = column + 6;
         let lines = wrapped(&text, Some(self.width.saturating_sub(indent).max(10)));
         for (number, line) in lines.iter().enumerate() {
@@ -422,7 +423,7 @@ fn fate(verdict: Verdict) -> &'static str {
         Verdict::Cut => "truncated",
         Verdict::Hidden => "hidden",
         Verdict::Loads | Verdict::Asks => "loaded",
-        Verdict::Unknown => "unknown",
+        Verdict::Unknown => "may not load",
     }
 }
 
@@ -430,6 +431,7 @@ fn mark(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Refused | Verdict::Unseen => "x",
         Verdict::Shadowed => "=",
+        Verdict::Unknown => "?",
         Verdict::Cut => "~",
         _ => "-",
     }
@@ -440,7 +442,7 @@ fn color(verdict: Verdict) -> Style {
         Verdict::Refused | Verdict::Unseen | Verdict::Shadowed => {
             AnsiColor::Red.on_default().bold()
         }
-        Verdict::Cut => AnsiColor::Yellow.on_default(),
+        Verdict::Cut | Verdict::Unknown => AnsiColor::Yellow.on_default(),
         _ => DIM,
     }
 }
