@@ -80,7 +80,7 @@ pub use crate::{
     key_file::{KeyFileError, key_of_file},
     limits::Limits,
     manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
-    migrate::{Lost, MigrateError, Migrated, migrate, plugins},
+    migrate::{Lost, MigrateError, Migrated, migrate, migrate_all, plugins, unpack},
     outcome::{Captured, Level, Outcome, PlanStep, Status},
     parameters::{Parameters, ParametersError},
     percent::percent_decoded,
