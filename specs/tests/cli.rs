@@ -1,5 +1,7 @@
 //! What the commands promise to people and to scripts.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value as Json, json};
 
 use crate::world::World;
@@ -454,7 +456,7 @@ mod the_command_check_says_what_is_wrong {
 
     #[test]
     fn a_body_in_any_language_can_be_checked() {
-        let text = "---\nname: words\ndescription: a\n---\n\nGrüße, 技能 🦀 …\n\nSiehe [hier](references/größe.md) und `ä`.\n";
+        let text = "---\nname: words\ndescription: Use when asked\n---\n\nGrüße, 技能 🦀 …\n\nSiehe [hier](references/größe.md) und `ä`.\n";
         let (code, said) = World::new().document("words", text).check("skills", &[]);
         assert_eq!((code, said.rules()), (Some(0), vec!["reference-missing"]));
         assert_eq!(said.finding("reference-missing")["line"], 8);
@@ -538,8 +540,10 @@ mod the_command_check_says_what_is_wrong {
             let ran = World::new().document("one", text).run(["check", "skills"]);
             assert_eq!(ran.code, Some(0), "{}", ran.stderr);
             let part = letter.repeat(30);
+            // The first of them is shown twice: the instructions are too long as well.
             let shown = ran.stdout().lines().filter(|it| it.contains(&part));
-            assert_eq!(shown.count(), lines.len(), "{}", ran.stdout());
+            let shown: BTreeSet<&str> = shown.collect();
+            assert_eq!(shown.len(), lines.len(), "{}", ran.stdout());
         }
     }
 
@@ -552,8 +556,8 @@ mod the_command_check_says_what_is_wrong {
     #[test]
     fn a_link_from_one_checked_path_into_another_is_followed() {
         let world = World::new()
-            .skill_in("a", "one", "A")
-            .skill_in("b", "two", "B")
+            .skill_in("a", "one", "Use when A")
+            .skill_in("b", "two", "Use when B")
             .link("a/linked", "../b/two");
         for arguments in [&["a", "b"][..], &["b", "a"], &["--dir", "a", "--dir", "b"]] {
             let ran = world.run(["check", "--json"].iter().chain(arguments));
@@ -570,7 +574,7 @@ mod the_command_check_says_what_is_wrong {
         let world = good_and_bad().file("skills/good/large.bin", vec![0; 200_000]);
         world.write("prowess.toml", "[skill]\nmax_file_size = \"100 KiB\"\n");
         let once = world.check("skills", &[]).1;
-        assert_eq!((&once.0["skills"], once.rules().len()), (&json!(2), 3), "{once:?}");
+        assert_eq!((&once.0["skills"], once.rules().len()), (&json!(2), 4), "{once:?}");
         for arguments in [
             &["skills", "skills"][..],
             &["skills", "skills/good"],

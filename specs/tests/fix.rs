@@ -15,7 +15,7 @@ use crate::world::{Ran, World};
 
 /// The skill `pdf` with more fields.
 fn with(fields: &str) -> String {
-    format!("---\nname: pdf\ndescription: Reads.\n{fields}---\n\nRead the file.\n")
+    format!("---\nname: pdf\ndescription: Reads when asked.\n{fields}---\n\nRead the file.\n")
 }
 
 /// A skill whose description has a colon, and the same with quotes around it.
@@ -145,7 +145,8 @@ mod what_is_found_is_put_right {
 
     #[test]
     fn a_profile_fixes_only_what_it_finds() {
-        let before = with("version: 1.10\n").replace("Reads.", "Use: now").replace('\n', "\r\n");
+        let before =
+            with("version: 1.10\n").replace("Reads when asked.", "Use: now").replace('\n', "\r\n");
         let quoted = before.replace("Use: now", "'Use: now'");
         let lenient = fixed(&before, &["--profile", "lenient"]);
         assert_eq!(lenient, quoted.replace("\r\n", "\n"));
@@ -553,7 +554,7 @@ mod what_changes_is_seen {
         let world = World::new()
             .document("colon", COLON.replace("---\n\n", "v: [x]\n---\n\n"))
             .document("pdf", with("version: 1\nsize: 2\n"))
-            .skill("good", "Stays");
+            .skill("good", "Use when it stays");
         let said = fix(&world, &["--json"]).json();
         assert_eq!(said["skills"], 3);
         let remains: Vec<&Json> =

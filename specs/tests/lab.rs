@@ -49,7 +49,8 @@ mod every_skill_is_asked_for_in_its_own_words {
     fn a_skill_that_its_own_words_bring_first_is_found() {
         let world = tools();
         let ran = lab(&world, &[]);
-        assert_eq!((ran.code, ran.stdout()), (Some(0), "3 skills: 3 found\n"), "{}", ran.stderr);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stdout().ends_with("all 3 skills can be found\n"), "{}", ran.stdout());
         let report = report(&world, &[]);
         assert_eq!(report["standings"], json!({"found": 3}));
         let pdf = studied(&report, "merge-pdf");
@@ -76,6 +77,39 @@ mod every_skill_is_asked_for_in_its_own_words {
         let shown = lab(&world, &[]);
         assert!(shown.stdout().contains("`espresso`"), "{}", shown.stdout());
         assert_eq!(shown.code, Some(0), "no evaluation has failed");
+    }
+
+    #[test]
+    fn a_placeholder_is_named_as_the_cause() {
+        let mut world = tools();
+        for name in ["crypto-wallet", "agent-arena", "click-up"] {
+            let description = format!("Use when skill {name}. See SKILL.md body for details.");
+            world = world.skill(name, &description);
+        }
+        let report = report(&world, &[]);
+        let placeholders = report["studied"].as_array().unwrap().iter();
+        let bad: Vec<&Json> = placeholders.filter(|it| !it["because"].is_null()).collect();
+        assert!(!bad.is_empty(), "{report:#}");
+        for it in bad {
+            assert_eq!(it["because"], "its description is a placeholder", "{it:#}");
+            assert_eq!(it["advice"].as_array().unwrap().len(), 1, "{it:#}");
+        }
+    }
+
+    #[test]
+    fn the_closest_pairs_are_shown_where_nothing_is_wrong() {
+        let world = World::new()
+            .skill("merge-pdf", "Merge and split PDF documents when pages should be combined")
+            .skill("sign-pdf", "Sign PDF contracts with a certificate")
+            .skill("brew-tea", "Brew green tea in a pot");
+        let ran = lab(&world, &[]);
+        assert!(ran.stdout().contains("Closest"), "{}", ran.stdout());
+        assert!(ran.stdout().contains("merge-pdf, sign-pdf"), "{}", ran.stdout());
+        assert!(ran.stdout().ends_with("all 3 skills can be found\n"), "{}", ran.stdout());
+        let closest = &report(&world, &[])["closest"];
+        assert_eq!(names(&closest[0]["members"]), ["merge-pdf", "sign-pdf"]);
+        let page = lab(&world, &["--html", "-"]);
+        assert!(page.stdout().contains("Closest pairs"), "no pairs on the page");
     }
 
     #[test]
@@ -167,7 +201,7 @@ mod every_skill_is_asked_for_in_its_own_words {
     fn what_was_left_out_is_not_forgotten() {
         let world = tools().document("mute", "---\nname: mute\n---\nText.\n");
         let ran = lab(&world, &[]);
-        assert_eq!(ran.stdout(), "3 skills: 3 found\n");
+        assert!(ran.stdout().ends_with("all 3 skills can be found\n"), "{}", ran.stdout());
         let note = "1 skill is left out; `prowess list --dir skills` says why";
         assert!(ran.stderr.contains(note), "{}", ran.stderr);
         let ran = world.folder("nothing").run(["lab", "--dir", "nothing"]);

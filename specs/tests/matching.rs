@@ -902,6 +902,10 @@ mod odd_requests_and_odd_libraries_have_an_outcome {
 
     #[test]
     fn a_request_without_words_finds_nothing() {
+        let body = "description: Themes for slides\n---\nSay hello there, and go over there.\n";
+        let polite = library_of(&[("themes", body), ("go", "description: Writes Go\n---\n")]);
+        assert_eq!(found(&polite, "hello there"), [""; 0]);
+        assert_eq!(found(&polite, "go"), ["go"]);
         let library = house();
         for request in [
             "",

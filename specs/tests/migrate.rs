@@ -213,7 +213,8 @@ mod a_plugin_becomes_a_skill {
             (nothing.code, nothing.json()["failed"].as_array().unwrap().len()),
             (Some(2), 2)
         );
-        assert!(nothing.stderr.contains("there is no `plugin-manifest.json` in `plugins/three`"));
+        assert!(nothing.stderr.contains("there is no `plugin-manifest.json`"));
+        assert!(nothing.stderr.contains("in `plugins/three`"), "{}", nothing.stderr);
         assert_eq!(world.run(["migrate"]).code, Some(2));
     }
 
@@ -389,6 +390,73 @@ mod a_plugin_becomes_a_skill {
             assert_eq!(ran.json()["migrated"][0]["name"], valid, "{}", ran.stderr);
             assert_eq!(world.list().names(), [valid]);
             assert_eq!(world.check(&format!("skills/{valid}"), &[]).0, Some(0));
+        }
+    }
+
+    const PDF: &str = "---\nname: pdf\ndescription: Reads PDF files. Use when one is given.\n---\n\nRun `scripts/read.py`.\n";
+
+    #[test]
+    fn the_skills_of_a_claude_code_plugin_are_taken_out_of_it() {
+        let notes = PDF.replace("pdf", "notes");
+        let world = World::new()
+            .file("tools/.claude-plugin/plugin.json", r#"{"name": "tools", "skills": ["./more/notes", "../../out"], "hooks": "./h.json"}"#)
+            .file("tools/skills/pdf/SKILL.md", PDF)
+            .file("tools/skills/pdf/scripts/read.py", "print(1)\n")
+            .file("tools/more/notes/SKILL.md", notes)
+            .file("tools/commands/ship.md", "---\ndescription: Ships it\nargument-hint: \"[where]\"\n---\nShip to $ARGUMENTS.\n")
+            .file("tools/commands/bare.md", "Just do it.\n")
+            .file("tools/agents/reviewer.md", "x\n")
+            .file("out/SKILL.md", PDF.replace("pdf", "out"));
+        let ran = migrate(&world, &["tools"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let json = ran.json();
+        let migrated = json["migrated"].as_array().unwrap();
+        let mut names: Vec<&str> = migrated.iter().map(|it| it["name"].as_str().unwrap()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["notes", "pdf", "ship"]);
+        assert_eq!(text(&world, "pdf"), PDF);
+        let script = std::fs::read_to_string(world.path("skills/pdf/scripts/read.py")).unwrap();
+        assert_eq!(script, "print(1)\n");
+        assert!(text(&world, "ship").contains("Ship to $ARGUMENTS."));
+        let lost = lost(&json).join("\n");
+        for what in ["its agents", "its hooks", "`commands/bare.md`"] {
+            assert!(lost.contains(what), "{what}: {lost}");
+        }
+        let marketplace = r#"{"name": "all", "plugins": [{"name": "tools", "source": "./tools"}, {"name": "far", "source": {"source": "github", "repo": "a/b"}}]}"#;
+        let world = World::new()
+            .file("all/.claude-plugin/marketplace.json", marketplace)
+            .file("all/tools/.claude-plugin/plugin.json", r#"{"name": "tools"}"#)
+            .file("all/tools/skills/pdf/SKILL.md", PDF);
+        let ran = migrate(&world, &["all"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert_eq!(text(&world, "pdf"), PDF);
+    }
+
+    #[test]
+    fn the_skills_of_an_agent_plugin_are_taken_out_of_it() {
+        let manifest = r#"{"$schema": "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json", "name": "tools"}"#;
+        let world = World::new()
+            .file("tools/plugin.json", manifest)
+            .file("tools/mcp.json", "{}")
+            .file("tools/skills/pdf/SKILL.md", PDF)
+            .file("tools/skills/pdf/deep/notes/SKILL.md", PDF.replace("pdf", "notes"))
+            .file("empty/plugin.json", manifest)
+            .file("other/plugin.json", r#"{"name": "other"}"#)
+            .file("broken/.claude-plugin/plugin.json", "{");
+        let ran = migrate(&world, &["tools"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let json = ran.json();
+        assert_eq!(json["migrated"].as_array().unwrap().len(), 1);
+        assert_eq!(text(&world, "pdf"), PDF);
+        assert!(lost(&json).join("\n").contains("its MCP servers"));
+        for (path, why) in [
+            ("empty", "has no skills"),
+            ("other", "there is no `plugin-manifest.json`"),
+            ("broken", "is not a JSON object"),
+        ] {
+            let ran = migrate(&world, &[path]);
+            assert_eq!(ran.code, Some(1), "{path}");
+            assert!(ran.stderr.contains(why), "{}", ran.stderr);
         }
     }
 }

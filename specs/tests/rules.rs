@@ -325,7 +325,7 @@ mod other_programs_can_read_what_was_found {
                 "colon",
                 "---\nname: colon\ndescription: Ünï 😀 when: x\nicon: x\n---\n\nText\n",
             )
-            .document("empty", "---\nname: empty\ndescription: a\n---\n")
+            .document("empty", "---\nname: empty\ndescription: Use when asked\n---\n")
     }
 
     fn sarif(world: &World, arguments: &[&str]) -> Json {
@@ -411,7 +411,7 @@ mod other_programs_can_read_what_was_found {
         assert_eq!(found[0], expected);
         let levels: Vec<&Json> = found.iter().map(|it| &it["level"]).collect();
         assert_eq!(levels, ["error", "warning", "note"]);
-        let well = World::new().skill("one", "a");
+        let well = World::new().skill("one", "Use when asked");
         let ran = well.run(["check", "skills", "--format", "sarif"]);
         assert_eq!((ran.code, results(&ran.json()).len()), (Some(0), 0));
         let nothing = World::new().run(["check", "skills", "--format", "sarif"]);
@@ -522,6 +522,27 @@ mod other_programs_can_read_what_was_found {
     }
 }
 
+mod what_is_shown_of_a_finding_is_short {
+    use super::*;
+
+    #[test]
+    fn a_long_line_has_a_short_mark_and_a_blank_one_none() {
+        let long =
+            format!("---\nname: long\ndescription: {}\n---\n\nDo it.\n", "a word ".repeat(300));
+        let body = "A line.\n".repeat(501);
+        let blank =
+            format!("---\nname: blank\ndescription: Reads. Use when asked.\n---\n\n\n{body}");
+        let world = World::new().document("long", long).document("blank", blank);
+        let ran = world.run(["check", "skills"]);
+        let marks = ran.stdout().lines().map(|it| it.matches('^').count());
+        assert_eq!(marks.max(), Some(100), "{}", ran.stdout());
+        assert!(ran.stdout().contains("blank/SKILL.md:7"), "{}", ran.stdout());
+        let world = World::new().skill("plain", "Reads PDF files");
+        let ran = world.run(["check", "skills"]);
+        assert!(ran.stderr.contains("1 info message hidden, `-v` shows it"), "{}", ran.stderr);
+    }
+}
+
 mod a_check_fits_into_other_tools {
     use super::*;
 
@@ -531,7 +552,7 @@ mod a_check_fits_into_other_tools {
         let mut paths = vec!["SKILL.md".to_owned()];
         for number in 0..500 {
             let name = format!("skill-{number}");
-            world = world.skill(&name, "One of many");
+            world = world.skill(&name, "Use as one of many");
             paths.push(format!("../{name}/SKILL.md"));
         }
         let ran =
@@ -581,8 +602,8 @@ mod a_check_fits_into_other_tools {
     #[test]
     fn an_action_checks_and_leaves_a_sarif_file() {
         let world = World::new()
-            .skill_in("my skills", "good", "a")
-            .skill_in("others/deep", "good-too", "a")
+            .skill_in("my skills", "good", "Use when asked")
+            .skill_in("others/deep", "good-too", "Use when asked")
             .file("bad/SKILL.md", "---\nname: x\n---\n")
             .folder("empty")
             .folder("temp")

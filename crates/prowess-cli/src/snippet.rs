@@ -59,13 +59,18 @@ pub(crate) fn render_fault(fault: &Fault, colored: bool, width: Option<usize>) -
     wrong.render(colored, width)
 }
 
+/// How many carets stand under a line at the most, also where nothing is cut.
+const LONGEST_MARK: usize = 100;
+
 impl Wrong<'_> {
     fn render(&self, colored: bool, width: Option<usize>) -> String {
         // A long line is cut around what is meant, but nothing is in a pipe.
         let width = width.unwrap_or(usize::MAX >> 1);
         let path = safe::line(&self.path.display().to_string()).into_owned();
-        let room = width.saturating_sub(GUTTER);
-        let shown = self.excerpt.map(|line| Shown::new(line, self.columns).within(room));
+        let room = width.saturating_sub(GUTTER).min(LONGEST_MARK);
+        // Under a blank line there is nothing to mark.
+        let excerpt = self.excerpt.filter(|it| !it.trim().is_empty());
+        let shown = excerpt.map(|line| Shown::new(line, self.columns).within(room));
         let group = Group::with_level(match self.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,

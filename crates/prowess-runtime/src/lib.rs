@@ -86,7 +86,7 @@ pub use crate::{
     limits::Limits,
     manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
     markers::{fresh_marker, make_visible},
-    migrate::{Lost, MigrateError, Migrated, migrate, plugins},
+    migrate::{Lost, MigrateError, Migrated, migrate, migrate_all, plugins, unpack},
     outcome::{Captured, Level, Outcome, PlanStep, Status, StepOutcome},
     parameters::{Parameters, ParametersError},
     percent::percent_decoded,

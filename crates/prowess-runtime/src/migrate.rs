@@ -1,4 +1,5 @@
-//! From a plugin of the old kind, a folder with a `plugin-manifest.json`, to a skill.
+//! From plugins to skills: one of the old kind, a folder with a `plugin-manifest.json`, becomes a skill; one
+//! of Claude Code or of Agent Plugins 1.0 has skills, which are taken out of it.
 //!
 //! Nothing of a plugin is run. What a skill has no place for is told, item by item.
 
@@ -8,6 +9,7 @@ mod name;
 mod calls;
 mod carry;
 mod body;
+mod bundle;
 
 use std::{
     io,
@@ -16,6 +18,7 @@ use std::{
 
 use prowess::{Limits, Manifest, render};
 
+pub use self::bundle::unpack;
 use self::{
     body::body,
     carry::carry,
@@ -55,9 +58,15 @@ pub struct Lost {
 #[non_exhaustive]
 pub enum MigrateError {
     /// There is no plugin.
-    #[error("there is no `plugin-manifest.json` in `{}`", path.display())]
+    #[error("there is no `plugin-manifest.json`, `.claude-plugin/plugin.json` or `plugin.json` of an Agent Plugin in `{}`", path.display())]
     NoPlugin {
         /// Where.
+        path: PathBuf,
+    },
+    /// It has skills nowhere that a plugin of its kind has them.
+    #[error("the plugin `{}` has no skills", path.display())]
+    NoSkill {
+        /// The plugin.
         path: PathBuf,
     },
     /// It is a link, and might lead anywhere.
@@ -89,7 +98,7 @@ pub enum MigrateError {
         most: u64,
     },
     /// Its manifest is no JSON object.
-    #[error("the `plugin-manifest.json` of `{}` is not a JSON object", path.display())]
+    #[error("the manifest of `{}` is not a JSON object", path.display())]
     NotJson {
         /// The plugin.
         path: PathBuf,
@@ -107,18 +116,36 @@ pub enum MigrateError {
 /// The folders that a path stands for: of a manifest, of a plugin, or of all plugins inside. Where
 /// there is none, the path itself, of which [`migrate`] says why not.
 pub fn plugins(path: &Path) -> Vec<PathBuf> {
-    if path.file_name().is_some_and(|it| it == MANIFEST) && !path.is_dir() {
-        let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
-        return vec![folder.unwrap_or(Path::new(".")).to_owned()];
+    if !path.is_dir() {
+        let manifests = [MANIFEST, bundle::CLAUDE, bundle::MARKETPLACE, bundle::AGENT];
+        if let Some(manifest) = manifests.into_iter().find(|it| path.ends_with(it)) {
+            let above = path.ancestors().nth(Path::new(manifest).components().count());
+            let folder = above.filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            return if manifest == MANIFEST { vec![folder.to_owned()] } else { plugins(folder) };
+        }
     }
-    let has_manifest = |it: &Path| it.join(MANIFEST).symlink_metadata().is_ok();
+    let listed = bundle::listed(path);
+    if !listed.is_empty() {
+        return listed;
+    }
+    let has_manifest =
+        |it: &Path| it.join(MANIFEST).symlink_metadata().is_ok() || bundle::is_bundle(it);
     let listed = Root::open(path).and_then(|it| it.list(Path::new(""), Links::Never));
     let folders = listed.unwrap_or_default().into_iter().map(|it| path.join(it.name));
     let found: Vec<PathBuf> = folders.filter(|it| has_manifest(it)).collect();
     if found.is_empty() || has_manifest(path) { vec![path.to_owned()] } else { found }
 }
 
-/// Makes a skill of the plugin in a folder. Files over the limits are left.
+/// Makes skills of the plugin in a folder, whatever its kind.
+pub fn migrate_all(folder: &Path, limits: &Limits) -> Result<Vec<Migrated>, MigrateError> {
+    let is_old = folder.join(MANIFEST).symlink_metadata().is_ok();
+    match !is_old && bundle::is_bundle(folder) {
+        true => unpack(folder, limits),
+        false => migrate(folder, limits).map(|it| vec![it]),
+    }
+}
+
+/// Makes a skill of the plugin of the old kind in a folder. Files over the limits are left.
 pub fn migrate(folder: &Path, limits: &Limits) -> Result<Migrated, MigrateError> {
     let path = || folder.to_owned();
     let read = |source| MigrateError::Read { path: path(), source };

@@ -103,6 +103,9 @@ static FIXES: &[Fix] = &[
     Fix { rule: &rule::TAGS_NOT_LIST, edit: |it| edited(it, with_listed_tags) },
 ];
 
+/// The rules that are asked only of a text whose fields can all be read: what they find was there before.
+static ADVICE: &[&Rule] = &[&rule::DESCRIPTION_WHEN, &rule::ARGUMENT_HINT, &rule::UNPINNED_PACKAGE];
+
 impl Fix {
     fn is_for(&self, rule: &Rule) -> bool {
         std::ptr::eq(self.rule, rule)
@@ -127,7 +130,8 @@ impl Fix {
     }
 
     /// Whether less is found of what was to be cleared, and nothing that was not found before: unless
-    /// a fix behind this one clears it, or it can be seen only now that the frontmatter is YAML.
+    /// a fix behind this one clears it, it is advice, which is given once all fields can be read, or
+    /// it can be seen only now that the frontmatter is YAML.
     fn is_better(&self, before: &[Finding], after: &[Finding]) -> bool {
         // The reference library names all unknown fields in one finding.
         let weight = |it: &Finding| match self.is_for(&rule::UNKNOWN_FIELD) {
@@ -141,6 +145,7 @@ impl Fix {
             let mut behind = FIXES.iter().skip_while(|it| !self.is_for(it.rule));
             before.iter().any(|it| std::ptr::eq(it.rule, finding.rule))
                 || behind.any(|it| it.clears(finding))
+                || ADVICE.iter().any(|it| std::ptr::eq(*it, finding.rule))
         };
         count(after) < count(before)
             && (self.is_for(&rule::YAML_REPAIRED) || after.iter().all(is_known))

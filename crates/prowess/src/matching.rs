@@ -162,6 +162,10 @@ pub fn matches_among<'lib>(
             features,
         })
         .collect();
+    // `hello there` is no request, but a skill may be called `go` or `use-it`.
+    if query.says_nothing {
+        ranked.retain(|it| it.tier > Tier::Evidence || meant.nearest.contains(&it.document));
+    }
     let mention = |it: &Ranked| mentioned.iter().position(|document| *document == it.document);
     ranked.sort_by(|a, b| {
         b.tier

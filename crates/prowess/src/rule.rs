@@ -112,6 +112,7 @@ rules! {
     DESCRIPTION_NOT_TEXT "description-not-text" W E N "the description is text";
     DESCRIPTION_TOO_LONG "description-too-long" W E E "the description has at most 1024 characters";
     DESCRIPTION_CUT "description-cut" N I N "the description fits into the lists of all clients";
+    DESCRIPTION_WHEN "description-when" N I N "the description says when to use the skill";
     DESCRIPTION_BRACKETS "description-brackets" I W N "the description has no angle brackets, which uploads refuse";
     COMPATIBILITY "compatibility" I E E "compatibility is text of 1 to 500 characters";
     LICENSE_NOT_TEXT "license-not-text" I E N "the license is text";
@@ -129,9 +130,13 @@ rules! {
     BODY_EMPTY "body-empty" I I N "there are instructions";
     BODY_LONG "body-long" N W N "the instructions are at most 500 lines and about 5000 tokens";
     PLACEHOLDER "placeholder" N W N "no template text is left";
+    ARGUMENT_HINT "argument-hint" N I N "a skill that takes arguments has a hint for them";
+    UNPINNED_PACKAGE "unpinned-package" N I N "packages that the instructions fetch have a version";
     REFERENCE_MISSING "reference-missing" I W N "a file that the instructions link to is there";
     REFERENCE_OUTSIDE "reference-outside" I W N "links lead to files inside the skill";
     REFERENCE_CHAIN "reference-chain" N I N "references do not link on to further references";
+    REFERENCE_CONTENTS "reference-contents" N I N "a long reference begins with its contents";
+    RESOURCE_UNMENTIONED "resource-unmentioned" N I N "the instructions mention the files of the skill";
     NESTED_SKILL "nested-skill" W W N "no skill lies inside another";
     RESOURCE_TOO_LARGE "resource-too-large" W W N "a resource is within the size limit";
     RESOURCE_UNREADABLE "resource-unreadable" W W N "a resource can be read";

@@ -6,6 +6,7 @@ mod fields;
 mod reference;
 mod hidden;
 mod body;
+mod guidance;
 mod beside;
 
 use std::{
@@ -26,8 +27,11 @@ use crate::{
 };
 
 use self::fields::fields;
-pub(crate) use self::fields::{Standing, at_load, standing};
 pub use self::name::is_plain as is_plain_name;
+pub(crate) use self::{
+    fields::{Standing, at_load, standing},
+    guidance::is_template_text,
+};
 
 /// What was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,6 +190,9 @@ fn document(
         fields(reading, manifest.as_ref(), folder, report);
         hidden::characters(reading, report);
         hidden::look_alikes(reading, report);
+    }
+    if let Some(manifest) = manifest.as_ref().filter(|_| report.profile == Profile::Spec) {
+        guidance::rules(reading, manifest, report);
     }
     if reading.document.frontmatter.is_some() {
         body::rules(reading, manifest.as_ref(), report);

@@ -213,7 +213,8 @@ fn show(
         words.push_str(" would remain");
     }
     if infos > 0 && !printer.verbose {
-        words.push_str(&format!(" ({infos} more with -v)"));
+        let (messages, them) = if infos == 1 { ("message", "it") } else { ("messages", "them") };
+        words.push_str(&format!("; {infos} info {messages} hidden, `-v` shows {them}"));
     }
     printer.note(&words);
     if let Some(finding) = shown().rev().max_by_key(|it| it.severity) {

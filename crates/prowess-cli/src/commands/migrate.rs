@@ -1,8 +1,8 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
-use prowess::{Directory, Limits};
-use prowess_runtime::{Entry, Lost, Migrated, Store as _, migrate, plugins};
+use prowess::Directory;
+use prowess_runtime::{Entry, Lost, Migrated, Store as _, migrate_all, plugins};
 use serde_json::{Value as Json, json};
 
 use super::count;
@@ -14,13 +14,14 @@ use crate::{
     safe,
 };
 
-/// Make skills of plugins that have a plugin-manifest.json
+/// Make skills of plugins
 ///
-/// Nothing of a plugin is run, and no skill that is there is changed. Exits 1 when one of them did not
+/// Reads plugins of Claude Code (.claude-plugin/plugin.json, marketplace.json), Agent Plugins 1.0 (plugin.json), and
+/// those with a plugin-manifest.json. Nothing of a plugin is run, and no skill that is there is changed. Exits 1 when one of them did not
 /// become a skill, and 2 when one of the paths is not there.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Plugins: a plugin-manifest.json, the folder of a plugin, or a folder of plugins
+    /// Plugins: a manifest, the folder of a plugin or marketplace, or a folder of plugins
     #[arg(required = true)]
     paths: Vec<PathBuf>,
 }
@@ -35,9 +36,18 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let path = context::resolve(&Directory::new(path), global);
         is_missing |= path.symlink_metadata().is_err();
         for plugin in plugins(&path) {
-            match taken(&plugin, &shelf, &limits) {
-                Ok((entry, migrated)) => made.push((plugin, entry, migrated)),
-                Err(error) => failed.push((plugin, error)),
+            let migrated = match migrate_all(&plugin, &limits) {
+                Ok(migrated) => migrated,
+                Err(error) => {
+                    failed.push((plugin, error.into()));
+                    continue;
+                }
+            };
+            for migrated in migrated {
+                match shelf.store.add(&migrated.files) {
+                    Ok(entry) => made.push((plugin.clone(), entry, migrated)),
+                    Err(error) => failed.push((plugin.clone(), error.into())),
+                }
             }
         }
     }
@@ -68,12 +78,6 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         false if is_missing => Status::Unable,
         false => Status::AtFault,
     })
-}
-
-/// Makes a skill of a plugin and adds it to the store.
-fn taken(plugin: &Path, shelf: &Shelf, limits: &Limits) -> Result<(Entry, Migrated)> {
-    let migrated = migrate(plugin, limits)?;
-    Ok((shelf.store.add(&migrated.files)?, migrated))
 }
 
 fn made_json((plugin, entry, migrated): &(PathBuf, Entry, Migrated), shelf: &Shelf) -> Json {

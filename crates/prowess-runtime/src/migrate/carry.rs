@@ -31,6 +31,18 @@ pub(super) fn carry(
     room: u64,
 ) -> (Files, Vec<Lost>) {
     let Walk { found, mut lost, .. } = Walk::new(root, plugin);
+    let files = taken(root, found, limits, room, &mut lost);
+    (files, lost)
+}
+
+/// Reads files of these paths into so much room.
+pub(super) fn taken(
+    root: &Root,
+    found: Vec<String>,
+    limits: &Limits,
+    room: u64,
+    lost: &mut Vec<Lost>,
+) -> Files {
     let mut files = Files::new();
     let mut left = room;
     for path in found {
@@ -52,7 +64,7 @@ pub(super) fn carry(
         };
         lost.push(Lost { what: format!("`{path}`"), why });
     }
-    (files, lost)
+    files
 }
 
 /// Reads a file to its end; nothing when that is further than `most` bytes.
@@ -64,7 +76,7 @@ pub(super) fn read(file: File, most: u64) -> io::Result<Option<Vec<u8>>> {
 
 /// Finds the ordinary files of a plugin.
 #[derive(Default)]
-struct Walk {
+pub(super) struct Walk {
     found: Vec<String>,
     lost: Vec<Lost>,
     seen: usize,
@@ -87,6 +99,16 @@ impl Walk {
             walk.lose("the rest of its files", &format!("there are more than {MOST}"));
         }
         walk
+    }
+
+    /// Finds those of a folder that is no plugin.
+    pub(super) fn of_folder(root: &Root) -> (Vec<String>, Vec<Lost>) {
+        let mut walk = Self::default();
+        walk.visit(root, Path::new(""), 0);
+        if walk.seen > MOST {
+            walk.lose("the rest of its files", &format!("there are more than {MOST}"));
+        }
+        (walk.found, walk.lost)
     }
 
     fn visit(&mut self, root: &Root, folder: &Path, depth: usize) {

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     matching::{Index, Searchable, Term, chunks, each_word, is_stop, rarity, telling},
     skill::Skill,
+    validate::is_template_text,
 };
 
 /// A description of fewer words that say something is short.
@@ -85,6 +86,7 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
         let common = (self.index.len() / COMMON.0).max(COMMON.1);
         let lost: usize = studied.thieves.iter().map(|it| it.takes).sum();
         match &studied.thieves[..] {
+            _ if is_template_text(&manifest.description) => Because::Placeholder,
             _ if words == 0 => Because::Wordless,
             [first, ..] if self.are_family(studied.skill, first.skill) => {
                 Because::Twin(first.skill)
@@ -153,7 +155,11 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
             let others = self.index.count(id);
             let is_free = self.described[id as usize] <= hardly_any && !own.contains(&id);
             let telling = count.min(OFTEN) as f32 * rarity(&word, others, self.index);
-            let is_own = is_free && others <= few && count >= least && !is_stop(&word);
+            let is_own = is_free
+                && others <= few
+                && count >= least
+                && !is_stop(&word)
+                && is_topic(&word, count);
             is_own.then_some((word, telling))
         });
         most(words.collect(), self.index)
@@ -176,6 +182,21 @@ fn is_plain(chunk: &str) -> bool {
     letters.next();
     let is_one_case = chunk.chars().all(char::is_uppercase) || !letters.any(char::is_uppercase);
     chunk.chars().count() > 2 && chunk.chars().all(char::is_alphabetic) && is_one_case
+}
+
+/// Whether a word is likely one that people ask with: no contraction, and a derived one (`-ness`,
+/// `-ization`) only if the instructions use it again and again.
+fn is_topic(word: &str, count: usize) -> bool {
+    let is_contraction = word.ends_with("nt")
+        && [
+            "does", "do", "is", "are", "was", "were", "has", "have", "had", "ca", "wo", "could",
+            "should", "would", "did",
+        ]
+        .contains(&&word[..word.len() - 2]);
+    let is_derived = ["ic", "ical", "ically", "ization", "ness", "fully", "er", "ers"]
+        .iter()
+        .any(|it| word.ends_with(it));
+    !is_contraction && (!is_derived || count >= OFTEN)
 }
 
 /// Whether the description of a skill writes out the joined name of another.
@@ -217,6 +238,9 @@ fn advice(
     let name = |skill: &Skill| format!("`{}`", skill.manifest.name);
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let mut advice = vec![match because {
+        Because::Placeholder => {
+            "replace the placeholder: say what the skill does, and when to use it".to_owned()
+        }
         Because::Wordless => {
             "write a description: what the skill does, and when to use it".to_owned()
         }
@@ -247,6 +271,10 @@ fn advice(
             percent(threshold)
         ),
     }];
+    let is_placeholder = matches!(because, Because::Placeholder);
+    if is_placeholder {
+        return advice;
+    }
     if let (Some(thief), false) = (studied.thieves.first(), studied.shared.is_empty()) {
         let stand = if studied.shared.len() == 1 { "stands" } else { "stand" };
         let shared = quoted(&studied.shared, "and");

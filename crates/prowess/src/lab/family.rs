@@ -31,6 +31,8 @@ pub struct Member<'lib> {
 const ALIKE: f32 = 0.8;
 /// With fewer words there is nothing to compare.
 const LEAST_WORDS: usize = 3;
+/// How many pairs are named that come closest to each other.
+const CLOSEST: usize = 3;
 /// With how many others a text is compared at the most.
 const MOST_COMPARED: usize = 512;
 
@@ -50,6 +52,40 @@ impl<'lib> Lab<'lib> {
             families.map(|(whole, members)| self.family(whole, &members)).collect();
         families.sort_by_key(|it| std::cmp::Reverse((it.members.len(), it.whole)));
         families
+    }
+
+    /// Finds the pairs of skills whose descriptions share most, but for those that are almost the same.
+    /// Of more than some hundred skills only those that are `wanted` are compared.
+    pub(super) fn closest(&self, wanted: impl Fn(&Skill) -> bool) -> Vec<Family<'lib>> {
+        let index = &self.library.searchable().index;
+        let text = |place: u32| {
+            let own = index.words(place);
+            Text::new(index, own.name().collect(), own.description().collect())
+        };
+        let all: Vec<(&Skill, Text)> = self
+            .matchable()
+            .filter(|it| wanted(it.1))
+            .take(MOST_COMPARED)
+            .map(|(place, skill)| (skill, text(place)))
+            .filter(|it| it.1.words.len() >= LEAST_WORDS)
+            .collect();
+        let mut pairs: Vec<(f32, usize, usize)> = Vec::new();
+        for (at, (_, one)) in all.iter().enumerate() {
+            for (other_at, (_, other)) in all.iter().enumerate().skip(at + 1) {
+                let share = one.shared(other);
+                if share > 0.0 && share < ALIKE {
+                    pairs.push((share, at, other_at));
+                }
+            }
+        }
+        pairs.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+        let member =
+            |at: usize, likeness: f32| Member { skill: all[at].0, likeness: likeness.into() };
+        let family = |it: &(f32, usize, usize)| Family {
+            whole: false,
+            members: vec![member(it.1, it.0), member(it.2, it.0)],
+        };
+        pairs.iter().take(CLOSEST).map(family).collect()
     }
 
     /// Puts the one first that requests match which are meant for the first.
@@ -149,6 +185,14 @@ impl Text {
         let topics = words.iter().filter(|it| name.contains(&it.id)).copied().collect();
         let total = words.iter().map(|it| it.weight).sum();
         Self { words, topics, total }
+    }
+
+    /// How much of what either says both say, from 0 to 1.
+    fn shared(&self, other: &Self) -> f32 {
+        let is_both = |it: &&Word| other.words.binary_search_by(|own| own.order(it)).is_ok();
+        let both: f32 = self.words.iter().filter(is_both).map(|it| it.weight).sum();
+        let all = self.total + other.total - both;
+        if all > 0.0 { both / all } else { 0.0 }
     }
 
     /// The rarest words, of which an alike text has at least one among its own rarest.

@@ -10,6 +10,9 @@ pub struct Study<'lib> {
     pub skills: Vec<Studied<'lib>>,
     /// Skills whose texts are almost the same.
     pub families: Vec<Family<'lib>>,
+    /// The pairs whose descriptions come closest to each other, the closest first: also where all is
+    /// well, the next ones to get into each other's way.
+    pub closest: Vec<Family<'lib>>,
 }
 
 /// What the lab has found out about a skill.
@@ -56,6 +59,8 @@ pub enum Standing {
 /// Why a skill does not fare well.
 #[derive(Debug, Clone, Copy)]
 pub enum Because<'lib> {
+    /// Its description is still the text of a template.
+    Placeholder,
     /// No word of its description says anything.
     Wordless,
     /// Its text is almost that of another skill, which is matched instead.
@@ -115,7 +120,8 @@ impl<'lib> Lab<'lib> {
         let won = |it: &Studied<'_>| it.won * 1000 / it.probes.len().max(1);
         skills.sort_by_cached_key(|it| (it.standing, won(it)));
         let is_asked_about = |it: &Family<'_>| it.members.iter().any(|it| wanted(it.skill));
-        Study { skills, families: families.into_iter().filter(is_asked_about).collect() }
+        let closest = self.closest(&wanted);
+        Study { skills, families: families.into_iter().filter(is_asked_about).collect(), closest }
     }
 
     fn studied(&self, skill: &'lib Skill) -> Studied<'lib> {

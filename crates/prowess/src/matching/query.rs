@@ -29,6 +29,8 @@ pub(crate) struct Query {
     pub(crate) total: f32,
     /// What the words count that stand in no skill at all.
     pub(crate) unknown: f32,
+    /// Whether it has only words that say nothing, such as `hello there`: only a name can be meant.
+    pub(crate) says_nothing: bool,
 }
 
 /// A term that is looked for.
@@ -46,6 +48,8 @@ pub(crate) struct Word {
     pub(crate) term: Term,
     pub(crate) text: String,
     pub(crate) is_extra: bool,
+    /// Whether it says nothing about what somebody wants.
+    pub(crate) is_stop: bool,
 }
 
 impl Query {
@@ -56,7 +60,7 @@ impl Query {
         near: impl Fn(&str) -> Option<&'n str>,
     ) -> Self {
         let said = read_with(request, index, &near);
-        let mut query = Self::default();
+        let mut query = Self { says_nothing: said.iter().all(|it| it.is_stop), ..Self::default() };
         let mut terms: Vec<(Term, Wanted)> = Vec::new();
         let mut missing: Vec<Term> = Vec::new();
         for word in &said {
@@ -125,6 +129,7 @@ pub(crate) fn read_with<'n>(
             term: Term::new(it),
             text: it.to_owned(),
             is_extra: true,
+            is_stop: false,
         }));
     }
     said
@@ -141,13 +146,17 @@ pub(crate) fn read(request: &str) -> Vec<Word> {
         words::chunks(text, |chunk| {
             words::terms(chunk, |found, word| {
                 all_stop &= found.is_stop || found.is_extra;
-                let word =
-                    Word { term: found.term, text: word.to_owned(), is_extra: found.is_extra };
-                said.push((word, found.is_stop));
+                said.push(Word {
+                    term: found.term,
+                    text: word.to_owned(),
+                    is_extra: found.is_extra,
+                    is_stop: found.is_stop,
+                });
             });
         });
     }
-    said.into_iter().filter(|it| all_stop || !it.1).map(|it| it.0).collect()
+    said.retain(|it| all_stop || !it.is_stop);
+    said
 }
 
 fn keep_most_telling(terms: &mut Vec<(Term, Wanted)>) {

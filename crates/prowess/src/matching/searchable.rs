@@ -119,7 +119,8 @@ impl Searchable {
     /// The words of a request that are looked for, each once.
     pub(crate) fn read(&self, request: &str) -> Vec<Asked> {
         let mut asked: Vec<Asked> = Vec::new();
-        for Word { term, text, is_extra } in read_with(request, &self.index, |it| self.near(it)) {
+        for Word { term, text, is_extra, .. } in read_with(request, &self.index, |it| self.near(it))
+        {
             let is_known = is_extra || self.index.id(term).is_some();
             let meant = if is_known { None } else { self.near(&text) }.unwrap_or(&text);
             let stem = stem(meant);

@@ -38,6 +38,7 @@ pub(super) fn rules(
     hidden::names(resources(found).iter().map(|it| &*it.path), report);
     let linked = references(found, reading, report);
     chains(source, found, &linked, report);
+    unmentioned(found, reading, report);
     evals(source, found, report);
 }
 
@@ -122,6 +123,7 @@ fn chains(source: &dyn Source, found: &Found, linked: &BTreeSet<String>, report:
     for path in linked.iter().filter(|it| it.ends_with(".md")) {
         let Ok(bytes) = source.read_beside(&found.path, path) else { continue };
         let text = String::from_utf8_lossy(&bytes);
+        contents(path, &text, report);
         let folder = path.rsplit_once('/').map_or("", |it| it.0);
         let deeper = links(&text).find_map(|link| {
             let joined = if folder.is_empty() {
@@ -144,6 +146,129 @@ fn chains(source: &dyn Source, found: &Found, linked: &BTreeSet<String>, report:
             );
         }
     }
+}
+
+/// From how many lines on a reference needs a list of what is in it.
+const LONG_REFERENCE: usize = 300;
+/// Within how many lines it is looked for.
+const CONTENTS_WITHIN: usize = 60;
+
+/// What a list of contents is called.
+const TITLES: &[&str] = &[
+    "contents",
+    "toc",
+    "index",
+    "overview",
+    "sections",
+    "目录",
+    "目次",
+    "목차",
+    "inhalt",
+    "sommaire",
+    "índice",
+    "содержание",
+];
+
+/// Notes a long reference without contents: a model that reads its beginning does not know the rest.
+fn contents(path: &str, text: &str, report: &mut Report) {
+    let lines = text.lines().count();
+    if lines <= LONG_REFERENCE {
+        return;
+    }
+    let beginning = || text.lines().take(CONTENTS_WITHIN);
+    let is_title = |line: &str| {
+        let line = line.to_lowercase();
+        line.starts_with(['#', '*']) && TITLES.iter().any(|it| line.contains(it))
+    };
+    let links = beginning().filter(|it| it.contains("](#")).count();
+    if links < 3 && !beginning().any(is_title) {
+        report.note(
+            &rule::REFERENCE_CONTENTS,
+            At::FILE,
+            || format!("`{path}` has {lines} lines and no contents at its beginning"),
+            "list its sections at the top, so that a model can go to the right one",
+        );
+    }
+}
+
+/// Files that nobody has to mention: about the skill, or read by programs.
+const UNMENTIONED: &[&str] = &[
+    "license",
+    "licence",
+    "notice",
+    "readme",
+    "changelog",
+    "contributing",
+    "authors",
+    "metadata.",
+    "package",
+    "requirements",
+    "pyproject",
+    "setup.",
+    "makefile",
+    "dockerfile",
+    "tsconfig",
+    "go.mod",
+    "go.sum",
+    "cargo.",
+    "uv.lock",
+    "yarn.lock",
+    "__init__",
+    "skill.",
+    "agents.md",
+    "claude.md",
+    "conftest",
+    ".",
+];
+
+/// Notes files that neither the instructions nor the name of their folder leads to.
+fn unmentioned(found: &Found, reading: &Reading<'_>, report: &mut Report) {
+    if report.wants(&rule::RESOURCE_UNMENTIONED).is_none() {
+        return;
+    }
+    let text = reading.document.body.text;
+    let is_mentioned = |path: &str| {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let stem = name.split('.').next().unwrap_or(name);
+        let lower = name.to_lowercase();
+        // What belongs to a program, a test or an icon is found by those.
+        let is_own = UNMENTIONED.iter().any(|it| lower.starts_with(it))
+            || path.split('/').any(|it| {
+                matches!(
+                    it,
+                    "evals"
+                        | "tests"
+                        | "test"
+                        | "mcp"
+                        | "agents"
+                        | "node_modules"
+                        | "__pycache__"
+                        | ".git"
+                ) || it.starts_with('.')
+            });
+        let leads = |it: &str| it.len() > 2 && text.contains(it);
+        let top = folder.split('/').next().unwrap_or("");
+        is_own
+            || leads(name)
+            || leads(stem)
+            || (!folder.is_empty()
+                && (leads(folder) || leads(&format!("{top}/")) || leads(&format!("`{top}`"))))
+    };
+    let paths: Vec<&str> =
+        resources(found).iter().map(|it| &*it.path).filter(|it| !is_mentioned(it)).collect();
+    let Some(first) = paths.first() else { return };
+    let message = || match paths.len() {
+        1 => format!("nothing in the instructions leads to `{first}`"),
+        more => {
+            format!("nothing in the instructions leads to `{first}` and {} more files", more - 1)
+        }
+    };
+    report.note(
+        &rule::RESOURCE_UNMENTIONED,
+        At::FILE,
+        message,
+        "say what the file is for and when to read or run it, or leave it out",
+    );
 }
 
 /// `evals/evals.json` in either of the spellings that are in use.

@@ -25,9 +25,10 @@ pub(super) fn rules(reading: &Reading<'_>, manifest: Option<&Manifest>, report: 
     let lines = body.text.lines().count();
     let tokens = Vocabulary::Estimate.count(body.text);
     if lines > MAX_LINES || tokens > MAX_TOKENS {
+        let blank = body.text.lines().take_while(|it| it.trim().is_empty()).count();
         report.note(
             &rule::BODY_LONG,
-            At::line(body.line),
+            At::line(body.line + blank),
             || match lines > MAX_LINES {
                 true => format!("the instructions have {lines} lines, more than {MAX_LINES}"),
                 false => {

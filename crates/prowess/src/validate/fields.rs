@@ -2,7 +2,7 @@
 
 use prowess_frontmatter::{Field, Kind, Style, Value};
 
-use super::{hidden, name};
+use super::{guidance::is_template_text, hidden, name};
 use crate::{
     finding::{At, Report},
     parse::{Reading, SPELLINGS, canonical},
@@ -345,11 +345,10 @@ fn placeholder(
 ) {
     for (key, text) in [("name", &manifest.name), ("description", &manifest.description)] {
         let whole = |open, close| text.starts_with(open) && text.ends_with(close);
-        let left = whole("{{", "}}")
-            || whole("[", "]")
-            || text.starts_with("TODO")
-            || text.contains("TODO:")
-            || text.contains("[TODO");
+        let left = match key {
+            "description" => is_template_text(text),
+            _ => whole("{{", "}}") || whole("[", "]") || text.starts_with("TODO"),
+        };
         let field = fields.iter().find(|it| it.key == key).filter(|_| left);
         if let Some(field) = field {
             report.note(

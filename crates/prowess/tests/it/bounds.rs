@@ -18,7 +18,7 @@ fn with(fields: &str) -> String {
 }
 
 fn saying(body: &str) -> String {
-    format!("---\nname: pdf\ndescription: Reads PDF files.\n---\n\n{body}\n")
+    format!("---\nname: pdf\ndescription: Reads PDF files. Use when one is given.\n---\n\n{body}\n")
 }
 
 fn alias_bomb() -> String {
@@ -111,7 +111,7 @@ fn a_hostile_body_is_checked_soon() {
 fn a_long_body_is_said_to_be_long() {
     for text in [saying(&"[".repeat(50_000)), saying(&"x ".repeat(5 * 1024 * 1024))] {
         let findings = check_text(text.as_bytes(), Some("pdf"), Profile::Spec);
-        assert_eq!(crate::shown(&findings), "W5 body-long");
+        assert_eq!(crate::shown(&findings), "W6 body-long");
     }
 }
 

@@ -75,7 +75,9 @@ impl World {
 
 /// The text of a skill that has nothing wrong with it.
 pub(crate) fn document(name: &str) -> String {
-    format!("---\nname: {name}\ndescription: Reads PDF files.\n---\n\nRead the file.\n")
+    format!(
+        "---\nname: {name}\ndescription: Reads PDF files. Use when one is given.\n---\n\nRead the file.\n"
+    )
 }
 
 /// The names that were loaded, and the findings.
@@ -177,7 +179,7 @@ fn a_huge_file_is_left_out_and_its_neighbours_are_not() {
 fn a_hundred_thousand_blank_lines_hide_nothing_from_a_check() {
     let padded = format!("{}{}\u{202E}\n", document("pdf"), "\n".repeat(100_000));
     let findings = check_text(padded.as_bytes(), Some("pdf"), Profile::Spec);
-    assert_eq!(shown(&findings), "W5 body-long, W100007 hidden-characters");
+    assert_eq!(shown(&findings), "W6 body-long, W100007 hidden-characters");
 }
 
 #[test]

@@ -75,6 +75,9 @@ fn texts() -> Vec<Text> {
         ("yaml-repaired", described("Use when: asked."), described("Use when:asked, at 12:30.")),
         ("yaml-rescued", only("]: [\nname: pdf\ndescription: Reads.\n"), only("\"]\": \"[\"\nname: pdf\ndescription: Reads.\n")),
         ("yaml-strict", with("metadata: {colour: red}\n"), with("metadata:\n  colour: red [or] {so}\n")),
+        ("description-when", described("Reads PDF files."), described("Reads PDF files. Use when a PDF is given.")),
+        ("argument-hint", saying("Review $ARGUMENTS.\n"), saying("It costs $1,000 or `echo $1`.\n")),
+        ("unpinned-package", saying("Run `npx -y prettier .`\n"), saying("Run `npx prettier@3.1.0 .` or `pip install -r requirements.txt`.\n")),
         ("duplicate-key", with("license: MIT\nlicense: MIT\n"), with("license: MIT\nmetadata:\n  license: MIT\n")),
         ("comment-cut", described("Closes #12."), described("Writes C#.")),
         ("unknown-field", with("colour: red\n"), with("metadata:\n  colour: red\n")),
@@ -228,6 +231,12 @@ const PLACES: &[Place] = &[
         |it| checked(it.skill("pdf").folder("skills/pdf/data"))),
     ("skill-too-large", |it| weighing(it, 500 * 1024 + 1), |it| weighing(it, 500 * 1024)),
     ("skill-too-many-files", |it| holding(it, 512), |it| holding(it, 511)),
+    ("reference-contents",
+        |it| checked(it.file("skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads.\n---\n[all](all.md)\n").file("skills/pdf/all.md", "A line.\n".repeat(301))),
+        |it| checked(it.file("skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads.\n---\n[all](all.md)\n").file("skills/pdf/all.md", "# Contents\n".to_owned() + &"A line.\n".repeat(301)))),
+    ("resource-unmentioned",
+        |it| checked(it.skill("pdf").file("skills/pdf/scripts/merge.py", "")),
+        |it| checked(it.file("skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads.\n---\nRun `scripts/merge.py`.\n").file("skills/pdf/scripts/merge.py", "").file("skills/pdf/LICENSE.txt", ""))),
     ("evals",
         |it| checked(it.skill("pdf").file("skills/pdf/evals/evals.json", r#"{"evals": [{}]}"#)),
         |it| checked(it.skill("pdf").file("skills/pdf/evals/evals.json", r#"{"evals": [{"prompt": "Read it"}]}"#))),
@@ -345,7 +354,7 @@ fn other_profiles_report_in_the_order_of_lines() {
     let findings = check_text(&only(text), Some("pdf"), Profile::Spec);
     assert_eq!(
         shown(&findings),
-        "E2 license-not-text, W3 unknown-field, E4 name-case, E4 name-characters, E4 name-folder, W5 description-brackets"
+        "E2 license-not-text, W3 unknown-field, E4 name-case, E4 name-characters, E4 name-folder, I5 description-when, W5 description-brackets"
     );
 }
 
@@ -359,7 +368,7 @@ fn a_name_and_its_folder_may_be_composed_differently() {
 #[test]
 fn text_in_any_script_is_nothing_to_report() {
     let text = framed(
-        "name: pdf\ndescription: \u{5E7}\u{5D5}\u{5E8}\u{5D0} \u{0627}\u{0642}\u{0631}\u{0623} \u{8AAD}\u{3080} okur\u{131}\n",
+        "name: pdf\ndescription: \u{5E7}\u{5D5}\u{5E8}\u{5D0} \u{0627}\u{0642}\u{0631}\u{0623} \u{8AAD}\u{3080} okur\u{131} when asked\n",
         "\u{8AAD}\u{3080}\u{3002} \u{131}\u{15F}\u{131}k \u{1F469}\u{200D}\u{1F4BB}\n",
     );
     assert_eq!(shown(&check_text(&text, Some("pdf"), Profile::Spec)), "");

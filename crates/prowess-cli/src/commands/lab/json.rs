@@ -16,21 +16,20 @@ pub(super) fn document(report: &Report<'_>, most: usize) -> Json {
     let Report { lab, study, evaluation, findings, .. } = report;
     let scores = evaluation.scores.iter().take(most);
     let failed = evaluation.failed().into_iter().take(most);
-    let families = study.families.iter().take(most).map(|family| {
-        let member = |it: &prowess::Member<'_>| {
-            json!({"name": name(it.skill), "path": path(it.skill), "likeness": round(it.likeness)})
-        };
+    let family = |family: &prowess::Family<'_>| {
+        let member = |it: &prowess::Member<'_>| json!({"name": name(it.skill), "path": path(it.skill), "likeness": round(it.likeness)});
         json!({
             "alike": if family.whole { "text" } else { "description" },
             "members": family.members.iter().map(member).collect::<Vec<_>>(),
         })
-    });
+    };
     json!({
         "skills": lab.library.all().count(),
         "threshold": lab.threshold,
         "standings": standings(report),
         "studied": study.skills.iter().take(most).map(studied).collect::<Vec<_>>(),
-        "families": families.collect::<Vec<_>>(),
+        "families": study.families.iter().take(most).map(family).collect::<Vec<_>>(),
+        "closest": study.closest.iter().map(family).collect::<Vec<_>>(),
         "evaluation": {
             "requests": evaluation.tested.len(),
             "passed": evaluation.passed(),
@@ -100,6 +99,7 @@ fn studied(it: &Studied<'_>) -> Json {
 /// Why a skill does not fare well, in words.
 pub(super) fn because(because: Because<'_>) -> String {
     match because {
+        Because::Placeholder => "its description is a placeholder".to_owned(),
         Because::Wordless => "its description says nothing".to_owned(),
         Because::Twin(other) => format!("almost the same as `{}`", name(other)),
         Because::Names(other) => format!("it writes out the name of `{}`", name(other)),

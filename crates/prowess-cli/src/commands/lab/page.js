@@ -66,12 +66,14 @@ function showOverview() {
   const worst = studied.filter((it) => it.because).slice(0, 10);
   return [
     h("h2", {}, "Overview"),
-    facts([number(data.skills), "skills"], [sure(data.threshold), "least confidence"]),
+    facts([number(data.skills), "skills"], [sure(data.threshold), "minimum confidence"]),
     card("How skills fare with requests in their own words", "",
       h("div", { class: "standings", role: "img", "aria-label": there.map(([it, title]) => `${title}: ${standings[it]}`).join(", ") },
         there.map(([it]) => h("i", { class: kindOf(it), width: `${(standings[it] * 100) / all}%` }))),
       h("ul", { class: "legend" }, there.map(([it, title]) => h("li", { class: kindOf(it) }, h("span", { class: "dot" }), title, h("b", {}, number(standings[it])))))),
     worst.length > 0 ? card("Where to begin", "the worst first", skillTable(worst)) : card("Where to begin", "", quiet("Every skill is found by its own words.")),
+    worst.length === 0 && data.closest.length > 0 && card("Closest pairs", "descriptions that share most",
+      h("ul", {}, data.closest.map((it) => h("li", {}, it.members.map((its) => its.name).join(" and "), `: ${sure(it.members[0].likeness)} alike`)))),
   ];
 }
 

@@ -38,6 +38,11 @@ pub(super) fn show(
     page.part("Confused", "expected → matched", confused, |page, it| page.confusion(it))?;
     let failed = evaluation.failed().into_iter();
     page.part("Failed", "evaluations", failed, |page, it| page.failure(report, it))?;
+    let is_quiet = study.skills.iter().all(|it| it.because.is_none()) && study.families.is_empty();
+    let closest = study.closest.iter().filter(|_| is_quiet);
+    page.part("Closest", "nothing to mend; these compete most", closest, |page, it| {
+        page.family(it)
+    })?;
     page.summary(report)?;
     let is_cut = page.is_cut;
     printer.flush()?;
@@ -171,8 +176,14 @@ impl Page<'_> {
         }
         let counts: Vec<String> =
             counts.iter().rev().map(|it| format!("{} {}", it.1, it.0.as_str())).collect();
-        let skills = count(study.skills.len(), "skill");
-        self.text(0, &format!("{skills}: {}", counts.join(", ")))?;
+        let found = study.skills.iter().filter(|it| it.standing == Standing::Found).count();
+        let line = match study.skills.len() {
+            1 if found == 1 => "the skill can be found".to_owned(),
+            2 if found == 2 => "both skills can be found".to_owned(),
+            all if found == all => format!("all {all} skills can be found"),
+            all => format!("{}: {}", count(all, "skill"), counts.join(", ")),
+        };
+        self.text(0, &line)?;
         self.evaluation(evaluation)
     }
 
