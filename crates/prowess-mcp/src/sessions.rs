@@ -54,10 +54,11 @@ impl Peer {
     /// Where a connection comes from. A client on this machine can take any address of it, so that these
     /// are one; and one of IPv6 has a whole network.
     pub(crate) fn of(client: SocketAddr, server: SocketAddr) -> Self {
-        let address = match client.ip().to_canonical() {
-            it if it.is_loopback() => {
-                return Self { address: Ipv4Addr::LOCALHOST.into(), user: user(client, server) };
-            }
+        let address = client.ip().to_canonical();
+        if address.is_loopback() {
+            return Self { address: Ipv4Addr::LOCALHOST.into(), user: user(client, server) };
+        }
+        let address = match address {
             IpAddr::V6(it) => {
                 let [a, b, c, d, ..] = it.segments();
                 IpAddr::from([a, b, c, d, 0, 0, 0, 0])

@@ -72,7 +72,6 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     if !printer.json {
         printer.note(&format!("{} made of plugins", count(made.len(), "skill")));
     }
-    if !made.is_empty() {}
     Ok(match failed.is_empty() {
         true => Status::Well,
         false if is_missing => Status::Unable,
