@@ -107,7 +107,8 @@ mod nothing_is_scanned_that_nobody_named {
 
     #[test]
     fn a_folder_behind_a_link_inside_the_directory_holds_nothing_new() {
-        let world = World::new().skill_in("skills/other", "a", "A").link("skills/group", "other");
+        let world =
+            World::new().skill_in("skills/other", "a", "Use when A").link("skills/group", "other");
         let said = world.list_with(&["--depth", "2"]);
         assert_eq!((said.names(), said.rules()), (vec!["a"], vec![]));
         assert_eq!(said.skill("a")["path"], "skills/other/a/SKILL.md");
@@ -244,12 +245,12 @@ mod a_repository_is_searched_as_deep_as_skills_lie {
     fn repository() -> World {
         World::new()
             .folder("repo/.git")
-            .skill_in("repo/plugins/a/skills", "one", "a")
-            .skill_in("repo/plugins/b/skills/group", "two", "b")
-            .skill_in("repo/.claude/skills", "three", "c")
-            .skill_in("repo/pkg/.cursor/skills", "four", "d")
-            .skill_in("repo/.apm/skills", "five", "e")
-            .skill_in("repo/.tabnine/agent/skills", "six", "f")
+            .skill_in("repo/plugins/a/skills", "one", "Use when a")
+            .skill_in("repo/plugins/b/skills/group", "two", "Use when b")
+            .skill_in("repo/.claude/skills", "three", "Use when c")
+            .skill_in("repo/pkg/.cursor/skills", "four", "Use when d")
+            .skill_in("repo/.apm/skills", "five", "Use when e")
+            .skill_in("repo/.tabnine/agent/skills", "six", "Use when f")
     }
 
     const ALL: [&str; 6] = ["five", "four", "one", "six", "three", "two"];

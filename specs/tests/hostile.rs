@@ -12,7 +12,7 @@ use crate::world::{Said, World, resources};
 
 /// A world with one good skill, for the bad ones to leave alone.
 fn world() -> World {
-    World::new().skill("good", "Stays")
+    World::new().skill("good", "Stays when asked")
 }
 
 /// Fails unless the good skill alone is listed, and `path` has an error of this rule.
@@ -508,7 +508,8 @@ mod nothing_reaches_the_terminal_that_moves_it {
             format!("\u{1F3F4}{}", word.bytes().map(tag).collect::<String>())
         };
         let found = |description: &str| {
-            let text = format!("---\nname: odd\ndescription: For {description}\n---\n\nText\n");
+            let text =
+                format!("---\nname: odd\ndescription: Use when {description}\n---\n\nText\n");
             let world = World::new().document("odd", text);
             let (listed, checked) = (world.list(), world.check("skills", &[]).1);
             assert_eq!(listed.rules(), checked.rules());
@@ -639,7 +640,8 @@ mod nothing_can_pass_for_what_it_is_not {
 
     #[test]
     fn an_invisible_character_in_the_name_of_a_file_is_found() {
-        let world = World::new().skill("good", "Fine").file("skills/good/exe.\u{202E}gpj", "x");
+        let text = "---\nname: good\ndescription: Use when asked\n---\n\nRun `exe`.\n";
+        let world = World::new().document("good", text).file("skills/good/exe.\u{202E}gpj", "x");
         let (code, said) = world.check("skills", &[]);
         assert_eq!((code, said.rules()), (Some(0), vec!["hidden-characters"]));
     }
@@ -678,7 +680,9 @@ mod nothing_can_pass_for_what_it_is_not {
     #[test]
     fn a_word_in_code_that_mixes_scripts_is_found() {
         let checked = |block: &str| {
-            let text = format!("---\nname: one\ndescription: a\n---\n\n```sh\n{block}\n```\n");
+            let text = format!(
+                "---\nname: one\ndescription: Use when asked\n---\n\n```sh\n{block}\n```\n"
+            );
             let (_, said) = World::new().document("one", text).check("skills", &[]);
             said.rules().iter().map(|it| (*it).to_owned()).collect::<Vec<String>>()
         };
@@ -692,7 +696,7 @@ mod nothing_can_pass_for_what_it_is_not {
             [("123", "name-not-text"), ("true", "name-not-text"), ("\"one \"", "name-characters")]
         {
             let folder = name.trim_matches('"').trim();
-            let text = format!("---\nname: {name}\ndescription: a\n---\n\nText\n");
+            let text = format!("---\nname: {name}\ndescription: Use when asked\n---\n\nText\n");
             let world = World::new().document(folder, text);
             let (code, said) = world.check("skills", &[]);
             assert_eq!((code, said.rules()), (Some(1), vec![rule]), "{name}");
