@@ -55,22 +55,32 @@ pub fn fix(bytes: &[u8], profile: Profile) -> Fixed {
     let Some(mut meaning) = Meaning::of(bytes) else { return fixed };
     let before = check_text(bytes, None, profile);
     let mut findings = before.clone();
-    for fix in FIXES.iter().filter(|it| it.holds_in(profile)) {
-        if !findings.iter().any(|it| fix.clears(it)) {
-            continue;
+    for _ in 0..PASSES {
+        let start = fixed.bytes.clone();
+        fixed.left.clear();
+        for fix in FIXES.iter().filter(|it| it.holds_in(profile)) {
+            if !findings.iter().any(|it| fix.clears(it)) {
+                continue;
+            }
+            let edited = (fix.edit)(&fixed.bytes).filter(|it| *it != fixed.bytes);
+            let Some(bytes) = edited else { continue };
+            let after = check_text(&bytes, None, profile);
+            let said = Meaning::of(&bytes).filter(|it| fix.keeps(&meaning, it));
+            match said.filter(|_| fix.is_better(&findings, &after)) {
+                Some(said) => (fixed.bytes, findings, meaning) = (bytes, after, said),
+                None => fixed.left.push(fix.rule),
+            }
         }
-        let edited = (fix.edit)(&fixed.bytes).filter(|it| *it != fixed.bytes);
-        let Some(bytes) = edited else { continue };
-        let after = check_text(&bytes, None, profile);
-        let said = Meaning::of(&bytes).filter(|it| fix.keeps(&meaning, it));
-        match said.filter(|_| fix.is_better(&findings, &after)) {
-            Some(said) => (fixed.bytes, findings, meaning) = (bytes, after, said),
-            None => fixed.left.push(fix.rule),
+        if fixed.bytes == start {
+            break;
         }
     }
     fixed.findings = gone(before, &findings);
     fixed
 }
+
+/// How often all fixes are tried: one may make room for another that comes before it.
+const PASSES: usize = 4;
 
 /// Whether [`fix`] may put right what a rule finds; whether it does depends on the text.
 pub fn has_fix(rule: &Rule, profile: Profile) -> bool {
