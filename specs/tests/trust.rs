@@ -55,8 +55,20 @@ mod the_skills_of_a_project_act_only_when_it_is_trusted {
         let used = world.run(["tool", "use_skill", r#"{"name": "brew-coffee"}"#]);
         assert_eq!(used.code, Some(0), "{}", used.stderr);
         trust(&world, &[".", "--revoke"]);
-        let used = world.run(["tool", "use_skill", r#"{"name": "brew-coffee"}"#]);
-        assert_eq!(used.code, Some(1), "{}", used.stdout());
+        let script = r#"{"name": "brew-coffee", "script": "scripts/brew.sh"}"#;
+        for (tool, input) in [
+            ("use_skill", r#"{"name": "brew-coffee"}"#),
+            ("run_skill", r#"{"name": "brew-coffee"}"#),
+            ("Run_Skill", script),
+            ("read_skill_file", r#"{"name": "brew-coffee", "path": "SKILL.md"}"#),
+        ] {
+            let used = world.run(["tool", tool, input, "--yes"]);
+            assert_eq!(used.code, Some(1), "{tool}: {}", used.stdout());
+            assert!(used.stderr.contains(LEFT_OUT), "{tool}: {}", used.stderr);
+        }
+        // What is there and may not act is not said to be missing.
+        let ran = run(&world, &[]);
+        assert!(ran.stderr.contains("in this project, which is not trusted"), "{}", ran.stderr);
     }
 
     #[test]

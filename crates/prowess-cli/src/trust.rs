@@ -77,7 +77,11 @@ pub(crate) fn project_of(folder: &Path) -> PathBuf {
     let holds_home = |it: &Path| home.as_deref().is_some_and(|home| home.starts_with(it));
     // Anybody can make a repository of a directory such as `/tmp`.
     let owner = |it: &Path| fs::metadata(it).map(|it| it.uid()).ok();
-    let is_own = |it: &&Path| !holds_home(it) && owner(it) == owner(&folder);
+    let is_open = |it: &Path| fs::metadata(it).is_ok_and(|it| it.mode() & 0o002 != 0);
+    let is_own = |it: &&Path| {
+        let owners = [owner(it), owner(&it.join(".git"))];
+        !holds_home(it) && !is_open(it) && owners.iter().all(|it| *it == owner(&folder))
+    };
     let repository = folder.ancestors().find(|it| it.join(".git").exists());
     repository.filter(is_own).unwrap_or(&folder).to_owned()
 }

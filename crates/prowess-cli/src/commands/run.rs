@@ -91,7 +91,10 @@ pub(crate) fn run(
     skill.iter().for_each(|it| noticed(&library, it, printer));
     let gate = args.running.gate(&config);
     let ready = skill
-        .ok_or_else(|| Box::new(missing(&library, &args.name)))
+        .ok_or_else(|| match is_untrusted(&args.name, global, &trusted, printer) {
+            true => Box::new(untrusted(&args.name)),
+            false => Box::new(missing(&library, &args.name)),
+        })
         .and_then(|skill| Task::of(skill, args, json.as_deref()))
         .and_then(|task| {
             let executor = args.running.executor(&config, &gate.policy, launcher.clone())?;
@@ -306,6 +309,18 @@ fn parameters(
     } else {
         Err(ParametersError::Mismatches(mismatches))
     }
+}
+
+/// Whether there is such a skill in a project that is not trusted.
+fn is_untrusted(name: &str, global: &Global, trusted: &Global, printer: &mut Printer) -> bool {
+    !trusted.untrusted.is_empty()
+        && context::library_behind(global, printer).is_ok_and(|it| it.get(name).is_some())
+}
+
+fn untrusted(name: &str) -> Outcome {
+    let message = format!("skill `{name}` is in this project, which is not trusted");
+    Outcome::bad(Ended::Refused, message)
+        .hint("`prowess trust .` trusts it; `--trust-project` does for this run")
 }
 
 fn missing(library: &Library, name: &str) -> Outcome {

@@ -39,7 +39,8 @@ impl Args {
     /// Whether it matters which skills there are.
     fn is_about_skills(&self) -> bool {
         let name = self.name.to_ascii_lowercase();
-        let is_named = ["use_skill", "read_file"].contains(&&*name);
+        let is_named = ["use_skill", "run_skill", "find_skills", "read_skill_file", "read_file"]
+            .contains(&&*name);
         is_named || name.starts_with("skill_") || !self.skill.is_empty()
     }
 }
