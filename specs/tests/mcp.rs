@@ -356,6 +356,29 @@ mod a_client_tells_what_skills_say_from_what_the_server_says {
         let other = other.server["instructions"].as_str().unwrap();
         assert!(!other.contains(code), "{other}");
     }
+
+    #[test]
+    fn what_a_script_prints_is_marked_whether_it_fails_or_not() {
+        let plan = "---\nname: plan\ndescription: Plans.\ntype: composite\n---\n```json\n{\"tool\": \"read_file\", \"params\": {\"path\": \"{{.who}}\"}}\n```\n";
+        let world = World::new()
+            .skill("loud", "Prints a lot.")
+            .file("skills/loud/scripts/well.sh", "echo 'said \u{e0041}it'\n")
+            .file("skills/loud/scripts/badly.sh", "echo 'said \u{e0041}it' >&2\nexit 3\n")
+            .document("plan", plan);
+        let mut client = McpClient::with(&world, V2025, &["--run"]);
+        for (script, is_error) in [("well", false), ("badly", true)] {
+            let script = format!("scripts/{script}.sh");
+            let ran = client.call("run_skill", json!({"name": "loud", "script": script}));
+            assert_eq!(ran["isError"], is_error, "{ran}");
+            let text = texts(&ran);
+            assert!(text.starts_with("[begin ") && text.trim_end().ends_with(']'), "{text}");
+            assert!(text.contains("said it") && !text.contains('\u{e0041}'), "{text}");
+        }
+        let call = json!({"name": "plan", "parameters": {"who": "Ada"}});
+        let planned = texts(&client.call("run_skill", call));
+        assert!(planned.contains("Nothing was run."), "{planned}");
+        assert!(planned.contains("1. read_file {\"path\":\"Ada\"}"), "{planned}");
+    }
 }
 
 mod the_policy_holds_for_every_client {

@@ -84,7 +84,14 @@ fn result(
         false => told(text),
     };
     if outcome.status != Status::Ok {
-        return CallToolResult::error(vec![told(wrong(outcome))]);
+        return CallToolResult::error(vec![told_by_skill(wrong(outcome))]);
+    }
+    if let Some(plan) = &outcome.plan {
+        let mut text = "Nothing was run. These are the calls that the skill plans:\n".to_owned();
+        for step in plan {
+            text += &format!("{}. {} {}\n", step.step, step.tool, json!(step.params));
+        }
+        return CallToolResult::success(vec![told_by_skill(text)]);
     }
     let mut output = outcome.output.clone().unwrap_or_default();
     if is_skill_text {
@@ -101,15 +108,22 @@ fn result(
             CallToolResult::success(read(skill, &output, told, &served.marker))
         }
         (_, Value::String(text)) => CallToolResult::success(vec![told_by_skill(text)]),
-        (_, Value::Null) => CallToolResult::success(vec![told(json!(outcome).to_string())]),
+        (_, Value::Null) => CallToolResult::success(vec![told_by_skill(shown(outcome))]),
         (_, output) => CallToolResult::success(vec![told_by_skill(output.to_string())]),
     }
+}
+
+/// All that is known of what ran, without invisible characters.
+fn shown(outcome: &Outcome) -> String {
+    let mut outcome = json!(outcome);
+    make_visible(&mut outcome);
+    outcome.to_string()
 }
 
 /// What went wrong and what to do about it; where something ran, all that is known of it.
 pub(crate) fn wrong(outcome: &Outcome) -> String {
     if outcome.stdout.is_some() || outcome.stderr.is_some() {
-        return json!(outcome).to_string();
+        return shown(outcome);
     }
     let parts = [&outcome.message, &outcome.hint, &outcome.difference];
     parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("\n")

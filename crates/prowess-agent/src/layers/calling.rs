@@ -217,9 +217,17 @@ impl Calling {
 /// What a skill says without invisible characters; that there were some is noted.
 fn without_invisible(turn: &Turn, call: &Call, outcome: &Outcome) -> Outcome {
     let mut clean = outcome.clone();
-    let Some(output) = &mut clean.output else { return clean };
-    let before = count_invisible(output);
-    make_visible(output);
+    let mut before = 0;
+    if let Some(output) = &mut clean.output {
+        before += count_invisible(output);
+        make_visible(output);
+    }
+    for captured in [&mut clean.stdout, &mut clean.stderr].into_iter().flatten() {
+        before += invisible(&captured.text);
+        let mut text = Json::String(std::mem::take(&mut captured.text));
+        make_visible(&mut text);
+        captured.text = text.as_str().unwrap_or_default().to_owned();
+    }
     if before > 0 {
         let message =
             format!("{before} invisible characters were left out of what `{}` returned", call.name);

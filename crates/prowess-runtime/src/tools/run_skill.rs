@@ -93,7 +93,7 @@ impl Tool for RunSkill {
     }
 
     fn is_skill_text(&self, outcome: &Outcome) -> bool {
-        outcome.is_ok()
+        outcome.is_ok() || outcome.stdout.is_some() || outcome.stderr.is_some()
     }
 }
 

@@ -107,7 +107,7 @@ impl Tool for SkillTool {
     }
 
     fn is_skill_text(&self, outcome: &Outcome) -> bool {
-        outcome.is_ok()
+        outcome.is_ok() || outcome.stdout.is_some() || outcome.stderr.is_some()
     }
 }
 
