@@ -167,7 +167,7 @@ impl Printer {
 
     /// Shows on a terminal what is going on, instead of what was shown before.
     pub(crate) fn progress(&mut self, text: &str) {
-        if self.shows_progress {
+        if self.shows_progress && !IS_ASKING.load(Ordering::Relaxed) {
             self.is_progress_shown = !text.is_empty();
             let text = safe::cut(&safe::line(text), self.err_width());
             let _ = self.err.write_all(format!("\r\x1b[K{text}").as_bytes());
@@ -343,9 +343,19 @@ pub(crate) fn broken(text: &str, width: usize, indent: &str) -> Vec<String> {
     lines.iter().map(|it| it.replace(GLUE, " ")).collect()
 }
 
+/// Whether a question waits for its answer, so that nothing may be drawn over it.
+static IS_ASKING: AtomicBool = AtomicBool::new(false);
+
 /// Asks the person at the terminal, and returns the line that is typed, unless it is over before. What
 /// comes from a skill must be made safe first.
 pub(crate) fn ask(question: &str, is_over: &AtomicBool) -> io::Result<String> {
+    IS_ASKING.store(true, Ordering::Relaxed);
+    let answer = asked(question, is_over);
+    IS_ASKING.store(false, Ordering::Relaxed);
+    answer
+}
+
+fn asked(question: &str, is_over: &AtomicBool) -> io::Result<String> {
     // What was typed before answers something else.
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
     // What is shown for a while gives way.

@@ -31,5 +31,10 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     printer.flush()?;
     printer.note(&format!("`{name}` is removed; `prowess undo {name}` brings it back"));
+    let others = context::library_behind(global, printer)?;
+    if let Some(other) = others.get(name) {
+        let path = other.folder().display().to_string();
+        printer.note(&format!("another skill `{name}` is still in `{}`", safe::line(&path)));
+    }
     Ok(Status::Well)
 }

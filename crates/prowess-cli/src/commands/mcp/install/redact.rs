@@ -117,6 +117,11 @@ fn flow(text: &str, first: Frame) -> String {
             let quote = quote.map(String::from).unwrap_or_default();
             shown.push_str(&format!("{quote}{MASK}{quote}"));
             frame.before = bare.to_owned();
+        } else if let Some((option, _)) = bare.split_once('=').filter(|it| is_secret(it.0)) {
+            let quote = token.chars().next().filter(|it| "\"'".contains(*it));
+            let quote = quote.map(String::from).unwrap_or_default();
+            shown.push_str(&format!("{quote}{option}={MASK}{quote}"));
+            frame.before = bare.to_owned();
         } else {
             shown.push_str(&mask(token));
             frame.before = bare.to_owned();
@@ -210,8 +215,8 @@ mod tests {
         for (format, text, shown) in [
             (
                 Format::Json,
-                r#"{"mcpServers":{"a":{"command":"x","env":{"TOKEN":"s3cret","N":1},"args":["--api-key","s3cret","--port=1"]}},"n":"x"}"#,
-                r#"{"mcpServers":{"a":{"command":"x","env":{"TOKEN":"[masked]","N":[masked]},"args":["--api-key","[masked]","--port=1"]}},"n":"x"}"#,
+                r#"{"mcpServers":{"a":{"command":"x","env":{"TOKEN":"s3cret","N":1},"args":["--api-key","s3cret","--token=s3cret","--port=1"]}},"n":"x"}"#,
+                r#"{"mcpServers":{"a":{"command":"x","env":{"TOKEN":"[masked]","N":[masked]},"args":["--api-key","[masked]","--token=[masked]","--port=1"]}},"n":"x"}"#,
             ),
             (
                 Format::Json,
