@@ -1,12 +1,13 @@
 //! Two documents that some frameworks read instead of `skills/list`: an index of all skills, by Agent
 //! Skills Discovery 0.2.0, and a manifest of the files of one.
 
-use prowess::Skill;
+use prowess::{Skill, brief_line};
 use serde_json::{Value, json};
 
 use crate::{
     carried::{Carried, base, listed},
     entry::Entry,
+    prompts::MAX_DESCRIPTION,
     served::Served,
 };
 
@@ -28,7 +29,7 @@ pub(crate) fn index(served: &Served) -> Value {
         Some(json!({
             "name": &*skill.manifest.name,
             "type": "skill-md",
-            "description": &*skill.manifest.description,
+            "description": brief_line(&skill.manifest.description, MAX_DESCRIPTION),
             "url": entry.uri,
             "digest": entry.digest,
         }))

@@ -20,7 +20,7 @@ use crate::{
 /// What is typed behind the name of a skill that gives its arguments no names.
 pub(crate) const ARGUMENTS: &str = "arguments";
 /// How many characters a description has.
-const MAX_DESCRIPTION: usize = 1024;
+pub(crate) const MAX_DESCRIPTION: usize = 1024;
 
 /// Lists the skills that a person can invoke, by name, a page at a time.
 pub(crate) fn list(served: &Served, cursor: Option<&str>) -> Result<ListPromptsResult, ErrorData> {

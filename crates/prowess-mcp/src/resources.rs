@@ -1,6 +1,7 @@
 //! Skills as resources: each `SKILL.md` is listed, and every file of a skill can be read.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use prowess::brief_line;
 use rmcp::{
     ErrorData,
     model::{
@@ -15,6 +16,7 @@ use crate::{
     discovery::{self, INDEX, MANIFEST},
     media_type::media_type,
     paging::page,
+    prompts::MAX_DESCRIPTION,
     served::Served,
     uri::{self, Uri},
 };
@@ -89,7 +91,7 @@ fn document(skill: &Carried) -> Resource {
     let manifest = &skill.skill.manifest;
     let uri = uri::below(&base(&skill.skill), DOCUMENT);
     let resource = Resource::new(uri, &*manifest.name)
-        .with_description(&*manifest.description)
+        .with_description(brief_line(&manifest.description, MAX_DESCRIPTION))
         .with_mime_type(media_type(DOCUMENT, true))
         .with_size(skill.document.len() as u64);
     match manifest.hides_from_model() {
