@@ -1405,6 +1405,23 @@ mod commands_write_to_a_store {
     }
 
     #[test]
+    fn a_script_for_another_program_than_a_shell_is_refused() {
+        let world = World::new()
+            .file("a.py", "#!/usr/bin/env python3\nimport os\n")
+            .file("b.sh", "#!/bin/bash -e\ntrue\n");
+        let create = |name: &str, file: &str| {
+            let words = ["--type", "script", "--description", "d", "--file", file];
+            world.run(["create", name, "--dir", "skills"].iter().chain(&words))
+        };
+        let ran = create("one", "a.py");
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains("this is one for `python3`"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`scripts/`"), "{}", ran.stderr);
+        assert!(!world.path("skills/one").exists());
+        assert_eq!(create("two", "b.sh").code, Some(0));
+    }
+
+    #[test]
     fn the_fields_of_a_created_skill_are_stable() {
         let world = World::new().file("schema.json", r#"{"type": "object"}"#);
         let arguments = "create one --type template --description a --tags x,y --requires-approval --definition {\"template\":\"t\"} --parameters @schema.json --dir skills --json";

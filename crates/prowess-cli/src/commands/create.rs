@@ -132,6 +132,12 @@ fn definition(args: &Args, kind: Type, global: &Global) -> Result<Definition> {
             let hint = "give it by `--definition`, `--file` or standard input";
             bail!(Fault::typed(format!("a {kind} skill needs a definition")).hint(hint))
         }
+        (Type::Script, _) if let Some(interpreter) = other_interpreter(&text) => {
+            let hint = "put it into `scripts/` of an instruction skill, and run it with `prowess run NAME --script scripts/FILE`";
+            let message =
+                format!("a script skill is a shell script, and this is one for `{interpreter}`");
+            bail!(Fault::typed(message).hint(hint))
+        }
         (Type::Script, _) => Definition::Script { script: text },
         (Type::Template, _) => Definition::Template { template: text },
         (Type::Composite, Some(Err(error))) => bail!(error),
@@ -140,6 +146,14 @@ fn definition(args: &Args, kind: Type, global: &Global) -> Result<Definition> {
             bail!("the steps of a composite are not JSON")
         }
     })
+}
+
+/// The program that a script names in its first line, where that is no shell.
+fn other_interpreter(script: &str) -> Option<&str> {
+    let words = script.lines().next()?.strip_prefix("#!")?.split_whitespace();
+    let names = words.map(|it| it.rsplit('/').next().unwrap_or(it));
+    let interpreter = { names }.find(|it| *it != "env" && !it.starts_with('-'))?;
+    (!interpreter.ends_with("sh")).then_some(interpreter)
 }
 
 fn schema(text: &str, global: &Global) -> Result<Json> {
