@@ -32,7 +32,8 @@ pub(crate) struct Running {
     ///
     /// Skills are approved until they change, files and commands this once. Not covered are files with
     /// secrets, hidden files, startup files and instructions for agents, nor unlisted commands without a
-    /// sandbox: these are asked about at a terminal, or refused.
+    /// sandbox: these are asked about at a terminal, or refused. A
+    /// command that it approves can still write such files where it may write at all.
     #[arg(long)]
     pub(crate) yes: bool,
     /// Let the skills of this project act, for this time; `prowess trust` remembers it

@@ -17,7 +17,10 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     match shelf.store.deactivate(&args.name) {
         Ok(entry) => {
             show_entry(&entry, &shelf, printer)?;
-            printer.note(&format!("`{}` is disabled", args.name));
+            printer.note(&format!(
+                "`{}` is disabled for Prowess; other clients still load it",
+                args.name
+            ));
             Ok(Status::Well)
         }
         Err(error) => missing(error, global, printer),

@@ -98,14 +98,16 @@ fn advice(suggestion: &Suggestion<'_>, here: &Path, home: Option<&Path>) -> Advi
             },
         ),
         Suggestion::Share { from, to, is_by_link, clients, skills } => {
-            // A link in a project would otherwise begin at the link.
-            let from = match short(from, here, home).starts_with('~') {
-                true => path(from),
-                false => quoted(&from.to_string_lossy()),
-            };
+            let is_own = short(from, here, home).starts_with('~');
+            let from = path(from);
             let to_path = path(to);
             let make = if to.exists() { String::new() } else { format!("mkdir -p {to_path} && ") };
-            let copy = if *is_by_link { "ln -s" } else { "cp -r" };
+            // A link in a project is to hold in every clone.
+            let copy = match (is_by_link, is_own) {
+                (true, true) => "ln -s",
+                (true, false) => "ln -sr",
+                (false, _) => "cp -r",
+            };
             let whom = match &clients[..] {
                 [one] => one.label.to_owned(),
                 [one, two] => format!("{} and {}", one.label, two.label),

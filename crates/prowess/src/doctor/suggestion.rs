@@ -93,6 +93,16 @@ pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec
     }
     all.retain(|it| it.0 > 0);
     all.sort_by_key(|it| (matches!(it.1, Suggestion::Share { .. }), std::cmp::Reverse(it.0)));
+    // Two directories into one might have skills of the same name.
+    let mut targets: Vec<PathBuf> = Vec::new();
+    all.retain(|it| match &it.1 {
+        Suggestion::Share { to, .. } if targets.contains(to) => false,
+        Suggestion::Share { to, .. } => {
+            targets.push(to.clone());
+            true
+        }
+        _ => true,
+    });
     all.into_iter().map(|it| it.1).collect()
 }
 
