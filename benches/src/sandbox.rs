@@ -128,11 +128,7 @@ fn job(script: &str, limits: Limits) -> Result<(Job, PathBuf)> {
     let path = work.give("script", script.as_bytes())?;
     let base = work.path().parent().unwrap_or(Path::new("/")).to_owned();
     let argv: Vec<OsString> = vec!["sh".into(), path.into()];
-    let (env, reads, writes) = ([].into(), Vec::new(), Vec::new());
-    let (hidden, withheld, chunks) = Default::default();
-    let directory = None;
-    let job = Job { argv, env, directory, reads, writes, hidden, withheld, work, limits, chunks };
-    Ok((job, base))
+    Ok((Job::new(argv, work, limits), base))
 }
 
 /// How many processes have a word in their command line.

@@ -852,9 +852,9 @@ mod a_script_among_the_files_of_a_skill_can_be_run {
         let script = script.unwrap();
         world.write("skills/one/scripts/show.sh", "echo exchanged");
         let executor = executor(env!("CARGO_BIN_EXE_prowess"));
-        let arguments = ["a".into()];
+        let arguments = vec!["a".into()].into();
         let ran =
-            executor.attempt_script(&script, &arguments, Default::default(), Default::default());
+            executor.attempt_script(&script, arguments, Default::default(), Default::default());
         let outcome = wait_for(ran).unwrap();
         assert_eq!(outcome.stdout.unwrap().text, "<a>\n");
     }
@@ -940,8 +940,12 @@ mod a_script_runs_among_the_files_that_were_approved {
                         match pass(&gate, &script.entry).await {
                             Ok(()) => {
                                 let (parameters, delivery) = Default::default();
-                                let ran =
-                                    executor.attempt_script(&script, &[], parameters, delivery);
+                                let ran = executor.attempt_script(
+                                    &script,
+                                    Default::default(),
+                                    parameters,
+                                    delivery,
+                                );
                                 ran.await.unwrap()
                             }
                             Err(refused) => *refused,

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod world;
+mod scripts;
 mod server;
 mod model_server;
 mod databases;

@@ -1,7 +1,6 @@
 //! Running what a skill brings: both levels, as whoever runs the tests and as nobody in particular.
 
 use std::{
-    collections::BTreeMap,
     env, fs,
     hash::{DefaultHasher, Hash as _, Hasher as _},
     io::{ErrorKind, Write as _},
@@ -129,18 +128,8 @@ impl Stage {
     fn job(self, script: &str) -> Job {
         let work = Work::new().unwrap();
         let script = work.give("script", script.as_bytes()).unwrap();
-        let job = Job {
-            argv: vec!["sh".into(), script.into()],
-            env: BTreeMap::new(),
-            directory: None,
-            reads: Vec::new(),
-            writes: Vec::new(),
-            hidden: Vec::new(),
-            withheld: Vec::new(),
-            work,
-            limits: Limits::default(),
-            chunks: None,
-        };
+        let argv = vec!["sh".into(), script.into()];
+        let job = Job::new(argv, work, Limits::default());
         self.hand_over(&job.work);
         job
     }

@@ -11,16 +11,17 @@ use std::{
     time::Duration,
 };
 
+use clap::ValueHint;
 use prowess::{Cache, Library};
 use prowess_agent::Witness;
 use prowess_runtime::{
-    Approver, ChangeHistory, Config, Executor, Gate, Launcher, Limits, Nobody, Origin, Outcome,
-    Policy, Records, Sandbox, Starter, Status, duration,
+    Approver, ChangeHistory, Config, Executor, Gate, InterpreterSearch, Launcher, Limits, Nobody,
+    Origin, Outcome, Policy, Records, Sandbox, Starter, Status, duration,
 };
 use rustix::process::geteuid;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{approver::approver, connection, printer::Printer};
+use crate::{approver::approver, connection, printer::Printer, trust};
 
 /// How something is run, as it is typed.
 #[derive(Debug, Default, clap::Args)]
@@ -51,6 +52,9 @@ pub(crate) struct Running {
     /// Let scripts read this file or directory; may be given several times
     #[arg(long, value_name = "PATH")]
     read: Vec<PathBuf>,
+    /// Let scripts write to this directory, and keep what they write there; may be given several times
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    write: Vec<PathBuf>,
 }
 
 impl Running {
@@ -62,9 +66,18 @@ impl Running {
         launcher: Launcher,
     ) -> Result<Executor, Box<Outcome>> {
         let executor = Executor::new(self.sandbox(config, launcher), self.limits(config));
-        let executor =
-            executor.with_reads(self.read.clone()).with_withheld(policy.withheld.clone());
+        let trash = state().unwrap_or_else(env::temp_dir).join("trash");
+        let executor = executor
+            .with_reads(self.read.clone())
+            .with_writes(self.write.clone(), trash)
+            .with_withheld(policy.withheld.clone())
+            .with_interpreters(interpreters(config));
         Ok(executor.with_environment(self.environment(config)?))
+    }
+
+    /// The directories that scripts may write, in full.
+    pub(crate) fn writes(&self) -> Vec<PathBuf> {
+        self.write.iter().map(|it| path::absolute(it).unwrap_or_else(|_| it.clone())).collect()
     }
 
     /// What starts the servers that skills bring.
@@ -124,6 +137,24 @@ impl Running {
         let set = config.policy.environment.value.iter();
         environment.extend(set.filter_map(|name| Some((name.clone(), env::var(name).ok()?))));
         Ok(environment)
+    }
+}
+
+/// Where the interpreters of scripts are looked for. What lies in a project counts once it is trusted.
+fn interpreters(config: &Config) -> InterpreterSearch {
+    let configured = [("python", &config.run.python), ("node", &config.run.node)];
+    let configured =
+        configured.into_iter().filter_map(|(name, it)| Some((name.to_owned(), it.value.clone()?)));
+    let here = env::current_dir().ok();
+    let is_trusted = |it: &PathBuf| {
+        trust::file().is_some_and(|file| file.decision(it).is_ok_and(|it| it == Some(true)))
+    };
+    InterpreterSearch {
+        configured: configured.collect(),
+        virtual_env: env::var_os("VIRTUAL_ENV").map(PathBuf::from).filter(|it| it.is_absolute()),
+        directory: here.filter(is_trusted),
+        path: env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect(),
+        home: env::home_dir(),
     }
 }
 

@@ -27,8 +27,8 @@ pub use self::{
     right::ProjectRight,
     settings::{
         AgentSettings, DisclosureSettings, LimitSettings, MatchingSettings, ModelSettings,
-        PolicySettings, RuleSetting, SandboxSettings, ServerSetting, ServerSettings, SkillSettings,
-        SqlSettings, WindowSettings,
+        PolicySettings, RuleSetting, RunSettings, SandboxSettings, ServerSetting, ServerSettings,
+        SkillSettings, SqlSettings, WindowSettings,
     },
     units::{bytes, duration, size},
     value::{Address, Bytes, Depth, Presets, Price, RootPath, Share},
@@ -56,6 +56,8 @@ pub struct Config {
     pub limits: LimitSettings,
     /// What stands between a script and the machine.
     pub sandbox: SandboxSettings,
+    /// What scripts are run with.
+    pub run: RunSettings,
     /// The database of `execute_sql`.
     pub sql: SqlSettings,
     /// The language model.

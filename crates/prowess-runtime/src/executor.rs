@@ -1,9 +1,9 @@
 //! Executes skills: to a plan, in the sandbox, as a text filled in, or as they are.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ffi::OsString,
-    future, io,
+    fs, future, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -17,14 +17,17 @@ use tokio::{
 };
 
 use crate::{
+    commands::Guard,
     danger::danger,
     entry::Entry,
+    environment::{Interpreter, InterpreterError, InterpreterSearch, ScriptArguments},
     handover::Handover,
     limits::Limits,
     outcome::{Outcome, PlanStep, Status},
     parameters::{Parameters, ParametersError, Variables},
+    repository,
     root::RootError,
-    sandbox::{Chunk, Job, Sandbox, SandboxError, Work},
+    sandbox::{Chunk, Job, Sandbox, SandboxError, Stdin, Work},
     script::Script,
     skill_folder::{FolderError, SkillFolder},
     template::{Template, TemplateError},
@@ -41,7 +44,11 @@ pub struct Executor {
     limits: Limits,
     environment: BTreeMap<String, String>,
     reads: Vec<PathBuf>,
+    writes: Vec<PathBuf>,
     withheld: Vec<PathBuf>,
+    directory: Option<PathBuf>,
+    interpreters: InterpreterSearch,
+    trash: PathBuf,
 }
 
 /// Who gets what a script prints and leaves behind, beside its outcome.
@@ -49,6 +56,8 @@ pub struct Executor {
 pub struct Delivery {
     /// Takes what it prints as it comes.
     pub chunks: Option<UnboundedSender<Chunk>>,
+    /// What it reads from its stdin; nothing when not given.
+    pub stdin: Option<Stdin>,
     /// Ends a script that runs; its outcome has what was caught so far.
     pub cancel: Option<Arc<Notify>>,
     /// The directory that takes the files of its work directory. It is made where it is missing;
@@ -69,6 +78,9 @@ pub enum ExecuteError {
     /// The files beside it cannot be read.
     #[error(transparent)]
     Folder(#[from] FolderError),
+    /// The interpreter that settings name cannot be used.
+    #[error(transparent)]
+    Interpreter(#[from] InterpreterError),
     /// There is no room for its files.
     #[error("cannot make a directory for the run")]
     Work(#[from] io::Error),
@@ -77,8 +89,19 @@ pub enum ExecuteError {
 impl Executor {
     /// Makes an executor.
     pub fn new(sandbox: Sandbox, limits: Limits) -> Self {
-        let (environment, reads, withheld) = Default::default();
-        Self { sandbox, limits, environment, reads, withheld }
+        let (environment, reads, writes, withheld, interpreters) = Default::default();
+        let (directory, trash) = (None, PathBuf::new());
+        Self {
+            sandbox,
+            limits,
+            environment,
+            reads,
+            writes,
+            withheld,
+            directory,
+            interpreters,
+            trash,
+        }
     }
 
     /// Gives these environment variables to every script.
@@ -91,6 +114,25 @@ impl Executor {
     #[must_use]
     pub fn with_reads(self, reads: Vec<PathBuf>) -> Self {
         Self { reads, ..self }
+    }
+
+    /// Lets every script write these directories, and what it has written there stay. What other programs act on is
+    /// put back: a file that a script has written in its place is moved to `trash`.
+    #[must_use]
+    pub fn with_writes(self, writes: Vec<PathBuf>, trash: PathBuf) -> Self {
+        Self { writes, trash, ..self }
+    }
+
+    /// Has every script begin in this directory, which it may read, instead of its work directory.
+    #[must_use]
+    pub fn with_directory(self, directory: Option<PathBuf>) -> Self {
+        Self { directory, ..self }
+    }
+
+    /// Finds interpreters by this, before those of the system.
+    #[must_use]
+    pub fn with_interpreters(self, interpreters: InterpreterSearch) -> Self {
+        Self { interpreters, ..self }
     }
 
     /// Lets no script read these, whatever else it may read.
@@ -119,11 +161,17 @@ impl Executor {
     pub async fn attempt_script(
         &self,
         script: &Script,
-        arguments: &[OsString],
+        arguments: ScriptArguments,
         parameters: Parameters,
         delivery: Delivery,
     ) -> Result<Outcome, ExecuteError> {
         settled(self.script(script, arguments, parameters, delivery).await)
+    }
+
+    /// What runs a script, where that is not the system's own.
+    pub fn interpreter(&self, script: &Script) -> Result<Option<Interpreter>, InterpreterError> {
+        let program = script.interpreter.first().and_then(|it| it.to_str());
+        program.map_or(Ok(None), |it| self.interpreters.find(it))
     }
 
     async fn by_type(
@@ -158,7 +206,9 @@ impl Executor {
                 let path = work.give("script.sh", script.as_bytes())?;
                 let files = entry.folder.as_ref().map(SkillFolder::files).transpose()?;
                 let folder = files.map(|it| work.give_folder(SKILL, &it)).transpose()?;
-                let run = Run { skill, argv: vec!["sh".into(), path.into()], folder, work };
+                let arguments = ScriptArguments::default();
+                let argv = vec!["sh".into(), path.into()];
+                let run = Run { skill, argv, arguments, folder, work };
                 self.run(run, &parameters, delivery).await
             }
         }
@@ -167,7 +217,7 @@ impl Executor {
     async fn script(
         &self,
         script: &Script,
-        arguments: &[OsString],
+        arguments: ScriptArguments,
         parameters: Parameters,
         delivery: Delivery,
     ) -> Result<Outcome, Early> {
@@ -176,9 +226,8 @@ impl Executor {
         let work = Work::new()?;
         let folder = work.give_folder(SKILL, &script.files)?;
         let path = folder.join(&script.path).into();
-        let argv =
-            script.interpreter.iter().cloned().chain([path]).chain(arguments.iter().cloned());
-        let run = Run { skill: &script.skill, argv: argv.collect(), folder: Some(folder), work };
+        let argv = script.interpreter.iter().cloned().chain([path]).collect();
+        let run = Run { skill: &script.skill, argv, arguments, folder: Some(folder), work };
         self.run(run, &parameters, delivery).await
     }
 
@@ -190,23 +239,30 @@ impl Executor {
     ) -> Result<Outcome, Early> {
         let Variables { variables, too_large } = parameters.variables()?;
         let handover = delivery.output.as_deref().map(Handover::into).transpose()?;
-        let Run { skill, argv, folder, work } = run;
+        let Run { skill, mut argv, arguments, folder, mut work } = run;
         let file = work.give("parameters.json", parameters.json().as_bytes())?;
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let directory = folder.as_deref().map(|it| ("SKILL_DIR", text(it)));
         let own = [("SKILL_NAME", skill.to_owned()), ("PARAMS_FILE", text(&file))];
         let own = own.into_iter().chain(directory).map(|(name, value)| (name.to_owned(), value));
+        arguments.place(&mut work)?;
+        let Programs { path, reads } = self.programs(&mut argv)?;
+        argv.extend(arguments.words);
+        let named = arguments.reads.into_iter().chain(self.directory.clone());
+        let guard = self.guard();
+        let there = guard.iter().flat_map(Guard::there).map(Path::to_owned);
+        let reads = self.reads.iter().cloned().chain(reads).chain(named).chain(there).collect();
         let job = Job {
-            argv,
             env: self.environment.clone().into_iter().chain(variables).chain(own).collect(),
-            directory: None,
-            reads: self.reads.clone(),
-            writes: Vec::new(),
-            hidden: Vec::new(),
+            directory: self.directory.clone(),
+            reads,
+            writes: self.writes.clone(),
             withheld: self.withheld.clone(),
-            work,
-            limits: self.limits,
+            home: (!self.sandbox.holds()).then(|| self.interpreters.home.clone()).flatten(),
+            path,
+            stdin: delivery.stdin,
             chunks: delivery.chunks,
+            ..Job::new(argv, work, self.limits)
         };
         let cancelled = async {
             match delivery.cancel {
@@ -215,6 +271,9 @@ impl Executor {
             }
         };
         let (mut outcome, work) = self.sandbox.run_until(job, cancelled).await?;
+        if let Some(guard) = guard {
+            guard.put_right_after(&mut outcome);
+        }
         if !too_large.is_empty() {
             let names = too_large.join("`, `");
             let message = format!("too large for variables, so in `PARAMS_FILE` alone: `{names}`");
@@ -224,6 +283,42 @@ impl Executor {
             handover.take(&work, self.limits.work, &mut outcome);
         }
         Ok(outcome)
+    }
+
+    /// The programs that a script finds before those of the system; the one that runs it is one of them.
+    fn programs(&self, argv: &mut [OsString]) -> Result<Programs, InterpreterError> {
+        let mut programs = Programs::default();
+        let mut find = |name: &str| -> Result<Option<PathBuf>, InterpreterError> {
+            let Some(Interpreter { program, reads, .. }) = self.interpreters.find(name)? else {
+                return Ok(None);
+            };
+            programs.reads.extend(reads);
+            programs.path.extend(program.parent().map(Path::to_owned));
+            Ok(Some(program))
+        };
+        if let Some(first) = argv.first_mut()
+            && let Some(program) = first.to_str().map(&mut find).transpose()?.flatten()
+        {
+            *first = program.into();
+        }
+        for name in ["python3", "node"] {
+            find(name)?;
+        }
+        if !self.sandbox.holds() {
+            programs.path.extend(self.interpreters.path.iter().cloned());
+        }
+        programs.path.dedup();
+        Ok(programs)
+    }
+
+    /// Holds what other programs act on, where a script may write.
+    fn guard(&self) -> Option<Guard> {
+        let writes: Vec<PathBuf> =
+            self.writes.iter().filter_map(|it| fs::canonicalize(it).ok()).collect();
+        let first = writes.first()?.clone();
+        let above: BTreeSet<&Path> = writes.iter().flat_map(|it| it.ancestors()).collect();
+        let named = above.into_iter().flat_map(repository::named).collect();
+        Some(Guard::new(&writes, &first, named, self.trash.clone()))
     }
 
     async fn check(&self, entry: &Entry, parameters: Parameters) -> Result<Parameters, Early> {
@@ -256,10 +351,21 @@ const SKILL: &str = "skill";
 /// A script that is about to run.
 struct Run<'r> {
     skill: &'r str,
+    /// What runs it, and the path of its text.
     argv: Vec<OsString>,
+    arguments: ScriptArguments,
     /// What it finds as `SKILL_DIR`: a copy of what was approved.
     folder: Option<PathBuf>,
     work: Work,
+}
+
+/// Programs besides those of the system.
+#[derive(Default)]
+struct Programs {
+    /// The directories that they are in.
+    path: Vec<PathBuf>,
+    /// What they have to read.
+    reads: Vec<PathBuf>,
 }
 
 /// Why an execution ends before anything has run.
@@ -358,6 +464,12 @@ impl From<RootError> for Early {
 
 impl From<FolderError> for Early {
     fn from(error: FolderError) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+impl From<InterpreterError> for Early {
+    fn from(error: InterpreterError) -> Self {
         Self::Error(error.into())
     }
 }

@@ -41,6 +41,9 @@ impl Handover {
         };
         let mut files = Vec::new();
         for (path, kind) in left {
+            if kind == FileType::Symlink && work.given_links.contains(&path) {
+                continue;
+            }
             match unfit(&path, kind) {
                 Some(why) => outcome.left_out.push(format!("{}: {why}", path.display())),
                 None => files.push(path),

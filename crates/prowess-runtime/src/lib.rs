@@ -48,6 +48,7 @@ mod journal;
 mod gate;
 mod sandbox;
 mod handover;
+mod environment;
 mod executor;
 mod manager;
 mod servers;
@@ -71,14 +72,17 @@ pub use crate::{
         Address, AgentSettings, Bytes, Config, ConfigError, Depth, DisclosureSettings, Fault,
         IgnoredSetting, LimitSettings, MatchingSettings, ModelSettings, Origin, Places,
         PolicySettings, Presets, Price, ProjectFile, ProjectRight, RootPath, RuleSetting,
-        SandboxSettings, ServerSetting, ServerSettings, Setting, Share, Shown, SkillSettings,
-        SqlSettings, WindowSettings, bytes, duration, size,
+        RunSettings, SandboxSettings, ServerSetting, ServerSettings, Setting, Share, Shown,
+        SkillSettings, SqlSettings, WindowSettings, bytes, duration, size,
     },
     convention::{Convention, plain_schema},
     create::{CreateError, check_entry},
     danger::{Danger, Pattern, danger},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     entry::{Entry, EntryError},
+    environment::{
+        Interpreter, InterpreterError, InterpreterOrigin, InterpreterSearch, ScriptArguments,
+    },
     executor::{Delivery, ExecuteError, Executor},
     gate::Gate,
     journal::Journal,
@@ -98,7 +102,7 @@ pub use crate::{
     rewrite::RewriteError,
     root::{Links, Listed, Page, Root, RootError},
     roots::Roots,
-    sandbox::{Check, Chunk, Job, Launcher, Report, Running, Sandbox, SandboxError, Work},
+    sandbox::{Check, Chunk, Job, Launcher, Report, Running, Sandbox, SandboxError, Stdin, Work},
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
     secret::{KnownSecret, is_secret_value, secret_in},

@@ -28,7 +28,7 @@ mod report;
 use std::{
     collections::BTreeMap,
     ffi::OsString,
-    fs, future, io,
+    fmt, fs, future, io,
     os::fd::OwnedFd,
     path::{self, Path, PathBuf},
     process::Stdio,
@@ -36,19 +36,24 @@ use std::{
 };
 
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
-    net::{UnixStream, unix::ReadHalf},
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, Interest},
+    net::{
+        UnixStream,
+        unix::{ReadHalf, pipe},
+    },
     sync::mpsc::UnboundedSender,
+    task::AbortHandle,
 };
 
 use crate::{
     limits::Limits,
     outcome::{Level, Outcome, Status},
 };
-use order::{Order, Reply, framed};
+use order::{Order, Reply, framed, send_descriptor};
 use streams::Streams;
 
 pub use launcher::Launcher;
+pub(crate) use mounts::is_of_system;
 pub use report::{Check, Report};
 pub(crate) use running::Ending;
 pub use running::Running;
@@ -83,9 +88,72 @@ pub struct Job {
     pub work: Work,
     /// How long and how much it may take.
     pub limits: Limits,
+    /// Directories of `PATH`, before those of the system.
+    pub path: Vec<PathBuf>,
+    /// Its `HOME`; the work directory when not given.
+    pub home: Option<PathBuf>,
+    /// What it reads from its stdin; nothing when not given.
+    pub stdin: Option<Stdin>,
     /// Gets what it prints as it comes, up to the limit of each stream; of what is over that, the end
     /// when it has ended.
     pub chunks: Option<UnboundedSender<Chunk>>,
+}
+
+/// What a script reads from its stdin, as it comes.
+pub struct Stdin(Box<dyn AsyncRead + Send + Unpin>);
+
+impl Stdin {
+    /// Passes on what is read here.
+    pub fn new(reader: impl AsyncRead + Send + Unpin + 'static) -> Self {
+        Self(Box::new(reader))
+    }
+
+    /// Begins to pass it on; returns where it is read, and what ends it when dropped.
+    fn pass_on(mut self) -> io::Result<(OwnedFd, AbortOnDrop)> {
+        let (theirs, ours) = io::pipe()?;
+        let mut ours = pipe::Sender::from_owned_fd(ours.into())?;
+        // Who no longer reads does not mind.
+        let task = tokio::spawn(async move { _ = tokio::io::copy(&mut self.0, &mut ours).await });
+        Ok((theirs.into(), AbortOnDrop(task.abort_handle())))
+    }
+}
+
+impl fmt::Debug for Stdin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Stdin")
+    }
+}
+
+/// Ends a task when it is dropped.
+struct AbortOnDrop(AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Job {
+    /// A job that is given nothing but its work directory.
+    pub fn new(argv: Vec<OsString>, work: Work, limits: Limits) -> Self {
+        let (env, reads, writes, hidden, withheld, path) = Default::default();
+        let (directory, home, stdin, chunks) = (None, None, None, None);
+        Self {
+            argv,
+            env,
+            directory,
+            reads,
+            writes,
+            hidden,
+            withheld,
+            work,
+            limits,
+            path,
+            home,
+            stdin,
+            chunks,
+        }
+    }
 }
 
 /// A piece of what a script prints.
@@ -240,9 +308,9 @@ impl Sandbox {
         cancel: impl Future<Output = ()>,
     ) -> Result<(Outcome, Work), SandboxError> {
         let start = Instant::now();
-        let Job { mut work, limits, chunks, .. } = job;
+        let Job { mut work, limits, chunks, stdin, .. } = job;
         let mut streams = Streams::new(&limits, chunks);
-        let talk = self.talk(&order, stdout, &mut streams, cancel).await;
+        let talk = self.talk(&order, stdin, stdout, &mut streams, cancel).await;
         let (reply, control) = talk.map_err(|source| self.lost(source))?;
         streams.pass_on_ends();
         work.supervisor = control.into_std().ok().map(Into::into);
@@ -308,6 +376,9 @@ impl Sandbox {
             env: job.env.clone(),
             directory: path::absolute(directory).map_err(nowhere)?.into(),
             converses: false,
+            has_stdin: job.stdin.is_some(),
+            path: job.path.iter().map(Into::into).collect(),
+            home: job.home.as_ref().map(Into::into),
             reads,
             writes,
             hidden,
@@ -322,6 +393,7 @@ impl Sandbox {
     async fn talk(
         &self,
         order: &Order,
+        stdin: Option<Stdin>,
         stdout: Option<OwnedFd>,
         streams: &mut Streams,
         cancel: impl Future<Output = ()>,
@@ -338,6 +410,12 @@ impl Sandbox {
         control.set_nonblocking(true)?;
         let mut control = UnixStream::from_std(control)?;
         control.write_all(&framed(order)?).await?;
+        let stdin = stdin.map(Stdin::pass_on).transpose()?;
+        if let Some((theirs, _)) = &stdin {
+            let send = || send_descriptor(&control, theirs);
+            control.async_io(Interest::WRITABLE, send).await?;
+        }
+        let _passing_on = stdin.map(|it| it.1);
         let (mut ear, mut mouth) = control.split();
         let reply = streams.take_until(reply(&mut ear), cancel, stdout, stderr, &mut mouth).await?;
         // It stays until the work directory is gone, and is reaped behind our back.

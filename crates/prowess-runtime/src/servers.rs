@@ -299,16 +299,11 @@ impl Starter {
         let env = variables.collect::<Result<_, Box<Outcome>>>()?;
         let directory = (!directory.is_empty()).then(|| PathBuf::from(directory));
         Ok(Job {
-            argv,
             env,
             reads: self.reads.iter().cloned().chain(directory.clone()).chain(own).collect(),
             directory,
-            writes: Vec::new(),
-            work: Work::new().map_err(failed)?,
-            limits: self.limits,
-            chunks: None,
-            hidden: Vec::new(),
             withheld: self.gate.policy.withheld.clone(),
+            ..Job::new(argv, Work::new().map_err(failed)?, self.limits)
         })
     }
 
@@ -335,16 +330,11 @@ impl Starter {
             refused(description, &format!("`cwd` leads out of the skill: `{directory}`"))
         })?;
         Ok(Job {
-            argv,
             env,
             directory: Some(directory),
             reads: self.reads.iter().cloned().chain([folder.clone()]).collect(),
-            writes: Vec::new(),
-            work,
-            limits: self.limits,
-            chunks: None,
-            hidden: Vec::new(),
             withheld: self.gate.policy.withheld.clone(),
+            ..Job::new(argv, work, self.limits)
         })
     }
 

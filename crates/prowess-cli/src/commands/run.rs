@@ -1,11 +1,12 @@
-use std::{cell::Cell, ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
+use std::{cell::Cell, env, ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
+use clap::ValueHint;
 use prowess::{Definition, Kind, Library, Manifest, Skill, nearest};
 use prowess_runtime::{
     Act, Active, Chunk, Coverage, Delivery, Entry, ExecuteError, Executor, Gate, Launcher, Outcome,
-    Parameters, ParametersError, PlanStep, Provider, Question, Reply, Script, ScriptError,
-    Status as Ended, Wish,
+    Parameters, ParametersError, PlanStep, Provider, Question, Reply, Script, ScriptArguments,
+    ScriptError, Status as Ended, Stdin, Wish,
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -49,12 +50,15 @@ pub(crate) struct Args {
     /// Run this file of the skill instead of what the skill executes
     #[arg(long, value_name = "PATH", add = completion::resources())]
     script: Option<String>,
-    /// What that file is given, behind `--`
+    /// What that file is given, behind `--`; it can read the files that these name
     #[arg(last = true, requires = "script", value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
     /// Print the plan of a composite skill, and run nothing
     #[arg(long)]
     plan: bool,
+    /// Start it in this directory, which it may read, instead of an empty one
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    workdir: Option<PathBuf>,
     /// Put the files that it leaves behind into this directory
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -98,13 +102,16 @@ pub(crate) fn run(
         .and_then(|skill| Task::of(skill, args, json.as_deref()))
         .and_then(|task| {
             let executor = args.running.executor(&config, &gate.policy, launcher.clone())?;
-            Ok((task, executor))
+            Ok((task, executor.with_directory(args.directory())))
         });
     let mut is_plan_shown = false;
     let tried = match ready {
         Ok((task, executor)) => {
             if args.running.unsandboxed && task.is_script() {
                 printer.warning("running without a sandbox, with all your permissions");
+            }
+            if printer.verbose {
+                task.say_what_runs_it(&executor, printer);
             }
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.context("cannot wait for anything")?;
@@ -147,6 +154,29 @@ pub(crate) fn run(
         Err(_) if outcome.status == Ended::Refused => Status::Unable,
         _ => Status::AtFault,
     })
+}
+
+impl Args {
+    /// Where it begins, unless that is a directory of its own: where it was told to, or here if it may write here or
+    /// has no sandbox.
+    fn directory(&self) -> Option<PathBuf> {
+        let here = env::current_dir().ok()?;
+        match &self.workdir {
+            Some(directory) => Some(here.join(directory)),
+            None if self.running.unsandboxed => Some(here),
+            None => self.running.writes().contains(&here).then_some(here),
+        }
+    }
+
+    /// What a script is given, and may read because it is named.
+    fn given(&self) -> ScriptArguments {
+        let Ok(here) = env::current_dir() else { return self.arguments.clone().into() };
+        let directory = self.directory();
+        let mut arguments =
+            ScriptArguments::naming_files(&self.arguments, &here, directory.as_deref());
+        self.running.writes().iter().for_each(|it| arguments.leading_to(it, &here));
+        arguments
+    }
 }
 
 /// Shows a plan, asks whether to run it, and does; nothing where nobody could be asked.
@@ -289,6 +319,20 @@ impl Task {
         }
     }
 
+    /// Says which interpreter a script runs with, and why it is that one.
+    fn say_what_runs_it(&self, executor: &Executor, printer: &mut Printer) {
+        let What::Script(script) = &self.what else { return };
+        let Some(program) = script.interpreter.first() else { return };
+        // What cannot be found is said when it is to run.
+        let Ok(found) = executor.interpreter(script) else { return };
+        let (program, origin) = match &found {
+            Some(found) => (found.program.as_os_str(), found.origin.to_string()),
+            None => (program.as_os_str(), "the system".to_owned()),
+        };
+        let program = program.to_string_lossy();
+        printer.note(&format!("`{}` runs with `{program}`, from {origin}", script.path));
+    }
+
     fn is_script(&self) -> bool {
         matches!(self.entry().definition, Definition::Script { .. })
     }
@@ -360,6 +404,8 @@ async fn attempt(
         chunks: (!printer.json).then_some(sender),
         cancel: Some(cancel.clone()),
         output: args.output.clone(),
+        // What parameters are read from is not there twice.
+        stdin: (args.params.as_deref() != Some("-")).then(|| Stdin::new(tokio::io::stdin())),
     };
     let mut streams = Streams::default();
     let is_running = Cell::new(false);
@@ -373,7 +419,7 @@ async fn attempt(
         let ended = match &task.what {
             What::Skill(entry) => executor.attempt(entry, parameters, delivery).await,
             What::Script(script) => {
-                executor.attempt_script(script, &args.arguments, parameters, delivery).await
+                executor.attempt_script(script, args.given(), parameters, delivery).await
             }
         };
         ended.map(|it| Outcome { difference, ..it })

@@ -16,6 +16,7 @@ use std::{
 use rustix::io::Errno;
 
 use crate::{
+    outcome::{Level, Outcome, Status},
     protected::{is_protected, place},
     repository::acted_on,
 };
@@ -28,6 +29,11 @@ const FILES: usize = 500;
 const DEPTH: usize = 8;
 const SIZE: u64 = 256 * 1024;
 const TOTAL: u64 = 64 * 1024 * 1024;
+
+/// What a caller is told whose command has written what says how agents and tools behave.
+const WROTE: &str = "what says how agents and tools behave was written, and has been put right";
+/// The same where not all of it could be put right.
+const STAYS: &str = "what says how agents and tools behave was written, and is not as it was";
 
 /// What the protected files were before a command ran. Dropped, it puts them right.
 #[derive(Debug)]
@@ -108,6 +114,27 @@ impl Guard {
     /// The first directory that was not looked into.
     pub(crate) fn unseen(&self) -> Option<&Path> {
         self.before.unseen.as_deref()
+    }
+
+    /// Puts right what a run has changed, and says so in its outcome.
+    pub(crate) fn put_right_after(self, outcome: &mut Outcome) {
+        let trash = self.trash.clone();
+        // What it was shown read-only it could not change.
+        let repair = self.restore(outcome.sandbox == Some(Level::Strong));
+        if repair.said.is_empty() {
+            return;
+        }
+        outcome.denied.extend(repair.said);
+        outcome.status = if outcome.is_ok() { Status::Failed } else { outcome.status };
+        let (message, hint) = match repair.is_whole {
+            true => {
+                let trash = trash.display();
+                (WROTE, format!("nothing is lost: what was there last lies in `{trash}`"))
+            }
+            false => (STAYS, "look at each file before anything acts on it".to_owned()),
+        };
+        outcome.message = Some(message.to_owned());
+        outcome.hint = Some(hint);
     }
 
     /// Puts right what has changed, and says what that was. What was [`there`](Self::there) could

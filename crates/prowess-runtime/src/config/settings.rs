@@ -159,6 +159,15 @@ pub struct LimitSettings {
     pub descriptors: Setting<NonZeroU64>,
 }
 
+/// What scripts are run with.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunSettings {
+    /// The Python.
+    pub python: Setting<Option<PathBuf>>,
+    /// The Node.js.
+    pub node: Setting<Option<PathBuf>>,
+}
+
 /// What stands between a script and the machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SandboxSettings {

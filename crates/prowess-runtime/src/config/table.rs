@@ -35,6 +35,7 @@ pub(super) const TABLES: &[(&str, &str)] = &[
     ("policy", "What tools and skills may do."),
     ("limits", "How much time and space a run may use."),
     ("sandbox", "How scripts and commands are confined."),
+    ("run", "What scripts are run with."),
     ("sql", "The database of `execute_sql`."),
     ("model", "The language model."),
     ("agent", "The agent behind `ask` and `chat`."),
@@ -47,7 +48,7 @@ impl Config {
     pub(super) fn rows(&mut self) -> Vec<Row<'_>> {
         use ProjectRight::*;
         let Self {
-            skill, matching, disclosure, window, policy, limits, sandbox, sql, model, agent, servers, ..
+            skill, matching, disclosure, window, policy, limits, sandbox, run, sql, model, agent, servers, ..
         } = self;
         vec![
             row("skill.enabled", &mut skill.enabled, Stricter, None, "false",
@@ -124,6 +125,10 @@ impl Config {
                 "How many files each process of a run may have open."),
             row("sandbox.level", &mut sandbox.level, Stricter, None, "\"strong\"",
                 "The weakest sandbox that scripts and commands may run in; where the machine has none, nothing runs."),
+            row("run.python", &mut run.python, Nothing, None, "\"~/.venvs/tools/bin/python3\"",
+                "The Python that runs scripts, instead of that of an active virtual environment or on `PATH`."),
+            row("run.node", &mut run.node, Nothing, None, "\"/opt/node/bin/node\"",
+                "The Node.js that runs scripts, instead of that on `PATH`."),
             row("sql.url", &mut sql.url, InsideUnset, None, "\"sqlite:data.db\"",
                 "The database: SQLite, PostgreSQL or MariaDB."),
             row("sql.write", &mut sql.write, Nothing, None, "true",

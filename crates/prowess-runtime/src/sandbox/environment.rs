@@ -1,6 +1,9 @@
 //! What a script finds in its environment.
 
-use std::{collections::BTreeMap, ffi::OsString};
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+};
 
 use super::order::Order;
 use crate::outcome::Level;
@@ -25,9 +28,12 @@ pub(super) fn environment(order: &Order, level: Level) -> BTreeMap<OsString, OsS
         Level::Strong => "/tmp".into(),
         Level::Landlock | Level::None => order.temporary(),
     };
+    let mut path = order.path.join(OsStr::new(":"));
+    path.push(if path.is_empty() { "" } else { ":" });
+    path.push("/usr/local/bin:/usr/bin:/bin");
     let own: [(OsString, OsString); 4] = [
-        ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
-        ("HOME".into(), order.work().into()),
+        ("PATH".into(), path),
+        ("HOME".into(), order.home.clone().unwrap_or_else(|| order.work().into())),
         ("LANG".into(), "C.UTF-8".into()),
         ("TMPDIR".into(), temporary.into()),
     ];

@@ -20,6 +20,11 @@ use super::{
 pub(super) const SYSTEM: &[&str] =
     &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"];
 
+/// Whether a path lies in one of the directories of the system, which every script can read.
+pub(crate) fn is_of_system(path: &Path) -> bool {
+    SYSTEM.iter().any(|it| path.starts_with(it))
+}
+
 /// What programs need of `/etc`: nothing that tells about this machine or the people on it.
 pub(super) const ETC: &[&str] = &[
     "/etc/alternatives",

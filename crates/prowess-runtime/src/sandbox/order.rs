@@ -3,10 +3,16 @@
 use std::{
     collections::BTreeMap,
     ffi::OsString,
-    io::{self, Read, Write},
+    io::{self, IoSlice, IoSliceMut, Read, Write},
+    mem::MaybeUninit,
+    os::fd::{AsFd, OwnedFd},
     path::{Path, PathBuf},
 };
 
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::work::{GIVEN, ROOT, TEMPORARY, WORK};
@@ -21,6 +27,12 @@ pub(super) struct Order {
     pub(super) directory: OsString,
     /// Whether what it prints goes to a socket, from which it hears what is said to it.
     pub(super) converses: bool,
+    /// Whether a pipe comes behind this, which is its stdin.
+    pub(super) has_stdin: bool,
+    /// Directories of `PATH`, before those of the system.
+    pub(super) path: Vec<OsString>,
+    /// Its `HOME`; the work directory when not given.
+    pub(super) home: Option<OsString>,
     /// What the script may read, and what it may write, besides the system and its own work. No
     /// path of these has a link in it.
     pub(super) reads: Vec<OsString>,
@@ -178,6 +190,28 @@ pub(super) fn framed(message: &impl Serialize) -> io::Result<Vec<u8>> {
 
 pub(super) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     to.write_all(&framed(message)?)
+}
+
+/// Sends a descriptor behind a message.
+pub(super) fn send_descriptor(to: impl AsFd, descriptor: &OwnedFd) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let descriptors = [descriptor.as_fd()];
+    ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+    sendmsg(to, &[IoSlice::new(&[0])], &mut ancillary, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+pub(super) fn receive_descriptor(from: impl AsFd) -> io::Result<OwnedFd> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    recvmsg(from, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    let descriptor = ancillary.drain().find_map(|it| match it {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    descriptor.ok_or_else(|| io::ErrorKind::BrokenPipe.into())
 }
 
 pub(super) fn receive<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<T> {

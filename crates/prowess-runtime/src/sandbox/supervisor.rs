@@ -32,7 +32,7 @@ use super::{
     listener::Listener,
     order::{
         CANCEL, Ended, Enforcement, Exit, Failure, Given, IDLE, Order, Part, Reply, Stop, receive,
-        send,
+        receive_descriptor, send,
     },
     sys::{self, Fork},
     tree,
@@ -74,7 +74,10 @@ pub(super) fn supervise(mut control: UnixStream) -> io::Result<()> {
     let order: Order = receive(&mut control)?;
     let _held = hold(order.base(), FlockOperation::LockShared);
     let nothing = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-    rustix::stdio::dup2_stdin(&nothing)?;
+    match order.has_stdin {
+        true => rustix::stdio::dup2_stdin(receive_descriptor(&control)?)?,
+        false => rustix::stdio::dup2_stdin(&nothing)?,
+    }
     // What the terminal of the engine is told should not reach a run.
     let _ = rustix::process::setsid();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -116,6 +119,7 @@ fn run(order: &Order, control: &UnixStream, nothing: &OwnedFd) -> io::Result<Rep
 
 /// Lets go of the streams: they are the script's.
 fn silence(nothing: &OwnedFd) -> io::Result<()> {
+    rustix::stdio::dup2_stdin(nothing)?;
     rustix::stdio::dup2_stdout(nothing)?;
     Ok(rustix::stdio::dup2_stderr(nothing)?)
 }

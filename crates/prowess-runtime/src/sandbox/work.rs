@@ -41,6 +41,8 @@ pub struct Work {
     /// Open for as long as this lives: when it closes, even because we were killed, the supervisor
     /// of the run removes whatever is left.
     pub(super) supervisor: Option<OwnedFd>,
+    /// Links that we have put here, so that arguments lead where they should.
+    pub(crate) given_links: Vec<PathBuf>,
 }
 
 impl Work {
@@ -68,7 +70,13 @@ impl Work {
         let base = builder.prefix(PREFIX).permissions(permissions).tempdir_in(&directory)?;
         let held = hold(base.path(), FlockOperation::LockShared)?;
         let base = base.keep();
-        let work = Self { path: base.join(WORK), base, _held: held, supervisor: None };
+        let work = Self {
+            path: base.join(WORK),
+            base,
+            _held: held,
+            supervisor: None,
+            given_links: Vec::new(),
+        };
         for name in [WORK, GIVEN, TEMPORARY, ROOT] {
             DirBuilder::new().mode(0o700).create(work.base.join(name))?;
         }

@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     env,
     error::Error as _,
     fs, io,
@@ -43,12 +43,6 @@ pub struct ExecuteCommand {
     /// What the machine gives to hold a command, once somebody has looked.
     level: OnceLock<Level>,
 }
-
-/// What is said of a command that wrote what is protected.
-const WROTE: &str = "what says how agents and tools behave was written, and has been put right";
-
-/// The same where not all of it could be put right.
-const STAYS: &str = "what says how agents and tools behave was written, and is not as it was";
 
 /// What it takes.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -200,16 +194,13 @@ impl ExecuteCommand {
             Outcome::bad(Status::Failed, format!("there is no place to run it in: {error}"))
         })?;
         let job = Job {
-            argv: plan.argv(),
-            env: BTreeMap::new(),
             directory: Some(plan.directory.clone()),
             reads,
             writes,
             hidden: kept.paths,
             withheld: withheld.paths.into_iter().collect(),
-            work,
-            limits,
             chunks: self.chunks.clone(),
+            ..Job::new(plan.argv(), work, limits)
         };
         let mut outcome = self.sandbox.run(job).await.map_err(|it| unable(&it))?;
         outcome.files.clear();
@@ -220,21 +211,7 @@ impl ExecuteCommand {
         outcome.denied.extend(withheld.unseen.as_deref().map(|it| unseen("what is denied", it)));
         if let Some(guard) = guard {
             outcome.denied.extend(guard.unseen().map(|it| unseen("what others act on", it)));
-            // What it was shown read-only it could not change.
-            let repair = guard.restore(outcome.sandbox == Some(Level::Strong));
-            if !repair.said.is_empty() {
-                outcome.denied.extend(repair.said);
-                outcome.status = if outcome.is_ok() { Status::Failed } else { outcome.status };
-                let trash = self.trash.display();
-                let (message, hint) = match repair.is_whole {
-                    true => {
-                        (WROTE, format!("nothing is lost: what was there last lies in `{trash}`"))
-                    }
-                    false => (STAYS, "look at each file before anything acts on it".to_owned()),
-                };
-                outcome.message = Some(message.to_owned());
-                outcome.hint = Some(hint);
-            }
+            guard.put_right_after(&mut outcome);
         }
         Ok(outcome)
     }

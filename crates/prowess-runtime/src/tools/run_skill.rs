@@ -113,7 +113,8 @@ impl RunSkill {
         let arguments: Vec<OsString> = arguments.into_iter().map(OsString::from).collect();
         let parameters = Parameters::from(parameters);
         let delivery = Delivery::default();
-        let tried = self.executor.attempt_script(&script, &arguments, parameters, delivery).await;
+        let tried =
+            self.executor.attempt_script(&script, arguments.into(), parameters, delivery).await;
         Ok(tried.unwrap_or_else(|error| Outcome::from(&error)))
     }
 

@@ -1,0 +1,163 @@
+//! Arguments of a script that name files: it can read these, by the path that was typed.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::DirBuilder,
+    io,
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{DirBuilderExt as _, symlink},
+    },
+    path::{Component, Path, PathBuf},
+};
+
+use crate::sandbox::{Work, is_of_system};
+
+/// Arguments of a script. Those made from a list of words are passed on as they are, and name nothing.
+#[derive(Debug, Clone, Default)]
+pub struct ScriptArguments {
+    pub(crate) words: Vec<OsString>,
+    /// What the script may read, because it is named.
+    pub(crate) reads: Vec<PathBuf>,
+    /// Relative paths, and what they lead to.
+    links: Vec<(PathBuf, PathBuf)>,
+}
+
+/// How a relative path leads a script to what a person means by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// By itself: the script begins where the person is.
+    Plain,
+    /// By a link in the directory where the script begins.
+    Link,
+    /// As an absolute path.
+    Absolute,
+}
+
+impl From<Vec<OsString>> for ScriptArguments {
+    fn from(words: Vec<OsString>) -> Self {
+        Self { words, ..Self::default() }
+    }
+}
+
+impl ScriptArguments {
+    /// Lets a script read whatever its arguments name, seen from the directory `here`. The script begins in `directory`,
+    /// or in its work directory.
+    pub fn naming_files(words: &[OsString], here: &Path, directory: Option<&Path>) -> Self {
+        let way = match directory {
+            None => Way::Link,
+            Some(directory) if directory == here => Way::Plain,
+            Some(_) => Way::Absolute,
+        };
+        let mut arguments = Self::default();
+        for word in words {
+            let word = arguments.add(word, here, way);
+            arguments.words.push(word);
+        }
+        arguments
+    }
+
+    /// Lets relative paths lead to a directory below `here`, too, in which the script may write.
+    pub fn leading_to(&mut self, directory: &Path, here: &Path) {
+        if let Ok(below) = directory.strip_prefix(here)
+            && below.components().next().is_some()
+        {
+            self.links.push((below.to_owned(), directory.to_owned()));
+        }
+    }
+
+    /// Puts links into the work directory, in which the script begins.
+    pub(crate) fn place(&self, work: &mut Work) -> io::Result<()> {
+        let mut links: Vec<_> = self.links.iter().collect();
+        // A folder before what lies in it.
+        links.sort_by_key(|it| it.0.components().count());
+        for (path, target) in links {
+            let place = work.path().join(path);
+            let folder = place.parent().unwrap_or(work.path());
+            // A link on the way leads there already.
+            if place.exists()
+                || DirBuilder::new().recursive(true).mode(0o700).create(folder).is_err()
+            {
+                continue;
+            }
+            symlink(target, &place)?;
+            work.given_links.push(path.clone());
+        }
+        Ok(())
+    }
+
+    /// Takes in what a word names; returns the word as the script gets it.
+    fn add(&mut self, word: &OsStr, here: &Path, way: Way) -> OsString {
+        // `--input=a.pdf` names a file behind its sign.
+        let bytes = word.as_bytes();
+        let is_option = bytes.starts_with(b"-");
+        let sign = bytes.iter().position(|it| *it == b'=').filter(|_| is_option);
+        let (option, path) = bytes.split_at(sign.map_or(0, |it| it + 1));
+        let path = Path::new(OsStr::from_bytes(path));
+        let absolute = here.join(path);
+        let names_nothing = path.as_os_str().is_empty() || (is_option && sign.is_none());
+        if names_nothing || !absolute.exists() {
+            return word.to_owned();
+        }
+        let plain: PathBuf = path.components().filter(|it| *it != Component::CurDir).collect();
+        let is_below = plain.components().all(|it| matches!(it, Component::Normal(_)));
+        if !is_everywhere(&absolute) {
+            self.reads.push(absolute.clone());
+        }
+        match way {
+            _ if path.is_absolute() => word.to_owned(),
+            Way::Plain => word.to_owned(),
+            Way::Link if is_below && plain.components().next().is_some() => {
+                self.links.push((plain, absolute));
+                word.to_owned()
+            }
+            Way::Link | Way::Absolute => {
+                let mut word = OsStr::from_bytes(option).to_owned();
+                word.push(absolute);
+                word
+            }
+        }
+    }
+}
+
+/// Whether every script has it, as far as it can be had.
+fn is_everywhere(path: &Path) -> bool {
+    let is_own = ["/proc", "/sys", "/dev"].iter().any(|it| path.starts_with(it));
+    is_own || path == Path::new("/") || is_of_system(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_arguments_name_is_reached_by_the_path_that_was_typed() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = folder.path().join("here");
+        fs::create_dir_all(here.join("sub")).unwrap();
+        for name in ["a.pdf", "sub/b.pdf", "../c.pdf", "-o"] {
+            fs::write(here.join(name), name).unwrap();
+        }
+        let absolute = here.join("a.pdf");
+        let typed =
+            ["a.pdf", "./sub/b.pdf", "--in=a.pdf", "../c.pdf", "-o", "out.pdf", "", "/dev/null"];
+        let words: Vec<OsString> =
+            typed.into_iter().map(OsString::from).chain([absolute.clone().into()]).collect();
+        let found = ScriptArguments::naming_files(&words, &here, None);
+        let outside = here.join("../c.pdf");
+        let mut expected = words.clone();
+        expected[3] = outside.clone().into();
+        assert_eq!(found.words, expected);
+        let b = here.join("./sub/b.pdf");
+        assert_eq!(found.reads, [&absolute, &b, &absolute, &outside, &absolute]);
+        let mut work = Work::new().unwrap();
+        found.place(&mut work).unwrap();
+        assert_eq!(fs::read_to_string(work.path().join("sub/b.pdf")).unwrap(), "sub/b.pdf");
+        let plain = ScriptArguments::naming_files(&words, &here, Some(&here));
+        assert_eq!(plain.words, words);
+        let elsewhere = ScriptArguments::naming_files(&words[..1], &here, Some(folder.path()));
+        assert_eq!(elsewhere.words, [absolute.into_os_string()]);
+    }
+}

@@ -1,0 +1,217 @@
+//! Interpreters that a user has: which one runs a script, and what it has to read to run in a sandbox.
+
+use std::{
+    collections::BTreeMap,
+    fmt, fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::version;
+use crate::sandbox::is_of_system;
+
+/// Where interpreters are looked for, best first. The host fills it in: nothing here reads the environment.
+#[derive(Debug, Clone, Default)]
+pub struct InterpreterSearch {
+    /// What the user's settings name, by `python` or `node`.
+    pub configured: BTreeMap<String, PathBuf>,
+    /// The virtual environment that is active (`VIRTUAL_ENV`).
+    pub virtual_env: Option<PathBuf>,
+    /// The directory from which `.venv` and files with versions are looked for, upwards; nothing where these are not
+    /// trusted.
+    pub directory: Option<PathBuf>,
+    /// The directories of `PATH`.
+    pub path: Vec<PathBuf>,
+    /// The user's home, for what version managers install there.
+    pub home: Option<PathBuf>,
+}
+
+/// An interpreter that is not just the system's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interpreter {
+    /// The program to start.
+    pub program: PathBuf,
+    /// What it has to read, besides the system.
+    pub reads: Vec<PathBuf>,
+    /// Why it is this one.
+    pub origin: InterpreterOrigin,
+}
+
+/// Why an interpreter was chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InterpreterOrigin {
+    /// A setting names it.
+    Setting(String),
+    /// It is that of the active virtual environment.
+    VirtualEnv,
+    /// It is that of a `.venv` in the project.
+    Project,
+    /// It comes first on `PATH`.
+    Path,
+    /// A version manager installed it.
+    Manager(&'static str),
+}
+
+/// A setting names an interpreter that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("`{setting}` names `{}`, which cannot be run", path.display())]
+pub struct InterpreterError {
+    /// The setting.
+    pub setting: String,
+    /// What it names.
+    pub path: PathBuf,
+    /// Why.
+    pub source: io::Error,
+}
+
+/// The interpreters that are looked for by more than their name: how settings call them, and other names of each.
+const FAMILIES: &[(&str, &[&str])] =
+    &[("python", &["python", "python3"]), ("node", &["node", "nodejs"])];
+
+/// What a virtual environment is called in a project.
+const VENVS: &[&str] = &[".venv", "venv"];
+
+impl InterpreterSearch {
+    /// Finds what runs under the name of a program; nothing where that is the system's own, or is not there.
+    pub fn find(&self, program: &str) -> Result<Option<Interpreter>, InterpreterError> {
+        let name = program.rsplit('/').next().unwrap_or(program);
+        let family = FAMILIES.iter().find(|it| it.1.contains(&name)).map(|it| it.0);
+        if let Some((family, path)) = family.and_then(|it| self.configured.get_key_value(it)) {
+            return self.configured(family, path).map(Some);
+        }
+        let venv = (family == Some("python")).then(|| self.venv(name)).flatten();
+        Ok(venv.or_else(|| self.on_path(name)).filter(|it| !is_of_system(&it.program)))
+    }
+
+    fn configured(&self, family: &str, path: &Path) -> Result<Interpreter, InterpreterError> {
+        let setting = format!("run.{family}");
+        let failed =
+            |source| InterpreterError { setting: setting.clone(), path: path.to_owned(), source };
+        let is_file = fs::metadata(path).map_err(failed)?.is_file();
+        if !is_file || !is_executable(path) {
+            return Err(failed(io::ErrorKind::PermissionDenied.into()));
+        }
+        let found = self.at(path).unwrap_or_else(|| Interpreter {
+            program: path.to_owned(),
+            reads: Vec::new(),
+            origin: InterpreterOrigin::Path,
+        });
+        Ok(Interpreter { origin: InterpreterOrigin::Setting(setting), ..found })
+    }
+
+    /// That of a virtual environment: the active one, else the nearest of the project.
+    fn venv(&self, name: &str) -> Option<Interpreter> {
+        let of = |folder: &Path, origin| {
+            let found = virtual_environment(&folder.join("bin").join(name), self.home.as_deref())?;
+            Some(Interpreter { origin, ..found })
+        };
+        let active =
+            self.virtual_env.as_deref().and_then(|it| of(it, InterpreterOrigin::VirtualEnv));
+        active.or_else(|| {
+            let folders = self.directory.as_deref()?.ancestors();
+            let mut folders = folders.take_while(|it| Some(*it) != self.home.as_deref());
+            folders.find_map(|it| {
+                VENVS.iter().find_map(|name| of(&it.join(name), InterpreterOrigin::Project))
+            })
+        })
+    }
+
+    /// The first on `PATH`; what a version manager puts there stands for the version that it would start.
+    fn on_path(&self, name: &str) -> Option<Interpreter> {
+        let there = self.path.iter().filter(|it| it.is_absolute()).map(|it| it.join(name));
+        let mut there = there.filter(|it| is_executable(it));
+        there.find_map(|it| self.at(&it)).or_else(|| {
+            // Its manager may only be there in an interactive shell.
+            let program = version::of_nvm(name, self.directory.as_deref(), self.home.as_deref()?)?;
+            let found = plain(&program, self.home.as_deref())?;
+            Some(Interpreter { origin: InterpreterOrigin::Manager("nvm"), ..found })
+        })
+    }
+
+    /// The interpreter at a path; nothing for what starts another one of which nothing is known.
+    fn at(&self, path: &Path) -> Option<Interpreter> {
+        let home = self.home.as_deref();
+        if let Some(found) = virtual_environment(path, home) {
+            return Some(found);
+        }
+        match version::behind_shim(path, self.directory.as_deref(), home) {
+            version::Shim::None => plain(path, home),
+            version::Shim::For(manager, program) => {
+                let found =
+                    virtual_environment(&program, home).or_else(|| plain(&program, home))?;
+                Some(Interpreter { origin: InterpreterOrigin::Manager(manager), ..found })
+            }
+            version::Shim::Unknown => None,
+        }
+    }
+}
+
+impl fmt::Display for InterpreterOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Setting(key) => write!(f, "`{key}`"),
+            Self::VirtualEnv => f.write_str("the active virtual environment"),
+            Self::Project => f.write_str("the project's virtual environment"),
+            Self::Path => f.write_str("`PATH`"),
+            Self::Manager(name) => f.write_str(name),
+        }
+    }
+}
+
+/// The interpreter of a virtual environment, if the path leads to one: with the environment itself and the
+/// installation that it was made from.
+fn virtual_environment(path: &Path, home: Option<&Path>) -> Option<Interpreter> {
+    let folder = path.parent()?.parent()?;
+    let settings = fs::read_to_string(folder.join("pyvenv.cfg")).ok()?;
+    if !is_executable(path) {
+        return None;
+    }
+    let value = |name: &str| {
+        settings.lines().find_map(|line| {
+            let (key, value) = line.split_once('=')?;
+            (key.trim() == name).then(|| PathBuf::from(value.trim()))
+        })
+    };
+    let mut reads = vec![folder.to_owned()];
+    // What it links to, and what it says that it was made from: either may be a link itself.
+    let base = value("home").map(|it| it.join(path.file_name().unwrap_or_default()));
+    for program in [Some(path.to_owned()), base].into_iter().flatten() {
+        if let Some(found) = plain(&program, home) {
+            reads.extend(found.reads);
+        }
+    }
+    reads.sort();
+    reads.dedup();
+    Some(Interpreter { program: path.to_owned(), reads, origin: InterpreterOrigin::Path })
+}
+
+/// An installed interpreter: with the folder that it is installed in, unless that holds other things too.
+fn plain(path: &Path, home: Option<&Path>) -> Option<Interpreter> {
+    let program = fs::canonicalize(path).ok()?;
+    let reads = match program.parent().and_then(Path::parent) {
+        _ if is_of_system(&program) => Vec::new(),
+        Some(prefix) if is_shared(prefix, home) => parts(&program, prefix),
+        Some(prefix) => vec![prefix.to_owned()],
+        None => vec![program.clone()],
+    };
+    Some(Interpreter { program, reads, origin: InterpreterOrigin::Path })
+}
+
+/// Whether a folder holds more than one installation: a home, what is above it, or its `.local`.
+fn is_shared(prefix: &Path, home: Option<&Path>) -> bool {
+    let is_top = prefix.components().count() <= 2;
+    is_top || home.is_some_and(|it| it.starts_with(prefix) || prefix == it.join(".local"))
+}
+
+/// The program itself, and the libraries beside it that are called like it.
+fn parts(program: &Path, prefix: &Path) -> Vec<PathBuf> {
+    let libraries = fs::read_dir(prefix.join("lib")).into_iter().flatten().flatten();
+    let is_own = |name: &str| {
+        name.starts_with("python3") || name.starts_with("libpython3") || name == "node_modules"
+    };
+    let own = libraries.filter(|it| it.file_name().to_str().is_some_and(is_own));
+    [program.to_owned()].into_iter().chain(own.map(|it| it.path())).collect()
+}
+
+pub(super) fn is_executable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() && path.is_file()
+}
