@@ -254,6 +254,8 @@ mod a_project_cannot_take_what_is_its_user_s {
         ("limits.processes", "1000000"),
         ("limits.descriptors", "1000000"),
         ("sandbox.level", "\"landlock\""),
+        ("run.python", "\"/bin/true\""),
+        ("run.node", "\"/bin/true\""),
         ("sql.url", "\"postgres://localhost/all\""),
         ("sql.write", "true"),
         ("sql.privileged", "true"),

@@ -261,7 +261,7 @@ mod files_and_input_reach_a_script {
     }
 
     #[test]
-    fn without_a_sandbox_a_script_runs_as_in_the_users_own_shell() {
+    fn without_a_sandbox_a_script_runs_as_in_the_user_s_own_shell() {
         let world = skilled("where.sh", "pwd\necho \"$HOME\"\nown\n");
         program(&world, "bin/own", "own program");
         let path = path_behind(&world.path("bin"));
