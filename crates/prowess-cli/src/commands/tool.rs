@@ -35,13 +35,15 @@ pub(crate) struct Args {
     running: Running,
 }
 
+/// The tools that have nothing to do with skills, unless one is taken up first. They get none.
+const WITHOUT_SKILLS: &[&str] =
+    &["execute_command", "execute_sql", "file_operations", "http_request"];
+
 impl Args {
-    /// Whether it matters which skills there are.
-    fn is_about_skills(&self) -> bool {
-        let name = self.name.to_ascii_lowercase();
-        let is_named = ["use_skill", "run_skill", "find_skills", "read_skill_file", "read_file"]
-            .contains(&&*name);
-        is_named || name.starts_with("skill_") || !self.skill.is_empty()
+    /// Whether the tool could reach a skill: any that is not known to reach none.
+    fn reaches_skills(&self) -> bool {
+        let is_it = |it: &&str| it.eq_ignore_ascii_case(&self.name);
+        !self.skill.is_empty() || !WITHOUT_SKILLS.iter().any(is_it)
     }
 }
 
@@ -78,12 +80,13 @@ fn called(
     launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<(Outcome, bool)> {
-    let library = Arc::new(match args.is_about_skills() {
+    let config = context::config(global)?;
+    let library = Arc::new(match args.reaches_skills() {
         true => {
-            let global = &trust::acting(global, args.running.trust_project, printer)?;
+            let global = &trust::acting(&config, global, args.running.trust_project, printer);
             context::library(global, printer)?
         }
-        false => context::library_behind(global, printer)?,
+        false => context::empty_library(&config, printer)?,
     });
     let provider: Arc<dyn Provider> = Arc::new(library.clone());
     let Kit { toolbox, gate, .. } =
