@@ -34,7 +34,7 @@ pub(super) fn rules(reading: &Reading<'_>, manifest: &Manifest, report: &mut Rep
         report.note(
             &rule::UNPINNED_PACKAGE,
             At::line(body.line + line),
-            || format!("`{what}` runs whatever version is newest"),
+            || format!("`{what}` names no version, so that the newest is fetched"),
             "name a version, such as `npx tool@1.2.3` or `pip install tool==1.2.3`",
         );
     }
