@@ -1547,9 +1547,12 @@ mod commands_write_to_a_store {
             .file("skills/one/prowess.toml", "[skill]\ndirectories = [\"..\"]\n");
         let ran = world.run(["remove", "one", "--dir", "skills", "--dir", "others"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-        let other = world.path("others/one").display().to_string();
-        let said = ["another skill `one` is still in `", &other].map(|it| ran.stderr.contains(it));
-        assert!(said[0] && !world.path("skills/one").exists(), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("another skill `one` is still in `others/one`"),
+            "{}",
+            ran.stderr
+        );
+        assert!(!world.path("skills/one").exists());
         let ran = world.run(["remove", "one", "--dir", "others"]);
         assert!(!ran.stderr.contains("another skill"), "{}", ran.stderr);
         assert_eq!(world.run(["undo", "one", "--dir", "skills"]).code, Some(0));
