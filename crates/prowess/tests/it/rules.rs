@@ -77,7 +77,7 @@ fn texts() -> Vec<Text> {
         ("yaml-strict", with("metadata: {colour: red}\n"), with("metadata:\n  colour: red [or] {so}\n")),
         ("description-when", described("Reads PDF files."), described("Reads PDF files. Use when a PDF is given.")),
         ("argument-hint", saying("Review $ARGUMENTS.\n"), saying("It costs $1,000 or `echo $1`.\n")),
-        ("unpinned-package", saying("Run `npx -y prettier .`\n"), saying("Run `npx prettier@3.1.0 .` or `pip install -r requirements.txt`.\n")),
+        ("unpinned-package", saying("Run `npx -y prettier .`\n"), saying("Run `npx prettier@3.1.0 .`, `npx tsc` or `pip install -r requirements.txt`.\n")),
         ("duplicate-key", with("license: MIT\nlicense: MIT\n"), with("license: MIT\nmetadata:\n  license: MIT\n")),
         ("comment-cut", described("Closes #12."), described("Writes C#.")),
         ("unknown-field", with("colour: red\n"), with("metadata:\n  colour: red\n")),
