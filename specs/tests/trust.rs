@@ -63,7 +63,6 @@ mod the_skills_of_a_project_act_only_when_it_is_trusted {
             ("Run_Skill", script),
             ("read_skill_file", r#"{"name": "brew-coffee", "path": "SKILL.md"}"#),
             ("skill_brew-coffee", "{}"),
-            ("a_tool_of_tomorrow", "{}"),
         ] {
             let used = world.run(["tool", tool, input, "--yes"]);
             assert_eq!(used.code, Some(1), "{tool}: {}", used.stdout());

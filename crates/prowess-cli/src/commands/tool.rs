@@ -35,15 +35,16 @@ pub(crate) struct Args {
     running: Running,
 }
 
-/// The tools that have nothing to do with skills, unless one is taken up first. They get none.
-const WITHOUT_SKILLS: &[&str] =
-    &["execute_command", "execute_sql", "file_operations", "http_request"];
+/// The tools that are given skills, beside those that skills are. Every other gets a library without any, so that
+/// one that is missing here reaches none.
+const OVER_SKILLS: &[&str] =
+    &["find_skills", "read_file", "read_skill_file", "run_skill", "use_skill"];
 
 impl Args {
-    /// Whether the tool could reach a skill: any that is not known to reach none.
-    fn reaches_skills(&self) -> bool {
-        let is_it = |it: &&str| it.eq_ignore_ascii_case(&self.name);
-        !self.skill.is_empty() || !WITHOUT_SKILLS.iter().any(is_it)
+    /// Whether the tool is given skills.
+    fn is_over_skills(&self) -> bool {
+        let name = self.name.to_ascii_lowercase();
+        !self.skill.is_empty() || name.starts_with("skill_") || OVER_SKILLS.contains(&&*name)
     }
 }
 
@@ -81,7 +82,7 @@ fn called(
     printer: &mut Printer,
 ) -> Result<(Outcome, bool)> {
     let config = context::config(global)?;
-    let library = Arc::new(match args.reaches_skills() {
+    let library = Arc::new(match args.is_over_skills() {
         true => {
             let global = &trust::acting(&config, global, args.running.trust_project, printer);
             context::library(global, printer)?
