@@ -404,6 +404,22 @@ mod a_file_is_written_only_after_a_yes {
     }
 
     #[test]
+    fn nothing_is_drawn_over_a_question() {
+        let world = World::new();
+        let paths: Vec<String> = (0..8).map(|it| format!("{it}.txt")).collect();
+        let calls = Answer::calls(paths.iter().map(|it| ("file_operations", writing(it, "x"))));
+        let server = ModelServer::start([calls, Answer::text("Done.")]);
+        let ask = format!("ask Write --model m --base-url {}", server.url());
+        let ran = world.run_at_xterm(&"y\n".repeat(8), &ask);
+        let said = ran.stdout();
+        assert_eq!((ran.code, questions(&ran)), (Some(0), 8), "{said:?}");
+        for question in said.split("[y]es, [n]o").skip(1) {
+            let line = question.lines().next().unwrap();
+            assert!(line.ends_with(": y") && !line.contains('\x1b'), "{said:?}");
+        }
+    }
+
+    #[test]
     fn the_policy_can_allow_or_deny_writes() {
         let world = World::new().file(USER, "[policy]\nwrites = \"deny\"\n");
         let ran = at_terminal(&world, "y\n", "file_operations", &writing("x", "x"), "--yes");

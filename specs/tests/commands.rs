@@ -714,6 +714,10 @@ mod what_runs_is_held {
                 ),
                 ("cp head cloned/HEAD", ["cloned/HEAD", "cloned/HEAD"]),
                 (
+                    "mkdir -p sub/.git; cp head sub/.git/HEAD; cp to sub/.git/commondir",
+                    ["sub/.git/commondir", "sub/.git/commondir"],
+                ),
+                (
                     "mkdir -p w; cp evil w/config.worktree",
                     ["w/config.worktree", "w/config.worktree"],
                 ),

@@ -579,7 +579,7 @@ mod nothing_is_written_that_nobody_wants {
             (text(&world, CURSOR), text(&world, "home/.codex/config.toml")),
             (json.into(), toml.into())
         );
-        let line = r#"{"mcpServers":{"a":{"command":"a","env":{"TOKEN":"s3cret"},"headers":{"Authorization":"Bearer s3cret"},"args":["--token","s3cret","--key=sk-abc123def456s3cret"]},"prowess":{"command":"x","args":[],"env":{"X":"s3cret"}}},"oauth":{"refreshToken":"s3cret"}}"#;
+        let line = r#"{"mcpServers":{"a":{"command":"a","env":{"TOKEN":"s3cret"},"headers":{"Authorization":"Bearer s3cret"},"args":["--token","s3cret","--token=s3cret","--key=sk-abc123def456s3cret"]},"prowess":{"command":"x","args":[],"env":{"X":"s3cret"}}},"oauth":{"refreshToken":"s3cret"}}"#;
         let yaml =
             "extensions:\n  prowess:\n    cmd: x\n    envs:\n      KEY: s3cret\n    type: stdio\n";
         let world = World::new().file(CURSOR, line).file("home/.config/goose/config.yaml", yaml);

@@ -1012,7 +1012,7 @@ fn line_with(mut stream: &TcpStream, part: &str) -> String {
     String::new()
 }
 
-fn eventually(mut holds: impl FnMut() -> bool) {
+pub(crate) fn eventually(mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
         assert!(start.elapsed() < Duration::from_secs(20), "it never came to that");

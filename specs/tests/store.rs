@@ -1540,6 +1540,28 @@ mod commands_write_to_a_store {
     }
 
     #[test]
+    fn remove_names_the_skill_that_takes_its_place() {
+        let world = World::new()
+            .skill("one", "a")
+            .skill_in("others", "one", "b")
+            .file("skills/one/prowess.toml", "[skill]\ndirectories = [\"..\"]\n");
+        let ran = world.run(["remove", "one", "--dir", "skills", "--dir", "others"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("another skill `one` is still in `others/one`"),
+            "{}",
+            ran.stderr
+        );
+        assert!(!world.path("skills/one").exists());
+        let ran = world.run(["remove", "one", "--dir", "others"]);
+        assert!(!ran.stderr.contains("another skill"), "{}", ran.stderr);
+        assert_eq!(world.run(["undo", "one", "--dir", "skills"]).code, Some(0));
+        let ran = world.run(["remove", "one", "--config", "skills/one/prowess.toml"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(!world.path("skills/one").exists());
+    }
+
+    #[test]
     fn what_was_removed_is_outside_the_skills_folder() {
         let world = World::new()
             .skill("one", "a")

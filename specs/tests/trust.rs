@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::{
     mcp_client::{McpClient, V2025},
+    mcp_transport::eventually,
     world::{Ran, World, program},
 };
 
@@ -61,11 +62,19 @@ mod the_skills_of_a_project_act_only_when_it_is_trusted {
             ("run_skill", r#"{"name": "brew-coffee"}"#),
             ("Run_Skill", script),
             ("read_skill_file", r#"{"name": "brew-coffee", "path": "SKILL.md"}"#),
+            ("skill_brew-coffee", "{}"),
         ] {
             let used = world.run(["tool", tool, input, "--yes"]);
             assert_eq!(used.code, Some(1), "{tool}: {}", used.stdout());
             assert!(used.stderr.contains(LEFT_OUT), "{tool}: {}", used.stderr);
         }
+        let list = ["tool", "file_operations", r#"{"operation": "list", "path": "."}"#];
+        let listed = world.run(list);
+        assert_eq!(listed.code, Some(0), "{}", listed.stderr);
+        assert!(!listed.stderr.contains("trust"), "{}", listed.stderr);
+        let listed = world.run([&list[..], &["--skill", "brew-coffee"]].concat());
+        assert_eq!(listed.code, Some(1), "{}", listed.stdout());
+        assert!(listed.stderr.contains(LEFT_OUT), "{}", listed.stderr);
         // What is there and may not act is not said to be missing.
         let ran = run(&world, &[]);
         assert!(ran.stderr.contains("in this project, which is not trusted"), "{}", ran.stderr);
@@ -203,6 +212,30 @@ mod the_skills_of_a_project_act_only_when_it_is_trusted {
         assert!(served(&[]).contains("brew-coffee"));
         assert!(!served(&["--run"]).contains("brew-coffee"));
         assert!(served(&["--run", "--trust-project"]).contains("brew-coffee"));
+    }
+
+    #[test]
+    fn a_directory_that_appears_later_is_left_out_too() {
+        let served = |arguments: &[&str], last: &str| {
+            let own = "[skill]\npresets = [\"claude\"]\n";
+            let world = World::new().file("home/.config/prowess/prowess.toml", own);
+            let mut client = McpClient::of(&world, arguments);
+            client.begin(V2025);
+            let world = world
+                .skill_in(".claude/skills", "brew-coffee", "Brews hot drinks")
+                .skill_in("home/.claude/skills", "steep-tea", "Steeps hot drinks");
+            let mut said = String::new();
+            eventually(|| {
+                let found = client.call("find_skills", json!({ "query": "hot drinks" }));
+                said = found.to_string();
+                said.contains(last)
+            });
+            drop(world);
+            said
+        };
+        served(&["--watch"], "brew-coffee");
+        let said = served(&["--watch", "--run"], "steep-tea");
+        assert!(!said.contains("brew-coffee"), "{said}");
     }
 }
 

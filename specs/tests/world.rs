@@ -192,6 +192,11 @@ impl World {
         self.at_terminal("", typed, &format!("{} {arguments}", program()))
     }
 
+    /// Does the same at a terminal that can take a line back.
+    pub(crate) fn run_at_xterm(&self, typed: &str, arguments: &str) -> Ran {
+        self.at_terminal("", typed, &format!("TERM=xterm exec {} {arguments}", program()))
+    }
+
     /// Does the same for somebody who has typed more before the program begins.
     pub(crate) fn run_typing_ahead(&self, ahead: &str, typed: &str, arguments: &str) -> Ran {
         self.at_terminal(ahead, typed, &format!("sleep 1; exec {} {arguments}", program()))

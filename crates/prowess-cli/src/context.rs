@@ -14,7 +14,8 @@ use anyhow::{Context as _, Result};
 use clap::ValueEnum as _;
 use prowess::{
     Directory, Embedder, Finding, HERE, Keeper, Library, Listing, Memory, Options, PRESETS, Preset,
-    Scope, Skill, Strategy, Unknown, Vocabulary, Watching, bundled, matches, nearest, preset,
+    Scope, Skill, Source, Strategy, Unknown, Vocabulary, Watching, bundled, matches, nearest,
+    preset,
 };
 use prowess_runtime::{
     Config, Entry, FileStore, IgnoredSetting, Origin, Places, Presets, Provider, deleted_from,
@@ -155,6 +156,12 @@ pub(crate) fn library_behind(global: &Global, printer: &mut Printer) -> Result<L
     let config = config(global)?;
     let options = options(&config, global);
     Ok(load_or_bundled(&config, options, printer)?.0)
+}
+
+/// A library without skills, for what has nothing to do with any.
+pub(crate) fn empty_library(config: &Config, printer: &mut Printer) -> Result<Library> {
+    passed_over(config, printer);
+    Ok(Library::load(&Options { sources: vec![nothing()], ..Options::default() })?)
 }
 
 /// What was typed, with paths that are searched as `--dir` is; a `SKILL.md` stands for its folder.
@@ -403,11 +410,15 @@ pub(crate) fn options(config: &Config, global: &Global) -> Options {
         options.directories.retain(|it| !global.untrusted.contains(&resolve(it, global)));
     }
     if options.directories.is_empty() && options.sources.is_empty() {
-        let nothing = || Memory::new(Scope::Project, "", <[(&str, &[u8]); 0]>::default());
         let has_others = is_named(config) || global.leaves_out_skills;
-        options.sources.push(if has_others { Arc::new(nothing()) } else { bundled() });
+        options.sources.push(if has_others { nothing() } else { bundled() });
     }
     options
+}
+
+/// A source without skills.
+fn nothing() -> Arc<dyn Source> {
+    Arc::new(Memory::new(Scope::Project, "", <[(&str, &[u8]); 0]>::default()))
 }
 
 /// The home directory; nothing where it is not known.

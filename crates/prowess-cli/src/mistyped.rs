@@ -57,7 +57,6 @@ pub(crate) fn fault(error: &Error, words: &[String]) -> Fault {
             let fault = Fault::unable(format!("`{name}` has no command `{typed}`"));
             meant(fault, nearest(&typed, commands), help)
         }
-        ErrorKind::MissingSubcommand => Fault::unable("no command is given").hint(help),
         ErrorKind::UnknownArgument => {
             let flags = command.get_arguments().filter_map(clap::Arg::get_long);
             let near = argument.strip_prefix("--").and_then(|it| nearest(it, flags));

@@ -7,6 +7,7 @@ use std::{
     os::fd::AsFd,
     path::Path,
     sync::{
+        Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
         mpsc::{self, RecvTimeoutError},
     },
@@ -167,7 +168,11 @@ impl Printer {
 
     /// Shows on a terminal what is going on, instead of what was shown before.
     pub(crate) fn progress(&mut self, text: &str) {
-        if self.shows_progress && !IS_ASKING.load(Ordering::Relaxed) {
+        if !self.shows_progress {
+            return;
+        }
+        let held = held();
+        if held.is_none() {
             self.is_progress_shown = !text.is_empty();
             let text = safe::cut(&safe::line(text), self.err_width());
             let _ = self.err.write_all(format!("\r\x1b[K{text}").as_bytes());
@@ -215,8 +220,13 @@ impl Printer {
 
     /// Prints a line beside the data, on stderr. What comes from a skill must be made safe first.
     pub(crate) fn aside(&mut self, line: &str) {
-        if !self.quiet {
-            let _ = self.err.write_all(format!("{line}\n").as_bytes());
+        if self.quiet {
+            return;
+        }
+        let line = format!("{line}\n");
+        match &mut *held() {
+            Some(held) => held.push_str(&line),
+            None => drop(self.err.write_all(line.as_bytes())),
         }
     }
 
@@ -343,24 +353,32 @@ pub(crate) fn broken(text: &str, width: usize, indent: &str) -> Vec<String> {
     lines.iter().map(|it| it.replace(GLUE, " ")).collect()
 }
 
-/// Whether a question waits for its answer, so that nothing may be drawn over it.
-static IS_ASKING: AtomicBool = AtomicBool::new(false);
+/// While a question waits for its answer, the lines that are printed after it: nothing is drawn over a question.
+static HELD: Mutex<Option<String>> = Mutex::new(None);
+
+fn held() -> MutexGuard<'static, Option<String>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Asks the person at the terminal, and returns the line that is typed, unless it is over before. What
 /// comes from a skill must be made safe first.
 pub(crate) fn ask(question: &str, is_over: &AtomicBool) -> io::Result<String> {
-    IS_ASKING.store(true, Ordering::Relaxed);
-    let answer = asked(question, is_over);
-    IS_ASKING.store(false, Ordering::Relaxed);
-    answer
-}
-
-fn asked(question: &str, is_over: &AtomicBool) -> io::Result<String> {
     // What was typed before answers something else.
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
     // What is shown for a while gives way.
     let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
+    let mut open = held();
     io::stderr().write_all(format!("{clear}{question}").as_bytes())?;
+    *open = Some(String::new());
+    drop(open);
+    let answer = answer(is_over);
+    let mut open = held();
+    tell(&open.take().unwrap_or_default());
+    answer
+}
+
+/// Waits for the line that is typed.
+fn answer(is_over: &AtomicBool) -> io::Result<String> {
     let (stdin, patience) = (io::stdin(), Timespec { tv_sec: 0, tv_nsec: 50_000_000 });
     loop {
         let is_there = match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&patience)) {

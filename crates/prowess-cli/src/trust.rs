@@ -8,8 +8,7 @@ use std::{
     sync::atomic::AtomicBool,
 };
 
-use anyhow::Result;
-use prowess_runtime::TrustFile;
+use prowess_runtime::{Config, TrustFile};
 
 use crate::{
     arguments::Global,
@@ -21,14 +20,18 @@ use crate::{
 
 /// Where to look for skills that act: without those of a project that is not trusted, which is said. Asks the person
 /// at the terminal, if there is one and nobody has decided yet.
-pub(crate) fn acting(global: &Global, is_trusted: bool, printer: &mut Printer) -> Result<Global> {
-    let config = context::config(global)?;
+pub(crate) fn acting(
+    config: &Config,
+    global: &Global,
+    is_trusted: bool,
+    printer: &mut Printer,
+) -> Global {
     let mut acting = global.clone();
     if is_trusted || !config.skill.enabled.value {
-        return Ok(acting);
+        return acting;
     }
     let mut projects: Vec<(PathBuf, Vec<PathBuf>)> = Vec::new();
-    for (directory, folder) in context::directories_of_project(&config, global) {
+    for (directory, folder) in context::directories_of_project(config, global) {
         let path = context::resolve(&directory, global);
         let folder = match folder {
             Some(folder) => folder,
@@ -57,7 +60,7 @@ pub(crate) fn acting(global: &Global, is_trusted: bool, printer: &mut Printer) -
             acting.untrusted.extend(later);
         }
     }
-    Ok(acting)
+    acting
 }
 
 /// Whether there is anything in a directory.

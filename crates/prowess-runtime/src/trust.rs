@@ -3,17 +3,15 @@
 //! The answers are in one file of the host's, which only its owner can write. What cannot be read is not trusted.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    fs::{self, OpenOptions},
     io::{self, Read as _, Write as _},
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
-    thread,
-    time::{Duration, Instant},
 };
 
 use serde::{Deserialize, Serialize};
 
-use crate::records::now;
+use crate::records::{NO_WAIT, locked, now};
 
 /// The file with the folders that a person trusts, and those that they do not. Making one touches nothing.
 #[derive(Debug, Clone)]
@@ -39,14 +37,8 @@ struct Book {
 }
 
 const NAME: &str = "trust.json";
-const LOCK: &str = "trust.lock";
 /// The largest file that is read, in bytes.
 const LARGEST: u64 = 16 * 1024 * 1024;
-/// How long another process may keep us from writing.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Never waits for a pipe, and follows no link that somebody has put there.
-const CAREFULLY: i32 =
-    (rustix::fs::OFlags::NONBLOCK.bits() | rustix::fs::OFlags::NOFOLLOW.bits()) as i32;
 
 impl TrustFile {
     /// The file in a directory of the host's.
@@ -104,8 +96,7 @@ impl TrustFile {
 
     /// Changes the file whole or not at all, while no other process does.
     fn change(&self, change: impl FnOnce(&mut Vec<TrustEntry>)) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
-        let _lock = self.lock()?;
+        let _lock = locked(&self.directory)?;
         let mut book = self.read()?;
         change(&mut book.folders);
         // A temporary file is readable by its owner alone, and stays so.
@@ -116,24 +107,8 @@ impl TrustFile {
         Ok(())
     }
 
-    fn lock(&self) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false).mode(0o600).custom_flags(CAREFULLY);
-        let lock = options.open(self.directory.join(LOCK))?;
-        let start = Instant::now();
-        loop {
-            match lock.try_lock() {
-                Ok(()) => return Ok(lock),
-                Err(TryLockError::WouldBlock) if start.elapsed() < PATIENCE => {
-                    thread::sleep(Duration::from_millis(5));
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-
     fn read(&self) -> io::Result<Book> {
-        let file = match OpenOptions::new().read(true).custom_flags(CAREFULLY).open(self.path()) {
+        let file = match OpenOptions::new().read(true).custom_flags(NO_WAIT).open(self.path()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Book::default()),
             file => file?,
         };

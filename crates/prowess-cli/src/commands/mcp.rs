@@ -94,7 +94,7 @@ pub(crate) fn run(
     let config = context::config(global)?;
     let is_watched = args.watch || config.skill.watch.value;
     let trusted = match args.run {
-        true => trust::acting(global, args.trust_project, printer)?,
+        true => trust::acting(&config, global, args.trust_project, printer),
         false => global.clone(),
     };
     let keeper = context::keeper(&trusted, is_watched, printer)?;

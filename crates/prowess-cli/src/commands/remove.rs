@@ -31,8 +31,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     printer.flush()?;
     printer.note(&format!("`{name}` is removed; `prowess undo {name}` brings it back"));
-    let others = context::library_behind(global, printer)?;
-    if let Some(other) = others.get(name) {
+    // It is removed, whether or not others can be searched for.
+    let others = context::library_behind(global, printer).ok();
+    if let Some(other) = others.as_ref().and_then(|it| it.get(name)) {
         let path = other.folder().display().to_string();
         printer.note(&format!("another skill `{name}` is still in `{}`", safe::line(&path)));
     }

@@ -79,7 +79,7 @@ pub(crate) fn run(
     // Whoever types a path means what is there.
     let trusted = match context::folder_of(&args.name, global) {
         Some(_) => global.clone(),
-        None => trust::acting(global, args.running.trust_project, printer)?,
+        None => trust::acting(&config, global, args.running.trust_project, printer),
     };
     let (library, name) = context::library_for(&args.name, &trusted, printer)?;
     let library = Arc::new(library);

@@ -35,13 +35,16 @@ pub(crate) struct Args {
     running: Running,
 }
 
+/// The tools that are given skills, beside those that skills are. Every other gets a library without any, so that
+/// one that is missing here reaches none.
+const OVER_SKILLS: &[&str] =
+    &["find_skills", "read_file", "read_skill_file", "run_skill", "use_skill"];
+
 impl Args {
-    /// Whether it matters which skills there are.
-    fn is_about_skills(&self) -> bool {
+    /// Whether the tool is given skills.
+    fn is_over_skills(&self) -> bool {
         let name = self.name.to_ascii_lowercase();
-        let is_named = ["use_skill", "run_skill", "find_skills", "read_skill_file", "read_file"]
-            .contains(&&*name);
-        is_named || name.starts_with("skill_") || !self.skill.is_empty()
+        !self.skill.is_empty() || name.starts_with("skill_") || OVER_SKILLS.contains(&&*name)
     }
 }
 
@@ -78,12 +81,13 @@ fn called(
     launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<(Outcome, bool)> {
-    let library = Arc::new(match args.is_about_skills() {
+    let config = context::config(global)?;
+    let library = Arc::new(match args.is_over_skills() {
         true => {
-            let global = &trust::acting(global, args.running.trust_project, printer)?;
+            let global = &trust::acting(&config, global, args.running.trust_project, printer);
             context::library(global, printer)?
         }
-        false => context::library_behind(global, printer)?,
+        false => context::empty_library(&config, printer)?,
     });
     let provider: Arc<dyn Provider> = Arc::new(library.clone());
     let Kit { toolbox, gate, .. } =

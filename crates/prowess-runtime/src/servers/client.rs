@@ -285,6 +285,11 @@ fn readable(mut read: impl AsyncBufRead + Send + Unpin + 'static) -> DuplexStrea
 /// A message without the `_meta` of a result about skills, for which the SDK would take it for the
 /// result of a tool and lose the rest.
 pub(super) fn without_meta(message: &[u8]) -> Cow<'_, [u8]> {
+    // Few messages have both, and only those are worth reading here as well.
+    let has_both = |it: &str| it.contains("\"_meta\"") && it.contains("\"skill");
+    if !std::str::from_utf8(message).is_ok_and(has_both) {
+        return message.into();
+    }
     let Ok(mut parsed) = serde_json::from_slice::<Value>(message) else { return message.into() };
     let result = parsed.get_mut("result").and_then(Value::as_object_mut);
     let result = result.filter(|it| it.contains_key("skills") || it.contains_key("skill"));

@@ -38,7 +38,7 @@ pub(super) fn rules(
     hidden::names(resources(found).iter().map(|it| &*it.path), report);
     let linked = references(found, reading, report);
     chains(source, found, &linked, report);
-    unmentioned(found, reading, report);
+    unmentioned(source, found, reading, report);
     evals(source, found, report);
 }
 
@@ -221,44 +221,49 @@ const UNMENTIONED: &[&str] = &[
     ".",
 ];
 
-/// Notes files that neither the instructions nor the name of their folder leads to.
-fn unmentioned(found: &Found, reading: &Reading<'_>, report: &mut Report) {
+/// Folders whose files are found by programs and tests.
+const OF_PROGRAMS: &[&str] =
+    &["evals", "tests", "test", "mcp", "agents", "node_modules", "__pycache__"];
+
+/// What a client shows of a skill: names its icons.
+const INTERFACE: &str = "agents/openai.yaml";
+
+/// How many files of a skill are read for what they lead to, and how large each may be in bytes.
+const MAX_READS: usize = 64;
+const MAX_READ: u64 = 256 * 1024;
+
+/// Notes files that nothing leads to: neither the instructions, nor a file that they lead to.
+fn unmentioned(source: &dyn Source, found: &Found, reading: &Reading<'_>, report: &mut Report) {
     if report.wants(&rule::RESOURCE_UNMENTIONED).is_none() {
         return;
     }
-    let text = reading.document.body.text;
-    let is_mentioned = |path: &str| {
-        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let stem = name.split('.').next().unwrap_or(name);
-        let lower = name.to_lowercase();
-        // What belongs to a program, a test or an icon is found by those.
-        let is_own = UNMENTIONED.iter().any(|it| lower.starts_with(it))
-            || path.split('/').any(|it| {
-                matches!(
-                    it,
-                    "evals"
-                        | "tests"
-                        | "test"
-                        | "mcp"
-                        | "agents"
-                        | "node_modules"
-                        | "__pycache__"
-                        | ".git"
-                ) || it.starts_with('.')
-            });
-        let leads = |it: &str| it.len() > 2 && text.contains(it);
-        let top = folder.split('/').next().unwrap_or("");
-        is_own
-            || leads(name)
-            || leads(stem)
-            || (!folder.is_empty()
-                && (leads(folder) || leads(&format!("{top}/")) || leads(&format!("`{top}`"))))
+    let read = |path: &str| {
+        let bytes = source.read_beside(&found.path, path).ok()?;
+        Some(String::from_utf8_lossy(&bytes).to_lowercase())
     };
-    let paths: Vec<&str> =
-        resources(found).iter().map(|it| &*it.path).filter(|it| !is_mentioned(it)).collect();
-    let Some(first) = paths.first() else { return };
-    let message = || match paths.len() {
+    let mut rest: Vec<&Resource> =
+        resources(found).iter().filter(|it| !is_of_program(&it.path)).collect();
+    let mut texts = vec![reading.document.body.text.to_lowercase()];
+    if !rest.is_empty() && exists(found, INTERFACE) {
+        texts.splice(..0, read(INTERFACE));
+    }
+    let mut reads = MAX_READS;
+    while let Some(text) = texts.pop() {
+        let (reached, others): (Vec<&Resource>, _) =
+            rest.into_iter().partition(|it| leads_to(&text, &it.path));
+        rest = others;
+        if rest.is_empty() {
+            return;
+        }
+        let readable = reached.iter().filter(|it| it.is_text && it.size <= MAX_READ).take(reads);
+        let before = texts.len();
+        texts.extend(readable.filter_map(|it| read(&it.path)));
+        reads -= texts.len() - before;
+    }
+    let Some(first) = rest.first().map(|it| &it.path) else { return };
+    let message = || match rest.len() {
         1 => format!("nothing in the instructions leads to `{first}`"),
+        2 => format!("nothing in the instructions leads to `{first}` and 1 more file"),
         more => {
             format!("nothing in the instructions leads to `{first}` and {} more files", more - 1)
         }
@@ -269,6 +274,26 @@ fn unmentioned(found: &Found, reading: &Reading<'_>, report: &mut Report) {
         message,
         "say what the file is for and when to read or run it, or leave it out",
     );
+}
+
+/// Whether a file is found by a program, or is about the skill.
+fn is_of_program(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    UNMENTIONED.iter().any(|it| name.starts_with(it))
+        || path.split('/').any(|it| OF_PROGRAMS.contains(&it) || it.starts_with('.'))
+}
+
+/// Whether a text in lower case names a file, or the folder that it lies in.
+fn leads_to(text: &str, path: &str) -> bool {
+    let path = path.to_lowercase();
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
+    let stem = name.split('.').next().unwrap_or(name);
+    let top = folder.split('/').next().unwrap_or("");
+    let leads = |it: &str| it.len() > 2 && text.contains(it);
+    leads(name)
+        || leads(stem)
+        || (!folder.is_empty()
+            && (leads(folder) || leads(&format!("{top}/")) || leads(&format!("`{top}`"))))
 }
 
 /// `evals/evals.json` in either of the spellings that are in use.

@@ -34,7 +34,7 @@ pub(super) fn rules(reading: &Reading<'_>, manifest: &Manifest, report: &mut Rep
         report.note(
             &rule::UNPINNED_PACKAGE,
             At::line(body.line + line),
-            || format!("`{what}` runs whatever version is newest"),
+            || format!("`{what}` names no version, so that the newest is fetched"),
             "name a version, such as `npx tool@1.2.3` or `pip install tool==1.2.3`",
         );
     }
@@ -96,6 +96,13 @@ pub(crate) fn is_template_text(description: &str) -> bool {
         || TEMPLATES.iter().any(|it| text.contains(it))
 }
 
+/// Tools that a project has in a version of its own, which `npx` runs before any other.
+#[rustfmt::skip]
+const OF_PROJECTS: &[&str] = &[
+    "astro", "cypress", "drizzle-kit", "eslint", "expo", "hardhat", "jest", "next", "nx", "playwright", "prettier", "prisma", "storybook", "tailwindcss",
+    "tsc", "tsx", "turbo", "vite", "vitest", "webpack", "wrangler",
+];
+
 /// The first line that fetches and runs or installs a package in whatever version, and what it says.
 fn unpinned(text: &str) -> Option<(usize, String)> {
     text.lines().enumerate().find_map(|(number, line)| {
@@ -120,6 +127,8 @@ fn unpinned_command(command: &str) -> Option<String> {
     let has_version =
         |it: &str| it.get(1..).is_some_and(|it| it.contains('@')) || it.contains("==");
     let (prefix, package) = match program {
+        // With `-y` it is meant to be fetched.
+        "npx" | "bunx" if words.peek().is_some_and(|it| OF_PROJECTS.contains(it)) => return None,
         "npx" | "bunx" | "uvx" | "pipx" => {
             let mut rest = words.by_ref().filter(|it| *it != "run");
             let package = rest.find(|it| !matches!(*it, "-y" | "--yes" | "-q" | "--quiet"))?;
