@@ -27,6 +27,10 @@ const FOLDS: u64 = 5;
 const POOLS: [usize; 6] = [5, 20, 50, 200, 1000, 5000];
 /// About how many requests are asked of the libraries of one size.
 const REQUESTS: usize = 3000;
+/// How many requests are asked again after an unrelated skill is installed, for each size, and out of
+/// how many skills that one is chosen.
+const MOVES: usize = 300;
+const STRANGERS: usize = 50;
 /// A stem is in the table when it stands in one of so many skills.
 const COMMON: usize = 1000;
 /// How much large weights are held against a fit, and how much weights for short requests that are
@@ -81,6 +85,7 @@ fn weights(data: &Data) -> Result<String> {
     let confidence = confidence(&answered);
     let fall = fall(&answered, &confidence);
     report(&answered, &confidence, fall);
+    report_moves(&moves(data, &weights), &confidence);
     source(&weights, &confidence, fall)
 }
 
@@ -135,6 +140,13 @@ impl<'d> Asked<'d> {
             self.found.iter().map(|it| (it, dot(&it.both, weights))).collect();
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
         ranked
+    }
+
+    /// What speaks for the first of what was ranked.
+    fn signals(&self, library: &Library, ranked: &[(&Found, f64)]) -> Option<Signals> {
+        let scored: Vec<(u32, f32, Features)> =
+            ranked.iter().map(|(it, score)| (it.place, *score as f32, it.features)).collect();
+        fitting::signals(library, &self.request.query, &scored)
     }
 }
 
@@ -216,12 +228,7 @@ fn answered(data: &Data, weights: &Weights) -> Vec<Answered> {
             for request in pool.matched.iter().chain(&pool.unmatched) {
                 let asked = Asked::new(data, &library, request);
                 let ranked = asked.ranked(weights);
-                let scored: Vec<(u32, f32, Features)> = ranked
-                    .iter()
-                    .map(|(it, score)| (it.place, *score as f32, it.features))
-                    .collect();
-                let signals = fitting::signals(&library, &request.query, &scored);
-                let Some(signals) = signals else { continue };
+                let Some(signals) = asked.signals(&library, &ranked) else { continue };
                 let behind = |(it, score): &(&Found, f64)| (it.is_right, score - ranked[0].1);
                 let best = ranked.iter().take(5).map(behind).collect();
                 answered.push(Answered { size, signals, best, counts: asked.counts() });
@@ -279,6 +286,76 @@ fn report(answered: &[Answered], confidence: &Signals, fall: f64) {
         }
         let (firsts, others) = (calibration_error(&firsts), calibration_error(&others));
         println!("| {size} | {} | {firsts:.3} | {others:.3} |", own.len());
+    }
+}
+
+/// A request before and after an unrelated skill is installed, with what speaks for the first.
+struct Move {
+    size: usize,
+    before: Signals,
+    after: Signals,
+}
+
+/// Installs, for requests whose right skill comes first, the skill that shares most with the request
+/// out of some that are not right for it.
+fn moves(data: &Data, weights: &Weights) -> Vec<Move> {
+    let mut random = Random::new(12);
+    let mut moves = Vec::new();
+    for size in POOLS.into_iter().filter(|it| *it <= 200) {
+        let wanted = moves.len() + MOVES;
+        while moves.len() < wanted {
+            let pool = Pool::draw(data, size, &mut random);
+            let others = Pool::draw(data, STRANGERS, &mut random).skills;
+            let (library, strangers) = (data.library(&pool.skills), data.library(&others));
+            for request in &pool.matched {
+                let is_free =
+                    |it: &&usize| !pool.skills.contains(*it) && !data.right(request).contains(*it);
+                let asked = Asked::new(data, &strangers, request);
+                let ranked = asked.ranked(weights);
+                let nearest = ranked.iter().filter_map(|it| data.place(&it.0.id));
+                let Some(nearest) = nearest.filter(|it| is_free(&it)).next() else { continue };
+                let more: Vec<usize> = pool.skills.iter().copied().chain([nearest]).collect();
+                let (before, after) = (
+                    first(data, &library, request, weights),
+                    first(data, &data.library(&more), request, weights),
+                );
+                if let (Some((true, before)), Some((true, after))) = (before, after) {
+                    moves.push(Move { size, before, after });
+                }
+            }
+        }
+    }
+    moves
+}
+
+/// Whether the first skill found is right, and what speaks for it.
+fn first(
+    data: &Data,
+    library: &Library,
+    request: &Request,
+    weights: &Weights,
+) -> Option<(bool, Signals)> {
+    let asked = Asked::new(data, library, request);
+    let ranked = asked.ranked(weights);
+    Some((ranked.first()?.0.is_right, asked.signals(library, &ranked)?))
+}
+
+/// Prints how far an unrelated skill moves the confidence of the first.
+fn report_moves(moves: &[Move], confidence: &Signals) {
+    println!("\n| skills | requests | moved on average | by 0.05 or more | at most |");
+    println!("|---:|---:|---:|---:|---:|");
+    for size in POOLS {
+        let likely = |it: &Signals| logistic(dot(&it.map(f64::from), &confidence.map(f64::from)));
+        let own = moves.iter().filter(|it| it.size == size);
+        let own: Vec<f64> = own.map(|it| (likely(&it.before) - likely(&it.after)).abs()).collect();
+        if own.is_empty() {
+            continue;
+        }
+        let all = own.len() as f64;
+        let mean = own.iter().sum::<f64>() / all;
+        let far = own.iter().filter(|it| **it >= 0.05).count() as f64 / all;
+        let most = own.iter().copied().fold(0.0, f64::max);
+        println!("| {size} | {} | {mean:.3} | {:.1} % | {most:.2} |", own.len(), far * 100.0);
     }
 }
 

@@ -22,6 +22,9 @@ pub(crate) const NAMED: f64 = 0.95;
 /// How telling words are that say something: two or three rare ones.
 const TELLING: f32 = 8.0;
 
+/// From which share of the best score on another skill is a rival of the first.
+const RIVAL: f32 = 0.6;
+
 pub(crate) type Signals = [f32; SIGNALS.len()];
 
 /// The confidences of ranked skills, never rising.
@@ -49,12 +52,15 @@ pub(crate) fn confidences(index: &Index, query: &Query, ranked: &[Ranked]) -> Ve
 pub(crate) fn signals(index: &Index, query: &Query, ranked: &[&Ranked]) -> Option<Signals> {
     let first = ranked.first()?;
     let second = ranked[1..].iter().find(|it| !is_double(index, first.document, it.document));
+    // Whoever is farther behind than this is no rival, so that a skill that only shares words with a
+    // request does not change how sure the answer is.
+    let second = second.map_or(0.0, |it| it.score).max(first.score * RIVAL);
     let features = &first.features;
     let found = features[rank::ANYWHERE] * (query.total + query.unknown);
     Some([
         1.0,
         first.score / 10.0,
-        (first.score - second.map_or(0.0, |it| it.score)).clamp(0.0, 10.0) / 10.0,
+        (first.score - second).clamp(0.0, 10.0) / 10.0,
         features[rank::ANYWHERE],
         features[rank::IN_META],
         found / (found + TELLING),
