@@ -935,8 +935,13 @@ mod a_file_with_secrets_is_read_only_after_a_yes {
             let said = format!("{}{}", ran.stdout(), ran.stderr);
             assert!(said.contains("hunter2 in a plain file"), "{line}: {said}");
             assert!(!said.contains(SECRET), "{line}: {said}");
-            assert!(said.contains("it saw nothing of `"), "{line}: {said}");
+            assert!(said.contains("which may hold secrets; a command that names one"), "{line}: {said}");
         }
+        let ran = command(&world, "tar cf all.tar .", &["--yes"]);
+        assert!(ran.stderr.contains("the sandbox refused reading `"), "{}", ran.stderr);
+        let packed = fs::read(world.path("all.tar")).unwrap();
+        let packed = String::from_utf8_lossy(&packed);
+        assert!(packed.contains("plain file") && !packed.contains(SECRET));
     }
 
     #[test]

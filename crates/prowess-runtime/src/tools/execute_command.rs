@@ -125,15 +125,18 @@ impl ExecuteCommand {
         }
     }
 
-    /// The files with secrets that a command does not get to see: it only reads, and names none of
-    /// them. Git would take a hidden file for a removed one.
+    /// The files with secrets that a command does not get to see because it names none of them: one
+    /// that only reads, or that nobody has listed and no person has agreed to. Git would take a hidden
+    /// file for a removed one.
     fn hidden_secrets(
         &self,
         plan: &Plan,
+        is_agreed: bool,
         roots: &[PathBuf],
     ) -> (Vec<PathBuf>, Option<PathBuf>) {
         let asks = self.policy.secret_reads != Decision::Allow;
-        if !asks || plan.writes() || plan.has_git() || !plan.tells_content() {
+        let is_known = plan.writes() && (plan.unlisted.is_empty() || is_agreed);
+        if !asks || is_known || plan.has_git() || !plan.tells_content() {
             return Default::default();
         }
         let (mut secrets, unseen) = commands::secrets(roots, &self.policy);
@@ -221,7 +224,8 @@ impl ExecuteCommand {
         }
         let kept = if plan.has_git() { Kept::default() } else { Kept::new(&roots) };
         let mut withheld = Withheld::new(&policy);
-        let hidden = self.hidden_secrets(&plan, &roots);
+        let is_agreed = passed.is_some_and(|it| it.is_agreed);
+        let hidden = self.hidden_secrets(&plan, is_agreed, &roots);
         withheld.paths.extend(hidden.0.iter().cloned());
         let guard = plan.writes().then(|| {
             let protected = self.policy.protected.iter().map(|it| Way::of(it));
@@ -231,7 +235,7 @@ impl ExecuteCommand {
             let trees: BTreeSet<&Path> = roots.iter().flat_map(|it| it.ancestors()).collect();
             named.extend(trees.into_iter().flat_map(repository::named));
             // A person has seen what it does; what git writes belongs to the repository.
-            let is_seen = plan.has_git() || passed.is_some_and(|it| it.is_agreed);
+            let is_seen = plan.has_git() || is_agreed;
             Guard::new(&roots, &plan.directory, named, !is_seen, self.trash.clone())
         });
         let there = guard.iter().flat_map(Guard::there);
@@ -354,7 +358,8 @@ fn without(hidden: &[PathBuf]) -> Option<String> {
     let more = hidden.len().saturating_sub(NAMED);
     names.extend((more > 0).then(|| format!("{more} more")));
     (!names.is_empty()).then(|| {
-        format!("it saw nothing of {}: name a file that may hold secrets to be asked about it", names.join(", "))
+        let names = names.join(", ");
+        format!("reading {names}, which may hold secrets; a command that names one is asked about")
     })
 }
 
