@@ -44,7 +44,7 @@ impl Gate {
         self.decide(wish).await.map(|it| it.difference)
     }
 
-    /// Does the same, and says who has let it pass.
+    /// Does the same, and says whether a person has agreed.
     pub(crate) async fn decide(&self, wish: &Wish<'_>) -> Result<Passed, Box<Outcome>> {
         let plan = match wish.act {
             Act::Command { line, directory, .. } => {
@@ -81,7 +81,8 @@ impl Gate {
         };
         match &old {
             Some(old) if old.digest == subject.digest => {
-                self.allow(wish, Some(&subject), "approval")
+                let passed = self.allow(wish, Some(&subject), "approval")?;
+                Ok(Passed { is_agreed: is_personal(ground), ..passed })
             }
             None if !asks => self.allow(wish, Some(&subject), ground.as_str()),
             _ => self.ask_in_turn(wish, plan.as_ref(), subject, ground).await,
@@ -102,7 +103,8 @@ impl Gate {
         let is_covered =
             ground == Ground::Writes && self.records.is_approved_for_session(&every_write());
         if is_approved || is_covered {
-            return self.allow(wish, Some(&subject), "approval");
+            let passed = self.allow(wish, Some(&subject), "approval")?;
+            return Ok(Passed { is_agreed: is_personal(ground), ..passed });
         }
         self.ask(wish, plan, subject, ground, old).await
     }
@@ -259,6 +261,7 @@ impl Gate {
             let refusal = Refusal { message, hint: "look at it, and try again".to_owned() };
             return Err(self.refuse(wish, Some(&subject), "policy", refusal));
         }
+        let (difference, is_agreed) = (question.difference.clone(), who == "person");
         match reply {
             Reply::No => {
                 let refusal = unapproved(wish, &question, &who);
@@ -266,20 +269,20 @@ impl Gate {
                 Err(Box::new(Outcome { difference: question.difference, ..*outcome }))
             }
             Reply::Once => {
-                let passed = self.allow(wish, Some(&subject), &who)?;
-                Ok(Passed { difference: question.difference, ..passed })
+                self.allow(wish, Some(&subject), &who)?;
+                Ok(Passed { difference, is_agreed })
             }
             Reply::Session => {
-                let passed = self.allow(wish, Some(&subject), &who)?;
+                self.allow(wish, Some(&subject), &who)?;
                 let key = if ground == Ground::Writes { every_write() } else { Key::of(wish) };
                 self.records.approve_for_session(Approval { key, when: now(), by: who, subject });
-                Ok(Passed { difference: question.difference, ..passed })
+                Ok(Passed { difference, is_agreed })
             }
             Reply::Always => {
-                let passed = self.allow(wish, Some(&subject), &who)?;
+                self.allow(wish, Some(&subject), &who)?;
                 let key = Key::of(wish);
                 self.records.approve(Approval { key, when: now(), by: who, subject });
-                Ok(Passed { difference: question.difference, ..passed })
+                Ok(Passed { difference, is_agreed })
             }
         }
     }
@@ -309,7 +312,7 @@ impl Gate {
         if !is_quiet {
             self.note(wish, subject, "allowed", by);
         }
-        Ok(Passed { difference: None, by: by.to_owned() })
+        Ok(Passed { difference: None, is_agreed: false })
     }
 
     fn refuse(
@@ -340,8 +343,13 @@ impl Gate {
 pub(crate) struct Passed {
     /// What has changed since it was approved, where somebody has agreed to that.
     pub(crate) difference: Option<String>,
-    /// Who has let it pass, in one word for the records.
-    pub(crate) by: String,
+    /// Whether a person has agreed to exactly this, now or before.
+    pub(crate) is_agreed: bool,
+}
+
+/// Whether only a person leaves an approval behind that holds for good.
+fn is_personal(ground: Ground) -> bool {
+    matches!(ground, Ground::Unlisted | Ground::Secret(_))
 }
 
 /// When a skill is told to whoever wants it.
@@ -527,7 +535,7 @@ impl Gate {
                 files: None,
                 ..question
             },
-            Act::Fetch { url, .. } if ground == Ground::Sends => {
+            Act::Fetch { method, url, .. } if !is_get(method) => {
                 let host = format!("every request to `{}`", origin(url));
                 let coverage = Coverage::More { session: host.clone(), always: host };
                 Question { coverage, files: None, ..question }

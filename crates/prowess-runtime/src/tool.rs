@@ -172,10 +172,10 @@ impl Act {
         }
     }
 
-    /// Notes who has let it pass, for a command.
-    pub(crate) fn passed_by(&mut self, by: &str) {
+    /// Notes whether a person has agreed to it, for a command.
+    pub(crate) fn set_agreed(&mut self, is_agreed: bool) {
         if let Self::Command { preview: Some(preview), .. } = self {
-            preview.is_agreed = matches!(by, "person" | "approval");
+            preview.is_agreed = is_agreed;
         }
     }
 

@@ -166,8 +166,8 @@ impl Toolbox {
         if let Some(active) = &active {
             self.gate.guard(&wish, active)?;
         }
-        let Passed { difference, by } = self.gate.decide(&wish).await?;
-        act.passed_by(&by);
+        let Passed { difference, is_agreed } = self.gate.decide(&wish).await?;
+        act.set_agreed(is_agreed);
         // Only closing would be an error, and nobody closes it.
         let _place = self.places.acquire().await;
         let mut task = JoinSet::new();
