@@ -758,7 +758,9 @@ mod a_command_that_is_not_listed_is_asked_about {
             is_whole();
         }
         let ran = command(&world, "cp evil.md CRUSH.md", &["--yes"]);
-        for part in ["protected or sensitive files were written", "CRUSH.md` was written: moved to `"] {
+        for part in
+            ["protected or sensitive files were written", "CRUSH.md` was written: moved to `"]
+        {
             assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
         }
         world.write(USER, "[policy]\ncommands = [\"cp\"]\n");
@@ -771,7 +773,12 @@ mod a_command_that_is_not_listed_is_asked_about {
         world.write(USER, "");
         let input = json!({ "command": "cp evil.md AGENTS.md" });
         let ran = at_terminal(&world, "y\n", "execute_command", &input, "");
-        assert_eq!((ran.code, &*read(&world, "AGENTS.md")), (Some(0), "evil\n"), "{}", ran.stdout());
+        assert_eq!(
+            (ran.code, &*read(&world, "AGENTS.md")),
+            (Some(0), "evil\n"),
+            "{}",
+            ran.stdout()
+        );
         assert!(ran.stdout().contains("sensitive files have changed: `"), "{}", ran.stdout());
     }
 
@@ -849,7 +856,8 @@ mod a_file_with_secrets_is_read_only_after_a_yes {
                     let said = format!("{}{}", ran.stdout(), ran.stderr);
                     assert_eq!(ran.code, Some(1), "{path}: {said}");
                     assert!(!said.contains(SECRET), "{path}: {said}");
-                    let what = "only an answer at a terminal approves it, or a rule with this `path`";
+                    let what =
+                        "only an answer at a terminal approves it, or a rule with this `path`";
                     assert!(said.contains(what), "{path}: {said}");
                 }
             }
@@ -859,7 +867,8 @@ mod a_file_with_secrets_is_read_only_after_a_yes {
             let ran = tool(&world, "read_file", &read_file(path), &[]);
             assert_eq!(ran.code, Some(0), "{path}: {}", ran.stderr);
         }
-        let asked = |typed, path| at_terminal(&world, typed, "read_file", &read_file(path), "--yes");
+        let asked =
+            |typed, path| at_terminal(&world, typed, "read_file", &read_file(path), "--yes");
         let ran = asked("n\n", ".env");
         assert_eq!((ran.code, questions(&ran)), (Some(1), 1), "{}", ran.stdout());
         assert!(ran.stdout().contains("May prowess read `"), "{}", ran.stdout());
@@ -935,7 +944,10 @@ mod a_file_with_secrets_is_read_only_after_a_yes {
             let said = format!("{}{}", ran.stdout(), ran.stderr);
             assert!(said.contains("hunter2 in a plain file"), "{line}: {said}");
             assert!(!said.contains(SECRET), "{line}: {said}");
-            assert!(said.contains("which may hold secrets; a command that names one"), "{line}: {said}");
+            assert!(
+                said.contains("which may hold secrets; a command that names one"),
+                "{line}: {said}"
+            );
         }
         let ran = command(&world, "tar cf all.tar .", &["--yes"]);
         assert!(ran.stderr.contains("the sandbox refused reading `"), "{}", ran.stderr);
@@ -999,7 +1011,12 @@ mod something_is_sent_only_to_hosts_that_somebody_has_listed {
         let world = World::new();
         let ran = tool(&world, "http_request", &posting(), &[]);
         assert_eq!(ran.code, Some(1));
-        for part in ["send POST with a body of 10 bytes to `https://example.invalid/x`", "nobody was asked", "`--yes`", "`policy.hosts`"] {
+        for part in [
+            "send POST with a body of 10 bytes to `https://example.invalid/x`",
+            "nobody was asked",
+            "`--yes`",
+            "`policy.hosts`",
+        ] {
             assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
         }
         let is_tried = |ran: &Ran| {
@@ -1010,14 +1027,20 @@ mod something_is_sent_only_to_hosts_that_somebody_has_listed {
         let asked = |typed| at_terminal(&world, typed, "http_request", &posting(), "");
         let ran = asked("n\n");
         assert_eq!((ran.code, questions(&ran)), (Some(1), 1), "{}", ran.stdout());
-        for part in ["May prowess send POST", "10 bytes", URL, "every request to `https://example.invalid`"] {
+        for part in
+            ["May prowess send POST", "10 bytes", URL, "every request to `https://example.invalid`"]
+        {
             assert!(ran.stdout().contains(part), "{part}: {}", ran.stdout());
         }
         assert!(!is_tried(&ran) && is_tried(&asked("y\n")) && !is_tried(&asked("n\n")));
         assert!(is_tried(&asked("a\n")));
         let other = json!({ "url": "https://example.invalid/y", "method": "DELETE" });
         assert!(is_tried(&tool(&world, "http_request", &other, &[])), "it is the same host");
-        for url in ["http://example.invalid/x", "https://b.example.invalid/", "https://example.invalid:8443/"] {
+        for url in [
+            "http://example.invalid/x",
+            "https://b.example.invalid/",
+            "https://example.invalid:8443/",
+        ] {
             let other = json!({ "url": url, "method": "POST" });
             let ran = tool(&world, "http_request", &other, &[]);
             assert!(ran.stderr.contains("nobody was asked"), "{url}: {}", ran.stderr);
@@ -1227,7 +1250,9 @@ mod the_home_directory_is_not_used_unless_it_is_named {
         let world = World::new().folder("homes/of/me").file("homes/x", "x");
         if std::os::unix::fs::chown(world.path("homes"), Some(65534), None).is_ok() {
             let home = world.path("homes/of/me").display().to_string();
-            let line = format!("cd homes && HOME={home} \"$0\" tool execute_command '{{\"command\":\"ls\"}}'");
+            let line = format!(
+                "cd homes && HOME={home} \"$0\" tool execute_command '{{\"command\":\"ls\"}}'"
+            );
             let ran = world.run_script(&line);
             assert_eq!(ran.code, Some(1), "{}", ran.stdout());
             assert!(ran.stderr.contains("or one that homes are in"), "{}", ran.stderr);

@@ -329,7 +329,8 @@ mod a_link_is_followed_only_inside {
             .link("skills/x/scripts/o.sh", "../../other/scripts/run.sh")
             .link("skills/x/scripts/s.sh", "../../shared/run.sh")
             .link("skills/x/all", "../other/scripts");
-        let run = |script: &str| world.run(["run", "x", "--dir", "skills", "--yes", "--script", script]);
+        let run =
+            |script: &str| world.run(["run", "x", "--dir", "skills", "--yes", "--script", script]);
         for script in ["scripts/o.sh", "all/run.sh"] {
             let ran = run(script);
             assert_eq!(ran.code, Some(1), "{script}: {}", ran.stdout());

@@ -779,7 +779,8 @@ mod what_a_skill_lists_counts_for_what_the_policy_says {
             stage.gate(Policy { approvals, allowed_tools, ..stage.policy() }, Nobody)
         };
         let file = stage.root().join("docs/a.md");
-        let fetch = Act::Fetch { method: "GET".into(), url: "https://example.com/x".into(), body: None };
+        let fetch =
+            Act::Fetch { method: "GET".into(), url: "https://example.com/x".into(), body: None };
         for (list, tool, act, passes) in [
             ("Read", "read_file", Act::Read(file.clone()), true),
             ("Read", "file_operations", Act::Read(file.clone()), true),

@@ -160,7 +160,8 @@ mod the_skills_of_a_project_act_only_when_it_is_trusted {
             assert!(ran.stderr.contains(LEFT_OUT), "{flag:?}: {}", ran.stderr);
             assert!(is_run(&run(&world, &[flag, &["--trust-project"]].concat())), "{flag:?}");
         }
-        let ran = world.run_script("mkdir -p sub; cd sub && \"$0\" run brew-coffee --config ../prowess.toml");
+        let ran = world
+            .run_script("mkdir -p sub; cd sub && \"$0\" run brew-coffee --config ../prowess.toml");
         assert_eq!(ran.code, Some(1), "{}", ran.stdout());
         trust(&world, &["."]);
         assert!(typed.chunks(2).all(|it| is_run(&run(&world, it))));
@@ -368,7 +369,8 @@ mod trust_cannot_be_forged {
         trust(&world, &["."]);
         assert!(is_run(&run(&world, &[])));
         let kept = fs::read_to_string(world.path(FILE)).unwrap();
-        let folder = serde_json::from_str::<serde_json::Value>(&kept).unwrap()["folders"][0]["path"].clone();
+        let folder =
+            serde_json::from_str::<serde_json::Value>(&kept).unwrap()["folders"][0]["path"].clone();
         for path in ["", ".", "..", "skills"] {
             fs::write(world.path(FILE), kept.replace(folder.as_str().unwrap(), path)).unwrap();
             assert_eq!(run(&world, &[]).code, Some(1), "{path:?}");

@@ -169,9 +169,9 @@ pub(crate) fn is_home(directory: &Path) -> bool {
     let directory = real(directory);
     let is_top = directory.components().count() <= 2;
     let is_own = fs::metadata(&directory).is_ok_and(|it| it.uid() == geteuid().as_raw());
-    env::home_dir()
-        .map(|it| real(&it))
-        .is_some_and(|home| directory == home || (home.starts_with(&directory) && (is_top || !is_own)))
+    env::home_dir().map(|it| real(&it)).is_some_and(|home| {
+        directory == home || (home.starts_with(&directory) && (is_top || !is_own))
+    })
 }
 
 /// What tools wrote over, for `prowess undo`; nothing where there is no home.

@@ -90,7 +90,8 @@ pub(crate) fn project_of(folder: &Path) -> PathBuf {
 /// Whether a file of settings that was typed belongs to a project, and not to the user: it lies in the one that is
 /// worked on, in a directory above, or in another repository.
 pub(crate) fn is_of_project(file: &Path, global: &Global) -> bool {
-    let Some(folder) = fs::canonicalize(file).ok().and_then(|it| Some(it.parent()?.to_owned())) else {
+    let Some(folder) = fs::canonicalize(file).ok().and_then(|it| Some(it.parent()?.to_owned()))
+    else {
         return false;
     };
     let here = global.cwd.as_deref().unwrap_or(Path::new("."));

@@ -176,7 +176,10 @@ impl Config {
     /// Those of the directories that a project has to be trusted for: what its own file names, and what a preset finds
     /// in whatever project is worked on. With each the folder of that file, if it is one. Its own file is the one that was
     /// found, or `typed`, where somebody has named it. A directory that somebody typed is theirs.
-    pub fn directories_of_project(&self, typed: Option<&Path>) -> Vec<(Directory, Option<PathBuf>)> {
+    pub fn directories_of_project(
+        &self,
+        typed: Option<&Path>,
+    ) -> Vec<(Directory, Option<PathBuf>)> {
         let skill = &self.skill;
         let folder = |origin: &Origin| {
             let own = typed.or(self.project.as_ref().map(|it| &*it.path));

@@ -422,12 +422,17 @@ fn subject(wish: &Wish<'_>, plan: Option<&Plan>) -> Result<Subject, Refusal> {
             let digest = plan.subject().digest;
             Ok(Subject::of_words([digest.as_bytes(), reach.as_bytes()]))
         }
-        (None, None) if let Act::Write(FileChange { path, .. })
-        | Act::Read(path)
-        | Act::Resource { path, .. } = wish.act => {
+        (None, None)
+            if let Act::Write(FileChange { path, .. })
+            | Act::Read(path)
+            | Act::Resource { path, .. } = wish.act =>
+        {
             Ok(Subject::of_words([path.as_os_str().as_encoded_bytes()]))
         }
-        (None, None) if let Act::Fetch { method, url, .. } = wish.act && !is_get(method) => {
+        (None, None)
+            if let Act::Fetch { method, url, .. } = wish.act
+                && !is_get(method) =>
+        {
             Ok(Subject::of_words([origin(url).as_bytes()]))
         }
         (None, None) => Ok(Subject::of_words([wish.tool.as_bytes(), what(wish.act).as_bytes()])),
@@ -526,15 +531,17 @@ impl Gate {
                     || plan.is_some_and(|it| !it.secrets.is_empty()),
                 ..question
             },
-            Act::Read(_) | Act::Resource { .. } if matches!(ground, Ground::Secret(_)) => Question {
-                coverage: Coverage::More {
-                    session: "this file".to_owned(),
-                    always: "this file".to_owned(),
-                },
-                in_person: true,
-                files: None,
-                ..question
-            },
+            Act::Read(_) | Act::Resource { .. } if matches!(ground, Ground::Secret(_)) => {
+                Question {
+                    coverage: Coverage::More {
+                        session: "this file".to_owned(),
+                        always: "this file".to_owned(),
+                    },
+                    in_person: true,
+                    files: None,
+                    ..question
+                }
+            }
             Act::Fetch { method, url, .. } if !is_get(method) => {
                 let host = format!("every request to `{}`", origin(url));
                 let coverage = Coverage::More { session: host.clone(), always: host };

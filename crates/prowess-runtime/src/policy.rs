@@ -253,7 +253,8 @@ impl Policy {
         }
         if plan.is_some_and(|it| !it.secrets.is_empty()) {
             let ground = Ground::Secret("it names a file that may hold secrets");
-            let is_denied = self.secret_reads == Decision::Deny || self.approvals == Approvals::Never;
+            let is_denied =
+                self.secret_reads == Decision::Deny || self.approvals == Approvals::Never;
             return if is_denied { Ruling::Deny(ground) } else { Ruling::Ask(ground) };
         }
         let special = match wish.act {
@@ -306,12 +307,7 @@ impl Policy {
     }
 
     /// What it says to a file that is to be read; nothing where that is like anything else.
-    fn read_ruling(
-        &self,
-        wish: &Wish<'_>,
-        path: &Path,
-        ruled: Option<Decision>,
-    ) -> Option<Ruling> {
+    fn read_ruling(&self, wish: &Wish<'_>, path: &Path, ruled: Option<Decision>) -> Option<Ruling> {
         let why = self.secret(path)?;
         let denied = (self.secret_reads == Decision::Deny).then_some(Ground::Secret(why));
         self.path_ruling(wish, ruled, denied, Ground::Secret(why))

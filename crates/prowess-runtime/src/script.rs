@@ -136,7 +136,9 @@ impl Script {
 fn stays(folder: &Path, path: &str) -> Result<(), ScriptError> {
     let Ok(real) = fs::canonicalize(folder.join(path)) else { return Ok(()) };
     let own = fs::canonicalize(folder).ok();
-    let Some(other) = skill_of(&real).filter(|it| own.as_deref() != Some(it)) else { return Ok(()) };
+    let Some(other) = skill_of(&real).filter(|it| own.as_deref() != Some(it)) else {
+        return Ok(());
+    };
     let inside = real.strip_prefix(other).unwrap_or(&real).display().to_string();
     Err(ScriptError::OtherSkill { path: path.to_owned(), other: other.to_owned(), inside })
 }
@@ -185,7 +187,9 @@ impl From<&ScriptError> for Outcome {
         };
         let outcome = Self::error(status, error);
         match error {
-            ScriptError::OtherSkill { .. } => outcome.hint("run it as a script of that skill, or copy it"),
+            ScriptError::OtherSkill { .. } => {
+                outcome.hint("run it as a script of that skill, or copy it")
+            }
             _ => outcome,
         }
     }

@@ -176,7 +176,10 @@ mod tests {
             "a - b cd"
         );
         assert_eq!(defused("1 < 2 </a><b> <!-- <?x"), "1 < 2 &lt;/a>&lt;b> &lt;!-- &lt;?x");
-        assert_eq!(defused("<b &lt;b &amp;lt;b R&D; &;"), "&lt;b &amp;lt;b &amp;amp;lt;b R&amp;D; &;");
+        assert_eq!(
+            defused("<b &lt;b &amp;lt;b R&D; &;"),
+            "&lt;b &amp;lt;b &amp;amp;lt;b R&amp;D; &;"
+        );
         assert!(matches!(defused("Q&A, R & D"), Cow::Owned(it) if it == "Q&A, R & D"));
     }
 }

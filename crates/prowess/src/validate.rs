@@ -295,7 +295,13 @@ fn neighbours(made: &[Made], profile: Profile) -> Vec<Finding> {
     let mut similar: HashMap<String, &Made> = HashMap::new();
     let confusable = |it: &Made, message: String| {
         let severity = rule::NAME_CONFUSABLE.severity(profile)?;
-        Some(Finding::new(&rule::NAME_CONFUSABLE, severity, &it.path, message, "rename one of them"))
+        Some(Finding::new(
+            &rule::NAME_CONFUSABLE,
+            severity,
+            &it.path,
+            message,
+            "rename one of them",
+        ))
     };
     for it in made {
         let Some(name) = &it.name else { continue };

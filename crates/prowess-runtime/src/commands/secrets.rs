@@ -21,9 +21,9 @@ const MATCHED: usize = 10_000;
 
 /// Programs that tell names, sizes and times, and nothing of what files say.
 const LOOKING: &[&str] = &[
-    "basename", "date", "df", "dirname", "du", "echo", "false", "find", "free", "hostname", "id", "ls",
-    "nproc", "printf", "ps", "pwd", "readlink", "realpath", "seq", "sleep", "stat", "test", "tree", "true",
-    "uname", "uptime", "whoami",
+    "basename", "date", "df", "dirname", "du", "echo", "false", "find", "free", "hostname", "id",
+    "ls", "nproc", "printf", "ps", "pwd", "readlink", "realpath", "seq", "sleep", "stat", "test",
+    "tree", "true", "uname", "uptime", "whoami",
 ];
 
 /// Whether a program tells what files say.
@@ -37,7 +37,8 @@ pub(super) fn named(word: &Argument, directory: &Path, policy: &Policy) -> Vec<P
     let is_sign = |c: char| c.is_whitespace() || "'\"`()<>[]{};|&=,:@$+".contains(c);
     let glued = text.strip_prefix('-').and_then(|it| it.get(1..));
     let texts = text.split(is_sign).chain([text]).chain(glued).filter(|it| !it.is_empty());
-    let mut named: Vec<PathBuf> = texts.filter_map(|it| secret(&directory.join(it), policy)).collect();
+    let mut named: Vec<PathBuf> =
+        texts.filter_map(|it| secret(&directory.join(it), policy)).collect();
     named.dedup();
     named
 }
@@ -48,7 +49,8 @@ pub(super) fn matched(word: &Argument, directory: &Path, policy: &Policy) -> Vec
     if !word.is_glob {
         return Vec::new();
     }
-    let mut paths = vec![if word.text.starts_with('/') { "/".into() } else { directory.to_owned() }];
+    let mut paths =
+        vec![if word.text.starts_with('/') { "/".into() } else { directory.to_owned() }];
     for pattern in word.text.split('/').filter(|it| !it.is_empty()) {
         let fitting = |directory: PathBuf| -> Vec<PathBuf> {
             if !pattern.contains(is_sign) {

@@ -133,7 +133,9 @@ impl Walk<'_> {
         self.folder.watch_target(self.skill, &real);
         if let Some(other) = skill_of(&real).filter(|it| *it != self.real("")) {
             let name = other.file_name().unwrap_or_default().to_string_lossy();
-            let message = format!("this is a link into the skill `{name}`, so that no script behind it is run");
+            let message = format!(
+                "this is a link into the skill `{name}`, so that no script behind it is run"
+            );
             self.note(&rule::RESOURCE_NOT_REGULAR, path, message, "copy what is there");
         }
         let stat = rustix::fs::stat(&real)?;
