@@ -743,6 +743,62 @@ mod a_command_that_is_not_listed_is_asked_about {
     }
 
     #[test]
+    fn a_command_is_no_way_around_the_question_about_sensitive_files() {
+        let world = World::new()
+            .file("AGENTS.md", "mine\n")
+            .file("sub/.env", "KEY=mine\n")
+            .file("evil.md", "evil\n")
+            .file("node_modules/x/y.txt", "");
+        let lines = [
+            "cp evil.md AGENTS.md",
+            "cp evil.md CRUSH.md",
+            "cp evil.md sub/.env",
+            "cp evil.md sub/.windsurfrules",
+            "cp evil.md mcp.json",
+            "mv sub/.env notes.txt",
+            "sed -i s/mine/evil/ AGENTS.md sub/.env",
+        ];
+        let is_whole = || {
+            for (path, text) in [("AGENTS.md", "mine\n"), ("sub/.env", "KEY=mine\n")] {
+                assert_eq!(read(&world, path), text);
+            }
+            for path in ["CRUSH.md", "sub/.windsurfrules", "mcp.json"] {
+                assert!(!world.path(path).exists(), "{path}");
+            }
+        };
+        for line in lines {
+            let ran = command(&world, line, &["--yes", "--json"]);
+            let said = format!("{}{}", ran.stdout(), ran.stderr);
+            // What names secrets needs a person; the rest runs, and changes nothing.
+            assert_eq!(ran.code, Some(1), "{line}: {said}");
+            is_whole();
+        }
+        let ran = command(&world, "cp evil.md CRUSH.md", &["--yes"]);
+        for part in
+            ["protected or sensitive files were written", "CRUSH.md` was written: moved to `"]
+        {
+            assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+        }
+        world.write(USER, "[policy]\ncommands = [\"cp\"]\n");
+        assert_eq!(command(&world, "cp evil.md CRUSH.md", &[]).code, Some(1));
+        is_whole();
+        for line in ["cp evil.md node_modules/x/AGENTS.md", "cp evil.md .hidden"] {
+            let ran = command(&world, line, &["--yes"]);
+            assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
+        }
+        world.write(USER, "");
+        let input = json!({ "command": "cp evil.md AGENTS.md" });
+        let ran = at_terminal(&world, "y\n", "execute_command", &input, "");
+        assert_eq!(
+            (ran.code, &*read(&world, "AGENTS.md")),
+            (Some(0), "evil\n"),
+            "{}",
+            ran.stdout()
+        );
+        assert!(ran.stdout().contains("sensitive files have changed: `"), "{}", ran.stdout());
+    }
+
+    #[test]
     fn a_directory_that_is_swapped_meanwhile_is_not_run_in() {
         for is_program in [false, true] {
             let world = World::new().folder("work/here").folder("work/there");
@@ -775,6 +831,256 @@ mod a_command_that_is_not_listed_is_asked_about {
             assert_eq!(outcome.status, Status::Refused, "{outcome:?}");
             assert!(!world.path("work/first").exists() && !world.path("work/second").exists());
         }
+    }
+}
+
+mod a_file_with_secrets_is_read_only_after_a_yes {
+    use super::*;
+
+    const SECRET: &str = "hunter2-the-secret";
+
+    fn read_file(path: &str) -> Json {
+        json!({ "path": path })
+    }
+
+    #[test]
+    fn a_tool_that_reads_secrets_asks() {
+        let mut world = World::new().link("notes.txt", ".env");
+        let files = [
+            ".env",
+            "sub/.env.production",
+            "tls/site.key",
+            "id_ed25519",
+            ".netrc",
+            ".npmrc",
+            "credentials.json",
+            ".aws/config",
+            ".ssh/config",
+            "kubeconfig",
+        ];
+        for path in files {
+            world = world.file(path, SECRET);
+        }
+        for path in files.iter().chain(&["notes.txt"]) {
+            for more in [&[][..], &["--yes"]] {
+                let reading = json!({ "operation": "read", "path": path });
+                let rans = [
+                    tool(&world, "read_file", &read_file(path), more),
+                    tool(&world, "file_operations", &reading, more),
+                ];
+                for ran in rans {
+                    let said = format!("{}{}", ran.stdout(), ran.stderr);
+                    assert_eq!(ran.code, Some(1), "{path}: {said}");
+                    assert!(!said.contains(SECRET), "{path}: {said}");
+                    let what =
+                        "only an answer at a terminal approves it, or a rule with this `path`";
+                    assert!(said.contains(what), "{path}: {said}");
+                }
+            }
+        }
+        for path in [".env.example", "src/credentials.rs", "id_ed25519.pub"] {
+            world.write(path, "plain");
+            let ran = tool(&world, "read_file", &read_file(path), &[]);
+            assert_eq!(ran.code, Some(0), "{path}: {}", ran.stderr);
+        }
+        let asked =
+            |typed, path| at_terminal(&world, typed, "read_file", &read_file(path), "--yes");
+        let ran = asked("n\n", ".env");
+        assert_eq!((ran.code, questions(&ran)), (Some(1), 1), "{}", ran.stdout());
+        assert!(ran.stdout().contains("May prowess read `"), "{}", ran.stdout());
+        assert!(!ran.stdout().contains(SECRET), "{}", ran.stdout());
+        let ran = asked("y\n", ".env");
+        assert!(ran.code == Some(0) && ran.stdout().contains(SECRET), "{}", ran.stdout());
+        // An answer for good holds for the file, and for no other.
+        assert_eq!(asked("a\n", ".env").code, Some(0));
+        let reading = json!({ "operation": "read", "path": "./.env" });
+        assert_eq!(tool(&world, "file_operations", &reading, &[]).code, Some(0));
+        assert_eq!(tool(&world, "read_file", &read_file("notes.txt"), &[]).code, Some(0));
+        assert_eq!(command(&world, "cat .env", &[]).code, Some(0));
+        assert_eq!(tool(&world, "read_file", &read_file(".netrc"), &[]).code, Some(1));
+        // What may be read may not be written by that.
+        assert_eq!(write(&world, ".env", "x", &[]).code, Some(1));
+    }
+
+    #[test]
+    fn a_command_that_names_secrets_asks() {
+        let world = World::new()
+            .file(".env", SECRET)
+            .file("sub/server.pem", SECRET)
+            .link("notes.txt", ".env")
+            .file("plain.txt", "plain");
+        for line in [
+            "cat .env",
+            "cat plain.txt ./sub/../.env",
+            "head -n 1 notes.txt",
+            "grep --file=.env x plain.txt",
+            "grep -f.env x plain.txt",
+            "cat sub/server.pem | wc -c",
+            "find . -name plain.txt -exec cat .env +",
+            "dd if=.env",
+            "base64 .env",
+            "sh -c 'cat .env'",
+            r#"python3 -c "print(open('sub/server.pem').read())""#,
+            "cp .en* copy.txt",
+        ] {
+            for more in [&[][..], &["--yes"]] {
+                let ran = command(&world, line, more);
+                let said = format!("{}{}", ran.stdout(), ran.stderr);
+                assert_eq!(ran.code, Some(1), "{line}: {said}");
+                assert!(said.contains("which may hold secrets"), "{line}: {said}");
+                assert!(said.contains("only an answer at a terminal"), "{line}: {said}");
+                assert!(!said.contains(SECRET), "{line}: {said}");
+            }
+        }
+        for line in ["ls -l .env", "find . -name .env", "cat plain.txt", "echo .env"] {
+            let ran = command(&world, line, &[]);
+            assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
+        }
+        let input = json!({ "command": "cat .env" });
+        let ran = at_terminal(&world, "n\n", "execute_command", &input, "--yes");
+        assert_eq!((ran.code, questions(&ran)), (Some(1), 1), "{}", ran.stdout());
+        let ran = at_terminal(&world, "a\n", "execute_command", &input, "");
+        assert!(ran.code == Some(0) && ran.stdout().contains(SECRET), "{}", ran.stdout());
+        assert_eq!(command(&world, "cat .env", &[]).code, Some(0));
+        assert_eq!(command(&world, "head .env", &[]).code, Some(1));
+        world.write(USER, "[policy]\ncommands = [\"head .env\"]\n");
+        let ran = command(&world, "head .env", &[]);
+        assert!(ran.code == Some(0) && ran.stdout().contains(SECRET), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn a_command_that_only_reads_sees_no_secrets_that_it_does_not_name() {
+        let world = World::new()
+            .file(".env", SECRET)
+            .file("a/b/.netrc", SECRET)
+            .file("a/.aws/config", SECRET)
+            .file("plain.txt", "hunter2 in a plain file\n");
+        for line in ["grep -r hunter2 .", "find . -type f -exec cat {} +", "cat .e* plain.txt"] {
+            let ran = command(&world, line, &["--json"]);
+            let said = format!("{}{}", ran.stdout(), ran.stderr);
+            assert!(said.contains("hunter2 in a plain file"), "{line}: {said}");
+            assert!(!said.contains(SECRET), "{line}: {said}");
+            assert!(
+                said.contains("which may hold secrets; a command that names one"),
+                "{line}: {said}"
+            );
+        }
+        let ran = command(&world, "tar cf all.tar .", &["--yes"]);
+        assert!(ran.stderr.contains("the sandbox refused reading `"), "{}", ran.stderr);
+        let packed = fs::read(world.path("all.tar")).unwrap();
+        let packed = String::from_utf8_lossy(&packed);
+        assert!(packed.contains("plain file") && !packed.contains(SECRET));
+    }
+
+    #[test]
+    fn the_policy_can_allow_or_deny_reading_secrets() {
+        let world = World::new().file(".env", SECRET).file("other.env", SECRET);
+        let reads = |path: &str| tool(&world, "read_file", &read_file(path), &[]).code == Some(0);
+        world.write(USER, "[policy]\nsecret_reads = \"allow\"\n");
+        assert!(reads(".env"));
+        assert_eq!(command(&world, "cat .env", &[]).code, Some(0));
+        world.write("prowess.toml", "[policy]\nsecret_reads = \"ask\"\n");
+        assert!(!reads(".env"));
+        world.write(USER, "");
+        let project = "[policy]\nsecret_reads = \"allow\"\nrules = [{ decision = \"ask\", path = \".env\" }, { decision = \"allow\", path = \".env\" }]\n";
+        world.write("prowess.toml", project);
+        assert!(!reads(".env"));
+        let ran = tool(&world, "read_file", &read_file(".env"), &["--yes"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stdout());
+        world.remove("prowess.toml");
+        let path = world.path(".env").display().to_string();
+        let rule = format!("rules = [{{ decision = \"allow\", path = \"{path}\" }}]\n");
+        world.write(USER, format!("[policy]\n{rule}"));
+        assert!(reads(".env") && !reads("other.env"));
+        world.write(USER, "[policy]\nsecret_reads = \"deny\"\n");
+        let ran = at_terminal(&world, "y\n", "read_file", &read_file(".env"), "");
+        assert_eq!((ran.code, questions(&ran)), (Some(1), 0), "{}", ran.stdout());
+        // The library asks nobody unless it is told to.
+        let stage = Stage(&world);
+        fs::write(stage.root().join(".env"), SECRET).unwrap();
+        let reading = json!({ "operation": "read", "path": ".env" });
+        let toolbox = |policy| stage.toolbox(policy, Nobody);
+        let outcome = wait_for(toolbox(stage.policy()).call("file_operations", reading.clone()));
+        assert!(outcome.is_ok(), "{outcome:?}");
+        let policy = Policy { secret_reads: Decision::Ask, ..stage.policy() };
+        let allowed = AllowedTools([Box::from("Read"), "file_operations".into()].into());
+        let manifest = Manifest { allowed_tools: allowed, ..Manifest::default() };
+        let gate = Gate { policy, approver: Arc::new(Nobody), records: Records::in_memory() };
+        let act = Act::Read(stage.root().join(".env"));
+        let wish = Wish { tool: "file_operations", act: &act, active: &[manifest], given: None };
+        assert!(wait_for(gate.pass(&wish)).is_err());
+    }
+}
+
+mod something_is_sent_only_to_hosts_that_somebody_has_listed {
+    use super::*;
+
+    /// A host that is public by its address, and that nobody answers at: nothing is sent in a test.
+    const URL: &str = "https://example.invalid/x";
+
+    fn posting() -> Json {
+        json!({ "url": URL, "method": "POST", "body": "0123456789" })
+    }
+
+    #[test]
+    fn a_request_that_sends_something_asks() {
+        let world = World::new();
+        let ran = tool(&world, "http_request", &posting(), &[]);
+        assert_eq!(ran.code, Some(1));
+        for part in [
+            "send POST with a body of 10 bytes to `https://example.invalid/x`",
+            "nobody was asked",
+            "`--yes`",
+            "`policy.hosts`",
+        ] {
+            assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+        }
+        let is_tried = |ran: &Ran| {
+            let said = format!("{}{}", ran.stdout(), ran.stderr);
+            said.contains("cannot find `example.invalid`")
+        };
+        assert!(is_tried(&tool(&world, "http_request", &posting(), &["--yes"])));
+        let asked = |typed| at_terminal(&world, typed, "http_request", &posting(), "");
+        let ran = asked("n\n");
+        assert_eq!((ran.code, questions(&ran)), (Some(1), 1), "{}", ran.stdout());
+        for part in
+            ["May prowess send POST", "10 bytes", URL, "every request to `https://example.invalid`"]
+        {
+            assert!(ran.stdout().contains(part), "{part}: {}", ran.stdout());
+        }
+        assert!(!is_tried(&ran) && is_tried(&asked("y\n")) && !is_tried(&asked("n\n")));
+        assert!(is_tried(&asked("a\n")));
+        let other = json!({ "url": "https://example.invalid/y", "method": "DELETE" });
+        assert!(is_tried(&tool(&world, "http_request", &other, &[])), "it is the same host");
+        for url in [
+            "http://example.invalid/x",
+            "https://b.example.invalid/",
+            "https://example.invalid:8443/",
+        ] {
+            let other = json!({ "url": url, "method": "POST" });
+            let ran = tool(&world, "http_request", &other, &[]);
+            assert!(ran.stderr.contains("nobody was asked"), "{url}: {}", ran.stderr);
+        }
+    }
+
+    #[test]
+    fn what_the_user_lists_and_what_only_gets_is_not_asked_about() {
+        let world = World::new();
+        let is_asked = |input: &Json| {
+            tool(&world, "http_request", input, &[]).stderr.contains("nobody was asked")
+        };
+        for method in ["GET", "HEAD"] {
+            assert!(!is_asked(&json!({ "url": URL, "method": method })));
+        }
+        world.write("prowess.toml", "[policy]\nhosts = [\"example.invalid\"]\n");
+        assert!(is_asked(&posting()), "only the project lists it");
+        world.remove("prowess.toml");
+        world.write(USER, "[policy]\nhosts = [\"example.invalid\"]\n");
+        assert!(!is_asked(&posting()));
+        world.write(USER, "[policy]\nsends = \"allow\"\n");
+        assert!(!is_asked(&posting()));
+        world.write("prowess.toml", "[policy]\nsends = \"ask\"\n");
+        assert!(is_asked(&posting()));
     }
 }
 
@@ -956,5 +1262,16 @@ mod the_home_directory_is_not_used_unless_it_is_named {
         world.write(USER, "[policy]\nroots = [\"~\"]\n");
         let ran = at_home(&ls, "execute_command", "");
         assert!(ran.code == Some(0) && ran.stdout().contains("notes.txt"), "{}", ran.stderr);
+        // A directory that homes are in belongs to nobody who has one there.
+        let world = World::new().folder("homes/of/me").file("homes/x", "x");
+        if std::os::unix::fs::chown(world.path("homes"), Some(65534), None).is_ok() {
+            let home = world.path("homes/of/me").display().to_string();
+            let line = format!(
+                "cd homes && HOME={home} \"$0\" tool execute_command '{{\"command\":\"ls\"}}'"
+            );
+            let ran = world.run_script(&line);
+            assert_eq!(ran.code, Some(1), "{}", ran.stdout());
+            assert!(ran.stderr.contains("or one that homes are in"), "{}", ran.stderr);
+        }
     }
 }

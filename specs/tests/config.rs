@@ -242,6 +242,8 @@ mod a_project_cannot_take_what_is_its_user_s {
         ("policy.allowed_tools", "\"preapprove\""),
         ("policy.writes", "\"allow\""),
         ("policy.unlisted_commands", "\"ask\""),
+        ("policy.secret_reads", "\"allow\""),
+        ("policy.sends", "\"allow\""),
         ("policy.environment", "[\"OPENAI_API_KEY\"]"),
         ("policy.rules", "[{ decision = \"allow\" }]"),
         ("limits.timeout", "\"300d\""),
@@ -288,7 +290,7 @@ mod a_project_cannot_take_what_is_its_user_s {
     const STRICT: &str = "[skill]\nenabled = false\nskills_dir = \"own\"\ndirectories = [\"own\"]\n\
         include = [\"one\"]\nexclude = [\"two\"]\nmax_file_size = 10\nmax_skill_size = 10\nwatch = false\n\
         cache = false\n[policy]\ncommands = [\"ls\"]\nhosts = [\"a.example\"]\nroots = [\"own\"]\n\
-        approvals = \"always\"\nallowed_tools = \"enforce\"\nwrites = \"deny\"\nunlisted_commands = \"deny\"\nenvironment = [\"ONE\"]\n\
+        approvals = \"always\"\nallowed_tools = \"enforce\"\nwrites = \"deny\"\nunlisted_commands = \"deny\"\nsecret_reads = \"deny\"\nsends = \"deny\"\nenvironment = [\"ONE\"]\n\
         rules = [{ decision = \"deny\", tool = \"x\" }]\n[limits]\ntimeout = 1\nidle = 1\ncpu = 1\n\
         output = 1\nmemory = 1\nfile = 1\nwork = 1\nprocesses = 1\ndescriptors = 1\n[sandbox]\n\
         level = \"strong\"\n[sql]\nurl = \"sqlite:own.db\"\nwrite = false\n[model]\nprovider = \"gemini\"\n\
@@ -1468,6 +1470,8 @@ mod a_host_reads_settings_with_types {
         // Where people set something, there is somebody who can be asked.
         let (policy, default) = (config.policy("/".as_ref()), Policy::default());
         assert_eq!((default.writes, policy.writes), (Decision::Allow, Decision::Ask));
+        assert_eq!((default.secret_reads, policy.secret_reads), (Decision::Allow, Decision::Ask));
+        assert_eq!((default.sends, policy.sends), (Decision::Allow, Decision::Ask));
         assert_eq!(default.unlisted_commands, UnlistedCommands::Deny);
         assert_eq!(policy.unlisted_commands, UnlistedCommands::Ask);
         let (options, default) = (config.options(), Options::default());

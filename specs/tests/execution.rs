@@ -977,8 +977,9 @@ mod a_script_runs_among_the_files_that_were_approved {
         assert_eq!((code, &outcome["stdout"]), (Some(1), &json!(listed)), "{outcome:#}");
         assert!(outcome["stderr"].as_str().unwrap().contains("ead-only"), "{outcome:#}");
         assert_eq!(fs::read_to_string(world.path("skills/one/data")).unwrap(), "data\n");
-        // What lies behind a linked folder runs as well.
-        let world = world.skill("two", "b").link("skills/two/linked", "../one");
+        // What lies behind a linked folder runs as well, unless it belongs to another skill.
+        let world = world.file("skills/shared/run", "#!/bin/sh\necho ran\n");
+        let world = world.skill("two", "b").link("skills/two/linked", "../shared");
         let ran = world.run(["run", "two", "--script", "linked/run", "--dir", "skills"]);
         assert_eq!((ran.code, ran.stdout()), (Some(0), "ran\n"), "{}", ran.stderr);
     }

@@ -320,6 +320,33 @@ mod a_link_is_followed_only_inside {
     }
 
     #[test]
+    fn a_script_that_is_a_link_to_one_of_another_skill_is_not_run() {
+        let world = World::new()
+            .skill("other", "Does it")
+            .file("skills/other/scripts/run.sh", "echo ran\n")
+            .file("skills/shared/run.sh", "echo shared\n")
+            .skill("x", "Does it too")
+            .link("skills/x/scripts/o.sh", "../../other/scripts/run.sh")
+            .link("skills/x/scripts/s.sh", "../../shared/run.sh")
+            .link("skills/x/all", "../other/scripts");
+        let run =
+            |script: &str| world.run(["run", "x", "--dir", "skills", "--yes", "--script", script]);
+        for script in ["scripts/o.sh", "all/run.sh"] {
+            let ran = run(script);
+            assert_eq!(ran.code, Some(1), "{script}: {}", ran.stdout());
+            assert!(!ran.stdout().contains("ran"), "{script}: {}", ran.stdout());
+            for part in ["leads to `scripts/run.sh` of the skill in `", "/other`"] {
+                assert!(ran.stderr.contains(part), "{script}: {}", ran.stderr);
+            }
+        }
+        let ran = run("scripts/s.sh");
+        assert!(ran.code == Some(0) && ran.stdout().contains("shared"), "{}", ran.stderr);
+        let (_, said) = world.check("skills", &[]);
+        assert_eq!(said.about("x/scripts/o.sh"), ["resource-not-regular"]);
+        assert_eq!(said.about("x/scripts/s.sh"), <[&str; 0]>::default());
+    }
+
+    #[test]
     fn a_skill_md_that_is_a_link_through_a_file_is_left_out() {
         let world =
             world().file("skills/bad/notes.txt", "n").link("skills/bad/SKILL.md", "notes.txt/x");
@@ -555,6 +582,35 @@ mod missing_rights_stop_nobody_else {
 
 mod nothing_can_pass_for_what_it_is_not {
     use super::*;
+
+    #[test]
+    fn a_name_that_looks_like_another_by_its_letters_is_found() {
+        for (name, other) in [
+            ("sumrnary", "summary"),
+            ("t0ols", "tools"),
+            ("mai1", "mail"),
+            ("qoal", "goal"),
+            ("vvriter", "writer"),
+        ] {
+            let world = World::new().skill(other, "Does it").skill(name, "Does it too");
+            let (code, said) = world.check("skills", &[]);
+            let finding = said.finding("name-confusable");
+            let message = finding["message"].as_str().unwrap();
+            assert!(message.contains(name) && message.contains(other), "{message}");
+            assert_eq!((code, &finding["severity"]), (Some(0), &json!("warning")), "{name}");
+        }
+        let world = World::new().skill("qithub-actions", "Does it").skill("skil1-creator", "Does");
+        let (_, said) = world.check("skills", &[]);
+        for folder in ["qithub-actions", "skil1-creator"] {
+            assert!(said.about(folder).contains(&"name-confusable"), "{folder}");
+        }
+        let mut world = World::new();
+        for name in ["github", "git-hub", "turn", "tune", "form", "farm", "done", "clone", "line"] {
+            world = world.skill(name, "Does it");
+        }
+        let (_, said) = world.check("skills", &[]);
+        assert!(said.findings().iter().all(|it| it["rule"] != "name-confusable"), "{said:?}");
+    }
 
     #[test]
     fn a_name_that_is_a_path_or_reserved_leaves_the_skill_out() {

@@ -104,7 +104,7 @@ mod a_server_is_asked_and_its_answer_is_told {
         assert_eq!(server.last().header("content-type"), Some("text/csv"));
         let act =
             tool.act(&json!({ "url": server.url("/x"), "method": "PUT", "query": { "a": 1 } }));
-        let Act::Fetch { method, url } = act.unwrap() else { panic!("it asks a server") };
+        let Act::Fetch { method, url, .. } = act.unwrap() else { panic!("it asks a server") };
         assert_eq!((&*method, url), ("PUT", server.url("/x?a=1")));
     }
 

@@ -369,6 +369,22 @@ mod output_fits_its_reader {
     }
 
     #[test]
+    fn a_list_is_as_wide_as_the_terminal() {
+        let world = World::new()
+            .skill("wide", &"Ａ".repeat(1000))
+            .skill(&"技".repeat(30), &"言葉".repeat(200));
+        let width = |line: &str| {
+            line.chars().map(|it| if it.is_ascii() || it == '…' { 1 } else { 2 }).sum::<usize>()
+        };
+        for command in ["list", "find 言葉"] {
+            let ran = at_width(&world, 80, &format!("{command} --dir skills --color never"));
+            let skills = ran.stdout().lines().filter(|it| it.contains('Ａ') || it.contains('技'));
+            let wide = skills.map(|it| width(it.trim_end())).max();
+            assert!(wide.is_some_and(|it| it <= 80), "{command}: {wide:?} {}", ran.stdout());
+        }
+    }
+
+    #[test]
     fn findings_read_whole_in_any_width() {
         let world = World::new().document(
             "tea",

@@ -319,7 +319,7 @@ mod nothing_runs_before_the_policy_allows_it {
         gate.refusal("file_operations", &Act::Write(stage.root().join("x").into()));
         gate.refusal("execute_sql", &Act::Query("select 1".to_owned()));
         let (method, url) = ("GET".to_owned(), "https://example.com/?q=1".to_owned());
-        gate.refusal("http_request", &Act::Fetch { method, url });
+        gate.refusal("http_request", &Act::Fetch { method, url, body: None });
     }
 
     #[test]
@@ -779,7 +779,8 @@ mod what_a_skill_lists_counts_for_what_the_policy_says {
             stage.gate(Policy { approvals, allowed_tools, ..stage.policy() }, Nobody)
         };
         let file = stage.root().join("docs/a.md");
-        let fetch = Act::Fetch { method: "GET".into(), url: "https://example.com/x".into() };
+        let fetch =
+            Act::Fetch { method: "GET".into(), url: "https://example.com/x".into(), body: None };
         for (list, tool, act, passes) in [
             ("Read", "read_file", Act::Read(file.clone()), true),
             ("Read", "file_operations", Act::Read(file.clone()), true),
@@ -886,7 +887,7 @@ mod decisions_are_recorded {
         let stage = Stage::new();
         let gate = stage.gate(stage.policy(), Nobody);
         let url = "https://user:hunter2@example.com/path?token=hunter2#hunter2".to_owned();
-        gate.passes("http_request", &Act::Fetch { method: "GET".into(), url });
+        gate.passes("http_request", &Act::Fetch { method: "GET".into(), url, body: None });
         let sql = "select * from users where password = 'hunter2'".to_owned();
         gate.passes("execute_sql", &Act::Query(sql));
         let text = fs::read_to_string(stage.state().join("audit.jsonl")).unwrap();

@@ -143,17 +143,37 @@ mod the_skills_of_a_project_act_only_when_it_is_trusted {
     }
 
     #[test]
-    fn what_was_typed_needs_no_trust() {
+    fn a_directory_that_was_typed_needs_no_trust() {
         let world = cloned().skill_in(".claude/skills", "brew-coffee", "Brews coffee");
-        let named = ["--dir", "skills", "--preset", "claude", "--config", "prowess.toml"];
-        for flag in named.chunks(2) {
-            let ran = run(&world, flag);
-            assert!(is_run(&ran), "{flag:?}: {}", ran.stderr);
-            assert!(!ran.stderr.contains("trusted"), "{flag:?}: {}", ran.stderr);
+        let skills = world.path("skills");
+        let own = World::new().file("own.toml", format!("[skill]\ndirectories = [{skills:?}]\n"));
+        let own = own.path("own.toml").display().to_string();
+        let both = ["--dir", ".claude/skills", "--preset", "claude"];
+        for flags in [&["--dir", "skills"][..], &["--config", &own], &both] {
+            let ran = run(&world, flags);
+            assert!(is_run(&ran), "{flags:?}: {}", ran.stderr);
+            assert!(!ran.stderr.contains("trusted"), "{flags:?}: {}", ran.stderr);
         }
         let ran = world.run(["run", "./skills/brew-coffee"]);
         assert!(is_run(&ran), "{}", ran.stderr);
         assert!(!ran.stderr.contains("trusted"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn typing_a_preset_or_the_settings_of_a_project_does_not_trust_it() {
+        let world = cloned().skill_in(".claude/skills", "brew-coffee", "Brews coffee");
+        let typed = ["--preset", "claude", "--preset", "here", "--config", "prowess.toml"];
+        for flag in typed.chunks(2) {
+            let ran = run(&world, flag);
+            assert_eq!(ran.code, Some(1), "{flag:?}: {}", ran.stdout());
+            assert!(ran.stderr.contains(LEFT_OUT), "{flag:?}: {}", ran.stderr);
+            assert!(is_run(&run(&world, &[flag, &["--trust-project"]].concat())), "{flag:?}");
+        }
+        let ran = world
+            .run_script("mkdir -p sub; cd sub && \"$0\" run brew-coffee --config ../prowess.toml");
+        assert_eq!(ran.code, Some(1), "{}", ran.stdout());
+        trust(&world, &["."]);
+        assert!(typed.chunks(2).all(|it| is_run(&run(&world, it))));
     }
 
     #[test]
@@ -374,6 +394,20 @@ mod trust_cannot_be_forged {
         assert!(ran.stderr.contains("trust.json` is not used"), "{}", ran.stderr);
         assert_eq!(world.run(["trust", "."]).code, Some(2));
         assert_eq!(fs::read_to_string(world.path(FILE)).unwrap(), "{ \"folders\": [");
+    }
+
+    #[test]
+    fn an_entry_without_a_whole_path_trusts_nothing() {
+        let world = cloned();
+        trust(&world, &["."]);
+        assert!(is_run(&run(&world, &[])));
+        let kept = fs::read_to_string(world.path(FILE)).unwrap();
+        let folder =
+            serde_json::from_str::<serde_json::Value>(&kept).unwrap()["folders"][0]["path"].clone();
+        for path in ["", ".", "..", "skills"] {
+            fs::write(world.path(FILE), kept.replace(folder.as_str().unwrap(), path)).unwrap();
+            assert_eq!(run(&world, &[]).code, Some(1), "{path:?}");
+        }
     }
 
     #[test]

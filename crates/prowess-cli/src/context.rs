@@ -28,6 +28,7 @@ use crate::{
     host, near,
     printer::Printer,
     surroundings::surroundings,
+    trust,
 };
 
 /// Loads the library that was asked for; the bundled skills when none was.
@@ -431,15 +432,17 @@ pub(crate) fn directories_of_project(
     config: &Config,
     global: &Global,
 ) -> Vec<(Directory, Option<PathBuf>)> {
-    let mut directories = config.directories_of_project();
-    let presets = &config.skill.presets;
-    let is_in_file = global.config.is_some() && presets.origin != Origin::Default;
-    let is_typed = is_in_file || matches!(presets.origin, Origin::Flag(_));
-    let is_here = !is_named(config) || presets.value.presets.iter().any(|it| it.name == HERE);
-    if is_here && !is_typed {
+    let typed = places(global).only.filter(|it| trust::is_of_project(it, global));
+    let mut directories = config.directories_of_project(typed.as_deref());
+    let presets = &config.skill.presets.value.presets;
+    if !is_named(config) || presets.iter().any(|it| it.name == HERE) {
         let here = here(global).into_iter().filter(|it| it.scope == Scope::Project);
         directories.extend(here.map(|it| (it, None)));
     }
+    let is_typed = |path: &Path| {
+        global.dir.iter().any(|it| resolve(&Directory::repository(it), global) == path)
+    };
+    directories.retain(|it| !is_typed(&resolve(&it.0, global)));
     directories
 }
 

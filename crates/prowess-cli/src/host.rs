@@ -31,10 +31,9 @@ pub(crate) struct Running {
     timeout: Option<Duration>,
     /// Answer yes to every question ahead of time
     ///
-    /// Skills are approved until they change, files and commands this once. Not covered are files with
-    /// secrets, hidden files, startup files and instructions for agents, nor unlisted commands without a
-    /// sandbox: these are asked about at a terminal, or refused. A
-    /// command that it approves can still write such files where it may write at all.
+    /// Skills are approved until they change; files, commands and requests this once. Not covered are files
+    /// with secrets, hidden files, startup files and instructions for agents, nor unlisted commands without a
+    /// sandbox: these are asked about at a terminal, or refused.
     #[arg(long)]
     pub(crate) yes: bool,
     /// Let the skills of this project act, for this time; `prowess trust` remembers it
@@ -195,14 +194,15 @@ fn names_roots(config: &Config) -> bool {
     }
 }
 
-/// Whether a directory is the home directory, or one of those at the top that homes are in.
+/// Whether a directory is the home directory, or one above it that is not the user's own, such as `/home`.
 pub(crate) fn is_home(directory: &Path) -> bool {
     let real = |it: &Path| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
     let directory = real(directory);
     let is_top = directory.components().count() <= 2;
-    env::home_dir()
-        .map(|it| real(&it))
-        .is_some_and(|home| directory == home || (is_top && home.starts_with(&directory)))
+    let is_own = fs::metadata(&directory).is_ok_and(|it| it.uid() == geteuid().as_raw());
+    env::home_dir().map(|it| real(&it)).is_some_and(|home| {
+        directory == home || (home.starts_with(&directory) && (is_top || !is_own))
+    })
 }
 
 /// What tools wrote over, for `prowess undo`; nothing where there is no home.

@@ -74,7 +74,7 @@ pub(crate) fn toolbox(
     let policy = &gate.policy;
     let active = Arc::new(Active::new(provider.clone()));
     if policy.roots.is_empty() {
-        printer.note("the working directory is your home directory, so tools use no files; `--root DIR` or `policy.roots` in your own settings names a directory that they may use");
+        printer.note("the working directory is your home directory or one that homes are in, so tools use no files; `--root DIR` or `policy.roots` in your own settings names a directory that they may use");
     }
     let roots = Arc::new(roots(policy, printer));
     let limits = running.limits(&config);

@@ -34,6 +34,7 @@ pub(crate) fn acting(
     for (directory, folder) in context::directories_of_project(config, global) {
         let path = context::resolve(&directory, global);
         let folder = match folder {
+            Some(folder) if folder.as_os_str().is_empty() => PathBuf::from("."),
             Some(folder) => folder,
             None => project_of(global.cwd.as_deref().unwrap_or(Path::new("."))),
         };
@@ -87,6 +88,22 @@ pub(crate) fn project_of(folder: &Path) -> PathBuf {
     };
     let repository = folder.ancestors().find(|it| it.join(".git").exists());
     repository.filter(is_own).unwrap_or(&folder).to_owned()
+}
+
+/// Whether a file of settings that was typed belongs to a project, and not to the user: it lies in the one that is
+/// worked on, in a directory above, or in another repository.
+pub(crate) fn is_of_project(file: &Path, global: &Global) -> bool {
+    let Some(folder) = fs::canonicalize(file).ok().and_then(|it| Some(it.parent()?.to_owned()))
+    else {
+        return false;
+    };
+    let here = global.cwd.as_deref().unwrap_or(Path::new("."));
+    let Ok(here) = fs::canonicalize(here) else { return false };
+    let user = context::places(global).user.and_then(|it| fs::canonicalize(it).ok());
+    let is_own = is_home(&folder) || user.is_some_and(|it| folder.starts_with(it));
+    let project = project_of(&here);
+    let is_near = here.starts_with(&folder) || (!is_home(&project) && folder.starts_with(&project));
+    !is_own && (is_near || project_of(&folder).join(".git").exists())
 }
 
 /// What was decided about a project.

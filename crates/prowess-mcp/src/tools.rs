@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prowess::{Marker, Skill, UsedSkill};
+use prowess::{Marker, Skill, UsedSkill, visible};
 use prowess_runtime::{Active, Convention, FoundSkills, Outcome, Status, make_visible};
 use rmcp::{
     ErrorData,
@@ -43,6 +43,7 @@ pub(crate) async fn call(
     // Whoever is not told where skills lie does not find out by guessing either.
     if let Some(path) = named.filter(|it| it.contains('/') && !served.telling.folders) {
         let text = format!("skill `{path}` not found");
+        let text = served.marker.defuse(&visible(&text)).into_owned();
         return Ok(CallToolResult::error(vec![ContentBlock::text(text)]).into());
     }
     let skill = named.and_then(|it| library.get(it)).cloned();
@@ -81,7 +82,8 @@ fn result(
     let told = |text: String| ContentBlock::text(served.told(skill, text));
     let told_by_skill = |text: String| match is_skill_text {
         true => ContentBlock::text(served.marker.fence(&served.told(skill, text))),
-        false => told(text),
+        // What a model was told it may repeat, the code included.
+        false => told(served.marker.defuse(&visible(&text)).into_owned()),
     };
     if outcome.status != Status::Ok {
         return CallToolResult::error(vec![told_by_skill(wrong(outcome))]);

@@ -12,6 +12,7 @@ mod kept;
 mod program;
 mod reader;
 mod scripts;
+mod secrets;
 mod withheld;
 mod wrapper;
 
@@ -30,7 +31,7 @@ use crate::{
 };
 
 use self::program::Program;
-pub(crate) use self::{guard::Guard, kept::Kept, withheld::Withheld};
+pub(crate) use self::{guard::Guard, kept::Kept, secrets::secrets, withheld::Withheld};
 
 /// Where a program of the system lies, by its name.
 pub(crate) fn program(name: &str) -> Result<PathBuf, Refusal> {
@@ -45,6 +46,10 @@ pub(crate) struct Plan {
     pub(crate) directory: PathBuf,
     /// What of it is not listed, each in one line: somebody has to be asked about it.
     pub(crate) unlisted: Vec<String>,
+    /// The files with secrets that it names, without links: somebody has to be asked about them.
+    pub(crate) secrets: Vec<PathBuf>,
+    /// Those that the policy spells out itself.
+    pub(crate) spelled_secrets: Vec<PathBuf>,
 }
 
 /// One program of it.
@@ -89,9 +94,16 @@ pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan
     if let Some(danger) = danger(line) {
         return Err(refused(&danger.to_string(), "nothing may do that"));
     }
-    let mut unlisted = Vec::new();
-    let parts =
-        steps(&script, &mut Place { directory: &directory, policy, unlisted: &mut unlisted })?;
+    let mut place = Place {
+        directory: &directory,
+        policy,
+        unlisted: Vec::new(),
+        secrets: Vec::new(),
+        spelled_secrets: Vec::new(),
+        matched_secrets: Vec::new(),
+    };
+    let parts = steps(&script, &mut place)?;
+    let Place { unlisted, secrets, spelled_secrets, matched_secrets, .. } = place;
     let is_git = |it: &&Step| it.program.is_git();
     if parts.iter().any(|it| is_git(&it))
         && let Some(other) = parts.iter().find(|it| !is_git(it) && !kept::passes_by(it))
@@ -102,7 +114,14 @@ pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan
         );
         return Err(refused(&message, "run git by itself, or with what only filters its output"));
     }
-    Ok(Plan { parts, directory, unlisted })
+    let mut plan = Plan { parts, directory, unlisted, secrets, spelled_secrets };
+    // From what only reads they are hidden.
+    if plan.writes() {
+        plan.secrets.extend(matched_secrets);
+    }
+    plan.secrets.sort();
+    plan.secrets.dedup();
+    Ok(plan)
 }
 
 /// What may stand in a command.
@@ -129,6 +148,11 @@ impl Plan {
         is_own || !self.parts().all(reader::only_reads)
     }
 
+    /// Whether any of its programs tells what files say, and not only what there is.
+    pub(crate) fn tells_content(&self) -> bool {
+        self.parts().any(|it| secrets::tells_content(&it[0]))
+    }
+
     /// What an approval of it is bound to: every word, where it runs, and the very programs.
     pub(crate) fn subject(&self) -> Subject {
         let mut words: Vec<Vec<u8>> = vec![self.directory.as_os_str().as_encoded_bytes().to_vec()];
@@ -140,6 +164,8 @@ impl Plan {
             words.push(step.program.identity().into_bytes());
             words.extend(step.arguments.iter().map(|it| it.quoted.clone().into_bytes()));
         }
+        // A link may lead to another one by now.
+        words.extend(self.secrets.iter().map(|it| it.as_os_str().as_encoded_bytes().to_vec()));
         Subject::of_words(words.iter().map(|it| &**it))
     }
 
@@ -265,7 +291,11 @@ struct Place<'a> {
     directory: &'a Path,
     policy: &'a Policy,
     /// What of it somebody has to be asked about.
-    unlisted: &'a mut Vec<String>,
+    unlisted: Vec<String>,
+    secrets: Vec<PathBuf>,
+    spelled_secrets: Vec<PathBuf>,
+    /// The files with secrets that its patterns stand for.
+    matched_secrets: Vec<PathBuf>,
 }
 
 impl Place<'_> {
@@ -331,6 +361,13 @@ fn allowed(
     }
     // What the policy spells out itself needs no caution.
     let rest = &words[spelled..];
+    if program.names().any(secrets::tells_content) {
+        let named = |it: &Argument| secrets::named(it, place.directory, policy);
+        place.spelled_secrets.extend(words[1..spelled].iter().flat_map(named));
+        place.secrets.extend(rest.iter().flat_map(named));
+        let matched = |it: &Argument| secrets::matched(it, place.directory, policy);
+        place.matched_secrets.extend(rest.iter().flat_map(matched));
+    }
     // What is only looked for is not read.
     let reads = program.names().all(|it| it != "find");
     if let Some(word) = rest.iter().find(|it| reads && git::is_inside(it, place.directory)) {

@@ -176,11 +176,15 @@ impl Config {
     }
 
     /// Those of the directories that a project has to be trusted for: what its own file names, and what a preset finds
-    /// in whatever project is worked on. With each the folder of that file, if it is one. What somebody typed is theirs.
-    pub fn directories_of_project(&self) -> Vec<(Directory, Option<PathBuf>)> {
+    /// in whatever project is worked on. With each the folder of that file, if it is one. Its own file is the one that was
+    /// found, or `typed`, where somebody has named it. A directory that somebody typed is theirs.
+    pub fn directories_of_project(
+        &self,
+        typed: Option<&Path>,
+    ) -> Vec<(Directory, Option<PathBuf>)> {
         let skill = &self.skill;
         let folder = |origin: &Origin| {
-            let own = self.project.as_ref().map(|it| &*it.path);
+            let own = typed.or(self.project.as_ref().map(|it| &*it.path));
             let own = own.filter(|it| origin.to_file().as_deref() == Some(*it));
             own.and_then(Path::parent).map(Path::to_owned)
         };
@@ -195,7 +199,7 @@ impl Config {
         }
         let presets = &skill.presets;
         let is_named = presets.value.from.is_some() && folder(&presets.origin).is_none();
-        if !matches!(presets.origin, Origin::Flag(_)) && !is_named {
+        if !is_named {
             let own = presets.value.directories().filter(|it| it.scope == Scope::Project);
             directories.extend(own.map(|it| (it, folder(&presets.origin))));
         }
@@ -275,6 +279,8 @@ impl Config {
             protected: self.files.clone(),
             writes: set.writes.value,
             unlisted_commands: set.unlisted_commands.value,
+            secret_reads: set.secret_reads.value,
+            sends: set.sends.value,
         }
     }
 

@@ -318,7 +318,7 @@ impl Executor {
         let first = writes.first()?.clone();
         let above: BTreeSet<&Path> = writes.iter().flat_map(|it| it.ancestors()).collect();
         let named = above.into_iter().flat_map(repository::named).collect();
-        Some(Guard::new(&writes, &first, named, self.trash.clone()))
+        Some(Guard::new(&writes, &first, named, true, self.trash.clone()))
     }
 
     async fn check(&self, entry: &Entry, parameters: Parameters) -> Result<Parameters, Early> {

@@ -41,10 +41,18 @@ impl Gate {
     /// what was wished, and nothing else. Returns what has changed since it was approved, where
     /// somebody has agreed to that.
     pub async fn pass(&self, wish: &Wish<'_>) -> Result<Option<String>, Box<Outcome>> {
+        self.decide(wish).await.map(|it| it.difference)
+    }
+
+    /// Does the same, and says whether a person has agreed.
+    pub(crate) async fn decide(&self, wish: &Wish<'_>) -> Result<Passed, Box<Outcome>> {
         let plan = match wish.act {
             Act::Command { line, directory, .. } => {
                 let plan = commands::plan(line, directory, &self.policy);
-                Some(plan.map_err(|refusal| self.refuse(wish, None, "policy", refusal))?)
+                let mut plan =
+                    plan.map_err(|refusal| self.refuse(wish, None, "policy", refusal))?;
+                plan.secrets.retain(|it| self.keeps_secret(wish.tool, it));
+                Some(plan)
             }
             _ => None,
         };
@@ -73,7 +81,8 @@ impl Gate {
         };
         match &old {
             Some(old) if old.digest == subject.digest => {
-                self.allow(wish, Some(&subject), "approval")
+                let passed = self.allow(wish, Some(&subject), "approval")?;
+                Ok(Passed { is_agreed: is_personal(ground), ..passed })
             }
             None if !asks => self.allow(wish, Some(&subject), ground.as_str()),
             _ => self.ask_in_turn(wish, plan.as_ref(), subject, ground).await,
@@ -87,16 +96,25 @@ impl Gate {
         plan: Option<&Plan>,
         subject: Subject,
         ground: Ground,
-    ) -> Result<Option<String>, Box<Outcome>> {
+    ) -> Result<Passed, Box<Outcome>> {
         let _turn = self.records.turn.lock().await;
         let old = self.records.approved(&Key::of(wish));
         let is_approved = old.as_ref().is_some_and(|it| it.digest == subject.digest);
         let is_covered =
             ground == Ground::Writes && self.records.is_approved_for_session(&every_write());
         if is_approved || is_covered {
-            return self.allow(wish, Some(&subject), "approval");
+            let passed = self.allow(wish, Some(&subject), "approval")?;
+            return Ok(Passed { is_agreed: is_personal(ground), ..passed });
         }
         self.ask(wish, plan, subject, ground, old).await
+    }
+
+    /// Whether a file with secrets may only be read by this tool once somebody has agreed. Nothing is
+    /// logged.
+    pub(crate) fn keeps_secret(&self, tool: &str, path: &Path) -> bool {
+        let act = Act::Read(path.to_owned());
+        let key = Key::of(&Wish { tool, act: &act, active: &[], given: None });
+        self.policy.keeps_secret(tool, path) && self.records.approved(&key).is_none()
     }
 
     /// Whether the policy lets nobody be told a skill. Nothing is logged.
@@ -232,7 +250,7 @@ impl Gate {
         subject: Subject,
         ground: Ground,
         old: Option<Subject>,
-    ) -> Result<Option<String>, Box<Outcome>> {
+    ) -> Result<Passed, Box<Outcome>> {
         let question = self.question(wish, plan, &subject, ground, old.as_ref());
         let who = self.approver.who_answers(&question).to_owned();
         let before = self.on_disk(wish);
@@ -243,6 +261,7 @@ impl Gate {
             let refusal = Refusal { message, hint: "look at it, and try again".to_owned() };
             return Err(self.refuse(wish, Some(&subject), "policy", refusal));
         }
+        let (difference, is_agreed) = (question.difference.clone(), who == "person");
         match reply {
             Reply::No => {
                 let refusal = unapproved(wish, &question, &who);
@@ -251,19 +270,19 @@ impl Gate {
             }
             Reply::Once => {
                 self.allow(wish, Some(&subject), &who)?;
-                Ok(question.difference)
+                Ok(Passed { difference, is_agreed })
             }
             Reply::Session => {
                 self.allow(wish, Some(&subject), &who)?;
                 let key = if ground == Ground::Writes { every_write() } else { Key::of(wish) };
                 self.records.approve_for_session(Approval { key, when: now(), by: who, subject });
-                Ok(question.difference)
+                Ok(Passed { difference, is_agreed })
             }
             Reply::Always => {
                 self.allow(wish, Some(&subject), &who)?;
                 let key = Key::of(wish);
                 self.records.approve(Approval { key, when: now(), by: who, subject });
-                Ok(question.difference)
+                Ok(Passed { difference, is_agreed })
             }
         }
     }
@@ -283,17 +302,17 @@ impl Gate {
         wish: &Wish<'_>,
         subject: Option<&Subject>,
         by: &str,
-    ) -> Result<Option<String>, Box<Outcome>> {
+    ) -> Result<Passed, Box<Outcome>> {
         // What only looks is not worth a line, unless somebody has agreed to it.
         let is_quiet = match wish.act {
-            Act::Tell | Act::Read(_) | Act::Resource { .. } => true,
-            Act::Disclose(_) => subject.is_none(),
+            Act::Tell => true,
+            Act::Disclose(_) | Act::Read(_) | Act::Resource { .. } => subject.is_none(),
             _ => false,
         };
         if !is_quiet {
             self.note(wish, subject, "allowed", by);
         }
-        Ok(None)
+        Ok(Passed { difference: None, is_agreed: false })
     }
 
     fn refuse(
@@ -318,6 +337,19 @@ impl Gate {
             sandbox: None,
         });
     }
+}
+
+/// A wish that may come true.
+pub(crate) struct Passed {
+    /// What has changed since it was approved, where somebody has agreed to that.
+    pub(crate) difference: Option<String>,
+    /// Whether a person has agreed to exactly this, now or before.
+    pub(crate) is_agreed: bool,
+}
+
+/// Whether only a person leaves an approval behind that holds for good.
+fn is_personal(ground: Ground) -> bool {
+    matches!(ground, Ground::Unlisted | Ground::Secret(_))
 }
 
 /// When a skill is told to whoever wants it.
@@ -390,8 +422,18 @@ fn subject(wish: &Wish<'_>, plan: Option<&Plan>) -> Result<Subject, Refusal> {
             let digest = plan.subject().digest;
             Ok(Subject::of_words([digest.as_bytes(), reach.as_bytes()]))
         }
-        (None, None) if let Act::Write(change) = wish.act => {
-            Ok(Subject::of_words([change.path.as_os_str().as_encoded_bytes()]))
+        (None, None)
+            if let Act::Write(FileChange { path, .. })
+            | Act::Read(path)
+            | Act::Resource { path, .. } = wish.act =>
+        {
+            Ok(Subject::of_words([path.as_os_str().as_encoded_bytes()]))
+        }
+        (None, None)
+            if let Act::Fetch { method, url, .. } = wish.act
+                && !is_get(method) =>
+        {
+            Ok(Subject::of_words([origin(url).as_bytes()]))
         }
         (None, None) => Ok(Subject::of_words([wish.tool.as_bytes(), what(wish.act).as_bytes()])),
     }
@@ -433,6 +475,12 @@ impl Key {
                     format!("{} {by}", skill.uri),
                 )
             }
+            Act::Read(path) | Act::Resource { path, .. } => {
+                (Kind::Read, "read".to_owned(), path.to_string_lossy().into_owned())
+            }
+            Act::Fetch { method, url, .. } if !is_get(method) => {
+                (Kind::Send, "send".to_owned(), origin(url))
+            }
             // By whatever tool.
             Act::Write(change) => {
                 (Kind::Write, "write".to_owned(), change.path.to_string_lossy().into_owned())
@@ -471,17 +519,34 @@ impl Gate {
                 content: Some(line.clone()),
                 reach: preview.as_ref().map(|it| it.reach.clone()).unwrap_or_default(),
                 coverage: match ground {
-                    Ground::Unlisted => Coverage::More {
+                    Ground::Unlisted | Ground::Secret(_) => Coverage::More {
                         session: "this command in this directory".to_owned(),
                         always: "this command in this directory".to_owned(),
                     },
                     _ => Coverage::UntilChange,
                 },
-                // Nothing holds it, so nobody agrees to it unseen.
+                // Nothing holds it, or it names secrets, so nobody agrees to it unseen.
                 in_person: ground == Ground::Unlisted
-                    && preview.as_ref().is_some_and(|it| !it.is_sandboxed),
+                    && preview.as_ref().is_some_and(|it| !it.is_sandboxed)
+                    || plan.is_some_and(|it| !it.secrets.is_empty()),
                 ..question
             },
+            Act::Read(_) | Act::Resource { .. } if matches!(ground, Ground::Secret(_)) => {
+                Question {
+                    coverage: Coverage::More {
+                        session: "this file".to_owned(),
+                        always: "this file".to_owned(),
+                    },
+                    in_person: true,
+                    files: None,
+                    ..question
+                }
+            }
+            Act::Fetch { method, url, .. } if !is_get(method) => {
+                let host = format!("every request to `{}`", origin(url));
+                let coverage = Coverage::More { session: host.clone(), always: host };
+                Question { coverage, files: None, ..question }
+            }
             Act::Write(change) => {
                 let (content, diff) = shown(change);
                 let session = match ground {
@@ -520,8 +585,13 @@ fn why(wish: &Wish<'_>, plan: Option<&Plan>, ground: Ground, is_changed: bool) -
         Ground::Unlisted => {
             let parts = plan.map(|it| it.unlisted.join(", and ")).unwrap_or_default();
             let changed = if is_changed { "; it has changed since it was approved" } else { "" };
-            return format!("{parts}{changed}");
+            let secrets = plan.map(names_secrets).filter(|it| !it.is_empty());
+            let secrets = secrets.map(|it| format!("; {it}")).unwrap_or_default();
+            return format!("{parts}{changed}{secrets}");
         }
+        Ground::Secret(_) if let Some(plan) = plan => return names_secrets(plan),
+        Ground::Secret(why) => why,
+        Ground::Sends => "nobody has listed this host in `policy.hosts`",
         Ground::Sensitive(why) => why,
         Ground::Writes => "files are written only after a yes",
         _ if is_changed => "it has changed since it was approved",
@@ -539,6 +609,15 @@ fn why(wish: &Wish<'_>, plan: Option<&Plan>, ground: Ground, is_changed: bool) -
         _ => "the policy asks before everything that does more than look",
     };
     why.to_owned()
+}
+
+/// Which files with secrets a command names, in words; nothing where it names none.
+fn names_secrets(plan: &Plan) -> String {
+    let names: Vec<String> = plan.secrets.iter().map(|it| format!("`{}`", it.display())).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!("it names {}, which may hold secrets", names.join(" and ")),
+    }
 }
 
 /// The largest text of a file of which is shown what changes.
@@ -623,11 +702,16 @@ fn denied(wish: &Wish<'_>, ground: Ground) -> Refusal {
             message: format!("the policy does not allow to {what}"),
             hint: "`policy.writes` is `deny`: no tool writes a file".to_owned(),
         },
-        Ground::Sensitive(why) => Refusal {
+        Ground::Sensitive(why) | Ground::Secret(why) => Refusal {
             message: format!(
                 "approval is needed to {what}, because {why}, and nobody is ever asked"
             ),
-            hint: "`policy.approvals` is `never`; a rule with this `path` can allow it".to_owned(),
+            hint: "a rule with the `path` of the file in your own settings can allow it".to_owned(),
+        },
+        Ground::Sends => Refusal {
+            message: format!("the policy does not allow to {what}"),
+            hint: "`policy.sends` is `deny`; `policy.hosts` in your own settings can list the host"
+                .to_owned(),
         },
         _ => Refusal {
             message: format!("the policy does not allow to {what}"),
@@ -659,6 +743,7 @@ fn unapproved(wish: &Wish<'_>, question: &Question, who: &str) -> Refusal {
 fn unasked(wish: &Wish<'_>, question: &Question) -> String {
     let also = match wish.act {
         Act::Command { .. } => "`policy.commands` in your own settings lists it",
+        Act::Fetch { .. } => "`policy.hosts` in your own settings lists the host",
         _ => "a rule with this `path` in your own settings allows it",
     };
     match question.in_person {
@@ -719,7 +804,10 @@ fn what(act: &Act) -> String {
             };
             format!("{verb} `{}`", path.display())
         }
-        Act::Fetch { method, url } => format!("send {method} to `{url}`"),
+        Act::Fetch { method, url, body: None } => format!("send {method} to `{url}`"),
+        Act::Fetch { method, url, body: Some(size) } => {
+            format!("send {method} with a body of {size} bytes to `{url}`")
+        }
         Act::Query(sql) => format!("ask the database `{sql}`"),
         Act::Start { entry, server, url } => {
             let of = format!("the server `{server}` of the skill `{}`", entry.manifest.name);
@@ -756,6 +844,16 @@ fn logged(act: &Act) -> String {
     }
 }
 
+/// Whether a request only gets something.
+fn is_get(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD" | "OPTIONS")
+}
+
+/// The scheme, host and port of an address.
+fn origin(url: &str) -> String {
+    url::Url::parse(url).map_or_else(|_| bare(url), |it| it.origin().ascii_serialization())
+}
+
 /// An address without what could be a secret in it.
 fn bare(url: &str) -> String {
     let end = url.find(['?', '#']).unwrap_or(url.len());
@@ -774,8 +872,8 @@ impl Ground {
             Self::AllowedTools => "allowed-tools",
             Self::Required => "skill",
             Self::Server | Self::Offered => "server",
-            Self::Writes => "setting",
-            Self::Sensitive(_) | Self::Unlisted => "policy",
+            Self::Writes | Self::Sends => "setting",
+            Self::Sensitive(_) | Self::Secret(_) | Self::Unlisted => "policy",
         }
     }
 }

@@ -89,7 +89,7 @@ pub use crate::{
     key_file::{KeyFileError, key_of_file},
     limits::Limits,
     manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
-    markers::{fresh_marker, make_visible},
+    markers::{fresh_marker, make_visible, strip_invisible},
     migrate::{Lost, MigrateError, Migrated, migrate, migrate_all, plugins, unpack},
     outcome::{Captured, Level, Outcome, PlanStep, Status, StepOutcome},
     parameters::{Parameters, ParametersError},

@@ -1,8 +1,11 @@
 //! The markers of a session, and what goes between them.
 
-use std::hash::{BuildHasher as _, RandomState};
+use std::{
+    borrow::Cow,
+    hash::{BuildHasher as _, RandomState},
+};
 
-use prowess::{Marker, visible};
+use prowess::{Marker, visible, without_invisible};
 use serde_json::Value;
 
 /// Letters that spell no words.
@@ -23,16 +26,25 @@ pub fn fresh_marker() -> Marker {
     Marker::new(&code).expect("ten letters are a code")
 }
 
-/// Leaves invisible characters out of every text of a value.
+/// Leaves invisible characters out of every text of a value; line ends become `\n`.
 pub fn make_visible(value: &mut Value) {
+    change_texts(value, visible);
+}
+
+/// Leaves invisible characters out of every text of a value, and all else as it is.
+pub fn strip_invisible(value: &mut Value) {
+    change_texts(value, without_invisible);
+}
+
+fn change_texts(value: &mut Value, change: fn(&str) -> Cow<'_, str>) {
     match value {
         Value::String(text) => {
-            if let std::borrow::Cow::Owned(clean) = visible(text) {
+            if let Cow::Owned(clean) = change(text) {
                 *text = clean;
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(make_visible),
-        Value::Object(values) => values.values_mut().for_each(make_visible),
+        Value::Array(values) => values.iter_mut().for_each(|it| change_texts(it, change)),
+        Value::Object(values) => values.values_mut().for_each(|it| change_texts(it, change)),
         _ => {}
     }
 }

@@ -19,7 +19,11 @@ use crate::{
 };
 
 pub use self::glob::fits;
-use self::{grant::Grant, sensitive::sensitive};
+pub(crate) use self::sensitive::guarded;
+use self::{
+    grant::Grant,
+    sensitive::{secret, sensitive},
+};
 
 /// What may be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +53,12 @@ pub struct Policy {
     pub writes: Decision,
     /// What happens when a command is not among `commands`.
     pub unlisted_commands: UnlistedCommands,
+    /// What happens when a tool wants to read a file with secrets that no rule decides about. A command
+    /// that names one counts as well.
+    pub secret_reads: Decision,
+    /// What happens when a request that does more than get something is to go to a host that nobody has
+    /// listed, and that no rule decides about.
+    pub sends: Decision,
 }
 
 /// A rule decides about whatever matches all that it names. One that names nothing matches all.
@@ -157,6 +167,10 @@ pub(crate) enum Ground {
     Writes,
     /// It writes a file that is asked about each time, for this reason.
     Sensitive(&'static str),
+    /// It reads a file that may hold secrets, for this reason.
+    Secret(&'static str),
+    /// It sends something to a host that nobody has listed.
+    Sends,
     /// It is a command that is not listed.
     Unlisted,
 }
@@ -208,6 +222,8 @@ impl Default for Policy {
             protected: Vec::new(),
             writes: Decision::Allow,
             unlisted_commands: UnlistedCommands::default(),
+            secret_reads: Decision::Allow,
+            sends: Decision::Allow,
         }
     }
 }
@@ -235,9 +251,19 @@ impl Policy {
         if plan.is_some_and(|it| !it.unlisted.is_empty()) {
             return Ruling::Ask(Ground::Unlisted);
         }
-        if let Act::Write(change) = wish.act
-            && let Some(ruling) = self.write_ruling(wish, &change.path, ruled)
-        {
+        if plan.is_some_and(|it| !it.secrets.is_empty()) {
+            let ground = Ground::Secret("it names a file that may hold secrets");
+            let is_denied =
+                self.secret_reads == Decision::Deny || self.approvals == Approvals::Never;
+            return if is_denied { Ruling::Deny(ground) } else { Ruling::Ask(ground) };
+        }
+        let special = match wish.act {
+            Act::Write(change) => self.write_ruling(wish, &change.path, ruled),
+            Act::Read(path) | Act::Resource { path, .. } => self.read_ruling(wish, path, ruled),
+            Act::Fetch { method, .. } => self.send_ruling(method, ruled),
+            _ => None,
+        };
+        if let Some(ruling) = special {
             return ruling;
         }
         match ruled {
@@ -245,6 +271,14 @@ impl Policy {
             Some(Decision::Allow) => Ruling::Allow(Ground::Rule),
             _ => self.unruled(wish, listed == Some(true)),
         }
+    }
+
+    /// Whether a file with secrets may only be read by this tool once somebody has agreed.
+    pub(crate) fn keeps_secret(&self, tool: &str, path: &Path) -> bool {
+        let act = Act::Read(path.to_owned());
+        let wish = Wish { tool, act: &act, active: &[], given: None };
+        let ruling = self.ruling(&wish, None);
+        matches!(ruling, Ruling::Ask(Ground::Secret(_)) | Ruling::Deny(_))
     }
 
     /// Whether somebody can be asked about a command that is not listed.
@@ -259,33 +293,75 @@ impl Policy {
         path: &Path,
         ruled: Option<Decision>,
     ) -> Option<Ruling> {
-        let is_never = self.approvals == Approvals::Never;
-        if let Some(why) = self.sensitive(path) {
-            let names_it = |it: &&Rule| it.decision == Decision::Allow && it.path.is_some();
-            let mut allowing = self.rules.iter().filter(names_it);
-            return match ruled {
-                Some(Decision::Ask) if !is_never => None,
-                Some(Decision::Allow) if allowing.any(|it| self.matches(it, wish, None)) => None,
-                None if self.writes == Decision::Deny => Some(Ruling::Deny(Ground::Writes)),
-                // Nobody is asked, and it is not for a setting to answer.
-                _ if is_never => Some(Ruling::Deny(Ground::Sensitive(why))),
-                _ => Some(Ruling::Ask(Ground::Sensitive(why))),
-            };
+        if let Some(why) = sensitive(&self.inside(path)) {
+            let denied = (self.writes == Decision::Deny).then_some(Ground::Writes);
+            return self.path_ruling(wish, ruled, denied, Ground::Sensitive(why));
         }
         match (ruled, self.writes) {
             (None, Decision::Deny) => Some(Ruling::Deny(Ground::Writes)),
-            (None, Decision::Ask) if !is_never => Some(Ruling::Ask(Ground::Writes)),
+            (None, Decision::Ask) if self.approvals != Approvals::Never => {
+                Some(Ruling::Ask(Ground::Writes))
+            }
             _ => None,
         }
     }
 
-    /// Why a file is asked about each time it is written, by its path behind the nearest root.
-    fn sensitive(&self, path: &Path) -> Option<&'static str> {
+    /// What it says to a file that is to be read; nothing where that is like anything else.
+    fn read_ruling(&self, wish: &Wish<'_>, path: &Path, ruled: Option<Decision>) -> Option<Ruling> {
+        let why = self.secret(path)?;
+        let denied = (self.secret_reads == Decision::Deny).then_some(Ground::Secret(why));
+        self.path_ruling(wish, ruled, denied, Ground::Secret(why))
+    }
+
+    /// What it says to a file that is asked about, unless a rule has its path.
+    fn path_ruling(
+        &self,
+        wish: &Wish<'_>,
+        ruled: Option<Decision>,
+        denied: Option<Ground>,
+        ground: Ground,
+    ) -> Option<Ruling> {
+        let is_never = self.approvals == Approvals::Never;
+        let names_it = |it: &&Rule| it.decision == Decision::Allow && it.path.is_some();
+        let mut allowing = self.rules.iter().filter(names_it);
+        match (ruled, denied) {
+            (Some(Decision::Allow), _) if allowing.any(|it| self.matches(it, wish, None)) => None,
+            (None, Some(denied)) => Some(Ruling::Deny(denied)),
+            // Nobody is asked, and it is not for a setting to answer.
+            _ if is_never => Some(Ruling::Deny(ground)),
+            _ => Some(Ruling::Ask(ground)),
+        }
+    }
+
+    /// What it says to a request; nothing where that is like anything else.
+    fn send_ruling(&self, method: &str, ruled: Option<Decision>) -> Option<Ruling> {
+        let only_gets = matches!(method, "GET" | "HEAD" | "OPTIONS");
+        // What only a project has listed nobody has agreed to.
+        let is_listed = self.hosts.is_some() && !self.are_hosts_public;
+        match (ruled, self.sends) {
+            _ if only_gets || is_listed => None,
+            (None, Decision::Deny) => Some(Ruling::Deny(Ground::Sends)),
+            (None, Decision::Ask) if self.approvals != Approvals::Never => {
+                Some(Ruling::Ask(Ground::Sends))
+            }
+            _ => None,
+        }
+    }
+
+    /// Why somebody is asked before a file is read; nothing where nobody is.
+    pub(crate) fn secret(&self, path: &Path) -> Option<&'static str> {
+        match self.secret_reads {
+            Decision::Allow => None,
+            _ => secret(&self.inside(path)),
+        }
+    }
+
+    /// A path behind the nearest root.
+    fn inside(&self, path: &Path) -> PathBuf {
         let path = plain(path);
         let roots = self.roots.iter().flat_map(|it| [it.clone(), Way::of(it).end]);
         let inside = roots.filter_map(|it| path.strip_prefix(it).ok().map(Path::to_owned));
-        let inside = inside.min_by_key(|it| it.components().count());
-        sensitive(inside.as_deref().unwrap_or(&path))
+        inside.min_by_key(|it| it.components().count()).unwrap_or(path)
     }
 
     fn unruled(&self, wish: &Wish<'_>, listed: bool) -> Ruling {

@@ -72,6 +72,10 @@ pub(crate) enum Kind {
     Call,
     /// A file, to be written with whatever content.
     Write,
+    /// A file with secrets, to be read.
+    Read,
+    /// A host, to be sent whatever request.
+    Send,
     Settings,
 }
 

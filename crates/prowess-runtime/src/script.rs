@@ -1,8 +1,13 @@
 //! A script among the files of a skill: which bytes run, and by what.
 
-use std::{ffi::OsString, path::Path, sync::Arc};
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use prowess::{Definition, Manifest, ReadError, Skill, Type};
+use prowess::{Definition, Manifest, ReadError, Skill, Type, skill_of};
 
 use crate::{
     entry::Entry,
@@ -40,6 +45,16 @@ pub enum ScriptError {
         /// Its path.
         path: String,
     },
+    /// It is a link to a file of another skill.
+    #[error("`{path}` leads to `{inside}` of the skill in `{}`, so it is not run", other.display())]
+    OtherSkill {
+        /// Its path.
+        path: String,
+        /// The folder of the other skill.
+        other: PathBuf,
+        /// The path of the script there.
+        inside: String,
+    },
     /// Nothing says what it is written in.
     #[error("nothing says what runs `{path}`")]
     Interpreter {
@@ -68,6 +83,9 @@ impl Script {
     pub fn of(skill: &Skill, path: &str) -> Result<Self, ScriptError> {
         let path = path.strip_prefix("./").unwrap_or(path).to_owned();
         let bytes = skill.read(&path)?;
+        if let Some(folder) = skill.absolute_folder() {
+            stays(&folder, &path)?;
+        }
         let Ok(text) = String::from_utf8(bytes) else { return Err(ScriptError::Binary { path }) };
         let interpreter = interpreter(&path, &text);
         let Some(interpreter) = interpreter else { return Err(ScriptError::Interpreter { path }) };
@@ -114,6 +132,17 @@ impl Script {
     }
 }
 
+/// Refuses a script that is a link to a file of another skill: whoever approves this one has not seen it.
+fn stays(folder: &Path, path: &str) -> Result<(), ScriptError> {
+    let Ok(real) = fs::canonicalize(folder.join(path)) else { return Ok(()) };
+    let own = fs::canonicalize(folder).ok();
+    let Some(other) = skill_of(&real).filter(|it| own.as_deref() != Some(it)) else {
+        return Ok(());
+    };
+    let inside = real.strip_prefix(other).unwrap_or(&real).display().to_string();
+    Err(ScriptError::OtherSkill { path: path.to_owned(), other: other.to_owned(), inside })
+}
+
 /// All files of a skill, as they are now.
 pub(crate) fn files(skill: &Skill) -> Result<Vec<SkillFile>, ScriptError> {
     match skill.absolute_folder() {
@@ -153,9 +182,16 @@ impl From<&ScriptError> for Outcome {
     fn from(error: &ScriptError) -> Self {
         let status = match error {
             ScriptError::Read(ReadError::NoSuchResource { .. }) => Status::NotFound,
+            ScriptError::OtherSkill { .. } => Status::Refused,
             _ => Status::Invalid,
         };
-        Self::error(status, error)
+        let outcome = Self::error(status, error);
+        match error {
+            ScriptError::OtherSkill { .. } => {
+                outcome.hint("run it as a script of that skill, or copy it")
+            }
+            _ => outcome,
+        }
     }
 }
 

@@ -28,6 +28,10 @@ const LEAST_DIFFERENT: usize = 5;
 const SPREAD: usize = 12;
 /// How often a text is decoded: a percent sign may be written as one, and that one again.
 const ROUNDS: usize = 3;
+/// From how many signs on something may be base64 or hexadecimal that is decoded.
+const SHORTEST_RUN: usize = 16;
+/// How many bytes are decoded from one text in all.
+const MOST_DECODED: usize = 4 * 1024 * 1024;
 
 /// Whether a value can be told from ordinary words, so that finding it in a text means something: `ollama`
 /// and `no-key-required` are keys too, and no secrets.
@@ -43,7 +47,7 @@ pub fn is_secret_value(value: &str) -> bool {
 }
 
 /// The first of these secrets that a text has in it, as it is, percent-encoded, in base64, in hexadecimal,
-/// or with other signs between its letters.
+/// in several of these one over the other, or with other signs between its letters.
 pub fn secret_in<'a>(secrets: &'a [KnownSecret], text: &str) -> Option<&'a KnownSecret> {
     let mut texts = vec![text.to_owned()];
     if let Ok(json) = serde_json::from_str(text) {
@@ -54,6 +58,15 @@ pub fn secret_in<'a>(secrets: &'a [KnownSecret], text: &str) -> Option<&'a Known
         if round > 0 && decoded.iter().all(|it| texts.contains(it)) {
             break;
         }
+        texts.extend(decoded);
+    }
+    texts.dedup();
+    let mut room = MOST_DECODED;
+    let mut last = 0;
+    for _ in 0..ROUNDS {
+        let decoded: Vec<String> =
+            texts[last..].iter().flat_map(|it| decoded_runs(it, &mut room)).collect();
+        last = texts.len();
         texts.extend(decoded);
     }
     // A host loses its capitals.
@@ -98,6 +111,57 @@ fn spellings(value: &str) -> Vec<String> {
         spellings.push(inside);
     }
     spellings
+}
+
+/// What the runs of base64 and hexadecimal in a text say, wherever in a run it begins. White space in
+/// between says nothing.
+fn decoded_runs(text: &str, room: &mut usize) -> Vec<String> {
+    let signs: Vec<u8> = text.bytes().filter(|it| !it.is_ascii_whitespace()).collect();
+    let mut decoded = Vec::new();
+    let kinds: [(u32, usize, fn(u8) -> Option<u8>); 2] = [(6, 4, base64_digit), (4, 2, hex_digit)];
+    for (bits, starts, digit) in kinds {
+        for run in signs.split(|it| digit(*it).is_none()).filter(|it| it.len() >= SHORTEST_RUN) {
+            let digits: Vec<u8> = run.iter().filter_map(|it| digit(*it)).collect();
+            for start in 0..starts {
+                let bytes = joined(&digits[start..], bits);
+                let Some(left) = room.checked_sub(bytes.len()) else { return decoded };
+                *room = left;
+                decoded.push(String::from_utf8_lossy(&bytes).into_owned());
+            }
+        }
+    }
+    decoded
+}
+
+fn base64_digit(sign: u8) -> Option<u8> {
+    Some(match sign {
+        b'A'..=b'Z' => sign - b'A',
+        b'a'..=b'z' => sign - b'a' + 26,
+        b'0'..=b'9' => sign - b'0' + 52,
+        b'+' | b'-' => 62,
+        b'/' | b'_' => 63,
+        _ => return None,
+    })
+}
+
+fn hex_digit(sign: u8) -> Option<u8> {
+    char::from(sign).to_digit(16).map(|it| it as u8)
+}
+
+/// The bytes that digits of so many bits spell.
+fn joined(digits: &[u8], bits: u32) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(digits.len());
+    let (mut held, mut count) = (0_u32, 0);
+    for digit in digits {
+        held = held << bits | u32::from(*digit);
+        count += bits;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((held >> count) as u8);
+            held &= (1 << count) - 1;
+        }
+    }
+    bytes
 }
 
 /// A text with every percent sign that has two digits behind it decoded, whatever that makes.
@@ -157,6 +221,12 @@ mod tests {
             URL_SAFE_NO_PAD.encode(format!("a{KEY}")),
             STANDARD.encode(format!("ab{KEY}?>")),
             STANDARD.encode(format!("user:{KEY}")),
+            STANDARD.encode(STANDARD.encode(KEY)),
+            URL_SAFE_NO_PAD.encode(format!("x{}", STANDARD.encode(format!("ab{KEY}")))),
+            STANDARD.encode(STANDARD.encode(STANDARD.encode(KEY))),
+            STANDARD.encode(&hex),
+            STANDARD.encode(KEY).bytes().map(|it| format!("{it:02x}")).collect(),
+            STANDARD.encode(STANDARD.encode(KEY)).replace('=', "%3D").replacen('T', "\nT", 2),
         ] {
             assert!(is_found(&text), "{text}");
         }

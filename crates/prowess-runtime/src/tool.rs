@@ -96,6 +96,8 @@ pub enum Act {
         method: String,
         /// The address, as given.
         url: String,
+        /// How many bytes it sends as a body; nothing where it sends none.
+        body: Option<usize>,
     },
     /// It asks a database.
     Query(String),
@@ -141,6 +143,8 @@ pub struct CommandPreview {
     pub reach: Vec<String>,
     /// Whether it would run in a sandbox.
     pub is_sandboxed: bool,
+    /// Whether a person has agreed to exactly this command, once it was let pass.
+    pub is_agreed: bool,
 }
 
 impl Act {
@@ -165,6 +169,13 @@ impl Act {
             | Self::Serve { .. }
             | Self::Connect { .. }
             | Self::TakeUp(_) => false,
+        }
+    }
+
+    /// Notes whether a person has agreed to it, for a command.
+    pub(crate) fn set_agreed(&mut self, is_agreed: bool) {
+        if let Self::Command { preview: Some(preview), .. } = self {
+            preview.is_agreed = is_agreed;
         }
     }
 

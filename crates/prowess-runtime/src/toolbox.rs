@@ -12,7 +12,7 @@ use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
 
 use crate::{
     active::Active,
-    gate::Gate,
+    gate::{Gate, Passed},
     outcome::{Outcome, PlanStep, Status, StepOutcome},
     policy::Wish,
     schema::{Schema, property},
@@ -159,14 +159,15 @@ impl Toolbox {
             let input = checked(&**tool, input)?;
             Ok::<_, Box<Outcome>>((tool.act(&input)?, input))
         }));
-        let (act, input) = asked.unwrap_or_else(|_| Err(broken(name)))?;
+        let (mut act, input) = asked.unwrap_or_else(|_| Err(broken(name)))?;
         let active = Active::current().or_else(|| self.active.clone());
         let manifests = manifests(active.as_deref());
         let wish = Wish { tool: name, act: &act, active: &manifests, given: Some(&input) };
         if let Some(active) = &active {
             self.gate.guard(&wish, active)?;
         }
-        let difference = self.gate.pass(&wish).await?;
+        let Passed { difference, is_agreed } = self.gate.decide(&wish).await?;
+        act.set_agreed(is_agreed);
         // Only closing would be an error, and nobody closes it.
         let _place = self.places.acquire().await;
         let mut task = JoinSet::new();

@@ -62,7 +62,9 @@ impl TrustFile {
     pub fn decision(&self, folder: &Path) -> io::Result<Option<bool>> {
         let folder = fs::canonicalize(folder)?;
         let entries = self.read()?.folders;
-        let above = entries.iter().filter(|it| folder.starts_with(&it.path));
+        // What is not written out from the root of the disk names no folder.
+        let entries = entries.iter().filter(|it| it.path.is_absolute());
+        let above = entries.filter(|it| folder.starts_with(&it.path));
         let nearest = above.max_by_key(|it| it.path.components().count());
         Ok(nearest.map(|it| it.trusted))
     }

@@ -26,6 +26,17 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     if out == text { Cow::Borrowed(text) } else { Cow::Owned(out) }
 }
 
+/// A text of others without invisible characters, and otherwise as it is, line ends included.
+pub fn without_invisible(text: &str) -> Cow<'_, str> {
+    let mut hidden =
+        hidden(text).filter(|it| !matches!(it.1, '\u{A0}' | '\u{2028}' | '\u{2029}')).peekable();
+    if is_plain(text) || hidden.peek().is_none() {
+        return Cow::Borrowed(text);
+    }
+    let shown = text.char_indices().filter(|it| hidden.next_if_eq(it).is_none());
+    shown.map(|it| it.1).collect::<String>().into()
+}
+
 /// How many invisible characters a text has that [`visible`] leaves out and `check` reports.
 pub fn invisible(text: &str) -> usize {
     match is_plain(text) {
@@ -139,6 +150,10 @@ mod tests {
         assert_eq!(visible(&format!("😀\u{fe0f}{selectors}!")), "😀\u{fe0f}!");
         assert_eq!(visible(&"x\u{fe00}\u{fe01}".repeat(8)), "x".repeat(8));
         assert_eq!(visible("a\u{200d}\u{200c}b\u{200b}c\u{2063}d"), "abcd");
+        assert_eq!(
+            without_invisible("a\r\n\u{a0}b\u{1b}[2J\u{202e}\u{e0101}c\rd"),
+            "a\r\n\u{a0}b[2Jc\rd"
+        );
         assert!(matches!(visible("nothing\n\tto do: é 技 🏽"), Cow::Borrowed(_)));
     }
 

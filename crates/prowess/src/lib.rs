@@ -73,7 +73,7 @@ pub use crate::{
     },
     finding::{Finding, Severity},
     fix::{Fixed, fix, has_fix},
-    invisible::{invisible, visible},
+    invisible::{invisible, visible, without_invisible},
     invoke::{argument_names, invoke},
     keeper::{Keeper, Watching},
     lab::{
@@ -95,7 +95,7 @@ pub use crate::{
     skill::{AllowedTools, Dialect, Kind, Manifest, Origin, Resource, Scope, Skill, Status, Type},
     source::{
         Cache, DEEPEST, Found, Limits, Listing, Memory, ReadError, Search, Source, Stamp, Visit,
-        What,
+        What, skill_of,
     },
     taken::Taken,
     tokens::Vocabulary,

@@ -67,13 +67,20 @@ impl Marker {
     /// Puts a text between the markers, without invisible characters and without the code.
     pub fn fence(&self, text: &str) -> String {
         let text = visible(text);
-        let text = self.defused(&text);
+        let text = self.defuse(&text);
         let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         format!("{}\n{text}{end}{}", self.opening(), self.closing())
     }
 
-    /// A text without the code, however its letters are written.
-    fn defused<'t>(&self, text: &'t str) -> std::borrow::Cow<'t, str> {
+    /// Whether a text is what [`fence`](Self::fence) makes: one text between the markers, and nothing else.
+    pub fn is_fenced(&self, text: &str) -> bool {
+        text.starts_with(&self.opening())
+            && text.ends_with(&self.closing())
+            && text.matches(&*self.code).count() == 2
+    }
+
+    /// A text without the code, however its letters are written, so that it cannot open or close anything.
+    pub fn defuse<'t>(&self, text: &'t str) -> std::borrow::Cow<'t, str> {
         let places = |text: &str| text.to_ascii_lowercase().find(&*self.code);
         let Some(mut at) = places(text) else { return text.into() };
         let (mut out, mut rest) = (String::with_capacity(text.len()), text);
@@ -104,6 +111,8 @@ mod tests {
         assert!(fenced.starts_with("[begin qwrtpsdfgh]\na\n[end …]\nb\n"), "{fenced}");
         assert!(fenced.ends_with("\n[end qwrtpsdfgh]"), "{fenced}");
         assert_eq!(marker.fence(""), "[begin qwrtpsdfgh]\n[end qwrtpsdfgh]");
+        assert!(marker.is_fenced(&fenced) && !marker.is_fenced(&fenced.repeat(2)));
+        assert!(!marker.is_fenced(&format!("{fenced}\nmore")));
     }
 
     #[test]

@@ -16,17 +16,37 @@ pub(crate) fn one_line(text: &str) -> String {
     line
 }
 
-/// A text in which nothing opens or closes a tag.
+/// A text in which nothing opens or closes a tag. `&` is written as `&amp;` where it would be taken for
+/// the beginning of such a sign, so that no two texts come out the same.
 pub fn defused(text: &str) -> Cow<'_, str> {
-    let mut parts = text.split('<');
-    let Some(first) = parts.next().filter(|_| text.contains('<')) else { return text.into() };
-    let mut out = first.to_owned();
-    for part in parts {
-        let is_tag = part.starts_with(|c: char| c.is_alphabetic() || matches!(c, '/' | '!' | '?'));
-        out.push_str(if is_tag { "&lt;" } else { "<" });
-        out.push_str(part);
+    if !text.contains(['<', '&']) {
+        return text.into();
     }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['<', '&']) {
+        out.push_str(&rest[..at]);
+        let (sign, behind) = rest[at..].split_at(1);
+        out.push_str(match sign {
+            "<" if is_tag(behind) => "&lt;",
+            "&" if is_reference(behind) => "&amp;",
+            sign => sign,
+        });
+        rest = behind;
+    }
+    out.push_str(rest);
     out.into()
+}
+
+/// Whether a tag begins with `<` before this text.
+fn is_tag(behind: &str) -> bool {
+    behind.starts_with(|c: char| c.is_alphabetic() || matches!(c, '/' | '!' | '?'))
+}
+
+/// Whether `&` before this text stands for another character, as in `&lt;`.
+fn is_reference(behind: &str) -> bool {
+    let end = behind.find(|c: char| !c.is_ascii_alphanumeric() && c != '#');
+    end.is_some_and(|it| it > 0 && behind[it..].starts_with(';'))
 }
 
 /// Puts a text on one line of so many characters at the most, cut behind a word.
@@ -156,5 +176,10 @@ mod tests {
             "a - b cd"
         );
         assert_eq!(defused("1 < 2 </a><b> <!-- <?x"), "1 < 2 &lt;/a>&lt;b> &lt;!-- &lt;?x");
+        assert_eq!(
+            defused("<b &lt;b &amp;lt;b R&D; &;"),
+            "&lt;b &amp;lt;b &amp;amp;lt;b R&amp;D; &;"
+        );
+        assert!(matches!(defused("Q&A, R & D"), Cow::Owned(it) if it == "Q&A, R & D"));
     }
 }

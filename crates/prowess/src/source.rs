@@ -26,7 +26,7 @@ use crate::{
     skill::{Resource, Scope},
 };
 
-pub use self::{cache::Cache, memory::Memory};
+pub use self::{cache::Cache, memory::Memory, walk::skill_of};
 pub(crate) use self::{
     cache::Key,
     folder::{Folder, is_link},

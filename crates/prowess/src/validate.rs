@@ -292,10 +292,31 @@ pub(crate) fn too_large(found: &Found, limits: &Limits) -> Option<Finding> {
 fn neighbours(made: &[Made], profile: Profile) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut seen: HashMap<String, &Made> = HashMap::new();
+    let mut similar: HashMap<String, &Made> = HashMap::new();
+    let confusable = |it: &Made, message: String| {
+        let severity = rule::NAME_CONFUSABLE.severity(profile)?;
+        Some(Finding::new(
+            &rule::NAME_CONFUSABLE,
+            severity,
+            &it.path,
+            message,
+            "rename one of them",
+        ))
+    };
     for it in made {
         let Some(name) = &it.name else { continue };
         let Some(first) = seen.get(&name::folded(name)) else {
             seen.insert(name::folded(name), it);
+            let other = similar.entry(name::similar(name)).or_insert(it);
+            let other_name = other.name.as_deref().unwrap_or_default();
+            let message = match name::pretended(name) {
+                _ if !std::ptr::eq(*other, it) => {
+                    format!("`{name}` looks like `{other_name}` of `{}`", other.path.display())
+                }
+                Some(known) => format!("`{name}` looks like `{known}`, a name that many know"),
+                None => continue,
+            };
+            findings.extend(confusable(it, message));
             continue;
         };
         let same = first.name.as_deref() == Some(&**name);

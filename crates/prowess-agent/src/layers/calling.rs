@@ -8,7 +8,7 @@ use std::{
 
 use futures_util::future::join_all;
 use prowess::{Call, Message, Role, invisible, nearest};
-use prowess_runtime::{Act, Outcome, Status, Tool, Toolbox, make_visible, strict_json};
+use prowess_runtime::{Act, Outcome, Status, Tool, Toolbox, strict_json, strip_invisible};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -173,11 +173,14 @@ impl Calling {
         let outcome = turn.within(next.call(call.clone())).await;
         let most = if self.whole.contains(&call.name) { usize::MAX } else { self.max_result };
         let is_skill_text = tool.as_ref().is_some_and(|it| it.is_skill_text(&outcome));
+        let text = told(&without_invisible(turn, call, &outcome), most);
+        let marker = turn.session.marker();
         let text = match is_skill_text {
-            true => {
-                turn.session.marker().fence(&told(&without_invisible(turn, call, &outcome), most))
-            }
-            false => told(&outcome, most),
+            true => marker.fence(&text),
+            // A layer has told a skill.
+            false if marker.is_fenced(&text) => text,
+            // Files and programs are others, too, and a model may repeat the code itself.
+            false => marker.defuse(&text).into_owned(),
         };
         let mut result = Message::new(Role::Tool, text);
         if !outcome.is_ok() {
@@ -214,19 +217,19 @@ impl Calling {
     }
 }
 
-/// What a skill says without invisible characters; that there were some is noted.
+/// What came of a call without invisible characters; that there were some is noted.
 fn without_invisible(turn: &Turn, call: &Call, outcome: &Outcome) -> Outcome {
     let mut clean = outcome.clone();
     let mut before = 0;
     if let Some(output) = &mut clean.output {
         before += count_invisible(output);
-        make_visible(output);
+        strip_invisible(output);
     }
-    for captured in [&mut clean.stdout, &mut clean.stderr].into_iter().flatten() {
-        before += invisible(&captured.text);
-        let mut text = Json::String(std::mem::take(&mut captured.text));
-        make_visible(&mut text);
-        captured.text = text.as_str().unwrap_or_default().to_owned();
+    let captured = [&mut clean.stdout, &mut clean.stderr].into_iter().flatten();
+    let texts = [&mut clean.message, &mut clean.hint, &mut clean.difference].into_iter().flatten();
+    for text in captured.map(|it| &mut it.text).chain(texts).chain(&mut clean.denied) {
+        before += invisible(text);
+        *text = prowess::without_invisible(text).into_owned();
     }
     if before > 0 {
         let message =

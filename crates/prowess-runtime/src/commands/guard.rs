@@ -17,6 +17,7 @@ use rustix::io::Errno;
 
 use crate::{
     outcome::{Level, Outcome, Status},
+    policy::guarded,
     protected::{is_protected, place},
     repository::acted_on,
 };
@@ -30,10 +31,10 @@ const DEPTH: usize = 8;
 const SIZE: u64 = 256 * 1024;
 const TOTAL: u64 = 64 * 1024 * 1024;
 
-/// What a caller is told whose command has written what says how agents and tools behave.
-const WROTE: &str = "what says how agents and tools behave was written, and has been put right";
+/// What is said of a run that wrote what none may write, unless a person has agreed to it.
+const WROTE: &str = "protected or sensitive files were written, and have been put right";
 /// The same where not all of it could be put right.
-const STAYS: &str = "what says how agents and tools behave was written, and is not as it was";
+const STAYS: &str = "protected or sensitive files were written, and are not as they were";
 
 /// What the protected files were before a command ran. Dropped, it puts them right.
 #[derive(Debug)]
@@ -42,6 +43,8 @@ pub(crate) struct Guard {
     places: Vec<PathBuf>,
     /// What is protected whatever its name is.
     named: Vec<PathBuf>,
+    /// Whether sensitive files are put right, too: nobody has agreed to exactly this command.
+    keeps_sensitive: bool,
     trash: PathBuf,
     before: Seen,
     is_done: bool,
@@ -54,6 +57,8 @@ pub(crate) struct Repair {
     pub(crate) said: Vec<String>,
     /// Whether all of it is as it was.
     pub(crate) is_whole: bool,
+    /// Each sensitive file that has changed and was left, in words.
+    pub(crate) left: Vec<String>,
 }
 
 /// The protected files of some directories.
@@ -65,8 +70,11 @@ struct Seen {
     homes: BTreeMap<Home, PathBuf>,
     /// The same the other way round.
     tops: BTreeMap<PathBuf, Home>,
-    /// How many bytes can still be kept.
+    /// What is not protected, but asked about each time a tool writes it.
+    sensitive: BTreeSet<PathBuf>,
+    /// How many bytes can still be kept: of what is protected, and of what is sensitive.
     room: u64,
+    sensitive_room: u64,
     /// The first directory that was not looked into any more.
     unseen: Option<PathBuf>,
 }
@@ -93,13 +101,15 @@ impl Guard {
         roots: &[PathBuf],
         directory: &Path,
         mut named: Vec<PathBuf>,
+        keeps_sensitive: bool,
         trash: PathBuf,
     ) -> Self {
         let inside = |it: &&Path| roots.iter().any(|root| it.starts_with(root));
         let above = directory.ancestors().take_while(inside).map(Path::to_owned);
         let places: Vec<PathBuf> = roots.iter().cloned().chain(above).collect();
         named.retain(|it| inside(&&**it) && !is_protected(it));
-        Self { before: Seen::new(&places, &named), places, named, trash, is_done: false }
+        let before = Seen::new(&places, &named);
+        Self { before, places, named, keeps_sensitive, trash, is_done: false }
     }
 
     /// The protected files and directories in the roots and above the working directory. A link is
@@ -121,6 +131,11 @@ impl Guard {
         let trash = self.trash.clone();
         // What it was shown read-only it could not change.
         let repair = self.restore(outcome.sandbox == Some(Level::Strong));
+        if !repair.left.is_empty() && outcome.message.is_none() {
+            let left = repair.left.join(", ");
+            outcome.message = Some(format!("sensitive files have changed: {left}"));
+            outcome.hint = Some("look at each before anything acts on it".to_owned());
+        }
         if repair.said.is_empty() {
             return;
         }
@@ -150,7 +165,14 @@ impl Guard {
         let is_safe = |it: &&Path| is_read_only && !self.named.iter().any(|own| own == it);
         let safe: BTreeSet<&Path> = self.there().filter(is_safe).collect();
         let was_safe = |path: &Path| path.ancestors().any(|it| safe.contains(it));
-        let mut repair = Repair { said: Vec::new(), is_whole: true };
+        let mut repair = Repair { said: Vec::new(), is_whole: true, left: Vec::new() };
+        // What cannot be put back is better left than taken away.
+        let is_left = |path: &Path, old: Option<&File>| {
+            let is_sensitive =
+                self.before.sensitive.contains(path) || after.sensitive.contains(path);
+            let has_copy = !matches!(old, Some(File::Plain(_, Err(_))));
+            is_sensitive && !(self.keeps_sensitive && has_copy)
+        };
         let mut gone: Vec<&Path> = Vec::new();
         for (path, file) in &after.files {
             let old = self.before.moved(path, &after);
@@ -160,8 +182,12 @@ impl Guard {
             if is_done || is_known || old.is_some_and(|it| is_same(it, file)) || was_safe(path) {
                 continue;
             }
-            gone.push(path);
             let what = if old.is_some() { "changed" } else { "written" };
+            if is_left(path, old) {
+                repair.left.push(format!("`{}` was {what}", path.display()));
+                continue;
+            }
+            gone.push(path);
             repair.said.push(match away(path, &self.trash) {
                 Ok(to) => {
                     format!("`{}` was {what}: moved to `{}`", path.display(), to.display())
@@ -180,6 +206,11 @@ impl Guard {
             if is_same || was_safe(path) || !self.before.is_missed(path, &after) {
                 continue;
             }
+            if is_left(path, Some(file)) {
+                let is_gone = now.is_none();
+                repair.left.extend(is_gone.then(|| format!("`{}` was removed", path.display())));
+                continue;
+            }
             repair.said.push(match restore(path, file) {
                 Ok(()) => format!("`{}` is as it was", path.display()),
                 Err(error) => {
@@ -193,7 +224,9 @@ impl Guard {
 
     /// Whether a path is protected by its name, in one of the places.
     fn is_near(&self, path: &Path) -> bool {
-        place(path).is_some_and(|it| self.places.iter().any(|own| own == it))
+        let is_kept = self.keeps_sensitive && self.before.sensitive.contains(path);
+        let place = place(path).or_else(|| path.parent().filter(|_| is_kept));
+        place.is_some_and(|it| self.places.iter().any(|own| own == it))
     }
 }
 
@@ -209,8 +242,14 @@ impl Seen {
     /// Looks for them in these directories and below, and at those that are named. No link is
     /// followed.
     fn new(places: &[PathBuf], named: &[PathBuf]) -> Self {
-        let (files, homes, tops) = Default::default();
-        let mut seen = Self { files, homes, tops, room: TOTAL, unseen: None };
+        let (files, homes, tops, sensitive) = Default::default();
+        let (room, sensitive_room) = (TOTAL, TOTAL);
+        let mut seen = Self { files, homes, tops, sensitive, room, sensitive_room, unseen: None };
+        let is_sensitive = |path: &Path| {
+            let inside = places.iter().filter_map(|it| path.strip_prefix(it).ok());
+            let inside = inside.max_by_key(|it| it.components().count());
+            guarded(inside.unwrap_or(path)).is_some()
+        };
         let mut open: VecDeque<PathBuf> = places.iter().cloned().collect();
         let mut count = 0;
         while let Some(directory) = open.pop_front() {
@@ -229,6 +268,9 @@ impl Seen {
                 // In the place of git's own directory, a file or link leads to another one.
                 let leads = is_git(&path) && !is_directory;
                 if place(&path).is_some() || leads || own.contains(&path) {
+                    seen.take_in(path, &directory);
+                } else if !is_directory && !is_git(&directory) && is_sensitive(&path) {
+                    seen.sensitive.insert(path.clone());
                     seen.take_in(path, &directory);
                 } else if is_directory && !is_git(&directory) {
                     open.push_back(path);
@@ -253,7 +295,11 @@ impl Seen {
         let mut open = vec![(path, 0)];
         let mut count = 0;
         while let Some((path, depth)) = open.pop() {
-            let Some(mut file) = look(&path, &mut self.room) else { continue };
+            let room = match self.sensitive.contains(&path) {
+                true => &mut self.sensitive_room,
+                false => &mut self.room,
+            };
+            let Some(mut file) = look(&path, room) else { continue };
             count += 1;
             if path.file_name().is_some_and(|it| it == "HEAD") {
                 // Git writes it whenever it goes to another branch: that one is there is what counts.

@@ -97,6 +97,12 @@ pub struct PolicySettings {
     /// What happens to a command that is not listed: a refusal or a question. A project can make it
     /// stricter only.
     pub unlisted_commands: Setting<UnlistedCommands>,
+    /// What happens before a tool reads a file that may hold secrets: nothing, a question, or a refusal.
+    /// A project can make it stricter only.
+    pub secret_reads: Setting<Decision>,
+    /// What happens before a request that does more than get something goes to a host that is not
+    /// listed: nothing, a question, or a refusal. A project can make it stricter only.
+    pub sends: Setting<Decision>,
     /// The variables of the environment that scripts may get.
     pub environment: Setting<Vec<String>>,
     /// What is allowed, asked or denied. The rules of all files hold together, so that a project
@@ -273,6 +279,8 @@ impl Default for PolicySettings {
             // Whoever reads settings has a person who can be asked.
             writes: Setting::new(Decision::Ask),
             unlisted_commands: Setting::new(UnlistedCommands::Ask),
+            secret_reads: Setting::new(Decision::Ask),
+            sends: Setting::new(Decision::Ask),
             environment: Setting::new(policy.environment),
             rules: Setting::default(),
         }

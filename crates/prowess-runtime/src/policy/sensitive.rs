@@ -1,13 +1,50 @@
 //! Files that are asked about each time they are written: what holds secrets, and what programs or
-//! agents act on without being told to.
+//! agents act on without being told to. Those with secrets are asked about before they are read, too.
 
-use std::path::Path;
+use std::{ffi::OsStr, path::Path};
 
 use super::glob::fits;
 
-/// Names of such files in lower case, with `*`, and why they are asked about.
-const NAMES: &[(&[&str], &str)] = &[
-    (&["*.env", "*.env.*", "credentials*", "secrets*"], "it may hold secrets"),
+/// Names in lower case, with `*`, and why such files are asked about.
+type Rows = &'static [(&'static [&'static str], &'static str)];
+
+/// Files with secrets.
+const SECRETS: Rows = &[
+    (
+        &[
+            ".env",
+            ".env.*",
+            "*.env",
+            "*.env.local",
+            ".envrc",
+            ".netrc",
+            "_netrc",
+            ".npmrc",
+            ".pypirc",
+            ".pgpass",
+            ".my.cnf",
+            ".htpasswd",
+            ".git-credentials",
+            ".vault-token",
+            ".s3cfg",
+            ".boto",
+            "credentials",
+            "credentials.*",
+            ".credentials*",
+            "secrets",
+            "secrets.*",
+            "client_secret*.json",
+            "service-account*.json",
+            "service_account*.json",
+            "kubeconfig*",
+            "*.kubeconfig",
+            "*.tfstate",
+            "*.tfstate.backup",
+            "*.auto.tfvars",
+            "terraform.tfvars",
+        ],
+        "it may hold secrets",
+    ),
     (
         &[
             "*.pem",
@@ -17,50 +54,172 @@ const NAMES: &[(&[&str], &str)] = &[
             "*.p8",
             "*.jks",
             "*.keystore",
+            "*.kdbx",
+            "*.ppk",
+            "id_rsa*",
+            "id_dsa*",
+            "id_ecdsa*",
+            "id_ed25519*",
+            "secring.*",
+        ],
+        "it may be a private key",
+    ),
+];
+
+/// Folders with secrets, wherever they lie.
+const SECRET_FOLDERS: &[&str] = &[
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".password-store",
+    ".config/gcloud",
+    ".config/gh",
+];
+
+/// How a name ends that is no secret: examples, public keys, and source code.
+const NO_SECRETS: &[&str] = &[
+    "*.example",
+    "*.sample",
+    "*.template",
+    "*.dist",
+    "*.pub",
+    "*.md",
+    "*.rs",
+    "*.py",
+    "*.pyi",
+    "*.go",
+    "*.js",
+    "*.mjs",
+    "*.jsx",
+    "*.ts",
+    "*.tsx",
+    "*.java",
+    "*.kt",
+    "*.swift",
+    "*.rb",
+    "*.php",
+    "*.c",
+    "*.h",
+    "*.cc",
+    "*.cpp",
+    "*.cs",
+    "*.ex",
+    "*.exs",
+    "*.html",
+    "*.css",
+    "*.vue",
+    "*.svelte",
+];
+
+/// Files that are asked about when they are written, and not when they are read.
+const NAMES: Rows = &[
+    (&["*.env.*", "credentials*", "secrets*"], "it may hold secrets"),
+    (
+        &[
             "*.crt",
             "*.cer",
             "*.der",
             "*.csr",
             "*.asc",
             "*.gpg",
-            "*.kdbx",
-            "*.ppk",
             "id_*",
             "authorized_keys",
             "known_hosts",
         ],
         "it may be a key or a certificate",
     ),
+    (&["*.code-workspace"], "editors act on it"),
+];
+
+/// Files that agents and programs act on by themselves.
+const ACTED_ON: Rows = &[
     (
         &[
+            "agent.md",
             "agents.md",
             "agents.*.md",
+            "amp.md",
             "claude.md",
             "claude.*.md",
+            "codex.md",
+            "conventions.md",
+            "copilot-instructions.md",
+            "crush.md",
             "gemini.md",
+            "jules.md",
+            "opencode.md",
             "qwen.md",
             "skill.md",
-            "copilot-instructions.md",
+            "warp.md",
             "*.instructions.md",
+            "*.prompt.md",
+            "*.chatmode.md",
             "*.mdc",
             "llms.txt",
+            ".cursorrules",
+            ".windsurfrules",
+            ".clinerules*",
+            ".roorules*",
+            ".goosehints",
+            ".rules",
         ],
         "agents follow what it says",
+    ),
+    (
+        &["mcp.json", ".mcp.json", "mcp_config.json", "mcp_settings.json", "*.mcp.json"],
+        "agents start the servers that it names",
     ),
     (
         &["usercustomize.py", "sitecustomize.py", "*.pth", "autorun.inf", "*.desktop"],
         "programs run it by themselves",
     ),
-    (&["*.code-workspace"], "editors act on it"),
 ];
 
-/// Why a file is asked about each time it is written; nothing for any other. The path is the one
-/// behind the directory that tools may use.
+/// Folders of what others wrote, which tools put there.
+const DEPENDENCIES: &[&str] =
+    &["node_modules", "target", "vendor", "venv", ".venv", ".tox", "site-packages"];
+
+/// Folders whose files agents follow.
+const AGENT_FOLDERS: &[&str] = &[".agents", ".agent", ".github/instructions", ".github/prompts"];
+
+/// Why a file is asked about before it is read; nothing for any other. The path is the one behind the
+/// directory that tools may use.
+pub(crate) fn secret(path: &Path) -> Option<&'static str> {
+    if lies_in_any(path, SECRET_FOLDERS) {
+        return Some("what is in this folder may be secret");
+    }
+    let name = path.file_name()?.to_string_lossy().to_lowercase();
+    if NO_SECRETS.iter().any(|it| fits(it, &name)) {
+        return None;
+    }
+    named(SECRETS, &name)
+}
+
+/// Why a file is guarded while a command runs that nobody has seen: it may hold secrets, or agents and
+/// programs act on it. Nothing for any other, and for what dependencies bring.
+pub(crate) fn guarded(path: &Path) -> Option<&'static str> {
+    let is_brought = |it: &OsStr| DEPENDENCIES.iter().any(|own| it == *own);
+    if path.iter().any(is_brought) {
+        return None;
+    }
+    secret(path).or_else(|| acted_on(path))
+}
+
+fn acted_on(path: &Path) -> Option<&'static str> {
+    let name = path.file_name()?.to_string_lossy().to_lowercase();
+    let of_agents = || lies_in_any(path, AGENT_FOLDERS).then_some("agents follow what it says");
+    named(ACTED_ON, &name).or_else(of_agents)
+}
+
+/// Why a file is asked about each time it is written; nothing for any other.
 pub(super) fn sensitive(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
-    let named = NAMES.iter().find(|it| it.0.iter().any(|pattern| fits(pattern, &name)));
-    if let Some((_, why)) = named {
-        return Some(why);
+    let by_name = secret(path).or_else(|| named(NAMES, &name)).or_else(|| acted_on(path));
+    if by_name.is_some() {
+        return by_name;
     }
     if path.iter().any(|it| it.as_encoded_bytes().starts_with(b".")) {
         return Some("it is hidden, and programs may act on it");
@@ -70,6 +229,16 @@ pub(super) fn sensitive(path: &Path) -> Option<&'static str> {
         return Some("what is in `bin` may be run by its name");
     }
     None
+}
+
+fn named(rows: Rows, name: &str) -> Option<&'static str> {
+    rows.iter().find(|it| it.0.iter().any(|pattern| fits(pattern, name))).map(|it| it.1)
+}
+
+/// Whether a path is one of these folders or lies in one.
+fn lies_in_any(path: &Path, folders: &[&str]) -> bool {
+    let text = format!("/{}/", path.to_string_lossy().to_lowercase());
+    folders.iter().any(|it| text.contains(&format!("/{it}/")))
 }
 
 #[cfg(test)]
@@ -108,6 +277,16 @@ mod tests {
             "usercustomize.py",
             "lib/x.pth",
             ".hidden/file",
+            "AGENT.md",
+            "WARP.md",
+            "CRUSH.md",
+            "CONVENTIONS.md",
+            "mcp.json",
+            "kubeconfig",
+            ".github/copilot-instructions.md",
+            ".windsurfrules",
+            ".clinerules",
+            ".goosehints",
         ] {
             assert!(sensitive(Path::new(path)).is_some(), "{path}");
         }
@@ -125,6 +304,49 @@ mod tests {
             "monkey.txt",
         ] {
             assert_eq!(sensitive(Path::new(path)), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_holds_secrets_is_told_from_examples_and_source() {
+        for path in [
+            ".env",
+            "a/.ENV.production",
+            "prod.env",
+            "id_rsa",
+            "tls/server.KEY",
+            ".netrc",
+            ".npmrc",
+            ".pypirc",
+            "credentials.json",
+            "config/secrets.yml",
+            "kubeconfig",
+            ".kube/config",
+            "x/.aws/config",
+            ".ssh/known",
+            ".SSH/Config",
+            ".gnupg/x",
+            ".config/gcloud/a/b",
+            ".env.pem",
+        ] {
+            assert!(secret(Path::new(path)).is_some(), "{path}");
+            assert!(sensitive(Path::new(path)).is_some(), "{path}");
+        }
+        for path in [
+            ".env.example",
+            ".env.sample",
+            ".env.template",
+            "id_rsa.pub",
+            "id_generator.py",
+            "src/credentials.rs",
+            "secrets.md",
+            "AGENTS.md",
+            ".gitignore",
+            "server.crt",
+            "environment.yml",
+            "docs/ssh/x",
+        ] {
+            assert_eq!(secret(Path::new(path)), None, "{path}");
         }
     }
 }

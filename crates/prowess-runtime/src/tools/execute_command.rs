@@ -44,6 +44,8 @@ pub struct ExecuteCommand {
     level: OnceLock<Level>,
 }
 
+const NAME: &str = "execute_command";
+
 /// What it takes.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -109,6 +111,37 @@ impl ExecuteCommand {
         policy
     }
 
+    /// Whether somebody has to agree before a command reads a file with secrets.
+    fn keeps_secret(&self, path: &Path) -> bool {
+        match &self.gate {
+            Some(gate) => gate.keeps_secret(NAME, path),
+            None => self.policy.keeps_secret(NAME, path),
+        }
+    }
+
+    /// The files with secrets that a command does not get to see because it names none of them: one
+    /// that only reads, or that nobody has listed and no person has agreed to. Git would take a hidden
+    /// file for a removed one.
+    fn hidden_secrets(
+        &self,
+        plan: &Plan,
+        is_agreed: bool,
+        roots: &[PathBuf],
+    ) -> (Vec<PathBuf>, Option<PathBuf>) {
+        let asks = self.policy.secret_reads != Decision::Allow;
+        let is_known = plan.writes() && (plan.unlisted.is_empty() || is_agreed);
+        if !asks || is_known || plan.has_git() || !plan.tells_content() {
+            return Default::default();
+        }
+        let (mut secrets, unseen) = commands::secrets(roots, &self.policy);
+        let is_named = |path: &PathBuf| {
+            let mut named = plan.secrets.iter().chain(&plan.spelled_secrets);
+            named.any(|it| it.starts_with(path))
+        };
+        secrets.retain(|it| !is_named(it) && self.keeps_secret(it));
+        (secrets, unseen)
+    }
+
     fn place(&self, input: &Input) -> PathBuf {
         match &input.working_directory {
             Some(named) => self.directory.join(named),
@@ -131,9 +164,12 @@ impl ExecuteCommand {
         let plan = commands::plan(&input.command, &self.place(input), &self.policy).ok()?;
         let digest = plan.subject().digest;
         // Nobody is asked about what is listed, unless they want to be.
-        let is_asked = !plan.unlisted.is_empty() || self.policy.approvals == Approvals::Always;
+        let is_asked = !plan.unlisted.is_empty()
+            || !plan.secrets.is_empty()
+            || self.policy.approvals == Approvals::Always;
         let reach = if is_asked { self.reach(&plan) } else { Vec::new() };
-        Some(CommandPreview { digest, reach, is_sandboxed: self.sandbox.holds() })
+        let is_sandboxed = self.sandbox.holds();
+        Some(CommandPreview { digest, reach, is_sandboxed, is_agreed: false })
     }
 
     /// What a command could reach, one line each.
@@ -155,14 +191,18 @@ impl ExecuteCommand {
         vec![directory, level, format!("files: it can {verb} {}", roots.join(", "))]
     }
 
-    async fn run(&self, input: Input, passed: Option<&str>) -> Result<Outcome, Box<Outcome>> {
+    async fn run(
+        &self,
+        input: Input,
+        passed: Option<CommandPreview>,
+    ) -> Result<Outcome, Box<Outcome>> {
         let limits = self.limits(&input)?;
         let roots = self.policy.roots.iter().filter_map(|it| fs::canonicalize(it).ok());
         let roots: Vec<PathBuf> = roots.collect();
         let policy = self.policy(&roots);
         let plan = commands::plan(&input.command, &self.place(&input), &policy)?;
-        match passed {
-            Some(passed) if plan.subject().digest != passed => {
+        match &passed {
+            Some(passed) if plan.subject().digest != passed.digest => {
                 let message = "the directory or the program changed while it was asked about";
                 return Err(Outcome::bad(Status::Refused, message).hint("try again").into());
             }
@@ -170,10 +210,17 @@ impl ExecuteCommand {
                 let message = plan.unlisted.join(", and ");
                 return Err(Outcome::bad(Status::Refused, message).into());
             }
+            None if let Some(secret) = plan.secrets.iter().find(|it| self.keeps_secret(it)) => {
+                let message = format!("it names `{}`, which may hold secrets", secret.display());
+                return Err(Outcome::bad(Status::Refused, message).into());
+            }
             _ => {}
         }
         let kept = if plan.has_git() { Kept::default() } else { Kept::new(&roots) };
         let mut withheld = Withheld::new(&policy);
+        let is_agreed = passed.is_some_and(|it| it.is_agreed);
+        let hidden = self.hidden_secrets(&plan, is_agreed, &roots);
+        withheld.paths.extend(hidden.0.iter().cloned());
         let guard = plan.writes().then(|| {
             let protected = self.policy.protected.iter().map(|it| Way::of(it));
             let mut named: Vec<PathBuf> =
@@ -181,7 +228,9 @@ impl ExecuteCommand {
             named.append(&mut withheld.ways);
             let trees: BTreeSet<&Path> = roots.iter().flat_map(|it| it.ancestors()).collect();
             named.extend(trees.into_iter().flat_map(repository::named));
-            Guard::new(&roots, &plan.directory, named, self.trash.clone())
+            // A person has seen what it does; what git writes belongs to the repository.
+            let is_seen = plan.has_git() || is_agreed;
+            Guard::new(&roots, &plan.directory, named, !is_seen, self.trash.clone())
         });
         let there = guard.iter().flat_map(Guard::there);
         let there = there.filter(|it| !kept.has(it)).map(Path::to_owned);
@@ -209,6 +258,8 @@ impl ExecuteCommand {
         };
         outcome.denied.extend(kept.unseen.as_deref().map(|it| unseen("`.git`", it)));
         outcome.denied.extend(withheld.unseen.as_deref().map(|it| unseen("what is denied", it)));
+        outcome.denied.extend(hidden.1.as_deref().map(|it| unseen("what holds secrets", it)));
+        outcome.denied.extend(without(&hidden.0));
         if let Some(guard) = guard {
             outcome.denied.extend(guard.unseen().map(|it| unseen("what others act on", it)));
             guard.put_right_after(&mut outcome);
@@ -219,7 +270,7 @@ impl ExecuteCommand {
 
 impl Tool for ExecuteCommand {
     fn name(&self) -> &str {
-        "execute_command"
+        NAME
     }
 
     fn description(&self) -> Cow<'_, str> {
@@ -262,13 +313,26 @@ impl Tool for ExecuteCommand {
     fn perform<'a>(&'a self, act: Act, given: Value) -> Answer<'a> {
         Box::pin(async move {
             let Act::Command { preview, .. } = act else { return self.call(given).await };
-            let passed = preview.map(|it| it.digest);
             match input(&given) {
-                Ok(input) => self.run(input, passed.as_deref()).await.unwrap_or_else(|it| *it),
+                Ok(input) => self.run(input, preview).await.unwrap_or_else(|it| *it),
                 Err(outcome) => *outcome,
             }
         })
     }
+}
+
+/// Says which files with secrets a command did not see.
+fn without(hidden: &[PathBuf]) -> Option<String> {
+    /// How many are named.
+    const NAMED: usize = 3;
+    let mut names: Vec<String> =
+        hidden.iter().take(NAMED).map(|it| format!("`{}`", it.display())).collect();
+    let more = hidden.len().saturating_sub(NAMED);
+    names.extend((more > 0).then(|| format!("{more} more")));
+    (!names.is_empty()).then(|| {
+        let names = names.join(", ");
+        format!("reading {names}, which may hold secrets; a command that names one is asked about")
+    })
 }
 
 /// A work directory, with what programs look for at home.

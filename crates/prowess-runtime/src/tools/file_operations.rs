@@ -137,14 +137,17 @@ impl FileOperations {
     /// Does what is asked for; a file is only written if it holds what it held when it was let pass.
     fn answer<'a>(&'a self, act: Option<Act>, given: Value) -> Answer<'a> {
         let (roots, history) = (self.roots.clone(), self.history.clone());
-        let before = match act {
-            Some(Act::Write(change)) => change.before.digest(),
-            _ => None,
+        let (before, passed) = match act {
+            Some(Act::Write(change)) => (change.before.digest(), None),
+            Some(Act::Read(path)) => (None, Some(path)),
+            _ => (None, None),
         };
         Box::pin(blocking(move || {
             let input: Input = input(&given)?;
             match input.operation {
-                Operation::Read => read(&roots, &input.path, input.offset, input.limit),
+                Operation::Read => {
+                    read(&roots, &input.path, input.offset, input.limit, passed.as_deref())
+                }
                 Operation::Write => write(&roots, &input, before.as_deref(), history.as_ref()),
                 Operation::List => list(&roots, &input),
             }
@@ -168,15 +171,19 @@ fn state(place: &Place<'_>) -> Result<FileState, RootError> {
     Ok(FileState::Bytes(bytes.into()))
 }
 
-/// Reads a part of a file.
+/// Reads a part of a file, if a path still leads where it led when it was let pass.
 pub(super) fn read(
     roots: &Roots,
     path: &str,
     offset: u64,
     limit: Option<u64>,
+    passed: Option<&Path>,
 ) -> Result<Outcome, Box<Outcome>> {
     let page = page(limit)?;
     let place = roots.existing(path)?;
+    if passed.is_some_and(|it| it != place.absolute()) {
+        return Err(another(path));
+    }
     let mut file = place.root.file(&place.path, Links::Never).map_err(|error| {
         let outcome = roots.outcome(path, &error);
         let is_directory = place.root.directory(&place.path, Links::Never).is_ok();
@@ -187,6 +194,12 @@ pub(super) fn read(
         Ok(Part::read(&mut file, offset, page)?.answer(size))
     };
     Ok(Outcome::ok(about(path, told().map_err(|error| failed(path, &error))?)))
+}
+
+/// What it comes to that a path leads somewhere else than a moment ago.
+pub(super) fn another(path: &str) -> Box<Outcome> {
+    let message = format!("`{path}` is another file by now");
+    Box::new(Outcome::bad(Status::Refused, message).hint("try again"))
 }
 
 /// Why a file is not written.

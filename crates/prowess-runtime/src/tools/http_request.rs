@@ -161,8 +161,9 @@ impl Tool for HttpRequest {
     }
 
     fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
-        let Request { method, url, .. } = self.request(given)?;
-        Ok(Act::Fetch { method: method.to_string(), url: url.into() })
+        let Request { method, url, body, .. } = self.request(given)?;
+        let body = body.map(|it| it.len());
+        Ok(Act::Fetch { method: method.to_string(), url: url.into(), body })
     }
 
     fn call<'a>(&'a self, given: Value) -> Answer<'a> {

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::{
     blocking,
-    file_operations::{about, page, read},
+    file_operations::{about, another, page, read},
     input, schema,
 };
 use crate::{
@@ -136,15 +136,16 @@ impl Tool for ReadFile {
                     tell(&found, &bytes, &input)
                 }
                 // What it means has changed in this moment.
-                (_, Act::Resource { .. }) | (Some(_), Act::Read(_)) => {
-                    let message = format!("`{}` is another file by now", input.path);
-                    Err(Box::new(Outcome::bad(Status::Refused, message).hint("try again")))
-                }
+                (_, Act::Resource { .. }) | (Some(_), Act::Read(_)) => Err(another(&input.path)),
                 (Some(found), _) => {
                     let bytes = reader.bytes(&found);
                     tell(&found, &bytes.map_err(|it| unreadable(&input.path, &it))?, &input)
                 }
-                (None, _) => read(&reader.roots, &input.path, input.offset, input.limit),
+                (None, act) => {
+                    let Input { path, offset, limit } = &input;
+                    let passed = if let Act::Read(it) = &act { Some(&**it) } else { None };
+                    read(&reader.roots, path, *offset, *limit, passed)
+                }
             }
         }))
     }

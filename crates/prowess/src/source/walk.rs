@@ -131,6 +131,13 @@ impl Walk<'_> {
         }
         let real = self.folder.contained(&self.skill.join(path))?;
         self.folder.watch_target(self.skill, &real);
+        if let Some(other) = skill_of(&real).filter(|it| *it != self.real("")) {
+            let name = other.file_name().unwrap_or_default().to_string_lossy();
+            let message = format!(
+                "this is a link into the skill `{name}`, so that no script behind it is run"
+            );
+            self.note(&rule::RESOURCE_NOT_REGULAR, path, message, "copy what is there");
+        }
         let stat = rustix::fs::stat(&real)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => self.file(path, &stat),
@@ -216,6 +223,11 @@ impl Walk<'_> {
         let path = self.skill.join(path);
         std::fs::canonicalize(&path).unwrap_or(path)
     }
+}
+
+/// The folder of the skill that a real path is, or lies in; nothing where it lies in none.
+pub fn skill_of(path: &Path) -> Option<&Path> {
+    path.ancestors().find(|it| it.join("SKILL.md").is_file())
 }
 
 /// Whether a file is text, where its ending tells.

@@ -1,5 +1,7 @@
 //! The rules about a name.
 
+use std::{collections::HashMap, sync::LazyLock};
+
 use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
 
 use crate::{
@@ -109,4 +111,62 @@ pub(super) fn folded(name: &str) -> String {
         c => c,
     };
     name.nfkc().flat_map(char::to_lowercase).map(look_alike).collect()
+}
+
+/// A name with letters and digits that look like others replaced by those; two that come out equal are
+/// easily taken for each other.
+pub(super) fn similar(name: &str) -> String {
+    const PAIRS: &[(&str, &str)] = &[("rn", "m"), ("vv", "w")];
+    let folded = PAIRS.iter().fold(folded(name), |name, (pair, letter)| name.replace(pair, letter));
+    let single = |c: char| match c {
+        '0' => 'o',
+        '1' | 'i' => 'l',
+        'q' => 'g',
+        c => c,
+    };
+    folded.chars().map(single).collect()
+}
+
+/// Names that many people know, which others may want to be taken for.
+const WELL_KNOWN: &[&str] = &[
+    "airtable",
+    "anthropic",
+    "atlassian",
+    "claude",
+    "cloudflare",
+    "confluence",
+    "datadog",
+    "docker",
+    "figma",
+    "firebase",
+    "github",
+    "gitlab",
+    "gmail",
+    "google",
+    "kubernetes",
+    "linear",
+    "microsoft",
+    "mongodb",
+    "notion",
+    "openai",
+    "playwright",
+    "postgres",
+    "sentry",
+    "shopify",
+    "skill-creator",
+    "slack",
+    "stripe",
+    "supabase",
+    "terraform",
+    "vercel",
+];
+
+/// The same by what they come out as.
+static KNOWN: LazyLock<HashMap<String, &str>> =
+    LazyLock::new(|| WELL_KNOWN.iter().map(|it| (similar(it), *it)).collect());
+
+/// The well-known name that a name, or a part of it, looks like and is not.
+pub(super) fn pretended(name: &str) -> Option<&'static str> {
+    let looks = |part: &str| KNOWN.get(&similar(part)).copied().filter(|it| *it != part);
+    looks(name).or_else(|| name.split(['-', '_']).find_map(looks))
 }
