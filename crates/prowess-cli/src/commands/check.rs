@@ -19,9 +19,7 @@ use serde_json::json;
 
 use self::fix::{FixArgs, FixedFile};
 use super::{count, finding_json, folded};
-use crate::{
-    Status, arguments::Global, context, fault::Fault, near, printer::Printer, snippet,
-};
+use crate::{Status, arguments::Global, context, fault::Fault, near, printer::Printer, snippet};
 
 /// Say what is wrong with skills, and put right what is safe
 ///
