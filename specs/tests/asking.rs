@@ -57,7 +57,7 @@ fn read(world: &World, path: &str) -> String {
 
 /// How often somebody was asked.
 fn questions(ran: &Ran) -> usize {
-    ran.stdout().matches("[y]es, [n]o").count()
+    ran.stdout().matches("May prowess").count()
 }
 
 /// Somebody who does something before the answer, and remembers every question.
@@ -577,10 +577,65 @@ mod what_a_tool_wrote_can_be_undone {
         symlink("elsewhere", world.path("sub")).unwrap();
         let ran = undo(&world, &[]);
         assert_eq!((ran.code, &*read(&world, "elsewhere/x")), (Some(1), "new"), "{}", ran.stderr);
-        // What was created and changed since is not removed.
+        // What was created and changed since is not removed, and stands in nobody's way.
+        let world = world.file("before", "old");
+        assert_eq!(write(&world, "before", "new", &["--yes"]).code, Some(0));
         assert_eq!(write(&world, "fresh", "by a tool", &["--yes"]).code, Some(0));
         world.write("fresh", "mine");
-        assert_eq!((undo(&world, &[]).code, &*read(&world, "fresh")), (Some(1), "mine"));
+        let ran = undo(&world, &[]);
+        assert_eq!((ran.code, &*read(&world, "fresh")), (Some(1), "mine"));
+        assert!(ran.stderr.contains("`prowess undo --skip`"), "{}", ran.stderr);
+        let ran = undo(&world, &["--skip"]);
+        assert_eq!((ran.code, &*read(&world, "before")), (Some(0), "old"), "{}", ran.stderr);
+        let ran = undo(&world, &["--skip"]);
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.stderr.contains("has changed since"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn without_an_argument_only_this_project_is_undone() {
+        let world = World::new().file("one/x", "old").file("two/y", "old").folder("three/.git");
+        let within =
+            |folder: &str, more: &str| world.run_script(&format!("cd {folder} && \"$0\" {more}"));
+        let write = |folder: &str, name: &str| {
+            let input = json!({ "operation": "write", "path": name, "content": "new" });
+            let ran = within(folder, &format!("tool file_operations '{input}' --yes"));
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        };
+        write("one", "x");
+        write("two", "y");
+        let ran = within("one", "undo");
+        assert_eq!((ran.code, &*read(&world, "one/x"), &*read(&world, "two/y")), {
+            (Some(0), "old", "new")
+        });
+        for folder in ["one", "three"] {
+            let ran = within(folder, "undo");
+            assert_eq!((ran.code, &*read(&world, "two/y")), (Some(1), "new"));
+            assert!(ran.stderr.contains("nothing to undo in `"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("overwrote") && ran.stderr.contains("two/y"));
+        }
+        let id = undo(&world, &["--list", "--json"]).json()["changes"][0]["id"].take();
+        let ran = within("three", &format!("undo {}", id.as_str().unwrap()));
+        assert_eq!((ran.code, &*read(&world, "two/y")), (Some(0), "old"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn a_write_that_changes_nothing_is_not_kept() {
+        let world = World::new().file("x", "same");
+        assert_eq!(write(&world, "x", "same", &["--yes"]).code, Some(0));
+        assert_eq!(undo(&world, &["--list", "--json"]).json()["changes"], json!([]));
+    }
+
+    #[test]
+    fn what_check_fixed_can_be_undone() {
+        let text = "\u{feff}---\nname: one\ndescription: a\n---\n";
+        let world = World::new().document("one", text);
+        assert_eq!(world.run(["check", "skills", "--fix", "--dry-run"]).code, Some(0));
+        assert_eq!(undo(&world, &[]).code, Some(1));
+        assert_eq!(world.run(["check", "skills", "--fix"]).code, Some(0));
+        assert!(!read(&world, "skills/one/SKILL.md").starts_with('\u{feff}'));
+        let ran = undo(&world, &[]);
+        assert_eq!((ran.code, &*read(&world, "skills/one/SKILL.md")), (Some(0), text));
     }
 
     #[test]
@@ -1133,6 +1188,32 @@ mod a_composite_skill_runs_step_by_step {
             assert!(said.contains(part), "{part}: {said}");
         }
         assert_eq!(read(&world, "Ada.txt"), "hello Ada");
+    }
+
+    #[test]
+    fn a_value_that_is_filled_into_a_command_stays_a_value() {
+        let value = "it's \"x\"; touch pwned & $(touch pwned) `touch pwned`";
+        for (text, is_filled) in [
+            ("printf %s {{.x}}", true),
+            ("printf %s '{{.x}}'", true),
+            ("printf %s \"{{.x}}\"", true),
+            ("printf %s \"$(echo {{.x}})\"", false),
+        ] {
+            let world = composite(&[step("execute_command", json!({ "command": text }))]);
+            let given = json!({ "x": value }).to_string();
+            let run = |more: &str| {
+                world
+                    .run(["run", "all", "--dir", "skills", "--params", &given, "--json", more])
+                    .json()
+            };
+            let plan = run("--plan")["outcome"]["plan"][0].take();
+            assert_eq!(plan["params"]["command"] != text, is_filled, "{plan:#}");
+            let outcome = run("--yes")["outcome"].take();
+            assert_eq!(outcome["status"] == "ok", is_filled, "{outcome:#}");
+            let printed = outcome["steps"][0]["outcome"].to_string();
+            assert_eq!(printed.contains(json!(value).to_string().trim_matches('"')), is_filled);
+            assert!(!world.path("pwned").exists());
+        }
     }
 
     #[test]

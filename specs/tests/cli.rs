@@ -66,6 +66,54 @@ mod data_goes_to_stdout_and_all_else_to_stderr {
     }
 
     #[test]
+    fn a_path_in_a_flag_that_does_not_exist_exits_2() {
+        let world = World::new().skill("one", "a").file("file", "");
+        let tool = ["tool", "file_operations", r#"{"operation": "list", "path": "."}"#];
+        for (arguments, said) in [
+            (&["list", "--cwd", "nowhere"][..], "does not exist"),
+            (&["check", "--cwd", "nowhere"], "does not exist"),
+            (&["config", "--cwd", "nowhere"], "does not exist"),
+            (&["--cwd", "file"], "not a directory"),
+            (&[tool[0], tool[1], tool[2], "--root", "nowhere"], "does not exist"),
+            (&[tool[0], tool[1], tool[2], "--root", "file"], "not a directory"),
+            (&["run", "one", "--dir", "skills", "--read", "nowhere"], "does not exist"),
+            (&["list", "--dir", "nowhere"], "there is no directory"),
+            (&["find", "a", "--dir", "nowhere"], "there is no directory"),
+            (&["show", "one", "--dir", "nowhere"], "there is no directory"),
+            (&["doctor", "--dir", "nowhere"], "there is no directory"),
+            (&["--dir", "nowhere"], "there is no directory"),
+        ] {
+            let ran = world.run(arguments);
+            assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{arguments:?} {}", ran.stderr);
+            assert!(ran.stderr.contains(said), "{arguments:?} {}", ran.stderr);
+        }
+    }
+
+    #[test]
+    fn with_json_an_error_is_a_document_too() {
+        let world = World::new().skill("one", "a").file("bad.toml", "x = 1\n");
+        for (arguments, error, hint) in [
+            (&["show", "on", "--dir", "skills"][..], "there is no skill `on`", "`one`"),
+            (&["read", "one", "x", "--dir", "skills"], "`x`", "`prowess show one"),
+            (&["list", "--dir", "nowhere"], "there is no directory `nowhere`", ""),
+            (&["check", "nothing"], "`nothing` is neither", "`prowess list`"),
+            (&["config", "zzzzzz"], "there is no setting `zzzzzz`", "`prowess config`"),
+            (&["list", "--config", "bad.toml"], "bad.toml:1: ", ""),
+            (&["list", "--jason"], "--jason", "--json"),
+            (&["undo"], "nothing to undo", ""),
+            (&["rule", "zzzzzz"], "there is no rule `zzzzzz`", "`prowess rule`"),
+        ] {
+            let plain = world.run(arguments);
+            let ran = world.run(arguments.iter().chain(&["--json"]));
+            assert_eq!((ran.code, &ran.stderr), (plain.code, &plain.stderr), "{arguments:?}");
+            let document = ran.json();
+            let text = |key: &str| document[key].as_str().unwrap_or_default().to_owned();
+            assert!(text("error").contains(error), "{arguments:?} {document:#}");
+            assert!(text("hint").contains(hint), "{arguments:?} {document:#}");
+        }
+    }
+
+    #[test]
     fn a_hint_can_be_typed_as_it_is() {
         let script = "---\nname: off\ndescription: a\ntype: script\nstatus: disabled\n---\n\n```sh\ntrue\n```\n";
         let world = World::new()
@@ -155,10 +203,24 @@ mod the_command_list_shows_what_loads {
     use super::*;
 
     #[test]
+    fn in_a_pipe_each_skill_is_one_line() {
+        let long = "Brews coffee. ".repeat(30);
+        let world = World::new().skill("brew-coffee", long.trim()).skill("tea", "Steeps tea");
+        let listed = world.run(["list", "--dir", "skills"]);
+        assert_eq!(listed.stdout(), format!("brew-coffee\t{}\ntea\tSteeps tea\n", long.trim()));
+        let found = world.run(["find", "coffee", "--dir", "skills"]);
+        let fields: Vec<&str> = found.stdout().trim_end_matches('\n').split('\t').collect();
+        assert_eq!((fields[0], fields[3]), ("brew-coffee", long.trim()), "{}", found.stdout());
+        assert!(fields[1].ends_with('%'), "{}", found.stdout());
+        let seen = world.run_at_terminal("", "list --dir skills");
+        assert!(seen.stdout().contains("…") && !seen.stdout().contains('\t'), "{}", seen.stdout());
+    }
+
+    #[test]
     fn list_exits_0_although_a_skill_was_left_out() {
         let ran = good_and_bad().run(["list", "--dir", "skills"]);
         assert_eq!(ran.code, Some(0));
-        assert_eq!(ran.stdout(), "good  Stays\n");
+        assert_eq!(ran.stdout(), "good\tStays\n");
         assert!(ran.stderr.contains("skills/bad/SKILL.md:1"), "{}", ran.stderr);
         assert!(ran.stderr.contains("error[description-missing]"), "{}", ran.stderr);
         assert!(ran.stderr.contains("1 left out"), "{}", ran.stderr);
@@ -209,7 +271,7 @@ mod the_command_list_shows_what_loads {
     fn without_a_directory_the_bundled_skills_are_listed_and_that_is_said() {
         let ran = World::new().run(["list"]);
         assert_eq!(ran.code, Some(0));
-        assert!(ran.stdout().lines().any(|it| it.starts_with("create-pr ")), "{}", ran.stdout());
+        assert!(ran.stdout().lines().any(|it| it.starts_with("create-pr\t")), "{}", ran.stdout());
         assert!(ran.stderr.contains("bundled skills"), "{}", ran.stderr);
         let tool = |name: &str, input: &str| World::new().run(["tool", name, input]).stderr;
         let used = tool("use_skill", "{\"name\": \"create-pr\"}");
@@ -221,11 +283,11 @@ mod the_command_list_shows_what_loads {
     fn a_skill_is_one_line_of_text() {
         let text = "---\nname: lines\ndescription: |\n  one\n  two\n---\n";
         let ran = World::new().document("lines", text).run(["list", "--dir", "skills"]);
-        assert_eq!(ran.stdout(), "lines  one two\n");
+        assert_eq!(ran.stdout(), "lines\tone two\n");
         for status in ["draft", "disabled"] {
             let text = format!("---\nname: x\ndescription: d\nstatus: {status}\n---\n");
             let ran = World::new().document("x", text).run(["list", "--dir", "skills"]);
-            assert_eq!(ran.stdout(), format!("x  ({status}) d\n"));
+            assert_eq!(ran.stdout(), format!("x\t({status}) d\n"));
         }
     }
 
@@ -430,12 +492,40 @@ mod the_command_check_says_what_is_wrong {
     fn check_exits_2_when_there_is_nothing_to_check() {
         let world = World::new().folder("empty").file("other/notes.md", "n");
         for path in ["empty", "other", "nowhere", "skills"] {
-            for more in [&[][..], &["--json"]] {
-                let ran = world.run(["check", path].iter().chain(more));
-                assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{path}");
-                assert!(ran.stderr.contains(path), "{}", ran.stderr);
-            }
+            let ran = world.run(["check", path]);
+            assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{path}");
+            assert!(ran.stderr.contains(path), "{}", ran.stderr);
+            let ran = world.run(["check", path, "--json"]);
+            assert_eq!(ran.code, Some(2));
+            assert!(ran.json()["error"].as_str().unwrap().contains(path), "{}", ran.stdout());
         }
+    }
+
+    #[test]
+    fn check_takes_the_name_of_a_skill() {
+        let world = World::new()
+            .skill_in(".claude/skills", "good", "Stays")
+            .file(".claude/skills/bad/SKILL.md", "---\nname: bad\n---\n\nDo it.\n");
+        let good = world.run(["check", "good"]);
+        assert_eq!(good.code, Some(0), "{}", good.stderr);
+        assert!(
+            good.stderr.contains("checking `good` in `.claude/skills/good`"),
+            "{}",
+            good.stderr
+        );
+        let (code, said) = world.check("bad", &[]);
+        assert_eq!((code, said.rules()), (Some(1), vec!["description-missing"]));
+        let neither = world.run(["check", "godd"]);
+        assert_eq!((neither.code, neither.stdout()), (Some(2), ""));
+        assert!(
+            neither.stderr.contains("`godd` is neither a path nor the name of a skill")
+                && neither.stderr.contains("did you mean `good`?"),
+            "{}",
+            neither.stderr
+        );
+        let world = world.file("good/SKILL.md", "---\nname: good\n---\n\nDo it.\n");
+        let (code, said) = world.check("good", &[]);
+        assert_eq!((code, said.rules()), (Some(1), vec!["description-missing"]));
     }
 
     #[test]
@@ -675,7 +765,7 @@ mod the_command_show_gives_as_much_as_was_asked_for {
         for arguments in [&["show", "deploy-stagin"][..], &["read", "deploy-stagin", "a.md"]] {
             for more in [&["--dir", "skills"][..], &["--dir", "skills", "--json"]] {
                 let ran = world.run(arguments.iter().chain(more));
-                assert_eq!((ran.code, ran.stdout()), (Some(1), ""));
+                assert_eq!(ran.code, Some(1));
                 assert!(ran.stderr.contains("`deploy-stagin`"), "{}", ran.stderr);
                 assert!(ran.stderr.contains("`deploy-staging`"), "{}", ran.stderr);
                 assert!(!ran.stderr.contains("run-tests"), "{}", ran.stderr);
@@ -760,6 +850,42 @@ mod the_command_read_prints_one_file_as_it_is {
     }
 
     #[test]
+    fn the_skill_md_is_read_as_it_is() {
+        let text = "---\nname: one\ndescription: a\n---\r\n\n# One\n\n";
+        let world = World::new().document("one", text);
+        for path in ["SKILL.md", "./SKILL.md"] {
+            let ran = world.run(["read", "one", path, "--dir", "skills"]);
+            assert_eq!((ran.code, ran.stdout()), (Some(0), text));
+        }
+    }
+
+    #[test]
+    fn some_lines_of_a_long_file_are_read() {
+        let world = World::new().skill("one", "a").file("skills/one/long.md", "1\r\n2\n3\n\n5");
+        let read = |more: &[&str]| {
+            world.run(["read", "one", "long.md", "--dir", "skills"].iter().chain(more))
+        };
+        for (lines, text) in
+            [("2-3", "2\n3\n"), ("2:3", "2\n3\n"), ("1", "1\r\n"), ("4-", "\n5"), ("5-99", "5")]
+        {
+            let ran = read(&["--lines", lines]);
+            assert_eq!((ran.code, ran.stdout()), (Some(0), text), "{lines} {}", ran.stderr);
+        }
+        let document = read(&["--lines", "2-3", "--json"]).json();
+        assert_eq!((&document["content"], &document["first_line"]), (&json!("2\n3\n"), &json!(2)));
+        let behind = read(&["--lines", "6-7"]);
+        assert_eq!((behind.code, behind.stdout()), (Some(1), ""));
+        assert!(
+            behind.stderr.contains("`long.md` has no line 6: it has 5 lines"),
+            "{}",
+            behind.stderr
+        );
+        for bad in ["0-2", "3-2", "a", "-", ""] {
+            assert_eq!(read(&[&format!("--lines={bad}")]).code, Some(2), "{bad}");
+        }
+    }
+
+    #[test]
     fn a_path_that_leaves_the_skill_is_refused() {
         let world = World::new().skill("one", "a").skill("two", "b").file("secret.txt", "secret");
         let secret = world.path("secret.txt");
@@ -804,6 +930,24 @@ mod the_command_new_makes_a_skill_that_is_well {
         let said = world.list();
         assert_eq!(said.skill("made")["description"], description);
         assert_eq!(said.rules(), [""; 0]);
+    }
+
+    #[test]
+    fn a_new_skill_reads_well_whatever_it_is_called() {
+        for name in ["my-skill", "rotate-keys", "pdf"] {
+            let world = World::new();
+            assert_eq!(world.run(["new", name, "--dir", "skills"]).code, Some(0));
+            let words = name.replace('-', " ");
+            let text =
+                std::fs::read_to_string(world.path(format!("skills/{name}/SKILL.md"))).unwrap();
+            let said =
+                format!("description: Helps with {words}. Use when somebody asks about {words}.\n");
+            assert!(text.contains(&said), "{text}");
+            for profile in ["spec", "reference", "lenient"] {
+                let (code, said) = world.check("skills", &["--profile", profile]);
+                assert_eq!((code, said.findings().len()), (Some(0), 0), "{profile} {:#}", said.0);
+            }
+        }
     }
 
     #[test]

@@ -425,7 +425,13 @@ mod a_project_cannot_take_what_is_its_user_s {
         assert_eq!((commands, hosts), (json!(["ls"]), json!([])));
         assert!(stderr.contains("ignored `bash -c` in `policy.commands` ("), "{stderr}");
         assert!(stderr.contains("`prowess config --approve`") && !run(), "{stderr}");
-        let approved = world.run(["config", "--approve"]);
+        let unasked = world.run(["config", "--approve"]);
+        assert_eq!(unasked.code, Some(2), "{}", unasked.stderr);
+        assert!(unasked.stderr.contains("`prowess config --approve --yes`") && !run());
+        let refused = world.run_at_terminal("n\n", "config --approve");
+        assert_eq!(refused.code, Some(1), "{}", refused.stdout());
+        assert!(refused.stdout().contains("policy.commands  bash -c") && !run());
+        let approved = world.run(["config", "--approve", "--yes"]);
         assert_eq!(approved.code, Some(0), "{}", approved.stderr);
         assert_eq!(approved.stdout(), "policy.commands  bash -c\npolicy.hosts  127.0.0.1\n");
         let (commands, hosts, stderr) = lists();

@@ -480,7 +480,7 @@ mod paths_begin_where_the_user_expects {
         assert_eq!(said.skill("mine")["path"], path.to_str().unwrap());
         // Only a tilde that stands alone is the home directory.
         let ran = world.run(["list", "--json", "--dir", "~my-skills"]);
-        assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
+        assert_eq!(ran.code, Some(2));
         assert!(ran.stderr.contains("`~my-skills`"), "{}", ran.stderr);
     }
 
@@ -547,9 +547,7 @@ mod the_files_beside_skill_md_are_its_resources {
     fn m_27_skill_md_itself_is_not_a_resource() {
         let world = World::new().skill("one", "a").file("skills/one/notes.md", "n");
         assert_eq!(resources(world.list().skill("one")), ["notes.md"]);
-        let ran = world.run(["read", "one", "SKILL.md", "--dir", "skills"]);
-        assert_eq!((ran.code, ran.stdout()), (Some(1), ""));
-        assert!(ran.stderr.contains("`prowess show one "), "{}", ran.stderr);
+        assert!(world.load().get("one").unwrap().read("SKILL.md").is_err());
     }
 
     #[test]
@@ -765,7 +763,7 @@ mod of_two_skills_of_one_name_the_nearer_is_taken {
     /// The words that `list` prints for a person, one skill a line.
     fn listed(world: &World, arguments: &[&str]) -> Vec<String> {
         let ran = world.run(["list"].iter().chain(arguments));
-        let words = |line: &str| line.split("  ").next().unwrap().to_owned();
+        let words = |line: &str| line.split('\t').next().unwrap().to_owned();
         ran.stdout().lines().map(words).collect()
     }
 

@@ -480,6 +480,30 @@ refused   12 skills: the name is not that of the folder
     }
 
     #[test]
+    fn what_is_unknown_is_listed_by_its_reason() {
+        let mut world = World::new();
+        for number in 10..22 {
+            let long = "a".repeat(1025);
+            world = world.skill_in("home/.cursor/skills", &format!("drink-{number}"), &long);
+        }
+        let ran = run(&world, &["--client", "cursor"]);
+        assert_eq!(ran.code, Some(0));
+        let said = "\
+Cursor  12 unknown
+
+unknown   12 skills: the description has more than 1024 characters
+          Cursor
+          such as drink-10, drink-11, drink-12, drink-13, drink-14, drink-15, drink-16, drink-17, drink-18, drink-19
+
+every client loads what it finds, as far as is known
+";
+        assert!(ran.stdout().ends_with(said), "{}", ran.stdout());
+        let all = run(&world, &["-v", "--client", "cursor"]);
+        assert!(all.stdout().contains("          drink-10,"), "{}", all.stdout());
+        assert!(all.stdout().contains("drink-20, drink-21\n"), "{}", all.stdout());
+    }
+
+    #[test]
     fn the_command_that_fixes_a_file_is_told_where_it_does() {
         for (license, is_quoted, is_read) in [
             ("Mine: all", true, true),
@@ -672,7 +696,8 @@ refused   12 skills: the name is not that of the folder
         assert!(ran.stdout().contains("loads what can be read"), "{}", ran.stdout());
 
         let world = World::new().file(PROJECT, "no directory");
-        let ran = run(&world, &["--dir", "nowhere"]);
+        let world = world.folder("there");
+        let ran = run(&world, &["--dir", "nowhere", "--dir", "there"]);
         assert_eq!(ran.stderr.matches(PROJECT).count(), 1, "{}", ran.stderr);
         assert!(ran.stderr.contains("directory-missing"), "{}", ran.stderr);
     }

@@ -184,6 +184,31 @@ mod a_skill_executes_as_its_type_says {
     }
 
     #[test]
+    fn a_template_says_which_values_it_lacks() {
+        let template = "```template\nDear {{.name}}{{if .title}}, {{.title}}{{end}}\n```\n";
+        let declared = format!(
+            "{template}\n## Parameters\n\n```json\n{{\"properties\": {{\"name\": {{}}, \"title\": {{}}}}}}\n```"
+        );
+        let world = typed(World::new(), "template", "letter", &declared);
+        let (code, well) = outcome(&world, &["letter", "name=Ada"]);
+        assert_eq!((code, &well["output"]), (Some(0), &json!("Dear Ada\n")), "{well:#}");
+        let (code, lacking) = outcome(&world, &["letter"]);
+        assert_eq!((code, &lacking["status"]), (Some(1), &json!("invalid")), "{lacking:#}");
+        let message = lacking["message"].as_str().unwrap();
+        assert!(message.contains("no value is given for `name`"), "{message}");
+        let (code, unknown) = outcome(&world, &["letter", "name=Ada", "nmae=Ada"]);
+        assert_eq!((code, &unknown["status"]), (Some(1), &json!("invalid")), "{unknown:#}");
+        assert!(unknown["message"].as_str().unwrap().contains("nmae"), "{unknown:#}");
+
+        let world = typed(World::new(), "template", "letter", template);
+        let ran = run(&world, &["letter", "nmae=Ada"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "Dear <no value>\n"));
+        assert!(ran.stderr.contains("no value is given for `name`"), "{}", ran.stderr);
+        let ran = run(&world, &["letter", "name=Ada"]);
+        assert_eq!((ran.stdout(), &*ran.stderr), ("Dear Ada\n", ""));
+    }
+
+    #[test]
     fn s_43_an_instruction_gives_its_name_type_and_content() {
         let text = "# Guide\n\n!`touch pwned` ${HOME} $ARGUMENTS {{.topic}}\n\n## Parameters\n\n\
                     ```json\n{\"topic\": …}\n```";

@@ -620,8 +620,13 @@ mod the_report_can_be_looked_at {
         let printed = lab(&world, &["--html", "-"]);
         assert_eq!(printed.stdout(), fs::read_to_string(world.path("page.html")).unwrap());
         assert!(!world.path("-").exists());
-        let both = lab(&world, &["--html", "-", "--json"]);
-        assert_eq!((both.code, both.stdout()), (Some(2), ""));
+        let at_home = world.skill_in("home/.claude/skills", "brew-coffee", "Brews coffee");
+        let page = at_home.run(["lab", "--preset", "claude", "--html", "-"]);
+        let home = at_home.path("home").display().to_string();
+        assert!(page.stdout().contains("~/.claude/skills/brew-coffee/SKILL.md"));
+        assert!(!page.stdout().contains(&home), "{}", page.stdout());
+        let both = lab(&at_home, &["--html", "-", "--json"]);
+        assert_eq!(both.code, Some(2), "{}", both.stdout());
     }
 
     #[test]

@@ -399,7 +399,7 @@ mod a_mention_comes_before_everything {
         assert_ne!(hidden["path"], taken["path"]);
         let ran = world.run(["find", "polish", "--dir", "skills", "--dir", "~/mine"]);
         assert!(ran.stdout().contains("\nuser:polish"), "{}", ran.stdout());
-        assert!(ran.stdout().contains("\n  hidden by "), "{}", ran.stdout());
+        assert!(ran.stdout().contains("\thidden by "), "{}", ran.stdout());
     }
 
     #[test]
@@ -688,7 +688,9 @@ mod the_command_find_is_for_people_and_for_programs {
         assert_eq!(document["query"], "strings of a piano in a hot car");
         assert_eq!(matched(&document).len(), 3);
         for found in document["matches"].as_array().unwrap() {
-            assert_eq!(keys(found), ["name", "confidence", "level", "path", "tier"]);
+            let fields = ["name", "confidence", "level", "path", "tier"];
+            let own = keys(found).into_iter().filter(|it| *it != "below_threshold");
+            assert_eq!(own.collect::<Vec<_>>(), fields);
             let confidence = found["confidence"].as_f64().unwrap();
             assert_eq!(found["level"], Thresholds::default().level(confidence).as_str());
             let path = found["path"].as_str().unwrap();
@@ -706,6 +708,20 @@ mod the_command_find_is_for_people_and_for_programs {
     }
 
     #[test]
+    fn what_is_below_the_threshold_is_marked() {
+        let world = house_on_disk().file("prowess.toml", "[matching]\nthreshold = 0.99\n");
+        let arguments = ["strings", "of", "a", "piano", "in", "a", "hot", "car", "--threshold", "0"];
+        let document = answer(&world, &arguments);
+        let found = document["matches"].as_array().unwrap();
+        assert!(found.iter().all(|it| it["below_threshold"] == true), "{document:#}");
+        let ran = find(&world, &arguments);
+        let mark = "below the threshold";
+        assert_eq!(ran.stdout().matches(mark).count(), found.len(), "{}", ran.stdout());
+        let mentioned = answer(&world, &["@bake-bread", "--threshold", "0"]);
+        assert!(mentioned["matches"][0].get("below_threshold").is_none(), "{mentioned:#}");
+    }
+
+    #[test]
     fn people_get_a_line_a_skill() {
         let mut world = house_on_disk();
         for at in 1..=9 {
@@ -717,11 +733,11 @@ mod the_command_find_is_for_people_and_for_programs {
         assert_eq!(lines.len(), 5);
         assert_eq!(
             lines[0],
-            "bake-bread  100%  full      Bakes sourdough bread and rolls in a hot oven"
+            "bake-bread\t100%\tfull\tBakes sourdough bread and rolls in a hot oven"
         );
-        assert!(lines[1].starts_with("sort-1      "), "{}", ran.stdout());
-        let at = lines[0].find("Bakes").unwrap();
-        assert!(lines[1..].iter().all(|it| it[at..].starts_with("Sorts screws")));
+        assert!(lines[1].starts_with("sort-1\t"), "{}", ran.stdout());
+        let description = |it: &&str| it.split('\t').nth(3).unwrap().starts_with("Sorts screws");
+        assert!(lines[1..].iter().all(description), "{}", ran.stdout());
         assert_eq!(find(&world, &["sort", "--top", "2"]).stdout().lines().count(), 2);
         assert_eq!(find(&world, &["sort", "--top", "100"]).stdout().lines().count(), 9);
     }

@@ -480,6 +480,22 @@ mod nothing_is_lost_and_nothing_gets_in {
     }
 
     #[test]
+    fn a_migration_can_be_tried() {
+        let world = World::new()
+            .skill("one", "Mine")
+            .file("plugins/one/plugin-manifest.json", plugin("One", ""))
+            .file("plugins/two/plugin-manifest.json", plugin("Two", ""));
+        let tried = migrate(&world, &["plugins", "--dry-run"]);
+        assert!(!world.path("skills/two").exists());
+        assert!(tried.stderr.contains("`one` is there already"), "{}", tried.stderr);
+        let text = world.run(["migrate", "plugins", "--dry-run", "--dir", "skills"]);
+        assert_eq!(text.stdout(), "skills/two/SKILL.md\n");
+        assert!(text.stderr.contains("1 skill would be made of plugins"), "{}", text.stderr);
+        let done = migrate(&world, &["plugins"]);
+        assert_eq!((tried.code, &tried.json()["migrated"]), (done.code, &done.json()["migrated"]));
+    }
+
+    #[test]
     fn a_bad_manifest_is_told_and_the_others_go_on() {
         let huge = plugin("Huge", &format!("\"x\": \"{}\"", "x".repeat(200_000)));
         let deep = format!("{{\"name\": \"deep\", \"x\": {}", "[".repeat(100_000));

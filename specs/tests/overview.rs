@@ -1,5 +1,7 @@
 //! What `prowess` shows without a command.
 
+use std::fs;
+
 use serde_json::Value as Json;
 
 use crate::world::{Ran, World, program};
@@ -90,6 +92,17 @@ mod one_screen_shows_every_skill_and_who_loads_it {
         line("long", "truncated by Codex: the description has more than 1024 characters");
         line("secret", "hidden by Claude Code: it says `disable-model-invocation: true`");
         line("brew-coffee", "shadowed by Claude Code: another skill of the same name comes first");
+    }
+
+    #[test]
+    fn a_long_name_is_not_cut_where_there_is_room() {
+        let name = "subagent-driven-development-of";
+        let text = format!("---\nname: {name}\ndescription: a\n---\n\n{}", "Do it.\n".repeat(2000));
+        let world = World::new()
+            .folder("home/.codex")
+            .file(format!("home/.codex/skills/{name}/SKILL.md"), text);
+        let said = at_terminal(&world, 100, 40, "");
+        assert!(said.contains(&format!("~ {name}  truncated by Codex")), "{said}");
     }
 
     #[test]
@@ -268,6 +281,26 @@ mod it_says_what_to_do_next {
     }
 
     #[test]
+    fn no_client_is_given_more_skills_than_it_can_list() {
+        let share = |skills: usize| {
+            let mut world = World::new().folder("home/.claude").folder("home/.codex");
+            for number in 0..skills {
+                let (name, text) = (format!("skill-{number}"), "a".repeat(1000));
+                world = world.skill_in("home/.claude/skills", &name, &text);
+            }
+            bare(&world, &[]).stdout().contains("~/.codex/skills/")
+        };
+        assert!(share(6) && !share(9));
+        let text = format!("---\nname: long\ndescription: a\n---\n\n{}", "Do it.\n".repeat(2000));
+        let world =
+            World::new().folder("home/.codex").file("home/.codex/skills/long/SKILL.md", text);
+        let said = bare(&world, &[]);
+        assert!(said.stdout().contains("  prowess doctor long   "), "{}", said.stdout());
+        let doctor = bare(&world, &["doctor", "long"]);
+        assert!(doctor.stdout().contains("more than 8000 bytes"), "{}", doctor.stdout());
+    }
+
+    #[test]
     fn at_most_three_commands_are_suggested() {
         let world = people()
             .folder("home/.cline")
@@ -296,6 +329,32 @@ mod it_says_what_to_do_next {
         type_it(&world, command);
         let said = bare(&world, &[]);
         assert!(said.stdout().starts_with("1 skill in 1 directory\n"), "{}", said.stdout());
+    }
+
+    #[test]
+    fn the_skills_of_a_repository_of_plugins_are_pointed_out() {
+        let world = World::new()
+            .skill_in("plugins/drinks/skills", "brew-coffee", "Brews coffee")
+            .skill_in("plugins/food/skills", "bake-bread", "Bakes bread");
+        fs::remove_dir(world.path("skills")).unwrap();
+        let said = "2 skills in `plugins/*/skills` here";
+        for arguments in [&["list"][..], &["find", "zzzzzz"]] {
+            let ran = bare(&world, arguments);
+            assert!(ran.stderr.contains(said), "{}", ran.stderr);
+            assert!(ran.stderr.contains("`prowess list .` lists them"), "{}", ran.stderr);
+        }
+        let empty = bare(&world, &[]);
+        assert!(empty.stdout().contains("  prowess list . "), "{}", empty.stdout());
+        let world = world.skill_in("home/.claude/skills", "steep-tea", "Steeps tea");
+        let more = bare(&world, &[]);
+        let told = "2 skills in plugins/*/skills here, where no agent looks by itself";
+        assert!(more.stdout().contains(told), "{}", more.stdout());
+        let listed = bare(&world, &["list", ".", "--short"]);
+        assert!(listed.stdout().starts_with("bake-bread\nbrew-coffee\n"), "{}", listed.stdout());
+        assert!(!listed.stderr.contains("plugins/*"), "{}", listed.stderr);
+        let world = world.skill_in(".claude/skills", "pour-water", "Pours water");
+        assert!(!bare(&world, &["list"]).stderr.contains("plugins/*"));
+        assert!(!bare(&world, &[]).stdout().contains("plugins/*"));
     }
 
     #[test]

@@ -403,6 +403,29 @@ mod nothing_runs_before_the_policy_allows_it {
     }
 
     #[test]
+    fn an_answer_that_is_not_understood_is_asked_for_again() {
+        let greet = "---\nname: greet\ndescription: d\ntype: script\nrequires_approval: true\n---\n```sh\necho hello-$((1 + 1))\n```\n";
+        let world = World::new().document("greet", greet);
+        for (typed, asked, is_run) in [
+            ("what?\ny\n", 2, true),
+            ("\nmaybe\nn\n", 3, false),
+            ("1\n2\n3\ny\n", 3, false),
+            ("perhaps\n", 2, false),
+        ] {
+            let ran = world.run_at_terminal(typed, "run greet --dir skills");
+            let said = ran.stdout();
+            assert_eq!(said.contains("hello-2"), is_run, "{said}");
+            assert_eq!(said.matches("[y]es, [n]o, [a]lways: ").count(), asked, "{said}");
+            assert_eq!(said.matches("Please answer").count(), asked - 1, "{said}");
+            assert_eq!(said.matches("May prowess").count(), 1, "{said}");
+        }
+        let ran = world.run_at_narrow_terminal(40, "n\n", "run greet --dir skills");
+        let said = ran.stdout().replace('\r', "");
+        let question = "May prowess run the skill `greet`? It is\nasked because the skill requires\napproval.\n";
+        assert!(said.contains(question), "{said}");
+    }
+
+    #[test]
     fn what_was_typed_before_a_question_does_not_answer_it() {
         let document = "---\nname: greet\ndescription: d\ntype: script\nrequires_approval: true\n---\n```sh\necho hello-$((1 + 1))\n```\n";
         let world = World::new().document("greet", document);
@@ -837,6 +860,42 @@ mod what_a_skill_lists_counts_for_what_the_policy_says {
 
 mod decisions_are_recorded {
     use super::*;
+
+    #[test]
+    fn approvals_are_listed_and_taken_back() {
+        let greet = "---\nname: greet\ndescription: d\ntype: script\nrequires_approval: true\n---\n```sh\necho hi\n```\n";
+        let world = World::new()
+            .document("greet", greet)
+            .folder(".git")
+            .file("prowess.toml", "[policy]\ncommands = [\"bash -c\"]\n");
+        let run = || world.run(["run", "greet", "--dir", "skills"]).code;
+        let listed = || world.run(["approvals", "--json"]).json()["approvals"].take();
+        assert_eq!((run(), listed()), (Some(1), json!([])));
+        assert_eq!(world.run(["run", "greet", "--dir", "skills", "--yes"]).code, Some(0));
+        assert_eq!(world.run(["config", "--approve", "--yes"]).code, Some(0));
+        assert_eq!(run(), Some(0));
+        let all = listed();
+        assert_eq!((&all[0]["kind"], &all[0]["name"]), (&json!("skill"), &json!("greet")));
+        assert_eq!(all[1]["kind"], "settings");
+        let id = all[0]["id"].as_str().unwrap();
+        let text = world.run(["approvals"]);
+        let (first, second) = text.stdout().split_once('\n').unwrap();
+        assert!(first.contains("take the commands and hosts of"), "{first}");
+        assert!(second.starts_with(id) && second.contains("run the skill greet"), "{second}");
+        let unknown = world.run(["approvals", "--revoke", id, "nowhere"]);
+        assert_eq!((unknown.code, run()), (Some(1), Some(0)), "{}", unknown.stderr);
+        assert_eq!(world.run(["approvals", "--revoke"]).code, Some(2));
+        assert_eq!(world.run(["approvals", "--all"]).code, Some(2));
+        assert_eq!(world.run(["approvals", "--revoke", id]).code, Some(0));
+        assert_eq!((run(), listed().as_array().unwrap().len()), (Some(1), 1));
+        let revoked = world.run(["approvals", "--revoke", "--all", "--json"]).json();
+        assert_eq!(revoked["revoked"][0]["kind"], "settings");
+        assert_eq!(listed(), json!([]));
+        let said = world.run(["config", "policy.commands"]).stderr;
+        assert!(said.contains("ignored `bash -c`"), "{said}");
+        let log = fs::read_to_string(world.path("home/.local/state/prowess/audit.jsonl")).unwrap();
+        assert_eq!(log.matches(r#""decision":"revoked""#).count(), 2, "{log}");
+    }
 
     #[test]
     fn every_decision_leaves_a_line() {

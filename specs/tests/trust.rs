@@ -281,9 +281,26 @@ mod trust_is_kept_by_folder {
         let revoked = trust(&world, &[".", "--revoke"]);
         assert!(revoked.stderr.contains("no longer trusted"), "{}", revoked.stderr);
         assert_eq!(run(&world, &[]).code, Some(1));
-        let again = trust(&world, &[".", "--revoke"]);
+        let again = world.run(["trust", ".", "--revoke"]);
+        assert_eq!(again.code, Some(1));
         assert!(again.stderr.contains("was not trusted"), "{}", again.stderr);
         assert_eq!(world.run(["trust", "nowhere"]).code, Some(1));
+    }
+
+    #[test]
+    fn whoever_creates_a_skill_hears_that_trust_is_needed() {
+        let world = World::new().folder(".git").folder(".agents/skills");
+        let create = |name: &str, more: &[&str]| {
+            let arguments = ["create", name, "--type", "script", "--description", "Does it"];
+            let definition = ["--definition", r#"{"script": "echo hello"}"#];
+            let ran = world.run([&arguments[..], &definition, more].concat());
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+            ran.stderr.contains("`prowess trust .` answers ahead")
+        };
+        assert!(create("one", &[]));
+        assert!(!create("two", &["--dir", "skills"]));
+        trust(&world, &["."]);
+        assert!(!create("three", &[]));
     }
 
     /// Two projects in one folder.

@@ -197,6 +197,12 @@ impl World {
         self.at_terminal("", typed, &format!("TERM=xterm exec {} {arguments}", program()))
     }
 
+    /// Does the same at a terminal of so many columns.
+    pub(crate) fn run_at_narrow_terminal(&self, columns: u16, typed: &str, arguments: &str) -> Ran {
+        let line = format!("stty cols {columns} rows 24; exec {} {arguments}", program());
+        self.at_terminal("", typed, &line)
+    }
+
     /// Does the same for somebody who has typed more before the program begins.
     pub(crate) fn run_typing_ahead(&self, ahead: &str, typed: &str, arguments: &str) -> Ran {
         self.at_terminal(ahead, typed, &format!("sleep 1; exec {} {arguments}", program()))
@@ -388,11 +394,11 @@ impl Ran {
         Said(self.json())
     }
 
-    /// Fails when a terminal would do anything but show what was printed.
+    /// Fails when a terminal would do anything but show what was printed, tabs between fields included.
     pub(crate) fn assert_safe(&self) {
         for text in [self.stdout(), &self.stderr] {
             let bad = text.chars().find(|c| {
-                (c.is_control() && *c != '\n')
+                (c.is_control() && !matches!(c, '\n' | '\t'))
                     || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
                     || ('\u{E0000}'..='\u{E007F}').contains(c)
             });

@@ -67,17 +67,17 @@ impl Approver for Person {
     }
 
     fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
-        let (one, shown) = (self.0.clone(), shown(question));
+        let (one, shown, choices) = (self.0.clone(), shown(question), choices(question));
+        let coverage = question.coverage.clone();
         Box::pin(async move {
             let waiting = Waiting::default();
             let is_over = waiting.0.clone();
             let asked = tokio::task::spawn_blocking(move || {
                 let _one = one.lock();
-                printer::ask(&shown, &is_over)
+                printer::ask(&shown, &choices, &is_over, |it| reply(it, &coverage))
             });
-            // Whoever cannot be heard has not agreed.
-            let answer = asked.await.ok().and_then(Result::ok);
-            answer.map_or(Reply::No, |it| reply(&it, &question.coverage))
+            // Whoever cannot be heard or understood has not agreed.
+            asked.await.ok().and_then(Result::ok).flatten().unwrap_or(Reply::No)
         })
     }
 }
@@ -138,7 +138,7 @@ impl<A: Approver> Approver for Told<A> {
     }
 }
 
-/// A question as it is shown: what would run or change, what it could reach, and what to type.
+/// A question as it is shown: what would run or change, and what it could reach.
 fn shown(question: &Question) -> String {
     let Question { what, why, content, difference, files, given, place, diff, reach, .. } =
         question;
@@ -161,8 +161,14 @@ fn shown(question: &Question) -> String {
         let _ = write!(out, "It would be given:\n{}", whole(given));
     }
     let (what, why) = (safe::shown(&safe::line(what)), safe::line(why));
-    let _ = writeln!(out, "May prowess {what}? It is asked because {why}.");
-    let more = match (&question.coverage, given) {
+    let asked = format!("May prowess {what}? It is asked because {why}.");
+    let _ = writeln!(out, "{}", printer::by_words(&asked));
+    out
+}
+
+/// What can be answered.
+fn choices(question: &Question) -> String {
+    let more = match (&question.coverage, &question.given) {
         (Coverage::Once, _) => String::new(),
         (Coverage::UntilChange, Some(_)) => ", [a]lways, whatever it is given".to_owned(),
         (Coverage::UntilChange, None) => ", [a]lways".to_owned(),
@@ -171,8 +177,7 @@ fn shown(question: &Question) -> String {
             format!(", this [s]ession ({session}), [a]lways ({always})")
         }
     };
-    let _ = write!(out, "[y]es, [n]o{more}: ");
-    out
+    format!("[y]es, [n]o{more}")
 }
 
 /// A text that says itself what it leaves out, made safe.
@@ -194,13 +199,14 @@ fn ends(text: &str, place: Option<&Path>) -> String {
     format!("{}  {left}\n{}", whole(&head), whole(&tail))
 }
 
-/// What an answer means; whatever is not clearly a yes is a no.
-fn reply(answer: &str, coverage: &Coverage) -> Reply {
-    match (answer.trim().to_ascii_lowercase().as_str(), coverage) {
-        ("y" | "yes", _) => Reply::Once,
-        ("s" | "session", Coverage::More { .. }) => Reply::Session,
-        ("a" | "always", Coverage::More { .. } | Coverage::UntilChange) => Reply::Always,
-        _ => Reply::No,
+/// What an answer means; nothing where it is none of the choices.
+fn reply(answer: &str, coverage: &Coverage) -> Option<Reply> {
+    match (answer, coverage) {
+        ("y" | "yes", _) => Some(Reply::Once),
+        ("n" | "no", _) => Some(Reply::No),
+        ("s" | "session", Coverage::More { .. }) => Some(Reply::Session),
+        ("a" | "always", Coverage::More { .. } | Coverage::UntilChange) => Some(Reply::Always),
+        _ => None,
     }
 }
 
@@ -211,17 +217,17 @@ mod tests {
     #[test]
     fn only_a_clear_yes_is_one() {
         let coverage = Coverage::UntilChange;
-        assert_eq!(["y", " YES\n", "a", "always"].map(|it| reply(it, &coverage)), {
-            [Reply::Once, Reply::Once, Reply::Always, Reply::Always]
+        assert_eq!(["y", "yes", "a", "always", "n", "no"].map(|it| reply(it, &coverage)), {
+            [Reply::Once, Reply::Once, Reply::Always, Reply::Always, Reply::No, Reply::No].map(Some)
         });
-        for answer in ["", "n", "no", "yess", "yes, but", "\u{202e}y", "0", "s"] {
-            assert_eq!(reply(answer, &coverage), Reply::No, "{answer:?}");
+        for answer in ["", "yess", "yes, but", "\u{202e}y", "0", "s"] {
+            assert_eq!(reply(answer, &coverage), None, "{answer:?}");
         }
         let more = Coverage::More { session: "all".to_owned(), always: "this".to_owned() };
         assert_eq!(["s", "a", "ss"].map(|it| reply(it, &more)), {
-            [Reply::Session, Reply::Always, Reply::No]
+            [Some(Reply::Session), Some(Reply::Always), None]
         });
-        assert_eq!(["y", "a"].map(|it| reply(it, &Coverage::Once)), [Reply::Once, Reply::No]);
+        assert_eq!(["y", "a"].map(|it| reply(it, &Coverage::Once)), [Some(Reply::Once), None]);
     }
 
     #[test]

@@ -1,18 +1,19 @@
 //! What can be typed.
 
-use std::{env, path::PathBuf};
+use std::{env, fs, io, path::PathBuf};
 
 use clap::{
     Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum, ValueHint,
+    builder::{PathBufValueParser, TypedValueParser},
 };
 use prowess::{Profile, Strategy};
 use prowess_runtime::{Bytes, Depth, Share, bytes};
 
 use crate::{
     commands::{
-        ask, catalog, chat, check, completions, config, create, disable, doctor, enable, find,
-        init, lab, list, man, mcp, migrate, new, prompt, read, remove, rule, run, sandbox, servers,
-        sessions, show, tool, tools, trace, trust, undo,
+        approvals, ask, catalog, chat, check, completions, config, create, disable, doctor, enable,
+        find, init, lab, list, man, mcp, migrate, new, prompt, read, remove, rule, run, sandbox,
+        servers, sessions, show, tool, tools, trace, trust, undo,
     },
     completion, examples,
 };
@@ -98,6 +99,7 @@ pub(crate) enum Command {
     Servers(servers::Args),
     Trace(trace::Args),
     Trust(trust::Args),
+    Approvals(approvals::Args),
     Sandbox(sandbox::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -119,7 +121,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "NAME", add = completion::presets(), help_heading = "Where to look")]
     pub(crate) preset: Vec<String>,
     /// Where relative directories begin
-    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Where to look")]
+    #[arg(long, global = true, value_name = "DIR", value_parser = directory(), value_hint = ValueHint::DirPath, help_heading = "Where to look")]
     pub(crate) cwd: Option<PathBuf>,
     /// Take settings from this file alone; without it, from the user's and the nearest `prowess.toml`
     #[arg(long, global = true, value_name = "FILE", help_heading = "Where to look")]
@@ -231,6 +233,30 @@ impl From<StrategyName> for Strategy {
 pub(crate) fn share(text: &str) -> Result<Share, String> {
     let number = text.parse().map_err(|_| "it is not a number".to_owned())?;
     Share::new(number).ok_or_else(|| "it is not from 0 to 1".to_owned())
+}
+
+/// Takes a directory that is there.
+pub(crate) fn directory() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match fs::metadata(&path) {
+        Ok(it) if it.is_dir() => Ok(path),
+        Ok(_) => Err("it is not a directory"),
+        Err(error) => Err(why_not(&error)),
+    })
+}
+
+/// Takes a file or directory that is there.
+pub(crate) fn existing() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match fs::metadata(&path) {
+        Ok(_) => Ok(path),
+        Err(error) => Err(why_not(&error)),
+    })
+}
+
+fn why_not(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => "it cannot be read",
+        _ => "it does not exist",
+    }
 }
 
 /// How many folders deep.

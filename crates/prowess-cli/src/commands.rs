@@ -30,6 +30,7 @@ pub(crate) mod tools;
 pub(crate) mod servers;
 pub(crate) mod trace;
 pub(crate) mod trust;
+pub(crate) mod approvals;
 pub(crate) mod sandbox;
 pub(crate) mod completions;
 pub(crate) mod man;
@@ -95,6 +96,7 @@ pub(crate) fn run(
         Command::Servers(args) => servers::run(args, global, launcher, printer),
         Command::Trace(args) => trace::run(args, printer),
         Command::Trust(args) => trust::run(args, printer),
+        Command::Approvals(args) => approvals::run(args, printer),
         Command::Sandbox(args) => sandbox::run(args, &launcher, printer),
         Command::Completions(args) => completions::run(args, printer),
         Command::Man(args) => man::run(args, printer),

@@ -226,6 +226,10 @@ fn say_where(config: &Config, options: &Options, library: &Library, printer: &mu
     if is_named(config) {
         return;
     }
+    if let many @ 1.. = skills_of_plugins(options) {
+        let skills = count(many, "skill");
+        printer.note(&format!("{skills} in `{OF_PLUGINS}` here, where no client looks by itself; `prowess list .` lists them"));
+    }
     if options.directories.is_empty() && library.all().next().is_none() {
         // They were left out, which was said.
         return;
@@ -237,6 +241,27 @@ fn say_where(config: &Config, options: &Options, library: &Library, printer: &mu
     let skills = count(library.all().count(), "skill");
     let places = listed(&options.directories, options.home.as_deref());
     printer.note(&format!("{skills} in {places} (preset `{HERE}`)"));
+}
+
+/// Where a repository of plugins has its skills.
+pub(crate) const OF_PLUGINS: &str = "plugins/*/skills";
+
+/// How many skills the plugins of a repository have, where nothing of it is searched.
+fn skills_of_plugins(options: &Options) -> usize {
+    match options.directories.iter().any(|it| it.scope == Scope::Project) {
+        true => 0,
+        false => count_in_plugins(options.cwd.as_deref().unwrap_or(Path::new("."))),
+    }
+}
+
+/// How many skills the plugins of a repository have.
+pub(crate) fn count_in_plugins(repository: &Path) -> usize {
+    let inside = |folder: PathBuf| {
+        let entries = fs::read_dir(folder).into_iter().flatten();
+        entries.filter_map(|it| Some(it.ok()?.path()))
+    };
+    let plugins = inside(repository.join("plugins")).map(|it| it.join("skills"));
+    plugins.flat_map(inside).filter(|it| it.join("SKILL.md").is_file()).count()
 }
 
 /// Directories as a person would name them, the first few of them.
@@ -492,24 +517,34 @@ pub(crate) fn shelf_or_here(global: &Global, printer: &mut Printer) -> Result<Sh
 pub(crate) fn shelf_of(name: &str, global: &Global, printer: &mut Printer) -> Result<Shelf> {
     let config = config(global)?;
     let library = Library::load(&options(&config, global))?;
-    let skill = library.get(name).or_else(|| library.all().find(|it| &*it.manifest.name == name));
-    let folder = skill.map(|it| it.folder().to_owned()).filter(|it| it.is_dir());
+    let skill = called(&library, name);
+    // A directory that is a skill itself is no store.
+    let is_named = |folder: &PathBuf| {
+        directories(&config, global).iter().any(|it| resolve(it, global) == *folder)
+    };
+    let Some(folder) = folder_of_skill(&library, name).filter(|it| !is_named(it)) else {
+        return shelf_or_here(global, printer);
+    };
+    let store = folder.parent().unwrap_or(Path::new("")).to_owned();
+    let scope = skill.map_or(Scope::Project, |it| it.origin.scope);
+    open(store, scope)
+}
+
+/// The folder on disk of the skill of a name, also of one that was left out.
+pub(crate) fn folder_of_skill(library: &Library, name: &str) -> Option<PathBuf> {
+    let folder = called(library, name).map(|it| it.folder().to_owned()).filter(|it| it.is_dir());
     // What cannot be read as a skill has a finding, and its folder a name.
     let broken = || {
         let folders = library.findings().iter().filter_map(|it| it.path.parent());
         let is_it = |it: &&Path| it.file_name().is_some_and(|it| it == name) && it.is_dir();
         folders.filter(is_it).map(Path::to_owned).next()
     };
-    // A directory that is a skill itself is no store.
-    let is_named = |folder: &PathBuf| {
-        directories(&config, global).iter().any(|it| resolve(it, global) == *folder)
-    };
-    let Some(folder) = folder.or_else(broken).filter(|it| !is_named(it)) else {
-        return shelf_or_here(global, printer);
-    };
-    let store = folder.parent().unwrap_or(Path::new("")).to_owned();
-    let scope = skill.map_or(Scope::Project, |it| it.origin.scope);
-    open(store, scope)
+    folder.or_else(broken)
+}
+
+/// The skill of a name, also one that is hidden or not in use.
+fn called<'lib>(library: &'lib Library, name: &str) -> Option<&'lib Skill> {
+    library.get(name).or_else(|| library.all().find(|it| &*it.manifest.name == name))
 }
 
 /// The store from which a skill was removed last, or the last of a name: one of those that are searched for

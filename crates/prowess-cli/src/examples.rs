@@ -61,7 +61,13 @@ const EXAMPLES: &[Examples] = &[
             ("prowess show fix-issue --arguments '123'", "with `123` for its arguments"),
         ],
     ),
-    ("read", &[("prowess read create-pr scripts/gather.sh", "one file of it, byte for byte")]),
+    (
+        "read",
+        &[
+            ("prowess read create-pr scripts/gather.sh", "one file of it, byte for byte"),
+            ("prowess read create-pr SKILL.md --lines 1-20", "the first lines of its SKILL.md"),
+        ],
+    ),
     (
         "prompt",
         &[
@@ -194,6 +200,13 @@ const EXAMPLES: &[Examples] = &[
         &[
             ("prowess trace pr.jsonl -o pr.html", "a page of what an agent did"),
             ("prowess trace pr.jsonl --json", "the same in numbers"),
+        ],
+    ),
+    (
+        "approvals",
+        &[
+            ("prowess approvals", "what is no longer asked about, the last one first"),
+            ("prowess approvals --revoke 3f2a9c1d", "be asked about it again"),
         ],
     ),
     (

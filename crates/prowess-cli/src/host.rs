@@ -21,7 +21,13 @@ use prowess_runtime::{
 use rustix::process::geteuid;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{approver::approver, connection, printer::Printer, trust};
+use crate::{
+    approver::approver,
+    arguments::{directory, existing},
+    connection,
+    printer::Printer,
+    trust,
+};
 
 /// How something is run, as it is typed.
 #[derive(Debug, Default, clap::Args)]
@@ -43,16 +49,16 @@ pub(crate) struct Running {
     #[arg(long)]
     pub(crate) unsandboxed: bool,
     /// Let tools and commands use this directory; repeatable [default: the working directory]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = directory())]
     pub(crate) root: Vec<PathBuf>,
     /// Pass this environment variable on to scripts; may be given several times
     #[arg(long, value_name = "NAME")]
     env: Vec<String>,
     /// Let scripts read this file or directory; may be given several times
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = existing())]
     read: Vec<PathBuf>,
     /// Let scripts write to this directory, and keep what they write there; may be given several times
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", value_parser = directory(), value_hint = ValueHint::DirPath)]
     write: Vec<PathBuf>,
 }
 

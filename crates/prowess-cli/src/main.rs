@@ -70,7 +70,8 @@ fn main() -> ExitCode {
     }
     arguments::choose_color();
     let typed = Arguments::typed();
-    let bare = Global::default();
+    let is_json = arguments::words().take_while(|it| it != "--").any(|it| it == "--json");
+    let bare = Global { json: is_json, ..Global::default() };
     let mut printer = Printer::new(typed.as_ref().map_or(&bare, |it| &it.global));
     let ended = match &typed {
         Ok(arguments) => commands::run(arguments, launcher, &mut printer),
@@ -81,19 +82,29 @@ fn main() -> ExitCode {
         Ok(status)
     });
     match ended {
-        Ok(status) => status.code(),
+        Ok(Status::Well) => Status::Well.code(),
+        Ok(status) => {
+            let _ = printer.error_document();
+            status.code()
+        }
         // Whoever read our output has enough of it.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            if let Some(fault) = error.downcast_ref::<Fault>() {
-                fault.tell(&mut printer);
-                return fault.status.code();
-            }
-            match error.downcast_ref::<ConfigError>() {
-                Some(error) => printer.config_error(error),
-                None => printer.error(&error),
-            }
-            Status::Unable.code()
+            let status = match error.downcast_ref::<Fault>() {
+                Some(fault) => {
+                    fault.tell(&mut printer);
+                    fault.status
+                }
+                None => {
+                    match error.downcast_ref::<ConfigError>() {
+                        Some(error) => printer.config_error(error),
+                        None => printer.error(&error),
+                    }
+                    Status::Unable
+                }
+            };
+            let _ = printer.error_document();
+            status.code()
         }
     }
 }

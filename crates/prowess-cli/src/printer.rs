@@ -26,6 +26,7 @@ use rustix::{
     termios::{QueueSelector, tcflush},
 };
 use serde::Serialize;
+use serde_json::json;
 use terminal_size::terminal_size_of;
 
 use crate::{arguments::Global, context, markdown::wrapped, near, safe, snippet};
@@ -61,6 +62,11 @@ pub(crate) struct Printer {
     pub(crate) colored: bool,
     /// What a command needs to look where this one did.
     typed: String,
+    /// Whether any data was printed.
+    has_data: bool,
+    /// What was said to be wrong, and what to do about it.
+    errors: Vec<String>,
+    hints: Vec<String>,
 }
 
 impl Printer {
@@ -88,11 +94,15 @@ impl Printer {
             height: height.filter(|_| is_terminal),
             colored,
             typed: context::typed(global),
+            has_data: false,
+            errors: Vec::new(),
+            hints: Vec::new(),
         }
     }
 
     /// Prints a line of data. What comes from a skill must be made safe first.
     pub(crate) fn line(&mut self, line: impl Display) -> Result<()> {
+        self.has_data = true;
         writeln!(self.out, "{line}").context(UNWRITTEN)
     }
 
@@ -108,6 +118,7 @@ impl Printer {
 
     /// Prints bytes as they are.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<()> {
+        self.has_data = true;
         self.out.write_all(bytes).context(UNWRITTEN)
     }
 
@@ -131,6 +142,19 @@ impl Printer {
     /// Prints text of several lines, made safe.
     pub(crate) fn text(&mut self, text: &str) -> Result<()> {
         self.line(safe::lines(text).trim_end())
+    }
+
+    /// Prints what went wrong as the one document of `--json`, where no other was printed.
+    pub(crate) fn error_document(&mut self) -> Result<()> {
+        if !self.json || self.has_data || self.errors.is_empty() {
+            return Ok(());
+        }
+        let mut document = json!({ "error": self.errors.join("; ") });
+        if !self.hints.is_empty() {
+            document["hint"] = self.hints.join("; ").into();
+        }
+        self.document(&document)?;
+        self.flush()
     }
 
     /// Whether nobody reads what is printed any more.
@@ -232,12 +256,15 @@ impl Printer {
 
     /// Says that what was typed is at fault.
     pub(crate) fn fault(&mut self, text: &str) {
+        self.errors.push(text.to_owned());
         self.say(ERROR, "error", text);
     }
 
     /// Says what to do next.
     pub(crate) fn hint(&mut self, text: &str) {
-        self.say(NOTE, "hint", &self.led(text));
+        let text = self.led(text);
+        self.say(NOTE, "hint", &text);
+        self.hints.push(text);
     }
 
     /// An outcome whose hint can be typed as it is.
@@ -263,6 +290,8 @@ impl Printer {
     pub(crate) fn config_error(&mut self, error: &ConfigError) {
         let width = self.say_width();
         for fault in &error.faults {
+            let line = fault.line.map(|it| format!(":{it}")).unwrap_or_default();
+            self.errors.push(format!("{}{line}: {}", fault.path.display(), fault.message));
             let shown = snippet::render_fault(fault, self.err_colored, width);
             let _ = self.err.write_all(format!("{shown}\n").as_bytes());
             self.suggest(&fault.path);
@@ -271,6 +300,7 @@ impl Printer {
 
     /// Says why we could not do it, with its causes.
     pub(crate) fn error(&mut self, error: &anyhow::Error) {
+        self.errors.push(format!("{error:#}"));
         self.say(ERROR, "error", &error.to_string());
         for cause in error.chain().skip(1) {
             let cause = cause.to_string();
@@ -360,9 +390,51 @@ fn held() -> MutexGuard<'static, Option<String>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Asks the person at the terminal, and returns the line that is typed, unless it is over before. What
-/// comes from a skill must be made safe first.
-pub(crate) fn ask(question: &str, is_over: &AtomicBool) -> io::Result<String> {
+/// How often a question is asked until it counts as not answered.
+const ATTEMPTS: usize = 3;
+
+/// Asks the person at the terminal until the answer is understood, which choices such as `[y]es, [n]o` help
+/// with. Nothing comes of it where it is over before, or not understood after a few times. What comes from a
+/// skill must be made safe first.
+pub(crate) fn ask<T>(
+    question: &str,
+    choices: &str,
+    is_over: &AtomicBool,
+    understand: impl Fn(&str) -> Option<T>,
+) -> io::Result<Option<T>> {
+    let mut text = format!("{question}{}: ", by_words(choices));
+    for _ in 0..ATTEMPTS {
+        let answer = asked(&text, is_over)?;
+        // Nobody is there any more.
+        if answer.is_empty() {
+            break;
+        }
+        if let Some(understood) = understand(answer.trim().to_ascii_lowercase().as_str()) {
+            return Ok(Some(understood));
+        }
+        text = by_words(&format!("Please answer {choices}")) + ": ";
+    }
+    Ok(None)
+}
+
+/// Asks for a yes or no; whatever is no clear yes is a no.
+pub(crate) fn confirm(question: &str) -> io::Result<Option<bool>> {
+    let question = by_words(question) + "\n";
+    ask(&question, "[y]es, [n]o", &AtomicBool::new(false), |answer| match answer {
+        "y" | "yes" => Some(true),
+        "n" | "no" => Some(false),
+        _ => None,
+    })
+}
+
+/// A text for the person at stderr, broken between words where their terminal is narrower.
+pub(crate) fn by_words(text: &str) -> String {
+    let terminal = io::stderr();
+    let width = terminal.is_terminal().then(|| width(&terminal)).flatten();
+    width.map_or_else(|| text.to_owned(), |it| broken(text, it, "").join("\n"))
+}
+
+fn asked(question: &str, is_over: &AtomicBool) -> io::Result<String> {
     // What was typed before answers something else.
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
     // What is shown for a while gives way.

@@ -5,7 +5,6 @@ use std::{
     io::{self, IsTerminal as _},
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    sync::atomic::AtomicBool,
 };
 
 use prowess_runtime::{Config, TrustFile};
@@ -62,6 +61,18 @@ pub(crate) fn acting(
         }
     }
     acting
+}
+
+/// Whether a project has to be trusted before the skills in a directory act.
+pub(crate) fn is_needed(directory: &Path, global: &Global) -> bool {
+    let Ok(config) = context::config(global) else { return false };
+    context::directories_of_project(&config, global).into_iter().any(|(it, folder)| {
+        let here = || project_of(global.cwd.as_deref().unwrap_or(Path::new(".")));
+        let folder = folder.unwrap_or_else(here);
+        let folder = fs::canonicalize(&folder).unwrap_or(folder);
+        let decision = || file().and_then(|it| it.decision(&folder).ok().flatten());
+        context::resolve(&it, global) == directory && !is_home(&folder) && decision() != Some(true)
+    })
 }
 
 /// Whether there is anything in a directory.
@@ -151,16 +162,11 @@ fn may_act(
 /// Asks the person at the terminal; nothing where the answer is neither yes nor no.
 fn ask(folder: &Path, directories: &[PathBuf]) -> Option<bool> {
     let question = format!(
-        "This project brings skills in {}. Skills can run scripts and tell the agent what to do.\nDo you trust `{}`? [y]es, [n]o: ",
+        "This project brings skills in {}. Skills can run scripts and tell the agent what to do. Do you trust `{}`?",
         safe::shown(&safe::line(&listed(directories, folder))),
         safe::shown(&safe::line(&folder.to_string_lossy())),
     );
-    let answer = printer::ask(&question, &AtomicBool::new(false)).ok()?;
-    match answer.trim().to_ascii_lowercase().as_str() {
-        "y" | "yes" => Some(true),
-        "n" | "no" => Some(false),
-        _ => None,
-    }
+    printer::confirm(&question).ok().flatten()
 }
 
 /// Directories, from the folder of their project on.

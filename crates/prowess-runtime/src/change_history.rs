@@ -97,8 +97,17 @@ pub(crate) const LARGEST: u64 = 64 * 1024 * 1024;
 /// How many changes are kept, and how many bytes of them; the oldest go first.
 const CHANGES: usize = 200;
 const BYTES: u64 = 256 * 1024 * 1024;
+/// How many characters a change is called by.
+const ID: usize = 8;
 /// The largest file that describes a change.
 const FACTS: u64 = 64 * 1024;
+
+impl ChangeRecord {
+    /// What it is called where it is listed: a few characters, the same as long as it is kept.
+    pub fn id(&self) -> String {
+        digest(&self.time.to_be_bytes()).chars().take(ID).collect()
+    }
+}
 
 impl ChangeHistory {
     /// A history in a directory, which is made when there is something to keep.
@@ -164,14 +173,24 @@ impl ChangeHistory {
         Ok(())
     }
 
-    /// Keeps what a file holds before it is written, and says by which time it is found. Nothing of it
-    /// is there when that fails.
-    pub(crate) fn keep(
-        &self,
-        path: &Path,
-        before: Option<(&[u8], u32)>,
-        after: &[u8],
-    ) -> io::Result<u64> {
+    /// Whether a file still is as it was after a change, or is gone, so that the change can be undone.
+    pub fn can_undo(&self, record: &ChangeRecord) -> bool {
+        let parent = record.path.parent();
+        let is_moved = parent.and_then(|it| fs::canonicalize(it).ok()).as_deref() != parent;
+        match fs::symlink_metadata(&record.path) {
+            _ if is_moved => false,
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+            Ok(it) if !it.is_file() => false,
+            Ok(_) => {
+                let digest = File::open(&record.path).and_then(digest_of);
+                digest.is_ok_and(|it| it == record.facts.after)
+            }
+        }
+    }
+
+    /// Keeps what a file holds before it is written, with its mode, and says by which time it is found. The path is
+    /// absolute and without links. Nothing of it is there when that fails.
+    pub fn keep(&self, path: &Path, before: Option<(&[u8], u32)>, after: &[u8]) -> io::Result<u64> {
         let _lock = locked(&self.directory)?;
         self.own()?;
         let times = self.times()?;
@@ -200,7 +219,7 @@ impl ChangeHistory {
     }
 
     /// Keeps a change no longer.
-    pub(crate) fn forget(&self, time: u64) {
+    pub fn forget(&self, time: u64) {
         for path in [self.facts_path(time), self.content_path(time)] {
             let _ = fs::remove_file(path);
         }

@@ -193,11 +193,21 @@ impl Executor {
                 self.bounded(plan).await
             }
             Definition::Template { template } => {
-                let parameters = self.check(entry, parameters).await?;
+                let schema = entry.parameters.as_ref().map(closed);
+                let is_declared = schema.is_some();
+                let parameters = self.bounded(move || parameters.checked(schema.as_ref())).await?;
                 let (name, text) = (skill.to_string(), template.clone());
                 let data = Value::from(parameters.values().clone());
+                let given = data.clone();
                 let render = move || Template::named(&name, &text)?.render(&data);
-                Ok(Outcome::ok(self.bounded(render).await?))
+                let rendered: String = self.bounded(render).await?;
+                let lacking = lacking(template, &rendered, &given);
+                match lacking {
+                    Some(message) if is_declared => {
+                        Ok(Outcome::bad(Status::Invalid, message).hint("nothing was rendered"))
+                    }
+                    message => Ok(Outcome { message, ..Outcome::ok(rendered) }),
+                }
             }
             Definition::Script { script } => {
                 safe(script)?;
@@ -389,6 +399,65 @@ fn safe(script: &str) -> Result<(), Early> {
     Err(outcome.hint("nothing was run; change the script if it is meant well").into())
 }
 
+/// A schema that takes no other parameters than it names, unless it says otherwise.
+fn closed(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    let is_open = [
+        "additionalProperties",
+        "patternProperties",
+        "unevaluatedProperties",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "$ref",
+    ];
+    if let Some(object) = schema.as_object_mut()
+        && object.get("properties").is_some_and(Value::is_object)
+        && !is_open.iter().any(|it| object.contains_key(*it))
+    {
+        object.insert("additionalProperties".to_owned(), Value::Bool(false));
+    }
+    schema
+}
+
+/// Says which values a template lacks, where it has printed that one is missing.
+fn lacking(template: &str, rendered: &str, given: &Value) -> Option<String> {
+    let is_given = given.to_string().contains(NO_VALUE);
+    if !rendered.contains(NO_VALUE) || template.contains(NO_VALUE) || is_given {
+        return None;
+    }
+    let names: Vec<String> = fields(template)
+        .into_iter()
+        .filter(|it| given.get(it).is_none())
+        .map(|it| format!("`{it}`"))
+        .collect();
+    Some(match names.is_empty() {
+        true => format!("a value is missing, and `{NO_VALUE}` stands in its place"),
+        false => format!("no value is given for {}", names.join(", ")),
+    })
+}
+
+/// The names behind a dot in the actions of a template, in their order.
+fn fields(template: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for action in template.split("{{").skip(1) {
+        let action = action.split("}}").next().unwrap_or(action);
+        let mut before = ' ';
+        for (at, c) in action.char_indices() {
+            let name: String = action[at + c.len_utf8()..]
+                .chars()
+                .take_while(|it| it.is_alphanumeric() || *it == '_')
+                .collect();
+            let is_first = !before.is_alphanumeric() && !"_.)$".contains(before);
+            if c == '.' && is_first && !name.is_empty() && !names.contains(&name) {
+                names.push(name);
+            }
+            before = c;
+        }
+    }
+    names
+}
+
 /// The steps of a composite skill, with the parameters filled in. What cannot be filled in stays as it
 /// is written, and is noted.
 fn plan(steps: &[Step], parameters: &Parameters) -> Outcome {
@@ -396,7 +465,9 @@ fn plan(steps: &[Step], parameters: &Parameters) -> Outcome {
     let step = |(at, Step { tool, params }): (usize, &Step)| {
         let mut unfilled = Vec::new();
         let fill = |(name, value): (&String, &Value)| {
-            let value = fill_in(value, &data).unwrap_or_else(|why| {
+            // What is filled into a command must not become one.
+            let is_command = tool == EXECUTE_COMMAND && name == "command";
+            let value = fill_in(value, &data, is_command).unwrap_or_else(|why| {
                 unfilled.push(format!("`{name}`: {why}"));
                 value.clone()
             });
@@ -413,12 +484,14 @@ fn plan(steps: &[Step], parameters: &Parameters) -> Outcome {
     }
 }
 
+/// The tool whose input is read by a shell.
+const EXECUTE_COMMAND: &str = "execute_command";
 /// What Go's templates print for what is not there.
 const NO_VALUE: &str = "<no value>";
 
 /// A value whose texts are filled in as templates. A text that is one parameter alone becomes that
 /// parameter, whatever its type.
-fn fill_in(value: &Value, data: &Value) -> Result<Value, String> {
+fn fill_in(value: &Value, data: &Value, is_command: bool) -> Result<Value, String> {
     Ok(match value {
         Value::String(text) if text.contains("{{") => {
             let inner = text.strip_prefix("{{").and_then(|it| it.strip_suffix("}}"));
@@ -426,18 +499,24 @@ fn fill_in(value: &Value, data: &Value) -> Result<Value, String> {
             if let Some(whole) = name.and_then(|it| data.get(it)) {
                 return Ok(whole.clone());
             }
-            let rendered = Template::parse(text).and_then(|it| it.render(data));
+            let rendered = Template::parse(text).and_then(|it| match is_command {
+                true => it.render_command(data),
+                false => it.render(data),
+            });
             let rendered = rendered.map_err(|error| error.to_string())?;
             if rendered.contains(NO_VALUE) && !text.contains(NO_VALUE) {
                 return Err(format!("`{text}` names a parameter that was not given"));
             }
             Value::String(rendered)
         }
-        Value::Array(items) => {
-            items.iter().map(|it| fill_in(it, data)).collect::<Result<Vec<_>, _>>()?.into()
-        }
+        Value::Array(items) => items
+            .iter()
+            .map(|it| fill_in(it, data, is_command))
+            .collect::<Result<Vec<_>, _>>()?
+            .into(),
         Value::Object(items) => {
-            let filled = items.iter().map(|(name, it)| Ok((name.clone(), fill_in(it, data)?)));
+            let filled =
+                items.iter().map(|(name, it)| Ok((name.clone(), fill_in(it, data, is_command)?)));
             filled.collect::<Result<Map<_, _>, String>>()?.into()
         }
         other => other.clone(),

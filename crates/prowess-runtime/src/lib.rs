@@ -96,7 +96,7 @@ pub use crate::{
     percent::percent_decoded,
     policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, UnlistedCommands, Wish, fits},
     provider::{Permitted, Provider},
-    records::{Note, Records, now as timestamp},
+    records::{Note, Records, RememberedApproval, now as timestamp},
     registry::Registry,
     retriever::{Retrieved, Retriever},
     rewrite::RewriteError,

@@ -52,6 +52,23 @@ pub(crate) struct Approval {
     pub(crate) subject: Subject,
 }
 
+/// An approval that is remembered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RememberedApproval {
+    /// What it is revoked by; the same as long as it is remembered.
+    pub id: String,
+    /// What was approved: `skill`, `server`, `call`, `write` or `settings`.
+    pub kind: &'static str,
+    /// The name of the skill, server or tool.
+    pub name: String,
+    /// The folder, file or call.
+    pub place: String,
+    /// When it was approved.
+    pub when: String,
+    /// Who approved it.
+    pub by: String,
+}
+
 /// What an approval is found by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Key {
@@ -79,6 +96,33 @@ pub(crate) enum Kind {
     Settings,
 }
 
+impl Kind {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Skill => "skill",
+            Self::Server => "server",
+            Self::Call => "call",
+            Self::Write => "write",
+            Self::Settings => "settings",
+        }
+    }
+}
+
+impl Approval {
+    fn remembered(&self) -> RememberedApproval {
+        let Self { key: Key { kind, name, place }, when, by, .. } = self;
+        let words = [kind.as_str(), name, place].map(str::as_bytes);
+        RememberedApproval {
+            id: Subject::of_words(words).digest.chars().take(ID).collect(),
+            kind: kind.as_str(),
+            name: name.clone(),
+            place: place.clone(),
+            when: when.clone(),
+            by: by.clone(),
+        }
+    }
+}
+
 impl Key {
     fn of_settings(file: &Path) -> Self {
         let place = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
@@ -100,6 +144,8 @@ struct Book {
 
 const BOOK: &str = "approvals.json";
 const LOCK: &str = "lock";
+/// How many characters an approval is revoked by.
+const ID: usize = 8;
 /// How many approvals are kept; the oldest go first.
 const APPROVALS: usize = 500;
 /// How long others may keep us from writing.
@@ -173,18 +219,60 @@ impl Records {
         let Some(directory) = &self.directory else {
             return enter(&mut lock(&self.memory), approval);
         };
-        let entered = locked(directory).and_then(|_lock| {
-            let mut book = self.open(directory)?;
-            enter(&mut book.approvals, approval);
-            let text = serde_json::to_vec_pretty(&book)?;
-            let root = Root::open(directory).map_err(io::Error::other)?;
-            root.write(Path::new(BOOK), &text).map_err(io::Error::other)?;
-            // Others may see the directory, if it was there before.
-            fs::set_permissions(directory.join(BOOK), fs::Permissions::from_mode(0o600))
-        });
-        if let Err(error) = entered {
+        if let Err(error) = self.change(directory, |all| enter(all, approval)) {
             self.fault(format!("an approval could not be recorded: {error}"));
         }
+    }
+
+    /// The approvals that are remembered, the newest last.
+    pub fn remembered(&self) -> Vec<RememberedApproval> {
+        self.all().iter().map(Approval::remembered).collect()
+    }
+
+    /// Takes back the remembered approvals that are meant, and returns them.
+    pub fn revoke(
+        &self,
+        is_meant: impl Fn(&RememberedApproval) -> bool,
+        by: &str,
+    ) -> io::Result<Vec<RememberedApproval>> {
+        let mut revoked = Vec::new();
+        let mut revoke = |all: &mut Vec<Approval>| {
+            all.retain(|it| {
+                let shown = it.remembered();
+                let is_kept = !is_meant(&shown);
+                if !is_kept {
+                    revoked.push(shown);
+                }
+                is_kept
+            });
+        };
+        match &self.directory {
+            Some(directory) => self.change(directory, revoke)?,
+            None => revoke(&mut lock(&self.memory)),
+        }
+        for RememberedApproval { kind, name, place, .. } in &revoked {
+            let what = format!("{kind} {name}: {place}");
+            self.note(&Note {
+                tool: "approvals",
+                what: &what,
+                decision: "revoked",
+                by,
+                ..Note::default()
+            });
+        }
+        Ok(revoked)
+    }
+
+    /// Changes the file of approvals, while nobody else does.
+    fn change(&self, directory: &Path, change: impl FnOnce(&mut Vec<Approval>)) -> io::Result<()> {
+        let _lock = locked(directory)?;
+        let mut book = self.open(directory)?;
+        change(&mut book.approvals);
+        let text = serde_json::to_vec_pretty(&book)?;
+        let root = Root::open(directory).map_err(io::Error::other)?;
+        root.write(Path::new(BOOK), &text).map_err(io::Error::other)?;
+        // Others may see the directory, if it was there before.
+        fs::set_permissions(directory.join(BOOK), fs::Permissions::from_mode(0o600))
     }
 
     /// Records that the file of a project may set what needs approval, as long as its content stays.

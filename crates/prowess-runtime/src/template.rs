@@ -19,6 +19,7 @@ mod value;
 mod format;
 mod printf;
 mod escape;
+mod shell;
 mod compare;
 mod functions;
 mod eval;
@@ -80,9 +81,18 @@ impl Template {
         limits: TemplateLimits,
         data: &Value,
     ) -> Result<String, TemplateError> {
-        let bytes = exec::execute(&self.0, limits, data)?;
-        Ok(String::from_utf8(bytes).unwrap_or_else(|it| unicode::lossy(it.as_bytes())))
+        exec::execute(&self.0, limits, data, false).map(text)
     }
+
+    /// Renders the text of a shell command: what actions print is quoted, so that a shell takes it as text.
+    pub(crate) fn render_command(&self, data: &Value) -> Result<String, TemplateError> {
+        exec::execute(&self.0, TemplateLimits::default(), data, true).map(text)
+    }
+}
+
+/// What was rendered, as text.
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|it| unicode::lossy(it.as_bytes()))
 }
 
 /// Parses `template` and renders it with `data` as its dot.

@@ -53,6 +53,8 @@ pub struct Examined {
     pub path: Arc<Path>,
     /// Whether it lies in the project that clients are started in.
     pub in_project: bool,
+    /// How many characters clients list of it: those of its name and description.
+    pub characters: usize,
     /// What each client would make of it, in the order that they were given.
     pub diagnoses: Vec<Diagnosis>,
 }
@@ -165,7 +167,8 @@ impl Examined {
         let name = candidate.name.clone().unwrap_or_else(|| candidate.folder(None));
         let path = candidate.path.clone();
         let in_project = surroundings.has_project(&path);
-        Self { name, path, in_project, diagnoses: Vec::new() }
+        let characters = listed(candidate);
+        Self { name, path, in_project, characters, diagnoses: Vec::new() }
     }
 
     /// The worst that becomes of it in a client that looks where it lies.
@@ -218,10 +221,13 @@ impl Diagnosis {
 fn crowd(client: &'static Client, look: &Look, diagnoses: &[Diagnosis]) -> Option<Crowded> {
     let room = client.room?;
     let shown = diagnoses.iter().zip(&look.candidates).filter(|it| it.0.verdict <= Verdict::Cut);
-    let lengths = shown.map(|(_, it)| {
-        let name = it.name.as_ref().map_or(0, |it| it.chars().count());
-        name + it.description.unwrap_or_default()
-    });
+    let lengths = shown.map(|it| listed(it.1));
     let (skills, characters) = lengths.fold((0, 0), |(skills, sum), it| (skills + 1, sum + it));
     (characters > room).then_some(Crowded { client, skills, characters, room })
+}
+
+/// How many characters a client lists of a skill.
+fn listed(candidate: &Candidate) -> usize {
+    let name = candidate.name.as_ref().map_or(0, |it| it.chars().count());
+    name + candidate.description.unwrap_or_default()
 }

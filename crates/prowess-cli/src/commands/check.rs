@@ -11,24 +11,24 @@ use std::{
 
 use anyhow::Result;
 use prowess::{
-    CheckError, Checked, CheckedScript, Directory, Finding, HERE, Profile, Severity,
-    check_directories, rule,
+    CheckError, Checked, CheckedScript, Directory, Finding, HERE, Library, Profile, Severity,
+    check_directories, nearest, rule,
 };
 use prowess_runtime::{Config, danger};
 use serde_json::json;
 
 use self::fix::{FixArgs, FixedFile};
 use super::{count, finding_json, folded};
-use crate::{Status, arguments::Global, context, fault::Fault, printer::Printer, snippet};
+use crate::{Status, arguments::Global, context, fault::Fault, near, printer::Printer, snippet};
 
 /// Say what is wrong with skills, and put right what is safe
 ///
-/// Takes skill folders, their files, or folders with skills at any depth, such as a repository. Without a
-/// path it checks the configured directories, else every directory in which a client would find skills here.
+/// Takes skill folders, their files, folders with skills at any depth, such as a repository, or the names of
+/// skills. Without any it checks the configured directories, else every directory in which a client would find skills here.
 /// Exits 1 when there is an error, and 2 when there is nothing to check.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Skill folders, SKILL.md files or folders of skills
+    /// Skill folders, SKILL.md files, folders of skills, or names of skills; a path comes before a name
     paths: Vec<PathBuf>,
     #[command(flatten)]
     fix: FixArgs,
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let config = context::config(global)?;
     context::passed_over(&config, printer);
     let limits = config.options().limits;
-    let mut paths = paths(args, global, &config, printer);
+    let mut paths = paths(args, global, &config, printer)?;
     if paths.is_empty() {
         let fault = Fault::unable("no skills to check in this project or your home directory");
         return Err(fault.hint("name a folder, as in `prowess check PATH`").into());
@@ -136,17 +136,55 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 }
 
 /// What is checked: the paths that were given, else the configured directories, else those that are here.
-fn paths(args: &Args, global: &Global, config: &Config, printer: &mut Printer) -> Vec<Directory> {
+fn paths(
+    args: &Args,
+    global: &Global,
+    config: &Config,
+    printer: &mut Printer,
+) -> Result<Vec<Directory>> {
     let resolve = |it: Directory| Directory { path: context::resolve(&it, global), ..it };
     if !args.paths.is_empty() {
-        return args.paths.iter().map(Directory::repository).map(resolve).collect();
+        let meant = |it: &PathBuf| {
+            let directory = resolve(Directory::repository(it));
+            let name = it.to_str().filter(|it| !context::is_path(it));
+            match name.filter(|_| directory.path.symlink_metadata().is_err()) {
+                Some(name) => named(name, &directory.path, config, global, printer),
+                None => Ok(directory),
+            }
+        };
+        return args.paths.iter().map(meant).collect();
     }
     let directories = context::directories(config, global).into_iter().map(resolve);
     let (there, missing): (Vec<_>, Vec<_>) = directories.partition(|it| it.path.exists());
     for directory in missing.iter().filter(|it| !it.optional && !there.is_empty()) {
         printer.warning(&format!("`{}` does not exist", directory.path.display()));
     }
-    if there.is_empty() { missing } else { there }
+    Ok(if there.is_empty() { missing } else { there })
+}
+
+/// The folder of the skill of a name, where there is no such path.
+fn named(
+    name: &str,
+    path: &Path,
+    config: &Config,
+    global: &Global,
+    printer: &mut Printer,
+) -> Result<Directory> {
+    let library = Library::load(&context::options(config, global))?;
+    if let Some(folder) = context::folder_of_skill(&library, name) {
+        printer.note(&format!("checking `{name}` in `{}`", folder.display()));
+        return Ok(Directory::repository(folder));
+    }
+    let fault = Fault::unable(format!(
+        "`{name}` is neither a path nor the name of a skill in the directories that are searched"
+    ));
+    let near = near::path(path).or_else(|| {
+        nearest(name, library.skills().map(|it| &*it.manifest.name)).map(str::to_owned)
+    });
+    Err(match near {
+        Some(near) => fault.hint(format!("did you mean `{near}`?")).into(),
+        None => fault.hint("`prowess list` shows which skills there are").into(),
+    })
 }
 
 /// Says that there is nothing to check.

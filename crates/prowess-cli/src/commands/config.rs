@@ -1,11 +1,19 @@
+use std::io::{self, IsTerminal as _};
+
 use anyhow::Result;
 use prowess::nearest;
 use prowess_runtime::{Config, Origin, Records, Shown};
 use serde_json::{Value as Json, json};
 
 use crate::{
-    Status, arguments::Global, completion, context, fault::Fault, host, markdown::wrapped,
-    printer::Printer, safe,
+    Status,
+    arguments::Global,
+    completion, context,
+    fault::Fault,
+    host,
+    markdown::wrapped,
+    printer::{self, Printer},
+    safe,
 };
 
 /// Show and explain settings, and where each value came from
@@ -29,6 +37,9 @@ pub(crate) struct Args {
     /// Accept the commands and hosts of this project's file, as long as it does not change
     #[arg(long)]
     approve: bool,
+    /// Accept them without asking
+    #[arg(short, long, requires = "approve")]
+    yes: bool,
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
@@ -45,7 +56,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     let config = context::config(global)?;
     if args.approve {
-        return approve(&config, printer);
+        return approve(&config, args.yes, printer);
     }
     context::passed_over(&config, printer);
     let all = config.settings();
@@ -101,17 +112,26 @@ fn path(global: &Global, printer: &mut Printer) -> Result<Status> {
     Ok(Status::Well)
 }
 
-/// Accepts what the project's file asks for, bound to its content.
-fn approve(config: &Config, printer: &mut Printer) -> Result<Status> {
+/// Shows what the project's file asks for, and accepts it once somebody agrees, bound to its content.
+fn approve(config: &Config, yes: bool, printer: &mut Printer) -> Result<Status> {
     let Some(project) = &config.project else {
         printer.fault("there is no `prowess.toml` of a project here or above");
         return Ok(Status::AtFault);
     };
     let asked: Vec<_> = config.ignored.iter().filter(|it| it.can_be_approved).collect();
-    let entries: Vec<Json> = asked
-        .iter()
-        .map(|it| json!({ "key": it.key, "entries": it.entries, "origin": it.origin.to_string() }))
-        .collect();
+    let path = project.path.to_string_lossy();
+    if !printer.json {
+        for it in &asked {
+            for entry in &it.entries {
+                printer.line(format_args!("{}  {}", printer.name(it.key), safe::line(entry)))?;
+            }
+        }
+        printer.flush()?;
+    }
+    if !asked.is_empty() && !yes && !is_agreed(&path)? {
+        printer.note("nothing is approved");
+        return Ok(Status::AtFault);
+    }
     if !asked.is_empty() {
         let Some(state) = host::state() else {
             return Err(Fault::unable("there is no directory to keep the approval in").into());
@@ -123,23 +143,34 @@ fn approve(config: &Config, printer: &mut Printer) -> Result<Status> {
             return Err(Fault::unable(faults.join("; ")).into());
         }
     }
-    let path = project.path.to_string_lossy();
     if printer.json {
+        let entries: Vec<Json> = asked
+            .iter()
+            .map(|it| json!({ "key": it.key, "entries": it.entries, "origin": it.origin.to_string() }))
+            .collect();
         printer.document(&json!({ "file": path, "approved": entries }))?;
         return Ok(Status::Well);
     }
-    for it in &asked {
-        for entry in &it.entries {
-            printer.line(format_args!("{}  {}", printer.name(it.key), safe::line(entry)))?;
-        }
-    }
-    printer.flush()?;
     printer.note(&match (asked.is_empty(), project.is_approved) {
-        (false, _) => format!("`{path}` is approved until it changes"),
+        (false, _) => {
+            format!("`{path}` is approved until it changes; `prowess approvals` lists it")
+        }
         (true, true) => format!("`{path}` was approved before"),
         (true, false) => format!("`{path}` asks for nothing that needs approval"),
     });
     Ok(Status::Well)
+}
+
+/// Whether the person at the terminal agrees to what a project's file asks for.
+fn is_agreed(path: &str) -> Result<bool> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        let fault = Fault::unable("nobody is there to be asked, so nothing is approved");
+        return Err(fault
+            .hint("read the file, then `prowess config --approve --yes` approves it")
+            .into());
+    }
+    let path = safe::line(path);
+    Ok(printer::confirm(&format!("Accept these of `{path}` until it changes?"))? == Some(true))
 }
 
 /// What is like a key that there is not.

@@ -12,7 +12,7 @@ use prowess_runtime::{
 use serde_json::Value as Json;
 
 use super::{refused, show_entry};
-use crate::{Status, arguments::Global, context, fault::Fault, given, printer::Printer};
+use crate::{Status, arguments::Global, context, fault::Fault, given, printer::Printer, trust};
 
 /// How much of a definition is read.
 const MAX_SIZE: u64 = 1024 * 1024;
@@ -90,6 +90,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
                 worth.for_each(|it| printer.finding(it));
             }
             printer.note(&format!("`{}` is active", args.name));
+            if trust::is_needed(&shelf.path, global) {
+                printer.note("`prowess run` asks whether you trust this project; `prowess trust .` answers ahead");
+            }
             Ok(Status::Well)
         }
         Err(error) => Ok(refused(error, printer)),

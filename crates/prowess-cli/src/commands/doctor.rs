@@ -55,6 +55,7 @@ pub(crate) struct Args {
 const SHOWN: usize = 10;
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    context::find_typed(global)?;
     let named = named(&args.client)?;
     let name = args.name.as_deref();
     let searched = name.filter(|it| asked::is_folder_of_skills(it, global));

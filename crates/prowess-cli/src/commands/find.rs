@@ -32,13 +32,16 @@ const TOP: (u8, u8) = (5, 10);
 const WIDEST: usize = 36;
 /// What a description needs to stand on the line of its skill.
 const NARROW: usize = 24;
+/// What is said about a skill that is not activated by itself.
+const BELOW: &str = "below the threshold: an agent does not take it up by itself";
 /// How many words are given as reasons to people.
 const REASONS: usize = 8;
 
 /// Find the skills that fit a request
 ///
 /// Skills that are mentioned (`@name`, `$name`, or `/name` at the start) come first, then those whose
-/// name was said, then those for which most speaks. Exits 1 when no skill fits.
+/// name was said, then those for which most speaks. Exits 1 when no skill fits. In a pipe or file each skill is one line
+/// of fields between tabs: name, confidence, level, the whole description, and what else is to be said.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// What is asked for; several words need no quotes
@@ -88,7 +91,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     context::tell_left_out(&library, printer);
     let library = context::to_the_end(host::shown(library, &config, printer));
     let top = args.top.unwrap_or(if requests.is_some() { TOP.1 } else { TOP.0 });
-    let Matching { strategy, .. } = config.matching();
+    let Matching { strategy, threshold: activation, .. } = config.matching();
     // Whoever looks for skills wants to see weak ones too, unless somebody has set otherwise.
     let threshold = args.threshold.or(config.matching.threshold.given().copied());
     let finder = Finder {
@@ -97,6 +100,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         top: top.into(),
         strategy: args.strategy.map_or(strategy, Into::into),
         threshold: threshold.map_or(0.0, Share::get),
+        activation,
         thresholds: config.thresholds(),
     };
     finder.index(printer);
@@ -122,6 +126,8 @@ struct Finder<'a> {
     top: usize,
     strategy: Strategy,
     threshold: f64,
+    /// The confidence from which on an agent takes a skill up by itself.
+    activation: f64,
     thresholds: Thresholds,
 }
 
@@ -131,7 +137,20 @@ struct Found<'a> {
     /// As it is shown, so that the level never contradicts it.
     confidence: f64,
     level: &'static str,
+    is_below: bool,
     why: Option<Vec<Reason>>,
+}
+
+impl Found<'_> {
+    /// What else there is to say about it.
+    fn remarks(&self) -> Vec<String> {
+        let hidden = self.fit.skill.hidden_by.as_ref();
+        let hidden = hidden.map(|it| format!("hidden by {}", safe::line(&it.to_string_lossy())));
+        let is_for_people = self.fit.skill.manifest.hides_from_model();
+        let people = is_for_people.then(|| "for people only: the model does not see it".to_owned());
+        let below = self.is_below.then(|| BELOW.to_owned());
+        below.into_iter().chain(hidden).chain(people).collect()
+    }
 }
 
 /// A line of `--queries`.
@@ -158,6 +177,9 @@ struct MatchJson<'a> {
     name: &'a str,
     confidence: f64,
     level: &'a str,
+    /// Whether it is not activated by itself.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    below_threshold: bool,
     path: Cow<'a, str>,
     tier: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -263,7 +285,8 @@ impl<'a> Finder<'a> {
                 let confidence = (fit.confidence * 1e4).round() / 1e4;
                 let level = self.thresholds.level(confidence).as_str();
                 let why = self.args.why.then(|| why(self.library, query, fit.skill));
-                Found { fit, confidence, level, why }
+                let is_below = fit.tier != Tier::Mentioned && fit.confidence < self.activation;
+                Found { fit, confidence, level, is_below, why }
             })
             .collect()
     }
@@ -293,6 +316,16 @@ impl<'a> Finder<'a> {
             let description = safe::line(&found.fit.skill.manifest.description);
             let taken = widest.max(name.width()) + 2 + numbers.len() + 2;
             let line = format!("{}{pad}  {numbers}", printer.name(&name));
+            let remarks = found.remarks();
+            if !printer.is_terminal {
+                let fields = [percent.trim(), found.level, &description].join("\t");
+                let more: String = remarks.iter().map(|it| format!("\t{it}")).collect();
+                printer.line(format_args!("{}\t{fields}{more}", printer.name(&name)))?;
+                for line in reasons(found, usize::MAX) {
+                    printer.line(printer.dim(&line))?;
+                }
+                continue;
+            }
             match printer.width {
                 None => printer.line(format_args!("{line}  {description}"))?,
                 Some(width) if width >= taken + NARROW => {
@@ -304,13 +337,8 @@ impl<'a> Finder<'a> {
                     printer.line(format_args!("{}\n  {description}", line.trim_end()))?;
                 }
             }
-            if let Some(path) = &found.fit.skill.hidden_by {
-                let path = path.to_string_lossy();
-                let hidden = format!("  hidden by {}", safe::line(&path));
-                printer.line(printer.dim(&hidden))?;
-            }
-            if found.fit.skill.manifest.hides_from_model() {
-                printer.line(printer.dim("  for people only: the model does not see it"))?;
+            for remark in remarks {
+                printer.line(printer.dim(&format!("  {remark}")))?;
             }
             for line in reasons(found, printer.width.unwrap_or(usize::MAX)) {
                 printer.line(printer.dim(&line))?;
@@ -357,6 +385,7 @@ fn answer_json<'a>(found: &'a [Found<'_>], unknown: &'a [Unknown]) -> AnswerJson
         name: &it.fit.skill.manifest.name,
         confidence: it.confidence,
         level: it.level,
+        below_threshold: it.is_below,
         path: it.fit.skill.origin.path.to_string_lossy(),
         tier: it.fit.tier.as_str(),
         hidden_by: it.fit.skill.hidden_by.as_ref().map(|it| it.to_string_lossy()),

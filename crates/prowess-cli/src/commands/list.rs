@@ -18,6 +18,9 @@ const LEAST: usize = 20;
 const WIDEST: usize = 36;
 
 /// List the skills that are there
+///
+/// At a terminal descriptions are cut to its width. In a pipe or file each skill is one line: its name, a tab, and the whole
+/// description.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Directories to search, as with `--dir`
@@ -150,6 +153,10 @@ fn table(library: &Library, skills: &[&Skill], printer: &mut Printer) -> Result<
             None => description,
         };
         let (name, description) = (printer.name(&name), printer.dim(&description));
+        if !printer.is_terminal {
+            printer.line(format_args!("{name}\t{description}"))?;
+            continue;
+        }
         printer.line(format_args!("{name}{:pad$}  {description}", ""))?;
     }
     Ok(())

@@ -1,8 +1,10 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use prowess::Directory;
-use prowess_runtime::{Entry, Lost, Migrated, Store as _, migrate_all, plugins};
+use prowess_runtime::{
+    Entry, FileStore, Lost, Migrated, Store as _, StoreError, migrate_all, plugins,
+};
 use serde_json::{Value as Json, json};
 
 use super::count;
@@ -24,6 +26,9 @@ pub(crate) struct Args {
     /// Plugins: a manifest, the folder of a plugin or marketplace, or a folder of plugins
     #[arg(required = true)]
     paths: Vec<PathBuf>,
+    /// Show which skills would be made, and write nothing
+    #[arg(long)]
+    dry_run: bool,
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
@@ -32,6 +37,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let mut made = Vec::new();
     let mut failed = Vec::new();
     let mut is_missing = false;
+    // What is only tried goes where it is forgotten.
+    let tried = args.dry_run.then(tempfile::tempdir).transpose()?;
+    let tried = tried.as_ref().map(|it| FileStore::open(it.path())).transpose()?;
     for path in &args.paths {
         let path = context::resolve(&Directory::new(path), global);
         is_missing |= path.symlink_metadata().is_err();
@@ -44,7 +52,11 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
                 }
             };
             for migrated in migrated {
-                match shelf.store.add(&migrated.files) {
+                let added = match &tried {
+                    None => shelf.store.add(&migrated.files),
+                    Some(tried) => tried.add(&migrated.files).and_then(|it| is_free(it, &shelf)),
+                };
+                match added {
                     Ok(entry) => made.push((plugin.clone(), entry, migrated)),
                     Err(error) => failed.push((plugin.clone(), error.into())),
                 }
@@ -70,13 +82,27 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         printer.error(error);
     }
     if !printer.json {
-        printer.note(&format!("{} made of plugins", count(made.len(), "skill")));
+        let skills = count(made.len(), "skill");
+        printer.note(&match args.dry_run {
+            true => format!("{skills} would be made of plugins; nothing is written"),
+            false => format!("{skills} made of plugins"),
+        });
     }
     Ok(match failed.is_empty() {
         true => Status::Well,
         false if is_missing => Status::Unable,
         false => Status::AtFault,
     })
+}
+
+/// An entry that could be added to a store, because nothing is called like its folder there.
+fn is_free(entry: Entry, shelf: &Shelf) -> Result<Entry, StoreError> {
+    let folder = entry.folder.as_deref().and_then(Path::file_name).unwrap_or_default();
+    let folder = shelf.path.join(folder);
+    match folder.symlink_metadata() {
+        Ok(_) => Err(StoreError::AlreadyThere { name: entry.manifest.name.to_string(), folder }),
+        Err(_) => Ok(entry),
+    }
 }
 
 fn made_json((plugin, entry, migrated): &(PathBuf, Entry, Migrated), shelf: &Shelf) -> Json {

@@ -17,7 +17,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
     let words = args.name.replace(['-', '_'], " ");
-    let default = format!("Explains how to {words}. Use when somebody asks to {words}.");
+    let default = format!("Helps with {words}. Use when somebody asks about {words}.");
     let manifest = Manifest {
         name: args.name.as_str().into(),
         description: args.description.as_deref().unwrap_or(&default).trim().into(),

@@ -3,17 +3,44 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use prowess::{ReadError, nearest};
 use serde_json::{Value as Json, json};
 
-use crate::{Status, arguments::Global, completion, context, printer::Printer};
+use super::count;
+use crate::{Status, arguments::Global, completion, context, fault::Fault, printer::Printer};
 
 /// Print one file of a skill, as it is
+///
+/// `SKILL.md` is printed with its frontmatter; `prowess show` prints the instructions alone.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The name, `scope:name` or path of the skill
     #[arg(add = completion::skills())]
     name: String,
-    /// The file, as a path within the skill's folder; what `SKILL.md` says is shown by `show`
+    /// The file, as a path within the skill's folder
     #[arg(add = completion::resources())]
     resource: String,
+    /// Only these lines, such as `10-20`, `10-` or `10`; the first line is 1
+    #[arg(long, value_name = "LINES", value_parser = lines)]
+    lines: Option<Lines>,
+}
+
+/// Lines of a file, both ends included.
+#[derive(Debug, Clone, Copy)]
+struct Lines {
+    first: usize,
+    last: usize,
+}
+
+/// Reads `10-20`, `10-` or `10`; a colon does as well.
+fn lines(text: &str) -> Result<Lines, &'static str> {
+    let number = |it: &str| it.parse().ok().filter(|it: &usize| *it > 0);
+    let range = match text.split_once(['-', ':']) {
+        None => number(text).map(|it| (it, it)),
+        Some((first, "")) => number(first).map(|it| (it, usize::MAX)),
+        Some((first, last)) => number(first).zip(number(last)),
+    };
+    let range = range.filter(|(first, last)| first <= last);
+    range
+        .map(|(first, last)| Lines { first, last })
+        .ok_or("it is no range of lines such as `10-20`, `10-` or `10`")
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
@@ -21,7 +48,15 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let Some(skill) = context::skill(&library, &name, printer) else {
         return Ok(Status::AtFault);
     };
-    match skill.read(args.resource.strip_prefix("./").unwrap_or(&args.resource)) {
+    let read = match args.resource.strip_prefix("./").unwrap_or(&args.resource) {
+        "SKILL.md" => skill.document(),
+        resource => skill.read(resource),
+    };
+    let read = match (read, args.lines) {
+        (Ok(bytes), Some(lines)) => Ok(cut(bytes, lines, &args.resource)?),
+        (read, _) => read,
+    };
+    match read {
         Ok(bytes) if printer.json => printer.document(&document(args, bytes))?,
         // A terminal would act on what a file could bring along.
         Ok(bytes) if printer.is_terminal => printer.text(&String::from_utf8_lossy(&bytes))?,
@@ -30,9 +65,6 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             printer.fault(&error.to_string());
             let paths = skill.resources().iter().map(|it| &*it.path);
             printer.hint(&match nearest(&args.resource, paths) {
-                _ if args.resource.ends_with("SKILL.md") => {
-                    format!("`prowess show {}` prints what it says", args.name)
-                }
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("`prowess show {}` lists its files", args.name),
             });
@@ -43,6 +75,19 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     Ok(Status::Well)
 }
 
+/// Some lines of a file, byte for byte.
+fn cut(bytes: Vec<u8>, lines: Lines, file: &str) -> Result<Vec<u8>, Fault> {
+    let all: Vec<&[u8]> = bytes.split_inclusive(|it| *it == b'\n').collect();
+    let Lines { first, last } = lines;
+    match all.get(first - 1..last.min(all.len())) {
+        Some(some) if !some.is_empty() => Ok(some.concat()),
+        _ => {
+            let many = count(all.len(), "line");
+            Err(Fault::typed(format!("`{file}` has no line {first}: it has {many}")))
+        }
+    }
+}
+
 /// The file as it stands in JSON, which can hold nothing but text.
 fn document(args: &Args, bytes: Vec<u8>) -> Json {
     let size = bytes.len();
@@ -50,11 +95,15 @@ fn document(args: &Args, bytes: Vec<u8>) -> Json {
         Ok(text) => ("utf-8", text),
         Err(error) => ("base64", BASE64_STANDARD.encode(error.as_bytes())),
     };
-    json!({
+    let mut document = json!({
         "name": args.name,
         "path": args.resource,
         "size": size,
         "encoding": encoding,
         "content": content,
-    })
+    });
+    if let Some(Lines { first, .. }) = args.lines {
+        document["first_line"] = first.into();
+    }
+    document
 }

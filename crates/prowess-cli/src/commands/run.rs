@@ -19,7 +19,7 @@ use super::{not_in_use, noticed, tool};
 use crate::{
     Status,
     approver::approver,
-    arguments::Global,
+    arguments::{Global, directory},
     completion, context, given,
     host::Running,
     printer::Printer,
@@ -57,7 +57,7 @@ pub(crate) struct Args {
     #[arg(long)]
     plan: bool,
     /// Start it in this directory, which it may read, instead of an empty one
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", value_parser = directory(), value_hint = ValueHint::DirPath)]
     workdir: Option<PathBuf>,
     /// Put the files that it leaves behind into this directory
     #[arg(long, value_name = "DIR")]

@@ -18,7 +18,7 @@ use super::{count, doctor::configured};
 use crate::{
     Status,
     arguments::Global,
-    context::quoted,
+    context::{self, count_in_plugins, quoted},
     printer::Printer,
     surroundings::{plugins, short, surroundings},
 };
@@ -38,6 +38,8 @@ struct Summary<'a> {
     advice: Vec<Advice>,
     /// The directory of plugins, whose skills are not examined.
     plugins: Option<PathBuf>,
+    /// How many skills the plugins of this repository have, where nothing of it is read.
+    in_plugins: usize,
 }
 
 /// A command, and what it is good for.
@@ -47,6 +49,7 @@ struct Advice {
 }
 
 pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<Status> {
+    context::find_typed(global)?;
     let (surroundings, _) = surroundings(global, None)?;
     let mut others = configured(global, printer)?;
     others.extend(surroundings.here().into_iter().filter(|it| it.path.exists()));
@@ -57,7 +60,9 @@ pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<Status> {
     let checkup = printer.during("examining skills", examine);
     let here = env::current_dir().unwrap_or_default();
     let advice = |it: &Suggestion<'_>| advice(it, &here, surroundings.home.as_deref());
+    let is_read = checkup.locations.iter().any(|it| it.in_project);
     let summary = Summary {
+        in_plugins: if is_read { 0 } else { count_in_plugins(&surroundings.cwd) },
         advice: suggestions(&checkup, &surroundings).iter().take(SUGGESTED).map(advice).collect(),
         plugins: plugins(&surroundings),
         checkup: &checkup,
@@ -89,6 +94,13 @@ fn advice(suggestion: &Suggestion<'_>, here: &Path, home: Option<&Path>) -> Advi
         Suggestion::Check { directories, skills } => (
             format!("prowess check {}", paths(directories)),
             format!("see what to change in {}", count(*skills, "skill")),
+        ),
+        Suggestion::Truncated { name, skills } => (
+            format!("prowess doctor {}", quoted(name)),
+            match skills {
+                1 => "see what a client truncates of it".to_owned(),
+                more => format!("see what a client truncates of it, and of {} more", more - 1),
+            },
         ),
         Suggestion::Compare { name, skills } => (
             format!("prowess doctor {}", quoted(name)),

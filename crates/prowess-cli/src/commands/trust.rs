@@ -48,10 +48,11 @@ pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<Status> {
             file.decide(&folder, false).with_context(cannot)?;
         }
         let shown = folder.display();
-        printer.note(&match is_known || is_covered {
-            true => format!("`{shown}` is no longer trusted"),
-            false => format!("`{shown}` was not trusted"),
-        });
+        if !is_known && !is_covered {
+            let fault = Fault::typed(format!("`{shown}` was not trusted"));
+            return Err(fault.hint("`prowess trust --list` lists what you have decided").into());
+        }
+        printer.note(&format!("`{shown}` is no longer trusted"));
         return Ok(Status::Well);
     }
     if !path.is_dir() {

@@ -1,28 +1,35 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use prowess_runtime::{ChangeHistory, ChangeRecord, Store as _, UndoError};
 use serde_json::json;
 
-use super::{refused, show_entry};
+use super::{count, refused, show_entry};
 use crate::{
     Status,
     arguments::Global,
     context::{self, Shelf},
     host,
     printer::Printer,
-    safe,
+    safe, trust,
 };
 
-/// Undo the last change: a file that a tool wrote, or a skill that was removed
+/// How many changes elsewhere are named.
+const SHOWN: usize = 5;
+
+/// Undo the last change: a file that a tool or `check --fix` wrote, or a skill that was removed
 ///
 /// A file gets the content back that it had before, or is removed if it was new; one that has changed
-/// since is left alone. The last 200 files and the last 50 removed skills are kept.
+/// since is left alone. Without an argument only files of this project are undone: those in the repository
+/// of the working directory, or below it. The last 200 files and the last 50 removed skills are kept.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Undo the last change of this file, or the removal of this skill
-    #[arg(value_name = "FILE|NAME", conflicts_with = "list")]
+    /// Undo the last change of this file, the change of this id, or the removal of this skill
+    #[arg(value_name = "FILE|ID|NAME", conflicts_with = "list")]
     name: Option<String>,
+    /// Pass over files that have changed since, and undo the last change that can be undone
+    #[arg(long, conflicts_with_all = ["name", "list"])]
+    skip: bool,
     /// List the changes that can be undone, the last one first
     #[arg(long)]
     list: bool,
@@ -61,24 +68,63 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     if args.list {
         return list(&changes, printer);
     }
-    let change = match &args.name {
-        None => changes.first(),
-        Some(name) => {
-            let is_skill = |it: &&Change| matches!(it, Change::Skill(_, own) if own == name);
-            let file = absolute(name);
-            let is_file = |it: &&Change| matches!(it, Change::File(own) if own.path == file);
-            changes.iter().find(is_skill).or_else(|| changes.iter().find(is_file))
-        }
+    let project = trust::project_of(global.cwd.as_deref().unwrap_or(Path::new(".")));
+    let is_here = |it: &&Change| match it {
+        Change::File(record) => record.path.starts_with(&project),
+        Change::Skill(..) => true,
     };
-    match (change, history) {
-        (Some(Change::File(record)), Some(history)) => restore(&history, record, printer),
-        (None, _) if args.name.is_none() => {
-            printer.fault("there is nothing to undo");
-            Ok(Status::AtFault)
+    let can_undo = |it: &&Change| match (it, &history) {
+        (Change::File(record), Some(history)) => history.can_undo(record),
+        _ => true,
+    };
+    let mut here = changes.iter().filter(is_here);
+    let change = match &args.name {
+        None if args.skip => here.find(can_undo),
+        None => here.next(),
+        Some(name) => named(name, &changes),
+    };
+    match (change, &history) {
+        (Some(Change::File(record)), Some(history)) => {
+            let next = here.find(can_undo).filter(|_| args.name.is_none());
+            restore(history, record, next, printer)
         }
+        (None, _) if args.name.is_none() => nothing(&changes, &project, printer),
         // A folder may be called otherwise than its skill.
         _ => bring_back(&shelf, args.name.as_deref(), printer),
     }
+}
+
+/// The removal of the skill of a name, else the last change of a file, or the one of an id.
+fn named<'a>(name: &str, changes: &'a [Change]) -> Option<&'a Change> {
+    let file = absolute(name);
+    let is_skill = |it: &&Change| matches!(it, Change::Skill(_, own) if own == name);
+    let is_file = |it: &&Change| matches!(it, Change::File(own) if own.path == file);
+    let is_it = |it: &&Change| matches!(it, Change::File(own) if own.id() == name);
+    let mut ways: [&dyn Fn(&&Change) -> bool; 3] = [&is_skill, &is_file, &is_it];
+    ways.iter_mut().find_map(|is_meant| changes.iter().find(is_meant))
+}
+
+/// Says that nothing of this project can be undone, and what can elsewhere.
+fn nothing(changes: &[Change], project: &Path, printer: &mut Printer) -> Result<Status> {
+    if changes.is_empty() {
+        printer.fault("there is nothing to undo");
+        return Ok(Status::AtFault);
+    }
+    let is_elsewhere = |it: &&Change| match it {
+        Change::File(record) => !record.path.starts_with(project),
+        Change::Skill(..) => false,
+    };
+    let elsewhere: Vec<&Change> = changes.iter().filter(is_elsewhere).collect();
+    if elsewhere.is_empty() {
+        printer.fault("every file that could be undone has changed since");
+        printer.hint("`prowess undo --list` lists the changes");
+        return Ok(Status::AtFault);
+    }
+    printer.fault(&format!("there is nothing to undo in `{}`", project.display()));
+    printer.note(&format!("{} elsewhere", count(elsewhere.len(), "change")));
+    elsewhere.iter().take(SHOWN).for_each(|it| printer.told(&format!("  {}", line(it))));
+    printer.hint("`prowess undo ID` undoes one of them, `prowess undo --list` lists all");
+    Ok(Status::AtFault)
 }
 
 fn list(changes: &[Change], printer: &mut Printer) -> Result<Status> {
@@ -86,7 +132,8 @@ fn list(changes: &[Change], printer: &mut Printer) -> Result<Status> {
         let changes: Vec<_> = changes
             .iter()
             .map(|it| match it {
-                Change::File(ChangeRecord { when, path, size, .. }) => json!({
+                Change::File(record @ ChangeRecord { when, path, size, .. }) => json!({
+                    "id": record.id(),
                     "change": if size.is_some() { "overwrite" } else { "create" },
                     "path": path,
                     "when": when,
@@ -99,19 +146,7 @@ fn list(changes: &[Change], printer: &mut Printer) -> Result<Status> {
         return Ok(Status::Well);
     }
     for change in changes {
-        match change {
-            Change::File(ChangeRecord { when, path, size, .. }) => {
-                let path = path.display().to_string();
-                let (verb, size) = match size {
-                    Some(size) => ("overwrote", format!(" ({size} bytes before)")),
-                    None => ("created", String::new()),
-                };
-                printer.line(format_args!("{when}  {verb} {}{size}", safe::line(&path)))?;
-            }
-            Change::Skill(_, name) => {
-                printer.line(format_args!("{:20}  removed the skill {}", "", safe::line(name)))?;
-            }
-        }
+        printer.line(line(change))?;
     }
     if changes.is_empty() {
         printer.note("there is nothing to undo");
@@ -119,9 +154,28 @@ fn list(changes: &[Change], printer: &mut Printer) -> Result<Status> {
     Ok(Status::Well)
 }
 
+/// A change in one line, the id first.
+fn line(change: &Change) -> String {
+    match change {
+        Change::File(record @ ChangeRecord { when, path, size, .. }) => {
+            let path = path.display().to_string();
+            let (verb, size) = match size {
+                Some(size) => ("overwrote", format!(" ({size} bytes before)")),
+                None => ("created", String::new()),
+            };
+            format!("{}  {when}  {verb} {}{size}", record.id(), safe::line(&path))
+        }
+        Change::Skill(_, name) => {
+            format!("{:8}  {:20}  removed the skill {}", "", "", safe::line(name))
+        }
+    }
+}
+
+/// Restores a file. Where that cannot be, says what else can be undone.
 fn restore(
     history: &ChangeHistory,
     record: &ChangeRecord,
+    next: Option<&Change>,
     printer: &mut Printer,
 ) -> Result<Status> {
     let path = record.path.display().to_string();
@@ -133,6 +187,13 @@ fn restore(
         printer.fault(&format!("{:#}", anyhow::Error::from(error)));
         if let Some(kept) = kept {
             printer.hint(&format!("its previous content is in `{}`", kept.display()));
+        }
+        match next {
+            Some(next) => printer.hint(&format!(
+                "`prowess undo --skip` passes over it, to this change: {}",
+                line(next).trim_start()
+            )),
+            None => printer.hint("`prowess undo --list` lists the other changes"),
         }
         return Ok(Status::AtFault);
     }

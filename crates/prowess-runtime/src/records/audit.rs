@@ -26,7 +26,7 @@ pub struct Note<'a> {
     pub digest: Option<&'a str>,
     /// What would be done, in one line.
     pub what: &'a str,
-    /// `allowed`, `refused` or `ran`.
+    /// `allowed`, `refused`, `ran` or `revoked`.
     pub decision: &'a str,
     /// Who decided: a rule, a setting, an approval, a person, a flag.
     pub by: &'a str,

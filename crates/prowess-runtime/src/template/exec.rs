@@ -8,6 +8,7 @@ use super::{
     format::{Flags, Writer},
     quote::quote,
     range::Loop,
+    shell,
     tree::{Branch, Command, Invocation, Operand, Operation, Pipe, Tree, Trees, Variable},
     value::{Content, Value},
 };
@@ -25,8 +26,9 @@ pub(super) fn execute(
     trees: &Trees,
     limits: TemplateLimits,
     data: &Json,
+    is_command: bool,
 ) -> Result<Vec<u8>, TemplateError> {
-    let mut run = Run::new(trees, limits);
+    let mut run = Run { is_command, ..Run::new(trees, limits) };
     match run.execute(data) {
         Ok(()) => Ok(run.output),
         Err(stop) => Err(run.error(stop)),
@@ -40,6 +42,8 @@ pub(super) struct Run<'v> {
     limits: TemplateLimits,
     steps: u64,
     output: Vec<u8>,
+    /// Whether a shell is to take what is printed as text.
+    is_command: bool,
     /// What is being evaluated.
     pub(super) at: At<'v>,
     tree: &'v Tree,
@@ -108,6 +112,7 @@ impl<'v> Run<'v> {
             trees,
             limits,
             steps: 0,
+            is_command: false,
             output: Vec::new(),
             at: At::Start,
             tree: &trees.trees[0],
@@ -266,17 +271,27 @@ impl<'v> Run<'v> {
 
     fn print(&mut self, value: &Content<'_>) -> Result<(), Stop> {
         match value {
-            Content::Nil => self.write(b"<no value>"),
-            Content::Text(text) => self.write(text),
+            Content::Nil => self.write_value(b"<no value>"),
+            Content::Text(text) => self.write_value(text),
             value => {
                 let mut writer = Writer::new(self.room());
                 writer.argument(value, 'v', Flags::default());
                 if writer.overflowed {
                     return Err(self.out_of_room());
                 }
-                self.write(&writer.into_bytes())
+                self.write_value(&writer.into_bytes())
             }
         }
+    }
+
+    fn write_value(&mut self, text: &[u8]) -> Result<(), Stop> {
+        if !self.is_command {
+            return self.write(text);
+        }
+        // All that was written is read again, to know where this stands.
+        self.step(self.output.len())?;
+        let quoted = shell::quoted(&self.output, text).map_err(Stop::Fault)?;
+        self.write(&quoted)
     }
 
     fn write(&mut self, text: &[u8]) -> Result<(), Stop> {

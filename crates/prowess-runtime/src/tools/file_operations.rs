@@ -279,7 +279,9 @@ fn ready(
     if before.is_some_and(|it| !is_it(it)) {
         return Err(Hindrance::Changed);
     }
-    let Some(history) = history else { return Ok(None) };
+    // A write that changes nothing need not be undone.
+    let is_same = bytes.as_deref() == Some(content.as_bytes());
+    let Some(history) = history.filter(|_| !is_same) else { return Ok(None) };
     match history.keep(path, bytes.as_deref().zip(mode), content.as_bytes()) {
         Ok(time) => Ok(Some(time)),
         // Of a new file there is nothing to lose.

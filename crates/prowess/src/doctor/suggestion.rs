@@ -48,6 +48,13 @@ pub enum Suggestion<'a> {
         /// How many skills it helps.
         skills: usize,
     },
+    /// Look at what clients truncate.
+    Truncated {
+        /// One of the skills.
+        name: &'a str,
+        /// How many skills are truncated.
+        skills: usize,
+    },
     /// Look at skills that have one name.
     Compare {
         /// One of them.
@@ -64,6 +71,7 @@ pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec
     let (mut fixable, mut misnamed, mut others) =
         (Tally::default(), Tally::default(), Tally::default());
     let mut shadowed: Vec<&'a Examined> = Vec::new();
+    let (mut truncated, mut first_truncated) = (Tally::default(), None);
     for location in &checkup.locations {
         for skill in location.skills(checkup) {
             let here = skill.diagnoses.iter().filter(|it| location.is_found_here(it));
@@ -72,6 +80,10 @@ pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec
                     Kind::Fixable => fixable.add(&location.directory, skill),
                     Kind::Misnamed => misnamed.add(&location.directory, skill),
                     Kind::Shadowed => shadowed.push(skill),
+                    Kind::Truncated => {
+                        truncated.add(&location.directory, skill);
+                        first_truncated.get_or_insert(&*skill.name);
+                    }
                     Kind::Other => others.add(&location.directory, skill),
                 }
             }
@@ -84,6 +96,10 @@ pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec
     all.push((weight, Suggestion::Rename { directories, skills: skills.len() }));
     let Tally { weight, directories, skills } = others;
     all.push((weight, Suggestion::Check { directories, skills: skills.len() }));
+    if let Some(name) = first_truncated {
+        let Tally { weight, skills, .. } = truncated;
+        all.push((weight, Suggestion::Truncated { name, skills: skills.len() }));
+    }
     if let Some(first) = shadowed.first() {
         let weight = shadowed.len();
         let mut paths: Vec<&Path> = shadowed.iter().map(|it| &*it.path).collect();
@@ -131,6 +147,7 @@ enum Kind {
     Fixable,
     Misnamed,
     Shadowed,
+    Truncated,
     Other,
 }
 
@@ -151,6 +168,7 @@ fn kind(diagnosis: &Diagnosis) -> Kind {
     let is_misnamed = |it: Option<Symptom>| matches!(it, Some(Symptom::NameNotFolder(_)));
     match diagnosis.verdict {
         Verdict::Shadowed => Kind::Shadowed,
+        Verdict::Cut if !reasons.clone().all(|it| it.is_fixable) => Kind::Truncated,
         _ if reasons.clone().next().is_none() => Kind::Other,
         _ if reasons.clone().all(|it| it.is_fixable) => Kind::Fixable,
         _ if reasons.all(|it| is_misnamed(it.symptom)) => Kind::Misnamed,
@@ -164,7 +182,8 @@ fn share<'a>(
     checkup: &Checkup,
     surroundings: &Surroundings,
 ) -> Option<(usize, Suggestion<'a>)> {
-    let strangers = location.strangers(checkup);
+    let mut strangers = location.strangers(checkup);
+    strangers.retain(|it| has_room(it, location, checkup));
     let readers = location.readers(checkup);
     let looks = |client: &Client, directory: &Path| {
         let spots = client.spots.iter().flat_map(|it| surroundings.directories(it));
@@ -198,4 +217,15 @@ fn share<'a>(
     let weight = skills * clients.len();
     let from = &*location.directory;
     Some((weight, Suggestion::Share { from, to, is_by_link, clients, skills }))
+}
+
+/// Whether a client can list the skills of a directory that it does not read, beside those that it lists already.
+fn has_room(client: &Client, location: &Location, checkup: &Checkup) -> bool {
+    let Some(room) = client.room else { return true };
+    let own = |skill: &&Examined, is_meant: fn(&Diagnosis) -> bool| {
+        skill.diagnoses.iter().any(|it| it.client.name == client.name && is_meant(it))
+    };
+    let listed = checkup.skills.iter().filter(|it| own(it, |it| it.verdict <= Verdict::Cut));
+    let more = location.skills(checkup).filter(|it| own(it, Diagnosis::is_elsewhere));
+    listed.chain(more).map(|it| it.characters).sum::<usize>() <= room
 }

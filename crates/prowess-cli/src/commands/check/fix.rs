@@ -3,7 +3,9 @@
 use std::{
     collections::{HashMap, HashSet},
     ffi::OsStr,
+    fs,
     io::Read as _,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -12,12 +14,13 @@ use prowess::{
     Checked, CheckedFile, Finding, Fixed, Limits, Manifest, Profile, Rule, Severity, fix, has_fix,
     is_plain_name, parse, revise,
 };
-use prowess_runtime::{Links, Root};
+use prowess_runtime::{ChangeHistory, Links, Root};
 use serde_json::{Value as Json, json};
 
 use crate::{
     commands::{count, finding_json},
     diff::{diff, filed, head, shown},
+    host,
     printer::Printer,
     safe,
 };
@@ -173,7 +176,7 @@ pub(super) fn show(args: &FixArgs, files: &[FixedFile], printer: &mut Printer) -
         (0, _) if has_failed => "nothing was fixed".to_owned(),
         (0, _) => "nothing was found that is safe to fix".to_owned(),
         (_, true) => format!("{findings} in {files} would be fixed; nothing is written"),
-        (_, false) => format!("{findings} in {files} fixed"),
+        (_, false) => format!("{findings} in {files} fixed; `prowess undo FILE` takes one back"),
     });
     Ok(())
 }
@@ -206,7 +209,12 @@ impl Fixing<'_> {
         }
         if after != before {
             if !self.args.dry_run {
-                root.rewrite(inside, &before, &after).with_context(cannot)?;
+                let kept = self.keep(&before, &after);
+                let written = root.rewrite(inside, &before, &after);
+                if let (Err(_), Some((history, time))) = (&written, kept) {
+                    history.forget(time);
+                }
+                written.with_context(cannot)?;
             }
             fixed.diff = self.diff(&before, &after, &findings);
         }
@@ -225,6 +233,14 @@ impl Fixing<'_> {
             fixed.findings.extend(self.cleared());
         }
         named.map(drop)
+    }
+
+    /// Keeps what the file holds, for `prowess undo`, where there is a place for it.
+    fn keep(&self, before: &[u8], after: &[u8]) -> Option<(ChangeHistory, u64)> {
+        let (history, path) = (host::history()?, fs::canonicalize(self.real()).ok()?);
+        let mode = fs::metadata(&path).ok()?.permissions().mode();
+        let time = history.keep(&path, Some((before, mode)), after).ok()?;
+        Some((history, time))
     }
 
     /// Where the file lies, with all links resolved.

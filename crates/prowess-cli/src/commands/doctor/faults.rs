@@ -35,8 +35,9 @@ pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
         }
     } else {
         printer.line("")?;
-        causes(&faulty).iter().try_for_each(|it| it.show(printer))?;
+        causes(&faulty, Diagnosis::is_fault).iter().try_for_each(|it| it.show(3, printer))?;
     }
+    let undecided = undecided(checkup, printer)?;
     printer.line("")?;
     let many = count(faulty.len(), "skill");
     let is_partly = |it: &&Examined| {
@@ -50,6 +51,7 @@ pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
             "every client loads what it finds, but does not show all of it (see `prowess doctor NAME`): {}",
             partly.join(", ")
         ),
+        0 if undecided => "every client loads what it finds, as far as is known".to_owned(),
         0 => "every client loads what it finds".to_owned(),
         _ if are_few => format!("{many} not loaded by every client that reads the directory"),
         _ => format!("{many} not loaded by every client that reads the directory (-v shows each)"),
@@ -72,7 +74,21 @@ pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
     )
 }
 
-/// A reason for which clients do not take some skills.
+/// Lists the skills of which nobody knows whether a client loads them, by the reason. Says whether there are any.
+fn undecided(checkup: &Checkup, printer: &mut Printer) -> Result<bool> {
+    let is_unknown = |it: &Diagnosis| it.path.is_some() && it.verdict == Verdict::Unknown;
+    let skills = checkup.skills.iter().filter(|it| it.diagnoses.iter().any(is_unknown));
+    let skills: Vec<&Examined> = skills.collect();
+    if skills.is_empty() {
+        return Ok(false);
+    }
+    printer.line("")?;
+    let named = if printer.verbose { usize::MAX } else { SHOWN };
+    causes(&skills, is_unknown).iter().try_for_each(|it| it.show(named, printer))?;
+    Ok(true)
+}
+
+/// A reason for which clients do not take some skills, or may not.
 struct Cause<'a> {
     verdict: Verdict,
     about: String,
@@ -81,11 +97,13 @@ struct Cause<'a> {
 }
 
 /// Why skills are not taken, what holds for most of them first.
-fn causes<'a>(faulty: &[&'a Examined]) -> Vec<Cause<'a>> {
+fn causes<'a>(skills: &[&'a Examined], is_meant: impl Fn(&Diagnosis) -> bool) -> Vec<Cause<'a>> {
     let mut causes: Vec<Cause<'a>> = Vec::new();
-    for skill in faulty {
-        for Diagnosis { client, notes, .. } in skill.diagnoses.iter().filter(|it| it.is_fault()) {
-            for note in notes {
+    for skill in skills {
+        for diagnosis in skill.diagnoses.iter().filter(|it| is_meant(it)) {
+            let Diagnosis { client, notes, verdict, .. } = diagnosis;
+            let is_unknown = *verdict == Verdict::Unknown;
+            for note in notes.iter().filter(|it| !is_unknown || it.verdict == *verdict) {
                 let about = note.symptom.map_or_else(|| SHADOWED.to_owned(), Symptom::about);
                 let verdict = note.verdict;
                 let is_it = |it: &Cause<'_>| it.verdict == verdict && it.about == about;
@@ -110,14 +128,19 @@ fn causes<'a>(faulty: &[&'a Examined]) -> Vec<Cause<'a>> {
 }
 
 impl Cause<'_> {
-    fn show(&self, printer: &mut Printer) -> Result<()> {
+    /// Shows it with the names of some skills.
+    fn show(&self, named: usize, printer: &mut Printer) -> Result<()> {
         let text = format!("{}: {}", count(self.skills.len(), "skill"), self.about);
         labelled_lines(self.verdict, &text, printer)?;
         put(&labels(&self.clients), INDENT, printer)?;
         let most = room_beside(INDENT, printer).unwrap_or(WIDEST);
         let mut names: Vec<&str> = self.skills.iter().map(|it| &*it.name).collect();
         names.dedup();
-        let some = names.iter().take(3).map(|it| whole(&safe::cut(&safe::line(it), most)));
-        put(&format!("such as {}", some.collect::<Vec<_>>().join(", ")), INDENT, printer)
+        let some = names.iter().take(named).map(|it| whole(&safe::cut(&safe::line(it), most)));
+        let some = some.collect::<Vec<_>>().join(", ");
+        match names.len() > named {
+            true => put(&format!("such as {some}"), INDENT, printer),
+            false => put(&some, INDENT, printer),
+        }
     }
 }

@@ -1,9 +1,12 @@
 //! What the lab found out, as one page.
 
+use std::{env, path::Path};
+
 use prowess_agent::Page;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::{Report, json::document};
+use crate::{context, surroundings::short};
 
 const PAGE: Page<'_> = Page {
     title: "Trigger lab",
@@ -19,5 +22,18 @@ const MOST: usize = 3000;
 pub(super) fn page(report: &Report<'_>) -> String {
     let mut data = document(report, MOST);
     data["left_out"] = json!(report.study.skills.len().saturating_sub(MOST));
+    shorten(&mut data, &env::current_dir().unwrap_or_default(), context::home().as_deref());
     PAGE.html(&data)
+}
+
+/// Has every path begin here or at home: a page is shown to others.
+fn shorten(value: &mut Json, here: &Path, home: Option<&Path>) {
+    match value {
+        Json::Object(members) => members.iter_mut().for_each(|(key, it)| match it {
+            Json::String(path) if key == "path" => *path = short(Path::new(path), here, home),
+            it => shorten(it, here, home),
+        }),
+        Json::Array(items) => items.iter_mut().for_each(|it| shorten(it, here, home)),
+        _ => {}
+    }
 }

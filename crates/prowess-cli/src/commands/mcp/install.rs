@@ -9,7 +9,6 @@ use std::{
     env,
     io::{self, IsTerminal as _},
     path::{self, Path},
-    sync::atomic::AtomicBool,
 };
 
 use anyhow::Result;
@@ -211,8 +210,7 @@ fn may_write(args: &Args, diff: &str, printer: &mut Printer) -> Result<bool> {
     if printer.json {
         printer::tell(&safe::lines(diff));
     }
-    let answer = printer::ask("Write this? [y]es, [n]o: ", &AtomicBool::new(false))?;
-    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    Ok(printer::confirm("Write this?")? == Some(true))
 }
 
 /// Says what came of it.

@@ -13,6 +13,7 @@ use super::{
     Advice, Summary,
 };
 use crate::{
+    context::OF_PLUGINS,
     printer::{DIM, NAME, Printer, painted},
     safe,
     surroundings::short,
@@ -25,7 +26,7 @@ const LINES: usize = 40;
 /// How many agents are named in one place before the others are counted.
 const NAMED: usize = 4;
 /// The widest column of names.
-const COLUMN: usize = 24;
+const COLUMN: usize = 40;
 
 /// What can be done where nothing is wrong.
 const NEXT: &[(&str, &str)] = &[
@@ -126,8 +127,11 @@ impl Canvas {
         self.remarks(summary);
         self.line("");
         let next = |it: &(&str, &str)| Advice { command: it.0.to_owned(), why: it.1.to_owned() };
+        let in_plugins = Some(("prowess list .", "list the skills of the plugins here"));
+        let in_plugins = in_plugins.filter(|_| summary.in_plugins > 0);
         if checkup.locations.is_empty() {
-            self.commands("What to do next:", &FIRST.iter().map(next).collect::<Vec<_>>());
+            let first = in_plugins.iter().chain(FIRST).map(next);
+            self.commands("What to do next:", &first.collect::<Vec<_>>());
         } else if summary.advice.is_empty() {
             self.commands("What to do next:", &NEXT.iter().map(next).collect::<Vec<_>>());
         } else {
@@ -196,7 +200,7 @@ impl Canvas {
         let troubles = location.troubles(checkup);
         let shown = self.detail.troubles.min(troubles.len());
         let widest = troubles[..shown].iter().map(|it| safe::line(&it.skill.name).width()).max();
-        let column = widest.unwrap_or(0).min(COLUMN).min(self.width / 3);
+        let column = widest.unwrap_or(0).min(COLUMN).min(self.width * 2 / 5);
         troubles[..shown].iter().for_each(|it| self.trouble(it, column));
         self.folded(&troubles[shown..], shown > 0);
     }
@@ -321,6 +325,10 @@ impl Canvas {
     fn remarks(&mut self, summary: &Summary<'_>) {
         let checkup = summary.checkup;
         let mut texts: Vec<String> = Vec::new();
+        if summary.in_plugins > 0 {
+            let skills = count(summary.in_plugins, "skill");
+            texts.push(format!("{skills} in {OF_PLUGINS} here, where no agent looks by itself: `prowess list .` lists them"));
+        }
         for it in checkup.crowded.iter().filter(|_| summary.is_detected) {
             texts.push(format!(
                 "{} shows about {} characters of names and descriptions, and its {} have {}: some are shortened",

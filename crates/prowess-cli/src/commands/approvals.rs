@@ -1,0 +1,94 @@
+use anyhow::{Context as _, Result};
+use prowess_runtime::{Records, RememberedApproval};
+use serde_json::json;
+
+use super::count;
+use crate::{Status, fault::Fault, host, printer::Printer, safe};
+
+/// List the approvals that are remembered, or take them back
+///
+/// Lists what you answered with `always`, and the project files that `prowess config --approve` accepted. What is taken
+/// back is asked about again. `prowess trust --list` lists the projects that are trusted.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Take back the approvals of these ids, which are listed first on each line
+    #[arg(long, value_name = "ID", num_args = 0..)]
+    revoke: Option<Vec<String>>,
+    /// Take back every approval
+    #[arg(long, requires = "revoke")]
+    all: bool,
+}
+
+pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<Status> {
+    let Some(state) = host::state() else {
+        let fault = Fault::unable("there is no home directory to remember approvals in");
+        return Err(fault.hint("set `HOME`, or `XDG_STATE_HOME` to an absolute path").into());
+    };
+    let records = Records::at(state);
+    let status = match &args.revoke {
+        None => list(&records.remembered(), printer)?,
+        Some(ids) => revoke(&records, ids, args.all, printer)?,
+    };
+    match records.faults() {
+        faults if faults.is_empty() => Ok(status),
+        faults => Err(Fault::unable(faults.join("; ")).into()),
+    }
+}
+
+fn list(approvals: &[RememberedApproval], printer: &mut Printer) -> Result<Status> {
+    if printer.json {
+        printer.document(&json!({ "approvals": approvals }))?;
+        return Ok(Status::Well);
+    }
+    for approval in approvals.iter().rev() {
+        let RememberedApproval { id, when, .. } = approval;
+        let what = safe::line(&described(approval)).into_owned();
+        printer.line(format_args!("{}  {when}  {what}", printer.name(id)))?;
+    }
+    printer.flush()?;
+    match approvals.is_empty() {
+        true => printer.note("no approval is remembered"),
+        false => printer
+            .note("`prowess approvals --revoke ID` takes one back, `--revoke --all` all of them"),
+    }
+    Ok(Status::Well)
+}
+
+/// What was approved, in one line.
+fn described(approval: &RememberedApproval) -> String {
+    let RememberedApproval { kind, name, place, .. } = approval;
+    match *kind {
+        "skill" => format!("run the skill {name} in {place}"),
+        "server" => format!("start the server {name} in {place}"),
+        "write" => format!("write {place}"),
+        "settings" => format!("take the commands and hosts of {place}"),
+        _ => format!("{name}: {place}"),
+    }
+}
+
+fn revoke(records: &Records, ids: &[String], all: bool, printer: &mut Printer) -> Result<Status> {
+    if ids.is_empty() && !all {
+        let fault = Fault::unable("no approval is named");
+        return Err(fault
+            .hint("`prowess approvals` lists them; `--revoke --all` takes all back")
+            .into());
+    }
+    let known = records.remembered();
+    let is_known = |id: &&String| known.iter().any(|it| it.id == **id);
+    if let Some(id) = ids.iter().find(|it| !is_known(it)) {
+        let fault = Fault::typed(format!("there is no approval `{id}`"));
+        return Err(fault.hint("`prowess approvals` lists them").into());
+    }
+    let is_meant = |it: &RememberedApproval| all || ids.contains(&it.id);
+    let revoked = records.revoke(is_meant, "approvals --revoke");
+    let revoked = revoked.context("the approvals cannot be changed")?;
+    if printer.json {
+        printer.document(&json!({ "revoked": revoked }))?;
+        return Ok(Status::Well);
+    }
+    printer.note(&match revoked.len() {
+        0 => "no approval is remembered".to_owned(),
+        many => format!("{} taken back; it will be asked again", count(many, "approval")),
+    });
+    Ok(Status::Well)
+}
