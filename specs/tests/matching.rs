@@ -710,7 +710,8 @@ mod the_command_find_is_for_people_and_for_programs {
     #[test]
     fn what_is_below_the_threshold_is_marked() {
         let world = house_on_disk().file("prowess.toml", "[matching]\nthreshold = 0.99\n");
-        let arguments = ["strings", "of", "a", "piano", "in", "a", "hot", "car", "--threshold", "0"];
+        let arguments =
+            ["strings", "of", "a", "piano", "in", "a", "hot", "car", "--threshold", "0"];
         let document = answer(&world, &arguments);
         let found = document["matches"].as_array().unwrap();
         assert!(found.iter().all(|it| it["below_threshold"] == true), "{document:#}");

@@ -61,6 +61,8 @@ fn described(approval: &RememberedApproval) -> String {
         "skill" => format!("run the skill {name} in {place}"),
         "server" => format!("start the server {name} in {place}"),
         "write" => format!("write {place}"),
+        "read" => format!("read {place}"),
+        "send" => format!("send to {place}"),
         "settings" => format!("take the commands and hosts of {place}"),
         _ => format!("{name}: {place}"),
     }

@@ -151,7 +151,8 @@ mod tests {
         expected[3] = outside.clone().into();
         assert_eq!(found.words, expected);
         let b = here.join("./sub/b.pdf");
-        assert_eq!(found.reads, [&absolute, &b, &absolute, &outside, &absolute]);
+        let reads: Vec<&Path> = found.reads.iter().map(PathBuf::as_path).collect();
+        assert_eq!(reads, [&*absolute, &b, &absolute, &outside, &absolute]);
         let mut work = Work::new().unwrap();
         found.place(&mut work).unwrap();
         assert_eq!(fs::read_to_string(work.path().join("sub/b.pdf")).unwrap(), "sub/b.pdf");
