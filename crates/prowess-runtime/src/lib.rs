@@ -16,6 +16,7 @@ mod rewrite;
 mod roots;
 mod texts;
 mod skill_folder;
+mod environment;
 mod entry;
 mod definition;
 mod strict_json;
@@ -79,6 +80,11 @@ pub use crate::{
     danger::{Danger, Pattern, danger},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     entry::{Entry, EntryError},
+    environment::{
+        Declared, Ecosystem, EnvironmentNeeds, Interpreter, NeedNote, Needs, PackageNeed,
+        PackageSource, Place, ProgramNeed, Runtime, ScriptNeeds, VariableNeed, VersionNeed,
+        interpreter,
+    },
     executor::{Delivery, ExecuteError, Executor},
     gate::Gate,
     journal::Journal,
