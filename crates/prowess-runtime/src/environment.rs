@@ -1,12 +1,27 @@
 //! What a script needs around it: an interpreter, packages, programs, variables.
 
 mod needs;
+mod files;
 mod shebang;
+mod standard_library;
+mod packages;
+mod python_imports;
+mod js_imports;
+mod requirements;
+mod python;
+mod node;
+mod programs;
+mod detect;
+mod version;
+mod present;
 
+pub(crate) use self::detect::detect_in;
 pub use self::{
+    detect::detect,
     needs::{
         Declared, Ecosystem, EnvironmentNeeds, Interpreter, NeedNote, Needs, PackageNeed,
         PackageSource, Place, ProgramNeed, Runtime, ScriptNeeds, VariableNeed, VersionNeed,
     },
+    present::{Missing, MissingKind, Present},
     shebang::interpreter,
 };

@@ -81,9 +81,9 @@ pub use crate::{
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     entry::{Entry, EntryError},
     environment::{
-        Declared, Ecosystem, EnvironmentNeeds, Interpreter, NeedNote, Needs, PackageNeed,
-        PackageSource, Place, ProgramNeed, Runtime, ScriptNeeds, VariableNeed, VersionNeed,
-        interpreter,
+        Declared, Ecosystem, EnvironmentNeeds, Interpreter, Missing, MissingKind, NeedNote, Needs,
+        PackageNeed, PackageSource, Place, Present, ProgramNeed, Runtime, ScriptNeeds,
+        VariableNeed, VersionNeed, detect, interpreter,
     },
     executor::{Delivery, ExecuteError, Executor},
     gate::Gate,

@@ -6,7 +6,7 @@ use prowess::{Definition, Manifest, ReadError, Skill, Type};
 
 use crate::{
     entry::Entry,
-    environment::interpreter,
+    environment::{Needs, detect_in, interpreter},
     outcome::{Outcome, Status},
     skill_folder::{FileKind, FolderError, SkillFile, SkillFolder},
 };
@@ -91,6 +91,11 @@ impl Script {
         let definition = Definition::Script { script: text };
         let entry = Entry { manifest, definition, parameters: None, folder };
         Ok(Self { skill: name, entry, path, interpreter, files: Arc::new(files) })
+    }
+
+    /// What the skill needs, by the files that were read with the script.
+    pub fn needs(&self) -> Needs {
+        detect_in(&self.entry.manifest, &self.files)
     }
 
     /// Its text, if a shell reads it.
