@@ -36,6 +36,7 @@ mod store;
 mod migrate;
 mod registry;
 mod execution;
+mod environments;
 mod hostile;
 mod tools;
 mod sql;

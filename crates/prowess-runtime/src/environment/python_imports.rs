@@ -112,6 +112,8 @@ fn goes_on(lines: &[Statement], at: usize) -> bool {
     let indent = lines[at].indent;
     let rest = &lines[at + 1..];
     let body = rest.iter().take_while(|it| it.indent > indent).count();
+    // Whoever catches everything means the import only where it comes first.
+    let is_first = rest.first().is_some_and(|it| is_import(&it.text));
     let mut is_caught = false;
     let mut is_handler = false;
     for line in &rest[body..] {
@@ -121,7 +123,7 @@ fn goes_on(lines: &[Statement], at: usize) -> bool {
             if !is_except && !(line.indent == indent && is_clause(text)) {
                 break;
             }
-            is_handler = is_except && catches_import(text);
+            is_handler = is_except && (names_import(text) || is_first && catches_import(text));
             is_caught |= is_handler;
         }
         if is_handler && ends_script(text) {
@@ -135,10 +137,17 @@ fn is_clause(text: &str) -> bool {
     ["else", "finally"].iter().any(|it| text.starts_with(it))
 }
 
+fn is_import(text: &str) -> bool {
+    text.starts_with("import ") || text.starts_with("from ")
+}
+
+fn names_import(text: &str) -> bool {
+    text.contains("ImportError") || text.contains("ModuleNotFoundError")
+}
+
 fn catches_import(text: &str) -> bool {
     let caught = text.trim_start_matches("except").trim_start();
-    caught.starts_with(':')
-        || ["ImportError", "ModuleNotFoundError", "Exception"].iter().any(|it| caught.contains(it))
+    caught.starts_with(':') || caught.contains("Exception") || names_import(caught)
 }
 
 fn ends_script(text: &str) -> bool {
