@@ -11,6 +11,7 @@ mod requirements;
 mod python;
 mod node;
 mod programs;
+mod sources;
 mod detect;
 mod version;
 mod present;

@@ -103,9 +103,9 @@ impl<'a> Files<'a> {
             }
         }
         let files = Self::new(paths, Home::Folder(root));
-        faults.iter().for_each(|(folder, why)| {
-            files.note(if folder.is_empty() { "." } else { folder }, 0, why)
-        });
+        for (folder, why) in &faults {
+            files.note(if folder.is_empty() { "." } else { folder }, 0, why);
+        }
         files
     }
 
@@ -167,10 +167,12 @@ impl<'a> Files<'a> {
         }
         self.room.set(self.room.get() - bytes.len() as u64);
         match String::from_utf8(bytes) {
-            Ok(text) if !text.contains('\0') => {
-                Ok(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned))
-            }
-            _ => Err("it is not UTF-8 text, so it was not read".to_owned()),
+            Ok(text) if text.contains('\0') => Err(NO_TEXT.to_owned()),
+            Ok(text) => match text.strip_prefix('\u{feff}') {
+                Some(text) => Ok(text.to_owned()),
+                None => Ok(text),
+            },
+            Err(_) => Err(NO_TEXT.to_owned()),
         }
     }
 
@@ -205,6 +207,8 @@ impl<'a> Files<'a> {
     }
 }
 
+/// What is noted about a file that is no text.
+const NO_TEXT: &str = "it is not UTF-8 text, so it was not read";
 /// How many notes are kept.
 const MAX_NOTES: usize = 100;
 

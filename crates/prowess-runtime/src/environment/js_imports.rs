@@ -9,10 +9,10 @@ pub(super) struct JsImport {
     pub(super) line: usize,
     /// Whether the script goes on without it.
     pub(super) is_optional: bool,
+    /// Whether only types are imported, which are gone when it runs.
+    pub(super) is_type: bool,
 }
 
-/// How many imports of a file are taken.
-pub(super) const MAX_IMPORTS: usize = 2_000;
 /// How many words an `import` may have before its `from`.
 const MAX_NAMES: usize = 2_000;
 
@@ -77,24 +77,27 @@ pub(super) fn package(specifier: &str) -> Option<&str> {
     (is_whole && name.len() <= 214 && BUILT_IN.binary_search(&name).is_err()).then_some(name)
 }
 
-/// The imports of a file, in its order.
-pub(super) fn js_imports(text: &str) -> Vec<JsImport> {
+/// The first imports of a file, in its order.
+pub(super) fn js_imports(text: &str, most: usize) -> Vec<JsImport> {
     let tokens = tokens(text);
     let mut imports: Vec<JsImport> = Vec::new();
     // Of every open brace, whether it belongs to a `try` whose failure is survived.
     let mut blocks: Vec<bool> = Vec::new();
+    let mut survived = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
-        if imports.len() >= MAX_IMPORTS {
+        if imports.len() >= most {
             break;
         }
         let text = |number: usize| tokens.get(number).map_or("", |it| it.text);
         match token.kind {
             TokenKind::Sign if token.text == "{" => {
                 let is_try = at > 0 && text(at - 1) == "try";
-                blocks.push(is_try && goes_on(&tokens, at));
+                let is_survived = is_try && goes_on(&tokens, at);
+                survived += usize::from(is_survived);
+                blocks.push(is_survived);
             }
             TokenKind::Sign if token.text == "}" => {
-                blocks.pop();
+                survived -= usize::from(blocks.pop() == Some(true));
             }
             TokenKind::Word => {
                 let is_member = at > 0 && matches!(text(at - 1), "." | "?.");
@@ -103,11 +106,13 @@ pub(super) fn js_imports(text: &str) -> Vec<JsImport> {
                     "require" if !is_member => required(&tokens, at),
                     _ => None,
                 };
-                let is_optional = blocks.contains(&true);
+                let is_optional = survived > 0;
+                let is_type = is_type(&tokens, at);
                 imports.extend(found.map(|it| JsImport {
                     specifier: it.to_owned(),
                     line: token.line,
                     is_optional,
+                    is_type,
                 }));
             }
             _ => {}
@@ -124,11 +129,7 @@ fn imported<'t>(tokens: &[Token<'t>], at: usize) -> Option<&'t str> {
         (TokenKind::Text, text) if is_import => return Some(text),
         (TokenKind::Sign, "(") if is_import => return quoted(tokens, at + 2),
         (TokenKind::Sign, "{" | "*") => {}
-        // Types are gone when it runs, unless `type` is a name.
-        (TokenKind::Word, "type") if tokens.get(at + 2).is_none_or(|it| it.text != "from") => {
-            return None;
-        }
-        (TokenKind::Word, _) if is_import => {}
+        (TokenKind::Word, word) if is_import || word == "type" => {}
         _ => return None,
     }
     for (number, token) in tokens.iter().enumerate().skip(at + 1).take(MAX_NAMES) {
@@ -145,6 +146,12 @@ fn imported<'t>(tokens: &[Token<'t>], at: usize) -> Option<&'t str> {
         }
     }
     None
+}
+
+/// Whether `import` or `export` at this token is about types alone; `type` can also be a name.
+fn is_type(tokens: &[Token<'_>], at: usize) -> bool {
+    let text = |number: usize| tokens.get(number).map_or("", |it| it.text);
+    matches!(text(at), "import" | "export") && text(at + 1) == "type" && text(at + 2) != "from"
 }
 
 fn required<'t>(tokens: &[Token<'t>], at: usize) -> Option<&'t str> {
@@ -347,9 +354,10 @@ mod tests {
     fn seen(text: &str) -> Vec<String> {
         let shown = |it: JsImport| {
             let optional = if it.is_optional { "?" } else { "" };
-            format!("{}:{}{optional}", it.line, it.specifier)
+            let types = if it.is_type { " (types)" } else { "" };
+            format!("{}:{}{optional}{types}", it.line, it.specifier)
         };
-        js_imports(text).into_iter().map(shown).collect()
+        js_imports(text, 100).into_iter().map(shown).collect()
     }
 
     #[test]
@@ -361,8 +369,19 @@ mod tests {
             x.require('t'); const u = \"import v from 'v'\"\nexport default { w: 1 }\nrequire(name)\n\
             import type from 'y'\nexport const z = 4 / 2 / require('zz')\nrequire.resolve('k')";
         let expected = [
-            "3:b", "4:c", "5:@s/d/e", "6:f", "11:j", "12:o", "13:p", "13:q", "13:r", "18:y",
-            "19:zz", "20:k",
+            "3:b",
+            "4:c",
+            "5:@s/d/e",
+            "6:f",
+            "11:j",
+            "12:o",
+            "13:p",
+            "13:q",
+            "13:r",
+            "14:s (types)",
+            "18:y",
+            "19:zz",
+            "20:k",
         ];
         assert_eq!(seen(text), expected);
     }
@@ -401,7 +420,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn any_text_can_be_read(text in "(?s)[a-z'\"`\\\\/${}();\\n é]{0,80}|.{0,80}") {
-            js_imports(&text);
+            js_imports(&text, 100);
         }
     }
 }

@@ -69,7 +69,7 @@ pub(super) fn declared(files: &Files<'_>, folder: &str) -> Option<EnvironmentNee
     let manager = document.get("packageManager").and_then(Value::as_str);
     needs.manager = manager.map(|it| it.split('+').next().unwrap_or(it).to_owned());
     needs.lock_file = LOCKS.iter().map(|it| inside(folder, it)).find(|it| files.has(it));
-    Some(needs)
+    (!needs.packages.is_empty() || !needs.versions.is_empty()).then_some(needs)
 }
 
 /// The environment that a folder declares for the scripts of Deno in it.

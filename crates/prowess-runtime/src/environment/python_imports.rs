@@ -15,12 +15,9 @@ pub(super) struct PythonImport {
     pub(super) is_optional: bool,
 }
 
-/// How many imports of a file are taken.
-pub(super) const MAX_IMPORTS: usize = 2_000;
-
-/// The imports of a script, in its order. Strings and comments are no code, and what only a type checker
+/// The first imports of a script, in its order. Strings and comments are no code, and what only a type checker
 /// would import is left out.
-pub(super) fn python_imports(text: &str) -> Vec<PythonImport> {
+pub(super) fn python_imports(text: &str, most: usize) -> Vec<PythonImport> {
     let lines = statements(text);
     let mut imports = Vec::new();
     let mut blocks: Vec<Block> = Vec::new();
@@ -35,8 +32,8 @@ pub(super) fn python_imports(text: &str) -> Vec<PythonImport> {
             let is_optional = strongest == BlockKind::Optional;
             imports.extend(parsed(&line.text, line.number, is_optional));
         }
-        if imports.len() >= MAX_IMPORTS {
-            imports.truncate(MAX_IMPORTS);
+        if imports.len() >= most {
+            imports.truncate(most);
             break;
         }
         if let Some(kind) = kind {
@@ -119,11 +116,11 @@ fn goes_on(lines: &[Statement], at: usize) -> bool {
     for line in &rest[body..] {
         let text = line.text.as_str();
         if line.indent <= indent {
-            let is_except = line.indent == indent && text.starts_with("except");
-            if !is_except && !(line.indent == indent && is_clause(text)) {
+            if line.indent < indent || !is_clause(text) {
                 break;
             }
-            is_handler = is_except && (names_import(text) || is_first && catches_import(text));
+            is_handler = text.starts_with("except")
+                && (names_import(text) || is_first && catches_import(text));
             is_caught |= is_handler;
         }
         if is_handler && ends_script(text) {
@@ -133,8 +130,9 @@ fn goes_on(lines: &[Statement], at: usize) -> bool {
     is_caught
 }
 
+/// Whether a line belongs to the `try` above it.
 fn is_clause(text: &str) -> bool {
-    ["else", "finally"].iter().any(|it| text.starts_with(it))
+    ["except", "else", "finally"].iter().any(|it| text.starts_with(it))
 }
 
 fn is_import(text: &str) -> bool {
@@ -292,7 +290,7 @@ mod tests {
             let dots = ".".repeat(it.level);
             format!("{}:{dots}{}{optional} {}", it.line, it.module, it.names.join(","))
         };
-        python_imports(text).into_iter().map(|it| shown(it).trim().to_owned()).collect()
+        python_imports(text, 100).into_iter().map(|it| shown(it).trim().to_owned()).collect()
     }
 
     #[test]
@@ -337,15 +335,15 @@ mod tests {
             "try:",
             "x = (\nimport a",
         ] {
-            python_imports(text);
+            python_imports(text, 100);
         }
-        assert_eq!(python_imports(&"import a\n".repeat(9_000)).len(), MAX_IMPORTS);
+        assert_eq!(python_imports(&"import a\n".repeat(9_000), 100).len(), 100);
     }
 
     proptest::proptest! {
         #[test]
         fn any_text_can_be_read(text in "(?s)[a-z'\"\\\\#;:(){}\\n\\t é]{0,80}|.{0,80}") {
-            python_imports(&text);
+            python_imports(&text, 100);
         }
     }
 }
