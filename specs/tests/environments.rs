@@ -370,20 +370,26 @@ mod a_person_sees_what_is_needed_and_what_is_missing {
             )
             .file("usr/bin/python3.11", "")
             .file("usr/bin/git", "")
+            // What a version manager puts before the Python that it starts.
+            .file("shims/python3", "#!/bin/sh\n")
             .folder("usr/lib/python3.11/site-packages/pypdf-5.1.0.dist-info")
             .folder("usr/lib/python3.11/site-packages/lxml-4.9.1.dist-info")
             .link("usr/bin/python3", "python3.11");
-        for program in ["python3.11", "git"] {
-            let path = world.path(format!("usr/bin/{program}"));
+        for program in ["usr/bin/python3.11", "usr/bin/git", "shims/python3"] {
+            let path = world.path(program);
             fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
         }
         world
     }
 
+    fn path_of(world: &World) -> String {
+        ["shims", "usr/bin"].map(|it| world.path(it).display().to_string()).join(":")
+    }
+
     #[test]
     fn what_is_needed_and_what_is_missing_is_told_with_the_skill() {
         let world = machine();
-        let path = world.path("usr/bin").display().to_string();
+        let path = path_of(&world);
         let show = |more: &[&str]| {
             let arguments: Vec<&str> =
                 ["show", "pdf"].iter().chain(&SKILLS).chain(more).copied().collect();
@@ -414,7 +420,7 @@ mod a_person_sees_what_is_needed_and_what_is_missing {
     #[test]
     fn the_doctor_says_what_the_skill_that_it_is_asked_about_needs() {
         let world = machine();
-        let path = world.path("usr/bin").display().to_string();
+        let path = path_of(&world);
         let doctor = |more: &str| {
             world.run_script(&format!(
                 "PATH={path} \"$0\" doctor pdf --dir skills --client codex {more}"

@@ -16,7 +16,7 @@ use super::{
     version::satisfies,
 };
 
-/// What is there: programs on a path, and the packages of the first Python on it.
+/// What is there: programs on a path, and the packages of the first Python on it whose library can be found.
 #[derive(Debug, Clone, Default)]
 pub struct Present {
     path: Vec<PathBuf>,
@@ -79,20 +79,20 @@ impl Present {
             python: None,
             folder: folder.map(Path::to_owned),
         };
-        let program = ["python3", "python"].iter().find_map(|it| present.program(it));
-        present.python = program.map(|it| PythonPackages::of(&it));
+        // What version managers put on a path are scripts without a library; the next one is looked at.
+        let names = ["python3", "python"].into_iter();
+        let programs = names.flat_map(|name| present.path.iter().map(move |it| it.join(name)));
+        present.python =
+            programs.filter(|it| is_program(it)).find_map(|it| PythonPackages::of(&it));
         present
     }
 
     /// Where a program of this name is.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
-        let is_program = |it: &PathBuf| {
-            fs::metadata(it).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
-        };
         if name.starts_with('/') {
-            return Some(PathBuf::from(name)).filter(is_program);
+            return Some(PathBuf::from(name)).filter(|it| is_program(it));
         }
-        self.path.iter().map(|it| it.join(name)).find(is_program)
+        self.path.iter().map(|it| it.join(name)).find(|it| is_program(it))
     }
 
     /// What is needed and not there, by what it is needed for. What cannot be told is not listed. A host says whether
@@ -215,6 +215,10 @@ impl Present {
     }
 }
 
+fn is_program(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+}
+
 /// Whether a version is one that a requirement such as `pypdf[crypto]>=4; x` asks for; also where that cannot be told.
 fn fits(version: &str, requirement: &str) -> bool {
     let requirement = requirement.split([';', '@']).next().unwrap_or_default();
@@ -231,8 +235,8 @@ impl Missing {
 }
 
 impl PythonPackages {
-    /// The packages of a Python that is at this path.
-    fn of(program: &Path) -> Self {
+    /// The packages of the Python at this path; nothing where its library cannot be found.
+    fn of(program: &Path) -> Option<Self> {
         let mut packages = Self::default();
         let venv =
             program.parent().and_then(Path::parent).filter(|it| it.join("pyvenv.cfg").is_file());
@@ -241,9 +245,7 @@ impl PythonPackages {
             venv.or_else(|| real.parent().and_then(Path::parent)).unwrap_or(Path::new("/usr"));
         let named = real.file_name().and_then(|it| it.to_str()?.strip_prefix("python3."));
         let minor = named.filter(|it| it.bytes().all(|it| it.is_ascii_digit())).map(str::to_owned);
-        let Some(minor) = minor.or_else(|| only_minor(&prefix.join("lib"))) else {
-            return packages;
-        };
+        let minor = minor.or_else(|| only_minor(&prefix.join("lib")))?;
         packages.version = Some(format!("3.{minor}"));
         let versioned = format!("lib/python3.{minor}");
         let mut folders = vec![prefix.join(&versioned).join("site-packages")];
@@ -252,7 +254,7 @@ impl PythonPackages {
             folders.extend(["/usr/lib/python3/dist-packages".into(), local.join("dist-packages")]);
         }
         folders.iter().for_each(|it| packages.add(it));
-        packages
+        Some(packages)
     }
 
     fn add(&mut self, folder: &Path) {
