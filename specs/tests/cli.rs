@@ -752,7 +752,10 @@ mod the_command_show_gives_as_much_as_was_asked_for {
     #[test]
     fn the_fields_of_a_shown_skill_are_stable() {
         let shown = shown(&[]);
-        assert_eq!(keys(&shown), ["name", "level", "tokens", "counted", "text", "resources"]);
+        assert_eq!(
+            keys(&shown),
+            ["name", "level", "tokens", "counted", "text", "resources", "needs"]
+        );
         assert_eq!(shown["name"], "long");
         assert!(shown["tokens"].as_u64().unwrap() > 500);
         let resource = json!({ "path": "scripts/run.sh", "kind": "script", "size": 5 });

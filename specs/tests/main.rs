@@ -37,6 +37,7 @@ mod store;
 mod migrate;
 mod registry;
 mod execution;
+mod environments;
 mod hostile;
 mod tools;
 mod sql;

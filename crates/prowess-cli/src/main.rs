@@ -6,6 +6,7 @@ mod examples;
 mod overview;
 mod completion;
 mod context;
+mod needs;
 mod surroundings;
 mod given;
 mod near;

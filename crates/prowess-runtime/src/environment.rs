@@ -1,8 +1,33 @@
-//! What scripts need to run: interpreters, and files that a user names.
+//! What a script needs around it: an interpreter, packages, programs, variables, and the files that its arguments name.
 
-mod interpreter;
+mod needs;
+mod files;
+mod shebang;
+mod standard_library;
+mod packages;
+mod python_imports;
+mod js_imports;
+mod requirements;
+mod python;
+mod node;
+mod programs;
+mod sources;
+mod detect;
 mod version;
+mod present;
+mod version_manager;
+mod interpreter;
 mod arguments;
 
-pub use arguments::ScriptArguments;
-pub use interpreter::{Interpreter, InterpreterError, InterpreterOrigin, InterpreterSearch};
+pub(crate) use self::detect::detect_in;
+pub use self::{
+    arguments::ScriptArguments,
+    detect::detect,
+    interpreter::{InstalledInterpreter, InterpreterError, InterpreterOrigin, InterpreterSearch},
+    needs::{
+        Declared, Ecosystem, EnvironmentNeeds, Interpreter, NeedNote, Needs, PackageNeed,
+        PackageSource, Place, ProgramNeed, Runtime, ScriptNeeds, VariableNeed, VersionNeed,
+    },
+    present::{Missing, MissingKind, Present},
+    shebang::interpreter,
+};

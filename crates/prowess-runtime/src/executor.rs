@@ -20,7 +20,7 @@ use crate::{
     commands::Guard,
     danger::danger,
     entry::Entry,
-    environment::{Interpreter, InterpreterError, InterpreterSearch, ScriptArguments},
+    environment::{InstalledInterpreter, InterpreterError, InterpreterSearch, ScriptArguments},
     handover::Handover,
     limits::Limits,
     outcome::{Outcome, PlanStep, Status},
@@ -169,7 +169,10 @@ impl Executor {
     }
 
     /// What runs a script, where that is not the system's own.
-    pub fn interpreter(&self, script: &Script) -> Result<Option<Interpreter>, InterpreterError> {
+    pub fn interpreter(
+        &self,
+        script: &Script,
+    ) -> Result<Option<InstalledInterpreter>, InterpreterError> {
         let program = script.interpreter.first().and_then(|it| it.to_str());
         program.map_or(Ok(None), |it| self.interpreters.find(it))
     }
@@ -299,7 +302,8 @@ impl Executor {
     fn programs(&self, argv: &mut [OsString]) -> Result<Programs, InterpreterError> {
         let mut programs = Programs::default();
         let mut find = |name: &str| -> Result<Option<PathBuf>, InterpreterError> {
-            let Some(Interpreter { program, reads, .. }) = self.interpreters.find(name)? else {
+            let Some(InstalledInterpreter { program, reads, .. }) = self.interpreters.find(name)?
+            else {
                 return Ok(None);
             };
             programs.reads.extend(reads);

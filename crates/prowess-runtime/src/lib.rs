@@ -16,6 +16,7 @@ mod rewrite;
 mod roots;
 mod texts;
 mod skill_folder;
+mod environment;
 mod entry;
 mod definition;
 mod strict_json;
@@ -81,7 +82,10 @@ pub use crate::{
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     entry::{Entry, EntryError},
     environment::{
-        Interpreter, InterpreterError, InterpreterOrigin, InterpreterSearch, ScriptArguments,
+        Declared, Ecosystem, EnvironmentNeeds, InstalledInterpreter, Interpreter, InterpreterError,
+        InterpreterOrigin, InterpreterSearch, Missing, MissingKind, NeedNote, Needs, PackageNeed,
+        PackageSource, Place, Present, ProgramNeed, Runtime, ScriptArguments, ScriptNeeds,
+        VariableNeed, VersionNeed, detect, interpreter,
     },
     executor::{Delivery, ExecuteError, Executor},
     gate::Gate,

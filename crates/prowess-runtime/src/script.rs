@@ -11,6 +11,7 @@ use prowess::{Definition, Manifest, ReadError, Skill, Type, skill_of};
 
 use crate::{
     entry::Entry,
+    environment::{Needs, detect_in, interpreter},
     outcome::{Outcome, Status},
     skill_folder::{FileKind, FolderError, SkillFile, SkillFolder},
 };
@@ -66,18 +67,6 @@ pub enum ScriptError {
 /// The mode of a file that has none.
 const MODE: u32 = 0o100_755;
 
-/// What runs a script without a first line that says so, by its ending.
-const ENDINGS: &[(&str, &str)] = &[
-    ("sh", "sh"),
-    ("bash", "bash"),
-    ("py", "python3"),
-    ("js", "node"),
-    ("mjs", "node"),
-    ("cjs", "node"),
-    ("rb", "ruby"),
-    ("pl", "perl"),
-];
-
 impl Script {
     /// Reads a script of a skill and all files beside it, so that no later change matters.
     pub fn of(skill: &Skill, path: &str) -> Result<Self, ScriptError> {
@@ -87,8 +76,10 @@ impl Script {
             stays(&folder, &path)?;
         }
         let Ok(text) = String::from_utf8(bytes) else { return Err(ScriptError::Binary { path }) };
-        let interpreter = interpreter(&path, &text);
-        let Some(interpreter) = interpreter else { return Err(ScriptError::Interpreter { path }) };
+        let Some(interpreter) = interpreter(&path, &text) else {
+            return Err(ScriptError::Interpreter { path });
+        };
+        let interpreter = interpreter.command.into_iter().map(OsString::from).collect();
         let folder = skill.absolute_folder().map(SkillFolder::from);
         let mut files = files(skill)?;
         // What was read is what runs, whatever lies there by now.
@@ -118,6 +109,11 @@ impl Script {
         let definition = Definition::Script { script: text };
         let entry = Entry { manifest, definition, parameters: None, folder };
         Ok(Self { skill: name, entry, path, interpreter, files: Arc::new(files) })
+    }
+
+    /// What the skill needs, by the files that were read with the script.
+    pub fn needs(&self) -> Needs {
+        detect_in(&self.entry.manifest, &self.files)
     }
 
     /// Its text, if a shell reads it.
@@ -158,26 +154,6 @@ fn kept(skill: &Skill) -> Result<Vec<SkillFile>, ScriptError> {
     skill.resources().iter().map(|it| file(&it.path)).collect()
 }
 
-/// What runs a script: its first line says so, else its ending.
-fn interpreter(path: &str, text: &str) -> Option<Vec<OsString>> {
-    let first = text.lines().next().unwrap_or_default();
-    if let Some(line) = first.strip_prefix("#!") {
-        let mut words = line.split_ascii_whitespace();
-        let program = words.next()?;
-        let is_env = program.rsplit('/').next() == Some("env");
-        let words: Vec<&str> = match is_env {
-            // The system gives all that stands behind the program as one argument, `env -S` takes
-            // it apart again.
-            true => words.skip_while(|it| *it == "-S").collect(),
-            false => std::iter::once(program).chain(words).collect(),
-        };
-        return (!words.is_empty()).then(|| words.into_iter().map(OsString::from).collect());
-    }
-    let ending = path.rsplit_once('.').map_or("", |it| it.1).to_ascii_lowercase();
-    let found = ENDINGS.iter().find(|it| it.0 == ending)?;
-    Some(vec![found.1.into()])
-}
-
 impl From<&ScriptError> for Outcome {
     fn from(error: &ScriptError) -> Self {
         let status = match error {
@@ -192,28 +168,5 @@ impl From<&ScriptError> for Outcome {
             }
             _ => outcome,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_line_says_what_runs_a_script_and_else_its_ending() {
-        let said = |path: &str, text: &str| {
-            let words = interpreter(path, text)?;
-            Some(words.join(" ".as_ref()).into_string().expect("it was text"))
-        };
-        let some = |it: &str| Some(it.to_owned());
-        assert_eq!(said("a.py", ""), some("python3"));
-        assert_eq!(said("a.SH", "echo"), some("sh"));
-        assert_eq!(said("a.sh", "#!/usr/bin/env python3\n"), some("python3"));
-        assert_eq!(said("a", "#! /bin/bash -e\r\n"), some("/bin/bash -e"));
-        assert_eq!(said("a", "#!/usr/bin/env -S node --no-warnings\n"), some("node --no-warnings"));
-        assert_eq!(said("a", "#!\n"), None);
-        assert_eq!(said("a.sh", "#!/usr/bin/env\n"), None);
-        assert_eq!(said("a.txt", "echo"), None);
-        assert_eq!(said("a", "echo"), None);
     }
 }

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use prowess::{
-    CLIENTS, Checkup, Client, Directory, Severity, Surroundings, client, examine, installed,
-    nearest,
+    CLIENTS, Checkup, Client, Directory, Examined, Severity, Surroundings, client, examine,
+    installed, nearest,
 };
 
 pub(super) use self::lines::{whole, wrapped};
@@ -18,13 +18,14 @@ use self::{
     asked::{chosen, folder_of, plugin_of},
     document::document,
     matrix::matrix,
-    page::{overview, section},
+    page::{needed, overview, section},
 };
 use crate::{
     Status,
     arguments::Global,
     completion, context,
     fault::Fault,
+    needs::SkillNeeds,
     printer::Printer,
     surroundings::{absolute, plugins, surroundings},
 };
@@ -86,13 +87,17 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     };
     let is_asked = !args.client.is_empty();
     if printer.json {
-        printer.document(&document(&checkup, &chosen, &clients, &surroundings))?;
+        let needs = |it: &Examined| name.and_then(|_| needs_of(it, global)).map(|it| it.json());
+        printer.document(&document(&checkup, &chosen, &clients, &surroundings, &needs))?;
     } else if name.is_some() {
         for (number, skill) in chosen.iter().enumerate() {
             if number > 0 {
                 printer.line("")?;
             }
             section(skill, &checkup.crowded, printer)?;
+            if let Some(needs) = needs_of(skill, global) {
+                needed(&needs, printer)?;
+            }
         }
         if let Some(plugin) = chosen.iter().find_map(|it| plugin_of(&it.path)) {
             let plugin = plugin.display();
@@ -118,6 +123,12 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         diagnoses.into_iter().any(|it| it.is_fault() || is_asked && it.verdict.is_fault());
     let is_unread = name.is_none() && is_unread(&checkup);
     Ok(if is_refused || is_unread { Status::AtFault } else { Status::Well })
+}
+
+/// What an examined skill needs; nothing for one that does not load.
+fn needs_of(skill: &Examined, global: &Global) -> Option<SkillNeeds> {
+    let options = context::options(&context::config(global).ok()?, global);
+    SkillNeeds::in_folder(skill.path.parent()?, &options)
 }
 
 /// The clients that are installed; all where none can be detected, which is said.

@@ -4,7 +4,9 @@ use prowess::{Level, disclose, invoke};
 use serde_json::json;
 
 use super::resource_json;
-use crate::{Status, arguments::Global, completion, context, printer::Printer, safe};
+use crate::{
+    Status, arguments::Global, completion, context, needs::SkillNeeds, printer::Printer, safe,
+};
 
 /// Show a skill, as much of it as is asked for
 #[derive(Debug, clap::Args)]
@@ -50,6 +52,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     if let Some(arguments) = &args.arguments {
         disclosure.text = invoke(skill, Some(arguments))?;
     }
+    let needs = SkillNeeds::of(skill);
     let vocabulary = context::vocabulary(args.model.as_deref(), &config);
     if printer.json {
         let resources: Vec<_> = disclosure.resources.iter().map(resource_json).collect();
@@ -60,6 +63,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             "counted": vocabulary.as_str(),
             "text": disclosure.text,
             "resources": resources,
+            "needs": needs.json(),
         }))?;
         return Ok(Status::Well);
     }
@@ -73,5 +77,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             printer.line(format_args!("  {path}  {}", printer.dim(&about)))?;
         }
     }
+    printer.flush()?;
+    needs.tell(&skill.manifest.name, printer);
     Ok(Status::Well)
 }

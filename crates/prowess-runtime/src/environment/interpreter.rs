@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::version;
+use super::version_manager;
 use crate::sandbox::is_of_system;
 
 /// Where interpreters are looked for, best first. The host fills it in: nothing here reads the environment.
@@ -27,7 +27,7 @@ pub struct InterpreterSearch {
 
 /// An interpreter that is not just the system's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Interpreter {
+pub struct InstalledInterpreter {
     /// The program to start.
     pub program: PathBuf,
     /// What it has to read, besides the system.
@@ -72,7 +72,7 @@ const VENVS: &[&str] = &[".venv", "venv"];
 
 impl InterpreterSearch {
     /// Finds what runs under the name of a program; nothing where that is the system's own, or is not there.
-    pub fn find(&self, program: &str) -> Result<Option<Interpreter>, InterpreterError> {
+    pub fn find(&self, program: &str) -> Result<Option<InstalledInterpreter>, InterpreterError> {
         let name = program.rsplit('/').next().unwrap_or(program);
         let family = FAMILIES.iter().find(|it| it.1.contains(&name)).map(|it| it.0);
         if let Some((family, path)) = family.and_then(|it| self.configured.get_key_value(it)) {
@@ -82,7 +82,11 @@ impl InterpreterSearch {
         Ok(venv.or_else(|| self.on_path(name)).filter(|it| !is_of_system(&it.program)))
     }
 
-    fn configured(&self, family: &str, path: &Path) -> Result<Interpreter, InterpreterError> {
+    fn configured(
+        &self,
+        family: &str,
+        path: &Path,
+    ) -> Result<InstalledInterpreter, InterpreterError> {
         let setting = format!("run.{family}");
         let failed =
             |source| InterpreterError { setting: setting.clone(), path: path.to_owned(), source };
@@ -90,19 +94,19 @@ impl InterpreterSearch {
         if !is_file || !is_executable(path) {
             return Err(failed(io::ErrorKind::PermissionDenied.into()));
         }
-        let found = self.at(path).unwrap_or_else(|| Interpreter {
+        let found = self.at(path).unwrap_or_else(|| InstalledInterpreter {
             program: path.to_owned(),
             reads: Vec::new(),
             origin: InterpreterOrigin::Path,
         });
-        Ok(Interpreter { origin: InterpreterOrigin::Setting(setting), ..found })
+        Ok(InstalledInterpreter { origin: InterpreterOrigin::Setting(setting), ..found })
     }
 
     /// That of a virtual environment: the active one, else the nearest of the project.
-    fn venv(&self, name: &str) -> Option<Interpreter> {
+    fn venv(&self, name: &str) -> Option<InstalledInterpreter> {
         let of = |folder: &Path, origin| {
             let found = virtual_environment(&folder.join("bin").join(name), self.home.as_deref())?;
-            Some(Interpreter { origin, ..found })
+            Some(InstalledInterpreter { origin, ..found })
         };
         let active =
             self.virtual_env.as_deref().and_then(|it| of(it, InterpreterOrigin::VirtualEnv));
@@ -116,31 +120,32 @@ impl InterpreterSearch {
     }
 
     /// The first on `PATH`; what a version manager puts there stands for the version that it would start.
-    fn on_path(&self, name: &str) -> Option<Interpreter> {
+    fn on_path(&self, name: &str) -> Option<InstalledInterpreter> {
         let there = self.path.iter().filter(|it| it.is_absolute()).map(|it| it.join(name));
         let mut there = there.filter(|it| is_executable(it));
         there.find_map(|it| self.at(&it)).or_else(|| {
             // Its manager may only be there in an interactive shell.
-            let program = version::of_nvm(name, self.directory.as_deref(), self.home.as_deref()?)?;
+            let program =
+                version_manager::of_nvm(name, self.directory.as_deref(), self.home.as_deref()?)?;
             let found = plain(&program, self.home.as_deref())?;
-            Some(Interpreter { origin: InterpreterOrigin::Manager("nvm"), ..found })
+            Some(InstalledInterpreter { origin: InterpreterOrigin::Manager("nvm"), ..found })
         })
     }
 
     /// The interpreter at a path; nothing for what starts another one of which nothing is known.
-    fn at(&self, path: &Path) -> Option<Interpreter> {
+    fn at(&self, path: &Path) -> Option<InstalledInterpreter> {
         let home = self.home.as_deref();
         if let Some(found) = virtual_environment(path, home) {
             return Some(found);
         }
-        match version::behind_shim(path, self.directory.as_deref(), home) {
-            version::Shim::None => plain(path, home),
-            version::Shim::For(manager, program) => {
+        match version_manager::behind_shim(path, self.directory.as_deref(), home) {
+            version_manager::Shim::None => plain(path, home),
+            version_manager::Shim::For(manager, program) => {
                 let found =
                     virtual_environment(&program, home).or_else(|| plain(&program, home))?;
-                Some(Interpreter { origin: InterpreterOrigin::Manager(manager), ..found })
+                Some(InstalledInterpreter { origin: InterpreterOrigin::Manager(manager), ..found })
             }
-            version::Shim::Unknown => None,
+            version_manager::Shim::Unknown => None,
         }
     }
 }
@@ -159,7 +164,7 @@ impl fmt::Display for InterpreterOrigin {
 
 /// The interpreter of a virtual environment, if the path leads to one: with the environment itself and the
 /// installation that it was made from.
-fn virtual_environment(path: &Path, home: Option<&Path>) -> Option<Interpreter> {
+fn virtual_environment(path: &Path, home: Option<&Path>) -> Option<InstalledInterpreter> {
     let folder = path.parent()?.parent()?;
     let settings = fs::read_to_string(folder.join("pyvenv.cfg")).ok()?;
     if !is_executable(path) {
@@ -181,11 +186,11 @@ fn virtual_environment(path: &Path, home: Option<&Path>) -> Option<Interpreter> 
     }
     reads.sort();
     reads.dedup();
-    Some(Interpreter { program: path.to_owned(), reads, origin: InterpreterOrigin::Path })
+    Some(InstalledInterpreter { program: path.to_owned(), reads, origin: InterpreterOrigin::Path })
 }
 
 /// An installed interpreter: with the folder that it is installed in, unless that holds other things too.
-fn plain(path: &Path, home: Option<&Path>) -> Option<Interpreter> {
+fn plain(path: &Path, home: Option<&Path>) -> Option<InstalledInterpreter> {
     let program = fs::canonicalize(path).ok()?;
     let reads = match program.parent().and_then(Path::parent) {
         _ if is_of_system(&program) => Vec::new(),
@@ -193,7 +198,7 @@ fn plain(path: &Path, home: Option<&Path>) -> Option<Interpreter> {
         Some(prefix) => vec![prefix.to_owned()],
         None => vec![program.clone()],
     };
-    Some(Interpreter { program, reads, origin: InterpreterOrigin::Path })
+    Some(InstalledInterpreter { program, reads, origin: InterpreterOrigin::Path })
 }
 
 /// Whether a folder holds more than one installation: a home, what is above it, or its `.local`.

@@ -1,147 +1,114 @@
-//! What version managers start: a program of theirs on `PATH` stands for one of many that are installed.
+//! Whether a version is one that is asked for: as far as numbers say.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
-
-use super::interpreter::is_executable;
-
-/// What a program on `PATH` stands for.
-pub(super) enum Shim {
-    /// It is the program itself.
-    None,
-    /// A version manager starts this one in its place.
-    For(&'static str, PathBuf),
-    /// A version manager would start something that is not known, or not installed.
-    Unknown,
-}
-
-/// How the managers call a program, and the files of a project that say which version it is.
-const TOOLS: &[(&str, &[&str], &[&str])] = &[
-    ("python", &["python"], &[".python-version"]),
-    ("node", &["node", "nodejs"], &[".node-version", ".nvmrc"]),
-    ("ruby", &["ruby"], &[".ruby-version"]),
-];
-
-/// The largest file with a version that is read.
-const LARGEST: u64 = 64 * 1024;
-
-/// Finds out what a program stands for: those of managers lie in a folder `shims`, beside what they have installed.
-pub(super) fn behind_shim(path: &Path, directory: Option<&Path>, home: Option<&Path>) -> Shim {
-    let Some(root) = path.parent().filter(|it| it.ends_with("shims")).and_then(Path::parent) else {
-        return Shim::None;
-    };
-    let Some(name) = path.file_name().and_then(|it| it.to_str()) else { return Shim::Unknown };
-    let Some((_, tools, files)) = TOOLS.iter().find(|it| name.starts_with(it.0)) else {
-        return Shim::Unknown;
-    };
-    let bin = |folder: &Path| Some(folder.join("bin").join(name)).filter(|it| is_executable(it));
-    let installs = root.join("installs");
-    let found = if installs.is_dir() {
-        let manager = if root.ends_with("mise") { "mise" } else { "asdf" };
-        let found = tools.iter().find_map(|tool| {
-            let wanted = wanted_tool(tool, files, directory, home);
-            bin(&pick(&installs.join(tool), &wanted)?)
-        });
-        found.map(|it| (manager, it))
-    } else {
-        let wanted = said(files, directory).or_else(|| read(&root.join("version")));
-        let wanted = wanted.iter().flat_map(|it| it.lines());
-        let mut found =
-            wanted.filter_map(|it| pick(&root.join("versions"), &[it.trim().to_owned()]));
-        found.find_map(|it| bin(&it)).map(|it| ("pyenv", it))
-    };
-    found.map_or(Shim::Unknown, |(manager, program)| Shim::For(manager, program))
-}
-
-/// The program that `nvm` would put on `PATH`.
-pub(super) fn of_nvm(name: &str, directory: Option<&Path>, home: &Path) -> Option<PathBuf> {
-    let root = home.join(".nvm");
-    let mut wanted = said(&[".nvmrc", ".node-version"], directory)
-        .or_else(|| read(&root.join("alias/default")))?;
-    // An alias may name another one, such as `lts/*`.
-    for _ in 0..4 {
-        let Some(next) = read(&root.join("alias").join(wanted.trim())) else { break };
-        wanted = next;
+/// Says whether a version is one that a requirement of Python (`>=3.10,<4`, `~=1.4`, `==3.12.*`) or of Node (`>=18`,
+/// `^20 || >=22`) asks for; nothing where it is written in a way that is not known. A version of which only the
+/// first numbers are known, such as `3.11`, is taken for any that begins so.
+pub(super) fn satisfies(version: &str, requirement: &str) -> Option<bool> {
+    let version = numbers(version)?;
+    let mut is_any = false;
+    for choice in requirement.split("||") {
+        is_any |= satisfies_all(&version, choice)?;
     }
-    let folder = pick(&root.join("versions/node"), &[wanted.trim().to_owned()])?;
-    Some(folder.join("bin").join(name)).filter(|it| is_executable(it))
+    Some(is_any)
 }
 
-/// The versions that files of `asdf` and `mise` want, or those of the project that other managers read.
-fn wanted_tool(
-    tool: &str,
-    files: &[&str],
-    directory: Option<&Path>,
-    home: Option<&Path>,
-) -> Vec<String> {
-    let own = home.map(|it| [it.to_owned(), it.join(".config/mise")]).into_iter().flatten();
-    let folders = directory.into_iter().flat_map(Path::ancestors).map(Path::to_owned).chain(own);
-    for folder in folders {
-        for name in ["mise.toml", ".mise.toml", "config.toml"] {
-            let table =
-                read(&folder.join(name)).and_then(|it| it.parse::<toml_edit::DocumentMut>().ok());
-            let value = table.as_ref().and_then(|it| it.get("tools")?.get(tool));
-            if let Some(version) = value.and_then(toml_edit::Item::as_str) {
-                return vec![version.to_owned()];
-            }
-        }
-        let listed = read(&folder.join(".tool-versions"));
-        let line = listed.iter().flat_map(|it| it.lines()).map(str::split_ascii_whitespace);
-        for mut words in line {
-            if words.next() == Some(tool) {
-                return words.map(str::to_owned).collect();
-            }
-        }
-        if let Some(version) = files.iter().find_map(|it| read(&folder.join(it))) {
-            return vec![version.trim().to_owned()];
+fn satisfies_all(version: &[u64], choice: &str) -> Option<bool> {
+    let choice = choice.trim();
+    if choice.is_empty() || choice == "*" {
+        return Some(true);
+    }
+    // A sign and its number may stand apart.
+    let mut joined = choice.to_owned();
+    for sign in ["=", "<", ">", "~", "^"] {
+        while joined.contains(&format!("{sign} ")) {
+            joined = joined.replace(&format!("{sign} "), sign);
         }
     }
-    vec!["latest".to_owned()]
+    let mut all = joined.split([',', ' ']).map(str::trim).filter(|it| !it.is_empty());
+    all.try_fold(true, |so_far, it| Some(so_far & satisfies_one(version, it)?))
 }
 
-/// What the nearest file of these names says, from a directory upwards.
-fn said(files: &[&str], directory: Option<&Path>) -> Option<String> {
-    let folders = directory.into_iter().flat_map(Path::ancestors);
-    folders.flat_map(|it| files.iter().map(move |name| it.join(name))).find_map(|it| read(&it))
-}
-
-/// The folder of an installed version: the one that is called so, else the newest that begins so. The system's own is
-/// none.
-fn pick(folder: &Path, wanted: &[String]) -> Option<PathBuf> {
-    let mut names: Vec<String> = fs::read_dir(folder)
-        .ok()?
-        .flatten()
-        .filter_map(|it| it.file_name().into_string().ok())
-        .collect();
-    names.sort_by_key(|it| numbers(it));
-    wanted.iter().find_map(|wanted| {
-        if wanted == "system" {
-            return None;
+fn satisfies_one(version: &[u64], comparison: &str) -> Option<bool> {
+    let end = comparison.find(|c: char| !"=<>!~^".contains(c)).unwrap_or(comparison.len());
+    let (sign, text) = comparison.split_at(end);
+    let text = text.trim_end_matches(".*").trim_end_matches(".x");
+    let wanted = numbers(text)?;
+    let known = version.len().min(wanted.len());
+    let (begins, wanted_begins) = (&version[..known], &wanted[..known]);
+    // What is not known of a version may be anything; what is not written of the wanted one is 0.
+    let is_open = begins == wanted_begins && version.len() < wanted.len();
+    let least = is_open || version >= &wanted[..];
+    Some(match sign {
+        ">=" => least,
+        "<=" => begins <= wanted_begins,
+        ">" => {
+            is_open
+                || (version > &wanted[..] && begins != wanted_begins)
+                || version.len() > wanted.len()
+                    && begins == wanted_begins
+                    && version[known..].iter().any(|it| *it > 0)
         }
-        let plain = wanted.strip_prefix('v').unwrap_or(wanted);
-        let called = |it: &&String| it.strip_prefix('v').unwrap_or(it) == plain;
-        let is_number = plain.starts_with(|it: char| it.is_ascii_digit());
-        let begins = |it: &&String| match is_number {
-            true => numbers(it).starts_with(&numbers(plain)),
-            // An alias that nobody can resolve here: the newest.
-            false => !numbers(it).is_empty(),
-        };
-        let found = names.iter().find(called).or_else(|| names.iter().rev().find(begins))?;
-        Some(folder.join(found))
+        "<" => begins < wanted_begins,
+        "==" | "===" | "=" | "" => begins == wanted_begins,
+        "!=" => begins != wanted_begins || is_open,
+        // The last number that is written may grow.
+        "~=" => least && begins_alike(version, &wanted[..wanted.len().saturating_sub(1)]),
+        "~" => least && begins_alike(version, &wanted[..wanted.len().min(2)]),
+        "^" => {
+            let fixed = wanted.iter().position(|it| *it > 0).map_or(1, |it| it + 1);
+            least && begins_alike(version, &wanted[..fixed.min(wanted.len())])
+        }
+        _ => return None,
     })
 }
 
-/// The numbers that a version begins with.
-fn numbers(version: &str) -> Vec<u64> {
-    let version = version.strip_prefix('v').unwrap_or(version);
-    version.split('.').map_while(|it| it.parse().ok()).collect()
+fn begins_alike(version: &[u64], wanted: &[u64]) -> bool {
+    version.iter().zip(wanted).all(|(one, other)| one == other)
 }
 
-fn read(path: &Path) -> Option<String> {
-    let metadata = fs::metadata(path).ok()?;
-    let text =
-        (metadata.is_file() && metadata.len() <= LARGEST).then(|| fs::read_to_string(path).ok());
-    text.flatten().filter(|it| !it.trim().is_empty())
+/// The numbers at the start of a version; what comes behind them (`rc1`, `-beta`) does not count.
+fn numbers(version: &str) -> Option<Vec<u64>> {
+    let version = version.trim().trim_start_matches('v');
+    let end = version.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(version.len());
+    let parts = version[..end].trim_end_matches('.').split('.');
+    parts.map(|it| it.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_by_their_numbers() {
+        let cases = [
+            ("3.11", ">=3.10", Some(true)),
+            ("3.9", ">=3.10", Some(false)),
+            ("3.11", ">=3.11.4", Some(true)),
+            ("3.11", ">=3.10,<3.11", Some(false)),
+            ("3.11", "<4", Some(true)),
+            ("3.11", "==3.11.*", Some(true)),
+            ("3.11", "==3.12.*", Some(false)),
+            ("3.11", "~=3.10", Some(true)),
+            ("1.4.5", "~=1.4.2", Some(true)),
+            ("1.5", "~=1.4.2", Some(false)),
+            ("1.0", "!=1.0", Some(false)),
+            ("2.1", ">2", Some(true)),
+            ("2", ">2", Some(false)),
+            ("20.1.0", ">=18", Some(true)),
+            ("20.1.0", "^18 || ^20", Some(true)),
+            ("20.1.0", "^18 || >= 22", Some(false)),
+            ("20.1.0", ">= 18 < 21", Some(true)),
+            ("0.3.5", "^0.3.1", Some(true)),
+            ("0.4.0", "^0.3.1", Some(false)),
+            ("20.1.0", "20.x", Some(true)),
+            ("20.1.0", "*", Some(true)),
+            ("1.0rc1", ">=1.0", Some(true)),
+            ("1.0", "latest", None),
+            ("1.0", ">=$x", None),
+            ("x", ">=1", None),
+        ];
+        for (version, requirement, expected) in cases {
+            assert_eq!(satisfies(version, requirement), expected, "{version} {requirement}");
+        }
+    }
 }

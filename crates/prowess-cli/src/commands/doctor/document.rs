@@ -9,6 +9,7 @@ use prowess::{
     Checkup, Client, Crowded, Diagnosis, Examined, Note, Surroundings, Verdict, common_spot,
 };
 use serde::{Serialize, Serializer};
+use serde_json::Value as Json;
 
 use super::super::{FindingJson, finding_json};
 
@@ -18,6 +19,7 @@ pub(super) fn document<'a>(
     skills: &[&'a Examined],
     clients: &[&'static Client],
     surroundings: &Surroundings,
+    needs: &dyn Fn(&Examined) -> Option<Json>,
 ) -> impl Serialize {
     let client = |(number, client): (usize, &&'static Client)| {
         let verdicts: Vec<Verdict> = skills.iter().map(|it| it.diagnoses[number].verdict).collect();
@@ -31,7 +33,7 @@ pub(super) fn document<'a>(
     };
     CheckupJson {
         clients: clients.iter().enumerate().map(client).collect(),
-        skills: skills.iter().map(|it| skill(it)).collect(),
+        skills: skills.iter().map(|it| skill(it, needs(it))).collect(),
         crowded: checkup.crowded.iter().map(crowded).collect(),
         findings: checkup.findings.iter().map(finding_json).collect(),
     }
@@ -64,6 +66,9 @@ struct SkillJson<'a> {
     notes: Vec<NoteJson<'a>>,
     /// Where a copy would reach most of the clients that look elsewhere.
     elsewhere: Option<ElsewhereJson>,
+    /// What it needs, where one skill was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    needs: Option<Json>,
 }
 
 #[derive(Serialize)]
@@ -111,7 +116,7 @@ impl Serialize for Verdicts<'_> {
     }
 }
 
-fn skill(skill: &Examined) -> SkillJson<'_> {
+fn skill(skill: &Examined, needs: Option<Json>) -> SkillJson<'_> {
     let path: &Path = &skill.path;
     let notes = skill.diagnoses.iter().flat_map(|it| it.notes.iter().map(|note| (it.client, note)));
     let elsewhere = skill.diagnoses.iter().filter(|it| it.is_elsewhere()).map(|it| it.client);
@@ -124,6 +129,7 @@ fn skill(skill: &Examined) -> SkillJson<'_> {
         elsewhere: common_spot(&elsewhere, skill.in_project).map(|(directory, reached)| {
             ElsewhereJson { directory, reaches: reached.iter().map(|it| it.name).collect() }
         }),
+        needs,
     }
 }
 

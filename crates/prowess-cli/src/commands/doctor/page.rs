@@ -11,7 +11,7 @@ use super::{
     faults::faults,
     lines::{INDENT, labelled_lines, put, room_beside, whole, wrapped},
 };
-use crate::{context, printer::Printer, safe};
+use crate::{context, needs::SkillNeeds, printer::Printer, safe};
 
 /// How many clients are named that look elsewhere, without being asked for.
 const NAMED: usize = 8;
@@ -46,6 +46,17 @@ pub(super) fn section(skill: &Examined, crowded: &[Crowded], printer: &mut Print
         groups(skill, &told).iter().try_for_each(|it| it.show(printer))?;
     }
     Ok(())
+}
+
+/// What a skill needs to run, and what of it is missing.
+pub(super) fn needed(needs: &SkillNeeds, printer: &mut Printer) -> Result<()> {
+    let lines = [needs.needed(), needs.lacked()];
+    let lines: Vec<&String> = lines.iter().flatten().collect();
+    if lines.is_empty() {
+        return Ok(());
+    }
+    printer.line("")?;
+    lines.into_iter().try_for_each(|it| put(it, 0, printer))
 }
 
 pub(super) fn title(skill: &Examined, printer: &mut Printer) -> Result<()> {

@@ -1,0 +1,132 @@
+//! What a skill needs and what of it is missing, as people and programs are told.
+
+use std::{collections::BTreeSet, env, path::Path};
+
+use prowess::{Directory, Library, Options, Skill};
+use prowess_runtime::{
+    Declared, EnvironmentNeeds, Missing, MissingKind, Needs, Present, Runtime, VersionNeed, detect,
+};
+use serde_json::{Value as Json, json};
+
+use crate::{printer::Printer, safe};
+
+/// What a skill needs, and what of it is not on this machine.
+pub(crate) struct SkillNeeds {
+    needs: Needs,
+    missing: Vec<Missing>,
+}
+
+/// How many things are named in one sentence.
+const NAMED: usize = 8;
+
+impl SkillNeeds {
+    /// Looks at a skill and at this machine.
+    pub(crate) fn of(skill: &Skill) -> Self {
+        let needs = detect(skill);
+        let path = env::var_os("PATH").unwrap_or_default();
+        let path: Vec<_> = env::split_paths(&path).collect();
+        let present = Present::look(&path, skill.absolute_folder().as_deref());
+        let missing = present.missing(&needs, &|name| env::var_os(name).is_some());
+        Self { needs, missing }
+    }
+
+    /// Does the same for the skill in a folder; nothing where none can be loaded.
+    pub(crate) fn in_folder(folder: &Path, options: &Options) -> Option<Self> {
+        let directories = vec![Directory::new(folder)];
+        let options = Options { directories, sources: Vec::new(), cache: None, ..options.clone() };
+        let library = Library::load(&options).ok()?;
+        library.all().next().map(Self::of)
+    }
+
+    /// All of it, for programs.
+    pub(crate) fn json(&self) -> Json {
+        let mut document = json!(self.needs);
+        document["missing"] = json!(self.missing);
+        document
+    }
+
+    /// Says what is needed, then what is missing and what was not understood, each in a line.
+    pub(crate) fn tell(&self, name: &str, printer: &mut Printer) {
+        if let Some(needed) = self.needed() {
+            printer.note(&needed);
+        }
+        if let Some(missing) = self.lacked() {
+            printer.warning(&missing);
+            if let Some(hint) = self.hint(name) {
+                printer.hint(&hint);
+            }
+        }
+        let shown = if printer.verbose { self.needs.notes.len() } else { NAMED };
+        for note in self.needs.notes.iter().take(shown) {
+            printer.note(&safe::line(&note.to_string()));
+        }
+    }
+
+    /// What is needed, in a sentence; nothing for a skill that needs no more than a shell.
+    pub(crate) fn needed(&self) -> Option<String> {
+        let mut words: Vec<String> = Vec::new();
+        let scripts = self.needs.scripts.iter().map(|it| &it.interpreter);
+        let interpreters = scripts.filter(|it| it.runtime != Runtime::Shell);
+        let programs: BTreeSet<&str> =
+            interpreters.filter_map(|it| it.command.first().map(|it| base(it))).collect();
+        words.extend(programs.into_iter().map(str::to_owned));
+        for environment in &self.needs.environments {
+            let version = |it: &VersionNeed| {
+                format!("{} {} ({})", environment.ecosystem.as_str(), it.requirement, it.place)
+            };
+            words.extend(environment.versions.iter().map(version));
+            words.extend(packages(environment));
+        }
+        let programs = self.needs.programs.iter().map(|it| {
+            let version = it.version.as_ref().map(|it| format!(" {it}")).unwrap_or_default();
+            let optional = if it.is_optional { ", optional" } else { "" };
+            format!("{}{version} ({}{optional})", it.any_of.join(" or "), it.place)
+        });
+        words.extend(programs);
+        let variables = self.needs.variables.iter();
+        words.extend(variables.map(|it| format!("${} ({})", it.name, it.place)));
+        (!words.is_empty()).then(|| format!("needs {}", safe::line(&listed(&words))))
+    }
+
+    /// What is missing, in a sentence; what the skill works without is not.
+    pub(crate) fn lacked(&self) -> Option<String> {
+        let mut words: Vec<String> = Vec::new();
+        for missing in self.missing.iter().filter(|it| !it.is_optional) {
+            let guess = if missing.is_guessed { ", a guess from an import" } else { "" };
+            let sign = if missing.kind == MissingKind::Variable { "$" } else { "" };
+            let found = match &missing.found {
+                Some(found) => format!(", {found} is here"),
+                None => String::new(),
+            };
+            words.push(format!("{sign}{} ({}{guess}{found})", missing.name, missing.place));
+        }
+        (!words.is_empty()).then(|| format!("missing: {}", safe::line(&listed(&words))))
+    }
+
+    /// What would help; nothing as long as there is no command for it.
+    fn hint(&self, _name: &str) -> Option<String> {
+        None
+    }
+}
+
+/// The packages of an environment that are needed always, each with its place.
+fn packages(environment: &EnvironmentNeeds) -> impl Iterator<Item = String> {
+    let needed = environment.packages.iter().filter(|it| !it.is_optional);
+    let is_imported = environment.declared == Declared::Imports;
+    needed.map(move |it| match is_imported && it.is_guessed {
+        true => format!("{} ({}, a guess)", it.name, it.place),
+        false => format!("{} ({})", it.name, it.place),
+    })
+}
+
+fn listed(words: &[String]) -> String {
+    let named = words.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match words.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
+fn base(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}

@@ -1,0 +1,263 @@
+//! Finds out what a skill needs from its files, without running anything.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
+
+use prowess::{Manifest, Skill};
+
+use super::{
+    files::{Files, folder_of, upward},
+    needs::{
+        Declared, Ecosystem, EnvironmentNeeds, Interpreter, Needs, PackageNeed, Place, Runtime,
+        ScriptNeeds, VersionNeed,
+    },
+    node, programs, python,
+    requirements::{MAX_PACKAGES, too_many},
+    sources::{Source, sources},
+};
+use crate::skill_folder::SkillFile;
+
+/// The first version of Node that runs TypeScript.
+const TYPESCRIPT: &str = ">=22.18";
+
+/// What a skill needs: read from its files, bounded, and nothing is run.
+pub fn detect(skill: &Skill) -> Needs {
+    let document = skill.document().unwrap_or_default();
+    detected(&skill.manifest, &String::from_utf8_lossy(&document), Files::of(skill))
+}
+
+/// The same, of files that were read already.
+pub(crate) fn detect_in(manifest: &Manifest, files: &[SkillFile]) -> Needs {
+    let document = files.iter().find(|it| it.path == "SKILL.md");
+    let document = document.map(|it| String::from_utf8_lossy(&it.bytes));
+    detected(manifest, &document.unwrap_or_default(), Files::read_before(files))
+}
+
+fn detected(manifest: &Manifest, document: &str, files: Files<'_>) -> Needs {
+    let mut needs = Needs::default();
+    programs::declared(manifest, document, &mut needs);
+    let sources = sources(&files);
+    let mut detection = Detection {
+        files: &files,
+        sources: &sources,
+        needs,
+        declared: BTreeMap::new(),
+        imported: BTreeMap::new(),
+    };
+    sources.values().filter(|it| it.is_script).for_each(|it| detection.script(it));
+    let mut needs = detection.needs;
+    needs.notes = files.into_notes();
+    needs
+}
+
+struct Detection<'a> {
+    files: &'a Files<'a>,
+    sources: &'a BTreeMap<String, Source>,
+    needs: Needs,
+    /// What folders declare: each is read once.
+    declared: BTreeMap<(Ecosystem, String), Option<Rc<EnvironmentNeeds>>>,
+    /// Where packages stand that scripts import without a declaration.
+    imported: BTreeMap<(Ecosystem, String), usize>,
+}
+
+impl<'a> Detection<'a> {
+    fn script(&mut self, source: &'a Source) {
+        let (interpreter, environment) = match source.interpreter.runtime {
+            Runtime::Python => (source.interpreter.clone(), self.python(source)),
+            Runtime::Node | Runtime::Bun | Runtime::Deno => self.javascript(source),
+            Runtime::Shell | Runtime::Ruby | Runtime::Perl | Runtime::Other => {
+                (source.interpreter.clone(), None)
+            }
+        };
+        let path = source.path.clone();
+        self.needs.scripts.push(ScriptNeeds { path, interpreter, environment });
+    }
+
+    fn python(&mut self, source: &'a Source) -> Option<usize> {
+        if let Some(header) = python::header(self.files, &source.path, &source.text) {
+            return Some(self.add(&header));
+        }
+        let folder = folder_of(&source.path);
+        let version = upward(folder).find_map(|it| python::version_file(self.files, it));
+        match self.nearest(Ecosystem::Python, &source.path) {
+            Some(declared) if !declared.packages.is_empty() => {
+                let at = self.add(&declared);
+                add_versions(&mut self.needs.environments[at], version.into_iter().collect());
+                Some(at)
+            }
+            declared => {
+                let versions = declared.iter().flat_map(|it| it.versions.clone()).chain(version);
+                self.import(Ecosystem::Python, source, versions.collect())
+            }
+        }
+    }
+
+    fn javascript(&mut self, source: &'a Source) -> (Interpreter, Option<usize>) {
+        let node = self.nearest(Ecosystem::Node, &source.path);
+        let deno = self.nearest(Ecosystem::Deno, &source.path);
+        let is_open = source.interpreter.command == ["node"] && source.path.ends_with("ts");
+        let interpreter = match is_open {
+            true => typescript(source, node.as_deref(), deno.as_deref()),
+            false => source.interpreter.clone(),
+        };
+        if interpreter.runtime == Runtime::Deno {
+            let environment = match deno {
+                Some(deno) => Some(self.add_specified(&deno, source)),
+                None => self.import(Ecosystem::Deno, source, Vec::new()),
+            };
+            return (interpreter, environment);
+        }
+        let mut versions = Vec::new();
+        if is_open && interpreter.command == ["node"] {
+            let place = Place::new(&source.path, 0);
+            versions.push(VersionNeed { requirement: TYPESCRIPT.to_owned(), place });
+        }
+        let environment = match node {
+            Some(node) if !node.packages.is_empty() => {
+                let at = self.add(&node);
+                add_versions(&mut self.needs.environments[at], versions);
+                Some(at)
+            }
+            node => {
+                versions.extend(node.iter().flat_map(|it| it.versions.clone()));
+                self.import(Ecosystem::Node, source, versions)
+            }
+        };
+        (interpreter, environment)
+    }
+
+    /// What the nearest folder above a script declares that declares anything.
+    fn nearest(&mut self, ecosystem: Ecosystem, path: &str) -> Option<Rc<EnvironmentNeeds>> {
+        let files = self.files;
+        upward(folder_of(path)).find_map(|folder| {
+            let read = || {
+                let declared = match ecosystem {
+                    Ecosystem::Python => python::declared(files, folder),
+                    Ecosystem::Node => node::declared(files, folder),
+                    Ecosystem::Deno => node::declared_for_deno(files, folder),
+                };
+                declared.map(Rc::new)
+            };
+            self.declared.entry((ecosystem, folder.to_owned())).or_insert_with(read).clone()
+        })
+    }
+
+    /// Adds an environment that a file declares, once; returns its index.
+    fn add(&mut self, needs: &EnvironmentNeeds) -> usize {
+        let is_same =
+            |it: &EnvironmentNeeds| it.declared == needs.declared && it.file == needs.file;
+        let environments = &mut self.needs.environments;
+        environments.iter().position(is_same).unwrap_or_else(|| {
+            environments.push(needs.clone());
+            environments.len() - 1
+        })
+    }
+
+    /// Adds what a script for Deno names with its registry to what its project declares.
+    fn add_specified(&mut self, deno: &EnvironmentNeeds, source: &'a Source) -> usize {
+        let at = self.add(deno);
+        let named = self.reached(source).into_iter().flat_map(|it| &it.packages);
+        let named = named.filter(|it| it.requirement.contains(':'));
+        let packages = &mut self.needs.environments[at].packages;
+        for package in named {
+            let is_new = packages.iter().all(|it| it.requirement != package.requirement);
+            if is_new && packages.len() < MAX_PACKAGES {
+                packages.push(package.clone());
+            }
+        }
+        at
+    }
+
+    /// Adds what a script imports to the environment of all for which nothing is declared.
+    fn import(
+        &mut self,
+        ecosystem: Ecosystem,
+        source: &'a Source,
+        mut versions: Vec<VersionNeed>,
+    ) -> Option<usize> {
+        let reached = self.reached(source);
+        versions.extend(reached.iter().flat_map(|it| &it.versions).cloned());
+        // Only Deno takes packages by a specifier.
+        let is_taken =
+            |it: &&PackageNeed| it.requirement.contains(':') == (ecosystem == Ecosystem::Deno);
+        let found: Vec<&PackageNeed> =
+            reached.into_iter().flat_map(|it| &it.packages).filter(is_taken).collect();
+        if found.is_empty() && versions.is_empty() {
+            return None;
+        }
+        let is_same =
+            |it: &EnvironmentNeeds| it.declared == Declared::Imports && it.ecosystem == ecosystem;
+        let environments = &mut self.needs.environments;
+        let at = environments.iter().position(is_same).unwrap_or_else(|| {
+            let needs = EnvironmentNeeds::new(ecosystem, Declared::Imports, &source.path);
+            environments.push(needs);
+            environments.len() - 1
+        });
+        add_versions(&mut environments[at], versions);
+        for package in found {
+            self.add_imported(at, package, source);
+        }
+        Some(at)
+    }
+
+    fn add_imported(&mut self, at: usize, package: &PackageNeed, source: &'a Source) {
+        let environment = &mut self.needs.environments[at];
+        let packages = &mut environment.packages;
+        let key = (environment.ecosystem, package.requirement.clone());
+        if let Some(known) = self.imported.get(&key) {
+            let known = &mut packages[*known];
+            known.is_optional &= package.is_optional;
+            if known.scripts.last() != Some(&source.path) {
+                known.scripts.push(source.path.clone());
+            }
+        } else if packages.len() < MAX_PACKAGES {
+            self.imported.insert(key, packages.len());
+            packages.push(PackageNeed { scripts: vec![source.path.clone()], ..package.clone() });
+        } else {
+            self.files.note(&environment.file, 0, &too_many());
+        }
+    }
+
+    /// A script and all files of the skill that it comes to import.
+    fn reached(&self, source: &'a Source) -> Vec<&'a Source> {
+        let mut reached = vec![source];
+        let mut seen = BTreeSet::from([source.path.as_str()]);
+        let mut at = 0;
+        while let Some(file) = reached.get(at).copied() {
+            let next = file.own.iter().filter(|it| seen.insert(it.as_str()));
+            reached.extend(next.filter_map(|it| self.sources.get(it)));
+            at += 1;
+        }
+        reached
+    }
+}
+
+/// Adds versions that are not asked for yet.
+fn add_versions(environment: &mut EnvironmentNeeds, versions: Vec<VersionNeed>) {
+    for version in versions {
+        let is_new = environment.versions.iter().all(|it| it.requirement != version.requirement);
+        environment.versions.extend(is_new.then_some(version));
+    }
+}
+
+/// What runs a TypeScript file whose first line does not say so: what the nearest project is for.
+fn typescript(
+    source: &Source,
+    node: Option<&EnvironmentNeeds>,
+    deno: Option<&EnvironmentNeeds>,
+) -> Interpreter {
+    let depth = |it: &EnvironmentNeeds| folder_of(&it.file).len();
+    let is_deno = deno.is_some_and(|it| node.is_none_or(|other| depth(other) < depth(it)));
+    let lock = node.and_then(|it| it.lock_file.as_deref()).unwrap_or_default();
+    let is_bun = lock.contains("bun.lock") || source.text.contains("Bun.");
+    let has_tsx = node.is_some_and(|it| it.packages.iter().any(|it| it.name == "tsx"));
+    let (runtime, command): (Runtime, &[&str]) = match () {
+        () if is_deno => (Runtime::Deno, &["deno", "run"]),
+        () if is_bun => (Runtime::Bun, &["bun"]),
+        () if has_tsx => (Runtime::Node, &["tsx"]),
+        () => (Runtime::Node, &["node"]),
+    };
+    Interpreter { runtime, command: command.iter().map(|it| (*it).to_owned()).collect() }
+}

@@ -1,0 +1,253 @@
+//! The files of a skill as detection reads them: bounded, inside of the skill, no link followed.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeSet,
+    io::Read as _,
+    path::Path,
+};
+
+use prowess::Skill;
+use rustix::fs::FileType;
+
+use super::needs::{NeedNote, Place};
+use crate::{
+    root::{Links, Root},
+    skill_folder::{FileKind, SkillFile},
+};
+
+/// The files of a skill.
+pub(super) struct Files<'a> {
+    paths: BTreeSet<String>,
+    /// The names of all modules of Python: files, and folders that have any.
+    modules: BTreeSet<String>,
+    home: Home<'a>,
+    /// How many bytes may still be read.
+    room: Cell<u64>,
+    notes: RefCell<BTreeSet<NeedNote>>,
+}
+
+/// Where files are read from.
+enum Home<'a> {
+    Folder(Root),
+    Skill(&'a Skill),
+    Read(&'a [SkillFile]),
+}
+
+/// The largest file that is read, and all of them together, in bytes.
+const FILE: u64 = 1024 * 1024;
+const ALL: u64 = 32 * 1024 * 1024;
+/// How many files and folders are looked at, and how deep.
+const ENTRIES: usize = 10_000;
+const DEPTH: usize = 32;
+/// What installers and tools make; nothing in there is a script of the skill.
+const MADE: &[&str] = &[".git", ".venv", "__pycache__", "node_modules", "site-packages", "venv"];
+
+impl<'a> Files<'a> {
+    /// The files of a skill, as they are now.
+    pub(super) fn of(skill: &'a Skill) -> Self {
+        let root = skill.absolute_folder().map(|it| Root::open(&it));
+        match root {
+            Some(Ok(root)) => Self::in_folder(root),
+            Some(Err(error)) => {
+                let files = Self::new(BTreeSet::new(), Home::Skill(skill));
+                files.note("SKILL.md", 0, &format!("its folder cannot be read: {error}"));
+                files
+            }
+            None => {
+                let paths = skill.resources().iter().map(|it| it.path.to_string());
+                Self::new(paths.filter(|it| !is_made(it)).collect(), Home::Skill(skill))
+            }
+        }
+    }
+
+    /// Files that were read already.
+    pub(super) fn read_before(files: &'a [SkillFile]) -> Self {
+        let plain = files.iter().filter(|it| matches!(it.kind, FileKind::Plain(_)));
+        let paths = plain.map(|it| it.path.clone()).filter(|it| !is_made(it));
+        Self::new(paths.collect(), Home::Read(files))
+    }
+
+    fn in_folder(root: Root) -> Self {
+        let mut paths = BTreeSet::new();
+        let mut faults: Vec<(String, String)> = Vec::new();
+        let mut folders = vec![(String::new(), 0)];
+        let mut seen = 0;
+        while let Some((folder, depth)) = folders.pop() {
+            let page = match root.page(Path::new(&folder), Links::Never, 0, ENTRIES) {
+                Ok(page) => page,
+                Err(error) => {
+                    faults.push((folder, error.to_string()));
+                    continue;
+                }
+            };
+            seen += page.total;
+            if seen > ENTRIES {
+                faults.push((
+                    folder,
+                    format!("there are more than {ENTRIES} files; the rest was not looked at"),
+                ));
+                break;
+            }
+            for listed in page.entries {
+                let Some(name) = listed.name.to_str() else { continue };
+                let path = if folder.is_empty() { name.into() } else { format!("{folder}/{name}") };
+                match listed.kind {
+                    FileType::Directory if MADE.contains(&name) => {}
+                    FileType::Directory if depth < DEPTH => folders.push((path, depth + 1)),
+                    FileType::RegularFile => {
+                        paths.insert(path);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let files = Self::new(paths, Home::Folder(root));
+        for (folder, why) in &faults {
+            files.note(if folder.is_empty() { "." } else { folder }, 0, why);
+        }
+        files
+    }
+
+    fn new(paths: BTreeSet<String>, home: Home<'a>) -> Self {
+        let modules = paths.iter().filter_map(|it| it.strip_suffix(".py"));
+        let modules = modules.flat_map(|it| it.split('/')).map(str::to_owned).collect();
+        Self { paths, modules, home, room: Cell::new(ALL), notes: RefCell::default() }
+    }
+
+    /// The paths of all files, sorted.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.paths.iter().map(String::as_str)
+    }
+
+    /// Whether there is a file of this path.
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.paths.contains(path)
+    }
+
+    /// Whether there is a folder of this path with a file of this ending somewhere in it.
+    pub(super) fn has_in_folder(&self, folder: &str, ending: &str) -> bool {
+        let start = format!("{folder}/");
+        let mut inside = self.paths.range(start.clone()..).take_while(|it| it.starts_with(&start));
+        inside.any(|it| it.ends_with(ending))
+    }
+
+    /// Whether some folder has a module of Python of this name.
+    pub(super) fn has_module(&self, name: &str) -> bool {
+        self.modules.contains(name)
+    }
+
+    /// Reads a text; nothing for what is none.
+    pub(super) fn quiet_text(&self, path: &str) -> Option<String> {
+        self.read(path).ok()
+    }
+
+    /// Reads a text; what cannot be read is noted.
+    pub(super) fn text(&self, path: &str) -> Option<String> {
+        if !self.has(path) {
+            return None;
+        }
+        match self.read(path) {
+            Ok(text) => Some(text),
+            Err(why) => {
+                self.note(path, 0, &why);
+                None
+            }
+        }
+    }
+
+    fn read(&self, path: &str) -> Result<String, String> {
+        let limit = FILE.min(self.room.get());
+        let bytes = self.bytes(path, limit)?;
+        if bytes.len() as u64 > limit {
+            return Err(match limit {
+                FILE => format!("it has more than {FILE} bytes, so it was not read"),
+                _ => format!("more than {ALL} bytes were read already, so it was not"),
+            });
+        }
+        self.room.set(self.room.get() - bytes.len() as u64);
+        match String::from_utf8(bytes) {
+            Ok(text) if text.contains('\0') => Err(NO_TEXT.to_owned()),
+            Ok(text) => match text.strip_prefix('\u{feff}') {
+                Some(text) => Ok(text.to_owned()),
+                None => Ok(text),
+            },
+            Err(_) => Err(NO_TEXT.to_owned()),
+        }
+    }
+
+    /// The bytes of a file, one more than the limit where it has more.
+    fn bytes(&self, path: &str, limit: u64) -> Result<Vec<u8>, String> {
+        match &self.home {
+            Home::Folder(root) => {
+                let file = root.file(Path::new(path), Links::Never).map_err(|it| it.to_string())?;
+                let mut bytes = Vec::new();
+                file.take(limit + 1).read_to_end(&mut bytes).map_err(|it| it.to_string())?;
+                Ok(bytes)
+            }
+            Home::Skill(skill) => skill.read(path).map_err(|it| it.to_string()),
+            Home::Read(files) => {
+                let file = files.iter().find(|it| it.path == path);
+                Ok(file.map(|it| it.bytes.clone()).unwrap_or_default())
+            }
+        }
+    }
+
+    /// Notes something about a line of a file; line 0 is the whole file.
+    pub(super) fn note(&self, file: &str, line: usize, message: &str) {
+        let mut notes = self.notes.borrow_mut();
+        if notes.len() < MAX_NOTES {
+            notes.insert(NeedNote { place: Place::new(file, line), message: message.to_owned() });
+        }
+    }
+
+    /// All notes, sorted by place.
+    pub(super) fn into_notes(self) -> Vec<NeedNote> {
+        self.notes.into_inner().into_iter().collect()
+    }
+}
+
+/// What is noted about a file that is no text.
+const NO_TEXT: &str = "it is not UTF-8 text, so it was not read";
+/// How many notes are kept.
+const MAX_NOTES: usize = 100;
+
+fn is_made(path: &str) -> bool {
+    path.split('/').any(|it| MADE.contains(&it))
+}
+
+/// The folder of a path; empty for one at the top.
+pub(super) fn folder_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |it| it.0)
+}
+
+/// A path inside of a folder.
+pub(super) fn inside(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
+/// A folder and all above it, the nearest first, up to that of the skill.
+pub(super) fn upward(folder: &str) -> impl Iterator<Item = &str> {
+    let mut next = Some(folder);
+    std::iter::from_fn(move || {
+        let here = next?;
+        next = if here.is_empty() { None } else { Some(folder_of(here)) };
+        Some(here)
+    })
+}
+
+/// Where a path leads that is written relative to a folder; nothing if it leads out of the skill.
+pub(super) fn resolved(folder: &str, path: &str) -> Option<String> {
+    if path.starts_with('/') || path.contains(['\\', ':']) {
+        return None;
+    }
+    let mut parts: Vec<&str> = folder.split('/').filter(|it| !it.is_empty()).collect();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}

@@ -1,0 +1,287 @@
+//! What is on this machine of what a skill needs. Nothing is run: programs are looked for on a path, packages among
+//! the files that installers leave.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use serde::Serialize;
+
+use super::{
+    needs::{Declared, Ecosystem, EnvironmentNeeds, Needs, PackageNeed, Place, VersionNeed},
+    packages::normalized,
+    version::satisfies,
+};
+
+/// What is there: programs on a path, and the packages of the first Python on it whose library can be found.
+#[derive(Debug, Clone, Default)]
+pub struct Present {
+    path: Vec<PathBuf>,
+    python: Option<PythonPackages>,
+    /// The folder of the skill, for the packages that it brings.
+    folder: Option<PathBuf>,
+}
+
+/// Something that is needed and not there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Missing {
+    /// What kind of thing it is.
+    pub kind: MissingKind,
+    /// What it is called: a program, a package, a variable, or what is asked for of a version.
+    pub name: String,
+    /// What is there instead: another version.
+    pub found: Option<String>,
+    /// Whether the skill works without it.
+    pub is_optional: bool,
+    /// Whether the name is only a guess; see [`PackageNeed::is_guessed`].
+    pub is_guessed: bool,
+    /// Where it is asked for.
+    pub place: Place,
+}
+
+/// What kind of thing is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MissingKind {
+    /// The program that runs a script.
+    Interpreter,
+    /// A version of an interpreter.
+    Version,
+    /// A package.
+    Package,
+    /// A program.
+    Program,
+    /// An environment variable.
+    Variable,
+}
+
+/// The packages of one Python.
+#[derive(Debug, Clone, Default)]
+struct PythonPackages {
+    /// Its version, as far as the names of files tell: `3.11`.
+    version: Option<String>,
+    /// The distributions by their names, with their versions.
+    distributions: BTreeMap<String, String>,
+    modules: BTreeSet<String>,
+}
+
+/// How many files of a folder of packages are looked at.
+const MAX_ENTRIES: usize = 50_000;
+
+impl Present {
+    /// Looks at the programs on a path and the packages of the first Python there; `folder` is that of the skill.
+    pub fn look(path: &[PathBuf], folder: Option<&Path>) -> Self {
+        let mut present = Self {
+            path: path.iter().filter(|it| it.is_absolute()).cloned().collect(),
+            python: None,
+            folder: folder.map(Path::to_owned),
+        };
+        // What version managers put on a path are scripts without a library; the next one is looked at.
+        let names = ["python3", "python"].into_iter();
+        let programs = names.flat_map(|name| present.path.iter().map(move |it| it.join(name)));
+        present.python =
+            programs.filter(|it| is_program(it)).find_map(|it| PythonPackages::of(&it));
+        present
+    }
+
+    /// Where a program of this name is.
+    pub fn program(&self, name: &str) -> Option<PathBuf> {
+        if name.starts_with('/') {
+            return Some(PathBuf::from(name)).filter(|it| is_program(it));
+        }
+        self.path.iter().map(|it| it.join(name)).find(|it| is_program(it))
+    }
+
+    /// What is needed and not there, by what it is needed for. What cannot be told is not listed. A host says whether
+    /// a variable is set.
+    pub fn missing(&self, needs: &Needs, is_set: &dyn Fn(&str) -> bool) -> Vec<Missing> {
+        let mut missing: Vec<Missing> = Vec::new();
+        let mut add = |it: Missing| {
+            let same = missing.iter_mut().find(|own| own.kind == it.kind && own.name == it.name);
+            match same {
+                Some(same) => same.is_optional &= it.is_optional,
+                None => missing.push(it),
+            }
+        };
+        for script in &needs.scripts {
+            let name = script.interpreter.command.first().map_or("", String::as_str);
+            if !self.has_interpreter(name) {
+                add(Missing::new(MissingKind::Interpreter, name, Place::new(&script.path, 0)));
+            }
+        }
+        for environment in &needs.environments {
+            environment
+                .versions
+                .iter()
+                .filter_map(|it| self.other_version(environment, it))
+                .for_each(&mut add);
+            environment
+                .packages
+                .iter()
+                .filter_map(|it| self.missing_package(environment, it))
+                .for_each(&mut add);
+        }
+        for program in &needs.programs {
+            if !program.any_of.iter().any(|it| self.has_interpreter(it)) {
+                let name = program.any_of.join(" or ");
+                let missing = Missing::new(MissingKind::Program, &name, program.place.clone());
+                add(Missing { is_optional: program.is_optional, ..missing });
+            }
+        }
+        for variable in needs.variables.iter().filter(|it| !is_set(&it.name)) {
+            let missing =
+                Missing::new(MissingKind::Variable, &variable.name, variable.place.clone());
+            add(Missing { is_optional: variable.is_optional, ..missing });
+        }
+        missing
+    }
+
+    fn has_interpreter(&self, name: &str) -> bool {
+        // What is named by a path is often at another one, as `/bin/bash` is.
+        let base = name.rsplit('/').next().unwrap_or(name);
+        let others: &[&str] = match base {
+            "python" => &["python3"],
+            "nodejs" => &["node"],
+            "magick" => &["convert"],
+            "google-chrome" => &["chromium", "chromium-browser"],
+            "soffice" => &["libreoffice"],
+            _ => &[],
+        };
+        self.program(name).or_else(|| self.program(base)).is_some()
+            || others.iter().any(|it| self.program(it).is_some())
+    }
+
+    /// The version that is there, if it is none of those that are asked for.
+    fn other_version(
+        &self,
+        environment: &EnvironmentNeeds,
+        asked: &VersionNeed,
+    ) -> Option<Missing> {
+        let found = match environment.ecosystem {
+            Ecosystem::Python => self.python.as_ref()?.version.clone()?,
+            Ecosystem::Node | Ecosystem::Deno => return None,
+        };
+        let name = format!("{} {}", environment.ecosystem.as_str(), asked.requirement);
+        let missing = Missing::new(MissingKind::Version, &name, asked.place.clone());
+        let is_other = satisfies(&found, &asked.requirement) == Some(false);
+        is_other.then_some(Missing { found: Some(found), ..missing })
+    }
+
+    fn missing_package(
+        &self,
+        environment: &EnvironmentNeeds,
+        package: &PackageNeed,
+    ) -> Option<Missing> {
+        let found = match environment.ecosystem {
+            Ecosystem::Python => {
+                let python = self.python.as_ref()?;
+                let found = python.distributions.get(&package.name);
+                let is_imported = environment.declared == Declared::Imports;
+                let has_module =
+                    package.module.as_ref().is_some_and(|it| python.modules.contains(it));
+                // Part of a namespace: only the distribution tells.
+                let is_namespace =
+                    matches!(package.module.as_deref(), Some("google" | "azure" | "ruamel"));
+                if is_imported && has_module && !is_namespace {
+                    return None;
+                }
+                if package.requirement.contains(';') && found.is_none() {
+                    // It may not be for this machine.
+                    return None;
+                }
+                match found {
+                    Some(version) if fits(version, &package.requirement) => return None,
+                    found => found.cloned(),
+                }
+            }
+            Ecosystem::Node if self.has_module(environment, &package.name)? => return None,
+            Ecosystem::Node => None,
+            Ecosystem::Deno => return None,
+        };
+        let missing = Missing::new(MissingKind::Package, &package.name, package.place.clone());
+        let (is_optional, is_guessed) = (package.is_optional, package.is_guessed);
+        Some(Missing { found, is_optional, is_guessed, ..missing })
+    }
+
+    /// Whether a folder of the skill, from that of the environment upward, has an npm package.
+    fn has_module(&self, environment: &EnvironmentNeeds, name: &str) -> Option<bool> {
+        let folder = self.folder.as_ref()?;
+        let from = folder.join(&environment.file);
+        let mut folders = from.ancestors().skip(1).take_while(|it| it.starts_with(folder));
+        Some(folders.any(|it| it.join("node_modules").join(name).is_dir()))
+    }
+}
+
+fn is_program(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+}
+
+/// Whether a version is one that a requirement such as `pypdf[crypto]>=4; x` asks for; also where that cannot be told.
+fn fits(version: &str, requirement: &str) -> bool {
+    let requirement = requirement.split([';', '@']).next().unwrap_or_default();
+    let requirement = requirement.split(" --").next().unwrap_or_default();
+    let Some(at) = requirement.find(['=', '<', '>', '!', '~']) else { return true };
+    satisfies(version, requirement[at..].trim_end_matches(')')) != Some(false)
+}
+
+impl Missing {
+    fn new(kind: MissingKind, name: &str, place: Place) -> Self {
+        let name = name.to_owned();
+        Self { kind, name, found: None, is_optional: false, is_guessed: false, place }
+    }
+}
+
+impl PythonPackages {
+    /// The packages of the Python at this path; nothing where its library cannot be found.
+    fn of(program: &Path) -> Option<Self> {
+        let mut packages = Self::default();
+        let venv =
+            program.parent().and_then(Path::parent).filter(|it| it.join("pyvenv.cfg").is_file());
+        let real = fs::canonicalize(program).unwrap_or_else(|_| program.to_owned());
+        let prefix =
+            venv.or_else(|| real.parent().and_then(Path::parent)).unwrap_or(Path::new("/usr"));
+        let named = real.file_name().and_then(|it| it.to_str()?.strip_prefix("python3."));
+        let minor = named.filter(|it| it.bytes().all(|it| it.is_ascii_digit())).map(str::to_owned);
+        let minor = minor.or_else(|| only_minor(&prefix.join("lib")))?;
+        packages.version = Some(format!("3.{minor}"));
+        let versioned = format!("lib/python3.{minor}");
+        let mut folders = vec![prefix.join(&versioned).join("site-packages")];
+        if prefix == Path::new("/usr") {
+            let local = Path::new("/usr/local").join(&versioned);
+            folders.extend(["/usr/lib/python3/dist-packages".into(), local.join("dist-packages")]);
+        }
+        folders.iter().for_each(|it| packages.add(it));
+        Some(packages)
+    }
+
+    fn add(&mut self, folder: &Path) {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_ENTRIES);
+        for entry in entries {
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { continue };
+            if let Some(about) =
+                name.strip_suffix(".dist-info").or_else(|| name.strip_suffix(".egg-info"))
+            {
+                let (name, version) = about.split_once('-').unwrap_or((about, ""));
+                let version = version.split("-py").next().unwrap_or_default();
+                self.distributions.insert(normalized(name), version.to_owned());
+            } else {
+                // `yaml`, `six.py`, `_cffi.cpython-311-x86_64-linux-gnu.so`
+                let module = name.split('.').next().unwrap_or_default();
+                self.modules.insert(module.to_owned());
+            }
+        }
+    }
+}
+
+/// The minor version of the only Python that has its library in a folder.
+fn only_minor(folder: &Path) -> Option<String> {
+    let entries = fs::read_dir(folder).ok()?.flatten().take(MAX_ENTRIES);
+    let names = entries
+        .filter_map(|it| it.file_name().to_str()?.strip_prefix("python3.").map(str::to_owned));
+    let mut names = names.filter(|it| it.bytes().all(|it| it.is_ascii_digit()));
+    names.next().filter(|_| names.next().is_none())
+}

@@ -1,0 +1,269 @@
+//! What Python scripts and projects declare: a header (PEP 723), `pyproject.toml`, `.python-version`.
+
+use toml_edit::{Document, Item};
+
+use super::{
+    files::{Files, inside},
+    needs::{Declared, Ecosystem, EnvironmentNeeds, PackageNeed, Place, VersionNeed},
+    requirements::{MAX_PACKAGES, package, requirements, too_many},
+};
+
+/// The environment that the header of a script declares; nothing for a script without one.
+pub(super) fn header(files: &Files<'_>, path: &str, text: &str) -> Option<EnvironmentNeeds> {
+    let (first, toml) = header_block(text)?;
+    let mut needs = EnvironmentNeeds::new(Ecosystem::Python, Declared::Header, path);
+    let Some(document) = toml_of(files, path, first, &toml) else { return Some(needs) };
+    let reader = TomlReader { files, file: path, text: &toml, first };
+    needs.versions.extend(reader.version(document.get("requires-python")));
+    reader.packages(document.get("dependencies"), None, &mut needs.packages);
+    reader.note_uv(document.get("tool"));
+    needs.lock_file = Some(format!("{path}.lock")).filter(|it| files.has(it));
+    Some(needs)
+}
+
+/// The environment that a folder declares for the Python scripts in it. A project that is locked comes first, then
+/// `requirements.txt`, then a project.
+pub(super) fn declared(files: &Files<'_>, folder: &str) -> Option<EnvironmentNeeds> {
+    let [project, listed, lock] =
+        ["pyproject.toml", "requirements.txt", "uv.lock"].map(|it| inside(folder, it));
+    let is_locked = files.has(&lock);
+    let by_project = || pyproject(files, &project, is_locked.then(|| lock.clone()));
+    let by_list = || {
+        let packages = files.has(&listed).then(|| requirements(files, &listed))?;
+        let mut needs = EnvironmentNeeds::new(Ecosystem::Python, Declared::Requirements, &listed);
+        needs.packages = packages;
+        (!needs.packages.is_empty()).then_some(needs)
+    };
+    let mut needs = match is_locked {
+        true => by_project().or_else(by_list),
+        false => by_list().or_else(by_project),
+    }?;
+    if needs.declared == Declared::Requirements && files.has(&project) {
+        // The project says which Python it is for all the same.
+        let versions = pyproject(files, &project, None).map(|it| it.versions);
+        needs.versions.extend(versions.into_iter().flatten());
+    }
+    Some(needs)
+}
+
+/// The version that the nearest `.python-version` asks for.
+pub(super) fn version_file(files: &Files<'_>, folder: &str) -> Option<VersionNeed> {
+    let path = inside(folder, ".python-version");
+    let text = files.text(&path)?;
+    let mut lines = text.lines().enumerate().map(|it| (it.0, it.1.trim()));
+    let (at, version) = lines.find(|it| !it.1.is_empty() && !it.1.starts_with('#'))?;
+    let version = version.trim_start_matches("cpython-").trim_start_matches("python-");
+    if !version.starts_with(|c: char| c.is_ascii_digit()) || version.len() > 32 {
+        files.note(&path, at + 1, "this is not a version of Python");
+        return None;
+    }
+    let dots = version.matches('.').count();
+    let requirement = if dots < 2 { format!("=={version}.*") } else { format!("=={version}") };
+    Some(VersionNeed { requirement, place: Place::new(&path, at + 1) })
+}
+
+/// The TOML of the `# /// script` block of a script, and the line that it begins on.
+fn header_block(text: &str) -> Option<(usize, String)> {
+    let mut lines = text.lines().enumerate();
+    let (first, _) = lines.find(|it| it.1.trim_end() == "# /// script")?;
+    let mut block = Vec::new();
+    let mut end = None;
+    for (_, line) in lines {
+        let line = line.trim_end();
+        if line == "# ///" {
+            end = Some(block.len());
+        }
+        match line.strip_prefix("# ").or_else(|| (line == "#").then_some("")) {
+            Some(line) => block.push(line),
+            None => break,
+        }
+    }
+    // What was never closed is a comment.
+    block.truncate(end?);
+    Some((first + 2, block.join("\n")))
+}
+
+fn toml_of(files: &Files<'_>, file: &str, first: usize, text: &str) -> Option<Document<String>> {
+    match Document::parse(text.to_owned()) {
+        Ok(document) => Some(document),
+        Err(error) => {
+            let line = error.span().map_or(0, |it| line_of(text, it.start) + first - 1);
+            let message = error.message().lines().next().unwrap_or_default();
+            files.note(file, line, &format!("it is not TOML: {message}"));
+            None
+        }
+    }
+}
+
+fn pyproject(files: &Files<'_>, path: &str, lock_file: Option<String>) -> Option<EnvironmentNeeds> {
+    let text = files.text(path)?;
+    let document = toml_of(files, path, 1, &text)?;
+    let mut needs = EnvironmentNeeds::new(Ecosystem::Python, Declared::Pyproject, path);
+    let reader = TomlReader { files, file: path, text: &text, first: 1 };
+    if let Some(project) = document.get("project").and_then(Item::as_table_like) {
+        needs.versions.extend(reader.version(project.get("requires-python")));
+        reader.packages(project.get("dependencies"), None, &mut needs.packages);
+        reader.groups(project.get("optional-dependencies"), &mut needs.packages);
+    }
+    reader.groups(document.get("dependency-groups"), &mut needs.packages);
+    reader.note_uv(document.get("tool"));
+    let poetry = document.get("tool").and_then(|it| it.get("poetry")?.get("dependencies"));
+    if let Some(poetry) = poetry.filter(|_| needs.packages.is_empty()) {
+        reader.poetry(poetry, &mut needs);
+    }
+    needs.lock_file = lock_file;
+    (!needs.packages.is_empty() || !needs.versions.is_empty()).then_some(needs)
+}
+
+struct TomlReader<'a> {
+    files: &'a Files<'a>,
+    file: &'a str,
+    text: &'a str,
+    /// The line of the file that the text begins on.
+    first: usize,
+}
+
+impl TomlReader<'_> {
+    fn place(&self, span: Option<std::ops::Range<usize>>) -> Place {
+        let line = span.map_or(0, |it| line_of(self.text, it.start) + self.first - 1);
+        Place::new(self.file, line)
+    }
+
+    fn note(&self, span: Option<std::ops::Range<usize>>, message: &str) {
+        self.files.note(self.file, self.place(span).line, message);
+    }
+
+    fn version(&self, item: Option<&Item>) -> Option<VersionNeed> {
+        let item = item?;
+        let requirement = item.as_str()?.trim().to_owned();
+        let is_fit = requirement.starts_with(['=', '<', '>', '!', '~']) && requirement.len() <= 128;
+        if !is_fit {
+            self.note(item.span(), "this is not a version of Python");
+        }
+        is_fit.then(|| VersionNeed { requirement, place: self.place(item.span()) })
+    }
+
+    /// The requirements of a list, each of a group if there is one.
+    fn packages(&self, list: Option<&Item>, group: Option<&str>, packages: &mut Vec<PackageNeed>) {
+        let Some(list) = list else { return };
+        let Some(array) = list.as_array() else {
+            return self.note(list.span(), "this is not a list of requirements");
+        };
+        for value in array {
+            let found = value.as_str().and_then(|it| package(it, self.place(value.span())));
+            match found {
+                _ if packages.len() >= MAX_PACKAGES => {
+                    return self.note(value.span(), &too_many());
+                }
+                Some(mut package) => {
+                    package.group = group.map(str::to_owned);
+                    package.is_optional = group.is_some();
+                    packages.push(package);
+                }
+                // `{include-group = "x"}`: the group stands here on its own.
+                None if value.is_inline_table() => {}
+                None => self.note(value.span(), "this is not a requirement, so it was left out"),
+            }
+        }
+    }
+
+    fn groups(&self, groups: Option<&Item>, packages: &mut Vec<PackageNeed>) {
+        for (group, list) in
+            groups.and_then(Item::as_table_like).into_iter().flat_map(|it| it.iter())
+        {
+            self.packages(Some(list), Some(group), packages);
+        }
+    }
+
+    /// Where packages come from is up to whoever installs them, not to the skill.
+    fn note_uv(&self, tool: Option<&Item>) {
+        let Some(uv) = tool.and_then(|it| it.get("uv")).and_then(Item::as_table_like) else {
+            return;
+        };
+        for key in ["index", "index-url", "extra-index-url", "find-links", "sources"] {
+            if let Some(item) = uv.get(key) {
+                let span = uv.key(key).and_then(toml_edit::Key::span).or_else(|| item.span());
+                self.note(span, &format!("`tool.uv.{key}` is not followed"));
+            }
+        }
+    }
+
+    fn poetry(&self, dependencies: &Item, needs: &mut EnvironmentNeeds) {
+        let table = dependencies.as_table_like();
+        for (name, item) in table.into_iter().flat_map(|it| it.iter()).take(MAX_PACKAGES) {
+            let key = table.and_then(|it| it.key(name)).and_then(toml_edit::Key::span);
+            let place = self.place(key.clone().or_else(|| item.span()));
+            let text = |key: &str| item.get(key).and_then(Item::as_str);
+            let version = item.as_str().or_else(|| text("version"));
+            let Some(versions) = version.and_then(from_poetry) else {
+                self.note(key, &format!("`{name}` is declared in a way that is not understood"));
+                continue;
+            };
+            if name == "python" {
+                needs.versions.push(VersionNeed { requirement: versions, place });
+                continue;
+            }
+            if let Some(mut package) = package(&format!("{name}{versions}"), place) {
+                package.is_optional = item.get("optional").and_then(Item::as_bool) == Some(true);
+                needs.packages.push(package);
+            }
+        }
+    }
+}
+
+/// What Poetry writes for versions, as everybody else does: `^1.2` is `>=1.2,<2`.
+fn from_poetry(version: &str) -> Option<String> {
+    let version = version.trim();
+    if version == "*" {
+        return Some(String::new());
+    }
+    if version.starts_with(['=', '<', '>', '!']) || version.starts_with("~=") {
+        return Some(version.replace(' ', ""));
+    }
+    let number = version.trim_start_matches(['^', '~']);
+    let parts: Vec<u64> = number.split('.').map(|it| it.parse().ok()).collect::<Option<_>>()?;
+    // The part that may not change: the first that is not 0, or of `~` the second.
+    let fixed = match version.starts_with('^') {
+        true => parts.iter().position(|it| *it > 0).unwrap_or(parts.len() - 1),
+        false if version.starts_with('~') => 1.min(parts.len() - 1),
+        false => return Some(format!("=={number}")),
+    };
+    let mut below = parts[..=fixed].to_vec();
+    below[fixed] = below[fixed].checked_add(1)?;
+    let below: Vec<String> = below.iter().map(u64::to_string).collect();
+    Some(format!(">={number},<{}", below.join(".")))
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    text.as_bytes()[..offset.min(text.len())].iter().filter(|it| **it == b'\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_a_block_of_comments_that_ends() {
+        let text = "#!/usr/bin/env python3\n# /// script\n# dependencies = [\"a\"]\n#\n# ///\n# more\nimport a\n";
+        assert_eq!(header_block(text), Some((3, "dependencies = [\"a\"]\n".to_owned())));
+        assert_eq!(header_block("# /// script\n# a = 1\nimport a\n# ///\n"), None);
+        assert_eq!(header_block("x = '''\n#/// script\n# ///\n"), None);
+    }
+
+    #[test]
+    fn versions_of_poetry_are_read() {
+        let cases = [
+            ("^1.2.3", Some(">=1.2.3,<2")),
+            ("^0.3", Some(">=0.3,<0.4")),
+            ("~1.2.3", Some(">=1.2.3,<1.3")),
+            ("*", Some("")),
+            (">=1, <2", Some(">=1,<2")),
+            ("1.0", Some("==1.0")),
+            ("^x", None),
+            ("", None),
+        ];
+        for (version, expected) in cases {
+            assert_eq!(from_poetry(version).as_deref(), expected, "{version}");
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! The modules that a Python script imports, read without running it.
+
+/// One import of a module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PythonImport {
+    /// The module as written, without the dots before it: `a.b`; empty for `from . import b`.
+    pub(super) module: String,
+    /// What is taken from it, which may be modules too.
+    pub(super) names: Vec<String>,
+    /// How many dots stand before it; none for an absolute import.
+    pub(super) level: usize,
+    /// Its line, counted from 1.
+    pub(super) line: usize,
+    /// Whether the script goes on without it.
+    pub(super) is_optional: bool,
+}
+
+/// The first imports of a script, in its order. Strings and comments are no code, and what only a type checker
+/// would import is left out.
+pub(super) fn python_imports(text: &str, most: usize) -> Vec<PythonImport> {
+    let lines = statements(text);
+    let mut imports = Vec::new();
+    let mut blocks: Vec<Block> = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        while blocks.last().is_some_and(|it| line.indent <= it.indent) {
+            blocks.pop();
+        }
+        let kind = block_kind(&lines, at);
+        let inside = blocks.iter().map(|it| it.kind).chain(kind);
+        let strongest = inside.max().unwrap_or(BlockKind::Plain);
+        if strongest != BlockKind::Typing {
+            let is_optional = strongest == BlockKind::Optional;
+            imports.extend(parsed(&line.text, line.number, is_optional));
+        }
+        if imports.len() >= most {
+            imports.truncate(most);
+            break;
+        }
+        if let Some(kind) = kind {
+            blocks.push(Block { indent: line.indent, kind });
+        }
+    }
+    imports
+}
+
+/// Whether a script does something when it is run itself.
+pub(super) fn has_main(text: &str) -> bool {
+    let is_guard = |it: &str| {
+        let it = it.trim_start();
+        it.starts_with("if") && it.contains("__name__") && it.contains("__main__")
+    };
+    text.lines().any(is_guard)
+}
+
+struct Block {
+    indent: usize,
+    kind: BlockKind,
+}
+
+/// What holds for the imports inside of a block; the later ones win.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum BlockKind {
+    Plain,
+    /// The script goes on without them.
+    Optional,
+    /// They are for type checkers alone.
+    Typing,
+}
+
+/// A statement with its strings and comments taken out, on one line.
+#[derive(Debug)]
+struct Statement {
+    indent: usize,
+    number: usize,
+    text: String,
+}
+
+/// What kind of block a statement opens.
+fn block_kind(lines: &[Statement], at: usize) -> Option<BlockKind> {
+    let text = lines[at].text.as_str();
+    let word = text.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+    match word {
+        "try" if text[word.len()..].trim_start().starts_with(':') => {
+            Some(if goes_on(lines, at) { BlockKind::Optional } else { BlockKind::Plain })
+        }
+        // What is imported instead.
+        "except" if catches_import(text) => Some(BlockKind::Optional),
+        "if" | "elif" if text.contains("TYPE_CHECKING") && !text.contains("not ") => {
+            Some(BlockKind::Typing)
+        }
+        "if" | "elif" if text.contains("version_info") || text.contains("platform") => {
+            Some(BlockKind::Optional)
+        }
+        "else" => {
+            let indent = lines[at].indent;
+            let before = lines[..at].iter().rev().take(200).take_while(|it| it.indent >= indent);
+            let opens =
+                before.filter(|it| it.indent == indent).find(|it| it.text.starts_with("if "));
+            let is_optional = opens.is_some_and(|it| it.text.contains("version_info"));
+            Some(if is_optional { BlockKind::Optional } else { BlockKind::Plain })
+        }
+        _ => None,
+    }
+}
+
+/// Whether a script goes on when an import of the `try` block at this line fails: somebody catches that,
+/// and does not end the script.
+fn goes_on(lines: &[Statement], at: usize) -> bool {
+    let indent = lines[at].indent;
+    let rest = &lines[at + 1..];
+    let body = rest.iter().take_while(|it| it.indent > indent).count();
+    // Whoever catches everything means the import only where it comes first.
+    let is_first = rest.first().is_some_and(|it| is_import(&it.text));
+    let mut is_caught = false;
+    let mut is_handler = false;
+    for line in &rest[body..] {
+        let text = line.text.as_str();
+        if line.indent <= indent {
+            if line.indent < indent || !is_clause(text) {
+                break;
+            }
+            is_handler = text.starts_with("except")
+                && (names_import(text) || is_first && catches_import(text));
+            is_caught |= is_handler;
+        }
+        if is_handler && ends_script(text) {
+            return false;
+        }
+    }
+    is_caught
+}
+
+/// Whether a line belongs to the `try` above it.
+fn is_clause(text: &str) -> bool {
+    ["except", "else", "finally"].iter().any(|it| text.starts_with(it))
+}
+
+fn is_import(text: &str) -> bool {
+    text.starts_with("import ") || text.starts_with("from ")
+}
+
+fn names_import(text: &str) -> bool {
+    text.contains("ImportError") || text.contains("ModuleNotFoundError")
+}
+
+fn catches_import(text: &str) -> bool {
+    let caught = text.trim_start_matches("except").trim_start();
+    caught.starts_with(':') || caught.contains("Exception") || names_import(caught)
+}
+
+fn ends_script(text: &str) -> bool {
+    let text = text
+        .split_once(':')
+        .map_or(text, |it| if it.0.starts_with("except") { it.1 } else { text });
+    let text = text.trim_start();
+    ["sys.exit", "exit(", "quit(", "os._exit", "raise"].iter().any(|it| text.starts_with(it))
+}
+
+/// The imports of one statement; of one that opens a block, those behind its colon.
+fn parsed(text: &str, line: usize, is_optional: bool) -> Vec<PythonImport> {
+    let import = |module: &str, names: Vec<String>| {
+        let name = module.trim_start_matches('.');
+        let level = module.len() - name.len();
+        PythonImport { module: name.to_owned(), names, level, line, is_optional }
+    };
+    let is_name = |it: &str| {
+        !it.is_empty() && it.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.')
+    };
+    // Without what it is called here.
+    let first = |it: &str| it.split_whitespace().next().unwrap_or_default().to_owned();
+    let text = match text.rsplit_once(": ") {
+        Some((_, it)) if it.starts_with("import ") || it.starts_with("from ") => it,
+        _ => text,
+    };
+    if let Some(modules) = text.strip_prefix("import ") {
+        let modules = modules.split(',').map(first).filter(|it| is_name(it));
+        return modules.map(|it| import(&it, Vec::new())).collect();
+    }
+    let Some(rest) = text
+        .strip_prefix("from ")
+        .or_else(|| text.strip_prefix("from").filter(|it| it.starts_with('.')))
+    else {
+        return Vec::new();
+    };
+    let Some((module, names)) = rest.split_once("import") else { return Vec::new() };
+    let module: String = module.split_whitespace().collect();
+    if !is_name(&module) {
+        return Vec::new();
+    }
+    let names = names.split([',', '(', ')']).map(first).filter(|it| is_name(it));
+    vec![import(&module, names.collect())]
+}
+
+/// Takes a text apart into statements: without strings and comments, lines inside of brackets joined.
+fn statements(text: &str) -> Vec<Statement> {
+    let mut found = Vec::new();
+    let mut statement = Statement { indent: 0, number: 1, text: String::new() };
+    let (mut depth, mut number, mut is_start) = (0_usize, 1, true);
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let mut length = c.len_utf8();
+        match c {
+            '#' => length = rest.find('\n').unwrap_or(rest.len()),
+            '\\' if rest[1..].starts_with(['\n', '\r']) => {
+                length += rest[1..].find('\n').map_or(1, |it| it + 1);
+                number += 1;
+                statement.text.push(' ');
+            }
+            '\'' | '"' => {
+                length = string_length(rest);
+                number += rest[..length].matches('\n').count();
+                // What stands there now is no name.
+                statement.text.push('\'');
+                is_start = false;
+            }
+            '\n' | ';' if depth == 0 => {
+                let ended = std::mem::take(&mut statement.text);
+                let (indent, begun) = (statement.indent, statement.number);
+                if !ended.trim().is_empty() {
+                    found.push(Statement { indent, number: begun, text: ended.trim().to_owned() });
+                }
+                number += usize::from(c == '\n');
+                is_start = c == '\n';
+                statement.number = number;
+                statement.indent = if is_start { 0 } else { indent };
+            }
+            '\n' => {
+                number += 1;
+                statement.text.push(' ');
+                // A bracket that is never closed ends where a statement begins at the margin.
+                if ["import ", "from ", "def ", "class "].iter().any(|it| rest[1..].starts_with(it))
+                {
+                    depth = 0;
+                    continue;
+                }
+            }
+            ' ' if is_start => statement.indent += 1,
+            '\t' if is_start => statement.indent = statement.indent / 8 * 8 + 8,
+            _ => {
+                match c {
+                    '(' | '[' | '{' => depth += 1,
+                    ')' | ']' | '}' => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                is_start = false;
+                let is_space = c.is_whitespace();
+                statement.text.push(if is_space { ' ' } else { c });
+            }
+        }
+        rest = &rest[length..];
+    }
+    if !statement.text.trim().is_empty() {
+        statement.text = statement.text.trim().to_owned();
+        found.push(statement);
+    }
+    found
+}
+
+/// How long a string is, with its quotes. One that is never closed ends with its line, or with the text if it
+/// has three quotes.
+fn string_length(text: &str) -> usize {
+    let quote = &text[..1];
+    let triple = quote.repeat(3);
+    let (close, is_long) =
+        if text.starts_with(&triple) { (triple.as_str(), true) } else { (quote, false) };
+    let bytes = text.as_bytes();
+    let mut at = close.len();
+    while at < bytes.len() {
+        match bytes[at] {
+            // Also a raw string goes on behind a quote with `\` before it.
+            b'\\' => at += 2,
+            b'\n' if !is_long => return at,
+            _ if bytes[at..].starts_with(close.as_bytes()) => return at + close.len(),
+            _ => at += 1,
+        }
+    }
+    while !text.is_char_boundary(at.min(text.len())) {
+        at += 1;
+    }
+    at.min(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(text: &str) -> Vec<String> {
+        let shown = |it: PythonImport| {
+            let optional = if it.is_optional { "?" } else { "" };
+            let dots = ".".repeat(it.level);
+            format!("{}:{dots}{}{optional} {}", it.line, it.module, it.names.join(","))
+        };
+        python_imports(text, 100).into_iter().map(|it| shown(it).trim().to_owned()).collect()
+    }
+
+    #[test]
+    fn imports_are_read_and_strings_are_not() {
+        let text = "\"\"\"import a\nfrom b import c\n\"\"\"\nimport os, sys as s; import x.y\n\
+            s = 'import d' # import e\nfrom . import f\nfrom ..g import (\n  h,  # one\n  i as j,\n)\n\
+            def k():\n\timport l\nif 1: import m\nx = f(r'\\\\', '\\'')\nimport \\\n  n\n\
+            importlib.import_module('o')\nyield_from = 1\nfrom p import *\n";
+        let expected =
+            ["4:os", "4:sys", "4:x.y", "6:. f", "7:..g h,i", "12:l", "13:m", "15:n", "19:p"];
+        assert_eq!(seen(text), expected);
+    }
+
+    #[test]
+    fn an_import_is_optional_when_the_script_goes_on_without_it() {
+        let text = "try:\n    import a\nexcept ImportError:\n    a = None\n\
+            try:\n    import b\nexcept ImportError:\n    print('install b')\n    sys.exit(1)\n\
+            try:\n    import c\nexcept ImportError as e:\n    raise SystemExit(1)\n\
+            try:\n    import d\nexcept ImportError:\n    import e\n\
+            try:\n    import f\nfinally:\n    pass\n\
+            try:\n    import g\nexcept ValueError:\n    pass\n\
+            if sys.version_info >= (3, 11):\n    import h\nelse:\n    import i\n\
+            if TYPE_CHECKING:\n    import j\nif not TYPE_CHECKING:\n    import k\nimport l\n";
+        let expected = [
+            "2:a?", "6:b", "11:c", "15:d?", "17:e?", "19:f", "23:g", "27:h?", "29:i?", "33:k",
+            "34:l",
+        ];
+        assert_eq!(seen(text), expected);
+    }
+
+    #[test]
+    fn a_text_that_is_no_python_does_no_harm() {
+        for text in [
+            "(",
+            "'",
+            "\"\"\"",
+            "\\",
+            "from",
+            "import ",
+            "from . import",
+            "é'\\é",
+            "try:",
+            "x = (\nimport a",
+        ] {
+            python_imports(text, 100);
+        }
+        assert_eq!(python_imports(&"import a\n".repeat(9_000), 100).len(), 100);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_can_be_read(text in "(?s)[a-z'\"\\\\#;:(){}\\n\\t é]{0,80}|.{0,80}") {
+            python_imports(&text, 100);
+        }
+    }
+}

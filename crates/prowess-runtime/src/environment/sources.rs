@@ -1,0 +1,233 @@
+//! The scripts of a skill and the modules that they import: what each of them asks for by itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use prowess::Kind;
+
+use super::{
+    files::{Files, folder_of, inside, resolved, upward},
+    js_imports::{JsImport, js_imports, package},
+    needs::{Interpreter, PackageNeed, Place, Runtime, VersionNeed},
+    node::specified,
+    packages::{distribution, is_known_npm},
+    python_imports::{PythonImport, has_main, python_imports},
+    shebang::{interpreter, shebang},
+    standard_library::{Standard, standard},
+};
+
+/// A file that is run or imported.
+pub(super) struct Source {
+    pub(super) path: String,
+    pub(super) text: String,
+    pub(super) interpreter: Interpreter,
+    /// Whether it is run by itself, not only imported.
+    pub(super) is_script: bool,
+    /// The files of the skill that it imports.
+    pub(super) own: Vec<String>,
+    /// The packages that it imports, each once.
+    pub(super) packages: Vec<PackageNeed>,
+    /// The versions of the interpreter that bring what it imports.
+    pub(super) versions: Vec<VersionNeed>,
+}
+
+/// How many scripts of a skill are looked at, and how many of their imports.
+const MAX_SCRIPTS: usize = 500;
+const MAX_IMPORTS: usize = 10_000;
+/// How many imports of one file are taken.
+const MAX_FILE_IMPORTS: usize = 2_000;
+
+/// Reads all scripts of a skill and the modules that they import from it, by their paths.
+pub(super) fn sources(files: &Files<'_>) -> BTreeMap<String, Source> {
+    let mut sources = BTreeMap::new();
+    for path in files.paths().filter(|it| can_be_script(it)) {
+        if sources.len() >= MAX_SCRIPTS {
+            let message =
+                format!("there are more than {MAX_SCRIPTS} scripts; the rest was not read");
+            files.note(path, 0, &message);
+            break;
+        }
+        let has_ending = interpreter(path, "").is_some();
+        let text = if has_ending { files.text(path) } else { files.quiet_text(path) };
+        let source = text.and_then(|it| Source::new(path, it));
+        sources.extend(source.map(|it| (path.to_owned(), it)));
+    }
+    let paths: BTreeSet<String> = sources.keys().cloned().collect();
+    let mut total = 0;
+    for source in sources.values_mut() {
+        total += source.read_imports(&paths, files, MAX_IMPORTS.saturating_sub(total));
+    }
+    if total > MAX_IMPORTS {
+        let message = format!("there are more than {MAX_IMPORTS} imports; the rest was left out");
+        files.note(".", 0, &message);
+    }
+    let imported: BTreeSet<String> = sources
+        .values()
+        .flat_map(|it| it.own.iter().filter(|own| **own != it.path).cloned())
+        .collect();
+    for path in imported {
+        if let Some(source) = sources.get_mut(&path) {
+            source.is_script &= shebang(&source.text).is_some() || has_main(&source.text);
+        }
+    }
+    sources
+}
+
+/// Whether a file may be a script: of a kind that is run, or without an ending, so that its first line may say so.
+fn can_be_script(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    Kind::of(path) == Kind::Script || !name.contains('.')
+}
+
+impl Source {
+    fn new(path: &str, text: String) -> Option<Self> {
+        Some(Self {
+            path: path.to_owned(),
+            interpreter: interpreter(path, &text)?,
+            text,
+            is_script: !path.ends_with("__init__.py"),
+            own: Vec::new(),
+            packages: Vec::new(),
+            versions: Vec::new(),
+        })
+    }
+
+    /// Reads what the file imports, no more than there is room for; returns how many imports it has.
+    fn read_imports(&mut self, paths: &BTreeSet<String>, files: &Files<'_>, room: usize) -> usize {
+        let count = match self.interpreter.runtime {
+            Runtime::Python => {
+                let imports = python_imports(&self.text, MAX_FILE_IMPORTS);
+                imports.iter().take(room).for_each(|it| self.add_python(it, files));
+                imports.len()
+            }
+            Runtime::Node | Runtime::Bun | Runtime::Deno => {
+                let imports = js_imports(&self.text, MAX_FILE_IMPORTS);
+                imports.iter().take(room).for_each(|it| self.add_js(it));
+                imports.len()
+            }
+            Runtime::Shell | Runtime::Ruby | Runtime::Perl | Runtime::Other => 0,
+        };
+        if count == MAX_FILE_IMPORTS {
+            let message = format!("no more than {MAX_FILE_IMPORTS} of its imports were read");
+            files.note(&self.path, 0, &message);
+        }
+        self.own.retain(|it| paths.contains(it));
+        self.own.sort();
+        self.own.dedup();
+        self.packages = merged(std::mem::take(&mut self.packages));
+        count
+    }
+
+    fn add_python(&mut self, import: &PythonImport, files: &Files<'_>) {
+        if let Some(folder) = self.folder_of_module(import, files) {
+            return self.own.extend(own_modules(folder, import));
+        }
+        if import.level > 0 || self.is_on_path(import, files) {
+            return;
+        }
+        let place = Place::new(&self.path, import.line);
+        match standard(import.module.split('.').next().unwrap_or_default()) {
+            Standard::Versions(requirement) if !import.is_optional => {
+                self.versions.push(VersionNeed { requirement, place });
+            }
+            Standard::Always | Standard::Versions(_) => {}
+            Standard::Never => self.packages.extend(brought(import).into_iter().map(|module| {
+                let (name, is_guessed) = distribution(&module);
+                let module = module.split('.').next().map(str::to_owned);
+                let is_optional = import.is_optional;
+                let need = PackageNeed::new(name.clone(), name, place.clone());
+                PackageNeed { is_guessed, module, is_optional, ..need }
+            })),
+        }
+    }
+
+    /// The folder that a module of the skill is imported from; nothing for what is none.
+    fn folder_of_module(&self, import: &PythonImport, files: &Files<'_>) -> Option<&str> {
+        let own = folder_of(&self.path);
+        match import.level {
+            0 => upward(own).find(|it| has_module(it, *it == own, import, files)),
+            level => upward(own).nth(level - 1),
+        }
+    }
+
+    /// Whether a module may be one of the skill that the script has put into `sys.path`.
+    fn is_on_path(&self, import: &PythonImport, files: &Files<'_>) -> bool {
+        let name = import.module.split('.').next().unwrap_or_default();
+        let is_unknown = distribution(&import.module).1;
+        is_unknown && files.has_module(name) && self.text.contains("sys.path")
+    }
+
+    fn add_js(&mut self, import: &JsImport) {
+        let place = Place::new(&self.path, import.line);
+        let is_optional = import.is_optional;
+        let is_own = import.specifier.starts_with('.');
+        if import.is_type && !is_own {
+            return;
+        }
+        if is_own {
+            let file = resolved(folder_of(&self.path), &import.specifier);
+            self.own.extend(file.into_iter().flat_map(|it| js_files(&it)));
+        } else if let Some(found) = specified(&import.specifier, place.clone()) {
+            let module = Some(import.specifier.clone());
+            self.packages.push(PackageNeed { module, is_optional, ..found });
+        } else if let Some(name) = package(&import.specifier) {
+            let need = PackageNeed::new(name.to_owned(), name.to_owned(), place);
+            let (module, is_guessed) = (Some(name.to_owned()), !is_known_npm(name));
+            self.packages.push(PackageNeed { module, is_optional, is_guessed, ..need });
+        }
+    }
+}
+
+/// Each package once, where it is first imported.
+fn merged(packages: Vec<PackageNeed>) -> Vec<PackageNeed> {
+    let mut merged: Vec<PackageNeed> = Vec::new();
+    let mut known: BTreeMap<String, usize> = BTreeMap::new();
+    for package in packages {
+        match known.get(&package.requirement) {
+            Some(at) => merged[*at].is_optional &= package.is_optional,
+            None => {
+                known.insert(package.requirement.clone(), merged.len());
+                merged.push(package);
+            }
+        }
+    }
+    merged
+}
+
+/// Whether an absolute import means a module in this folder: beside the script, or above it, where scripts are
+/// started from. There a well-known package comes first.
+fn has_module(folder: &str, is_beside: bool, import: &PythonImport, files: &Files<'_>) -> bool {
+    let name = import.module.split('.').next().unwrap_or_default();
+    let path = inside(folder, name);
+    let is_there = files.has(&format!("{path}.py")) || files.has_in_folder(&path, ".py");
+    is_there && (is_beside || distribution(&import.module).1)
+}
+
+/// The files that an import from this folder may mean.
+fn own_modules(folder: &str, import: &PythonImport) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut path = folder.to_owned();
+    for part in import.module.split('.').filter(|it| !it.is_empty()) {
+        path = inside(&path, part);
+        found.extend([format!("{path}.py"), format!("{path}/__init__.py")]);
+    }
+    found.extend(import.names.iter().map(|it| format!("{}.py", inside(&path, it))));
+    found
+}
+
+/// The files that a relative import may mean: also `x.ts` where `./x.js` is written.
+fn js_files(path: &str) -> Vec<String> {
+    let stem = path.strip_suffix(".js").unwrap_or(path);
+    let endings = ["", ".js", ".mjs", ".cjs", ".ts", ".mts", "/index.js", "/index.ts"];
+    let whole = endings.iter().map(|it| format!("{path}{it}"));
+    whole.chain([format!("{stem}.ts")]).collect()
+}
+
+/// The modules that an import may bring in: of `from google.cloud import storage` the whole name counts.
+fn brought(import: &PythonImport) -> Vec<String> {
+    let top = import.module.split('.').next();
+    let is_namespace = matches!(top, Some("google" | "azure" | "ruamel"));
+    if !is_namespace || import.names.is_empty() {
+        return vec![import.module.clone()];
+    }
+    import.names.iter().map(|it| format!("{}.{it}", import.module)).collect()
+}

@@ -1,0 +1,147 @@
+//! What version managers start: a program of theirs on `PATH` stands for one of many that are installed.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::interpreter::is_executable;
+
+/// What a program on `PATH` stands for.
+pub(super) enum Shim {
+    /// It is the program itself.
+    None,
+    /// A version manager starts this one in its place.
+    For(&'static str, PathBuf),
+    /// A version manager would start something that is not known, or not installed.
+    Unknown,
+}
+
+/// How the managers call a program, and the files of a project that say which version it is.
+const TOOLS: &[(&str, &[&str], &[&str])] = &[
+    ("python", &["python"], &[".python-version"]),
+    ("node", &["node", "nodejs"], &[".node-version", ".nvmrc"]),
+    ("ruby", &["ruby"], &[".ruby-version"]),
+];
+
+/// The largest file with a version that is read.
+const LARGEST: u64 = 64 * 1024;
+
+/// Finds out what a program stands for: those of managers lie in a folder `shims`, beside what they have installed.
+pub(super) fn behind_shim(path: &Path, directory: Option<&Path>, home: Option<&Path>) -> Shim {
+    let Some(root) = path.parent().filter(|it| it.ends_with("shims")).and_then(Path::parent) else {
+        return Shim::None;
+    };
+    let Some(name) = path.file_name().and_then(|it| it.to_str()) else { return Shim::Unknown };
+    let Some((_, tools, files)) = TOOLS.iter().find(|it| name.starts_with(it.0)) else {
+        return Shim::Unknown;
+    };
+    let bin = |folder: &Path| Some(folder.join("bin").join(name)).filter(|it| is_executable(it));
+    let installs = root.join("installs");
+    let found = if installs.is_dir() {
+        let manager = if root.ends_with("mise") { "mise" } else { "asdf" };
+        let found = tools.iter().find_map(|tool| {
+            let wanted = wanted_tool(tool, files, directory, home);
+            bin(&pick(&installs.join(tool), &wanted)?)
+        });
+        found.map(|it| (manager, it))
+    } else {
+        let wanted = said(files, directory).or_else(|| read(&root.join("version")));
+        let wanted = wanted.iter().flat_map(|it| it.lines());
+        let mut found =
+            wanted.filter_map(|it| pick(&root.join("versions"), &[it.trim().to_owned()]));
+        found.find_map(|it| bin(&it)).map(|it| ("pyenv", it))
+    };
+    found.map_or(Shim::Unknown, |(manager, program)| Shim::For(manager, program))
+}
+
+/// The program that `nvm` would put on `PATH`.
+pub(super) fn of_nvm(name: &str, directory: Option<&Path>, home: &Path) -> Option<PathBuf> {
+    let root = home.join(".nvm");
+    let mut wanted = said(&[".nvmrc", ".node-version"], directory)
+        .or_else(|| read(&root.join("alias/default")))?;
+    // An alias may name another one, such as `lts/*`.
+    for _ in 0..4 {
+        let Some(next) = read(&root.join("alias").join(wanted.trim())) else { break };
+        wanted = next;
+    }
+    let folder = pick(&root.join("versions/node"), &[wanted.trim().to_owned()])?;
+    Some(folder.join("bin").join(name)).filter(|it| is_executable(it))
+}
+
+/// The versions that files of `asdf` and `mise` want, or those of the project that other managers read.
+fn wanted_tool(
+    tool: &str,
+    files: &[&str],
+    directory: Option<&Path>,
+    home: Option<&Path>,
+) -> Vec<String> {
+    let own = home.map(|it| [it.to_owned(), it.join(".config/mise")]).into_iter().flatten();
+    let folders = directory.into_iter().flat_map(Path::ancestors).map(Path::to_owned).chain(own);
+    for folder in folders {
+        for name in ["mise.toml", ".mise.toml", "config.toml"] {
+            let table =
+                read(&folder.join(name)).and_then(|it| it.parse::<toml_edit::DocumentMut>().ok());
+            let value = table.as_ref().and_then(|it| it.get("tools")?.get(tool));
+            if let Some(version) = value.and_then(toml_edit::Item::as_str) {
+                return vec![version.to_owned()];
+            }
+        }
+        let listed = read(&folder.join(".tool-versions"));
+        let line = listed.iter().flat_map(|it| it.lines()).map(str::split_ascii_whitespace);
+        for mut words in line {
+            if words.next() == Some(tool) {
+                return words.map(str::to_owned).collect();
+            }
+        }
+        if let Some(version) = files.iter().find_map(|it| read(&folder.join(it))) {
+            return vec![version.trim().to_owned()];
+        }
+    }
+    vec!["latest".to_owned()]
+}
+
+/// What the nearest file of these names says, from a directory upwards.
+fn said(files: &[&str], directory: Option<&Path>) -> Option<String> {
+    let folders = directory.into_iter().flat_map(Path::ancestors);
+    folders.flat_map(|it| files.iter().map(move |name| it.join(name))).find_map(|it| read(&it))
+}
+
+/// The folder of an installed version: the one that is called so, else the newest that begins so. The system's own is
+/// none.
+fn pick(folder: &Path, wanted: &[String]) -> Option<PathBuf> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .ok()?
+        .flatten()
+        .filter_map(|it| it.file_name().into_string().ok())
+        .collect();
+    names.sort_by_key(|it| numbers(it));
+    wanted.iter().find_map(|wanted| {
+        if wanted == "system" {
+            return None;
+        }
+        let plain = wanted.strip_prefix('v').unwrap_or(wanted);
+        let called = |it: &&String| it.strip_prefix('v').unwrap_or(it) == plain;
+        let is_number = plain.starts_with(|it: char| it.is_ascii_digit());
+        let begins = |it: &&String| match is_number {
+            true => numbers(it).starts_with(&numbers(plain)),
+            // An alias that nobody can resolve here: the newest.
+            false => !numbers(it).is_empty(),
+        };
+        let found = names.iter().find(called).or_else(|| names.iter().rev().find(begins))?;
+        Some(folder.join(found))
+    })
+}
+
+/// The numbers that a version begins with.
+fn numbers(version: &str) -> Vec<u64> {
+    let version = version.strip_prefix('v').unwrap_or(version);
+    version.split('.').map_while(|it| it.parse().ok()).collect()
+}
+
+fn read(path: &Path) -> Option<String> {
+    let metadata = fs::metadata(path).ok()?;
+    let text =
+        (metadata.is_file() && metadata.len() <= LARGEST).then(|| fs::read_to_string(path).ok());
+    text.flatten().filter(|it| !it.trim().is_empty())
+}
