@@ -49,7 +49,6 @@ mod journal;
 mod gate;
 mod sandbox;
 mod handover;
-mod environment;
 mod executor;
 mod manager;
 mod servers;
