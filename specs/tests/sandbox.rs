@@ -25,7 +25,8 @@ use std::{
 };
 
 use prowess_runtime::{
-    Chunk, Job, Launcher, Level, Limits, Outcome, Report, Root, Sandbox, SandboxError, Status, Work,
+    Chunk, Job, Launcher, Level, Limits, Network, Outcome, Report, Root, Sandbox, SandboxError,
+    Status, Work,
 };
 use tokio::{runtime::Runtime, sync::mpsc, time::timeout};
 
@@ -139,6 +140,7 @@ impl Stage {
             withheld: Vec::new(),
             work,
             limits: Limits::default(),
+            network: Network::None,
             chunks: None,
         };
         self.hand_over(&job.work);

@@ -14,8 +14,8 @@ use std::{
 use prowess::{Cache, Library};
 use prowess_agent::Witness;
 use prowess_runtime::{
-    Approver, ChangeHistory, Config, Executor, Gate, Launcher, Limits, Nobody, Origin, Outcome,
-    Policy, Records, Sandbox, Starter, Status, duration,
+    Approver, ChangeHistory, Config, Executor, Gate, Hosts, Launcher, Limits, Network, Nobody,
+    Origin, Outcome, Policy, Proxy, Records, Sandbox, Starter, Status, duration,
 };
 use rustix::process::geteuid;
 use tokio::signal::unix::{SignalKind, signal};
@@ -64,6 +64,7 @@ impl Running {
         let executor = Executor::new(self.sandbox(config, launcher), self.limits(config));
         let executor =
             executor.with_reads(self.read.clone()).with_withheld(policy.withheld.clone());
+        let executor = executor.with_network(network(policy)?);
         Ok(executor.with_environment(self.environment(config)?))
     }
 
@@ -100,7 +101,11 @@ impl Running {
 
     /// What decides whether something is run.
     pub(crate) fn gate(&self, config: &Config) -> Gate {
-        let gate = gate(config, Arc::new(Witness::new(approver(self.yes))));
+        let mut gate = gate(config, Arc::new(Witness::new(approver(self.yes))));
+        // Without a sandbox there is no proxy, and every host can be reached.
+        if self.unsandboxed {
+            gate.policy.script_hosts.clear();
+        }
         if self.root.is_empty() {
             return gate;
         }
@@ -125,6 +130,18 @@ impl Running {
         environment.extend(set.filter_map(|name| Some((name.clone(), env::var(name).ok()?))));
         Ok(environment)
     }
+}
+
+/// The network that scripts reach: the hosts that the policy lists, and no others.
+fn network(policy: &Policy) -> Result<Network, Box<Outcome>> {
+    if policy.script_hosts.is_empty() {
+        return Ok(Network::None);
+    }
+    let hosts = Hosts::for_scripts(&policy.script_hosts).map_err(|error| {
+        let message = format!("`policy.script_hosts` cannot be used: {error}");
+        Box::new(Outcome::bad(Status::Invalid, message))
+    })?;
+    Ok(Network::Proxy(Proxy::new(hosts)))
 }
 
 /// What decides whether something is done, and asks this one.

@@ -24,7 +24,7 @@ use crate::{
     outcome::{Outcome, PlanStep, Status},
     parameters::{Parameters, ParametersError, Variables},
     root::RootError,
-    sandbox::{Chunk, Job, Sandbox, SandboxError, Work},
+    sandbox::{Chunk, Job, Network, Sandbox, SandboxError, Work},
     script::Script,
     skill_folder::{FolderError, SkillFolder},
     template::{Template, TemplateError},
@@ -33,7 +33,7 @@ use crate::{
 /// Executes skills.
 ///
 /// Making one cannot fail and touches nothing. A script reads the system and a copy of its skill,
-/// writes its work directory alone, and is gone with all it has started when its execution is
+/// writes its work directory alone, reaches no network, and is gone with all it has started when its execution is
 /// dropped.
 #[derive(Debug, Clone)]
 pub struct Executor {
@@ -42,6 +42,7 @@ pub struct Executor {
     environment: BTreeMap<String, String>,
     reads: Vec<PathBuf>,
     withheld: Vec<PathBuf>,
+    network: Network,
 }
 
 /// Who gets what a script prints and leaves behind, beside its outcome.
@@ -77,8 +78,8 @@ pub enum ExecuteError {
 impl Executor {
     /// Makes an executor.
     pub fn new(sandbox: Sandbox, limits: Limits) -> Self {
-        let (environment, reads, withheld) = Default::default();
-        Self { sandbox, limits, environment, reads, withheld }
+        let (environment, reads, withheld, network) = Default::default();
+        Self { sandbox, limits, environment, reads, withheld, network }
     }
 
     /// Gives these environment variables to every script.
@@ -97,6 +98,12 @@ impl Executor {
     #[must_use]
     pub fn with_withheld(self, withheld: Vec<PathBuf>) -> Self {
         Self { withheld, ..self }
+    }
+
+    /// Lets every script reach this network; without one, it reaches nobody.
+    #[must_use]
+    pub fn with_network(self, network: Network) -> Self {
+        Self { network, ..self }
     }
 
     /// Executes a skill. A script that could not be tried is refused.
@@ -206,6 +213,7 @@ impl Executor {
             withheld: self.withheld.clone(),
             work,
             limits: self.limits,
+            network: self.network.clone(),
             chunks: delivery.chunks,
         };
         let cancelled = async {

@@ -46,13 +46,15 @@ mod trust;
 mod change_history;
 mod journal;
 mod gate;
+#[cfg(feature = "http")]
+mod http;
+#[cfg(feature = "http")]
+mod proxy;
 mod sandbox;
 mod handover;
 mod executor;
 mod manager;
 mod servers;
-#[cfg(feature = "http")]
-mod http;
 #[cfg(feature = "sql")]
 mod database;
 mod tools;
@@ -87,7 +89,7 @@ pub use crate::{
     manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
     markers::{fresh_marker, make_visible},
     migrate::{Lost, MigrateError, Migrated, migrate, migrate_all, plugins, unpack},
-    outcome::{Captured, Level, Outcome, PlanStep, Status, StepOutcome},
+    outcome::{Captured, Connection, Level, Outcome, PlanStep, Status, StepOutcome},
     parameters::{Parameters, ParametersError},
     percent::percent_decoded,
     policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, UnlistedCommands, Wish, fits},
@@ -98,7 +100,9 @@ pub use crate::{
     rewrite::RewriteError,
     root::{Links, Listed, Page, Root, RootError},
     roots::Roots,
-    sandbox::{Check, Chunk, Job, Launcher, Report, Running, Sandbox, SandboxError, Work},
+    sandbox::{
+        Check, Chunk, Job, Launcher, Network, Report, Running, Sandbox, SandboxError, Work,
+    },
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
     secret::{KnownSecret, is_secret_value, secret_in},
@@ -133,5 +137,6 @@ pub use crate::{
         Addresses, CertificateError, Hosts, HostsError, Incoming, Patience, Post, Resolver,
         SystemResolver, Wire, WireError,
     },
+    proxy::{Proxy, ProxyLimits},
     tools::HttpRequest,
 };

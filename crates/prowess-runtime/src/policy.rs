@@ -9,7 +9,7 @@ mod sensitive;
 
 use std::path::{Component, Path, PathBuf};
 
-use prowess::{Manifest, Type};
+use prowess::{Definition, Manifest, Type};
 use serde_json::Value;
 
 use crate::{
@@ -36,6 +36,9 @@ pub struct Policy {
     pub hosts: Option<Vec<String>>,
     /// Whether those hosts lead to the internet alone, wherever their names are resolved to.
     pub are_hosts_public: bool,
+    /// The hosts that scripts may connect to, each once somebody has approved it with these hosts. The
+    /// executor has to be given the same.
+    pub script_hosts: Vec<String>,
     /// The directories that commands and files are confined to.
     pub roots: Vec<PathBuf>,
     /// The environment variables that scripts may be given.
@@ -159,6 +162,8 @@ pub(crate) enum Ground {
     Sensitive(&'static str),
     /// It is a command that is not listed.
     Unlisted,
+    /// It is a script that would reach the network.
+    Network,
 }
 
 /// What may run when nobody says otherwise: commands that look, and change nothing.
@@ -202,6 +207,7 @@ impl Default for Policy {
             commands: COMMANDS.iter().map(|&it| it.to_owned()).collect(),
             hosts: None,
             are_hosts_public: false,
+            script_hosts: Vec::new(),
             roots: Vec::new(),
             environment: Vec::new(),
             withheld: Vec::new(),
@@ -235,6 +241,10 @@ impl Policy {
         if plan.is_some_and(|it| !it.unlisted.is_empty()) {
             return Ruling::Ask(Ground::Unlisted);
         }
+        // Nor about the network.
+        if !self.hosts_of(wish.act).is_empty() && self.approvals != Approvals::Never {
+            return Ruling::Ask(Ground::Network);
+        }
         if let Act::Write(change) = wish.act
             && let Some(ruling) = self.write_ruling(wish, &change.path, ruled)
         {
@@ -244,6 +254,16 @@ impl Policy {
             Some(Decision::Ask) if self.approvals != Approvals::Never => Ruling::Ask(Ground::Rule),
             Some(Decision::Allow) => Ruling::Allow(Ground::Rule),
             _ => self.unruled(wish, listed == Some(true)),
+        }
+    }
+
+    /// The hosts that a script which would run could connect to; none for anything else.
+    pub(crate) fn hosts_of(&self, act: &Act) -> &[String] {
+        match act {
+            Act::Execute(entry) if matches!(entry.definition, Definition::Script { .. }) => {
+                &self.script_hosts
+            }
+            _ => &[],
         }
     }
 

@@ -73,6 +73,8 @@ pub(crate) enum Kind {
     /// A file, to be written with whatever content.
     Write,
     Settings,
+    /// A skill with hosts that its script may connect to.
+    Network,
 }
 
 impl Key {

@@ -167,6 +167,7 @@ impl Toolbox {
             self.gate.guard(&wish, active)?;
         }
         let difference = self.gate.pass(&wish).await?;
+        let skill = act.entry().map(|it| it.manifest.name.to_string());
         // Only closing would be an error, and nobody closes it.
         let _place = self.places.acquire().await;
         let mut task = JoinSet::new();
@@ -178,7 +179,10 @@ impl Toolbox {
             }
         });
         match timeout(self.calls.timeout, task.join_next()).await {
-            Ok(Some(Ok(outcome))) => Ok(bounded(outcome.changed(difference), self.calls.output)),
+            Ok(Some(Ok(outcome))) => {
+                self.gate.note_network(name, skill.as_deref(), &outcome);
+                Ok(bounded(outcome.changed(difference), self.calls.output))
+            }
             Ok(_) => Err(broken(name)),
             Err(_) => {
                 let message =

@@ -26,7 +26,7 @@ use crate::{
     policy::{Approvals, Decision, Policy, Rule},
     protected::Way,
     repository,
-    sandbox::{Chunk, Job, Sandbox, SandboxError, Work},
+    sandbox::{Chunk, Job, Network, Sandbox, SandboxError, Work},
     tool::{Act, Answer, CommandPreview, Tool},
 };
 
@@ -209,6 +209,7 @@ impl ExecuteCommand {
             withheld: withheld.paths.into_iter().collect(),
             work,
             limits,
+            network: Network::None,
             chunks: self.chunks.clone(),
         };
         let mut outcome = self.sandbox.run(job).await.map_err(|it| unable(&it))?;
