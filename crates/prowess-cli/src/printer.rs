@@ -165,8 +165,8 @@ impl Printer {
         let mut lines: Vec<String> = Vec::new();
         for Connection { host, port, bytes_sent, bytes_received, refused } in &outcome.network {
             let line = match refused {
-                Some(why) if host.is_empty() => format!("a connection was refused: {why}"),
-                Some(why) => format!("a connection to {host}:{port} was refused: {why}"),
+                Some(why) if host.is_empty() => format!("no connection: {why}"),
+                Some(why) => format!("no connection to {host}:{port}: {why}"),
                 None if self.verbose => format!(
                     "connected to {host}:{port}: {bytes_sent} bytes sent, {bytes_received} received"
                 ),

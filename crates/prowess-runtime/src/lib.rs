@@ -100,9 +100,7 @@ pub use crate::{
     rewrite::RewriteError,
     root::{Links, Listed, Page, Root, RootError},
     roots::Roots,
-    sandbox::{
-        Check, Chunk, Job, Launcher, Network, Report, Running, Sandbox, SandboxError, Work,
-    },
+    sandbox::{Check, Chunk, Job, Launcher, Network, Report, Running, Sandbox, SandboxError, Work},
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
     secret::{KnownSecret, is_secret_value, secret_in},

@@ -4,8 +4,8 @@ use anyhow::Context as _;
 use prowess::{Definition, Kind, Library, Manifest, Skill, nearest};
 use prowess_runtime::{
     Act, Active, Chunk, Coverage, Delivery, Entry, ExecuteError, Executor, Gate, Hosts, HostsError,
-    Launcher, Outcome, Parameters, ParametersError, PlanStep, Provider, Question, Reply, Script, ScriptError,
-    Status as Ended, Wish,
+    Launcher, Outcome, Parameters, ParametersError, PlanStep, Provider, Question, Reply, Script,
+    ScriptError, Status as Ended, Wish,
 };
 use serde_json::{Value, json};
 use tokio::{

@@ -55,11 +55,7 @@ impl Tasks {
 
 impl Client {
     /// Answers a request.
-    pub(super) async fn answer(
-        &self,
-        request: Request<Incoming>,
-        tasks: &Mutex<Tasks>,
-    ) -> Answer {
+    pub(super) async fn answer(&self, request: Request<Incoming>, tasks: &Mutex<Tasks>) -> Answer {
         if !self.knows(request.headers()) {
             let mut answer = said(StatusCode::PROXY_AUTHENTICATION_REQUIRED, "who are you?");
             let basic = HeaderValue::from_static("Basic realm=\"prowess\"");
@@ -179,7 +175,8 @@ fn target<B>(request: &Request<B>) -> Result<Target, Refusal> {
     };
     let asked = uri.authority().map_or("", |it| it.as_str());
     let target = Target::parse(asked, usual);
-    let target = target.ok_or_else(|| Refusal::bad("the request names no host that can be read"))?;
+    let target =
+        target.ok_or_else(|| Refusal::bad("the request names no host that can be read"))?;
     for host in request.headers().get_all(HOST) {
         let host = host.to_str().ok().and_then(|it| Target::parse(it, Some(target.port)));
         if host.as_ref() != Some(&target) {

@@ -51,10 +51,7 @@ pub(super) async fn pass(
 }
 
 /// The first words of a client, if they are for the host that it asked for.
-async fn greeting(
-    client: &mut TokioIo<Upgraded>,
-    target: &Target,
-) -> Result<Vec<u8>, String> {
+async fn greeting(client: &mut TokioIo<Upgraded>, target: &Target) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     loop {
         match Hello::read(&bytes) {

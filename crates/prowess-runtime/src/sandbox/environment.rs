@@ -61,11 +61,8 @@ const PROXIES: [&str; 6] =
 const ALWAYS: [(&str, &str); 3] = [("NO_PROXY", ""), ("no_proxy", ""), ("NODE_USE_ENV_PROXY", "1")];
 
 /// Where systems keep the certificates of authorities, as one file.
-const AUTHORITIES: [&str; 3] = [
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/cert.pem",
-];
+const AUTHORITIES: [&str; 3] =
+    ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
 
 /// How the names of variables begin that change what a loader, shell or interpreter does.
 const PREFIXES: &[&str] = &[

@@ -193,8 +193,11 @@ fn become_script(
             .map_err(Part::Filter.failed("filter system calls"))?;
     }
     let Some((program, arguments)) = order.argv.split_first() else { return Ok(()) };
-    let error =
-        Command::new(program).args(arguments).env_clear().envs(environment(order, level, proxy)).exec();
+    let error = Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .envs(environment(order, level, proxy))
+        .exec();
     Err(Part::Job.failed(format!("start `{}`", program.to_string_lossy()))(error))
 }
 
