@@ -98,6 +98,9 @@ impl Proxy {
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
+                // Those that have ended make room for the next.
+                biased;
+                Some(_) = connections.join_next() => {}
                 accepted = socket.accept() => match accepted {
                     Ok((stream, _)) if connections.len() < self.limits.connections => {
                         connections.spawn(speak(client.clone(), stream));
@@ -105,7 +108,6 @@ impl Proxy {
                     Ok((stream, _)) => client.turn_away(stream),
                     Err(_) => sleep(MOMENT).await,
                 },
-                Some(_) = connections.join_next() => {}
             }
         }
     }
