@@ -153,7 +153,8 @@ for url in (\"http://plain.test:{plain}/python\", \"https://secure.test:{secure}
         let posted = &server.asked()[0];
         assert_eq!((&*posted.line, &*posted.body), ("POST /a%20b?q=1", "a=1"));
         assert_eq!(posted.header("x-own"), Some("yes"));
-        let chunks = format!("printf 'abc' | curl -sS -T - {url}");
+        // The host answers before it has read all of them, which curl may mind.
+        let chunks = format!("printf 'abc' | curl -sS -T - {url} || true");
         output(&run(best(), proxy(&[&host]), &chunks));
         assert_eq!(server.last().header("transfer-encoding"), Some("chunked"));
     }
@@ -523,7 +524,7 @@ print("spent", code(ask("GET http://{endless}/ HTTP/1.1")) in ("502", "closed"))
                 let mut refused = outcome.network.iter().filter_map(|it| it.refused.as_ref());
                 assert!(refused.any(|it| it.contains(part)), "{part}: {:#?}", outcome.network);
             };
-            ["too many connections", "did not answer in time", "more than 4194304 bytes"].map(says);
+            ["too many connections", "nothing passed for too long", "more than 4194304 bytes"].map(says);
         }
     }
 
@@ -659,7 +660,7 @@ mod hosts_are_approved_with_a_script {
     }
 
     #[test]
-    fn settings_give_hosts_to_scripts_and_a_projects_file_gives_none() {
+    fn settings_give_hosts_to_scripts_and_a_project_s_file_gives_none() {
         let server = Server::saying(answer("200 OK", "", "in\n"));
         let (host, url) = (server.address.to_string(), server.url("/"));
         let world = world();

@@ -18,7 +18,7 @@ use hyper::{
     },
 };
 use hyper_util::rt::TokioIo;
-use tokio::{task::JoinSet, time::timeout};
+use tokio::task::JoinSet;
 
 use super::{
     MAX_HEAD, Proxy,
@@ -123,9 +123,8 @@ impl Client {
         let upstream = self.proxy.connect(&target, &self.log, record).await?;
         let (mut sender, driver) = handshake(upstream, idle).await.map_err(broken)?;
         lock(tasks).0.spawn(driver);
-        let sent = timeout(idle, sender.send_request(outgoing(request, &target)?)).await;
-        let late = || failed(format!("`{target}` did not answer in time"));
-        let mut answer = sent.map_err(|_| late())?.map_err(broken)?;
+        let sent = sender.send_request(outgoing(request, &target)?).await;
+        let mut answer = sent.map_err(broken)?;
         if answer.status().is_informational() {
             return Err(failed(format!("`{target}` answered with {}", answer.status())));
         }
