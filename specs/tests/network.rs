@@ -147,7 +147,8 @@ for url in (\"http://plain.test:{plain}/python\", \"https://secure.test:{secure}
         let head = "http/1.1 201 created\nx-a: b\ncontent-length: 15\n";
         let mut lines: Vec<&str> = said.lines().skip(2).collect();
         let mut wanted: Vec<&str> = head.lines().skip(1).collect();
-        (lines.sort_unstable(), wanted.sort_unstable());
+        lines.sort_unstable();
+        wanted.sort_unstable();
         assert!(said.starts_with("post /a%20b?q=1\n"), "{said}");
         assert_eq!(lines, wanted, "{said}");
         let posted = &server.asked()[0];
@@ -524,7 +525,9 @@ print("spent", code(ask("GET http://{endless}/ HTTP/1.1")) in ("502", "closed"))
                 let mut refused = outcome.network.iter().filter_map(|it| it.refused.as_ref());
                 assert!(refused.any(|it| it.contains(part)), "{part}: {:#?}", outcome.network);
             };
-            for part in ["too many connections", "nothing passed for too long", "more than 4194304 bytes"] {
+            for part in
+                ["too many connections", "nothing passed for too long", "more than 4194304 bytes"]
+            {
                 says(part);
             }
         }
