@@ -237,6 +237,7 @@ mod a_project_cannot_take_what_is_its_user_s {
             "policy.hosts",
             "[\"127.0.0.1\", \"169.254.169.254\", \"0.0.0.0/0\", \"::/0\", \"localhost\"]",
         ),
+        ("policy.script_hosts", "[\"*\", \"127.0.0.1\", \"0.0.0.0/0\"]"),
         ("policy.roots", "[\".\"]"),
         ("policy.approvals", "\"never\""),
         ("policy.allowed_tools", "\"preapprove\""),
@@ -289,7 +290,7 @@ mod a_project_cannot_take_what_is_its_user_s {
     /// Settings of a user that are stricter than the defaults, or that a project must not replace.
     const STRICT: &str = "[skill]\nenabled = false\nskills_dir = \"own\"\ndirectories = [\"own\"]\n\
         include = [\"one\"]\nexclude = [\"two\"]\nmax_file_size = 10\nmax_skill_size = 10\nwatch = false\n\
-        cache = false\n[policy]\ncommands = [\"ls\"]\nhosts = [\"a.example\"]\nroots = [\"own\"]\n\
+        cache = false\n[policy]\ncommands = [\"ls\"]\nhosts = [\"a.example\"]\nscript_hosts = [\"a.example\"]\nroots = [\"own\"]\n\
         approvals = \"always\"\nallowed_tools = \"enforce\"\nwrites = \"deny\"\nunlisted_commands = \"deny\"\nsecret_reads = \"deny\"\nsends = \"deny\"\nenvironment = [\"ONE\"]\n\
         rules = [{ decision = \"deny\", tool = \"x\" }]\n[limits]\ntimeout = 1\nidle = 1\ncpu = 1\n\
         output = 1\nmemory = 1\nfile = 1\nwork = 1\nprocesses = 1\ndescriptors = 1\n[sandbox]\n\
@@ -323,8 +324,8 @@ mod a_project_cannot_take_what_is_its_user_s {
         for (key, _) in WIDEST {
             let (old, new) = (setting(&before, key), setting(&after, key));
             // An empty list of hosts or commands is narrower than any other.
-            let narrower = ["policy.commands", "policy.hosts", "policy.roots"].contains(key)
-                && new.0 == json!([]);
+            let lists = ["policy.commands", "policy.hosts", "policy.script_hosts", "policy.roots"];
+            let narrower = lists.contains(key) && new.0 == json!([]);
             assert!(old.0 == new.0 || narrower, "{key}: {} became {}", old.0, new.0);
         }
         // Without one, the defaults are what cannot be widened.

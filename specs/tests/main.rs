@@ -45,6 +45,7 @@ mod files;
 mod http;
 mod models;
 mod sandbox;
+mod network;
 mod agent;
 mod middleware;
 mod servers;

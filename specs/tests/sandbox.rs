@@ -38,8 +38,8 @@ const SOON: Duration = Duration::from_secs(5);
 
 /// How scripts are held in a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stage {
-    level: Level,
+pub(crate) struct Stage {
+    pub(crate) level: Level,
     /// Whether the launcher runs as nobody in particular, instead of as whoever runs the tests.
     nobody: bool,
     /// Whether no control group is to be had, for root; nobody has none anyway.
@@ -50,7 +50,7 @@ struct Stage {
 const OPEN: Stage = Stage::new(Level::None);
 
 /// Every level that this machine gives, for root as nobody as well.
-fn stages() -> Vec<Stage> {
+pub(crate) fn stages() -> Vec<Stage> {
     let mut stages = own_stages();
     if is_root() && nobody_reaches_program() {
         let nobody = stages.iter().map(|it| Stage { nobody: true, ..*it });
@@ -86,7 +86,7 @@ fn limited_stages() -> Vec<Stage> {
 }
 
 /// The best of them.
-fn best() -> Stage {
+pub(crate) fn best() -> Stage {
     own_stages()[0]
 }
 
@@ -106,7 +106,7 @@ impl Stage {
         Self { level, nobody: false, counted: false }
     }
 
-    fn sandbox(self) -> Sandbox {
+    pub(crate) fn sandbox(self) -> Sandbox {
         let launcher = match self.nobody {
             true => wrapped(&format!(
                 "chown({NOBODY}, {NOBODY}, *STDOUT, *STDERR); $( = {NOBODY}; $) = '{NOBODY} {NOBODY}'; ($<, $>) = ({NOBODY}, {NOBODY});"
@@ -125,7 +125,7 @@ impl Stage {
     }
 
     /// A job that runs this script with `sh`.
-    fn job(self, script: &str) -> Job {
+    pub(crate) fn job(self, script: &str) -> Job {
         let work = Work::new().unwrap();
         let script = work.give("script", script.as_bytes()).unwrap();
         let argv = vec!["sh".into(), script.into()];
@@ -148,7 +148,7 @@ impl Stage {
         self.run_job(self.job(script))
     }
 
-    fn run_job(self, job: Job) -> Outcome {
+    pub(crate) fn run_job(self, job: Job) -> Outcome {
         let outcome = block_on(self.sandbox().run(job)).unwrap();
         assert_eq!(outcome.sandbox, Some(self.level), "{outcome:?}");
         outcome
@@ -254,7 +254,7 @@ fn alive(word: &str) -> usize {
 }
 
 /// Waits until something is so.
-fn until(what: &str, mut is: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut is: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is() {
         assert!(start.elapsed() < Duration::from_secs(20), "{what}");
@@ -307,7 +307,7 @@ fn is_installed(program: &str) -> bool {
     ["/usr/local/bin", "/usr/bin", "/bin"].iter().any(|it| Path::new(it).join(program).exists())
 }
 
-fn block_on<F: Future>(future: F) -> F::Output {
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     Runtime::new().unwrap().block_on(future)
 }
 

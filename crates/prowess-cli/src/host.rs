@@ -15,8 +15,8 @@ use clap::ValueHint;
 use prowess::{Cache, Library};
 use prowess_agent::Witness;
 use prowess_runtime::{
-    Approver, ChangeHistory, Config, Executor, Gate, InterpreterSearch, Launcher, Limits, Nobody,
-    Origin, Outcome, Policy, Records, Sandbox, Starter, Status, duration,
+    Approver, ChangeHistory, Config, Executor, Gate, Hosts, InterpreterSearch, Launcher, Limits,
+    Network, Nobody, Origin, Outcome, Policy, Proxy, Records, Sandbox, Starter, Status, duration,
 };
 use rustix::process::geteuid;
 use tokio::signal::unix::{SignalKind, signal};
@@ -76,7 +76,8 @@ impl Running {
             .with_reads(self.read.clone())
             .with_writes(self.write.clone(), trash)
             .with_withheld(policy.withheld.clone())
-            .with_interpreters(interpreters(config));
+            .with_interpreters(interpreters(config))
+            .with_network(network(policy)?);
         Ok(executor.with_environment(self.environment(config)?))
     }
 
@@ -118,7 +119,11 @@ impl Running {
 
     /// What decides whether something is run.
     pub(crate) fn gate(&self, config: &Config) -> Gate {
-        let gate = gate(config, Arc::new(Witness::new(approver(self.yes))));
+        let mut gate = gate(config, Arc::new(Witness::new(approver(self.yes))));
+        // Without a sandbox there is no proxy, and every host can be reached.
+        if self.unsandboxed {
+            gate.policy.script_hosts.clear();
+        }
         if self.root.is_empty() {
             return gate;
         }
@@ -146,7 +151,7 @@ impl Running {
 }
 
 /// Where the interpreters of scripts are looked for. What lies in a project counts once it is trusted.
-fn interpreters(config: &Config) -> InterpreterSearch {
+pub(crate) fn interpreters(config: &Config) -> InterpreterSearch {
     let configured = [("python", &config.run.python), ("node", &config.run.node)];
     let configured =
         configured.into_iter().filter_map(|(name, it)| Some((name.to_owned(), it.value.clone()?)));
@@ -161,6 +166,18 @@ fn interpreters(config: &Config) -> InterpreterSearch {
         path: env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect(),
         home: env::home_dir(),
     }
+}
+
+/// The network that scripts reach: the hosts that the policy lists, and no others.
+fn network(policy: &Policy) -> Result<Network, Box<Outcome>> {
+    if policy.script_hosts.is_empty() {
+        return Ok(Network::None);
+    }
+    let hosts = Hosts::for_scripts(&policy.script_hosts).map_err(|error| {
+        let message = format!("`policy.script_hosts` cannot be used: {error}");
+        Box::new(Outcome::bad(Status::Invalid, message))
+    })?;
+    Ok(Network::Proxy(Proxy::new(hosts)))
 }
 
 /// What decides whether something is done, and asks this one.

@@ -4,7 +4,8 @@ use std::{collections::BTreeSet, env, path::Path};
 
 use prowess::{Directory, Library, Options, Skill};
 use prowess_runtime::{
-    Declared, EnvironmentNeeds, Missing, MissingKind, Needs, Present, Runtime, VersionNeed, detect,
+    Declared, EnvironmentNeeds, InterpreterSearch, Missing, MissingKind, Needs, Present, Runtime,
+    VersionNeed, detect,
 };
 use serde_json::{Value as Json, json};
 
@@ -21,21 +22,23 @@ const NAMED: usize = 8;
 
 impl SkillNeeds {
     /// Looks at a skill and at this machine.
-    pub(crate) fn of(skill: &Skill) -> Self {
+    pub(crate) fn of(skill: &Skill, interpreters: &InterpreterSearch) -> Self {
         let needs = detect(skill);
-        let path = env::var_os("PATH").unwrap_or_default();
-        let path: Vec<_> = env::split_paths(&path).collect();
-        let present = Present::look(&path, skill.absolute_folder().as_deref());
+        let present = Present::look(interpreters, skill.absolute_folder().as_deref());
         let missing = present.missing(&needs, &|name| env::var_os(name).is_some());
         Self { needs, missing }
     }
 
     /// Does the same for the skill in a folder; nothing where none can be loaded.
-    pub(crate) fn in_folder(folder: &Path, options: &Options) -> Option<Self> {
+    pub(crate) fn in_folder(
+        folder: &Path,
+        options: &Options,
+        interpreters: &InterpreterSearch,
+    ) -> Option<Self> {
         let directories = vec![Directory::new(folder)];
         let options = Options { directories, sources: Vec::new(), cache: None, ..options.clone() };
         let library = Library::load(&options).ok()?;
-        library.all().next().map(Self::of)
+        library.all().next().map(|it| Self::of(it, interpreters))
     }
 
     /// All of it, for programs.

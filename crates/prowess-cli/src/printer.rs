@@ -19,7 +19,7 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context as _, Result};
 use prowess::{Finding, Severity};
-use prowess_runtime::{ConfigError, Outcome};
+use prowess_runtime::{ConfigError, Connection, Outcome};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -35,6 +35,8 @@ use crate::{arguments::Global, context, markdown::wrapped, near, safe, snippet};
 pub(crate) const LONG: Duration = Duration::from_millis(500);
 /// What is wrong when nothing more can be printed.
 const UNWRITTEN: &str = "cannot write to standard output";
+/// How many refused connections are told without `-v`.
+const REFUSED: usize = 10;
 /// The colours of what is said about the work.
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -181,6 +183,29 @@ impl Printer {
             Some(guess) => format!("the sandbox probably refused {guess}"),
             None => format!("the sandbox refused {denied}"),
         });
+    }
+
+    /// Says which connections a script was refused; with `-v`, also which it had.
+    pub(crate) fn network(&mut self, outcome: &Outcome) {
+        let mut lines: Vec<String> = Vec::new();
+        for Connection { host, port, bytes_sent, bytes_received, refused } in &outcome.network {
+            let line = match refused {
+                Some(why) if host.is_empty() => format!("no connection: {why}"),
+                Some(why) => format!("no connection to {host}:{port}: {why}"),
+                None if self.verbose => format!(
+                    "connected to {host}:{port}: {bytes_sent} bytes sent, {bytes_received} received"
+                ),
+                None => continue,
+            };
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        let most = if self.verbose { lines.len() } else { REFUSED };
+        lines.iter().take(most).for_each(|it| self.note(it));
+        if let Some(more @ 1..) = lines.len().checked_sub(most) {
+            self.note(&format!("{more} more connections were refused; `-v` shows them"));
+        }
     }
 
     /// Warns of something, unless nobody wants to hear it.

@@ -273,6 +273,7 @@ impl Config {
             commands: set.commands.value.iter().map(|it| spelt(it).to_owned()).collect(),
             hosts: set.hosts.value.clone(),
             are_hosts_public: set.are_hosts_public,
+            script_hosts: set.script_hosts.value.clone(),
             roots: roots.unwrap_or_else(|| vec![cwd.to_owned()]),
             environment: set.environment.value.clone(),
             withheld: self.model.key_file.value.iter().cloned().collect(),

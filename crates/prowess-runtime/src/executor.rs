@@ -27,7 +27,7 @@ use crate::{
     parameters::{Parameters, ParametersError, Variables},
     repository,
     root::RootError,
-    sandbox::{Chunk, Job, Sandbox, SandboxError, Stdin, Work},
+    sandbox::{Chunk, Job, Network, Sandbox, SandboxError, Stdin, Work},
     script::Script,
     skill_folder::{FolderError, SkillFolder},
     template::{Template, TemplateError},
@@ -36,7 +36,7 @@ use crate::{
 /// Executes skills.
 ///
 /// Making one cannot fail and touches nothing. A script reads the system and a copy of its skill,
-/// writes its work directory alone, and is gone with all it has started when its execution is
+/// writes its work directory alone, reaches no network, and is gone with all it has started when its execution is
 /// dropped.
 #[derive(Debug, Clone)]
 pub struct Executor {
@@ -49,6 +49,7 @@ pub struct Executor {
     directory: Option<PathBuf>,
     interpreters: InterpreterSearch,
     trash: PathBuf,
+    network: Network,
 }
 
 /// Who gets what a script prints and leaves behind, beside its outcome.
@@ -89,7 +90,7 @@ pub enum ExecuteError {
 impl Executor {
     /// Makes an executor.
     pub fn new(sandbox: Sandbox, limits: Limits) -> Self {
-        let (environment, reads, writes, withheld, interpreters) = Default::default();
+        let (environment, reads, writes, withheld, interpreters, network) = Default::default();
         let (directory, trash) = (None, PathBuf::new());
         Self {
             sandbox,
@@ -101,6 +102,7 @@ impl Executor {
             directory,
             interpreters,
             trash,
+            network,
         }
     }
 
@@ -139,6 +141,12 @@ impl Executor {
     #[must_use]
     pub fn with_withheld(self, withheld: Vec<PathBuf>) -> Self {
         Self { withheld, ..self }
+    }
+
+    /// Lets every script reach this network; without one, it reaches nobody.
+    #[must_use]
+    pub fn with_network(self, network: Network) -> Self {
+        Self { network, ..self }
     }
 
     /// Executes a skill. A script that could not be tried is refused.
@@ -221,7 +229,8 @@ impl Executor {
                 let folder = files.map(|it| work.give_folder(SKILL, &it)).transpose()?;
                 let arguments = ScriptArguments::default();
                 let argv = vec!["sh".into(), path.into()];
-                let run = Run { skill, argv, arguments, folder, work };
+                let programs = Vec::new();
+                let run = Run { skill, argv, arguments, programs, folder, work };
                 self.run(run, &parameters, delivery).await
             }
         }
@@ -240,7 +249,10 @@ impl Executor {
         let folder = work.give_folder(SKILL, &script.files)?;
         let path = folder.join(&script.path).into();
         let argv = script.interpreter.iter().cloned().chain([path]).collect();
-        let run = Run { skill: &script.skill, argv, arguments, folder: Some(folder), work };
+        let needed = script.needs().programs;
+        let programs = needed.into_iter().flat_map(|it| it.any_of).collect();
+        let (skill, folder) = (&*script.skill, Some(folder));
+        let run = Run { skill, argv, arguments, programs, folder, work };
         self.run(run, &parameters, delivery).await
     }
 
@@ -252,14 +264,14 @@ impl Executor {
     ) -> Result<Outcome, Early> {
         let Variables { variables, too_large } = parameters.variables()?;
         let handover = delivery.output.as_deref().map(Handover::into).transpose()?;
-        let Run { skill, mut argv, arguments, folder, mut work } = run;
+        let Run { skill, mut argv, arguments, programs, folder, mut work } = run;
         let file = work.give("parameters.json", parameters.json().as_bytes())?;
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let directory = folder.as_deref().map(|it| ("SKILL_DIR", text(it)));
         let own = [("SKILL_NAME", skill.to_owned()), ("PARAMS_FILE", text(&file))];
         let own = own.into_iter().chain(directory).map(|(name, value)| (name.to_owned(), value));
         arguments.place(&mut work)?;
-        let Programs { path, reads } = self.programs(&mut argv)?;
+        let Programs { path, reads } = self.programs(&mut argv, &programs)?;
         argv.extend(arguments.words);
         let named = arguments.reads.into_iter().chain(self.directory.clone());
         let guard = self.guard();
@@ -274,6 +286,7 @@ impl Executor {
             home: (!self.sandbox.holds()).then(|| self.interpreters.home.clone()).flatten(),
             path,
             stdin: delivery.stdin,
+            network: self.network.clone(),
             chunks: delivery.chunks,
             ..Job::new(argv, work, self.limits)
         };
@@ -299,7 +312,11 @@ impl Executor {
     }
 
     /// The programs that a script finds before those of the system; the one that runs it is one of them.
-    fn programs(&self, argv: &mut [OsString]) -> Result<Programs, InterpreterError> {
+    fn programs(
+        &self,
+        argv: &mut [OsString],
+        declared: &[String],
+    ) -> Result<Programs, InterpreterError> {
         let mut programs = Programs::default();
         let mut find = |name: &str| -> Result<Option<PathBuf>, InterpreterError> {
             let Some(InstalledInterpreter { program, reads, .. }) = self.interpreters.find(name)?
@@ -315,7 +332,7 @@ impl Executor {
         {
             *first = program.into();
         }
-        for name in ["python3", "node"] {
+        for name in ["python3", "node"].into_iter().chain(declared.iter().map(String::as_str)) {
             find(name)?;
         }
         if !self.sandbox.holds() {
@@ -368,6 +385,8 @@ struct Run<'r> {
     /// What runs it, and the path of its text.
     argv: Vec<OsString>,
     arguments: ScriptArguments,
+    /// Programs that the skill declares to need.
+    programs: Vec<String>,
     /// What it finds as `SKILL_DIR`: a copy of what was approved.
     folder: Option<PathBuf>,
     work: Work,

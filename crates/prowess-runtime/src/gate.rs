@@ -15,7 +15,7 @@ use crate::{
     change::{FileChange, FileState},
     commands::{self, Plan},
     entry::Entry,
-    outcome::{Level, Outcome, Status},
+    outcome::{Connection, Level, Outcome, Status},
     policy::{Ground, Policy, Ruling, Wish},
     protected::lies_in,
     records::{Approval, Key, Kind, Note, Records, now},
@@ -68,13 +68,16 @@ impl Gate {
             Ruling::Ask(ground) => (ground, true),
             Ruling::AskIfChanged => (Ground::Setting, false),
         };
-        let old = self.records.approved(&Key::of(wish));
+        let old = self.records.approved(&self.key(wish));
         // The files of what is only told are not looked at, unless somebody has to agree.
         if !asks && old.is_none() && wish.act.only_looks() {
             return self.allow(wish, None, ground.as_str());
         }
         let subject = match subject(wish, plan.as_ref()) {
-            Ok(subject) => subject,
+            Ok(subject) => match self.policy.hosts_of(wish.act) {
+                [] => subject,
+                hosts => subject.with_hosts(hosts),
+            },
             // What nobody has to approve need not be told from others.
             Err(_) if old.is_none() && !asks => return self.allow(wish, None, ground.as_str()),
             Err(refusal) => return Err(self.refuse(wish, None, "policy", refusal)),
@@ -98,7 +101,7 @@ impl Gate {
         ground: Ground,
     ) -> Result<Passed, Box<Outcome>> {
         let _turn = self.records.turn.lock().await;
-        let old = self.records.approved(&Key::of(wish));
+        let old = self.records.approved(&self.key(wish));
         let is_approved = old.as_ref().is_some_and(|it| it.digest == subject.digest);
         let is_covered =
             ground == Ground::Writes && self.records.is_approved_for_session(&every_write());
@@ -243,6 +246,36 @@ impl Gate {
         });
     }
 
+    /// Logs what a script has connected to, and what it was refused.
+    pub fn note_network(&self, tool: &str, skill: Option<&str>, outcome: &Outcome) {
+        if outcome.network.is_empty() {
+            return;
+        }
+        let mut what: Vec<String> = Vec::new();
+        for Connection { host, port, refused, .. } in &outcome.network {
+            let no = if refused.is_some() { " (refused)" } else { "" };
+            what.push(format!("{host}:{port}{no}"));
+        }
+        what.sort_unstable();
+        what.dedup();
+        self.records.note(&Note {
+            tool,
+            skill,
+            what: &format!("connect to {}", what.join(", ")),
+            decision: "ran",
+            by: "proxy",
+            sandbox: outcome.sandbox,
+            ..Note::default()
+        });
+    }
+
+    /// What an approval of a wish is found by: with a network by another than without.
+    fn key(&self, wish: &Wish<'_>) -> Key {
+        let key = Key::of(wish);
+        let kind = if self.policy.hosts_of(wish.act).is_empty() { key.kind } else { Kind::Network };
+        Key { kind, ..key }
+    }
+
     async fn ask(
         &self,
         wish: &Wish<'_>,
@@ -264,7 +297,7 @@ impl Gate {
         let (difference, is_agreed) = (question.difference.clone(), who == "person");
         match reply {
             Reply::No => {
-                let refusal = unapproved(wish, &question, &who);
+                let refusal = unapproved(wish, &question, &who, self.policy.hosts_of(wish.act));
                 let outcome = self.refuse(wish, Some(&subject), &who, refusal);
                 Err(Box::new(Outcome { difference: question.difference, ..*outcome }))
             }
@@ -274,13 +307,13 @@ impl Gate {
             }
             Reply::Session => {
                 self.allow(wish, Some(&subject), &who)?;
-                let key = if ground == Ground::Writes { every_write() } else { Key::of(wish) };
+                let key = if ground == Ground::Writes { every_write() } else { self.key(wish) };
                 self.records.approve_for_session(Approval { key, when: now(), by: who, subject });
                 Ok(Passed { difference, is_agreed })
             }
             Reply::Always => {
                 self.allow(wish, Some(&subject), &who)?;
-                let key = Key::of(wish);
+                let key = self.key(wish);
                 self.records.approve(Approval { key, when: now(), by: who, subject });
                 Ok(Passed { difference, is_agreed })
             }
@@ -331,7 +364,7 @@ impl Gate {
             tool: wish.tool,
             skill: skill(wish),
             digest: subject.map(|it| &*it.digest),
-            what: &logged(wish.act),
+            what: &format!("{}{}", logged(wish.act), reaching(self.policy.hosts_of(wish.act))),
             decision,
             by,
             sandbox: None,
@@ -507,7 +540,7 @@ impl Gate {
     ) -> Question {
         let entry = wish.act.entry();
         let question = Question {
-            what: what(wish.act),
+            what: what(wish.act) + &reaching(self.policy.hosts_of(wish.act)),
             why: why(wish, plan, ground, old.is_some()),
             given: given(wish),
             files: subject.listed(),
@@ -593,6 +626,8 @@ fn why(wish: &Wish<'_>, plan: Option<&Plan>, ground: Ground, is_changed: bool) -
         Ground::Secret(why) => why,
         Ground::Sends => "nobody has listed this host in `policy.hosts`",
         Ground::Sensitive(why) => why,
+        Ground::Network if is_changed => "the skill or its hosts changed since they were approved",
+        Ground::Network => "whatever it sends there leaves this machine",
         Ground::Writes => "files are written only after a yes",
         _ if is_changed => "it has changed since it was approved",
         Ground::Required => "the skill requires approval",
@@ -721,7 +756,7 @@ fn denied(wish: &Wish<'_>, ground: Ground) -> Refusal {
     }
 }
 
-fn unapproved(wish: &Wish<'_>, question: &Question, who: &str) -> Refusal {
+fn unapproved(wish: &Wish<'_>, question: &Question, who: &str, hosts: &[String]) -> Refusal {
     let Question { what, why, .. } = question;
     match who {
         "nobody" | "flag" if question.coverage != Coverage::UntilChange => Refusal {
@@ -730,7 +765,10 @@ fn unapproved(wish: &Wish<'_>, question: &Question, who: &str) -> Refusal {
         },
         "nobody" => Refusal {
             message: format!("approval is needed to {what}, because {why}, and nobody was asked"),
-            hint: format!("`{}` approves it, and so does an answer at a terminal", approving(wish)),
+            hint: {
+                let command = with_hosts(approving(wish), hosts);
+                format!("`{command}` approves it, and so does an answer at a terminal")
+            },
         },
         _ => Refusal {
             message: format!("approval to {what} was not given"),
@@ -775,6 +813,26 @@ fn approving(wish: &Wish<'_>) -> String {
             format!("prowess run {name} --yes")
         }
         _ => "--yes".to_owned(),
+    }
+}
+
+/// The same, for a script that may connect to hosts.
+fn with_hosts(command: String, hosts: &[String]) -> String {
+    let is_letter = |it: u8| it.is_ascii_alphanumeric() || b"-.:".contains(&it);
+    let are_plain = hosts.iter().all(|it| it.bytes().all(is_letter));
+    match command.strip_suffix(" --yes") {
+        Some(start) if !hosts.is_empty() && are_plain => {
+            format!("{start} --net {} --yes", hosts.join(","))
+        }
+        _ => command,
+    }
+}
+
+/// What a script could connect to, in words that follow what would be done.
+fn reaching(hosts: &[String]) -> String {
+    match hosts {
+        [] => String::new(),
+        hosts => format!(" with a connection to `{}`", hosts.join("`, `")),
     }
 }
 
@@ -873,7 +931,7 @@ impl Ground {
             Self::Required => "skill",
             Self::Server | Self::Offered => "server",
             Self::Writes | Self::Sends => "setting",
-            Self::Sensitive(_) | Self::Secret(_) | Self::Unlisted => "policy",
+            Self::Sensitive(_) | Self::Secret(_) | Self::Unlisted | Self::Network => "policy",
         }
     }
 }

@@ -12,7 +12,8 @@ mod fetch;
 mod wire;
 
 pub(crate) use self::{
-    fetch::{FetchError, Fetcher, OURS, Request, Response},
+    connect::connect,
+    fetch::{FetchError, Fetcher, OURS, Request, Response, addresses},
     hosts::{covers, is_public},
 };
 pub use self::{

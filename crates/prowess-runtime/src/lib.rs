@@ -47,13 +47,15 @@ mod trust;
 mod change_history;
 mod journal;
 mod gate;
+#[cfg(feature = "http")]
+mod http;
+#[cfg(feature = "http")]
+mod proxy;
 mod sandbox;
 mod handover;
 mod executor;
 mod manager;
 mod servers;
-#[cfg(feature = "http")]
-mod http;
 #[cfg(feature = "sql")]
 mod database;
 mod tools;
@@ -94,7 +96,7 @@ pub use crate::{
     manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
     markers::{fresh_marker, make_visible, strip_invisible},
     migrate::{Lost, MigrateError, Migrated, migrate, migrate_all, plugins, unpack},
-    outcome::{Captured, Level, Outcome, PlanStep, Status, StepOutcome},
+    outcome::{Captured, Connection, Level, Outcome, PlanStep, Status, StepOutcome},
     parameters::{Parameters, ParametersError},
     percent::percent_decoded,
     policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, UnlistedCommands, Wish, fits},
@@ -105,7 +107,9 @@ pub use crate::{
     rewrite::RewriteError,
     root::{Links, Listed, Page, Root, RootError},
     roots::Roots,
-    sandbox::{Check, Chunk, Job, Launcher, Report, Running, Sandbox, SandboxError, Stdin, Work},
+    sandbox::{
+        Check, Chunk, Job, Launcher, Network, Report, Running, Sandbox, SandboxError, Stdin, Work,
+    },
     schema::{Mismatch, SchemaError},
     script::{Script, ScriptError},
     secret::{KnownSecret, is_secret_value, secret_in},
@@ -140,5 +144,6 @@ pub use crate::{
         Addresses, CertificateError, Hosts, HostsError, Incoming, Patience, Post, Resolver,
         SystemResolver, Wire, WireError,
     },
+    proxy::{Proxy, ProxyLimits},
     tools::HttpRequest,
 };

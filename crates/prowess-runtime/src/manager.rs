@@ -132,6 +132,7 @@ impl Manager {
         match self.gate.pass(&wish).await {
             Ok(difference) => {
                 let outcome = self.executor.execute(&entry, request.parameters).await;
+                self.gate.note_network(&tool, Some(&entry.manifest.name), &outcome);
                 respond(outcome.changed(difference))
             }
             Err(refused) => respond(*refused),

@@ -56,6 +56,27 @@ pub struct Outcome {
     /// What the sandbox refused a script, each thing once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
+    /// What a script has connected to through its proxy, and what it was refused there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<Connection>,
+    /// How many more connections there were than are listed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub network_omitted: u64,
+}
+
+/// A connection that a script asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Connection {
+    /// The host as a name or an address.
+    pub host: String,
+    /// Its port; 0 where none could be read.
+    pub port: u16,
+    /// How many bytes went to the host.
+    pub bytes_sent: u64,
+    /// How many came from it.
+    pub bytes_received: u64,
+    /// Why there was no connection, or why it was ended.
+    pub refused: Option<String>,
 }
 
 /// How a call or a run ended.
@@ -147,6 +168,8 @@ impl Outcome {
             duration: None,
             sandbox: None,
             denied: Vec::new(),
+            network: Vec::new(),
+            network_omitted: 0,
         }
     }
 
@@ -223,6 +246,10 @@ fn streams<S: Serializer>(
         }
     }
     map.end()
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 fn milliseconds<S: Serializer>(

@@ -9,7 +9,7 @@ mod sensitive;
 
 use std::path::{Component, Path, PathBuf};
 
-use prowess::{Manifest, Type};
+use prowess::{Definition, Manifest, Type};
 use serde_json::Value;
 
 use crate::{
@@ -40,6 +40,9 @@ pub struct Policy {
     pub hosts: Option<Vec<String>>,
     /// Whether those hosts lead to the internet alone, wherever their names are resolved to.
     pub are_hosts_public: bool,
+    /// The hosts that scripts may connect to, each once somebody has approved it with these hosts. The
+    /// executor has to be given the same.
+    pub script_hosts: Vec<String>,
     /// The directories that commands and files are confined to.
     pub roots: Vec<PathBuf>,
     /// The environment variables that scripts may be given.
@@ -173,6 +176,8 @@ pub(crate) enum Ground {
     Sends,
     /// It is a command that is not listed.
     Unlisted,
+    /// It is a script that would reach the network.
+    Network,
 }
 
 /// What may run when nobody says otherwise: commands that look, and change nothing.
@@ -216,6 +221,7 @@ impl Default for Policy {
             commands: COMMANDS.iter().map(|&it| it.to_owned()).collect(),
             hosts: None,
             are_hosts_public: false,
+            script_hosts: Vec::new(),
             roots: Vec::new(),
             environment: Vec::new(),
             withheld: Vec::new(),
@@ -251,6 +257,10 @@ impl Policy {
         if plan.is_some_and(|it| !it.unlisted.is_empty()) {
             return Ruling::Ask(Ground::Unlisted);
         }
+        // Nor about the network.
+        if !self.hosts_of(wish.act).is_empty() && self.approvals != Approvals::Never {
+            return Ruling::Ask(Ground::Network);
+        }
         if plan.is_some_and(|it| !it.secrets.is_empty()) {
             let ground = Ground::Secret("it names a file that may hold secrets");
             let is_denied =
@@ -279,6 +289,16 @@ impl Policy {
         let wish = Wish { tool, act: &act, active: &[], given: None };
         let ruling = self.ruling(&wish, None);
         matches!(ruling, Ruling::Ask(Ground::Secret(_)) | Ruling::Deny(_))
+    }
+
+    /// The hosts that a script which would run could connect to; none for anything else.
+    pub(crate) fn hosts_of(&self, act: &Act) -> &[String] {
+        match act {
+            Act::Execute(entry) if matches!(entry.definition, Definition::Script { .. }) => {
+                &self.script_hosts
+            }
+            _ => &[],
+        }
     }
 
     /// Whether somebody can be asked about a command that is not listed.

@@ -94,6 +94,8 @@ pub(crate) enum Kind {
     /// A host, to be sent whatever request.
     Send,
     Settings,
+    /// A skill with hosts that its script may connect to.
+    Network,
 }
 
 impl Kind {

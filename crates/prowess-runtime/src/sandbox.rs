@@ -9,6 +9,7 @@ mod order;
 mod launcher;
 mod supervisor;
 mod inside;
+mod connect;
 mod mounts;
 mod rules;
 mod filter;
@@ -21,6 +22,7 @@ mod tree;
 mod sys;
 mod capture;
 mod streams;
+mod network;
 mod running;
 mod ending;
 mod report;
@@ -29,19 +31,21 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     fmt, fs, future, io,
+    mem::MaybeUninit,
     os::fd::OwnedFd,
     path::{self, Path, PathBuf},
     process::Stdio,
     time::Instant,
 };
 
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, Interest},
     net::{
         UnixStream,
         unix::{ReadHalf, pipe},
     },
-    sync::mpsc::UnboundedSender,
+    sync::{mpsc::UnboundedSender, oneshot},
     task::AbortHandle,
 };
 
@@ -49,11 +53,13 @@ use crate::{
     limits::Limits,
     outcome::{Level, Outcome, Status},
 };
+use network::Entrance;
 use order::{Order, Reply, framed, send_descriptor};
 use streams::Streams;
 
 pub use launcher::Launcher;
 pub(crate) use mounts::is_of_system;
+pub use network::Network;
 pub use report::{Check, Report};
 pub(crate) use running::Ending;
 pub use running::Running;
@@ -94,6 +100,8 @@ pub struct Job {
     pub home: Option<PathBuf>,
     /// What it reads from its stdin; nothing when not given.
     pub stdin: Option<Stdin>,
+    /// What of the network it reaches.
+    pub network: Network,
     /// Gets what it prints as it comes, up to the limit of each stream; of what is over that, the end
     /// when it has ended.
     pub chunks: Option<UnboundedSender<Chunk>>,
@@ -136,7 +144,7 @@ impl Drop for AbortOnDrop {
 impl Job {
     /// A job that is given nothing but its work directory.
     pub fn new(argv: Vec<OsString>, work: Work, limits: Limits) -> Self {
-        let (env, reads, writes, hidden, withheld, path) = Default::default();
+        let (env, reads, writes, hidden, withheld, path, network) = Default::default();
         let (directory, home, stdin, chunks) = (None, None, None, None);
         Self {
             argv,
@@ -151,6 +159,7 @@ impl Job {
             path,
             home,
             stdin,
+            network,
             chunks,
         }
     }
@@ -308,9 +317,11 @@ impl Sandbox {
         cancel: impl Future<Output = ()>,
     ) -> Result<(Outcome, Work), SandboxError> {
         let start = Instant::now();
-        let Job { mut work, limits, chunks, stdin, .. } = job;
+        let Job { mut work, limits, chunks, stdin, network, .. } = job;
         let mut streams = Streams::new(&limits, chunks);
-        let talk = self.talk(&order, stdin, stdout, &mut streams, cancel).await;
+        let (enter, entrance) = oneshot::channel();
+        let talk = self.talk(&order, stdin, stdout, &mut streams, enter, cancel);
+        let (talk, (network, network_omitted)) = network.during(entrance, talk).await;
         let (reply, control) = talk.map_err(|source| self.lost(source))?;
         streams.pass_on_ends();
         work.supervisor = control.into_std().ok().map(Into::into);
@@ -323,7 +334,8 @@ impl Sandbox {
         };
         let files = work.files().unwrap_or_default();
         let outcome = ending::outcome(ended, &limits, streams);
-        Ok((Outcome { files, duration: Some(start.elapsed()), ..outcome }, work))
+        let duration = Some(start.elapsed());
+        Ok((Outcome { files, duration, network, network_omitted, ..outcome }, work))
     }
 
     /// Whether it holds what it runs.
@@ -385,6 +397,7 @@ impl Sandbox {
             withheld: withheld.map(Into::into).collect(),
             base: job.work.base().into(),
             limits: job.limits,
+            network: job.network.password(),
             levels: levels.collect(),
         })
     }
@@ -396,6 +409,7 @@ impl Sandbox {
         stdin: Option<Stdin>,
         stdout: Option<OwnedFd>,
         streams: &mut Streams,
+        enter: oneshot::Sender<Entrance>,
         cancel: impl Future<Output = ()>,
     ) -> io::Result<(Reply, UnixStream)> {
         let (mut command, control) = self.launcher.command()?;
@@ -417,18 +431,57 @@ impl Sandbox {
         }
         let _passing_on = stdin.map(|it| it.1);
         let (mut ear, mut mouth) = control.split();
-        let reply = streams.take_until(reply(&mut ear), cancel, stdout, stderr, &mut mouth).await?;
+        let reply = reply(&mut ear, order, enter);
+        let reply = streams.take_until(reply, cancel, stdout, stderr, &mut mouth).await?;
         // It stays until the work directory is gone, and is reaped behind our back.
         tokio::spawn(async move { child.wait().await });
         Ok((reply, control))
     }
 }
 
-async fn reply(ear: &mut ReadHalf<'_>) -> io::Result<Reply> {
-    let length = ear.read_u32_le().await?;
-    let mut body = vec![0; length as usize];
-    ear.read_exact(&mut body).await?;
-    Ok(serde_json::from_slice(&body)?)
+/// Waits for what came of a run, and hands on the socket that may come before it, with a level.
+async fn reply(
+    ear: &mut ReadHalf<'_>,
+    order: &Order,
+    enter: oneshot::Sender<Entrance>,
+) -> io::Result<Reply> {
+    let mut enter = Some(enter);
+    loop {
+        let (length, socket) = length(ear.as_ref()).await?;
+        let mut body = vec![0; length as usize];
+        ear.read_exact(&mut body).await?;
+        let Some(socket) = socket else { return Ok(serde_json::from_slice(&body)?) };
+        let level: Level = serde_json::from_slice(&body)?;
+        // Nobody but the script reaches a socket in its own namespace.
+        let password = order.network.clone().filter(|_| level < Level::Strong);
+        if let Some(enter) = enter.take() {
+            let _ = enter.send(Entrance { socket: socket.into(), password });
+        }
+    }
+}
+
+/// The length of a message, and the descriptor that comes with it.
+async fn length(stream: &UnixStream) -> io::Result<(u32, Option<OwnedFd>)> {
+    let (mut length, mut read, mut socket) = ([0; 4], 0, None);
+    while read < length.len() {
+        let receive = || {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+            let mut parts = [io::IoSliceMut::new(&mut length[read..])];
+            let received = recvmsg(stream, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+            for message in ancillary.drain() {
+                if let RecvAncillaryMessage::ScmRights(mut fds) = message {
+                    socket = fds.next().or(socket.take());
+                }
+            }
+            Ok(received.bytes)
+        };
+        match stream.async_io(Interest::READABLE, receive).await? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => read += count,
+        }
+    }
+    Ok((u32::from_le_bytes(length), socket))
 }
 
 /// A path that is given to a script: without links, and not all there is.

@@ -84,6 +84,15 @@ impl Subject {
         Self { digest: hex(all), files: BTreeMap::new() }
     }
 
+    /// The same, with hosts that it may connect to.
+    pub(crate) fn with_hosts(self, hosts: &[String]) -> Self {
+        let mut hosts: Vec<&[u8]> = hosts.iter().map(|it| it.as_bytes()).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        let words = [self.digest.as_bytes()].into_iter().chain(hosts);
+        Self { digest: Self::of_words(words).digest, ..self }
+    }
+
     /// Takes a skill that a server offers as the server lists it: every file with where it is.
     pub(crate) fn offered(skill: &OfferedSkill) -> Self {
         let mut all = Sha256::new();

@@ -168,6 +168,7 @@ impl Toolbox {
         }
         let Passed { difference, is_agreed } = self.gate.decide(&wish).await?;
         act.set_agreed(is_agreed);
+        let skill = act.entry().map(|it| it.manifest.name.to_string());
         // Only closing would be an error, and nobody closes it.
         let _place = self.places.acquire().await;
         let mut task = JoinSet::new();
@@ -179,7 +180,10 @@ impl Toolbox {
             }
         });
         match timeout(self.calls.timeout, task.join_next()).await {
-            Ok(Some(Ok(outcome))) => Ok(bounded(outcome.changed(difference), self.calls.output)),
+            Ok(Some(Ok(outcome))) => {
+                self.gate.note_network(name, skill.as_deref(), &outcome);
+                Ok(bounded(outcome.changed(difference), self.calls.output))
+            }
             Ok(_) => Err(broken(name)),
             Err(_) => {
                 let message =

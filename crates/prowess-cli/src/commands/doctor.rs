@@ -127,8 +127,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 
 /// What an examined skill needs; nothing for one that does not load.
 fn needs_of(skill: &Examined, global: &Global) -> Option<SkillNeeds> {
-    let options = context::options(&context::config(global).ok()?, global);
-    SkillNeeds::in_folder(skill.path.parent()?, &options)
+    let config = context::config(global).ok()?;
+    let options = context::options(&config, global);
+    SkillNeeds::in_folder(skill.path.parent()?, &options, &host::interpreters(&config))
 }
 
 /// The clients that are installed; all where none can be detected, which is said.

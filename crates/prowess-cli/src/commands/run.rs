@@ -4,9 +4,9 @@ use anyhow::Context as _;
 use clap::ValueHint;
 use prowess::{Definition, Kind, Library, Manifest, Skill, nearest};
 use prowess_runtime::{
-    Act, Active, Chunk, Coverage, Delivery, Entry, ExecuteError, Executor, Gate, Launcher, Outcome,
-    Parameters, ParametersError, PlanStep, Provider, Question, Reply, Script, ScriptArguments,
-    ScriptError, Status as Ended, Stdin, Wish,
+    Act, Active, Chunk, Coverage, Delivery, Entry, ExecuteError, Executor, Gate, Hosts, HostsError,
+    Launcher, Outcome, Parameters, ParametersError, PlanStep, Provider, Question, Reply, Script,
+    ScriptArguments, ScriptError, Status as Ended, Stdin, Wish,
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -62,6 +62,18 @@ pub(crate) struct Args {
     /// Put the files that it leaves behind into this directory
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
+    /// Let the script connect to this host, such as `api.github.com` or `*.example.com:8443`; repeatable
+    ///
+    /// A host is a name, `*.` before one, an address or a network; several are separated by commas. Ports
+    /// 80 and 443 are open unless one is named. The script reaches them through a proxy, and nobody else.
+    #[arg(
+        long,
+        value_name = "HOST",
+        value_delimiter = ',',
+        value_parser = host,
+        conflicts_with = "unsandboxed"
+    )]
+    net: Vec<String>,
     #[command(flatten)]
     running: Running,
 }
@@ -93,7 +105,10 @@ pub(crate) fn run(
         }
     };
     skill.iter().for_each(|it| noticed(&library, it, printer));
-    let gate = args.running.gate(&config);
+    let mut gate = args.running.gate(&config);
+    if !args.net.is_empty() {
+        gate.policy.script_hosts = args.net.clone();
+    }
     let ready = skill
         .ok_or_else(|| match is_untrusted(&args.name, global, &trusted, printer) {
             true => Box::new(untrusted(&args.name)),
@@ -225,6 +240,7 @@ async fn carry_out(
                 let told = tool::told(&outcome, false, printer).and_then(|()| printer.flush());
                 printed = std::mem::replace(&mut printed, Ok(())).and(told);
                 outcome.denied.iter().for_each(|it| printer.refused(it));
+                printer.network(&outcome);
             }
         };
         let outcome = kit.toolbox.run_plan(plan, watch).await;
@@ -302,6 +318,15 @@ impl Task {
             let hint = "only a composite skill has one; leave `--plan` out to run this one";
             return Err(Box::new(Outcome::bad(Ended::Invalid, message).hint(hint)));
         }
+        let is_script = match &what {
+            What::Skill(entry) => matches!(entry.definition, Definition::Script { .. }),
+            What::Script(_) => true,
+        };
+        if !args.net.is_empty() && !is_script {
+            let message = format!("`{}` is no script, so it connects to no host", manifest.name);
+            let hint = "`--net` is for scripts; `--script PATH` runs one of the skill's files";
+            return Err(Box::new(Outcome::bad(Ended::Invalid, message).hint(hint)));
+        }
         let schema = match &what {
             What::Skill(entry) => entry.parameters.as_ref(),
             What::Script(_) => None,
@@ -336,6 +361,11 @@ impl Task {
     fn is_script(&self) -> bool {
         matches!(self.entry().definition, Definition::Script { .. })
     }
+}
+
+/// A host that `--net` names.
+fn host(text: &str) -> Result<String, HostsError> {
+    Hosts::for_scripts([text]).map(|_| text.to_owned())
 }
 
 /// Everything that was typed, or everything that is wrong with it.
@@ -422,7 +452,11 @@ async fn attempt(
                 executor.attempt_script(script, args.given(), parameters, delivery).await
             }
         };
-        ended.map(|it| Outcome { difference, ..it })
+        ended.map(|it| {
+            let tool = format!("skill_{}", task.manifest.name);
+            gate.note_network(&tool, Some(&task.entry().manifest.name), &it);
+            Outcome { difference, ..it }
+        })
     };
     tokio::pin!(work);
     let mut unwanted: Option<(&str, Instant)> = None;
@@ -525,6 +559,7 @@ fn show(
         printer.note(&format!("not handed over: {what}"));
     }
     outcome.denied.iter().for_each(|it| printer.refused(it));
+    printer.network(outcome);
     match &outcome.message {
         Some(message) if outcome.is_ok() => printer.note(message),
         Some(message) => printer.fault(message),

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     if let Some(arguments) = &args.arguments {
         disclosure.text = invoke(skill, Some(arguments))?;
     }
-    let needs = SkillNeeds::of(skill);
+    let needs = SkillNeeds::of(skill, &host::interpreters(&config));
     let vocabulary = context::vocabulary(args.model.as_deref(), &config);
     if printer.json {
         let resources: Vec<_> = disclosure.resources.iter().map(resource_json).collect();

@@ -140,6 +140,7 @@ fn show(name: &str, outcome: &Outcome, is_skill_text: bool, printer: &mut Printe
         printer.hint(hint);
     }
     outcome.denied.iter().for_each(|it| printer.refused(it));
+    printer.network(outcome);
     Ok(())
 }
 

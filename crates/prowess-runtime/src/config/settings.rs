@@ -84,6 +84,8 @@ pub struct PolicySettings {
     pub hosts: Setting<Option<Vec<String>>>,
     /// Whether hosts lead to the internet alone, because only a project names them.
     pub are_hosts_public: bool,
+    /// The hosts that scripts may connect to.
+    pub script_hosts: Setting<Vec<String>>,
     /// The directories in which files may be read and written; nothing when nobody has said, which
     /// leaves the working directory.
     pub roots: Setting<Option<Vec<RootPath>>>,
@@ -273,6 +275,7 @@ impl Default for PolicySettings {
             commands: Setting::new(policy.commands),
             hosts: Setting::new(policy.hosts),
             are_hosts_public: policy.are_hosts_public,
+            script_hosts: Setting::new(policy.script_hosts),
             roots: Setting::default(),
             approvals: Setting::new(policy.approvals),
             allowed_tools: Setting::new(policy.allowed_tools),

@@ -91,6 +91,8 @@ impl Config {
                 "The commands that run without a question, each by its first words."),
             row("policy.hosts", &mut policy.hosts, NarrowerOrApproved, None, "[\"api.github.com\", \"*.example.com\"]",
                 "The hosts that requests may go to; every public host when it is not set."),
+            row("policy.script_hosts", &mut policy.script_hosts, Narrower, Some("--net"), "[\"api.github.com\"]",
+                "The hosts that scripts may connect to, each script once you have approved it with these hosts; none when it is not set."),
             row("policy.roots", &mut policy.roots, Narrower, None, "[\".\", \"~/notes\"]",
                 "The directories in which files may be read and written; the working directory when it is not set."),
             row("policy.approvals", &mut policy.approvals, Stricter, None, "\"always\"",

@@ -907,7 +907,9 @@ fn covers(key: &str, wide: &Json, narrow: &Json) -> bool {
             is_inside(Path::new(narrow), &fs::canonicalize(wide).unwrap_or(wide.to_owned()))
         }
         #[cfg(feature = "http")]
-        (Some(wide), Some(narrow)) if key == "policy.hosts" => crate::http::covers(wide, narrow),
+        (Some(wide), Some(narrow)) if ["policy.hosts", "policy.script_hosts"].contains(&key) => {
+            crate::http::covers(wide, narrow)
+        }
         _ => wide == narrow,
     }
 }

@@ -79,7 +79,13 @@ impl InterpreterSearch {
             return self.configured(family, path).map(Some);
         }
         let venv = (family == Some("python")).then(|| self.venv(name)).flatten();
-        Ok(venv.or_else(|| self.on_path(name)).filter(|it| !is_of_system(&it.program)))
+        let found = venv.or_else(|| self.on_path(name));
+        let found = found.filter(|it| !is_of_system(&it.program));
+        Ok(found.map(|it| match family {
+            Some(_) => it,
+            // What else lies beside it is none of its business.
+            None => InstalledInterpreter { reads: vec![it.program.clone()], ..it },
+        }))
     }
 
     fn configured(

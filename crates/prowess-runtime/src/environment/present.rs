@@ -11,6 +11,7 @@ use std::{
 use serde::Serialize;
 
 use super::{
+    interpreter::InterpreterSearch,
     needs::{Declared, Ecosystem, EnvironmentNeeds, Needs, PackageNeed, Place, VersionNeed},
     packages::normalized,
     version::satisfies,
@@ -72,14 +73,15 @@ struct PythonPackages {
 const MAX_ENTRIES: usize = 50_000;
 
 impl Present {
-    /// Looks at the programs on a path and the packages of the first Python there; `folder` is that of the skill.
-    pub fn look(path: &[PathBuf], folder: Option<&Path>) -> Self {
-        let mut present = Self {
-            path: path.iter().filter(|it| it.is_absolute()).cloned().collect(),
-            python: None,
-            folder: folder.map(Path::to_owned),
-        };
-        // What version managers put on a path are scripts without a library; the next one is looked at.
+    /// Looks at the programs on the user's path and the packages of the Python that would run scripts; `folder` is that
+    /// of the skill.
+    pub fn look(search: &InterpreterSearch, folder: Option<&Path>) -> Self {
+        let path = search.path.iter().filter(|it| it.is_absolute()).cloned().collect();
+        let mut present = Self { path, python: None, folder: folder.map(Path::to_owned) };
+        if let Ok(Some(own)) = search.find("python3") {
+            present.python = PythonPackages::of(&own.program);
+            return present;
+        }
         let names = ["python3", "python"].into_iter();
         let programs = names.flat_map(|name| present.path.iter().map(move |it| it.join(name)));
         present.python =

@@ -75,7 +75,8 @@ impl Connection {
     }
 }
 
-async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+/// Connects to the first of these addresses that can be.
+pub(crate) async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     let mut last = io::ErrorKind::NotFound.into();
     for address in addresses {
         match tokio::time::timeout(PATIENCE, TcpStream::connect(address)).await {

@@ -174,7 +174,7 @@ impl Fetcher {
         let url = &request.url;
         let admission = self.hosts.admit(url)?;
         let sendable = request.sendable()?;
-        let addresses = self.addresses(url, admission).await?;
+        let addresses = addresses(&self.hosts, &*self.resolver, url, admission).await?;
         let tls = match url.scheme() {
             "https" => Some((self.trust.config(), server_name(url)?)),
             _ => None,
@@ -186,33 +186,34 @@ impl Fetcher {
         let response = response.map_err(|source| FetchError::Answer { host: host(url), source })?;
         Ok((response, connection))
     }
+}
 
-    /// The addresses of a host, each of which may be connected to. One that may not spoils the rest:
-    /// whoever gives out such an answer is not to be trusted.
-    async fn addresses(
-        &self,
-        url: &Url,
-        admission: Admission,
-    ) -> Result<Vec<SocketAddr>, FetchError> {
-        let port = url.port_or_known_default().ok_or(FetchError::Url)?;
-        let name = match url.host().ok_or(FetchError::Url)? {
-            Host::Domain(name) => name,
-            // An address was checked with the URL.
-            Host::Ipv4(address) => return Ok(vec![(address, port).into()]),
-            Host::Ipv6(address) => return Ok(vec![(address, port).into()]),
-        };
-        let failed = |source| FetchError::Resolve { host: name.to_owned(), source };
-        let mut found = self.resolver.resolve(name).await.map_err(failed)?;
-        found.truncate(MAX_ADDRESSES);
-        if found.is_empty() {
-            return Err(failed(io::ErrorKind::NotFound.into()));
-        }
-        let checked = |address: IpAddr| {
-            self.hosts.allow(name, address, port, admission)?;
-            Ok(SocketAddr::new(address, port))
-        };
-        found.into_iter().map(checked).collect()
+/// The addresses of a host, each of which may be connected to. One that may not spoils the rest:
+/// whoever gives out such an answer is not to be trusted.
+pub(crate) async fn addresses(
+    hosts: &Hosts,
+    resolver: &dyn Resolver,
+    url: &Url,
+    admission: Admission,
+) -> Result<Vec<SocketAddr>, FetchError> {
+    let port = url.port_or_known_default().ok_or(FetchError::Url)?;
+    let name = match url.host().ok_or(FetchError::Url)? {
+        Host::Domain(name) => name,
+        // An address was checked with the URL.
+        Host::Ipv4(address) => return Ok(vec![(address, port).into()]),
+        Host::Ipv6(address) => return Ok(vec![(address, port).into()]),
+    };
+    let failed = |source| FetchError::Resolve { host: name.to_owned(), source };
+    let mut found = resolver.resolve(name).await.map_err(failed)?;
+    found.truncate(MAX_ADDRESSES);
+    if found.is_empty() {
+        return Err(failed(io::ErrorKind::NotFound.into()));
     }
+    let checked = |address: IpAddr| {
+        hosts.allow(name, address, port, admission)?;
+        Ok(SocketAddr::new(address, port))
+    };
+    found.into_iter().map(checked).collect()
 }
 
 impl Request {

@@ -21,8 +21,19 @@ use crate::policy::Policy;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hosts {
     patterns: Option<Vec<Pattern>>,
-    /// Whether they lead to the internet alone.
-    are_public: bool,
+    leads: Leads,
+}
+
+/// Where a name that is meant may lead to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Leads {
+    /// To a private network or this machine, too.
+    #[default]
+    Anywhere,
+    /// To the internet, and to addresses that are meant themselves; `localhost` to this machine.
+    Listed,
+    /// To the internet alone.
+    Internet,
 }
 
 /// A pattern means no host.
@@ -62,13 +73,22 @@ impl Hosts {
         let bad = |text: &str| HostsError { pattern: text.to_owned() };
         let pattern = |text: P| Pattern::new(text.as_ref()).ok_or_else(|| bad(text.as_ref()));
         let patterns = patterns.into_iter().map(pattern).collect::<Result<_, _>>()?;
-        Ok(Self { patterns: Some(patterns), are_public: false })
+        Ok(Self { patterns: Some(patterns), leads: Leads::Anywhere })
+    }
+
+    /// Takes these patterns for scripts: whoever wrote one may own a name in the list, and could let it
+    /// lead to this machine. So an address that is not of the internet has to be in the list itself.
+    pub fn for_scripts<P: AsRef<str>>(
+        patterns: impl IntoIterator<Item = P>,
+    ) -> Result<Self, HostsError> {
+        Ok(Self { leads: Leads::Listed, ..Self::new(patterns)? })
     }
 
     /// Takes the hosts of a policy.
     pub fn of(policy: &Policy) -> Result<Self, HostsError> {
         let hosts = policy.hosts.as_ref().map_or_else(|| Ok(Self::default()), Self::new)?;
-        Ok(Self { are_public: policy.are_hosts_public, ..hosts })
+        let leads = if policy.are_hosts_public { Leads::Internet } else { Leads::Anywhere };
+        Ok(Self { leads, ..hosts })
     }
 
     /// Whether a URL may be asked for, as far as its text says.
@@ -86,18 +106,24 @@ impl Hosts {
         if meant.is_empty() && self.patterns.is_some() {
             return Err(refused());
         }
-        let is_named = |it: &&Pattern| matches!(it.meaning, Meaning::Name(_)) && !self.are_public;
-        if METADATA.contains(&&*plain(&host)) && !meant.iter().any(is_named) {
+        let name = plain(&host);
+        let only_public = self.leads == Leads::Internet;
+        let is_named = |it: &&Pattern| matches!(it.meaning, Meaning::Name(_)) && !only_public;
+        if METADATA.contains(&&*name) && !meant.iter().any(is_named) {
             return Err(refused());
         }
-        let internet = self.are_public || meant.iter().all(|it| it.meaning == Meaning::Internet);
+        let internet = match self.leads {
+            Leads::Listed if name != "localhost" => true,
+            Leads::Internet => true,
+            _ => meant.iter().all(|it| it.meaning == Meaning::Internet),
+        };
         let admission = if internet { Admission::Public } else { Admission::Internal };
         match host {
             Host::Domain(_) => {}
             Host::Ipv4(it) => self.allow(&it.to_string(), it.into(), port, admission)?,
             Host::Ipv6(it) => self.allow(&it.to_string(), it.into(), port, admission)?,
         }
-        let is_port_meant = !self.are_public && meant.iter().any(|it| it.port.is_some());
+        let is_port_meant = !only_public && meant.iter().any(|it| it.port.is_some());
         if let Some(service) = service(port).filter(|_| !is_port_meant) {
             return Err(FetchError::Port { host: host.to_string(), port, service });
         }
@@ -115,11 +141,23 @@ impl Hosts {
         match Reach::of(address) {
             Reach::Public => Ok(()),
             Reach::Internal(_) if admission == Admission::Internal => Ok(()),
-            _ if !self.are_public && self.patterns().any(|it| it.holds(address, port)) => Ok(()),
+            _ if self.leads != Leads::Internet
+                && self.patterns().any(|it| it.holds(address, port)) =>
+            {
+                Ok(())
+            }
             Reach::Internal(what) | Reach::Special(what) => {
                 Err(FetchError::Address { host: host.to_owned(), what })
             }
         }
+    }
+
+    /// Whether the port of a URL stands in the list, with a host that it is for.
+    pub(crate) fn names_port(&self, url: &Url) -> bool {
+        let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else {
+            return false;
+        };
+        self.patterns().any(|it| it.port.is_some() && it.means(&host, port))
     }
 
     fn patterns(&self) -> impl Iterator<Item = &Pattern> {

@@ -3,6 +3,8 @@
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
+    net::SocketAddr,
+    path::Path,
 };
 
 use super::order::Order;
@@ -22,8 +24,12 @@ pub(super) fn is_harmless(name: &str, value: &str) -> bool {
         && !NAMES.contains(&upper.as_str())
 }
 
-/// All that a script finds in its environment.
-pub(super) fn environment(order: &Order, level: Level) -> BTreeMap<OsString, OsString> {
+/// All that a script finds in its environment; with a network, also where the proxy is.
+pub(super) fn environment(
+    order: &Order,
+    level: Level,
+    proxy: Option<SocketAddr>,
+) -> BTreeMap<OsString, OsString> {
     let temporary = match level {
         Level::Strong => "/tmp".into(),
         Level::Landlock | Level::None => order.temporary(),
@@ -37,10 +43,34 @@ pub(super) fn environment(order: &Order, level: Level) -> BTreeMap<OsString, OsS
         ("LANG".into(), "C.UTF-8".into()),
         ("TMPDIR".into(), temporary.into()),
     ];
-    own.into_iter()
-        .chain(order.env.iter().map(|(name, value)| (name.into(), value.into())))
-        .collect()
+    let given = order.env.iter().map(|(name, value)| (name.into(), value.into()));
+    let Some(proxy) = proxy else { return own.into_iter().chain(given).collect() };
+    let authorities = AUTHORITIES.iter().find(|it| Path::new(it).exists());
+    let authorities = authorities.map(|it| ("SSL_CERT_FILE".into(), it.into()));
+    // Nobody but the script reaches a socket in its own namespace.
+    let user = match (&order.network, level) {
+        (Some(password), Level::Landlock | Level::None) => format!("{PROXY_USER}:{password}@"),
+        _ => String::new(),
+    };
+    let url = format!("http://{user}{proxy}");
+    let through = PROXIES.iter().map(|it| ((*it).into(), (&*url).into()));
+    let always = ALWAYS.iter().map(|it| (it.0.into(), it.1.into()));
+    own.into_iter().chain(authorities).chain(given).chain(through).chain(always).collect()
 }
+
+/// The name that a script says with its password.
+pub(super) const PROXY_USER: &str = "script";
+
+/// Where programs look for a proxy.
+const PROXIES: [&str; 6] =
+    ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+
+/// What has programs use it for every host.
+const ALWAYS: [(&str, &str); 3] = [("NO_PROXY", ""), ("no_proxy", ""), ("NODE_USE_ENV_PROXY", "1")];
+
+/// Where systems keep the certificates of authorities, as one file.
+const AUTHORITIES: [&str; 3] =
+    ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
 
 /// How the names of variables begin that change what a loader, shell or interpreter does.
 const PREFIXES: &[&str] = &[

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_long, c_ulong};
 
-use libc::{EINVAL, ENOSYS, ENOTSUP, EPERM};
+use libc::{EAFNOSUPPORT, EINVAL, ENOPROTOOPT, ENOSYS, ENOTSUP, EPERM};
 
 use super::sys::Instruction;
 use crate::outcome::Level;
@@ -24,6 +24,8 @@ pub(super) enum Verdict {
     Group,
     /// It makes memory that processes share: count what it asks for.
     Share,
+    /// It connects a socket: do it for the script where it leads to the one that it may reach.
+    Connect,
 }
 
 /// A rule: which call, when all tests hold, and what then. The first that fits counts.
@@ -56,6 +58,8 @@ pub(super) struct Setting {
     pub(super) signals_scoped: bool,
     /// Whether the supervisor counts memory, because no control group does.
     pub(super) counts_memory: bool,
+    /// Whether there is a socket that the script may reach.
+    pub(super) network: bool,
 }
 
 /// Rules without a test.
@@ -84,7 +88,8 @@ macro_rules! rule {
 
 impl Filter {
     pub(super) fn new(setting: Setting) -> Self {
-        let mut rules = everywhere();
+        let mut rules = if setting.network { network() } else { Vec::new() };
+        rules.extend(everywhere());
         rules.extend(privileged_files());
         if setting.counts_memory {
             rules.extend(kernel_memory());
@@ -243,6 +248,31 @@ fn everywhere() -> Vec<Rule> {
     rules
 }
 
+/// What a script needs to speak TCP with one socket; these come before the rules that refuse it.
+fn network() -> Vec<Rule> {
+    let (ipv4, tcp) = (libc::AF_INET as u32, libc::IPPROTO_TCP as u32);
+    let stream = bits(1, SOCKET_TYPE, libc::SOCK_STREAM as u32);
+    let mut rules = vec![
+        // Of all protocols, others could connect to several addresses at once.
+        rule!(Verdict::Allow; SYS_socket, is(0, ipv4), stream, is(2, 0)),
+        rule!(Verdict::Allow; SYS_socket, is(0, ipv4), stream, is(2, tcp)),
+        // Programs look whether there is IPv6, and which interfaces there are.
+        rule!(Verdict::Quiet(EAFNOSUPPORT); SYS_socket, is(0, libc::AF_INET6 as u32)),
+        rule!(Verdict::Quiet(EAFNOSUPPORT); SYS_socket, is(0, libc::AF_NETLINK as u32)),
+        // This connects as well, and sends at once.
+        rule!(Verdict::Deny; SYS_sendto, not(3, libc::MSG_FASTOPEN as u32, 0)),
+        // What could lead packets elsewhere: routes, devices, protocols on top.
+        rule!(Verdict::Quiet(ENOPROTOOPT); SYS_setsockopt, is(1, libc::SOL_IP as u32)),
+        rule!(Verdict::Quiet(ENOPROTOOPT); SYS_setsockopt, is(1, tcp), is(2, TCP_ULP)),
+    ];
+    rules.extend(DEVICES.map(|option| {
+        let tests = (is(1, libc::SOL_SOCKET as u32), is(2, option as u32));
+        rule!(Verdict::Quiet(EPERM); SYS_setsockopt, tests.0, tests.1)
+    }));
+    rules.extend(rules!(Verdict::Connect; SYS_connect));
+    rules
+}
+
 /// What keeps memory that no process shows, where no control group counts it.
 fn kernel_memory() -> Vec<Rule> {
     let shared = (libc::MAP_SHARED | libc::MAP_ANONYMOUS) as u32;
@@ -357,6 +387,11 @@ const OPTIONS: [c_int; 7] = [
     libc::SO_ATTACH_BPF,
     libc::SO_ATTACH_REUSEPORT_CBPF,
 ];
+/// What binds a socket to a device: `SO_BINDTODEVICE`, `SO_BINDTOIFINDEX`.
+const DEVICES: [c_int; 2] = [libc::SO_BINDTODEVICE, 62];
+const TCP_ULP: u32 = 31;
+/// The bits of the type of a socket, without its flags.
+const SOCKET_TYPE: u32 = 0xf;
 /// `FS_IOC_RESVSP`, `_UNRESVSP`, those with 64 bits, and `_ZERO_RANGE`: `fallocate` by another way.
 const RESERVE: [u32; 5] = [0x4030_5828, 0x4030_5829, 0x4030_582a, 0x4030_582b, 0x4030_5839];
 /// `FS_IOC_SETFLAGS` and `FS_IOC_FSSETXATTR`, which change a file that is open for reading.
@@ -417,7 +452,7 @@ mod tests {
     }
 
     fn setting(level: Level) -> Setting {
-        Setting { level, signals_scoped: true, counts_memory: true }
+        Setting { level, signals_scoped: true, counts_memory: true, network: false }
     }
 
     /// What the kernel would make of a call.
@@ -448,8 +483,8 @@ mod tests {
     fn the_program_says_what_the_rules_say() {
         let interesting =
             [0, 1, 2, 5, 0o755, 0o4755, 0x40, 0x5412, 0x1_0000_5412, 0x1000_0011, u64::MAX];
-        for level in LEVELS {
-            let filter = filter(level);
+        for (level, network) in LEVELS.into_iter().flat_map(|it| [(it, false), (it, true)]) {
+            let filter = Filter::new(Setting { network, ..setting(level) });
             let (asking, alone) = (filter.compile(true), filter.compile(false));
             assert!(asking.len() < 4096);
             for call in 0..FIRST_UNKNOWN {
@@ -505,6 +540,36 @@ mod tests {
         }
         assert_eq!(both(libc::SYS_ioctl, 0x8901), [Verdict::Allow, Verdict::Deny]);
         assert_eq!(both(libc::SYS_fcntl, libc::F_GETFL), [Verdict::Allow, Verdict::Allow]);
+    }
+
+    #[test]
+    fn with_a_network_there_are_sockets_of_tcp_and_no_others() {
+        let verdict = |network, call, arguments: [i32; 4]| {
+            let [a, b, c, d] = arguments.map(|it| it as u64);
+            let filter = Filter::new(Setting { network, ..setting(Level::Strong) });
+            filter.verdict(call, &[a, b, c, d, 0, 0]).0
+        };
+        let sockets = [
+            ([libc::AF_INET, libc::SOCK_STREAM, 0, 0], Verdict::Allow),
+            ([libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, 6, 0], Verdict::Allow),
+            ([libc::AF_INET, libc::SOCK_STREAM, 262, 0], Verdict::Deny),
+            ([libc::AF_INET, libc::SOCK_STREAM, 132, 0], Verdict::Deny),
+            ([libc::AF_INET, libc::SOCK_SEQPACKET, 0, 0], Verdict::Deny),
+            ([libc::AF_INET, libc::SOCK_DGRAM, 0, 0], Verdict::Deny),
+            ([libc::AF_INET, libc::SOCK_RAW, 6, 0], Verdict::Deny),
+            ([libc::AF_INET6, libc::SOCK_STREAM, 0, 0], Verdict::Quiet(EAFNOSUPPORT)),
+            ([libc::AF_PACKET, libc::SOCK_RAW, 0, 0], Verdict::Deny),
+            ([libc::AF_UNIX, libc::SOCK_DGRAM, 0, 0], Verdict::Deny),
+        ];
+        for (arguments, wanted) in sockets {
+            assert_eq!(verdict(true, libc::SYS_socket, arguments), wanted, "{arguments:?}");
+        }
+        assert_eq!(verdict(false, libc::SYS_socket, sockets[0].0), Verdict::Deny);
+        assert_eq!(verdict(true, libc::SYS_connect, [3, 0, 0, 0]), Verdict::Connect);
+        assert_eq!(verdict(false, libc::SYS_connect, [3, 0, 0, 0]), Verdict::Deny);
+        let fast_open = [3, 0, 0, libc::MSG_FASTOPEN];
+        assert_eq!(verdict(true, libc::SYS_sendto, fast_open), Verdict::Deny);
+        assert_eq!(verdict(true, libc::SYS_sendto, [3, 0, 0, libc::MSG_NOSIGNAL]), Verdict::Allow);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::{
     fs::{self, File},
     io::{self, IoSlice, Write as _},
     mem::MaybeUninit,
+    net::TcpListener,
     os::{
         fd::{AsFd as _, OwnedFd},
         unix::process::CommandExt as _,
@@ -23,6 +24,7 @@ use rustix::{
 };
 
 use super::{
+    connect,
     environment::environment,
     filter::{Filter, LISTEN, Setting},
     mounts::{self, USER},
@@ -36,7 +38,8 @@ use crate::{limits::Limits, outcome::Level};
 /// What a process on its way in says before it is the script.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(super) enum Word {
-    /// All is in place; a listener comes with it where there is one.
+    /// All is in place. Where there is one, the listener of the filter comes with it; behind it the
+    /// socket that the script may connect to.
     Ready {
         /// The version of the kernel's rules about files.
         rules: i32,
@@ -53,6 +56,8 @@ pub(super) struct Way {
     pub(super) group: u32,
     /// Whether the supervisor counts memory and processes, because no control group does.
     pub(super) counts: bool,
+    /// Whether there is a socket that the script may connect to.
+    pub(super) network: bool,
 }
 
 impl Way {
@@ -68,6 +73,7 @@ impl Way {
             level: self.level,
             signals_scoped: rules >= rules::SIGNALS,
             counts_memory: self.counts,
+            network: self.network,
         })
     }
 }
@@ -90,7 +96,7 @@ pub(super) fn enter(order: &Order, way: &Way, group: &[File], line: OwnedFd, end
     for mut tasks in group {
         if let Err(error) = tasks.write_all(b"0") {
             let failure = Part::Group.failed("enter a control group")(error);
-            let _ = say(&line, &Word::Failed(failure), None);
+            let _ = say(&line, &Word::Failed(failure), &[]);
             return;
         }
     }
@@ -107,10 +113,15 @@ fn hold_script(order: &Order, way: &Way, line: OwnedFd, ended: OwnedFd) -> io::R
         Level::Strong => prepare(order, way),
         Level::Landlock | Level::None => adopt(),
     };
-    match prepared.and_then(|()| sys::fork(0).map_err(Part::Process.failed("fork"))) {
-        Err(failure) => say(&line, &Word::Failed(failure), None),
-        Ok(Fork::Child) => enter_script(order, way, &line),
-        Ok(Fork::Parent(script)) => {
+    let prepared = prepared.and_then(|()| {
+        let socket = way.network.then(|| connect::listen(way.level)).transpose()?;
+        Ok((sys::fork(0).map_err(Part::Process.failed("fork"))?, socket))
+    });
+    match prepared {
+        Err(failure) => say(&line, &Word::Failed(failure), &[]),
+        Ok((Fork::Child, socket)) => enter_script(order, way, &line, socket),
+        Ok((Fork::Parent(script), socket)) => {
+            drop(socket);
             // Whoever listens at the other end waits until the script alone could speak.
             drop(line);
             if let Some(exit) = reap_until(script, &ended)? {
@@ -124,10 +135,15 @@ fn hold_script(order: &Order, way: &Way, line: OwnedFd, ended: OwnedFd) -> io::R
     }
 }
 
-fn enter_script(order: &Order, way: &Way, line: &OwnedFd) -> io::Result<()> {
-    match become_script(order, way, line) {
+fn enter_script(
+    order: &Order,
+    way: &Way,
+    line: &OwnedFd,
+    socket: Option<TcpListener>,
+) -> io::Result<()> {
+    match become_script(order, way, line, socket) {
         Ok(()) => Ok(()),
-        Err(failure) => say(line, &Word::Failed(failure), None),
+        Err(failure) => say(line, &Word::Failed(failure), &[]),
     }
 }
 
@@ -146,7 +162,12 @@ fn adopt() -> Result<(), Failure> {
         .map_err(Part::Process.failed("adopt processes"))
 }
 
-fn become_script(order: &Order, way: &Way, line: &OwnedFd) -> Result<(), Failure> {
+fn become_script(
+    order: &Order,
+    way: &Way,
+    line: &OwnedFd,
+    socket: Option<TcpListener>,
+) -> Result<(), Failure> {
     let level = way.level;
     dies_with_parent()?;
     rustix::process::setsid().map_err(Part::Process.failed("start a session"))?;
@@ -162,15 +183,21 @@ fn become_script(order: &Order, way: &Way, line: &OwnedFd) -> Result<(), Failure
         Level::None => (0, None),
         Level::Landlock | Level::Strong => confine(order, way)?,
     };
-    say(line, &Word::Ready { rules }, listener)
+    let proxy = socket.as_ref().and_then(|it| it.local_addr().ok());
+    let handed: Vec<OwnedFd> = listener.into_iter().chain(socket.map(Into::into)).collect();
+    say(line, &Word::Ready { rules }, &handed)
         .map_err(Part::Process.failed("speak with the supervisor"))?;
+    drop(handed);
     if level > Level::None {
         sys::seccomp(&Filter::last().compile(false), 0)
             .map_err(Part::Filter.failed("filter system calls"))?;
     }
     let Some((program, arguments)) = order.argv.split_first() else { return Ok(()) };
-    let error =
-        Command::new(program).args(arguments).env_clear().envs(environment(order, level)).exec();
+    let error = Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .envs(environment(order, level, proxy))
+        .exec();
     Err(Part::Job.failed(format!("start `{}`", program.to_string_lossy()))(error))
 }
 
@@ -193,6 +220,10 @@ fn confine(order: &Order, way: &Way) -> Result<(i32, Option<OwnedFd>), Failure> 
     };
     let listener =
         install(&way.filter(rules)).map_err(Part::Filter.failed("filter system calls"))?;
+    if way.network && listener.is_none() {
+        let what = "hear of system calls, which a script with a network needs";
+        return Err(Part::Filter.failed(what)(Errno::NOTSUP));
+    }
     Ok((rules, listener))
 }
 
@@ -292,17 +323,17 @@ fn install(filter: &Filter) -> io::Result<Option<OwnedFd>> {
     Err(failed)
 }
 
-/// Says a word to the supervisor, and hands it the listener.
-fn say(line: &OwnedFd, word: &Word, listener: Option<OwnedFd>) -> io::Result<()> {
+/// Says a word to the supervisor, and hands it descriptors.
+fn say(line: &OwnedFd, word: &Word, handed: &[OwnedFd]) -> io::Result<()> {
     let text = serde_json::to_vec(word)?;
-    if listener.is_none() {
+    if handed.is_empty() {
         // Not with what sends descriptors: that may be shut already.
         send(line, &text, SendFlags::NOSIGNAL)?;
         return Ok(());
     }
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    let fds: Vec<_> = listener.iter().map(|it| it.as_fd()).collect();
+    let fds: Vec<_> = handed.iter().map(|it| it.as_fd()).collect();
     control.push(SendAncillaryMessage::ScmRights(&fds));
     sendmsg(line, &[IoSlice::new(&text)], &mut control, SendFlags::NOSIGNAL)?;
     Ok(())

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeSet,
     ffi::c_long,
     fs::File,
+    net::SocketAddrV4,
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
         unix::fs::FileExt as _,
@@ -15,6 +16,7 @@ use libc::{ENOMEM, EPERM};
 use rustix::{io::Errno, process::Pid};
 
 use super::{
+    connect,
     filter::{Filter, Verdict},
     metadata::{self, Own},
     order::Order,
@@ -33,6 +35,8 @@ pub(super) struct Listener {
     /// The process that holds all others.
     first: Pid,
     limits: Limits,
+    /// The address that it may connect to.
+    proxy: Option<SocketAddrV4>,
     /// How many groups there can be, by what was counted and what was allowed since.
     groups: u64,
     /// The sizes of shared anonymous mappings that were allowed, largest first.
@@ -49,7 +53,13 @@ const NOTED: usize = 32;
 const SIZES: usize = 4096;
 
 impl Listener {
-    pub(super) fn new(fd: OwnedFd, filter: Filter, order: &Order, first: Pid) -> Self {
+    pub(super) fn new(
+        fd: OwnedFd,
+        filter: Filter,
+        order: &Order,
+        first: Pid,
+        proxy: Option<SocketAddrV4>,
+    ) -> Self {
         let mut directories = vec![order.work(), order.temporary()];
         directories.extend(order.writes.iter().map(PathBuf::from));
         let except = order.hidden.iter().chain(&order.withheld).map(PathBuf::from).collect();
@@ -59,6 +69,7 @@ impl Listener {
             own: Own { directories, except },
             first,
             limits: order.limits,
+            proxy,
             groups: 1,
             shared: Vec::new(),
             closed: false,
@@ -96,7 +107,8 @@ impl Listener {
                     Answer::Fail(errno.raw_os_error())
                 }
             },
-            Verdict::Deny | Verdict::Signal | Verdict::Group => {
+            Verdict::Connect if let Some(done) = self.connect(&notification) => done,
+            Verdict::Deny | Verdict::Signal | Verdict::Group | Verdict::Connect => {
                 let what = described(name, &notification);
                 // The C library asks there for every user's name.
                 if !what.contains("/nscd/") {
@@ -107,6 +119,16 @@ impl Listener {
             Verdict::Quiet(number) => Answer::Fail(number),
         };
         let _ = sys::answer(self.fd.as_fd(), notification.id, answer);
+    }
+
+    /// Connects a socket to the one that a script may reach; nothing where another is meant.
+    fn connect(&self, call: &Notification) -> Option<Answer> {
+        let is_waiting = || sys::is_waiting(self.fd.as_fd(), call.id);
+        match connect::connect(call, self.proxy?, is_waiting) {
+            Ok(()) => Some(Answer::Done),
+            Err(Errno::PERM) => None,
+            Err(errno) => Some(Answer::Fail(errno.raw_os_error())),
+        }
     }
 
     /// Whether there may be one more group. They are counted only when it could be one too many.
@@ -166,7 +188,11 @@ fn described(name: &str, notification: &Notification) -> String {
     let arguments = &notification.data.args;
     let about = match name {
         "socket" | "socketpair" => family(arguments[0] as i32).map(str::to_owned),
-        "connect" | "bind" => address(notification.pid, arguments[1], arguments[2]),
+        "connect" | "bind" => {
+            let (pid, at, length) = (notification.pid, arguments[1], arguments[2]);
+            let ipv4 = connect::address(pid, at, length).map(|it| it.to_string());
+            ipv4.or_else(|| address(pid, at, length))
+        }
         _ => None,
     };
     about.map_or_else(|| name.to_owned(), |it| format!("{name} ({it})"))

@@ -46,6 +46,9 @@ pub(super) struct Order {
     /// Where the directories of its work lie.
     pub(super) base: OsString,
     pub(super) limits: Limits,
+    /// Whether it can connect to the one socket that is handed over, and the password that keeps others
+    /// from using it.
+    pub(super) network: Option<String>,
     /// The levels to try, best first.
     pub(super) levels: Vec<Level>,
 }

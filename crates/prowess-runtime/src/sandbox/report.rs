@@ -62,6 +62,7 @@ fn attempt(launcher: &Launcher, level: Level) -> Result<Given, Failure> {
             links: Vec::new(),
             base: work.base().into(),
             limits: Limits::default(),
+            network: None,
             levels: vec![level],
         };
         let (mut command, mut control) = launcher.command()?;

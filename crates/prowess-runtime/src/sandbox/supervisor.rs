@@ -6,9 +6,12 @@
 use std::{
     collections::BTreeSet,
     fs::{self, File},
-    io::{self, Read as _},
+    io::{self, IoSlice, Read as _},
     mem::MaybeUninit,
-    os::{fd::OwnedFd, unix::net::UnixStream},
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::net::UnixStream,
+    },
     process, thread,
     time::{Duration, Instant},
 };
@@ -18,8 +21,8 @@ use rustix::{
     fs::{FlockOperation, Mode, OFlags},
     io::Errno,
     net::{
-        AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketFlags,
-        SocketType, recvmsg, socketpair,
+        AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+        SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
         sockopt::{Timeout, set_socket_timeout},
     },
     process::{Pid, Signal},
@@ -27,12 +30,12 @@ use rustix::{
 
 use super::{
     cgroup::{ControlGroup, Entry},
-    disk,
+    connect, disk,
     inside::{self, NAMESPACES, Way, Word},
     listener::Listener,
     order::{
-        CANCEL, Ended, Enforcement, Exit, Failure, Given, IDLE, Order, Part, Reply, Stop, receive,
-        receive_descriptor, send,
+        CANCEL, Ended, Enforcement, Exit, Failure, Given, IDLE, Order, Part, Reply, Stop, framed,
+        receive, receive_descriptor, send,
     },
     sys::{self, Fork},
     tree,
@@ -106,8 +109,11 @@ fn run(order: &Order, control: &UnixStream, nothing: &OwnedFd) -> io::Result<Rep
     let mut missing = Vec::new();
     for level in &order.levels {
         match Run::start(order, *level)? {
-            Ok(run) => {
+            Ok(mut run) => {
                 silence(nothing)?;
+                if let Some(socket) = run.socket.take() {
+                    hand_over(control, *level, &socket)?;
+                }
                 return Ok(Reply::Ended(run.watch(control)?));
             }
             Err(failure) if failure.part == Part::Job => return Ok(Reply::Failed(failure)),
@@ -115,6 +121,18 @@ fn run(order: &Order, control: &UnixStream, nothing: &OwnedFd) -> io::Result<Rep
         }
     }
     Ok(Reply::Unavailable(missing))
+}
+
+/// Hands the socket over that a script of this level can connect to.
+fn hand_over(control: &UnixStream, level: Level, socket: &OwnedFd) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let fds = [socket.as_fd()];
+    ancillary.push(SendAncillaryMessage::ScmRights(&fds));
+    let text = framed(&level)?;
+    // It is short enough for any socket to take at once.
+    sendmsg(control, &[IoSlice::new(&text)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    Ok(())
 }
 
 /// Lets go of the streams: they are the script's.
@@ -134,6 +152,8 @@ struct Run<'o> {
     /// Where it says how the script ended.
     ended: OwnedFd,
     listener: Option<Listener>,
+    /// What it may connect to, until that is handed over.
+    socket: Option<OwnedFd>,
     /// What counts its memory and processes; nothing where we do.
     group: Option<ControlGroup>,
     /// Whether the kernel bounds the number of processes.
@@ -191,6 +211,7 @@ impl<'o> Run<'o> {
             user: rustix::process::getuid().as_raw(),
             group: rustix::process::getgid().as_raw(),
             counts: group.is_none(),
+            network: order.network.is_some() && level > Level::None,
         };
         let namespaces = if level == Level::Strong { NAMESPACES } else { 0 };
         let (fork, tasks): (_, Vec<File>) = match group.as_ref().map(ControlGroup::entry) {
@@ -217,7 +238,7 @@ impl<'o> Run<'o> {
             Err(error) => return Ok(Err(Part::Namespaces.failed("make namespaces")(error))),
         };
         drop((theirs, says_end, tasks));
-        let (rules, listener) = match hear(&line) {
+        let Heard { rules, listener, socket } = match hear(&line) {
             Ok(heard) => heard,
             Err(failure) => {
                 tree::kill();
@@ -226,7 +247,8 @@ impl<'o> Run<'o> {
         };
         let limits = group.as_ref().map_or(Enforcement::Counted, ControlGroup::enforcement);
         let given = Given { rules, listener: listener.is_some(), limits };
-        let listener = listener.map(|it| Listener::new(it, way.filter(rules), order, first));
+        let proxy = socket.as_ref().map(connect::local_address).transpose()?;
+        let listener = listener.map(|it| Listener::new(it, way.filter(rules), order, first, proxy));
         let now = Instant::now();
         Ok(Ok(Self {
             order,
@@ -235,6 +257,7 @@ impl<'o> Run<'o> {
             first,
             ended: ended.into(),
             listener,
+            socket,
             group,
             bounded: way.bounds_processes(),
             next_count: now + COUNT,
@@ -440,13 +463,22 @@ fn own_filters() -> u64 {
     tree::field(&status, "Seccomp_filters:").unwrap_or(0)
 }
 
-/// Hears what a process on its way in says: the version of the kernel's rules and the listener, or
-/// what failed. The line closes when the script begins.
-fn hear(line: &OwnedFd) -> Result<(i32, Option<OwnedFd>), Failure> {
+/// What a process on its way in says.
+struct Heard {
+    /// The version of the kernel's rules.
+    rules: i32,
+    /// Where refused calls are heard of.
+    listener: Option<OwnedFd>,
+    /// What the script may connect to. There is none without a listener.
+    socket: Option<OwnedFd>,
+}
+
+/// Hears what a process on its way in says, or what failed. The line closes when the script begins.
+fn hear(line: &OwnedFd) -> Result<Heard, Failure> {
     let mut ready = None;
     loop {
         let mut text = vec![0; 64 * 1024];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let mut parts = [io::IoSliceMut::new(&mut text)];
         let received = match recvmsg(line, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
@@ -454,12 +486,16 @@ fn hear(line: &OwnedFd) -> Result<(i32, Option<OwnedFd>), Failure> {
             Err(Errno::INTR) => continue,
             _ => break,
         };
-        let listener = ancillary.drain().find_map(|it| match it {
-            RecvAncillaryMessage::ScmRights(fds) => fds.last(),
-            _ => None,
-        });
+        let mut handed = ancillary
+            .drain()
+            .filter_map(|it| match it {
+                RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+                _ => None,
+            })
+            .flatten();
+        let (listener, socket) = (handed.next(), handed.next());
         match serde_json::from_slice(&text[..received]) {
-            Ok(Word::Ready { rules }) => ready = Some((rules, listener)),
+            Ok(Word::Ready { rules }) => ready = Some(Heard { rules, listener, socket }),
             Ok(Word::Failed(failure)) => return Err(failure),
             Err(_) => break,
         }

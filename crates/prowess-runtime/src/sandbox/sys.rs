@@ -8,7 +8,10 @@ use std::{
     os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd},
 };
 
-use rustix::process::Pid;
+use rustix::{
+    net::{AddressFamily, SocketType},
+    process::Pid,
+};
 
 /// A notification that a process waits in a system call for our answer.
 pub(super) use libc::seccomp_notif as Notification;
@@ -151,6 +154,28 @@ pub(super) fn answer(listener: BorrowedFd<'_>, id: u64, answer: Answer) -> io::R
     let request = libc::SECCOMP_IOCTL_NOTIF_SEND;
     // SAFETY: the request reads one response, which lives through the call.
     let result = unsafe { libc::ioctl(listener.as_raw_fd(), request, &raw const response) };
+    check(result.into()).map(drop)
+}
+
+/// Whether somebody still waits for the answer to a notification: only then is its process the one that
+/// has asked.
+pub(super) fn is_waiting(listener: BorrowedFd<'_>, id: u64) -> bool {
+    let request = libc::SECCOMP_IOCTL_NOTIF_ID_VALID;
+    // SAFETY: the request reads one number, which lives through the call.
+    unsafe { libc::ioctl(listener.as_raw_fd(), request, &raw const id) == 0 }
+}
+
+/// Lets the processes of this network namespace reach each other at `127.0.0.1`.
+pub(super) fn raise_loopback() -> io::Result<()> {
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)?;
+    // SAFETY: all zero is a valid value: no name and no flags.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
+        *to = from.cast_signed() as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    // SAFETY: the request reads one `ifreq`, which lives through the call.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
     check(result.into()).map(drop)
 }
 

@@ -1,0 +1,142 @@
+//! The only network of a script: an HTTP proxy that connects to listed hosts and to nobody else.
+//!
+//! It speaks `CONNECT` for TLS and takes plain requests with the whole URL in them. Names are looked up
+//! here, once, and what was checked is connected to, as for [`HttpRequest`](crate::HttpRequest). Nothing
+//! is added to what passes through: no credentials, no name of ours.
+
+mod log;
+mod target;
+mod hello;
+mod upstream;
+mod answer;
+mod tunnel;
+
+use std::{
+    convert::Infallible,
+    io::{self, Write as _},
+    net,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use hyper::{server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+    time::sleep,
+};
+
+use crate::http::{Hosts, Resolver, SystemResolver};
+use answer::{Client, Tasks};
+pub(crate) use log::Log;
+
+/// Connects scripts to listed hosts. One can serve many runs.
+#[derive(Debug, Clone)]
+pub struct Proxy {
+    hosts: Hosts,
+    resolver: Arc<dyn Resolver>,
+    limits: ProxyLimits,
+}
+
+/// How much passes through a proxy in one run. All of it ends with the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProxyLimits {
+    /// Connections at once; one more is refused.
+    pub connections: usize,
+    /// Bytes of all connections, both ways.
+    pub bytes: u64,
+    /// Until a host is found and connected to.
+    pub connect: Duration,
+    /// Without a byte either way, and until the head of a request or of TLS is there.
+    pub idle: Duration,
+}
+
+impl Default for ProxyLimits {
+    /// 128 connections, 1 GiB, half a minute to connect, one without a byte.
+    fn default() -> Self {
+        let (connect, idle) = (Duration::from_secs(30), Duration::from_secs(60));
+        Self { connections: 128, bytes: 1 << 30, connect, idle }
+    }
+}
+
+/// The most bytes of the head of a request.
+const MAX_HEAD: usize = 32 * 1024;
+/// How long a system that has no descriptor left is given.
+const MOMENT: Duration = Duration::from_millis(50);
+
+impl Proxy {
+    /// Connects to these hosts alone.
+    pub fn new(hosts: Hosts) -> Self {
+        let (resolver, limits) = (Arc::new(SystemResolver), ProxyLimits::default());
+        Self { hosts, resolver, limits }
+    }
+
+    /// Looks names up in another way than the system does.
+    #[must_use]
+    pub fn with_resolver(self, resolver: Arc<dyn Resolver>) -> Self {
+        Self { resolver, ..self }
+    }
+
+    /// Lets so much through.
+    #[must_use]
+    pub fn with_limits(self, limits: ProxyLimits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Serves a socket until this is dropped, and with it every connection. With a password, only
+    /// whoever says it.
+    pub(crate) async fn serve(
+        &self,
+        socket: net::TcpListener,
+        password: Option<String>,
+        log: Arc<Log>,
+    ) -> io::Result<Infallible> {
+        socket.set_nonblocking(true)?;
+        let socket = TcpListener::from_std(socket)?;
+        let client = Arc::new(Client { proxy: self.clone(), password, log });
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                // Those that have ended make room for the next.
+                biased;
+                Some(_) = connections.join_next() => {}
+                accepted = socket.accept() => match accepted {
+                    Ok((stream, _)) if connections.len() < self.limits.connections => {
+                        connections.spawn(speak(client.clone(), stream));
+                    }
+                    Ok((stream, _)) => client.turn_away(stream),
+                    Err(_) => sleep(MOMENT).await,
+                },
+            }
+        }
+    }
+}
+
+/// Answers the requests of one connection. All that they have started ends with it.
+async fn speak(client: Arc<Client>, stream: TcpStream) {
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(client.proxy.limits.idle);
+    builder.max_buf_size(MAX_HEAD);
+    let tasks: Arc<Mutex<Tasks>> = Arc::default();
+    let service = service_fn(|request| {
+        let (client, tasks) = (client.clone(), Arc::clone(&tasks));
+        async move { Ok::<_, Infallible>(client.answer(request, &tasks).await) }
+    });
+    // How a connection ends is in the log, as far as it matters.
+    let _ = builder.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
+    let mut tasks = answer::lock(&tasks).split_off();
+    while tasks.join_next().await.is_some() {}
+}
+
+impl Client {
+    /// Tells somebody that there are too many, without waiting for them.
+    fn turn_away(&self, stream: TcpStream) {
+        self.log.refuse_unknown("there were too many connections at once");
+        let (text, length) = (answer::TOO_MANY, answer::TOO_MANY.len());
+        let head = "HTTP/1.1 503 Too many connections at once\r\nConnection: close\r\n";
+        let said = format!("{head}Content-Length: {length}\r\n\r\n{text}");
+        // A fresh socket takes as much at once.
+        let _ = stream.into_std().and_then(|mut it| it.write_all(said.as_bytes()));
+    }
+}

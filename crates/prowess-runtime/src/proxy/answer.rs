@@ -1,0 +1,244 @@
+//! What a script asks the proxy for, and what it is answered.
+
+use std::{
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use http_body_util::{BodyExt, Full, combinators::BoxBody};
+use hyper::{
+    HeaderMap, Method, Request, Response, StatusCode, Uri,
+    body::{Bytes, Incoming},
+    client::conn::http1,
+    ext::ReasonPhrase,
+    header::{
+        CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue,
+        PROXY_AUTHORIZATION, TRANSFER_ENCODING,
+    },
+};
+use hyper_util::rt::TokioIo;
+use tokio::task::JoinSet;
+
+use super::{
+    MAX_HEAD, Proxy,
+    log::{Log, Record},
+    target::Target,
+    tunnel,
+    upstream::{Refusal, Upstream},
+};
+use crate::http::OURS;
+
+/// Whoever a run of a script speaks with the proxy through.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) proxy: Proxy,
+    pub(super) password: Option<String>,
+    pub(super) log: Arc<Log>,
+}
+
+/// What the requests of one connection have started.
+#[derive(Debug, Default)]
+pub(super) struct Tasks(JoinSet<()>);
+
+type Answer = Response<BoxBody<Bytes, hyper::Error>>;
+
+/// What whoever comes when there are too many is told.
+pub(super) const TOO_MANY: &str = "prowess: there are too many connections at once\n";
+
+impl Tasks {
+    /// All of them, to be waited for.
+    pub(super) fn split_off(&mut self) -> JoinSet<()> {
+        mem::take(&mut self.0)
+    }
+}
+
+impl Client {
+    /// Answers a request.
+    pub(super) async fn answer(&self, request: Request<Incoming>, tasks: &Mutex<Tasks>) -> Answer {
+        if !self.knows(request.headers()) {
+            let mut answer = said(StatusCode::PROXY_AUTHENTICATION_REQUIRED, "who are you?");
+            let basic = HeaderValue::from_static("Basic realm=\"prowess\"");
+            answer.headers_mut().insert("proxy-authenticate", basic);
+            return answer;
+        }
+        let target = match target(&request) {
+            Ok(target) => target,
+            Err(Refusal { status, why }) => {
+                self.log.refuse(&asked(request.uri()), &why);
+                return said(status, &why);
+            }
+        };
+        let record = self.log.begin(&target);
+        let answered = match *request.method() {
+            Method::CONNECT => self.tunnel(request, target, &record, tasks).await,
+            _ => self.forward(request, target, &record, tasks).await,
+        };
+        answered.unwrap_or_else(|Refusal { status, why }| {
+            record.refuse(&why);
+            said(status, &why)
+        })
+    }
+
+    /// Whether it is the script who asks, as far as there are others who could.
+    fn knows(&self, headers: &HeaderMap) -> bool {
+        let Some(password) = &self.password else { return true };
+        let value = headers.get(PROXY_AUTHORIZATION).and_then(|it| it.to_str().ok());
+        let code = value.and_then(|it| it.strip_prefix("Basic "));
+        let said = code.and_then(|it| BASE64_STANDARD.decode(it.trim()).ok());
+        said.is_some_and(|it| it.ends_with(format!(":{password}").as_bytes()))
+    }
+
+    /// Connects to a host, and passes on what comes behind this request.
+    async fn tunnel(
+        &self,
+        request: Request<Incoming>,
+        target: Target,
+        record: &Arc<Record>,
+        tasks: &Mutex<Tasks>,
+    ) -> Result<Answer, Refusal> {
+        let upstream = self.proxy.connect(&target, &self.log, record).await?;
+        let (idle, record) = (self.proxy.limits.idle, record.clone());
+        lock(tasks).0.spawn(async move {
+            match hyper::upgrade::on(request).await {
+                // How it ends is in the log, as far as it matters.
+                Ok(client) => drop(tunnel::pass(client, target, upstream, idle).await),
+                Err(_) => record.refuse("it ended before it began"),
+            }
+        });
+        Ok(Response::new(empty()))
+    }
+
+    /// Sends a request on to its host, with the headers that are not for us.
+    async fn forward(
+        &self,
+        request: Request<Incoming>,
+        target: Target,
+        record: &Arc<Record>,
+        tasks: &Mutex<Tasks>,
+    ) -> Result<Answer, Refusal> {
+        let idle = self.proxy.limits.idle;
+        let failed = |why: String| Refusal { status: StatusCode::BAD_GATEWAY, why };
+        let broken = |it: hyper::Error| failed(format!("`{target}` gave no answer: {it}"));
+        let upstream = self.proxy.connect(&target, &self.log, record).await?;
+        let (mut sender, driver) = handshake(upstream, idle).await.map_err(broken)?;
+        lock(tasks).0.spawn(driver);
+        let sent = sender.send_request(outgoing(request, &target)?).await;
+        let mut answer = sent.map_err(broken)?;
+        if answer.status().is_informational() {
+            return Err(failed(format!("`{target}` answered with {}", answer.status())));
+        }
+        let headers = answer.headers_mut();
+        let length = headers.get(CONTENT_LENGTH).cloned();
+        let length = length.filter(|_| !headers.contains_key(TRANSFER_ENCODING));
+        strip(headers);
+        // An answer to `HEAD` says it too, and has no body.
+        headers.extend(length.map(|it| (CONTENT_LENGTH, it)));
+        Ok(answer.map(BodyExt::boxed))
+    }
+}
+
+/// Speaks HTTP with a host; what is returned last is to be waited for, and ends when nothing passes for
+/// too long.
+async fn handshake(
+    upstream: Upstream,
+    idle: std::time::Duration,
+) -> hyper::Result<(http1::SendRequest<Incoming>, impl Future<Output = ()> + use<>)> {
+    let meter = upstream.meter();
+    let mut builder = http1::Builder::new();
+    let handshake = builder.max_buf_size(2 * MAX_HEAD).handshake(TokioIo::new(upstream)).await;
+    let (sender, connection) = handshake?;
+    let driver = async move {
+        tokio::select! {
+            _ = connection => {}
+            () = meter.idle(idle) => meter.record.refuse("nothing passed for too long"),
+        }
+    };
+    Ok((sender, driver))
+}
+
+/// Whom a request is for, if it says so in one way only.
+fn target<B>(request: &Request<B>) -> Result<Target, Refusal> {
+    let uri = request.uri();
+    let is_tunnel = request.method() == Method::CONNECT;
+    let usual = match (is_tunnel, uri.scheme_str()) {
+        (true, None) => None,
+        (false, Some("http")) => Some(80),
+        (false, Some("https")) => {
+            return Err(Refusal::bad("a request for `https:` has to use `CONNECT`"));
+        }
+        (false, None) => {
+            return Err(Refusal::bad("this is a proxy: the request has to name the whole URL"));
+        }
+        _ => return Err(Refusal::bad("only `http:` and `https:` pass this proxy")),
+    };
+    let asked = uri.authority().map_or("", |it| it.as_str());
+    let target = Target::parse(asked, usual);
+    let target =
+        target.ok_or_else(|| Refusal::bad("the request names no host that can be read"))?;
+    for host in request.headers().get_all(HOST) {
+        let host = host.to_str().ok().and_then(|it| Target::parse(it, Some(target.port)));
+        if host.as_ref() != Some(&target) {
+            let why = format!("the header `Host` is for another host than `{target}`");
+            return Err(Refusal::bad(why));
+        }
+    }
+    Ok(target)
+}
+
+/// A request as a host gets it.
+fn outgoing(request: Request<Incoming>, target: &Target) -> Result<Request<Incoming>, Refusal> {
+    let (mut head, body) = request.into_parts();
+    let path = head.uri.path_and_query().map_or("/", |it| it.as_str());
+    head.uri = path.parse().map_err(|_| Refusal::bad("the path cannot be read"))?;
+    strip(&mut head.headers);
+    let host = match target.port {
+        80 => target.host.to_string(),
+        _ => target.to_string(),
+    };
+    let host = HeaderValue::from_str(&host);
+    head.headers.insert(HOST, host.map_err(|_| Refusal::bad("the host cannot be read"))?);
+    head.headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    let mut request = Request::new(body);
+    *request.method_mut() = head.method;
+    *request.uri_mut() = head.uri;
+    *request.headers_mut() = head.headers;
+    Ok(request)
+}
+
+/// Takes out what is between two neighbours only, and what says how long a body is: that is said anew.
+fn strip(headers: &mut HeaderMap) {
+    let named = headers.get_all(CONNECTION).iter().filter_map(|it| it.to_str().ok());
+    let named = named.flat_map(|it| it.split(','));
+    let named: Vec<HeaderName> = named.filter_map(|it| it.trim().parse().ok()).collect();
+    named.iter().for_each(|it| drop(headers.remove(it)));
+    OURS.iter().for_each(|it| drop(headers.remove(*it)));
+}
+
+/// What was asked for, as far as it is no secret.
+fn asked(uri: &Uri) -> String {
+    let authority = uri.authority().map_or("", |it| it.as_str());
+    authority.rsplit('@').next().unwrap_or_default().to_owned()
+}
+
+/// An answer of the proxy itself. Many programs show the first line of it alone.
+fn said(status: StatusCode, why: &str) -> Answer {
+    let body = Full::from(format!("prowess: {why}\n")).map_err(|never| match never {});
+    let mut answer = Response::new(body.boxed());
+    *answer.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    answer.headers_mut().insert(CONTENT_TYPE, plain);
+    if let Ok(phrase) = ReasonPhrase::try_from(why.as_bytes()) {
+        answer.extensions_mut().insert(phrase);
+    }
+    answer
+}
+
+fn empty() -> BoxBody<Bytes, hyper::Error> {
+    Full::default().map_err(|never| match never {}).boxed()
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is inside is whole between any two statements.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,72 @@
+//! What passes through `CONNECT`: TLS for the host that was asked for, and nothing else.
+
+use std::io;
+
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional},
+    time::{Duration, timeout},
+};
+
+use super::{
+    hello::{Fault, Hello},
+    target::Target,
+    upstream::Upstream,
+};
+
+/// What TLS says to a client that asks for another server: `unrecognized_name`.
+const ALERT: [u8; 7] = [21, 3, 1, 0, 2, 2, 112];
+
+/// Passes bytes on both ways until one side ends, or neither has said anything for too long.
+pub(super) async fn pass(
+    client: Upgraded,
+    target: Target,
+    mut upstream: Upstream,
+    idle: Duration,
+) -> io::Result<()> {
+    let mut client = TokioIo::new(client);
+    let meter = upstream.meter();
+    let greeted = timeout(idle, greeting(&mut client, &target)).await;
+    let greeting = match greeted {
+        Ok(Ok(greeting)) => greeting,
+        Ok(Err(why)) => {
+            meter.record.refuse(&why);
+            client.write_all(&ALERT).await?;
+            return client.shutdown().await;
+        }
+        Err(_) => {
+            meter.record.refuse("nothing was said in time");
+            return Ok(());
+        }
+    };
+    upstream.write_all(&greeting).await?;
+    tokio::select! {
+        passed = copy_bidirectional(&mut client, &mut upstream) => passed.map(drop),
+        () = meter.idle(idle) => {
+            meter.record.refuse("nothing passed for too long");
+            Ok(())
+        }
+    }
+}
+
+/// The first words of a client, if they are for the host that it asked for.
+async fn greeting(client: &mut TokioIo<Upgraded>, target: &Target) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    loop {
+        match Hello::read(&bytes) {
+            Hello::Partial => {}
+            Hello::Refused(fault) => return Err(fault.to_string()),
+            Hello::Name(name) if name.as_deref() == target.name() => return Ok(bytes),
+            Hello::Name(None) => return Err("TLS names no server".to_owned()),
+            Hello::Name(Some(name)) => {
+                let host = &target.host;
+                return Err(format!("TLS names the server `{name}`, and not `{host}`"));
+            }
+        }
+        match client.read_buf(&mut bytes).await {
+            Ok(0) | Err(_) => return Err(Fault::NotTls.to_string()),
+            Ok(_) => {}
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The way to a host that may be connected to, counted and watched.
+
+use std::{
+    io::{self, Error},
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    task::{Context, Poll},
+};
+
+use hyper::StatusCode;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    time::{Duration, Instant, sleep_until, timeout},
+};
+
+use super::{
+    Proxy,
+    log::{Log, Record},
+    target::Target,
+};
+use crate::http::{FetchError, addresses, connect};
+
+/// A connection to a host. What passes is counted; too much of it breaks the connection.
+#[derive(Debug)]
+pub(super) struct Upstream {
+    stream: TcpStream,
+    meter: Arc<Meter>,
+}
+
+/// What is known about a connection while bytes pass.
+#[derive(Debug)]
+pub(super) struct Meter {
+    pub(super) record: Arc<Record>,
+    log: Arc<Log>,
+    most: u64,
+    start: Instant,
+    /// When the last byte passed, in milliseconds from the start.
+    last: AtomicU64,
+}
+
+/// Why there is no connection, as it is told to the script.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    pub(super) why: String,
+}
+
+impl Refusal {
+    pub(super) fn forbidden(why: impl Into<String>) -> Self {
+        Self { status: StatusCode::FORBIDDEN, why: why.into() }
+    }
+
+    pub(super) fn bad(why: impl Into<String>) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, why: why.into() }
+    }
+}
+
+impl Proxy {
+    /// Connects to a host, if that is allowed.
+    pub(super) async fn connect(
+        &self,
+        target: &Target,
+        log: &Arc<Log>,
+        record: &Arc<Record>,
+    ) -> Result<Upstream, Refusal> {
+        let found = timeout(self.limits.connect, self.stream(target)).await;
+        let stream = found.map_err(|_| Refusal {
+            status: StatusCode::GATEWAY_TIMEOUT,
+            why: format!("`{target}` did not answer in time"),
+        })??;
+        let (start, last) = (Instant::now(), AtomicU64::new(0));
+        let (record, log, most) = (record.clone(), log.clone(), self.limits.bytes);
+        Ok(Upstream { stream, meter: Arc::new(Meter { record, log, most, start, last }) })
+    }
+
+    async fn stream(&self, target: &Target) -> Result<TcpStream, Refusal> {
+        let Target { host, port } = target;
+        let refused = |error| refusal(&error, target);
+        let url = target.url().ok_or_else(|| Refusal::bad(format!("`{target}` is no host")))?;
+        let admission = self.hosts.admit(&url).map_err(refused)?;
+        if !USUAL.contains(port) && !self.hosts.names_port(&url) {
+            let why = format!("port {port} of `{host}` is not allowed; run with `--net {target}`");
+            return Err(Refusal::forbidden(why));
+        }
+        let addresses =
+            addresses(&self.hosts, &*self.resolver, &url, admission).await.map_err(refused)?;
+        let stream = connect(&addresses).await;
+        stream.map_err(|source| refused(FetchError::Connect { host: host.to_string(), source }))
+    }
+}
+
+/// The ports that a host may be connected to at which no list names.
+const USUAL: [u16; 2] = [80, 443];
+
+/// What a script is told, with what to do about it.
+fn refusal(error: &FetchError, target: &Target) -> Refusal {
+    let Target { host, port } = target;
+    let at = if USUAL.contains(port) { host.to_string() } else { target.to_string() };
+    match error {
+        FetchError::Host { .. } => {
+            Refusal::forbidden(format!("host `{host}` is not allowed; run with `--net {at}`"))
+        }
+        FetchError::Port { service, .. } => Refusal::forbidden(format!(
+            "port {port} is not allowed, because it is the port of {service}; run with `--net {target}`"
+        )),
+        FetchError::Address { what, .. } => Refusal::forbidden(format!(
+            "host `{host}` leads to {what}, which is not allowed; run with `--net` and its address as well"
+        )),
+        FetchError::Resolve { source, .. } | FetchError::Connect { source, .. } => {
+            Refusal { status: StatusCode::BAD_GATEWAY, why: format!("{error}: {source}") }
+        }
+        error => Refusal::bad(error.to_string()),
+    }
+}
+
+impl Meter {
+    /// Waits until nothing has passed for so long.
+    pub(super) async fn idle(&self, idle: Duration) {
+        loop {
+            let until = self.start + Duration::from_millis(self.last.load(Relaxed)) + idle;
+            if until <= Instant::now() {
+                return;
+            }
+            sleep_until(until).await;
+        }
+    }
+
+    fn pass(&self, bytes: usize) -> io::Result<()> {
+        self.last.store(self.start.elapsed().as_millis() as u64, Relaxed);
+        self.log.count(bytes, self.most).inspect_err(|it| self.record.refuse(&it.to_string()))
+    }
+}
+
+impl Upstream {
+    pub(super) fn meter(&self) -> Arc<Meter> {
+        self.meter.clone()
+    }
+}
+
+impl AsyncRead for Upstream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
+        let read = buffer.filled().len() - before;
+        if read > 0 {
+            self.meter.record.received(read);
+            self.meter.pass(read)?;
+        }
+        polled
+    }
+}
+
+impl AsyncWrite for Upstream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write(context, bytes);
+        if let Poll::Ready(Ok(written)) = polled {
+            self.meter.record.sent(written);
+            self.meter.pass(written)?;
+        }
+        polled
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Error>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
