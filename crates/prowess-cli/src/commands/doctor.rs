@@ -25,6 +25,7 @@ use crate::{
     arguments::Global,
     completion, context,
     fault::Fault,
+    host,
     needs::SkillNeeds,
     printer::Printer,
     surroundings::{absolute, plugins, surroundings},

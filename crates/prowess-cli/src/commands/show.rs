@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::resource_json;
 use crate::{
-    Status, arguments::Global, completion, context, needs::SkillNeeds, printer::Printer, safe,
+    Status, arguments::Global, completion, context, host, needs::SkillNeeds, printer::Printer, safe,
 };
 
 /// Show a skill, as much of it as is asked for
