@@ -312,8 +312,8 @@ fn moves(data: &Data, weights: &Weights) -> Vec<Move> {
                     |it: &&usize| !pool.skills.contains(*it) && !data.right(request).contains(*it);
                 let asked = Asked::new(data, &strangers, request);
                 let ranked = asked.ranked(weights);
-                let nearest = ranked.iter().filter_map(|it| data.place(&it.0.id));
-                let Some(nearest) = nearest.filter(|it| is_free(&it)).next() else { continue };
+                let mut nearest = ranked.iter().filter_map(|it| data.place(&it.0.id));
+                let Some(nearest) = nearest.find(|it| is_free(&it)) else { continue };
                 let more: Vec<usize> = pool.skills.iter().copied().chain([nearest]).collect();
                 let (before, after) = (
                     first(data, &library, request, weights),

@@ -519,7 +519,7 @@ mod nothing_is_written_that_nobody_wants {
         assert!(!world.path("home/nowhere").exists());
         let ran = install(&world, "cursor", &["--project", "--cwd", "nowhere"]);
         assert_eq!(ran.code, Some(2));
-        assert!(ran.stderr.contains("there is no folder"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("it does not exist"), "{}", ran.stderr);
         assert!(!world.path("nowhere").exists());
     }
 

@@ -2,6 +2,8 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 
+use serde_json::json;
+
 use crate::world::{Ran, World};
 
 /// A skill whose script is `scripts/<name>`.
@@ -212,6 +214,25 @@ mod files_and_input_reach_a_script {
         world.write("home/.claude/skills/tool/scripts/read.py", writes);
         assert_eq!(run(&world, &[], &[&words[..], &["a.txt"]].concat()).code, Some(1));
         assert_eq!(fs::read_to_string(absolute).unwrap(), "A");
+    }
+
+    #[test]
+    fn a_model_names_files_that_its_tools_may_read() {
+        let world = skilled("read.py", READS).file("root/a.txt", "A").file("root/.env", "KEY=A");
+        world.write("b.txt", "B");
+        world.write("home/.config/prowess/prowess.toml", "[policy]\nroots = [\"root\"]\n");
+        let called = |path: &str| {
+            let input = json!({"name": "tool", "script": "scripts/read.py", "arguments": [path]});
+            world.run(["tool", "run_skill", &input.to_string(), "--yes"])
+        };
+        assert!(stdout(&called("root/a.txt")).contains('A'));
+        for path in ["root/.env", "b.txt", "root/../b.txt"] {
+            assert_eq!(called(path).code, Some(1), "{path}");
+        }
+        let all = "import os, sys\nfor it in sorted(os.listdir(sys.argv[1])):\n    print(open(sys.argv[1] + '/' + it).read())\n";
+        world.write("home/.claude/skills/tool/scripts/read.py", all);
+        let ran = called("root");
+        assert!(ran.stdout().contains('A') && !ran.stdout().contains("KEY"), "{}", ran.stdout());
     }
 
     #[test]

@@ -1098,7 +1098,7 @@ mod a_change_is_whole_or_not_made {
         }
         assert_eq!(small.code, Some(0), "{}", small.stderr);
         assert!(small.stderr.contains("No space left"), "{}", small.stderr);
-        assert!(small.stdout().starts_with("skills/one/SKILL.md\none "), "{}", small.stdout());
+        assert!(small.stdout().starts_with("skills/one/SKILL.md\none\t"), "{}", small.stdout());
         assert!(small.stdout().ends_with("\none\n"), "{}", small.stdout());
     }
 

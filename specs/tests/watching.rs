@@ -236,7 +236,7 @@ mod a_keeper_hears_of_changes {
         }
         let said = String::from_utf8(ran.stdout).unwrap();
         let lines: Vec<&str> = said.lines().collect();
-        assert_eq!(lines, ["one  below", "- one", "+ two  above", "+ one  below", "- two"]);
+        assert_eq!(lines, ["one\tbelow", "- one", "+ two  above", "+ one  below", "- two"]);
     }
 
     #[test]
@@ -443,8 +443,8 @@ mod where_the_system_cannot_tell_somebody_looks {
         ] {
             let world = World::new().skill("one", "a").skill("two", "b");
             let Some(following) = within(&world, limit, LIST) else { return };
-            assert_eq!(following.line(), "one  a");
-            assert_eq!(following.line(), "two  b");
+            assert_eq!(following.line(), "one\ta");
+            assert_eq!(following.line(), "two\tb");
             for number in 0..3 {
                 world.write("skills/two/SKILL.md", text("two", &format!("changed {number}")));
                 assert_eq!(following.line(), "~ two  SKILL.md");
@@ -458,7 +458,7 @@ mod where_the_system_cannot_tell_somebody_looks {
         let steps = world.path("skills/one").ancestors().count();
         let limit = format!("{} > /proc/sys/user/max_inotify_watches", steps + 4);
         let Some(following) = within(&world, &limit, LIST) else { return };
-        assert_eq!(following.line(), "one  a");
+        assert_eq!(following.line(), "one\ta");
         for number in 0..20 {
             world.write(format!("skills/one/folder-{number:02}/notes.md"), "x");
         }
@@ -689,7 +689,7 @@ mod the_list_can_be_followed {
         let ran = world.run_script(
             "{ \"$0\" list --watch --dir skills --quiet; echo \"exit $?\" >&2; } | head -n 1",
         );
-        assert_eq!((ran.stdout(), &*ran.stderr), ("one  First\n", "exit 0\n"));
+        assert_eq!((ran.stdout(), &*ran.stderr), ("one\tFirst\n", "exit 0\n"));
     }
 
     #[test]

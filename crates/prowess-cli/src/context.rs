@@ -159,12 +159,6 @@ pub(crate) fn library_behind(global: &Global, printer: &mut Printer) -> Result<L
     Ok(load_or_bundled(&config, options, printer)?.0)
 }
 
-/// A library without skills, for what has nothing to do with any.
-pub(crate) fn empty_library(config: &Config, printer: &mut Printer) -> Result<Library> {
-    passed_over(config, printer);
-    Ok(Library::load(&Options { sources: vec![nothing()], ..Options::default() })?)
-}
-
 /// What was typed, with paths that are searched as `--dir` is; a `SKILL.md` stands for its folder.
 pub(crate) fn with_paths(global: &Global, paths: &[PathBuf]) -> Global {
     let folder = |it: &PathBuf| match resolve(&Directory::new(it), global).is_file() {

@@ -77,7 +77,8 @@ impl Running {
             .with_writes(self.write.clone(), trash)
             .with_withheld(policy.withheld.clone())
             .with_interpreters(interpreters(config))
-            .with_network(network(policy)?);
+            .with_network(network(policy)?)
+            .with_policy(policy.clone(), env::current_dir().unwrap_or_default());
         Ok(executor.with_environment(self.environment(config)?))
     }
 

@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use crate::{
-    commands::Guard,
+    commands::{Guard, secrets},
     danger::danger,
     entry::Entry,
     environment::{InstalledInterpreter, InterpreterError, InterpreterSearch, ScriptArguments},
@@ -25,6 +25,7 @@ use crate::{
     limits::Limits,
     outcome::{Outcome, PlanStep, Status},
     parameters::{Parameters, ParametersError, Variables},
+    policy::Policy,
     repository,
     root::RootError,
     sandbox::{Chunk, Job, Network, Sandbox, SandboxError, Stdin, Work},
@@ -50,6 +51,7 @@ pub struct Executor {
     interpreters: InterpreterSearch,
     trash: PathBuf,
     network: Network,
+    policy: Option<(Policy, PathBuf)>,
 }
 
 /// Who gets what a script prints and leaves behind, beside its outcome.
@@ -103,6 +105,7 @@ impl Executor {
             interpreters,
             trash,
             network,
+            policy: None,
         }
     }
 
@@ -129,6 +132,13 @@ impl Executor {
     #[must_use]
     pub fn with_directory(self, directory: Option<PathBuf>) -> Self {
         Self { directory, ..self }
+    }
+
+    /// Lets scripts that a model calls read what their arguments name, seen from `here`, as far as this policy lets a
+    /// tool read it without a question.
+    #[must_use]
+    pub fn with_policy(self, policy: Policy, here: PathBuf) -> Self {
+        Self { policy: Some((policy, here)), ..self }
     }
 
     /// Finds interpreters by this, before those of the system.
@@ -183,6 +193,29 @@ impl Executor {
     ) -> Result<Option<InstalledInterpreter>, InterpreterError> {
         let program = script.interpreter.first().and_then(|it| it.to_str());
         program.map_or(Ok(None), |it| self.interpreters.find(it))
+    }
+
+    /// The arguments of a script that a model calls.
+    pub(crate) fn arguments(&self, tool: &str, words: Vec<OsString>) -> ScriptArguments {
+        let Some((policy, here)) = &self.policy else { return words.into() };
+        let roots: Vec<PathBuf> =
+            policy.roots.iter().filter_map(|it| fs::canonicalize(it).ok()).collect();
+        let mut arguments = ScriptArguments::naming_files(&words, here, self.directory.as_deref());
+        arguments.retain(|it| {
+            let real = fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
+            let is_inside = roots.iter().any(|root| real.starts_with(root));
+            is_inside && !policy.keeps_secret(tool, &real) && !policy.keeps_secret(tool, it)
+        });
+        if policy.keeps_secret(tool, Path::new(".env")) {
+            let folders = arguments.reads.iter().filter(|it| it.is_dir());
+            let (secrets, unseen) = secrets(&folders.cloned().collect::<Vec<_>>(), policy);
+            arguments.withheld = secrets;
+            // What cannot be looked through is not given.
+            if unseen.is_some() {
+                arguments.retain(Path::is_file);
+            }
+        }
+        arguments
     }
 
     async fn by_type(
@@ -282,7 +315,7 @@ impl Executor {
             directory: self.directory.clone(),
             reads,
             writes: self.writes.clone(),
-            withheld: self.withheld.clone(),
+            withheld: self.withheld.iter().cloned().chain(arguments.withheld).collect(),
             home: (!self.sandbox.holds()).then(|| self.interpreters.home.clone()).flatten(),
             path,
             stdin: delivery.stdin,

@@ -57,7 +57,7 @@ pub(crate) struct Approval {
 pub struct RememberedApproval {
     /// What it is revoked by; the same as long as it is remembered.
     pub id: String,
-    /// What was approved: `skill`, `server`, `call`, `write`, `read`, `send` or `settings`.
+    /// What was approved: `skill`, `server`, `call`, `write`, `read`, `send`, `network` or `settings`.
     pub kind: &'static str,
     /// The name of the skill, server or tool.
     pub name: String,
@@ -106,6 +106,7 @@ impl Kind {
             Self::Call => "call",
             Self::Write => "write",
             Self::Read => "read",
+            Self::Network => "network",
             Self::Send => "send",
             Self::Settings => "settings",
         }

@@ -113,13 +113,16 @@ fn spellings(value: &str) -> Vec<String> {
     spellings
 }
 
+/// What a sign stands for in some encoding.
+type Digit = fn(u8) -> Option<u8>;
+
 /// What the runs of base64 and hexadecimal in a text say, wherever in a run it begins. White space in
 /// between says nothing.
 fn decoded_runs(text: &str, room: &mut usize) -> Vec<String> {
     let signs: Vec<u8> = text.bytes().filter(|it| !it.is_ascii_whitespace()).collect();
     let mut decoded = Vec::new();
-    let kinds: [(u32, usize, fn(u8) -> Option<u8>); 2] = [(6, 4, base64_digit), (4, 2, hex_digit)];
-    for (bits, starts, digit) in kinds {
+    let digits: [Digit; 2] = [base64_digit, hex_digit];
+    for (digit, (bits, starts)) in digits.into_iter().zip([(6, 4), (4, 2)]) {
         for run in signs.split(|it| digit(*it).is_none()).filter(|it| it.len() >= SHORTEST_RUN) {
             let digits: Vec<u8> = run.iter().filter_map(|it| digit(*it)).collect();
             for start in 0..starts {

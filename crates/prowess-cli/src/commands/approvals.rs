@@ -62,6 +62,7 @@ fn described(approval: &RememberedApproval) -> String {
         "server" => format!("start the server {name} in {place}"),
         "write" => format!("write {place}"),
         "read" => format!("read {place}"),
+        "network" => format!("let the skill {name} in {place} reach the network"),
         "send" => format!("send to {place}"),
         "settings" => format!("take the commands and hosts of {place}"),
         _ => format!("{name}: {place}"),

@@ -35,13 +35,12 @@ pub(crate) struct Args {
     running: Running,
 }
 
-/// The tools that are given skills, beside those that skills are. Every other gets a library without any, so that
-/// one that is missing here reaches none.
+/// The tools that tell or run skills, beside those that skills are.
 const OVER_SKILLS: &[&str] =
     &["find_skills", "read_file", "read_skill_file", "run_skill", "use_skill"];
 
 impl Args {
-    /// Whether the tool is given skills.
+    /// Whether the tool tells or runs skills.
     fn is_over_skills(&self) -> bool {
         let name = self.name.to_ascii_lowercase();
         !self.skill.is_empty() || name.starts_with("skill_") || OVER_SKILLS.contains(&&*name)
@@ -87,7 +86,8 @@ fn called(
             let global = &trust::acting(&config, global, args.running.trust_project, printer);
             context::library(global, printer)?
         }
-        false => context::empty_library(&config, printer)?,
+        // The policy keeps their files from other tools, whoever trusts them.
+        false => context::library_behind(global, printer)?,
     });
     let provider: Arc<dyn Provider> = Arc::new(library.clone());
     let Kit { toolbox, gate, .. } =

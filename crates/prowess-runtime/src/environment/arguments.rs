@@ -19,6 +19,8 @@ pub struct ScriptArguments {
     pub(crate) words: Vec<OsString>,
     /// What the script may read, because it is named.
     pub(crate) reads: Vec<PathBuf>,
+    /// What of that it may not read.
+    pub(crate) withheld: Vec<PathBuf>,
     /// Relative paths, and what they lead to.
     links: Vec<(PathBuf, PathBuf)>,
 }
@@ -64,6 +66,12 @@ impl ScriptArguments {
         {
             self.links.push((below.to_owned(), directory.to_owned()));
         }
+    }
+
+    /// Keeps from the script what it may not read all the same.
+    pub(crate) fn retain(&mut self, may_read: impl Fn(&Path) -> bool) {
+        self.reads.retain(|it| may_read(it));
+        self.links.retain(|it| may_read(&it.1));
     }
 
     /// Puts links into the work directory, in which the script begins.

@@ -110,11 +110,12 @@ impl RunSkill {
             let message = format!("`{path}` changed while it was asked whether it may run");
             return Err(Box::new(Outcome::bad(Status::Refused, message).hint("try again")));
         }
-        let arguments: Vec<OsString> = arguments.into_iter().map(OsString::from).collect();
+        let arguments = arguments.into_iter().map(OsString::from).collect();
+        let arguments = self.executor.arguments(self.name(), arguments);
         let parameters = Parameters::from(parameters);
         let delivery = Delivery::default();
         let tried =
-            self.executor.attempt_script(&script, arguments.into(), parameters, delivery).await;
+            self.executor.attempt_script(&script, arguments, parameters, delivery).await;
         Ok(tried.unwrap_or_else(|error| Outcome::from(&error)))
     }
 
