@@ -1,6 +1,11 @@
 //! Scripts with the interpreters, files and input of whoever runs them.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::Path,
+    process::Command,
+};
 
 use serde_json::json;
 
@@ -174,6 +179,42 @@ mod a_script_runs_with_the_interpreter_that_its_user_would_get {
     }
 
     #[test]
+    fn a_virtual_environment_leads_to_a_python_and_to_nothing_else() {
+        let world = skilled("greet.py", "import sys\nprint(open(sys.argv[1][1:]).read())\n");
+        world.write("home/.ssh/id_rsa", "secret");
+        let key = world.path("home/.ssh/id_rsa");
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o700)).unwrap();
+        let argument = format!("+{}", key.display());
+        let leaks = |venv: &str| {
+            let venv = world.path(venv);
+            let words = [&SCRIPT[..], &["--", &argument]].concat();
+            let ran = run(&world, &[("VIRTUAL_ENV", venv.to_str().unwrap())], &words);
+            ran.code == Some(0) || ran.stdout().contains("secret")
+        };
+        // The base that settings name.
+        virtual_environment(&world, "one");
+        let base = world.path("base");
+        world.write("one/pyvenv.cfg", format!("home = {}\n", base.display()));
+        fs::create_dir(&base).unwrap();
+        symlink(&key, base.join("python3")).unwrap();
+        assert!(!leaks("one"));
+        // The program itself.
+        fs::create_dir_all(world.path("two/bin")).unwrap();
+        world.write("two/pyvenv.cfg", "home = /usr/bin\n");
+        symlink(&key, world.path("two/bin/python3")).unwrap();
+        assert!(!leaks("two"));
+        // One above the project.
+        world.write("home/.claude/skills/tool/scripts/greet.py", GREETS);
+        virtual_environment(&world, ".venv");
+        fs::create_dir_all(world.path("inner/.git")).unwrap();
+        let at = |words: &str| world.run_script(&format!("cd inner && \"$0\" {words}"));
+        assert_eq!(at("trust .").code, Some(0));
+        assert_eq!(at("run tool --yes --script scripts/greet.py").code, Some(1));
+        virtual_environment(&world, "inner/.venv");
+        assert_eq!(stdout(&at("run tool --yes --script scripts/greet.py")), "from inner/.venv\n");
+    }
+
+    #[test]
     fn an_interpreter_in_a_folder_with_other_things_brings_only_its_own() {
         let world = skilled("greet.py", "");
         world.write(
@@ -191,6 +232,35 @@ mod a_script_runs_with_the_interpreter_that_its_user_would_get {
 
 mod files_and_input_reach_a_script {
     use super::*;
+
+    #[test]
+    fn what_is_lost_or_would_help_is_said() {
+        let text = "import sys\nfor name in sys.argv[1:]:\n    open(name, 'w').write('made')\n";
+        let world = skilled("make.py", text);
+        let script = "home/.claude/skills/tool/scripts/make.py";
+        let words = ["--script", "scripts/make.py"];
+        let ran = run(&world, &[], &[&words[..], &["--", "made.txt"]].concat());
+        assert_eq!(stdout(&ran), "");
+        let gone = "`made.txt` went to a work directory that is gone";
+        assert!(
+            ran.stderr.contains(gone) && ran.stderr.contains("`--output DIR`"),
+            "{}",
+            ran.stderr
+        );
+        let kept = ["--output", "o", "--", "made.txt", "AGENTS.md"];
+        let ran = run(&world, &[], &[&words[..], &kept].concat());
+        assert!(!ran.stderr.contains("that is gone"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("not handed over: AGENTS.md"), "{}", ran.stderr);
+        assert!(world.path("o/made.txt").exists() && !world.path("o/AGENTS.md").exists());
+        let ran = run(&world, &[], &[&words[..], &["made.txt"]].concat());
+        assert!(ran.stderr.contains("stands behind `--`"), "{}", ran.stderr);
+        world.write(script, "import no_such_package\n");
+        let ran = run(&world, &[], &words);
+        assert!(ran.stderr.contains("missing: no-such-package"), "{}", ran.stderr);
+        world.write(script, "while True: pass\n");
+        let ran = run(&world, &[], &[&words[..], &["--timeout", "200ms"]].concat());
+        assert!(ran.stderr.contains("`--timeout 2m`"), "{}", ran.stderr);
+    }
 
     const READS: &str = "import sys\nfor path in sys.argv[1:]:\n    path = path.split('=')[-1]\n    print(open(path).read())\n";
 
@@ -220,7 +290,7 @@ mod files_and_input_reach_a_script {
     fn a_model_names_files_that_its_tools_may_read() {
         let world = skilled("read.py", READS).file("root/a.txt", "A").file("root/.env", "KEY=A");
         world.write("b.txt", "B");
-        world.write("home/.config/prowess/prowess.toml", "[policy]\nroots = [\"root\"]\n");
+        world.write("home/.config/prowess/prowess.toml", "[policy]\nroots = [\"../../../root\"]\n");
         let called = |path: &str| {
             let input = json!({"name": "tool", "script": "scripts/read.py", "arguments": [path]});
             world.run(["tool", "run_skill", &input.to_string(), "--yes"])
@@ -261,6 +331,8 @@ mod files_and_input_reach_a_script {
         let ran = run(&world, &[], &[&words[..], &["--write", ".", "--", "here.txt"]].concat());
         stdout(&ran);
         assert_eq!(fs::read_to_string(world.path("here.txt")).unwrap(), "made");
+        let again = ["--write", "out", "--", "out/b/made.txt"];
+        stdout(&run(&world, &[], &[&words[..], &again].concat()));
         let ran =
             run(&world, &[], &[&words[..], &["--write", "out", "--", "out/.git/hooks/x"]].concat());
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);

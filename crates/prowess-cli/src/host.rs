@@ -156,14 +156,15 @@ pub(crate) fn interpreters(config: &Config) -> InterpreterSearch {
     let configured = [("python", &config.run.python), ("node", &config.run.node)];
     let configured =
         configured.into_iter().filter_map(|(name, it)| Some((name.to_owned(), it.value.clone()?)));
-    let here = env::current_dir().ok();
-    let is_trusted = |it: &PathBuf| {
-        trust::file().is_some_and(|file| file.decision(it).is_ok_and(|it| it == Some(true)))
-    };
+    let here = env::current_dir().unwrap_or_default();
+    let project = trust::project_of(&here);
+    let is_trusted =
+        trust::file().is_some_and(|it| it.decision(&project).is_ok_and(|it| it == Some(true)));
+    let directories = here.ancestors().take_while(|it| it.starts_with(&project) && is_trusted);
     InterpreterSearch {
         configured: configured.collect(),
         virtual_env: env::var_os("VIRTUAL_ENV").map(PathBuf::from).filter(|it| it.is_absolute()),
-        directory: here.filter(is_trusted),
+        directories: directories.map(Path::to_owned).collect(),
         path: env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect(),
         home: env::home_dir(),
     }

@@ -306,7 +306,13 @@ impl Executor {
         arguments.place(&mut work)?;
         let Programs { path, reads } = self.programs(&mut argv, &programs)?;
         argv.extend(arguments.words);
+        let may_write = |it: &PathBuf| {
+            let real = fs::canonicalize(it).unwrap_or_else(|_| it.clone());
+            let mut writes = self.writes.iter().filter_map(|it| fs::canonicalize(it).ok());
+            writes.any(|it| real.starts_with(it))
+        };
         let named = arguments.reads.into_iter().chain(self.directory.clone());
+        let named = named.filter(|it| !may_write(it));
         let guard = self.guard();
         let there = guard.iter().flat_map(Guard::there).map(Path::to_owned);
         let reads = self.reads.iter().cloned().chain(reads).chain(named).chain(there).collect();

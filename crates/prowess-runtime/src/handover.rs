@@ -9,6 +9,7 @@ use rustix::fs::{Access, FileType};
 
 use crate::{
     outcome::{Outcome, Status},
+    policy::acted_on,
     protected::is_protected,
     repository::{is_named_by_settings, is_of_repository},
     root::{Root, RootError},
@@ -103,7 +104,7 @@ fn unfit(path: &Path, kind: FileType) -> Option<&'static str> {
         FileType::RegularFile if is_protected(path) || is_of_git(path) => {
             Some("it is protected: it could say what an agent may do")
         }
-        FileType::RegularFile => None,
+        FileType::RegularFile => acted_on(path),
         _ => Some("it is not an ordinary file"),
     }
 }

@@ -19,7 +19,7 @@ use crate::{
 };
 
 pub use self::glob::fits;
-pub(crate) use self::sensitive::guarded;
+pub(crate) use self::sensitive::{acted_on, guarded};
 use self::{
     grant::Grant,
     sensitive::{secret, sensitive},

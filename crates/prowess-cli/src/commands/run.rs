@@ -4,9 +4,9 @@ use anyhow::Context as _;
 use clap::ValueHint;
 use prowess::{Definition, Kind, Library, Manifest, Skill, nearest};
 use prowess_runtime::{
-    Act, Active, Chunk, Coverage, Delivery, Entry, ExecuteError, Executor, Gate, Hosts, HostsError,
-    Launcher, Outcome, Parameters, ParametersError, PlanStep, Provider, Question, Reply, Script,
-    ScriptArguments, ScriptError, Status as Ended, Stdin, Wish,
+    Act, Active, Chunk, Config, Coverage, Delivery, Entry, ExecuteError, Executor, Gate, Hosts,
+    HostsError, Launcher, Outcome, Parameters, ParametersError, PlanStep, Provider, Question,
+    Reply, Script, ScriptArguments, ScriptError, Status as Ended, Stdin, Wish,
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -21,7 +21,8 @@ use crate::{
     approver::approver,
     arguments::{Global, directory},
     completion, context, given,
-    host::Running,
+    host::{self, Running},
+    needs::SkillNeeds,
     printer::Printer,
     safe::{self, Pieces},
     toolbox::{self, Caller, Kit},
@@ -164,6 +165,9 @@ pub(crate) fn run(
     let outcome = tried.as_ref().map_or_else(Outcome::from, Outcome::clone);
     let name = skill.map_or(&*args.name, |it| &it.manifest.name);
     show(name, skill, &outcome, is_plan_shown, printer)?;
+    if !printer.json {
+        advise(args, skill, &outcome, &config, printer);
+    }
     Ok(match tried {
         Ok(outcome) if outcome.is_ok() => Status::Well,
         Err(_) if outcome.status == Ended::Refused => Status::Unable,
@@ -528,6 +532,39 @@ impl Streams {
             Chunk::Stderr(bytes) => printer.raw_aside(bytes),
         }
         printer.flush()
+    }
+}
+
+/// Says what would help, where nobody has said it.
+fn advise(
+    args: &Args,
+    skill: Option<&Skill>,
+    outcome: &Outcome,
+    config: &Config,
+    printer: &mut Printer,
+) {
+    if args.output.is_none() && !outcome.files.is_empty() {
+        let files: Vec<_> = outcome.files.iter().take(3).map(|it| safe::line(it)).collect();
+        let more = if outcome.files.len() > 3 { " and others" } else { "" };
+        let files = files.join("`, `");
+        printer.note(&format!("`{files}`{more} went to a work directory that is gone; `--output DIR` or `--write DIR` keeps files"));
+    }
+    if outcome.is_ok() || outcome.hint.is_some() {
+        return;
+    }
+    if outcome.status == Ended::TimedOut {
+        printer.hint("`--timeout 2m` gives it more time");
+    } else if args.script.is_some() && outcome.status == Ended::Failed {
+        let needs = skill.map(|it| SkillNeeds::of(it, &host::interpreters(config)));
+        if let Some(missing) = needs.as_ref().and_then(SkillNeeds::lacked) {
+            printer.hint(&format!(
+                "{missing}; a virtual environment that has them is used when it is active"
+            ));
+        } else if outcome.denied.iter().any(|it| it.contains("socket (IPv")) {
+            printer.hint("`--net HOST` lets it reach a host");
+        }
+    } else if args.script.is_some() && outcome.status == Ended::Invalid {
+        printer.hint("what a script is given as arguments stands behind `--`");
     }
 }
 

@@ -49,6 +49,13 @@ struct Advice {
 }
 
 pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<Status> {
+    let is_narrowed =
+        [!global.dir.is_empty(), !global.preset.is_empty(), !global.include.is_empty()];
+    if is_narrowed.contains(&true) {
+        printer.note(
+            "this is everything that agents find here; `prowess list` shows only what was named",
+        );
+    }
     context::find_typed(global)?;
     let (surroundings, _) = surroundings(global, None)?;
     let mut others = configured(global, printer)?;

@@ -16,9 +16,9 @@ pub struct InterpreterSearch {
     pub configured: BTreeMap<String, PathBuf>,
     /// The virtual environment that is active (`VIRTUAL_ENV`).
     pub virtual_env: Option<PathBuf>,
-    /// The directory from which `.venv` and files with versions are looked for, upwards; nothing where these are not
-    /// trusted.
-    pub directory: Option<PathBuf>,
+    /// The directories whose `.venv` and files with versions count, the nearest first: those of a project that is
+    /// trusted, and no others.
+    pub directories: Vec<PathBuf>,
     /// The directories of `PATH`.
     pub path: Vec<PathBuf>,
     /// The user's home, for what version managers install there.
@@ -117,11 +117,9 @@ impl InterpreterSearch {
         let active =
             self.virtual_env.as_deref().and_then(|it| of(it, InterpreterOrigin::VirtualEnv));
         active.or_else(|| {
-            let folders = self.directory.as_deref()?.ancestors();
-            let mut folders = folders.take_while(|it| Some(*it) != self.home.as_deref());
-            folders.find_map(|it| {
-                VENVS.iter().find_map(|name| of(&it.join(name), InterpreterOrigin::Project))
-            })
+            let folders = self.directories.iter();
+            let mut venvs = folders.flat_map(|it| VENVS.iter().map(move |name| it.join(name)));
+            venvs.find_map(|it| of(&it, InterpreterOrigin::Project))
         })
     }
 
@@ -131,8 +129,7 @@ impl InterpreterSearch {
         let mut there = there.filter(|it| is_executable(it));
         there.find_map(|it| self.at(&it)).or_else(|| {
             // Its manager may only be there in an interactive shell.
-            let program =
-                version_manager::of_nvm(name, self.directory.as_deref(), self.home.as_deref()?)?;
+            let program = version_manager::of_nvm(name, &self.directories, self.home.as_deref()?)?;
             let found = plain(&program, self.home.as_deref())?;
             Some(InstalledInterpreter { origin: InterpreterOrigin::Manager("nvm"), ..found })
         })
@@ -144,7 +141,7 @@ impl InterpreterSearch {
         if let Some(found) = virtual_environment(path, home) {
             return Some(found);
         }
-        match version_manager::behind_shim(path, self.directory.as_deref(), home) {
+        match version_manager::behind_shim(path, &self.directories, home) {
             version_manager::Shim::None => plain(path, home),
             version_manager::Shim::For(manager, program) => {
                 let found =
@@ -173,7 +170,7 @@ impl fmt::Display for InterpreterOrigin {
 fn virtual_environment(path: &Path, home: Option<&Path>) -> Option<InstalledInterpreter> {
     let folder = path.parent()?.parent()?;
     let settings = fs::read_to_string(folder.join("pyvenv.cfg")).ok()?;
-    if !is_executable(path) {
+    if !is_python(path) {
         return None;
     }
     let value = |name: &str| {
@@ -185,7 +182,7 @@ fn virtual_environment(path: &Path, home: Option<&Path>) -> Option<InstalledInte
     let mut reads = vec![folder.to_owned()];
     // What it links to, and what it says that it was made from: either may be a link itself.
     let base = value("home").map(|it| it.join(path.file_name().unwrap_or_default()));
-    for program in [Some(path.to_owned()), base].into_iter().flatten() {
+    for program in [Some(path.to_owned()), base].into_iter().flatten().filter(|it| is_python(it)) {
         if let Some(found) = plain(&program, home) {
             reads.extend(found.reads);
         }
@@ -201,10 +198,20 @@ fn plain(path: &Path, home: Option<&Path>) -> Option<InstalledInterpreter> {
     let reads = match program.parent().and_then(Path::parent) {
         _ if is_of_system(&program) => Vec::new(),
         Some(prefix) if is_shared(prefix, home) => parts(&program, prefix),
-        Some(prefix) => vec![prefix.to_owned()],
+        Some(prefix) if program.parent().is_some_and(|it| it.ends_with("bin")) => {
+            vec![prefix.to_owned()]
+        }
+        Some(_) => vec![program.clone()],
         None => vec![program.clone()],
     };
     Some(InstalledInterpreter { program, reads, origin: InterpreterOrigin::Path })
+}
+
+/// Whether a path leads to a Python: to nothing else, whatever links and settings say.
+fn is_python(path: &Path) -> bool {
+    let real = fs::canonicalize(path).ok();
+    let name = real.as_deref().and_then(Path::file_name).and_then(|it| it.to_str());
+    is_executable(path) && name.is_some_and(|it| it.starts_with("python") || it.starts_with("pypy"))
 }
 
 /// Whether a folder holds more than one installation: a home, what is above it, or its `.local`.

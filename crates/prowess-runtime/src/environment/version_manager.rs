@@ -28,7 +28,7 @@ const TOOLS: &[(&str, &[&str], &[&str])] = &[
 const LARGEST: u64 = 64 * 1024;
 
 /// Finds out what a program stands for: those of managers lie in a folder `shims`, beside what they have installed.
-pub(super) fn behind_shim(path: &Path, directory: Option<&Path>, home: Option<&Path>) -> Shim {
+pub(super) fn behind_shim(path: &Path, directories: &[PathBuf], home: Option<&Path>) -> Shim {
     let Some(root) = path.parent().filter(|it| it.ends_with("shims")).and_then(Path::parent) else {
         return Shim::None;
     };
@@ -41,12 +41,12 @@ pub(super) fn behind_shim(path: &Path, directory: Option<&Path>, home: Option<&P
     let found = if installs.is_dir() {
         let manager = if root.ends_with("mise") { "mise" } else { "asdf" };
         let found = tools.iter().find_map(|tool| {
-            let wanted = wanted_tool(tool, files, directory, home);
+            let wanted = wanted_tool(tool, files, directories, home);
             bin(&pick(&installs.join(tool), &wanted)?)
         });
         found.map(|it| (manager, it))
     } else {
-        let wanted = said(files, directory).or_else(|| read(&root.join("version")));
+        let wanted = said(files, directories).or_else(|| read(&root.join("version")));
         let wanted = wanted.iter().flat_map(|it| it.lines());
         let mut found =
             wanted.filter_map(|it| pick(&root.join("versions"), &[it.trim().to_owned()]));
@@ -56,9 +56,9 @@ pub(super) fn behind_shim(path: &Path, directory: Option<&Path>, home: Option<&P
 }
 
 /// The program that `nvm` would put on `PATH`.
-pub(super) fn of_nvm(name: &str, directory: Option<&Path>, home: &Path) -> Option<PathBuf> {
+pub(super) fn of_nvm(name: &str, directories: &[PathBuf], home: &Path) -> Option<PathBuf> {
     let root = home.join(".nvm");
-    let mut wanted = said(&[".nvmrc", ".node-version"], directory)
+    let mut wanted = said(&[".nvmrc", ".node-version"], directories)
         .or_else(|| read(&root.join("alias/default")))?;
     // An alias may name another one, such as `lts/*`.
     for _ in 0..4 {
@@ -73,11 +73,11 @@ pub(super) fn of_nvm(name: &str, directory: Option<&Path>, home: &Path) -> Optio
 fn wanted_tool(
     tool: &str,
     files: &[&str],
-    directory: Option<&Path>,
+    directories: &[PathBuf],
     home: Option<&Path>,
 ) -> Vec<String> {
     let own = home.map(|it| [it.to_owned(), it.join(".config/mise")]).into_iter().flatten();
-    let folders = directory.into_iter().flat_map(Path::ancestors).map(Path::to_owned).chain(own);
+    let folders = directories.iter().cloned().chain(own);
     for folder in folders {
         for name in ["mise.toml", ".mise.toml", "config.toml"] {
             let table =
@@ -101,9 +101,9 @@ fn wanted_tool(
     vec!["latest".to_owned()]
 }
 
-/// What the nearest file of these names says, from a directory upwards.
-fn said(files: &[&str], directory: Option<&Path>) -> Option<String> {
-    let folders = directory.into_iter().flat_map(Path::ancestors);
+/// What the nearest file of these names says.
+fn said(files: &[&str], directories: &[PathBuf]) -> Option<String> {
+    let folders = directories.iter();
     folders.flat_map(|it| files.iter().map(move |name| it.join(name))).find_map(|it| read(&it))
 }
 

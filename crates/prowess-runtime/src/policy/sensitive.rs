@@ -208,7 +208,8 @@ pub(crate) fn guarded(path: &Path) -> Option<&'static str> {
     secret(path).or_else(|| acted_on(path))
 }
 
-fn acted_on(path: &Path) -> Option<&'static str> {
+/// Why a file should not be written by the way: agents and programs act on it.
+pub(crate) fn acted_on(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
     let of_agents = || lies_in_any(path, AGENT_FOLDERS).then_some("agents follow what it says");
     named(ACTED_ON, &name).or_else(of_agents)

@@ -78,7 +78,7 @@ impl Way {
     }
 }
 
-/// How often whoever has lost its parent and ended is reaped.
+/// How often it is looked at least whether somebody has ended.
 const REAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// The namespaces of the level *strong*.
@@ -244,14 +244,20 @@ fn map_user(way: &Way) -> io::Result<()> {
 /// there to be told.
 fn reap_until(script: Pid, ended: &OwnedFd) -> io::Result<Option<Exit>> {
     let script_fd = rustix::process::pidfd_open(script, PidfdFlags::empty())?;
+    // Who has ended counts as a process until it is reaped, so nobody waits for that.
+    let children = sys::ended_children()?;
     loop {
+        while rustix::io::read(&children, &mut [0; 1024]).is_ok_and(|it| it > 0) {}
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
             if pid == script {
                 return Ok(Some(exit(status)));
             }
         }
-        let mut fds =
-            [PollFd::new(ended, PollFlags::empty()), PollFd::new(&script_fd, PollFlags::IN)];
+        let mut fds = [
+            PollFd::new(ended, PollFlags::empty()),
+            PollFd::new(&script_fd, PollFlags::IN),
+            PollFd::new(&children, PollFlags::IN),
+        ];
         let _ = poll(&mut fds, Some(&REAP));
         if fds[0].revents().contains(PollFlags::ERR) {
             return Ok(None);

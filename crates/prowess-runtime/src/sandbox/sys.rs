@@ -33,6 +33,25 @@ pub(super) fn fork(namespaces: i32) -> io::Result<Fork> {
     side(check(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) })?)
 }
 
+/// What can be read when a child of this process has ended. The signal about it is not delivered any more.
+pub(super) fn ended_children() -> io::Result<OwnedFd> {
+    let mut set = std::mem::MaybeUninit::uninit();
+    // SAFETY: the set is made before it is used, and the pointers are valid for each call.
+    let descriptor = unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGCHLD);
+        check(c_long::from(libc::sigprocmask(
+            libc::SIG_BLOCK,
+            set.as_ptr(),
+            std::ptr::null_mut(),
+        )))?;
+        libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+    };
+    check(c_long::from(descriptor))?;
+    // SAFETY: it was made just now, and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
 /// The same, into a control group of version 2.
 pub(super) fn fork_into(group: BorrowedFd<'_>, namespaces: i32) -> io::Result<Fork> {
     #[repr(C)]

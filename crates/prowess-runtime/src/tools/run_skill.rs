@@ -114,9 +114,13 @@ impl RunSkill {
         let arguments = self.executor.arguments(self.name(), arguments);
         let parameters = Parameters::from(parameters);
         let delivery = Delivery::default();
-        let tried =
-            self.executor.attempt_script(&script, arguments, parameters, delivery).await;
-        Ok(tried.unwrap_or_else(|error| Outcome::from(&error)))
+        let tried = self.executor.attempt_script(&script, arguments, parameters, delivery).await;
+        let mut outcome = tried.unwrap_or_else(|error| Outcome::from(&error));
+        if !outcome.files.is_empty() && outcome.message.is_none() {
+            outcome.message =
+                Some("the files it wrote are gone; only what it prints is kept".to_owned());
+        }
+        Ok(outcome)
     }
 
     fn library(&self) -> Arc<Library> {
