@@ -470,6 +470,10 @@ fn asked(question: &str, is_over: &AtomicBool) -> io::Result<String> {
     drop(open);
     let answer = answer(is_over);
     let mut open = held();
+    // Nobody has ended the line.
+    if !answer.as_ref().is_ok_and(|it| it.ends_with('\n')) {
+        tell("\n");
+    }
     tell(&open.take().unwrap_or_default());
     answer
 }

@@ -13,7 +13,7 @@ use crate::{
     arguments::{Global, StrategyName, share},
     completion, context, host,
     printer::Printer,
-    report, safe,
+    report, safe, trust,
 };
 
 /// Show what a model would be told, and how it fits into its window
@@ -70,6 +70,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let gate = Arc::new(host::gate(&config, Arc::new(Nobody)));
     let library = context::library(global, printer)?;
     context::tell_left_out(&library, printer);
+    trust::note_untrusted(&config, global, printer);
     let library: Arc<dyn Provider> = Arc::new(Arc::new(library));
     let library = Permitted::new(library, gate.clone()).library();
     let vocabulary = context::vocabulary(args.model.as_deref(), &config);

@@ -82,6 +82,9 @@ struct Seen {
 /// What tells a protected file wherever its directory is moved: that directory, and its name there.
 type Home = (u64, u64, OsString);
 
+/// What tells a file from what it was before: its size, inode, and when it was changed.
+type Stamp = (u64, u64, i64, i64);
+
 /// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum File {
@@ -89,8 +92,8 @@ enum File {
     /// A directory that was not looked into.
     Unseen,
     Link(PathBuf),
-    /// With its mode; without its bytes where it is large.
-    Plain(u32, Result<Vec<u8>, u64>),
+    /// With its mode; without its bytes where there is no room for them.
+    Plain(u32, Stamp, Option<Vec<u8>>),
     Other,
 }
 
@@ -170,7 +173,7 @@ impl Guard {
         let is_left = |path: &Path, old: Option<&File>| {
             let is_sensitive =
                 self.before.sensitive.contains(path) || after.sensitive.contains(path);
-            let has_copy = !matches!(old, Some(File::Plain(_, Err(_))));
+            let has_copy = !matches!(old, Some(File::Plain(_, _, None)));
             is_sensitive && !(self.keeps_sensitive && has_copy)
         };
         let mut gone: Vec<&Path> = Vec::new();
@@ -351,10 +354,10 @@ impl Seen {
 fn is_same(a: &File, b: &File) -> bool {
     let is_directory = |it: &_| matches!(it, File::Directory | File::Unseen);
     match (a, b) {
-        // One of both had no room to be kept.
-        (File::Plain(a_mode, Err(size)), File::Plain(b_mode, Ok(bytes)))
-        | (File::Plain(b_mode, Ok(bytes)), File::Plain(a_mode, Err(size))) => {
-            a_mode == b_mode && *size == bytes.len() as u64
+        (File::Plain(a_mode, a_stamp, a), File::Plain(b_mode, b_stamp, b)) => {
+            // Without the bytes of both, the time of the last change tells, which no command can set.
+            let is_same = if a.is_some() && b.is_some() { a == b } else { a_stamp == b_stamp };
+            a_mode == b_mode && is_same
         }
         (a, b) => a == b || is_directory(a) && is_directory(b),
     }
@@ -369,12 +372,12 @@ fn look(path: &Path, room: &mut u64) -> Option<File> {
         File::Link(fs::read_link(path).unwrap_or_default())
     } else if !metadata.is_file() {
         File::Other
-    } else if metadata.len() > SIZE.min(*room) {
-        File::Plain(metadata.permissions().mode(), Err(metadata.len()))
     } else {
-        *room -= metadata.len();
-        let bytes = fs::read(path).map_err(|_| metadata.len());
-        File::Plain(metadata.permissions().mode(), bytes)
+        let stamp = (metadata.len(), metadata.ino(), metadata.ctime(), metadata.ctime_nsec());
+        let has_room = metadata.len() <= SIZE.min(*room);
+        *room -= if has_room { metadata.len() } else { 0 };
+        let bytes = has_room.then(|| fs::read(path).ok()).flatten();
+        File::Plain(metadata.permissions().mode(), stamp, bytes)
     })
 }
 
@@ -430,11 +433,11 @@ fn restore(path: &Path, file: &File) -> io::Result<()> {
     match file {
         File::Directory | File::Unseen => fs::create_dir(path),
         File::Link(to) => symlink(to, path),
-        File::Plain(mode, Ok(bytes)) => {
+        File::Plain(mode, _, Some(bytes)) => {
             let mut options = OpenOptions::new();
             let mut file = options.write(true).create_new(true).mode(*mode & 0o777).open(path)?;
             file.write_all(bytes)
         }
-        File::Plain(_, Err(_)) | File::Other => Err(io::Error::other("there is no copy of it")),
+        File::Plain(_, _, None) | File::Other => Err(io::Error::other("there is no copy of it")),
     }
 }

@@ -78,6 +78,8 @@ impl Way {
     }
 }
 
+/// How many processes a user may start elsewhere while a script runs, where all of theirs count.
+const SPARE: u64 = 512;
 /// How often it is looked at least whether somebody has ended.
 const REAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
@@ -289,11 +291,17 @@ fn limit(limits: &Limits, level: Level) -> io::Result<()> {
         set_limit(resource, most, most)?;
     }
     // It counts those of a namespace alone, and not at all for root; the supervisor counts as well.
-    if level == Level::Strong {
+    let most = match level {
         // The process that holds the namespace is one of them.
-        let most = limits.processes.saturating_add(1);
-        set_limit(Resource::Nproc, most, most)?;
-    }
+        Level::Strong => limits.processes.saturating_add(1),
+        // All others of the user count too. The supervisor may come too late to its turn, but it never
+        // has more than this to kill.
+        Level::Landlock | Level::None => {
+            let others = tree::tasks_of(rustix::process::getuid());
+            limits.processes.saturating_mul(2).saturating_add(others + SPARE)
+        }
+    };
+    set_limit(Resource::Nproc, most, most)?;
     // One more, so that the signal which says why comes before the one that kills.
     set_limit(Resource::Cpu, cpu, cpu.saturating_add(1))
 }

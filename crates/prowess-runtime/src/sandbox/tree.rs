@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     thread,
     time::Duration,
@@ -9,7 +10,7 @@ use std::{
 
 use rustix::{
     io::Errno,
-    process::{Pid, Signal, WaitOptions, kill_process},
+    process::{Pid, Signal, Uid, WaitOptions, kill_process},
 };
 
 /// How many processes are looked at, at most.
@@ -71,6 +72,15 @@ pub(super) fn kill() {
 pub(super) fn tasks(processes: &[Pid]) -> u64 {
     let threads = |pid: &Pid| field(&status(&folder(*pid))?, "Threads:");
     processes.iter().filter_map(threads).sum()
+}
+
+/// How many processes and threads a user has.
+pub(super) fn tasks_of(user: Uid) -> u64 {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let tasks = processes.filter_map(|it| fs::metadata(it.path().join("task")).ok());
+    // A folder has two links more than there are folders in it.
+    let own = tasks.filter(|it| it.uid() == user.as_raw()).map(|it| it.nlink().saturating_sub(2));
+    own.sum()
 }
 
 /// Sends a signal to all of these; one that has ended meanwhile does not mind.
