@@ -908,8 +908,15 @@ fn is_get(method: &str) -> bool {
 }
 
 /// The scheme, host and port of an address.
+#[cfg(feature = "http")]
 fn origin(url: &str) -> String {
     url::Url::parse(url).map_or_else(|_| bare(url), |it| it.origin().ascii_serialization())
+}
+
+/// Without HTTP nothing is sent anywhere.
+#[cfg(not(feature = "http"))]
+fn origin(url: &str) -> String {
+    bare(url)
 }
 
 /// An address without what could be a secret in it.
