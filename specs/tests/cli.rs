@@ -847,6 +847,16 @@ mod the_command_read_prints_one_file_as_it_is {
     #[test]
     fn a_resource_that_is_not_there_exits_1_with_the_nearest_path() {
         let world = World::new().skill("one", "a").file("skills/one/scripts/run.sh", "true\n");
+        for (path, hint) in [
+            ("SCRIPTS/Run.sh", "did you mean `scripts/run.sh`?"),
+            ("scripts", "it is a folder, with files such as `scripts/"),
+        ] {
+            let ran = world.run(["read", "one", path, "--dir", "skills"]);
+            assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+            assert!(ran.stderr.contains(hint), "{}", ran.stderr);
+        }
+        let ran = world.run(["list", "one"]);
+        assert!(ran.stderr.contains("`prowess show one`"), "{}", ran.stderr);
         let ran = world.run(["read", "one", "scripts/rum.sh", "--dir", "skills"]);
         assert_eq!((ran.code, ran.stdout()), (Some(1), ""));
         assert!(ran.stderr.contains("`scripts/run.sh`"), "{}", ran.stderr);

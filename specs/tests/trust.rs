@@ -205,10 +205,12 @@ mod the_skills_of_a_project_act_only_when_it_is_trusted {
         }
         let ran = world.run_at_terminal("", "list");
         assert!(ran.stdout().contains("brew-coffee"), "{}", ran.stdout());
-        let ran = world.run(["prompt", "brew coffee"]);
-        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-        let left_out = "`ask` leaves out the skills of this project until it is trusted";
-        assert!(ran.stderr.contains(left_out), "{}", ran.stderr);
+        for arguments in [&["prompt", "brew coffee"][..], &["tools"]] {
+            let ran = world.run(arguments);
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+            let left_out = "`ask` leaves out the skills of this project until it is trusted";
+            assert!(ran.stderr.contains(left_out), "{}", ran.stderr);
+        }
     }
 
     #[test]

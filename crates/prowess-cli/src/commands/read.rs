@@ -63,8 +63,13 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         Ok(bytes) => printer.raw(&bytes)?,
         Err(error @ ReadError::NoSuchResource { .. }) => {
             printer.fault(&error.to_string());
-            let paths = skill.resources().iter().map(|it| &*it.path);
-            printer.hint(&match nearest(&args.resource, paths) {
+            let paths = || skill.resources().iter().map(|it| &*it.path);
+            let folder = format!("{}/", args.resource.trim_end_matches('/'));
+            if let Some(file) = paths().find(|it| it.starts_with(&folder)) {
+                printer.hint(&format!("it is a folder, with files such as `{file}`"));
+                return Ok(Status::AtFault);
+            }
+            printer.hint(&match nearest(&args.resource, paths()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("`prowess show {}` lists its files", args.name),
             });

@@ -14,6 +14,7 @@ use crate::{
     printer::Printer,
     safe,
     toolbox::{self, Caller},
+    trust,
 };
 
 /// List the tools that can be called, with what they take
@@ -42,7 +43,9 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> Result<Status> {
     let library = context::library(global, printer)?;
-    let library = host::shown(library, &context::config(global)?, printer);
+    let config = context::config(global)?;
+    let library = host::shown(library, &config, printer);
+    trust::note_untrusted(&config, global, printer);
     let provider: Arc<dyn Provider> = Arc::new(Arc::new(library));
     let running = Running::default();
     let kit =

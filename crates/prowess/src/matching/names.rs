@@ -49,13 +49,15 @@ impl Names {
     }
 }
 
-/// The name that differs from `wanted` in the fewest letters, if it is near enough to be meant.
+/// The name that differs from `wanted` in the fewest letters, if it is near enough to be meant. Case does not matter.
 pub fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let wanted = &wanted.to_lowercase();
     let allowed = (wanted.chars().count() / 3).max(1);
     let mut best: Option<(usize, &str)> = None;
     for name in names {
-        let is_part = wanted.len() > 2 && name.contains(wanted);
-        let distance = if is_part { 1 } else { distance(wanted, name, allowed) };
+        let lower = name.to_lowercase();
+        let is_part = wanted.len() > 2 && lower != *wanted && lower.contains(wanted);
+        let distance = if is_part { 1 } else { distance(wanted, &lower, allowed) };
         if distance <= allowed && best.is_none_or(|it| distance < it.0) {
             best = Some((distance, name));
         }
