@@ -855,8 +855,6 @@ mod the_command_read_prints_one_file_as_it_is {
             assert_eq!(ran.code, Some(1), "{}", ran.stderr);
             assert!(ran.stderr.contains(hint), "{}", ran.stderr);
         }
-        let ran = world.run(["list", "one"]);
-        assert!(ran.stderr.contains("`prowess show one`"), "{}", ran.stderr);
         let ran = world.run(["read", "one", "scripts/rum.sh", "--dir", "skills"]);
         assert_eq!((ran.code, ran.stdout()), (Some(1), ""));
         assert!(ran.stderr.contains("`scripts/run.sh`"), "{}", ran.stderr);

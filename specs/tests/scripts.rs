@@ -257,6 +257,9 @@ mod files_and_input_reach_a_script {
         world.write(script, "import no_such_package\n");
         let ran = run(&world, &[], &words);
         assert!(ran.stderr.contains("missing: no-such-package"), "{}", ran.stderr);
+        world.write("home/.claude/skills/tool/scripts/other.py", "open('nowhere')\n");
+        let ran = run(&world, &[], &["--script", "scripts/other.py"]);
+        assert!(!ran.stderr.contains("missing:"), "{}", ran.stderr);
         world.write(script, "while True: pass\n");
         let ran = run(&world, &[], &[&words[..], &["--timeout", "200ms"]].concat());
         assert!(ran.stderr.contains("`--timeout 2m`"), "{}", ran.stderr);

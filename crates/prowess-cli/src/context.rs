@@ -287,13 +287,8 @@ pub(crate) fn find_typed(global: &Global) -> Result<(), Fault> {
         return Ok(());
     }
     let fault = Fault::unable(format!("there is no directory `{}`", first.display()));
-    let is_name =
-        first.components().count() == 1 && first.to_str().is_some_and(|it| !it.contains('.'));
     Err(match near::path(&resolved(first)).filter(|it| Path::new(it).is_dir()) {
         Some(near) => fault.hint(format!("did you mean `{near}`?")),
-        None if is_name => {
-            fault.hint(format!("`prowess show {}` shows a skill of that name", first.display()))
-        }
         None => fault,
     })
 }

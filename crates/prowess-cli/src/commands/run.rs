@@ -535,6 +535,9 @@ impl Streams {
     }
 }
 
+/// How Python and Node.js say that a package is not installed.
+const LACKS_MODULE: &[&str] = &["No module named", "Cannot find module", "Cannot find package"];
+
 /// Says what would help, where nobody has said it.
 fn advise(
     args: &Args,
@@ -555,6 +558,11 @@ fn advise(
     if outcome.status == Ended::TimedOut {
         printer.hint("`--timeout 2m` gives it more time");
     } else if args.script.is_some() && outcome.status == Ended::Failed {
+        let lacks_module = outcome
+            .stderr
+            .as_ref()
+            .is_some_and(|it| LACKS_MODULE.iter().any(|phrase| it.text.contains(phrase)));
+        let skill = skill.filter(|_| lacks_module);
         let needs = skill.map(|it| SkillNeeds::of(it, &host::interpreters(config)));
         if let Some(missing) = needs.as_ref().and_then(SkillNeeds::lacked) {
             printer.hint(&format!(
