@@ -12,8 +12,8 @@ use prowess_runtime::{Bytes, Depth, Share, bytes};
 use crate::{
     commands::{
         approvals, ask, catalog, chat, check, completions, config, create, disable, doctor, enable,
-        find, init, lab, list, man, mcp, migrate, new, prompt, read, remove, rule, run, sandbox,
-        servers, sessions, show, tool, tools, trace, trust, undo,
+        find, init, lab, list, man, mcp, migrate, new, prepare, prompt, read, remove, rule, run,
+        sandbox, servers, sessions, show, tool, tools, trace, trust, undo,
     },
     completion, examples,
 };
@@ -94,6 +94,7 @@ pub(crate) enum Command {
     Config(config::Args),
     Init(init::Args),
     Run(run::Args),
+    Prepare(prepare::Args),
     Tool(tool::Args),
     Tools(tools::Args),
     Servers(servers::Args),

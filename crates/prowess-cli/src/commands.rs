@@ -25,6 +25,7 @@ pub(crate) mod undo;
 pub(crate) mod migrate;
 pub(crate) mod config;
 pub(crate) mod run;
+pub(crate) mod prepare;
 pub(crate) mod tool;
 pub(crate) mod tools;
 pub(crate) mod servers;
@@ -91,6 +92,7 @@ pub(crate) fn run(
         Command::Config(args) => config::run(args, global, printer),
         Command::Init(args) => init::run(args, global, printer),
         Command::Run(args) => run::run(args, global, launcher, printer),
+        Command::Prepare(args) => prepare::run(args, global, launcher, printer),
         Command::Tool(args) => tool::run(args, global, launcher, printer),
         Command::Tools(args) => tools::run(args, global, launcher, printer),
         Command::Servers(args) => servers::run(args, global, launcher, printer),

@@ -163,6 +163,14 @@ const EXAMPLES: &[Examples] = &[
         ],
     ),
     (
+        "prepare",
+        &[
+            ("prowess prepare pdf", "install what its scripts need"),
+            ("prowess prepare", "which environments there are"),
+            ("prowess prepare --clean", "remove those that nobody uses"),
+        ],
+    ),
+    (
         "run",
         &[
             ("prowess run greet who=Ada", "execute it, in the sandbox"),

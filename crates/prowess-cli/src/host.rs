@@ -15,8 +15,9 @@ use clap::ValueHint;
 use prowess::{Cache, Library};
 use prowess_agent::Witness;
 use prowess_runtime::{
-    Approver, ChangeHistory, Config, Executor, Gate, Hosts, InterpreterSearch, Launcher, Limits,
-    Network, Nobody, Origin, Outcome, Policy, Proxy, Records, Sandbox, Starter, Status, duration,
+    Approver, ChangeHistory, Config, EnvironmentStore, Executor, Gate, Hosts, InterpreterSearch,
+    Launcher, Limits, Network, Nobody, Origin, Outcome, Policy, PrepareLimits, Preparer, Proxy,
+    Records, Sandbox, Starter, Status, duration,
 };
 use rustix::process::geteuid;
 use tokio::signal::unix::{SignalKind, signal};
@@ -26,7 +27,7 @@ use crate::{
     arguments::{directory, existing},
     connection,
     printer::Printer,
-    trust,
+    registries, trust,
 };
 
 /// How something is run, as it is typed.
@@ -77,6 +78,7 @@ impl Running {
             .with_writes(self.write.clone(), trash)
             .with_withheld(policy.withheld.clone())
             .with_interpreters(interpreters(config))
+            .with_environments(environments())
             .with_network(network(policy)?)
             .with_policy(policy.clone(), env::current_dir().unwrap_or_default());
         Ok(executor.with_environment(self.environment(config)?))
@@ -170,6 +172,37 @@ pub(crate) fn interpreters(config: &Config) -> InterpreterSearch {
     }
 }
 
+/// The environments that are prepared; nothing where there is no home.
+pub(crate) fn environments() -> Option<EnvironmentStore> {
+    let state = state().filter(|it| !is_homeless(it))?;
+    let records = Arc::new(Records::at(state));
+    Some(EnvironmentStore::new(environments_folder()?, records))
+}
+
+fn environments_folder() -> Option<PathBuf> {
+    let xdg = env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
+    let home = || env::home_dir().filter(|it| it.is_absolute());
+    let data = xdg.or_else(|| Some(home()?.join(".local/share")))?;
+    Some(data.join("prowess/environments")).filter(|it| !is_homeless(it))
+}
+
+/// What prepares environments; nothing where there is no home.
+pub(crate) fn preparer(config: &Config, launcher: Launcher) -> Option<Preparer> {
+    let settings = &config.prepare;
+    let limits = PrepareLimits {
+        timeout: settings.timeout.value,
+        size: settings.max_size.value.0,
+        total: settings.max_total.value.0,
+    };
+    Some(Preparer {
+        store: environments()?,
+        sandbox: Sandbox::new(launcher, config.sandbox.level.value),
+        search: interpreters(config),
+        registries: registries::registries(config),
+        limits,
+    })
+}
+
 /// The network that scripts reach: the hosts that the policy lists, and no others.
 fn network(policy: &Policy) -> Result<Network, Box<Outcome>> {
     if policy.script_hosts.is_empty() {
@@ -204,7 +237,7 @@ pub(crate) fn gate(config: &Config, approver: Arc<dyn Approver>) -> Gate {
     // Whoever could write what libraries recall could say what skills there are.
     let cache = cache_folder()
         .filter(|it| DirBuilder::new().recursive(true).mode(0o700).create(it).is_ok());
-    policy.withheld.extend(state().into_iter().chain(cache));
+    policy.withheld.extend(state().into_iter().chain(cache).chain(environments_folder()));
     Gate { policy, approver, records }
 }
 

@@ -27,8 +27,8 @@ pub use self::{
     right::ProjectRight,
     settings::{
         AgentSettings, DisclosureSettings, LimitSettings, MatchingSettings, ModelSettings,
-        PolicySettings, RuleSetting, RunSettings, SandboxSettings, ServerSetting, ServerSettings,
-        SkillSettings, SqlSettings, WindowSettings,
+        PolicySettings, PrepareSettings, RuleSetting, RunSettings, SandboxSettings, ServerSetting,
+        ServerSettings, SkillSettings, SqlSettings, WindowSettings,
     },
     units::{bytes, duration, size},
     value::{Address, Bytes, Depth, Presets, Price, RootPath, Share},
@@ -58,6 +58,8 @@ pub struct Config {
     pub sandbox: SandboxSettings,
     /// What scripts are run with.
     pub run: RunSettings,
+    /// How packages are installed for scripts and servers.
+    pub prepare: PrepareSettings,
     /// The database of `execute_sql`.
     pub sql: SqlSettings,
     /// The language model.

@@ -26,6 +26,7 @@ use crate::{
     outcome::{Outcome, PlanStep, Status},
     parameters::{Parameters, ParametersError, Variables},
     policy::Policy,
+    preparation::{EnvironmentError, EnvironmentStore, PreparedEnvironment, ScriptEnvironments},
     repository,
     root::RootError,
     sandbox::{Chunk, Job, Network, Sandbox, SandboxError, Stdin, Work},
@@ -52,6 +53,7 @@ pub struct Executor {
     trash: PathBuf,
     network: Network,
     policy: Option<(Policy, PathBuf)>,
+    environments: Option<EnvironmentStore>,
 }
 
 /// Who gets what a script prints and leaves behind, beside its outcome.
@@ -84,6 +86,9 @@ pub enum ExecuteError {
     /// The interpreter that settings name cannot be used.
     #[error(transparent)]
     Interpreter(#[from] InterpreterError),
+    /// The environment that was prepared for it cannot be used.
+    #[error(transparent)]
+    Environment(#[from] EnvironmentError),
     /// There is no room for its files.
     #[error("cannot make a directory for the run")]
     Work(#[from] io::Error),
@@ -106,6 +111,7 @@ impl Executor {
             trash,
             network,
             policy: None,
+            environments: None,
         }
     }
 
@@ -145,6 +151,12 @@ impl Executor {
     #[must_use]
     pub fn with_interpreters(self, interpreters: InterpreterSearch) -> Self {
         Self { interpreters, ..self }
+    }
+
+    /// Runs scripts with the environments that were prepared for them. No script may write where these lie.
+    #[must_use]
+    pub fn with_environments(self, environments: Option<EnvironmentStore>) -> Self {
+        Self { environments, ..self }
     }
 
     /// Lets no script read these, whatever else it may read.
@@ -263,7 +275,8 @@ impl Executor {
                 let arguments = ScriptArguments::default();
                 let argv = vec!["sh".into(), path.into()];
                 let programs = Vec::new();
-                let run = Run { skill, argv, arguments, programs, folder, work };
+                let environments = ScriptEnvironments::default();
+                let run = Run { skill, argv, arguments, programs, environments, folder, work };
                 self.run(run, &parameters, delivery).await
             }
         }
@@ -281,12 +294,24 @@ impl Executor {
         let work = Work::new()?;
         let folder = work.give_folder(SKILL, &script.files)?;
         let path = folder.join(&script.path).into();
-        let argv = script.interpreter.iter().cloned().chain([path]).collect();
+        let environments = self.environments(script)?;
+        let command = environments.command(&script.interpreter);
+        environments.link_modules(&folder)?;
+        let argv = command.into_iter().chain([path]).collect();
         let needed = script.needs().programs;
         let programs = needed.into_iter().flat_map(|it| it.any_of).collect();
         let (skill, folder) = (&*script.skill, Some(folder));
-        let run = Run { skill, argv, arguments, programs, folder, work };
+        let run = Run { skill, argv, arguments, programs, environments, folder, work };
         self.run(run, &parameters, delivery).await
+    }
+
+    /// The environments that were prepared for a script.
+    pub fn environments(&self, script: &Script) -> Result<ScriptEnvironments, EnvironmentError> {
+        let store = self.environments.as_ref();
+        store.map_or_else(
+            || Ok(ScriptEnvironments::default()),
+            |it| it.of_script(script, &self.interpreters),
+        )
     }
 
     async fn run(
@@ -295,16 +320,17 @@ impl Executor {
         parameters: &Parameters,
         delivery: Delivery,
     ) -> Result<Outcome, Early> {
+        self.keep_environments()?;
         let Variables { variables, too_large } = parameters.variables()?;
         let handover = delivery.output.as_deref().map(Handover::into).transpose()?;
-        let Run { skill, mut argv, arguments, programs, folder, mut work } = run;
+        let Run { skill, mut argv, arguments, programs, environments, folder, mut work } = run;
         let file = work.give("parameters.json", parameters.json().as_bytes())?;
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let directory = folder.as_deref().map(|it| ("SKILL_DIR", text(it)));
         let own = [("SKILL_NAME", skill.to_owned()), ("PARAMS_FILE", text(&file))];
         let own = own.into_iter().chain(directory).map(|(name, value)| (name.to_owned(), value));
         arguments.place(&mut work)?;
-        let Programs { path, reads } = self.programs(&mut argv, &programs)?;
+        let Programs { path, reads } = self.programs(&mut argv, &programs, &environments)?;
         argv.extend(arguments.words);
         let may_write = |it: &PathBuf| {
             let real = fs::canonicalize(it).unwrap_or_else(|_| it.clone());
@@ -317,11 +343,18 @@ impl Executor {
         let there = guard.iter().flat_map(Guard::there).map(Path::to_owned);
         let reads = self.reads.iter().cloned().chain(reads).chain(named).chain(there).collect();
         let job = Job {
-            env: self.environment.clone().into_iter().chain(variables).chain(own).collect(),
+            env: self
+                .environment
+                .clone()
+                .into_iter()
+                .chain(variables)
+                .chain(own)
+                .chain(environments.variables())
+                .collect(),
             directory: self.directory.clone(),
             reads,
             writes: self.writes.clone(),
-            withheld: self.withheld.iter().cloned().chain(arguments.withheld).collect(),
+            withheld: self.withheld().chain(arguments.withheld).collect(),
             home: (!self.sandbox.holds()).then(|| self.interpreters.home.clone()).flatten(),
             path,
             stdin: delivery.stdin,
@@ -355,8 +388,13 @@ impl Executor {
         &self,
         argv: &mut [OsString],
         declared: &[String],
+        environments: &ScriptEnvironments,
     ) -> Result<Programs, InterpreterError> {
         let mut programs = Programs::default();
+        for PreparedEnvironment { tree, reads, .. } in environments.all() {
+            programs.reads.extend(reads.iter().cloned().chain([tree.clone()]));
+        }
+        programs.path.extend(environments.all().map(PreparedEnvironment::bin));
         let mut find = |name: &str| -> Result<Option<PathBuf>, InterpreterError> {
             let Some(InstalledInterpreter { program, reads, .. }) = self.interpreters.find(name)?
             else {
@@ -366,7 +404,9 @@ impl Executor {
             programs.path.extend(program.parent().map(Path::to_owned));
             Ok(Some(program))
         };
-        if let Some(first) = argv.first_mut()
+        let is_prepared =
+            |it: &OsString| environments.all().any(|own| Path::new(it).starts_with(&own.tree));
+        if let Some(first) = argv.first_mut().filter(|it| !is_prepared(it))
             && let Some(program) = first.to_str().map(&mut find).transpose()?.flatten()
         {
             *first = program.into();
@@ -379,6 +419,28 @@ impl Executor {
         }
         programs.path.dedup();
         Ok(programs)
+    }
+
+    /// What no script may read, but for where environments lie: a script is given its own.
+    fn withheld(&self) -> impl Iterator<Item = PathBuf> {
+        let store = self.environments.as_ref().map(EnvironmentStore::root);
+        self.withheld.iter().filter(move |it| Some(it.as_path()) != store).cloned()
+    }
+
+    /// Refuses to let scripts write where environments lie: the next script would run what this one has put there.
+    fn keep_environments(&self) -> Result<(), Early> {
+        let Some(store) = &self.environments else { return Ok(()) };
+        let real = |it: &Path| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
+        let root = real(store.root());
+        let writes = |it: &&PathBuf| {
+            let real = real(it);
+            root.starts_with(&real) || real.starts_with(&root)
+        };
+        let Some(writes) = self.writes.iter().find(writes) else { return Ok(()) };
+        let (writes, root) = (writes.display(), root.display());
+        let message =
+            format!("a script may not write `{writes}`, because environments lie in `{root}`");
+        Err(Outcome::bad(Status::Refused, message).hint("let it write a directory below").into())
     }
 
     /// Holds what other programs act on, where a script may write.
@@ -426,6 +488,8 @@ struct Run<'r> {
     arguments: ScriptArguments,
     /// Programs that the skill declares to need.
     programs: Vec<String>,
+    /// The environments that were prepared for it.
+    environments: ScriptEnvironments,
     /// What it finds as `SKILL_DIR`: a copy of what was approved.
     folder: Option<PathBuf>,
     work: Work,
@@ -615,6 +679,12 @@ impl From<InterpreterError> for Early {
     }
 }
 
+impl From<EnvironmentError> for Early {
+    fn from(error: EnvironmentError) -> Self {
+        Self::Error(error.into())
+    }
+}
+
 impl From<io::Error> for Early {
     fn from(error: io::Error) -> Self {
         Self::Error(error.into())
@@ -638,6 +708,10 @@ impl From<&ExecuteError> for Outcome {
         match error {
             ExecuteError::Sandbox(SandboxError::Unavailable { remedy, .. }) => {
                 Self::error(Status::Refused, error).hint(remedy)
+            }
+            ExecuteError::Environment(_) => {
+                let hint = "`prowess prepare NAME --update` prepares it again";
+                Self::error(Status::Refused, error).hint(hint)
             }
             ExecuteError::Sandbox(SandboxError::Variable { .. }) => {
                 Self::error(Status::Invalid, error)

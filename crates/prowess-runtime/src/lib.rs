@@ -52,6 +52,7 @@ mod http;
 #[cfg(feature = "http")]
 mod proxy;
 mod sandbox;
+mod preparation;
 mod handover;
 mod executor;
 mod manager;
@@ -73,9 +74,9 @@ pub use crate::{
     config::{
         Address, AgentSettings, Bytes, Config, ConfigError, Depth, DisclosureSettings, Fault,
         IgnoredSetting, LimitSettings, MatchingSettings, ModelSettings, Origin, Places,
-        PolicySettings, Presets, Price, ProjectFile, ProjectRight, RootPath, RuleSetting,
-        RunSettings, SandboxSettings, ServerSetting, ServerSettings, Setting, Share, Shown,
-        SkillSettings, SqlSettings, WindowSettings, bytes, duration, size,
+        PolicySettings, PrepareSettings, Presets, Price, ProjectFile, ProjectRight, RootPath,
+        RuleSetting, RunSettings, SandboxSettings, ServerSetting, ServerSettings, Setting, Share,
+        Shown, SkillSettings, SqlSettings, WindowSettings, bytes, duration, size,
     },
     convention::{Convention, plain_schema},
     create::{CreateError, check_entry},
@@ -100,6 +101,10 @@ pub use crate::{
     parameters::{Parameters, ParametersError},
     percent::percent_decoded,
     policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, UnlistedCommands, Wish, fits},
+    preparation::{
+        EnvironmentError, EnvironmentRecord, EnvironmentStore, LockedPackage, PackageManager,
+        PreparedEnvironment, Recipe, RecipeError, Registries, ScriptEnvironments, SkillRecipes,
+    },
     provider::{Permitted, Provider},
     records::{Note, Records, RememberedApproval, now as timestamp},
     registry::Registry,
@@ -144,6 +149,7 @@ pub use crate::{
         Addresses, CertificateError, Hosts, HostsError, Incoming, Patience, Post, Resolver,
         SystemResolver, Wire, WireError,
     },
-    proxy::{Proxy, ProxyLimits},
+    preparation::{PrepareError, PrepareLimits, PrepareOptions, Preparer},
+    proxy::{Proxy, ProxyLimits, Remedy},
     tools::HttpRequest,
 };

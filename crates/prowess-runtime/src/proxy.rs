@@ -37,6 +37,34 @@ pub struct Proxy {
     hosts: Hosts,
     resolver: Arc<dyn Resolver>,
     limits: ProxyLimits,
+    remedy: Remedy,
+}
+
+/// What lets a host be reached that is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Remedy {
+    /// A flag, such as `--net`.
+    Flag(String),
+    /// A setting, such as `prepare.hosts`.
+    Setting(String),
+}
+
+impl Remedy {
+    /// What to do so that a host can be reached.
+    fn with(&self, host: &str) -> String {
+        match self {
+            Self::Flag(flag) => format!("run with `{flag} {host}`"),
+            Self::Setting(key) => format!("add `{host}` to `{key}`"),
+        }
+    }
+
+    /// What to do so that a host can be reached at an address that is not of the internet.
+    fn with_address(&self) -> String {
+        match self {
+            Self::Flag(flag) => format!("run with `{flag}` and its address as well"),
+            Self::Setting(key) => format!("add its address to `{key}` as well"),
+        }
+    }
 }
 
 /// How much passes through a proxy in one run. All of it ends with the run.
@@ -69,7 +97,7 @@ impl Proxy {
     /// Connects to these hosts alone.
     pub fn new(hosts: Hosts) -> Self {
         let (resolver, limits) = (Arc::new(SystemResolver), ProxyLimits::default());
-        Self { hosts, resolver, limits }
+        Self { hosts, resolver, limits, remedy: Remedy::Flag("--net".to_owned()) }
     }
 
     /// Looks names up in another way than the system does.
@@ -82,6 +110,12 @@ impl Proxy {
     #[must_use]
     pub fn with_limits(self, limits: ProxyLimits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// Tells those who are refused what would let them pass.
+    #[must_use]
+    pub fn with_remedy(self, remedy: Remedy) -> Self {
+        Self { remedy, ..self }
     }
 
     /// Serves a socket until this is dropped, and with it every connection. With a password, only

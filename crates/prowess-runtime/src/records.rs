@@ -57,7 +57,7 @@ pub(crate) struct Approval {
 pub struct RememberedApproval {
     /// What it is revoked by; the same as long as it is remembered.
     pub id: String,
-    /// What was approved: `skill`, `server`, `call`, `write`, `read`, `send`, `network` or `settings`.
+    /// What was approved: `skill`, `server`, `call`, `write`, `read`, `send`, `network`, `environment` or `settings`.
     pub kind: &'static str,
     /// The name of the skill, server or tool.
     pub name: String,
@@ -96,6 +96,8 @@ pub(crate) enum Kind {
     Settings,
     /// A skill with hosts that its script may connect to.
     Network,
+    /// An environment with its lock file.
+    Environment,
 }
 
 impl Kind {
@@ -109,6 +111,7 @@ impl Kind {
             Self::Network => "network",
             Self::Send => "send",
             Self::Settings => "settings",
+            Self::Environment => "environment",
         }
     }
 }
@@ -129,6 +132,10 @@ impl Approval {
 }
 
 impl Key {
+    fn of_environment(name: &str, key: &str) -> Self {
+        Self { kind: Kind::Environment, name: name.to_owned(), place: key.to_owned() }
+    }
+
     fn of_settings(file: &Path) -> Self {
         let place = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
         let place = place.to_string_lossy().into_owned();
@@ -147,6 +154,8 @@ struct Book {
     approvals: Vec<Approval>,
 }
 
+/// What the lock file of an environment is called.
+const LOCK_FILE: &str = "lock";
 const BOOK: &str = "approvals.json";
 const LOCK: &str = "lock";
 /// How many characters an approval is revoked by.
@@ -293,6 +302,24 @@ impl Records {
     /// Whether the file of a project was approved with just this content.
     pub(crate) fn has_approved_settings(&self, file: &Path, digest: &str) -> bool {
         self.approved(&Key::of_settings(file)).is_some_and(|it| it.digest == digest)
+    }
+
+    /// Records that packages were installed for somebody, and that they may be used as they are locked.
+    pub(crate) fn approve_environment(&self, name: &str, key: &str, lock: &str, by: &str) {
+        let subject = Subject::of_text(LOCK_FILE, lock);
+        let digest = Some(&*subject.digest);
+        let what = format!("install packages, environment {key}");
+        let (tool, skill, decision) = ("prepare", Some(name), "allowed");
+        self.note(&Note { tool, skill, digest, what: &what, decision, by, sandbox: None });
+        let key = Key::of_environment(name, key);
+        self.approve(Approval { key, when: now(), by: by.to_owned(), subject });
+    }
+
+    /// What an environment was approved with: the digest of its lock file, and the file as long as it is kept.
+    pub(crate) fn environment(&self, key: &str) -> Option<(String, Option<String>)> {
+        let is_it = |it: &Approval| it.key.kind == Kind::Environment && it.key.place == key;
+        let subject = self.all().into_iter().rfind(is_it)?.subject;
+        Some((subject.digest.clone(), subject.into_text()))
     }
 
     /// Every approval that holds, the newest last.

@@ -57,6 +57,10 @@ use network::Entrance;
 use order::{Order, Reply, framed, send_descriptor};
 use streams::Streams;
 
+#[cfg(feature = "http")]
+pub(crate) use disk::size as folder_size;
+#[cfg(feature = "http")]
+pub(crate) use environment::certificates;
 pub use launcher::Launcher;
 pub(crate) use mounts::is_of_system;
 pub use network::Network;
@@ -64,6 +68,7 @@ pub use report::{Check, Report};
 pub(crate) use running::Ending;
 pub use running::Running;
 pub use work::Work;
+pub(crate) use work::{remove as remove_folder, sweep};
 
 /// Runs scripts so that they can do no more than they should.
 #[derive(Debug, Clone)]

@@ -84,6 +84,19 @@ impl Subject {
         Self { digest: hex(all), files: BTreeMap::new() }
     }
 
+    /// Takes a text as it is, and keeps it.
+    pub(crate) fn of_text(path: &str, text: &str) -> Self {
+        let digest = hex(Sha256::new_with_prefix(text));
+        let (mode, size) = (String::new(), text.len() as u64);
+        let part = Part { digest: digest.clone(), mode, size, text: Some(text.to_owned()) };
+        Self { digest, files: BTreeMap::from([(path.to_owned(), part)]) }
+    }
+
+    /// The text that it was made from, as long as it is kept.
+    pub(crate) fn into_text(self) -> Option<String> {
+        self.files.into_values().next()?.text
+    }
+
     /// The same, with hosts that it may connect to.
     pub(crate) fn with_hosts(self, hosts: &[String]) -> Self {
         let mut hosts: Vec<&[u8]> = hosts.iter().map(|it| it.as_bytes()).collect();

@@ -63,6 +63,7 @@ fn described(approval: &RememberedApproval) -> String {
         "write" => format!("write {place}"),
         "read" => format!("read {place}"),
         "network" => format!("let the skill {name} in {place} reach the network"),
+        "environment" => format!("use the packages that were installed for {name}, {place}"),
         "send" => format!("send to {place}"),
         "settings" => format!("take the commands and hosts of {place}"),
         _ => format!("{name}: {place}"),

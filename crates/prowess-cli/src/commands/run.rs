@@ -4,9 +4,10 @@ use anyhow::Context as _;
 use clap::ValueHint;
 use prowess::{Definition, Kind, Library, Manifest, Skill, nearest};
 use prowess_runtime::{
-    Act, Active, Chunk, Config, Coverage, Delivery, Entry, ExecuteError, Executor, Gate, Hosts,
-    HostsError, Launcher, Outcome, Parameters, ParametersError, PlanStep, Provider, Question,
-    Reply, Script, ScriptArguments, ScriptError, Status as Ended, Stdin, Wish,
+    Act, Active, Chunk, Config, Coverage, Delivery, Entry, EnvironmentRecord, ExecuteError,
+    Executor, Gate, Hosts, HostsError, Launcher, Outcome, Parameters, ParametersError, PlanStep,
+    Provider, Question, Reply, Script, ScriptArguments, ScriptEnvironments, ScriptError,
+    Status as Ended, Stdin, Wish,
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -15,7 +16,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::{not_in_use, noticed, tool};
+use super::{count, not_in_use, noticed, tool};
 use crate::{
     Status,
     approver::approver,
@@ -354,6 +355,11 @@ impl Task {
         let Some(program) = script.interpreter.first() else { return };
         // What cannot be found is said when it is to run.
         let Ok(found) = executor.interpreter(script) else { return };
+        if let Ok(ScriptEnvironments { own: Some(own), .. }) = executor.environments(script) {
+            let EnvironmentRecord { packages, key, .. } = &own.record;
+            let packages = count(packages.len(), "package");
+            printer.note(&format!("`{}` runs with {packages}, environment {key}", script.path));
+        }
         let (program, origin) = match &found {
             Some(found) => (found.program.as_os_str(), found.origin.to_string()),
             None => (program.as_os_str(), "the system".to_owned()),

@@ -176,6 +176,23 @@ pub struct RunSettings {
     pub node: Setting<Option<PathBuf>>,
 }
 
+/// How packages are installed for scripts and servers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PrepareSettings {
+    /// The index for Python packages.
+    pub python_index: Setting<Option<Address>>,
+    /// The registry for npm packages.
+    pub npm_registry: Setting<Option<Address>>,
+    /// More hosts that packages are downloaded from.
+    pub hosts: Setting<Vec<String>>,
+    /// How long an installation may take.
+    pub timeout: Setting<Duration>,
+    /// The largest environment.
+    pub max_size: Setting<Bytes>,
+    /// How much all environments may take.
+    pub max_total: Setting<Bytes>,
+}
+
 /// What stands between a script and the machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SandboxSettings {
@@ -304,6 +321,20 @@ impl Default for LimitSettings {
             work: size(limits.work),
             processes: count(limits.processes),
             descriptors: count(limits.descriptors),
+        }
+    }
+}
+
+impl Default for PrepareSettings {
+    fn default() -> Self {
+        const GIB: u64 = 1024 * MIB;
+        Self {
+            python_index: Setting::default(),
+            npm_registry: Setting::default(),
+            hosts: Setting::default(),
+            timeout: Setting::new(Duration::from_secs(600)),
+            max_size: size(4 * GIB),
+            max_total: size(20 * GIB),
         }
     }
 }

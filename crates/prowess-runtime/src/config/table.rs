@@ -36,6 +36,7 @@ pub(super) const TABLES: &[(&str, &str)] = &[
     ("limits", "How much time and space a run may use."),
     ("sandbox", "How scripts and commands are confined."),
     ("run", "What scripts are run with."),
+    ("prepare", "How packages are installed for scripts and servers."),
     ("sql", "The database of `execute_sql`."),
     ("model", "The language model."),
     ("agent", "The agent behind `ask` and `chat`."),
@@ -48,7 +49,7 @@ impl Config {
     pub(super) fn rows(&mut self) -> Vec<Row<'_>> {
         use ProjectRight::*;
         let Self {
-            skill, matching, disclosure, window, policy, limits, sandbox, run, sql, model, agent, servers, ..
+            skill, matching, disclosure, window, policy, limits, sandbox, run, prepare, sql, model, agent, servers, ..
         } = self;
         vec![
             row("skill.enabled", &mut skill.enabled, Stricter, None, "false",
@@ -135,6 +136,18 @@ impl Config {
                 "The Python that runs scripts, instead of that of an active virtual environment or on `PATH`."),
             row("run.node", &mut run.node, Nothing, None, "\"/opt/node/bin/node\"",
                 "The Node.js that runs scripts, instead of that on `PATH`."),
+            row("prepare.python_index", &mut prepare.python_index, Nothing, None, "\"https://nexus.example.com/simple\"",
+                "The package index for Python [default: that of `uv` or `pip`, else PyPI]."),
+            row("prepare.npm_registry", &mut prepare.npm_registry, Nothing, None, "\"https://nexus.example.com/npm/\"",
+                "The registry for npm packages [default: that of `npm`, else npmjs.org]."),
+            row("prepare.hosts", &mut prepare.hosts, Nothing, None, "[\"files.example.com\"]",
+                "More hosts that packages are downloaded from; those of the registries are always allowed."),
+            row("prepare.timeout", &mut prepare.timeout, Nothing, None, "\"20m\"",
+                "How long an installation may take."),
+            row("prepare.max_size", &mut prepare.max_size, Nothing, None, "\"8 GiB\"",
+                "The largest environment, including what was downloaded for it."),
+            row("prepare.max_total", &mut prepare.max_total, Nothing, None, "\"50 GiB\"",
+                "How much all environments may take; those unused for the longest time are removed first."),
             row("sql.url", &mut sql.url, InsideUnset, None, "\"sqlite:data.db\"",
                 "The database: SQLite, PostgreSQL or MariaDB."),
             row("sql.write", &mut sql.write, Nothing, None, "true",

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::version_manager;
+use super::{version::satisfies, version_manager};
 use crate::sandbox::is_of_system;
 
 /// Where interpreters are looked for, best first. The host fills it in: nothing here reads the environment.
@@ -67,6 +67,9 @@ pub struct InterpreterError {
 const FAMILIES: &[(&str, &[&str])] =
     &[("python", &["python", "python3"]), ("node", &["node", "nodejs"])];
 
+/// The versions of Python 3 that are looked for by name.
+const MINORS: std::ops::Range<u32> = 8..30;
+
 /// What a virtual environment is called in a project.
 const VENVS: &[&str] = &[".venv", "venv"];
 
@@ -86,6 +89,44 @@ impl InterpreterSearch {
             // What else lies beside it is none of its business.
             None => InstalledInterpreter { reads: vec![it.program.clone()], ..it },
         }))
+    }
+
+    /// The installation behind the first of these programs, whichever virtual environment is active; where its version
+    /// will not do, that of another Python on `PATH`.
+    pub(crate) fn installation(
+        &self,
+        names: &[&str],
+        versions: &[&str],
+    ) -> Result<Option<InstalledInterpreter>, InterpreterError> {
+        let home = self.home.as_deref();
+        let will_do = |it: &InstalledInterpreter| {
+            let name = it.program.file_name().and_then(|it| it.to_str()).unwrap_or_default();
+            let version = name.strip_prefix("python").unwrap_or_default();
+            versions.iter().all(|asked| satisfies(version, asked) != Some(false))
+        };
+        for name in names {
+            let found = self.find(name)?.map(|it| it.program).or_else(|| of_system(name));
+            if let Some(found) = found.and_then(|it| plain(&it, home)).filter(will_do) {
+                return Ok(Some(found));
+            }
+        }
+        let others = MINORS.rev().map(|minor| format!("python3.{minor}"));
+        let mut others = others.filter(|_| names.contains(&"python3"));
+        Ok(others.find_map(|it| plain(&self.installed(&it)?, home).filter(will_do)))
+    }
+
+    /// The first program of this name on `PATH` or in the system, without links.
+    pub(crate) fn installed(&self, name: &str) -> Option<PathBuf> {
+        let home = self.home.as_deref();
+        let there = self.path.iter().filter(|it| it.is_absolute()).map(|it| it.join(name));
+        let mut there = there.filter(|it| is_executable(it));
+        let found =
+            there.find_map(|it| match version_manager::behind_shim(&it, &self.directories, home) {
+                version_manager::Shim::None => Some(it),
+                version_manager::Shim::For(_, program) => Some(program),
+                version_manager::Shim::Unknown => None,
+            });
+        fs::canonicalize(found.or_else(|| of_system(name))?).ok()
     }
 
     fn configured(
@@ -228,6 +269,12 @@ fn parts(program: &Path, prefix: &Path) -> Vec<PathBuf> {
     };
     let own = libraries.filter(|it| it.file_name().to_str().is_some_and(is_own));
     [program.to_owned()].into_iter().chain(own.map(|it| it.path())).collect()
+}
+
+/// A program of the system.
+fn of_system(name: &str) -> Option<PathBuf> {
+    let places = ["/usr/local/bin", "/usr/bin", "/bin"];
+    places.iter().map(|it| Path::new(it).join(name)).find(|it| is_executable(it))
 }
 
 pub(super) fn is_executable(path: &Path) -> bool {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What a skill needs: interpreters and packages for its scripts, programs, variables.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -81,7 +81,7 @@ pub struct EnvironmentNeeds {
 }
 
 /// Whose packages an environment has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ecosystem {
     /// Distributions for Python.

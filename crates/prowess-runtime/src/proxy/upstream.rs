@@ -18,7 +18,7 @@ use tokio::{
 };
 
 use super::{
-    Proxy,
+    Proxy, Remedy,
     log::{Log, Record},
     target::Target,
 };
@@ -79,11 +79,12 @@ impl Proxy {
 
     async fn stream(&self, target: &Target) -> Result<TcpStream, Refusal> {
         let Target { host, port } = target;
-        let refused = |error| refusal(&error, target);
+        let refused = |error| refusal(&error, target, &self.remedy);
         let url = target.url().ok_or_else(|| Refusal::bad(format!("`{target}` is no host")))?;
         let admission = self.hosts.admit(&url).map_err(refused)?;
         if !USUAL.contains(port) && !self.hosts.names_port(&url) {
-            let why = format!("port {port} of `{host}` is not allowed; run with `--net {target}`");
+            let remedy = self.remedy.with(&target.to_string());
+            let why = format!("port {port} of `{host}` is not allowed; {remedy}");
             return Err(Refusal::forbidden(why));
         }
         let addresses =
@@ -97,18 +98,20 @@ impl Proxy {
 const USUAL: [u16; 2] = [80, 443];
 
 /// What a script is told, with what to do about it.
-fn refusal(error: &FetchError, target: &Target) -> Refusal {
+fn refusal(error: &FetchError, target: &Target, remedy: &Remedy) -> Refusal {
     let Target { host, port } = target;
     let at = if USUAL.contains(port) { host.to_string() } else { target.to_string() };
     match error {
         FetchError::Host { .. } => {
-            Refusal::forbidden(format!("host `{host}` is not allowed; run with `--net {at}`"))
+            Refusal::forbidden(format!("host `{host}` is not allowed; {}", remedy.with(&at)))
         }
         FetchError::Port { service, .. } => Refusal::forbidden(format!(
-            "port {port} is not allowed, because it is the port of {service}; run with `--net {target}`"
+            "port {port} is not allowed, because it is the port of {service}; {}",
+            remedy.with(&target.to_string())
         )),
         FetchError::Address { what, .. } => Refusal::forbidden(format!(
-            "host `{host}` leads to {what}, which is not allowed; run with `--net` and its address as well"
+            "host `{host}` leads to {what}, which is not allowed; {}",
+            remedy.with_address()
         )),
         FetchError::Resolve { source, .. } | FetchError::Connect { source, .. } => {
             Refusal { status: StatusCode::BAD_GATEWAY, why: format!("{error}: {source}") }

@@ -34,7 +34,7 @@ pub(super) fn prepare() {
 /// The room that a directory takes on disk, with something for each of its entries. Goes by open folders
 /// and not by paths, which can be longer than the system takes; a folder that its owner has closed to
 /// itself is opened for the moment. What cannot be looked at all the same is too much.
-pub(super) fn size(path: &Path, most: u64) -> u64 {
+pub(crate) fn size(path: &Path, most: u64) -> u64 {
     let mut walk = Walk { total: 0, linked: BTreeSet::new() };
     match rustix::fs::open(path, FOLDER, Mode::empty()) {
         Ok(top) => match walk.folder(top, most) {

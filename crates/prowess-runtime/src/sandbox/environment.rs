@@ -45,8 +45,7 @@ pub(super) fn environment(
     ];
     let given = order.env.iter().map(|(name, value)| (name.into(), value.into()));
     let Some(proxy) = proxy else { return own.into_iter().chain(given).collect() };
-    let authorities = AUTHORITIES.iter().find(|it| Path::new(it).exists());
-    let authorities = authorities.map(|it| ("SSL_CERT_FILE".into(), it.into()));
+    let authorities = certificates().map(|it| ("SSL_CERT_FILE".into(), it.into()));
     // Nobody but the script reaches a socket in its own namespace.
     let user = match (&order.network, level) {
         (Some(password), Level::Landlock | Level::None) => format!("{PROXY_USER}:{password}@"),
@@ -56,6 +55,11 @@ pub(super) fn environment(
     let through = PROXIES.iter().map(|it| ((*it).into(), (&*url).into()));
     let always = ALWAYS.iter().map(|it| (it.0.into(), it.1.into()));
     own.into_iter().chain(authorities).chain(given).chain(through).chain(always).collect()
+}
+
+/// The certificates of authorities that this system trusts, as one file.
+pub(crate) fn certificates() -> Option<&'static str> {
+    AUTHORITIES.iter().copied().find(|it| Path::new(it).exists())
 }
 
 /// The name that a script says with its password.

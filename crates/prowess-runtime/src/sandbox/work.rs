@@ -215,7 +215,7 @@ pub(super) fn hold(base: &Path, how: FlockOperation) -> io::Result<OwnedFd> {
 
 /// Removes work directories of ours that engine and supervisor have both left behind, because they
 /// were killed, or the machine went down.
-fn sweep(directory: &Path) {
+pub(crate) fn sweep(directory: &Path) {
     let own = rustix::process::getuid().as_raw();
     let is_left = |entry: &DirEntry| {
         let ours = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
@@ -234,7 +234,7 @@ fn sweep(directory: &Path) {
 /// Removes a directory with all that is in it, however deep and however locked. What is below is
 /// moved up and removed there, so that no path gets long; no link is followed. Whoever removes it at
 /// the same time does not disturb.
-pub(super) fn remove(base: &Path) -> io::Result<()> {
+pub(crate) fn remove(base: &Path) -> io::Result<()> {
     let top = match rustix::fs::open(base, DIRECTORY, Mode::empty()) {
         Err(Errno::NOENT) => return Ok(()),
         top => top?,

@@ -1,0 +1,207 @@
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context as _, Result};
+use prowess::Skill;
+use prowess_runtime::{EnvironmentRecord, EnvironmentStore, Launcher, ScriptError, SkillRecipes};
+use serde_json::json;
+
+use super::count;
+use crate::{
+    Status,
+    arguments::Global,
+    completion, context,
+    fault::Fault,
+    host,
+    preparing::{self, Choice, Prepared},
+    printer::Printer,
+    safe, trust,
+};
+
+/// Install the packages that the scripts of a skill need
+///
+/// Packages are installed once, after you agree, into an environment of their own: by uv, pip, npm, pnpm, bun or deno, in a
+/// sandbox that reaches nothing but the package registries, in exact versions with hashes. Scripts then run with it, and
+/// cannot change it. Without a name, it lists the environments that are prepared.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The name, `scope:name` or path of the skill
+    #[arg(add = completion::skills())]
+    name: Option<String>,
+    /// Install packages, too, whose names are only guessed from imports
+    #[arg(long, requires = "name")]
+    guessed: bool,
+    /// Let packages run their own install scripts, in the sandbox
+    #[arg(long, requires = "name")]
+    install_scripts: bool,
+    /// Choose versions anew, instead of those that were installed before
+    #[arg(long, requires = "name", conflicts_with = "offline")]
+    update: bool,
+    /// Install again from what was downloaded before, without network
+    #[arg(long, requires = "name")]
+    offline: bool,
+    /// Remove environments that were not used for 30 days or whose skills are gone; with a name, those of the skill
+    #[arg(long, conflicts_with_all = ["guessed", "install_scripts", "update", "offline"])]
+    clean: bool,
+    /// Remove every environment
+    #[arg(long, requires = "clean", conflicts_with = "name")]
+    all: bool,
+    /// Answer yes ahead of time
+    #[arg(long)]
+    yes: bool,
+    /// Trust this project, for this time; `prowess trust` remembers it
+    #[arg(long)]
+    trust_project: bool,
+}
+
+/// From which age on an environment that nobody uses is removed.
+const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+pub(crate) fn run(
+    args: &Args,
+    global: &Global,
+    launcher: Launcher,
+    printer: &mut Printer,
+) -> Result<Status> {
+    let Some(store) = host::environments() else {
+        let fault = Fault::unable("there is no home directory to keep environments in");
+        return Err(fault.hint("set `HOME`, or `XDG_DATA_HOME` and `XDG_STATE_HOME`").into());
+    };
+    let Some(typed) = &args.name else {
+        return match args.clean {
+            true => {
+                let is_meant =
+                    |it: &EnvironmentRecord, used| args.all || it.is_unused(used, UNUSED);
+                clean(&store, is_meant, printer)
+            }
+            false => list(&store, printer),
+        };
+    };
+    let config = context::config(global)?;
+    let trusted = match context::folder_of(typed, global) {
+        Some(_) => global.clone(),
+        None => trust::acting(&config, global, args.trust_project, printer),
+    };
+    let (library, name) = context::library_for(typed, &trusted, printer)?;
+    let Some(skill) = context::skill(&library, &name, printer) else {
+        return Ok(Status::AtFault);
+    };
+    let recipes = recipes(skill, &config)?;
+    if args.clean {
+        let keys: Vec<String> = recipes.recipes.iter().map(|it| it.0.key()).collect();
+        return clean(&store, |it, _| keys.contains(&it.key), printer);
+    }
+    let choice = Choice {
+        with_guessed: args.guessed,
+        install_scripts: args.install_scripts,
+        offline: args.offline,
+        update: args.update,
+        yes: args.yes,
+    };
+    let preparer = host::preparer(&config, launcher).context("there is no home directory")?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.context("cannot wait for anything")?;
+    let name = skill.manifest.name.to_string();
+    let mut prepared = Vec::new();
+    let mut status = Status::Well;
+    for error in &recipes.errors {
+        printer.fault(&error.to_string());
+        status = Status::AtFault;
+    }
+    for (recipe, _) in &recipes.recipes {
+        let folder = skill.absolute_folder();
+        let work = preparing::prepare(&preparer, recipe, &name, folder, choice, printer);
+        match runtime.block_on(work)? {
+            Prepared::Done(environment) => {
+                if !printer.json {
+                    printer.line(summary(&name, &environment.record))?;
+                }
+                prepared.push(environment.record);
+            }
+            Prepared::Failed(failed) => status = failed,
+        }
+    }
+    runtime.shutdown_background();
+    if printer.json {
+        printer.document(&json!({ "skill": name, "environments": prepared }))?;
+    } else if recipes.recipes.is_empty() && recipes.errors.is_empty() {
+        printer.note(&format!("`{name}` needs no packages"));
+    }
+    Ok(status)
+}
+
+fn recipes(skill: &Skill, config: &prowess_runtime::Config) -> Result<SkillRecipes, ScriptError> {
+    SkillRecipes::of(skill, &host::interpreters(config))
+}
+
+/// What was prepared, in one line.
+fn summary(name: &str, record: &EnvironmentRecord) -> String {
+    let EnvironmentRecord { manager, packages, size, key, .. } = record;
+    let packages = count(packages.len(), "package");
+    let ecosystem = record.ecosystem.as_str();
+    let name = safe::line(name);
+    format!("prepared {name}: {packages} for {ecosystem} with {manager}, {} ({key})", bytes(*size))
+}
+
+fn list(store: &EnvironmentStore, printer: &mut Printer) -> Result<Status> {
+    let all = store.all();
+    if printer.json {
+        let records: Vec<_> = all.iter().map(|it| &it.0).collect();
+        printer.document(&json!({ "environments": records }))?;
+        return Ok(Status::Well);
+    }
+    for (record, used) in &all {
+        let names: Vec<_> = record.used_by.iter().map(|it| safe::line(&it.0)).collect();
+        let packages = count(record.packages.len(), "package");
+        let (key, manager) = (printer.dim(&record.key), record.manager);
+        let (size, age) = (bytes(record.size), age(*used));
+        let names = printer.name(&names.join(", "));
+        printer.line(format_args!("{names}  {packages}, {size}, {manager}, used {age}  {key}"))?;
+    }
+    printer.flush()?;
+    match all.len() {
+        0 => printer.note(
+            "nothing is prepared; `prowess prepare NAME` installs what a skill's scripts need",
+        ),
+        many => {
+            let total = bytes(all.iter().map(|it| it.0.size).sum());
+            let all = count(many, "environment");
+            printer.note(&format!("{all}, {total}; `prowess prepare --clean` removes unused ones"));
+        }
+    }
+    Ok(Status::Well)
+}
+
+fn clean(
+    store: &EnvironmentStore,
+    is_meant: impl Fn(&EnvironmentRecord, SystemTime) -> bool,
+    printer: &mut Printer,
+) -> Result<Status> {
+    let removed = store.clean(is_meant).context("cannot remove environments")?;
+    if printer.json {
+        printer.document(&json!({ "removed": removed }))?;
+        return Ok(Status::Well);
+    }
+    let total = bytes(removed.iter().map(|it| it.size).sum());
+    printer.note(&match removed.len() {
+        0 => "nothing was removed".to_owned(),
+        many => format!("removed {}, {total}", count(many, "environment")),
+    });
+    Ok(Status::Well)
+}
+
+fn age(used: SystemTime) -> String {
+    let days = used.elapsed().unwrap_or_default().as_secs() / (24 * 60 * 60);
+    match days {
+        0 => "today".to_owned(),
+        1 => "yesterday".to_owned(),
+        days => format!("{days} days ago"),
+    }
+}
+
+fn bytes(size: u64) -> String {
+    const MIB: u64 = 1024 * 1024;
+    match size {
+        size if size >= 1024 * MIB => format!("{:.1} GiB", size as f64 / (1024 * MIB) as f64),
+        size => format!("{:.1} MiB", size as f64 / MIB as f64),
+    }
+}

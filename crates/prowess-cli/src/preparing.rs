@@ -1,0 +1,153 @@
+//! Prepares environments for people: asks, shows how it goes, and says why it did not work.
+
+use std::{path::PathBuf, time::Duration};
+
+use prowess_runtime::{Chunk, PrepareError, PrepareOptions, PreparedEnvironment, Preparer, Recipe};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc::unbounded_channel,
+    time::{Instant, interval},
+};
+
+use crate::{Status, approver::approver, printer::Printer, safe};
+
+/// How an environment is prepared, as it was typed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Choice {
+    pub(crate) with_guessed: bool,
+    pub(crate) install_scripts: bool,
+    pub(crate) offline: bool,
+    pub(crate) update: bool,
+    pub(crate) yes: bool,
+}
+
+/// What came of it.
+pub(crate) enum Prepared {
+    Done(Box<PreparedEnvironment>),
+    /// Why is said already.
+    Failed(Status),
+}
+
+/// How often it is shown how far an installation is.
+const MOMENT: Duration = Duration::from_millis(200);
+
+/// Prepares an environment, and says why not.
+pub(crate) async fn prepare(
+    preparer: &Preparer,
+    recipe: &Recipe,
+    name: &str,
+    folder: Option<PathBuf>,
+    choice: Choice,
+    printer: &mut Printer,
+) -> anyhow::Result<Prepared> {
+    for what in &recipe.left_out {
+        printer.warning(&safe::line(&format!("not installed: {what}")));
+    }
+    if !recipe.guessed.is_empty() && !choice.with_guessed {
+        let names = safe::line(&recipe.guessed.join(", ")).into_owned();
+        printer.note(&format!(
+            "not installed, because the names are only guessed from imports: {names}; `--guessed` installs them"
+        ));
+        if recipe.requirements.is_empty() {
+            return Ok(Prepared::Failed(Status::AtFault));
+        }
+    }
+    let (sender, mut chunks) = unbounded_channel();
+    let options = PrepareOptions {
+        name: name.to_owned(),
+        folder,
+        with_guessed: choice.with_guessed,
+        install_scripts: choice.install_scripts,
+        offline: choice.offline,
+        update: choice.update,
+        chunks: Some(sender),
+    };
+    let approver = approver(choice.yes);
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let work = preparer.prepare(recipe, options, &*approver);
+    tokio::pin!(work);
+    let mut ticks = interval(MOMENT);
+    let mut begun: Option<Instant> = None;
+    let mut last = String::new();
+    let ended = loop {
+        tokio::select! {
+            ended = &mut work => break Some(ended),
+            Some(chunk) = chunks.recv() => {
+                begun.get_or_insert_with(Instant::now);
+                if printer.verbose {
+                    printer.raw_aside(safe::lines(&String::from_utf8_lossy(chunk.bytes())).as_bytes());
+                }
+                last = line(&chunk).unwrap_or(last);
+            }
+            _ = ticks.tick() => {
+                if let Some(begun) = begun {
+                    let seconds = begun.elapsed().as_secs();
+                    printer.progress(&format!("installing, {seconds} s: {last}"));
+                }
+            }
+            _ = interrupt.recv() => break None,
+            _ = terminate.recv() => break None,
+        }
+    };
+    printer.progress_ends();
+    match ended {
+        Some(Ok(environment)) => Ok(Prepared::Done(Box::new(environment))),
+        Some(Err(error)) => Ok(Prepared::Failed(say(&error, name, printer))),
+        None => {
+            printer.fault("it was interrupted; nothing was installed");
+            Ok(Prepared::Failed(Status::AtFault))
+        }
+    }
+}
+
+/// The last line of what was printed.
+fn line(chunk: &Chunk) -> Option<String> {
+    let text = String::from_utf8_lossy(chunk.bytes()).into_owned();
+    let last = text.lines().rev().map(str::trim).find(|it| !it.is_empty())?;
+    Some(safe::line(last).into_owned())
+}
+
+/// Says why an environment was not prepared, and what to do about it.
+fn say(error: &PrepareError, name: &str, printer: &mut Printer) -> Status {
+    let cause = std::error::Error::source(error).map(|it| format!(": {it}")).unwrap_or_default();
+    printer.fault(&safe::line(&format!("{error}{cause}")));
+    let name = safe::line(name).into_owned();
+    match error {
+        PrepareError::Refused => {
+            printer.hint("`--yes` or an answer at a terminal agrees to it");
+        }
+        PrepareError::NoInstaller { hint, .. } => printer.hint(hint),
+        PrepareError::Installer { output, refused, .. } => {
+            if !printer.verbose {
+                let lines: Vec<&str> = output.lines().collect();
+                let from = lines.len().saturating_sub(SHOWN);
+                for line in &lines[from..] {
+                    printer.aside(&format!("  {}", safe::line(line)));
+                }
+            }
+            if let Some(why) = refused.first() {
+                printer.hint(&safe::line(why));
+            } else if output.contains("only-binary")
+                || output.contains("no-build")
+                || output.contains("No matching distribution")
+            {
+                printer.hint(&format!("a package may have to be built: `prowess prepare {name} --install-scripts` lets it run its own scripts in the sandbox"));
+            }
+        }
+        PrepareError::Lock { .. } => {
+            printer.hint(&format!("`prowess prepare {name} --update` chooses versions anew"));
+        }
+        PrepareError::Offline => printer.hint("leave `--offline` out to download it"),
+        _ => {}
+    }
+    match error {
+        PrepareError::Refused | PrepareError::Sandbox(_) | PrepareError::NoInstaller { .. } => {
+            Status::Unable
+        }
+        _ => Status::AtFault,
+    }
+}
+
+/// How many lines of an installer are shown when it has failed.
+const SHOWN: usize = 12;

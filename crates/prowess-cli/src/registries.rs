@@ -1,0 +1,49 @@
+//! The package registries of this user: from settings, else as their package managers have them.
+
+use std::{env, fs, path::Path};
+
+use prowess_runtime::{Config, Registries};
+
+/// The package registries that environments are prepared from.
+pub(crate) fn registries(config: &Config) -> Registries {
+    let settings = &config.prepare;
+    let home = env::home_dir();
+    let in_home = |path: &str| home.as_ref().map(|it| it.join(path));
+    let default = Registries::default();
+    let python = settings.python_index.value.as_ref().map(|it| it.as_str().to_owned());
+    let python =
+        python.or_else(|| variable(&["UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL"]));
+    let python = python.or_else(|| {
+        let own = [in_home(".config/pip/pip.conf"), in_home(".pip/pip.conf")];
+        let files = own.into_iter().flatten().chain(["/etc/pip.conf".into()]);
+        files.into_iter().find_map(|it| entry(&it, "index-url"))
+    });
+    let npm = settings.npm_registry.value.as_ref().map(|it| it.as_str().to_owned());
+    let npm = npm.or_else(|| variable(&["npm_config_registry", "NPM_CONFIG_REGISTRY"]));
+    let npm = npm.or_else(|| entry(&in_home(".npmrc")?, "registry"));
+    Registries {
+        python: python.unwrap_or(default.python),
+        npm: npm.unwrap_or(default.npm),
+        jsr: default.jsr,
+        hosts: settings.hosts.value.clone(),
+    }
+}
+
+/// The first of these variables that is an address.
+fn variable(names: &[&str]) -> Option<String> {
+    names.iter().find_map(|it| env::var(it).ok().filter(|it| is_address(it)))
+}
+
+/// An address in a file of lines such as `index-url = https://…`.
+fn entry(file: &Path, name: &str) -> Option<String> {
+    let text = fs::read_to_string(file).ok()?;
+    text.lines().find_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        let value = value.trim().trim_matches('"');
+        (key.trim() == name && is_address(value)).then(|| value.to_owned())
+    })
+}
+
+fn is_address(text: &str) -> bool {
+    text.starts_with("https://") || text.starts_with("http://")
+}

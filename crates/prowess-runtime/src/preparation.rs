@@ -1,0 +1,21 @@
+//! Environments with the packages that scripts and servers need: installed once, after approval, in a sandbox whose
+//! only network are package registries; locked, shared, and read-only from then on.
+
+mod recipe;
+mod registries;
+mod store;
+mod installer;
+#[cfg(feature = "http")]
+mod build;
+
+#[cfg(feature = "http")]
+pub use self::build::{PrepareError, PrepareLimits, PrepareOptions, Preparer};
+pub use self::{
+    installer::PackageManager,
+    recipe::{Recipe, RecipeError},
+    registries::Registries,
+    store::{
+        EnvironmentError, EnvironmentRecord, EnvironmentStore, LockedPackage, PreparedEnvironment,
+        ScriptEnvironments, SkillRecipes,
+    },
+};

@@ -1,0 +1,457 @@
+//! Makes an environment: asks, installs in a sandbox, locks, and puts it into place.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, DirBuilder},
+    io,
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use tokio::{sync::mpsc::UnboundedSender, task::spawn_blocking};
+
+use super::{
+    installer::{Installer, Output},
+    recipe::Recipe,
+    registries::{Registries, host},
+    store::{
+        ARTIFACTS, EnvironmentRecord, EnvironmentStore, LOCK, PreparedEnvironment, RECORD, TREE,
+        digest,
+    },
+};
+use crate::{
+    approver::{Approver, Coverage, Question, Reply},
+    environment::InterpreterSearch,
+    http::{Hosts, HostsError},
+    limits::Limits,
+    outcome::{Outcome, Status},
+    proxy::{Proxy, ProxyLimits, Remedy},
+    sandbox::{Chunk, Job, Network, Sandbox, SandboxError, Work, certificates, folder_size, sweep},
+};
+
+/// Makes environments.
+#[derive(Debug)]
+pub struct Preparer {
+    /// Where they go.
+    pub store: EnvironmentStore,
+    /// What installers run in. It always holds them, whatever else runs without.
+    pub sandbox: Sandbox,
+    /// Where interpreters and package managers are looked for.
+    pub search: InterpreterSearch,
+    /// Where packages come from.
+    pub registries: Registries,
+    /// How much an environment may take.
+    pub limits: PrepareLimits,
+}
+
+/// How much environments may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PrepareLimits {
+    /// How long an installation may take.
+    pub timeout: Duration,
+    /// Bytes of one environment, with what was downloaded for it.
+    pub size: u64,
+    /// Bytes of all environments; those that were not used for the longest time make room.
+    pub total: u64,
+}
+
+impl Default for PrepareLimits {
+    /// Ten minutes, 4 GiB, 20 GiB.
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(600), size: 4 << 30, total: 20 << 30 }
+    }
+}
+
+/// How an environment is made.
+#[derive(Debug, Default)]
+pub struct PrepareOptions {
+    /// The skill or server that it is for.
+    pub name: String,
+    /// Its folder.
+    pub folder: Option<PathBuf>,
+    /// Whether packages are installed whose names are only guessed from imports.
+    pub with_guessed: bool,
+    /// Whether packages may run scripts of their own while they are installed.
+    pub install_scripts: bool,
+    /// Whether nothing is downloaded: an environment is made again from what was kept.
+    pub offline: bool,
+    /// Whether versions are chosen anew, instead of those that were approved before.
+    pub update: bool,
+    /// Gets what the installer prints, as it comes.
+    pub chunks: Option<UnboundedSender<Chunk>>,
+}
+
+/// An environment was not made. Nothing of it is left.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PrepareError {
+    /// Somebody has not agreed.
+    #[error("the packages are not installed, because nobody agreed to it")]
+    Refused,
+    /// There is nothing to install with.
+    #[error("nothing here installs packages for {ecosystem}")]
+    NoInstaller {
+        /// Whose packages they are.
+        ecosystem: &'static str,
+        /// What to do about it.
+        hint: &'static str,
+    },
+    /// The installer failed.
+    #[error("{manager} did not install the packages: {why}")]
+    Installer {
+        /// Which one.
+        manager: &'static str,
+        /// The last it said, or the limit that it has passed.
+        why: String,
+        /// What it printed.
+        output: String,
+        /// Why it could not connect, where it was refused.
+        refused: Vec<String>,
+    },
+    /// What was installed is not what was approved.
+    #[error("what was installed is not what is locked: {why}")]
+    Lock {
+        /// What is wrong.
+        why: String,
+    },
+    /// Nothing was downloaded before.
+    #[error("nothing was downloaded for this before, so it cannot be installed offline")]
+    Offline,
+    /// A registry is none that can be asked.
+    #[error("a package registry cannot be used: {0}")]
+    Registry(#[from] HostsError),
+    /// It could not be tried.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// There is no room, or it cannot be written.
+    #[error("the environment cannot be written")]
+    Io(#[from] io::Error),
+}
+
+/// The memory, processes and open files of an installer.
+const MEMORY: u64 = 4 << 30;
+const PROCESSES: u64 = 512;
+const DESCRIPTORS: u64 = 4096;
+/// What is kept of what an installer prints.
+const OUTPUT: u64 = 256 * 1024;
+
+impl Preparer {
+    /// Makes an environment, after somebody has agreed to it; one that is there is returned as it is, unless versions are
+    /// to be chosen anew. Whoever prepares the same one at the same time is waited for.
+    pub async fn prepare(
+        &self,
+        recipe: &Recipe,
+        options: PrepareOptions,
+        approver: &dyn Approver,
+    ) -> Result<PreparedEnvironment, PrepareError> {
+        let key = recipe.key();
+        let is_enough = |it: &PreparedEnvironment| {
+            (it.record.not_installed.is_empty() || !options.with_guessed)
+                && (it.record.install_scripts || !options.install_scripts)
+        };
+        let there = |store: &EnvironmentStore| store.find(recipe).ok().flatten().filter(is_enough);
+        if let Some(found) = there(&self.store).filter(|_| !options.update) {
+            return Ok(found);
+        }
+        let installer =
+            Installer::choose(recipe, &self.search).ok_or_else(|| no_installer(recipe))?;
+        let by = self.ask(recipe, &installer, &options, approver).await?;
+        DirBuilder::new().recursive(true).mode(0o700).create(self.store.root())?;
+        let (store, locked) = (self.store.clone(), key.clone());
+        let _lock =
+            spawn_blocking(move || store.lock(&locked)).await.map_err(io::Error::other)??;
+        // Somebody may have been faster.
+        if let Some(found) = there(&self.store).filter(|_| !options.update) {
+            return Ok(found);
+        }
+        sweep(self.store.root());
+        let approved = self.store.approved_lock(&key).filter(|_| !options.update);
+        let built = self.build(recipe, &installer, &options, approved.as_deref()).await?;
+        let record = self.publish(recipe, &installer, &options, built, &by)?;
+        self.store.make_room(self.limits.total, &key)?;
+        let tree = self.store.root().join(&key).join(TREE);
+        Ok(PreparedEnvironment { tree, reads: recipe.reads.clone(), record })
+    }
+
+    /// Asks whether packages may be installed. Returns who has agreed.
+    async fn ask(
+        &self,
+        recipe: &Recipe,
+        installer: &Installer,
+        options: &PrepareOptions,
+        approver: &dyn Approver,
+    ) -> Result<String, PrepareError> {
+        let key = recipe.key();
+        let is_same = !options.update && !options.install_scripts && !options.with_guessed;
+        if is_same && self.store.approved_lock(&key).is_some() {
+            return Ok("approval".to_owned());
+        }
+        let installed = recipe.installed(options.with_guessed);
+        let mut content = installed.iter().map(|it| format!("{it}\n")).collect::<String>();
+        if options.with_guessed && !recipe.guessed.is_empty() {
+            let guessed = recipe.guessed.join(", ");
+            content += &format!("only guessed from imports: {guessed}\n");
+        }
+        if let Some((name, _)) = installer.own_lock(recipe) {
+            content += &format!("in the versions of {name}\n");
+        }
+        let from = self.registries.shown(recipe.ecosystem);
+        let packages = if installed.len() == 1 { "package" } else { "packages" };
+        let count = installed.len();
+        let name = &options.name;
+        let scripts = match options.install_scripts {
+            true => "packages may run scripts of their own in the sandbox",
+            false => "no script of a package runs",
+        };
+        let question = Question {
+            what: format!("install {count} {packages} for `{name}` from {from}"),
+            why: "scripts need them, and they are not installed".to_owned(),
+            content: Some(content),
+            reach: vec![
+                format!("{} in a sandbox that reaches {from} alone", installer.manager()),
+                scripts.to_owned(),
+            ],
+            coverage: Coverage::UntilChange,
+            ..Question::default()
+        };
+        match approver.ask(&question).await {
+            Reply::No => Err(PrepareError::Refused),
+            Reply::Once | Reply::Session | Reply::Always => {
+                Ok(approver.who_answers(&question).to_owned())
+            }
+        }
+    }
+
+    /// Installs the packages in a folder of its own.
+    async fn build(
+        &self,
+        recipe: &Recipe,
+        installer: &Installer,
+        options: &PrepareOptions,
+        approved: Option<&str>,
+    ) -> Result<Built, PrepareError> {
+        let work = Work::within(self.store.root())?;
+        let out = work.path().join("out");
+        let (tree, artifacts) = (out.join(TREE), out.join(ARTIFACTS));
+        for folder in [&out, &tree, &artifacts] {
+            DirBuilder::new().mode(0o700).create(folder)?;
+        }
+        if options.offline {
+            let kept = self.store.root().join(recipe.key()).join(ARTIFACTS);
+            if !kept.is_dir() || approved.is_none() {
+                return Err(PrepareError::Offline);
+            }
+            copy(&kept, &artifacts)?;
+        }
+        for (name, text) in installer.files(recipe, approved, options.with_guessed) {
+            fs::write(tree.join(name), text)?;
+        }
+        let requirements = match approved {
+            Some(lock) => lock.to_owned(),
+            None => recipe.installed(options.with_guessed).join("\n") + "\n",
+        };
+        let requirements = work.give("requirements.txt", requirements.as_bytes())?;
+        for name in ["pyproject.toml", "uv.lock"] {
+            if let Some(text) = recipe.lock_file(name) {
+                work.give(&format!("project/{name}"), text.as_bytes())?;
+            }
+        }
+        let script = work.give("install.sh", installer.script().as_bytes())?;
+        let index = match recipe.ecosystem {
+            crate::environment::Ecosystem::Python => &self.registries.python,
+            _ => &self.registries.npm,
+        };
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let yes = |is: bool| if is { "yes" } else { "" }.to_owned();
+        let is_locked = approved.is_some() || installer.own_lock(recipe).is_some();
+        let plain = host(index).filter(|_| index.starts_with("http://"));
+        let no_scripts = if options.install_scripts { "" } else { "--ignore-scripts" };
+        let env: BTreeMap<String, String> = [
+            ("INTERPRETER", text(&recipe.interpreter)),
+            ("PROGRAM", text(installer.program())),
+            ("TREE", text(&tree)),
+            ("ARTIFACTS", text(&artifacts)),
+            ("LOCK", text(&out.join(LOCK))),
+            ("PROJECT", text(&work.given("project"))),
+            ("REQUIREMENTS", text(&requirements)),
+            ("INDEX", index.clone()),
+            ("PLAIN_HOST", plain.unwrap_or_default()),
+            ("CERTIFICATES", certificates().unwrap_or_default().to_owned()),
+            ("LOCKED", yes(is_locked)),
+            ("OFFLINE", yes(options.offline)),
+            ("INSTALL_SCRIPTS", yes(options.install_scripts)),
+            ("NO_INSTALL_SCRIPTS", no_scripts.to_owned()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into();
+        let path = recipe.interpreter.parent().map(Path::to_owned);
+        let job = Job {
+            env,
+            reads: recipe.reads.iter().chain(&installer.reads).cloned().collect(),
+            path: path.into_iter().collect(),
+            network: self.network(recipe, options.offline)?,
+            chunks: options.chunks.clone(),
+            ..Job::new(vec!["sh".into(), script.into()], work, self.job_limits())
+        };
+        let (outcome, work) = self.sandbox.clone().held().run_keeping(job).await?;
+        if !outcome.is_ok() {
+            return Err(self.failed(installer, &outcome));
+        }
+        Ok(Built { out: work.path().join("out"), work })
+    }
+
+    /// Locks what was installed, and puts it into place.
+    fn publish(
+        &self,
+        recipe: &Recipe,
+        installer: &Installer,
+        options: &PrepareOptions,
+        built: Built,
+        by: &str,
+    ) -> Result<EnvironmentRecord, PrepareError> {
+        let Built { out, work } = built;
+        let key = recipe.key();
+        let (tree, artifacts) = (out.join(TREE), out.join(ARTIFACTS));
+        let output = Output { tree: &tree, artifacts: &artifacts, lock: &out.join(LOCK) };
+        let lock = installer.lock(&output).map_err(|why| PrepareError::Lock { why })?;
+        let approved = self.store.approved_lock(&key).filter(|_| !options.update);
+        if approved.is_some_and(|it| digest(&it) != digest(&lock)) {
+            let why = "packages or their hashes have changed since they were approved".to_owned();
+            return Err(PrepareError::Lock { why });
+        }
+        let place = self.store.root().join(&key);
+        relocate(&tree.join("bin"), &tree, &place.join(TREE))?;
+        let mut used_by = vec![(options.name.clone(), options.folder.clone())];
+        if let Ok(Some(old)) = self.store.find(recipe) {
+            used_by.extend(old.record.used_by);
+            used_by.sort();
+            used_by.dedup();
+        }
+        let record = EnvironmentRecord {
+            requirements: recipe.installed(options.with_guessed),
+            packages: installer.packages(&lock, &tree),
+            not_installed: match options.with_guessed {
+                true => Vec::new(),
+                false => recipe.guessed.clone(),
+            },
+            lock: digest(&lock),
+            install_scripts: options.install_scripts,
+            used_by,
+            size: folder_size(&out, self.limits.size),
+            ..EnvironmentRecord::new(recipe, installer.manager())
+        };
+        fs::write(out.join(LOCK), &lock)?;
+        fs::write(out.join(RECORD), serde_json::to_vec_pretty(&record).map_err(io::Error::other)?)?;
+        self.store.discard(&key)?;
+        fs::rename(&out, &place)?;
+        drop(work);
+        self.store.approve(&options.name, &key, &lock, by);
+        Ok(record)
+    }
+
+    fn network(&self, recipe: &Recipe, offline: bool) -> Result<Network, HostsError> {
+        if offline {
+            return Ok(Network::None);
+        }
+        let hosts = Hosts::new(self.registries.allowed(recipe.ecosystem))?;
+        let limits = ProxyLimits { bytes: self.limits.size, ..ProxyLimits::default() };
+        let remedy = Remedy::Setting("prepare.hosts".to_owned());
+        Ok(Network::Proxy(Proxy::new(hosts).with_limits(limits).with_remedy(remedy)))
+    }
+
+    fn job_limits(&self) -> Limits {
+        let PrepareLimits { timeout, size, .. } = self.limits;
+        Limits {
+            timeout,
+            idle: None,
+            cpu: timeout,
+            output: OUTPUT,
+            memory: MEMORY,
+            file: size,
+            work: size,
+            processes: PROCESSES,
+            descriptors: DESCRIPTORS,
+        }
+    }
+
+    fn failed(&self, installer: &Installer, outcome: &Outcome) -> PrepareError {
+        let said = [&outcome.stdout, &outcome.stderr];
+        let output: String = said.into_iter().flatten().map(|it| &*it.text).collect();
+        let why = match (&outcome.status, &outcome.message) {
+            (Status::Failed, _) => reason(&output).map(str::to_owned),
+            (_, message) => message.clone(),
+        };
+        let why = why.or_else(|| outcome.message.clone()).unwrap_or_else(|| "it failed".to_owned());
+        let refused = outcome.network.iter().filter_map(|it| it.refused.clone());
+        let mut refused: Vec<String> = refused.collect();
+        refused.sort();
+        refused.dedup();
+        PrepareError::Installer { manager: installer.manager().as_str(), why, output, refused }
+    }
+}
+
+/// What was installed, and the directory that it lies in for now.
+struct Built {
+    out: PathBuf,
+    work: Work,
+}
+
+/// The line that says why an installer failed.
+fn reason(output: &str) -> Option<&str> {
+    let lines = || output.lines().map(str::trim).filter(|it| !it.is_empty());
+    let is_error = |it: &&str| {
+        let it = it.to_ascii_lowercase();
+        it.starts_with("error") || it.starts_with("npm error") || it.starts_with('×')
+    };
+    lines().find(is_error).or_else(|| lines().next_back())
+}
+
+fn no_installer(recipe: &Recipe) -> PrepareError {
+    use crate::environment::Ecosystem;
+    let (ecosystem, hint) = match recipe.ecosystem {
+        Ecosystem::Python => ("Python", "install `uv`, or Python with its module `venv`"),
+        Ecosystem::Node => ("Node.js", "install `npm`, `pnpm` or `bun`"),
+        Ecosystem::Deno => ("Deno", "install `deno`"),
+    };
+    PrepareError::NoInstaller { ecosystem, hint }
+}
+
+/// Has the programs of a tree name the place where it will lie.
+fn relocate(programs: &Path, from: &Path, to: &Path) -> io::Result<()> {
+    let (from, to) = (from.to_string_lossy(), to.to_string_lossy());
+    for entry in fs::read_dir(programs).into_iter().flatten() {
+        let entry = entry?;
+        if !entry.file_type()?.is_file() {
+            continue;
+        }
+        let bytes = fs::read(entry.path())?;
+        if let Ok(text) = String::from_utf8(bytes)
+            && text.contains(&*from)
+        {
+            fs::write(entry.path(), text.replace(&*from, &to))?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies the files of a folder; links stay where they are.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let mut folders = vec![(from.to_owned(), to.to_owned())];
+    while let Some((from, to)) = folders.pop() {
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            let target = to.join(entry.file_name());
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                DirBuilder::new().mode(0o700).create(&target)?;
+                folders.push((entry.path(), target));
+            } else if kind.is_file() {
+                fs::copy(entry.path(), target)?;
+            } else if kind.is_symlink() {
+                std::os::unix::fs::symlink(fs::read_link(entry.path())?, target)?;
+            }
+        }
+    }
+    Ok(())
+}

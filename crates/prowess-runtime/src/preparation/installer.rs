@@ -1,0 +1,427 @@
+//! Package managers: which one installs an environment, and how.
+
+use std::{
+    collections::BTreeMap,
+    fmt, fs,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    recipe::{PACKAGE, Recipe},
+    store::LockedPackage,
+};
+use crate::environment::{Ecosystem, InterpreterSearch};
+
+/// A program that installs packages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PackageManager {
+    /// `uv`.
+    Uv,
+    /// `pip`, in a virtual environment.
+    Pip,
+    /// `npm`.
+    Npm,
+    /// `pnpm`.
+    Pnpm,
+    /// `bun`.
+    Bun,
+    /// `deno`.
+    Deno,
+}
+
+/// What is known about a package manager.
+#[derive(Debug)]
+struct Facts {
+    manager: PackageManager,
+    ecosystem: Ecosystem,
+    name: &'static str,
+    /// The lock files that it reads; it writes the first.
+    locks: &'static [&'static str],
+    /// What it runs, in a shell. All that differs from one installation to another is in variables.
+    script: &'static str,
+}
+
+/// The package managers, those first that are taken first where no lock file decides.
+const MANAGERS: &[Facts] = &[
+    Facts {
+        manager: PackageManager::Uv,
+        ecosystem: Ecosystem::Python,
+        name: "uv",
+        locks: &["uv.lock"],
+        script: UV,
+    },
+    Facts {
+        manager: PackageManager::Pip,
+        ecosystem: Ecosystem::Python,
+        name: "pip",
+        locks: &[],
+        script: PIP,
+    },
+    Facts {
+        manager: PackageManager::Npm,
+        ecosystem: Ecosystem::Node,
+        name: "npm",
+        locks: &["package-lock.json", "npm-shrinkwrap.json"],
+        script: NPM,
+    },
+    Facts {
+        manager: PackageManager::Pnpm,
+        ecosystem: Ecosystem::Node,
+        name: "pnpm",
+        locks: &["pnpm-lock.yaml"],
+        script: PNPM,
+    },
+    Facts {
+        manager: PackageManager::Bun,
+        ecosystem: Ecosystem::Node,
+        name: "bun",
+        locks: &["bun.lock", "bun.lockb"],
+        script: BUN,
+    },
+    Facts {
+        manager: PackageManager::Deno,
+        ecosystem: Ecosystem::Deno,
+        name: "deno",
+        locks: &["deno.lock"],
+        script: DENO,
+    },
+];
+
+// Wheels alone are taken unless packages may run scripts, so nothing of a package runs here.
+const PIP: &str = r#"
+"$INTERPRETER" -I -m venv "$TREE"
+pip() {
+    "$TREE/bin/python" -I -m pip --disable-pip-version-check --no-input --no-color --no-cache-dir "$@"
+}
+if [ -z "$OFFLINE" ]; then
+    set -- --index-url "$INDEX" ${LOCKED:+--require-hashes --no-deps} -r "$REQUIREMENTS"
+    set -- ${CERTIFICATES:+--cert "$CERTIFICATES"} ${PLAIN_HOST:+--trusted-host "$PLAIN_HOST"} "$@"
+    if [ -n "$INSTALL_SCRIPTS" ]; then
+        pip wheel --wheel-dir "$ARTIFACTS" "$@"
+    else
+        pip download --only-binary=:all: --dest "$ARTIFACTS" "$@"
+    fi
+fi
+pip install --quiet --no-index --find-links "$ARTIFACTS" ${LOCKED:+--require-hashes --no-deps} -r "$REQUIREMENTS"
+"#;
+
+const UV: &str = r#"
+uv() {
+    "$PROGRAM" --no-config --color never --cache-dir "$ARTIFACTS" ${OFFLINE:+--offline} "$@"
+}
+export UV_PYTHON_DOWNLOADS=never UV_NO_PROGRESS=1
+uv venv --quiet --python "$INTERPRETER" "$TREE"
+set -- --python "$TREE/bin/python" --default-index "$INDEX" ${PLAIN_HOST:+--allow-insecure-host "$PLAIN_HOST"}
+if [ -z "$INSTALL_SCRIPTS" ]; then
+    set -- --no-build "$@"
+fi
+if [ -n "$LOCKED" ]; then
+    cp "$REQUIREMENTS" "$LOCK"
+elif [ -e "$PROJECT/uv.lock" ]; then
+    uv export --quiet --frozen --no-dev --no-emit-project --no-header --no-annotate \
+        --project "$PROJECT" --python "$INTERPRETER" -o "$LOCK" > "$TMPDIR/exported"
+else
+    uv pip compile --quiet --generate-hashes --no-header --no-annotate "$@" -o "$LOCK" "$REQUIREMENTS" > "$TMPDIR/compiled"
+fi
+uv pip install --require-hashes --no-deps --link-mode copy --compile-bytecode "$@" -r "$LOCK"
+"#;
+
+const NPM: &str = r#"
+cd "$TREE"
+verb=install
+if [ -n "$LOCKED" ]; then verb=ci; fi
+"$INTERPRETER" "$PROGRAM" $verb --omit=dev --no-audit --no-fund --no-update-notifier --logs-max=0 \
+    --registry="$INDEX" --cache="$ARTIFACTS" --globalconfig="$TMPDIR/npmrc" --loglevel=http \
+    ${CERTIFICATES:+--cafile="$CERTIFICATES"} ${OFFLINE:+--offline} $NO_INSTALL_SCRIPTS
+"#;
+
+const PNPM: &str = r#"
+cd "$TREE"
+"$INTERPRETER" "$PROGRAM" install --prod --reporter=append-only ${LOCKED:+--frozen-lockfile} \
+    --registry="$INDEX" --store-dir="$ARTIFACTS" --config.node-linker=hoisted \
+    --config.package-import-method=copy ${CERTIFICATES:+--config.cafile="$CERTIFICATES"} \
+    ${OFFLINE:+--offline} $NO_INSTALL_SCRIPTS
+"#;
+
+const BUN: &str = r#"
+cd "$TREE"
+"$PROGRAM" install --omit=dev --no-progress ${LOCKED:+--frozen-lockfile} --save-text-lockfile \
+    --registry="$INDEX" --cache-dir="$ARTIFACTS" --backend=copyfile \
+    ${CERTIFICATES:+--cafile="$CERTIFICATES"} $NO_INSTALL_SCRIPTS
+"#;
+
+const DENO: &str = r#"
+cd "$TREE"
+export DENO_DIR="$TREE/deno" DENO_NO_UPDATE_CHECK=1
+printf 'registry=%s\n' "$INDEX" > .npmrc
+"$PROGRAM" cache --quiet --no-config --lock="$TREE/deno.lock" ${LOCKED:+--frozen} \
+    ${OFFLINE:+--cached-only} ${CERTIFICATES:+--cert "$CERTIFICATES"} "$TREE/imports.ts"
+"#;
+
+/// A package manager that is here.
+#[derive(Debug)]
+pub(super) struct Installer {
+    facts: &'static Facts,
+    /// The program, or the file that the interpreter runs.
+    program: PathBuf,
+    /// What it has to read, besides the system.
+    pub(super) reads: Vec<PathBuf>,
+}
+
+impl Installer {
+    /// The package manager that makes an environment: that of the lock file if it is here, else the first that is.
+    pub(super) fn choose(recipe: &Recipe, search: &InterpreterSearch) -> Option<Self> {
+        let able: Vec<Self> = MANAGERS
+            .iter()
+            .filter(|it| it.ecosystem == recipe.ecosystem)
+            .filter_map(|it| Self::found(it, recipe, search))
+            .collect();
+        let reads_lock = |it: &Self| it.facts.locks.iter().any(|it| recipe.lock_file(it).is_some());
+        let at = able.iter().position(reads_lock).unwrap_or(0);
+        able.into_iter().nth(at)
+    }
+
+    fn found(facts: &'static Facts, recipe: &Recipe, search: &InterpreterSearch) -> Option<Self> {
+        let own = |program| Some(Self { facts, program, reads: Vec::new() });
+        match facts.manager {
+            PackageManager::Pip | PackageManager::Deno => own(recipe.interpreter.clone()),
+            // Bun stands in where there is no Node.
+            PackageManager::Npm | PackageManager::Pnpm if is_bun(&recipe.interpreter) => None,
+            _ => {
+                let program = search.installed(facts.name)?;
+                let reads = package_of(&program).unwrap_or_else(|| program.clone());
+                Some(Self { facts, program, reads: vec![reads] })
+            }
+        }
+    }
+
+    pub(super) fn manager(&self) -> PackageManager {
+        self.facts.manager
+    }
+
+    /// The lock file of the skill that it goes by.
+    pub(super) fn own_lock<'r>(&self, recipe: &'r Recipe) -> Option<(&'static str, &'r str)> {
+        // `uv` makes its own from the one of a project.
+        let locks = self.facts.locks.iter().filter(|_| self.manager() != PackageManager::Uv);
+        locks.copied().find_map(|it| Some((it, recipe.lock_file(it)?)))
+    }
+
+    /// What it runs, in a shell.
+    pub(super) fn script(&self) -> String {
+        format!("set -eu\n{}", self.facts.script)
+    }
+
+    pub(super) fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// The files that it finds in the tree, before it begins.
+    pub(super) fn files(
+        &self,
+        recipe: &Recipe,
+        lock: Option<&str>,
+        with_guessed: bool,
+    ) -> BTreeMap<String, String> {
+        let mut files = BTreeMap::new();
+        match self.facts.ecosystem {
+            Ecosystem::Node => {
+                files.insert(PACKAGE.to_owned(), recipe.package_json(with_guessed));
+            }
+            Ecosystem::Deno => {
+                let installed = recipe.installed(with_guessed);
+                let imports =
+                    installed.iter().map(|it| format!("import {};\n", Value::from(&**it)));
+                files.insert("imports.ts".to_owned(), imports.collect());
+            }
+            Ecosystem::Python => return files,
+        }
+        let own = self.own_lock(recipe);
+        let name = own.map_or(self.facts.locks[0], |it| it.0);
+        let lock = lock.or(own.map(|it| it.1));
+        files.extend(lock.map(|it| (name.to_owned(), it.to_owned())));
+        files
+    }
+
+    /// The lock file that it has left: exact versions with hashes.
+    pub(super) fn lock(&self, out: &Output<'_>) -> Result<String, String> {
+        match self.manager() {
+            PackageManager::Pip => wheels(out.artifacts),
+            PackageManager::Uv => text(out.lock),
+            manager => {
+                let mut locks = self.facts.locks.iter().map(|it| out.tree.join(it));
+                let path = locks.find(|it| it.is_file());
+                let lock = text(&path.ok_or("it left no lock file")?)?;
+                if manager == PackageManager::Npm {
+                    has_hashes(&lock)?;
+                }
+                Ok(lock)
+            }
+        }
+    }
+
+    /// What it has installed.
+    pub(super) fn packages(&self, lock: &str, tree: &Path) -> Vec<LockedPackage> {
+        let mut packages = match self.facts.ecosystem {
+            Ecosystem::Python => lock.lines().filter_map(pinned).collect(),
+            Ecosystem::Node => modules(&tree.join("node_modules")),
+            Ecosystem::Deno => of_deno(lock),
+        };
+        packages.sort();
+        packages.dedup();
+        packages
+    }
+}
+
+/// Where an installation leaves what is looked at behind it.
+pub(super) struct Output<'o> {
+    pub(super) tree: &'o Path,
+    pub(super) artifacts: &'o Path,
+    pub(super) lock: &'o Path,
+}
+
+/// The most that is read of a file that an installation left.
+const FILE: u64 = 32 * 1024 * 1024;
+/// How many packages of an environment are listed.
+const LISTED: usize = 20_000;
+
+fn is_bun(interpreter: &Path) -> bool {
+    interpreter.file_name().is_some_and(|it| it == "bun")
+}
+
+/// The folder of the npm package that a file belongs to.
+fn package_of(program: &Path) -> Option<PathBuf> {
+    let is_package =
+        |it: &&Path| it.parent().is_some_and(|it| it.ends_with("node_modules")) && it.is_dir();
+    program.ancestors().find(is_package).map(Path::to_owned)
+}
+
+fn text(path: &Path) -> Result<String, String> {
+    super::store::read(path, FILE).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Wheels that were downloaded, each as a requirement with its hash.
+fn wheels(artifacts: &Path) -> Result<String, String> {
+    let mut lines = Vec::new();
+    for entry in fs::read_dir(artifacts).map_err(|it| it.to_string())?.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let mut parts = name.split('-');
+        let (Some(package), Some(version), true) =
+            (parts.next(), parts.next(), name.ends_with(".whl"))
+        else {
+            return Err(format!("`{name}` is no wheel"));
+        };
+        let bytes = fs::read(entry.path()).map_err(|it| it.to_string())?;
+        let hash: String = Sha256::digest(bytes).iter().map(|it| format!("{it:02x}")).collect();
+        let package = package.to_ascii_lowercase().replace('_', "-");
+        lines.push(format!("{package}=={version} --hash=sha256:{hash}\n"));
+    }
+    lines.sort();
+    Ok(lines.concat())
+}
+
+/// A line of a lock file for Python: `pypdf==4.1 …`.
+fn pinned(line: &str) -> Option<LockedPackage> {
+    let (name, rest) = line.split_once("==")?;
+    let version = rest.split([' ', ';', '\\']).next()?;
+    let is_name = name.chars().all(|it| it.is_ascii_alphanumeric() || "-_.[],".contains(it));
+    is_name.then(|| LockedPackage { name: name.to_owned(), version: version.to_owned() })
+}
+
+/// Refuses a lock file of npm by which a package could be anything.
+fn has_hashes(lock: &str) -> Result<(), String> {
+    let lock: Value = serde_json::from_str(lock).map_err(|it| it.to_string())?;
+    let packages = lock["packages"].as_object().ok_or("`package-lock.json` lists no packages")?;
+    for (path, package) in packages.iter().filter(|it| !it.0.is_empty()) {
+        let is_inside = package["inBundle"] == true || package["link"] == true;
+        if !is_inside && package["integrity"].as_str().is_none() {
+            return Err(format!("`package-lock.json` has no hash for `{path}`"));
+        }
+    }
+    Ok(())
+}
+
+/// The packages in a folder of npm.
+fn modules(folder: &Path) -> Vec<LockedPackage> {
+    let folders = |folder: &Path| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|it| it.path()).take(LISTED).collect::<Vec<_>>()
+    };
+    let is_scope =
+        |it: &Path| it.file_name().is_some_and(|it| it.as_encoded_bytes().starts_with(b"@"));
+    let (scopes, plain): (Vec<_>, Vec<_>) =
+        folders(folder).into_iter().partition(|it| is_scope(it));
+    let all = plain.into_iter().chain(scopes.iter().flat_map(|it| folders(it)));
+    all.filter_map(|it| {
+        let about: Value = serde_json::from_str(&text(&it.join(PACKAGE)).ok()?).ok()?;
+        let word = |name: &str| about[name].as_str().map(str::to_owned);
+        Some(LockedPackage { name: word("name")?, version: word("version")? })
+    })
+    .collect()
+}
+
+/// The packages that a lock file of Deno names: `"npm": {"chalk@5.3.0": …}`.
+fn of_deno(lock: &str) -> Vec<LockedPackage> {
+    let lock: Value = serde_json::from_str(lock).unwrap_or_default();
+    let of = |registry: &str| {
+        let packages = lock[registry].as_object().into_iter().flatten();
+        packages
+            .filter_map(|(key, _)| {
+                // The first letter may be that of a scope; behind `_` stand the packages beside it.
+                let (name, version) = key.split_at(key.get(1..)?.find('@')? + 1);
+                let version = version[1..].split('_').next()?;
+                Some(LockedPackage { name: name.to_owned(), version: version.to_owned() })
+            })
+            .collect::<Vec<_>>()
+    };
+    [of("npm"), of("jsr")].concat()
+}
+
+impl PackageManager {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        MANAGERS.iter().find(|it| it.manager == self).map_or("", |it| it.name)
+    }
+}
+
+impl fmt::Display for PackageManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pinned_lines_are_packages() {
+        let package = |line| pinned(line).map(|it| format!("{} {}", it.name, it.version));
+        assert_eq!(package("pypdf==4.1 --hash=sha256:00").as_deref(), Some("pypdf 4.1"));
+        assert_eq!(package("a==1 ; python_version > '3' \\").as_deref(), Some("a 1"));
+        assert_eq!(package("    --hash=sha256:=="), None);
+        assert_eq!(package("# x"), None);
+    }
+
+    #[test]
+    fn a_lock_without_hashes_is_refused() {
+        let lock = r#"{"packages": {"": {}, "node_modules/a": {"version": "1"}}}"#;
+        assert_eq!(
+            has_hashes(lock),
+            Err("`package-lock.json` has no hash for `node_modules/a`".to_owned())
+        );
+        assert!(has_hashes("{}").is_err());
+        assert!(has_hashes(&lock.replace(r#""1""#, r#""1", "integrity": "sha512-x""#)).is_ok());
+    }
+
+    #[test]
+    fn packages_of_deno_have_names_and_versions() {
+        let lock = r#"{"npm": {"@a/b@1.0.0_c@2.0.0": {}}, "jsr": {"@std/path@1.1.0": {}}}"#;
+        let names: Vec<_> = of_deno(lock).into_iter().map(|it| it.name).collect();
+        assert_eq!(names, ["@a/b", "@std/path"]);
+    }
+}

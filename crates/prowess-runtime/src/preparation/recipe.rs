@@ -1,0 +1,299 @@
+//! What an environment is made from.
+
+use std::{collections::BTreeMap, env::consts, path::PathBuf};
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    environment::{
+        Declared, Ecosystem, EnvironmentNeeds, InstalledInterpreter, InterpreterError,
+        InterpreterSearch, PackageNeed, PackageSource,
+    },
+    skill_folder::SkillFile,
+};
+
+/// What an environment is made from: packages, the lock file beside them, and the interpreter that will use them.
+/// Equal recipes share one environment, whichever skills they come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Recipe {
+    /// Whose packages they are.
+    pub ecosystem: Ecosystem,
+    /// What the installer is given, sorted: `pypdf>=4`, `docx@^9`, `jsr:@std/path@1`.
+    pub requirements: Vec<String>,
+    /// Requirements whose package names are only guessed from imports. They are installed if somebody says so.
+    pub guessed: Vec<String>,
+    /// `package.json`, `pyproject.toml` and lock files, as the installer gets them.
+    pub(super) files: BTreeMap<String, String>,
+    /// The interpreter that uses the packages, without links.
+    pub interpreter: PathBuf,
+    platform: String,
+    /// What it has to read.
+    #[serde(skip)]
+    pub(super) reads: Vec<PathBuf>,
+    /// Packages that are needed and not installed, each with the reason.
+    #[serde(skip)]
+    pub left_out: Vec<String>,
+}
+
+/// Nothing can be installed for what a skill needs.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecipeError {
+    /// The interpreter is not here.
+    #[error("`{name}` is not installed")]
+    NoInterpreter {
+        /// Its name, with the version that is asked for.
+        name: String,
+    },
+    /// The interpreter that settings name cannot be used.
+    #[error(transparent)]
+    Interpreter(#[from] InterpreterError),
+    /// A requirement is not one.
+    #[error("`{requirement}` is not a requirement that an installer takes")]
+    Requirement {
+        /// What is written.
+        requirement: String,
+    },
+}
+
+impl Recipe {
+    /// What an environment that a skill needs is made from; nothing where no packages are needed.
+    pub(crate) fn of(
+        needs: &EnvironmentNeeds,
+        files: &[SkillFile],
+        search: &InterpreterSearch,
+    ) -> Result<Option<Self>, RecipeError> {
+        let mut recipe = Self::new(needs.ecosystem, interpreter(needs, search)?);
+        for package in needs.packages.iter().filter(|it| is_needed(needs, it)) {
+            recipe.add(package)?;
+        }
+        if recipe.requirements.is_empty() && recipe.guessed.is_empty() {
+            return Ok(None);
+        }
+        recipe.add_files(needs, files);
+        recipe.sort();
+        Ok(Some(recipe))
+    }
+
+    /// The environment of packages that are named, such as those of `npx` and `uvx`.
+    pub fn of_packages(
+        ecosystem: Ecosystem,
+        requirements: Vec<String>,
+        search: &InterpreterSearch,
+    ) -> Result<Self, RecipeError> {
+        let needs = EnvironmentNeeds::new(ecosystem, Declared::Imports, "");
+        let mut recipe = Self::new(ecosystem, interpreter(&needs, search)?);
+        recipe.requirements = requirements;
+        if let Some(bad) = recipe.requirements.iter().find(|it| !is_requirement(it)) {
+            return Err(RecipeError::Requirement { requirement: bad.clone() });
+        }
+        if ecosystem == Ecosystem::Node {
+            let package = package_json(&recipe.requirements);
+            recipe.files.insert(PACKAGE.to_owned(), package);
+        }
+        recipe.sort();
+        Ok(recipe)
+    }
+
+    /// What the environment is found by.
+    pub fn key(&self) -> String {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        Sha256::digest(text).iter().take(16).map(|it| format!("{it:02x}")).collect()
+    }
+
+    fn new(ecosystem: Ecosystem, interpreter: InstalledInterpreter) -> Self {
+        Self {
+            ecosystem,
+            requirements: Vec::new(),
+            guessed: Vec::new(),
+            files: BTreeMap::new(),
+            interpreter: interpreter.program,
+            platform: format!("{}-{}", consts::OS, consts::ARCH),
+            reads: interpreter.reads,
+            left_out: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, package: &PackageNeed) -> Result<(), RecipeError> {
+        let PackageNeed { requirement, source, .. } = package;
+        let reason = match source {
+            PackageSource::Registry if is_requirement(requirement) => {
+                match package.is_guessed {
+                    true => self.guessed.push(requirement.clone()),
+                    false => self.requirements.push(requirement.clone()),
+                }
+                return Ok(());
+            }
+            PackageSource::Registry => {
+                return Err(RecipeError::Requirement { requirement: requirement.clone() });
+            }
+            PackageSource::Url => "it is not from a package registry",
+            PackageSource::Path => "it is a file or folder",
+        };
+        self.left_out.push(format!("{requirement}: {reason}"));
+        Ok(())
+    }
+
+    /// Adds what the installer reads beside the requirements.
+    fn add_files(&mut self, needs: &EnvironmentNeeds, files: &[SkillFile]) {
+        let text = |path: &str| {
+            let file = files.iter().find(|it| it.path == path)?;
+            String::from_utf8(file.bytes.clone()).ok()
+        };
+        let lock = needs.lock_file.as_deref().filter(|_| self.left_out.is_empty());
+        let lock = lock.and_then(|it| Some((base(it).to_owned(), text(it)?)));
+        match (self.ecosystem, lock) {
+            (Ecosystem::Node, Some((name, lock))) => {
+                let whole = text(&needs.file).and_then(|it| reduced(&it));
+                self.files.extend(whole.map(|it| (PACKAGE.to_owned(), it)));
+                self.files.insert(name, lock);
+            }
+            (Ecosystem::Node, None) => {
+                self.files.insert(PACKAGE.to_owned(), package_json(&self.requirements));
+            }
+            (Ecosystem::Python, Some((name, lock))) => {
+                self.files.extend(text(&needs.file).map(|it| (base(&needs.file).to_owned(), it)));
+                self.files.insert(name, lock);
+            }
+            (Ecosystem::Deno, Some((name, lock))) => {
+                self.files.insert(name, lock);
+            }
+            (Ecosystem::Python | Ecosystem::Deno, None) => {}
+        }
+    }
+
+    fn sort(&mut self) {
+        for list in [&mut self.requirements, &mut self.guessed] {
+            list.sort();
+            list.dedup();
+        }
+    }
+
+    /// What is installed: with the guesses, or without.
+    pub(super) fn installed(&self, with_guessed: bool) -> Vec<String> {
+        let guessed = self.guessed.iter().filter(|_| with_guessed);
+        self.requirements.iter().chain(guessed).cloned().collect()
+    }
+
+    /// `package.json` as the installer gets it.
+    pub(super) fn package_json(&self, with_guessed: bool) -> String {
+        match self.files.get(PACKAGE).filter(|_| self.guessed.is_empty()) {
+            Some(text) => text.clone(),
+            None => package_json(&self.installed(with_guessed)),
+        }
+    }
+
+    /// The lock file of this name.
+    pub(super) fn lock_file(&self, name: &str) -> Option<&str> {
+        self.files.get(name).map(String::as_str)
+    }
+}
+
+pub(super) const PACKAGE: &str = "package.json";
+
+/// Whether a package is installed: those of extras and groups are not, but for what a project of npm always gets.
+fn is_needed(needs: &EnvironmentNeeds, package: &PackageNeed) -> bool {
+    let is_npm_optional = needs.ecosystem == Ecosystem::Node
+        && matches!(package.group.as_deref(), Some("peer" | "optional"));
+    match package.group {
+        None => !package.is_optional,
+        Some(_) => is_npm_optional,
+    }
+}
+
+/// Whether an installer takes this for the name of a package with a version, and for nothing else.
+fn is_requirement(text: &str) -> bool {
+    let first = text.chars().next();
+    first.is_some_and(|it| it.is_ascii_alphanumeric() || it == '@')
+        && !text.chars().any(char::is_control)
+        && text.len() <= 16 * 1024
+        && !text.contains("://")
+}
+
+fn base(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The interpreter that packages are installed for: the installation itself, also where a virtual environment is used.
+fn interpreter(
+    needs: &EnvironmentNeeds,
+    search: &InterpreterSearch,
+) -> Result<InstalledInterpreter, RecipeError> {
+    let names: &[&str] = match needs.ecosystem {
+        Ecosystem::Python => &["python3", "python"],
+        Ecosystem::Node => &["node", "nodejs", "bun"],
+        Ecosystem::Deno => &["deno"],
+    };
+    let asked: Vec<&str> = needs.versions.iter().map(|it| &*it.requirement).collect();
+    search.installation(names, &asked)?.ok_or_else(|| {
+        let name = [&names[..1], &asked].concat().join(" ");
+        RecipeError::NoInterpreter { name }
+    })
+}
+
+/// A `package.json` that asks for these packages.
+fn package_json(requirements: &[String]) -> String {
+    let dependencies: Map<String, Value> = requirements
+        .iter()
+        .map(|it| {
+            let at = it.rfind('@').filter(|at| *at > 0);
+            let (name, range) = at.map_or((&**it, "*"), |at| (&it[..at], &it[at + 1..]));
+            (name.to_owned(), range.into())
+        })
+        .collect();
+    json!({ "name": "environment", "private": true, "dependencies": dependencies }).to_string()
+}
+
+/// What of a `package.json` says which packages there are: nothing that runs.
+fn reduced(text: &str) -> Option<String> {
+    const KEPT: &[&str] = &[
+        "name",
+        "version",
+        "dependencies",
+        "devDependencies",
+        "optionalDependencies",
+        "peerDependencies",
+        "peerDependenciesMeta",
+        "overrides",
+        "packageManager",
+        "engines",
+    ];
+    let mut document: Map<String, Value> = serde_json::from_str(text).ok()?;
+    document.retain(|name, _| KEPT.contains(&&**name));
+    Some(Value::from(document).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recipe(requirements: &[&str]) -> Result<Recipe, RecipeError> {
+        let search =
+            InterpreterSearch { path: vec!["/usr/bin".into()], ..InterpreterSearch::default() };
+        let requirements = requirements.iter().map(|it| (*it).to_owned()).collect();
+        Recipe::of_packages(Ecosystem::Node, requirements, &search)
+    }
+
+    #[test]
+    fn a_requirement_is_never_an_option_or_an_address() {
+        for bad in ["--index-url=x", "-r x", "", "a\n-r b", "git+https://x/y", "a @ https://x"] {
+            assert!(recipe(&[bad]).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn nothing_of_a_package_json_runs() {
+        let text =
+            r#"{"scripts": {"postinstall": "x"}, "dependencies": {"a": "1"}, "workspaces": ["b"]}"#;
+        assert_eq!(reduced(text).as_deref(), Some(r#"{"dependencies":{"a":"1"}}"#));
+    }
+
+    #[test]
+    fn scopes_and_versions_are_told_apart() {
+        let requirements = ["@scope/a@^1", "@scope/b", "c@2"].map(str::to_owned);
+        let expected = r#"{"dependencies":{"@scope/a":"^1","@scope/b":"*","c":"2"},"name":"environment","private":true}"#;
+        assert_eq!(package_json(&requirements), expected);
+    }
+}

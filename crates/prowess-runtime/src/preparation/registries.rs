@@ -1,0 +1,83 @@
+//! The package registries that environments are made from.
+
+use crate::environment::Ecosystem;
+
+/// The package registries that the user has configured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registries {
+    /// The index for Python packages.
+    pub python: String,
+    /// The registry for npm packages.
+    pub npm: String,
+    /// The registry for JSR packages.
+    pub jsr: String,
+    /// More hosts that packages are downloaded from.
+    pub hosts: Vec<String>,
+}
+
+impl Default for Registries {
+    /// PyPI, npm and JSR.
+    fn default() -> Self {
+        Self {
+            python: "https://pypi.org/simple".to_owned(),
+            npm: "https://registry.npmjs.org/".to_owned(),
+            jsr: "https://jsr.io/".to_owned(),
+            hosts: Vec::new(),
+        }
+    }
+}
+
+impl Registries {
+    /// The address that packages of an ecosystem are asked for, without a password.
+    pub fn shown(&self, ecosystem: Ecosystem) -> String {
+        let urls = self.urls(ecosystem);
+        urls.iter().filter_map(|it| host(it)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The hosts that an installation may connect to.
+    pub(super) fn allowed(&self, ecosystem: Ecosystem) -> Vec<String> {
+        let mut hosts: Vec<String> =
+            self.urls(ecosystem).iter().filter_map(|it| host(it)).collect();
+        // The index of PyPI only lists files.
+        if hosts.iter().any(|it| it == "pypi.org") {
+            hosts.push("files.pythonhosted.org".to_owned());
+        }
+        hosts.extend(self.hosts.iter().cloned());
+        hosts
+    }
+
+    fn urls(&self, ecosystem: Ecosystem) -> Vec<&str> {
+        match ecosystem {
+            Ecosystem::Python => vec![&self.python],
+            Ecosystem::Node => vec![&self.npm],
+            Ecosystem::Deno => vec![&self.npm, &self.jsr],
+        }
+    }
+}
+
+/// The host of an address, with the port if it is not the usual one.
+pub(super) fn host(url: &str) -> Option<String> {
+    let rest = url.split_once("://")?.1;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit('@').next()?;
+    (!host.is_empty()).then(|| host.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_what_is_connected_to() {
+        let cases = [
+            ("https://pypi.org/simple", Some("pypi.org")),
+            ("https://me:secret@Nexus.example:8443/x", Some("nexus.example:8443")),
+            ("http://[::1]:80/", Some("[::1]:80")),
+            ("pypi.org", None),
+            ("https://", None),
+        ];
+        for (url, expected) in cases {
+            assert_eq!(host(url).as_deref(), expected, "{url}");
+        }
+    }
+}

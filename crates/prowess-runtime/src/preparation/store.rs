@@ -1,0 +1,475 @@
+//! Where prepared environments lie.
+//!
+//! Each is a folder named after its recipe: `tree` with the packages, `artifacts` with what was downloaded, `lock`, and
+//! `environment.json`. It comes into place by one rename, so it is whole or not there.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::{self, DirBuilder, File, OpenOptions},
+    io,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, symlink},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use prowess::Skill;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    installer::PackageManager,
+    recipe::{Recipe, RecipeError},
+};
+use crate::{
+    environment::{Declared, Ecosystem, InterpreterSearch, detect_in},
+    records::{NO_WAIT, Records, is_own, now},
+    sandbox::{remove_folder, sweep},
+    script::{Script, ScriptError, files},
+};
+
+/// Where prepared environments lie, and what was approved of them. Making one touches nothing.
+#[derive(Debug, Clone)]
+pub struct EnvironmentStore {
+    root: PathBuf,
+    records: Arc<Records>,
+}
+
+/// A prepared environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreparedEnvironment {
+    /// The folder with the packages.
+    pub tree: PathBuf,
+    /// What the interpreter that uses them has to read, besides the system.
+    pub reads: Vec<PathBuf>,
+    /// What is known about it.
+    pub record: EnvironmentRecord,
+}
+
+/// What is known about a prepared environment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EnvironmentRecord {
+    /// What it is found by.
+    pub key: String,
+    /// Whose packages it has.
+    pub ecosystem: Ecosystem,
+    /// What installed them.
+    pub manager: PackageManager,
+    /// The interpreter that they are for.
+    pub interpreter: PathBuf,
+    /// What was asked for.
+    pub requirements: Vec<String>,
+    /// What was installed.
+    pub packages: Vec<LockedPackage>,
+    /// Requirements that were only guessed from imports, and not installed.
+    pub not_installed: Vec<String>,
+    /// The digest of the lock file.
+    pub lock: String,
+    /// Whether packages could run scripts of their own while they were installed.
+    pub install_scripts: bool,
+    /// The skills and servers that it was prepared for, each with its folder.
+    pub used_by: Vec<(String, Option<PathBuf>)>,
+    /// Bytes of all files.
+    pub size: u64,
+    /// When it was prepared.
+    pub when: String,
+}
+
+/// A package of an exact version.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct LockedPackage {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// A prepared environment is not used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EnvironmentError {
+    /// It is not what was approved.
+    #[error("the environment `{key}` is not the one that was approved: {why}")]
+    Changed {
+        /// What it is found by.
+        key: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// It cannot be read.
+    #[error("the environment `{key}` cannot be read")]
+    Io {
+        /// What it is found by.
+        key: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// The environments that a script runs with.
+#[derive(Debug, Default)]
+pub struct ScriptEnvironments {
+    /// Its own.
+    pub own: Option<PreparedEnvironment>,
+    /// Those of other scripts of the skill that it may start.
+    pub others: Vec<PreparedEnvironment>,
+    /// The folder within the skill that its own belongs to.
+    pub folder: String,
+}
+
+/// What the environments of a skill are made from.
+#[derive(Debug)]
+pub struct SkillRecipes {
+    /// Each with the scripts that run in it.
+    pub recipes: Vec<(Recipe, Vec<String>)>,
+    /// Environments for which there is nothing to install with.
+    pub errors: Vec<RecipeError>,
+}
+
+pub(super) const TREE: &str = "tree";
+pub(super) const ARTIFACTS: &str = "artifacts";
+pub(super) const LOCK: &str = "lock";
+pub(super) const RECORD: &str = "environment.json";
+/// The largest record, and the largest lock file.
+const RECORD_SIZE: u64 = 4 * 1024 * 1024;
+const LOCK_SIZE: u64 = 32 * 1024 * 1024;
+
+impl EnvironmentStore {
+    /// The environments in a directory, as far as these records say that they were approved.
+    pub fn new(root: impl Into<PathBuf>, records: Arc<Records>) -> Self {
+        Self { root: root.into(), records }
+    }
+
+    /// Where they lie.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The environment of a recipe, if it is prepared. Notes that it was used.
+    pub fn find(&self, recipe: &Recipe) -> Result<Option<PreparedEnvironment>, EnvironmentError> {
+        let key = recipe.key();
+        let Some(found) = self.get(&key)? else { return Ok(None) };
+        // What cannot be noted only goes earlier when room is made.
+        let _ = touch(&self.root.join(&key).join(RECORD));
+        Ok(Some(PreparedEnvironment { reads: recipe.reads.clone(), ..found }))
+    }
+
+    /// The environment of a key, if it is the one that was approved.
+    fn get(&self, key: &str) -> Result<Option<PreparedEnvironment>, EnvironmentError> {
+        let folder = self.root.join(key);
+        let io = |source| EnvironmentError::Io { key: key.to_owned(), source };
+        let changed =
+            |why: &str| EnvironmentError::Changed { key: key.to_owned(), why: why.to_owned() };
+        let about = match fs::symlink_metadata(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            about => about.map_err(io)?,
+        };
+        if !about.is_dir() || !is_own(&about, 0o022) {
+            return Err(changed("others can write it"));
+        }
+        let text = read(&folder.join(RECORD), RECORD_SIZE).map_err(io)?;
+        let record: EnvironmentRecord = serde_json::from_str(&text)
+            .map_err(|error| changed(&format!("its record makes no sense: {error}")))?;
+        let lock = read(&folder.join(LOCK), LOCK_SIZE).map_err(io)?;
+        let Some((approved, _)) = self.records.environment(key) else {
+            return Err(changed("nobody has approved it, or that was revoked"));
+        };
+        if approved != digest(&lock) || approved != record.lock {
+            return Err(changed("its lock file has changed"));
+        }
+        if record.key != key {
+            return Err(changed("its record is that of another one"));
+        }
+        Ok(Some(PreparedEnvironment { tree: folder.join(TREE), reads: Vec::new(), record }))
+    }
+
+    /// The lock file that was approved for a recipe.
+    pub(super) fn approved_lock(&self, key: &str) -> Option<String> {
+        let (approved, kept) = self.records.environment(key)?;
+        let kept = kept.or_else(|| read(&self.root.join(key).join(LOCK), LOCK_SIZE).ok())?;
+        (digest(&kept) == approved).then_some(kept)
+    }
+
+    /// Records that an environment may be used, as it is locked.
+    pub(super) fn approve(&self, name: &str, key: &str, lock: &str, by: &str) {
+        self.records.approve_environment(name, key, lock, by);
+    }
+
+    /// The environments that a script runs with, as far as they are prepared.
+    pub fn of_script(
+        &self,
+        script: &Script,
+        search: &InterpreterSearch,
+    ) -> Result<ScriptEnvironments, EnvironmentError> {
+        let mut found = ScriptEnvironments::default();
+        if self.is_empty() {
+            return Ok(found);
+        }
+        let needs = script.needs();
+        let own = needs.script(&script.path).and_then(|it| it.environment);
+        for (at, environment) in needs.environments.iter().enumerate() {
+            let is_own = own == Some(at);
+            // A header counts for its script alone.
+            if !is_own && environment.declared == Declared::Header {
+                continue;
+            }
+            let Ok(Some(recipe)) = Recipe::of(environment, &script.files, search) else { continue };
+            let Some(prepared) = self.find(&recipe)? else { continue };
+            match is_own {
+                true => {
+                    found.own = Some(prepared);
+                    found.folder = match environment.declared {
+                        Declared::Imports => String::new(),
+                        _ => environment.file.rsplit_once('/').map_or("", |it| it.0).to_owned(),
+                    };
+                }
+                false => found.others.push(prepared),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Everything that is prepared, also what is no longer approved; the last used first.
+    pub fn all(&self) -> Vec<(EnvironmentRecord, SystemTime)> {
+        let entries = fs::read_dir(&self.root).into_iter().flatten().flatten();
+        let mut all: Vec<_> = entries
+            .filter_map(|it| {
+                let path = it.path().join(RECORD);
+                let record = serde_json::from_str(&read(&path, RECORD_SIZE).ok()?).ok()?;
+                Some((record, fs::metadata(&path).and_then(|it| it.modified()).ok()?))
+            })
+            .collect();
+        all.sort_by_key(|it| std::cmp::Reverse(it.1));
+        all
+    }
+
+    /// Removes an environment; nothing happens while somebody prepares it.
+    pub fn remove(&self, key: &str) -> io::Result<()> {
+        let _lock = self.lock(key)?;
+        self.discard(key)
+    }
+
+    /// Removes what killed preparations have left, and all environments that are meant; returns those.
+    pub fn clean(
+        &self,
+        is_meant: impl Fn(&EnvironmentRecord, SystemTime) -> bool,
+    ) -> io::Result<Vec<EnvironmentRecord>> {
+        if !self.root.is_dir() {
+            return Ok(Vec::new());
+        }
+        sweep(&self.root);
+        let mut removed = Vec::new();
+        for (record, used) in self.all() {
+            if is_meant(&record, used) {
+                self.remove(&record.key)?;
+                removed.push(record);
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Makes room until all environments together have no more than so many bytes: those go first that were not used for
+    /// the longest time. This one stays.
+    pub(super) fn make_room(&self, most: u64, but: &str) -> io::Result<Vec<EnvironmentRecord>> {
+        let mut all = self.all();
+        let mut total: u64 = all.iter().map(|it| it.0.size).sum();
+        let mut removed = Vec::new();
+        while total > most
+            && let Some((record, _)) = all.pop()
+        {
+            if record.key != but {
+                self.remove(&record.key)?;
+                total -= record.size;
+                removed.push(record);
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Keeps others from preparing or removing an environment, for as long as the file is open.
+    pub(super) fn lock(&self, key: &str) -> io::Result<File> {
+        let folder = self.root.join(LOCKS);
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600).custom_flags(NO_WAIT);
+        let lock = options.open(folder.join(key))?;
+        lock.lock()?;
+        Ok(lock)
+    }
+
+    /// Removes an environment that nobody else prepares or removes.
+    pub(super) fn discard(&self, key: &str) -> io::Result<()> {
+        let folder = self.root.join(key);
+        if !folder.exists() {
+            return Ok(());
+        }
+        // Out of sight first: half an environment is none.
+        let aside = self.root.join(format!("{key}.removed"));
+        remove_folder(&aside)?;
+        fs::rename(&folder, &aside)?;
+        remove_folder(&aside)
+    }
+
+    fn is_empty(&self) -> bool {
+        let entries = fs::read_dir(&self.root).into_iter().flatten().flatten();
+        let mut entries = entries.map(|it| it.file_name());
+        !entries.any(|it| !it.as_encoded_bytes().starts_with(b"."))
+    }
+}
+
+/// Where the locks of environments lie.
+const LOCKS: &str = ".locks";
+
+impl ScriptEnvironments {
+    /// All of them, its own first.
+    pub fn all(&self) -> impl Iterator<Item = &PreparedEnvironment> {
+        self.own.iter().chain(&self.others)
+    }
+
+    /// What runs the script in its own environment, instead of this.
+    pub(crate) fn command(&self, command: &[OsString]) -> Vec<OsString> {
+        let Some(own) = &self.own else { return command.to_vec() };
+        let (name, rest) = match command {
+            [program, rest @ ..] => (base(program), rest),
+            [] => return Vec::new(),
+        };
+        match own.record.ecosystem {
+            Ecosystem::Python => {
+                let python = own.bin().join("python").into_os_string();
+                // What `uv run` and `pipx run` would do is done.
+                let rest = if name.starts_with("python") { rest } else { &[] };
+                [&[python], rest].concat()
+            }
+            Ecosystem::Node => {
+                let is_npx = matches!(name, "npx" | "bunx");
+                let words = if is_npx { rest } else { command };
+                let words = words.iter().skip_while(|it| is_npx && base(it).starts_with('-'));
+                let mut words: Vec<OsString> = words.cloned().collect();
+                if let Some(first) = words.first_mut()
+                    && let Some(program) = own.program(base(first))
+                {
+                    *first = program.into();
+                }
+                words
+            }
+            Ecosystem::Deno => {
+                let at =
+                    command.iter().position(|it| it == "run").map_or(command.len(), |it| it + 1);
+                let (before, after) = command.split_at(at);
+                [before, &["--cached-only".into()], after].concat()
+            }
+        }
+    }
+
+    /// Variables that the script gets beside its own.
+    pub(crate) fn variables(&self) -> Option<(String, String)> {
+        let own = self.own.as_ref().filter(|it| it.record.ecosystem == Ecosystem::Deno)?;
+        let directory = own.tree.join("deno").to_string_lossy().into_owned();
+        Some(("DENO_DIR".to_owned(), directory))
+    }
+
+    /// Lets the scripts in a copy of the skill find the packages of its own environment, where that is npm's.
+    pub(crate) fn link_modules(&self, skill: &Path) -> io::Result<()> {
+        let Some(own) = self.own.as_ref().filter(|it| it.record.ecosystem == Ecosystem::Node)
+        else {
+            return Ok(());
+        };
+        let link = skill.join(&self.folder).join("node_modules");
+        match symlink(own.tree.join("node_modules"), link) {
+            // The skill brings packages of its own.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            linked => linked,
+        }
+    }
+}
+
+fn base(program: &OsStr) -> &str {
+    let name = Path::new(program).file_name().and_then(OsStr::to_str);
+    name.unwrap_or_default()
+}
+
+impl SkillRecipes {
+    /// What the environments of a skill are made from, by its files as they are now.
+    pub fn of(skill: &Skill, search: &InterpreterSearch) -> Result<Self, ScriptError> {
+        let files = files(skill)?;
+        let needs = detect_in(&skill.manifest, &files);
+        let mut all = Self { recipes: Vec::new(), errors: Vec::new() };
+        for (at, environment) in needs.environments.iter().enumerate() {
+            let scripts = needs.scripts.iter().filter(|it| it.environment == Some(at));
+            let scripts = scripts.map(|it| it.path.clone()).collect();
+            match Recipe::of(environment, &files, search) {
+                Ok(Some(recipe)) => all.recipes.push((recipe, scripts)),
+                Ok(None) => {}
+                Err(error) => all.errors.push(error),
+            }
+        }
+        Ok(all)
+    }
+}
+
+impl PreparedEnvironment {
+    /// The directory of the programs that its packages bring.
+    pub fn bin(&self) -> PathBuf {
+        match self.record.ecosystem {
+            Ecosystem::Python => self.tree.join("bin"),
+            Ecosystem::Node => self.tree.join("node_modules/.bin"),
+            Ecosystem::Deno => self.tree.clone(),
+        }
+    }
+
+    /// A program that its packages bring.
+    pub fn program(&self, name: &str) -> Option<PathBuf> {
+        let is_name = !name.is_empty() && !name.contains('/') && name != "..";
+        Some(self.bin().join(name)).filter(|it| is_name && it.is_file())
+    }
+}
+
+impl EnvironmentRecord {
+    /// Whether nobody is left that it was prepared for, or nobody has used it for so long.
+    pub fn is_unused(&self, used: SystemTime, age: Duration) -> bool {
+        let is_gone = |it: &(String, Option<PathBuf>)| it.1.as_ref().is_some_and(|it| !it.exists());
+        let is_old = used.elapsed().is_ok_and(|it| it > age);
+        is_old || (!self.used_by.is_empty() && self.used_by.iter().all(is_gone))
+    }
+
+    pub(super) fn new(recipe: &Recipe, manager: PackageManager) -> Self {
+        Self {
+            key: recipe.key(),
+            ecosystem: recipe.ecosystem,
+            manager,
+            interpreter: recipe.interpreter.clone(),
+            requirements: Vec::new(),
+            packages: Vec::new(),
+            not_installed: Vec::new(),
+            lock: String::new(),
+            install_scripts: false,
+            used_by: Vec::new(),
+            size: 0,
+            when: now(),
+        }
+    }
+}
+
+pub(super) fn digest(text: &str) -> String {
+    Sha256::digest(text).iter().map(|it| format!("{it:02x}")).collect()
+}
+
+/// Reads an ordinary file of ours.
+pub(super) fn read(path: &Path, most: u64) -> io::Result<String> {
+    use std::io::Read as _;
+    let file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not an ordinary file"));
+    }
+    let mut text = String::new();
+    file.take(most + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > most {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(text)
+}
+
+fn touch(path: &Path) -> io::Result<()> {
+    let file = OpenOptions::new().append(true).custom_flags(NO_WAIT).open(path)?;
+    file.set_modified(SystemTime::now())
+}
