@@ -203,6 +203,19 @@ pub(crate) fn preparer(config: &Config, launcher: Launcher) -> Option<Preparer> 
     })
 }
 
+/// An executor that offers to install what the scripts lack that a model calls.
+pub(crate) fn preparing(
+    executor: Executor,
+    config: &Config,
+    launcher: Launcher,
+    gate: &Gate,
+) -> Executor {
+    match preparer(config, launcher) {
+        Some(preparer) => executor.with_preparation(Arc::new(preparer), gate.approver.clone()),
+        None => executor,
+    }
+}
+
 /// The network that scripts reach: the hosts that the policy lists, and no others.
 fn network(policy: &Policy) -> Result<Network, Box<Outcome>> {
     if policy.script_hosts.is_empty() {

@@ -4,12 +4,12 @@ use std::{collections::BTreeSet, env, path::Path};
 
 use prowess::{Directory, Library, Options, Skill};
 use prowess_runtime::{
-    Declared, EnvironmentNeeds, InterpreterSearch, Missing, MissingKind, Needs, Present, Runtime,
-    VersionNeed, detect,
+    Declared, EnvironmentNeeds, InterpreterSearch, Missing, MissingKind, Needs, Present, Recipe,
+    Runtime, SkillRecipes, VersionNeed, detect,
 };
 use serde_json::{Value as Json, json};
 
-use crate::{printer::Printer, safe};
+use crate::{host, printer::Printer, safe};
 
 /// What a skill needs, and what of it is not on this machine.
 pub(crate) struct SkillNeeds {
@@ -25,6 +25,7 @@ impl SkillNeeds {
     pub(crate) fn of(skill: &Skill, interpreters: &InterpreterSearch) -> Self {
         let needs = detect(skill);
         let present = Present::look(interpreters, skill.absolute_folder().as_deref());
+        let present = present.with_prepared(prepared(skill, interpreters));
         let missing = present.missing(&needs, &|name| env::var_os(name).is_some());
         Self { needs, missing }
     }
@@ -106,10 +107,24 @@ impl SkillNeeds {
         (!words.is_empty()).then(|| format!("missing: {}", safe::line(&listed(&words))))
     }
 
-    /// What would help; nothing as long as there is no command for it.
-    fn hint(&self, _name: &str) -> Option<String> {
-        None
+    /// What would help.
+    fn hint(&self, name: &str) -> Option<String> {
+        self.lacks_packages()
+            .then(|| format!("`prowess prepare {}` installs packages", safe::line(name)))
     }
+
+    /// Whether packages are missing that could be installed.
+    pub(crate) fn lacks_packages(&self) -> bool {
+        self.missing.iter().any(|it| it.kind == MissingKind::Package && !it.is_optional)
+    }
+}
+
+/// The environments of a skill that are prepared, by their index among its needs.
+fn prepared(skill: &Skill, interpreters: &InterpreterSearch) -> Vec<usize> {
+    let Some(store) = host::environments().filter(|it| !it.is_empty()) else { return Vec::new() };
+    let recipes = SkillRecipes::of(skill, interpreters).map(|it| it.recipes).unwrap_or_default();
+    let is_there = |it: &(usize, Recipe)| store.find(&it.1).is_ok_and(|it| it.is_some());
+    recipes.into_iter().filter(is_there).map(|it| it.0).collect()
 }
 
 /// The packages of an environment that are needed always, each with its place.

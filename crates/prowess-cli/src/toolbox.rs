@@ -21,7 +21,7 @@ use crate::{
     approver::noting_approver,
     arguments::Global,
     connection, context,
-    host::{Running, history, state},
+    host::{self, Running, history, state},
     printer::Printer,
 };
 
@@ -81,7 +81,8 @@ pub(crate) fn toolbox(
     let sandbox = running.sandbox(&config, launcher.clone());
     let directory = env::current_dir().context("there is no working directory")?;
     let failed = |it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default());
-    let executor = running.executor(&config, policy, launcher).map_err(failed)?;
+    let executor = running.executor(&config, policy, launcher.clone()).map_err(failed)?;
+    let executor = host::preparing(executor, &config, launcher, &gate);
     let starter = running.starter(&config, gate.clone(), sandbox.clone()).map_err(failed)?;
     let commands = ExecuteCommand::new(policy.clone(), sandbox, limits, directory);
     let commands = commands.with_gate(gate.clone());

@@ -16,6 +16,11 @@ use tokio::{
     time::timeout,
 };
 
+#[cfg(feature = "http")]
+use crate::{
+    approver::Approver,
+    preparation::{PrepareOptions, Preparer},
+};
 use crate::{
     commands::{Guard, secrets},
     danger::danger,
@@ -54,6 +59,8 @@ pub struct Executor {
     network: Network,
     policy: Option<(Policy, PathBuf)>,
     environments: Option<EnvironmentStore>,
+    #[cfg(feature = "http")]
+    preparation: Option<(Arc<Preparer>, Arc<dyn Approver>)>,
 }
 
 /// Who gets what a script prints and leaves behind, beside its outcome.
@@ -112,6 +119,8 @@ impl Executor {
             network,
             policy: None,
             environments: None,
+            #[cfg(feature = "http")]
+            preparation: None,
         }
     }
 
@@ -157,6 +166,41 @@ impl Executor {
     #[must_use]
     pub fn with_environments(self, environments: Option<EnvironmentStore>) -> Self {
         Self { environments, ..self }
+    }
+
+    /// Asks this one whether to install the packages that a script lacks which a model calls.
+    #[cfg(feature = "http")]
+    #[must_use]
+    pub fn with_preparation(self, preparer: Arc<Preparer>, approver: Arc<dyn Approver>) -> Self {
+        Self { preparation: Some((preparer, approver)), ..self }
+    }
+
+    /// Installs the packages that a script lacks, if somebody can be asked and agrees. What does not work is seen when
+    /// the script runs.
+    pub(crate) async fn get_ready(&self, script: &Script, folder: Option<&Path>) {
+        #[cfg(feature = "http")]
+        if let Some((preparer, approver)) = &self.preparation
+            && approver.who() != "nobody"
+            && let Some(recipe) = preparer.lacking(script, folder)
+        {
+            let (name, folder) = (script.skill.clone(), folder.map(Path::to_owned));
+            let options = PrepareOptions { name, folder, ..PrepareOptions::default() };
+            let _ = preparer.prepare(&recipe, options, &**approver).await;
+        }
+        let _ = (script, folder);
+    }
+
+    /// What would install the packages that a script lacks.
+    pub(crate) fn remedy(&self, script: &Script, folder: Option<&Path>) -> Option<String> {
+        #[cfg(feature = "http")]
+        if let Some((preparer, _)) = &self.preparation
+            && let Some(recipe) = preparer.lacking(script, folder)
+        {
+            let (name, packages) = (&script.skill, recipe.requirements.join(", "));
+            return Some(format!("`prowess prepare {name}` installs what it lacks: {packages}"));
+        }
+        let _ = (script, folder);
+        None
     }
 
     /// Lets no script read these, whatever else it may read.
@@ -276,7 +320,17 @@ impl Executor {
                 let argv = vec!["sh".into(), path.into()];
                 let programs = Vec::new();
                 let environments = ScriptEnvironments::default();
-                let run = Run { skill, argv, arguments, programs, environments, folder, work };
+                let script_folder = PathBuf::new();
+                let run = Run {
+                    skill,
+                    argv,
+                    arguments,
+                    programs,
+                    environments,
+                    folder,
+                    script_folder,
+                    work,
+                };
                 self.run(run, &parameters, delivery).await
             }
         }
@@ -297,11 +351,16 @@ impl Executor {
         let environments = self.environments(script)?;
         let command = environments.command(&script.interpreter);
         environments.link_modules(&folder)?;
-        let argv = command.into_iter().chain([path]).collect();
+        let argv = match script.module().filter(|_| is_python(&command)) {
+            Some(module) => command.into_iter().chain(["-m".into(), module.into()]).collect(),
+            None => command.into_iter().chain([path]).collect(),
+        };
         let needed = script.needs().programs;
         let programs = needed.into_iter().flat_map(|it| it.any_of).collect();
         let (skill, folder) = (&*script.skill, Some(folder));
-        let run = Run { skill, argv, arguments, programs, environments, folder, work };
+        let script_folder = Path::new(&script.path).parent().unwrap_or(Path::new("")).to_owned();
+        let run =
+            Run { skill, argv, arguments, programs, environments, folder, script_folder, work };
         self.run(run, &parameters, delivery).await
     }
 
@@ -323,7 +382,22 @@ impl Executor {
         self.keep_environments()?;
         let Variables { variables, too_large } = parameters.variables()?;
         let handover = delivery.output.as_deref().map(Handover::into).transpose()?;
-        let Run { skill, mut argv, arguments, programs, environments, folder, mut work } = run;
+        let Run {
+            skill,
+            mut argv,
+            arguments,
+            programs,
+            environments,
+            folder,
+            script_folder,
+            mut work,
+        } = run;
+        let python_path = folder.iter().filter(|_| is_python(&argv)).flat_map(|it| {
+            // What is run as a module finds what lies beside it as a script would.
+            let beside = argv.contains(&"-m".into()).then(|| it.join(&script_folder));
+            [Some(it.clone()), beside].into_iter().flatten()
+        });
+        let python_path = python_path.collect();
         let file = work.give("parameters.json", parameters.json().as_bytes())?;
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let directory = folder.as_deref().map(|it| ("SKILL_DIR", text(it)));
@@ -351,6 +425,7 @@ impl Executor {
                 .chain(own)
                 .chain(environments.variables())
                 .collect(),
+            python_path,
             directory: self.directory.clone(),
             reads,
             writes: self.writes.clone(),
@@ -492,6 +567,8 @@ struct Run<'r> {
     environments: ScriptEnvironments,
     /// What it finds as `SKILL_DIR`: a copy of what was approved.
     folder: Option<PathBuf>,
+    /// The folder within it that the script lies in.
+    script_folder: PathBuf,
     work: Work,
 }
 
@@ -516,6 +593,12 @@ fn settled(ended: Result<Outcome, Early>) -> Result<Outcome, ExecuteError> {
         Err(Early::Outcome(outcome)) => Ok(*outcome),
         Err(Early::Error(error)) => Err(error),
     }
+}
+
+/// Whether a command runs Python.
+fn is_python(command: &[OsString]) -> bool {
+    let name = command.first().and_then(|it| Path::new(it).file_name());
+    name.and_then(|it| it.to_str()).is_some_and(|it| it.starts_with("python"))
 }
 
 /// Refuses a script that does what no script should do.

@@ -127,7 +127,7 @@ pub use crate::{
     strict_json::strict_json,
     template::{Template, TemplateError, TemplateLimits, render as render_template},
     texts::{Texts, texts},
-    tool::{Act, Answer, CommandPreview, Tool},
+    tool::{Act, Answer, CommandPreview, Readiness, Tool},
     toolbox::{Calls, Toolbox},
     tools::{
         ExecuteCommand, FileOperations, FindSkills, FoundSkill, FoundSkills, ReadFile,

@@ -85,6 +85,8 @@ pub struct Job {
     pub argv: Vec<OsString>,
     /// Variables of its environment, beside `PATH`, `HOME`, `LANG` and `TMPDIR`.
     pub env: BTreeMap<String, String>,
+    /// The directories that a Python looks for modules in, before its own.
+    pub python_path: Vec<PathBuf>,
     /// Where it begins; the work directory when not given.
     pub directory: Option<PathBuf>,
     /// Files and directories that it may read, besides the system.
@@ -149,11 +151,12 @@ impl Drop for AbortOnDrop {
 impl Job {
     /// A job that is given nothing but its work directory.
     pub fn new(argv: Vec<OsString>, work: Work, limits: Limits) -> Self {
-        let (env, reads, writes, hidden, withheld, path, network) = Default::default();
+        let (env, python_path, reads, writes, hidden, withheld, path, network) = Default::default();
         let (directory, home, stdin, chunks) = (None, None, None, None);
         Self {
             argv,
             env,
+            python_path,
             directory,
             reads,
             writes,
@@ -167,6 +170,15 @@ impl Job {
             network,
             chunks,
         }
+    }
+}
+
+impl Job {
+    /// The variable that says where modules of Python are, which nobody else may set.
+    fn python_path(&self) -> Option<(String, String)> {
+        let paths = self.python_path.iter().map(|it| it.to_string_lossy());
+        let path = paths.collect::<Vec<_>>().join(":");
+        (!path.is_empty()).then(|| ("PYTHONPATH".to_owned(), path))
     }
 }
 
@@ -390,7 +402,7 @@ impl Sandbox {
         Ok(Order {
             links: links.collect(),
             argv: job.argv.clone(),
-            env: job.env.clone(),
+            env: job.env.clone().into_iter().chain(job.python_path()).collect(),
             directory: path::absolute(directory).map_err(nowhere)?.into(),
             converses: false,
             has_stdin: job.stdin.is_some(),

@@ -116,6 +116,21 @@ impl Script {
         detect_in(&self.entry.manifest, &self.files)
     }
 
+    /// The name of a script of Python as a module, if it imports from the package that it lies in: only a module can.
+    pub(crate) fn module(&self) -> Option<String> {
+        let Definition::Script { script } = &self.entry.definition else { return None };
+        let is_relative = |line: &str| {
+            line.trim_start()
+                .strip_prefix("from ")
+                .is_some_and(|it| it.trim_start().starts_with('.'))
+        };
+        let path = self.path.strip_suffix(".py")?;
+        let is_name =
+            |it: &str| !it.is_empty() && it.chars().all(|it| it.is_alphanumeric() || it == '_');
+        let is_module = script.lines().any(is_relative) && path.split('/').all(is_name);
+        is_module.then(|| path.replace('/', "."))
+    }
+
     /// Its text, if a shell reads it.
     pub(crate) fn shell_text(&self) -> Option<&str> {
         let program = self.interpreter.first()?.to_str()?;

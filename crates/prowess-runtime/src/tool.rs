@@ -17,6 +17,9 @@ use crate::{change::FileChange, entry::Entry, outcome::Outcome, servers::Offered
 /// What a call comes to, once it is waited for.
 pub type Answer<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
+/// What is done before a call, once it is waited for.
+pub type Readiness<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
 /// Something that a model can call.
 ///
 /// A tool says what a call would do before it does it, so that the policy can decide. Its answer is
@@ -43,6 +46,11 @@ pub trait Tool: Send + Sync + fmt::Debug {
 
     /// What a call with this input would do; an outcome when the input is not what it takes.
     fn act(&self, input: &Value) -> Result<Act, Box<Outcome>>;
+
+    /// Does what has to be done once before it can be called so, however long that takes: it is not part of the call.
+    fn get_ready<'a>(&'a self, _act: &'a Act, _input: &'a Value) -> Readiness<'a> {
+        Box::pin(async {})
+    }
 
     /// Does it.
     fn call<'a>(&'a self, input: Value) -> Answer<'a>;

@@ -169,6 +169,7 @@ impl Toolbox {
         let Passed { difference, is_agreed } = self.gate.decide(&wish).await?;
         act.set_agreed(is_agreed);
         let skill = act.entry().map(|it| it.manifest.name.to_string());
+        tool.get_ready(&act, &input).await;
         // Only closing would be an error, and nobody closes it.
         let _place = self.places.acquire().await;
         let mut task = JoinSet::new();

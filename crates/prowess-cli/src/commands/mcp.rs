@@ -115,7 +115,8 @@ pub(crate) fn run(
     if args.run {
         let running = Running::default();
         let failed = |it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default());
-        let executor = running.executor(&config, &gate.policy, launcher).map_err(failed)?;
+        let executor = running.executor(&config, &gate.policy, launcher.clone()).map_err(failed)?;
+        let executor = host::preparing(executor, &config, launcher, &gate);
         let timeout = running.limits(&config).timeout + GRACE;
         let calls = Calls { timeout, ..Calls::default() };
         toolbox = toolbox.with(Arc::new(RunSkill { active, executor })).with_calls(calls);

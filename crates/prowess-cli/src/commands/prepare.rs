@@ -87,7 +87,7 @@ pub(crate) fn run(
     };
     let recipes = recipes(skill, &config)?;
     if args.clean {
-        let keys: Vec<String> = recipes.recipes.iter().map(|it| it.0.key()).collect();
+        let keys: Vec<String> = recipes.recipes.iter().map(|it| it.1.key()).collect();
         return clean(&store, |it, _| keys.contains(&it.key), printer);
     }
     let choice = Choice {
@@ -107,7 +107,7 @@ pub(crate) fn run(
         printer.fault(&error.to_string());
         status = Status::AtFault;
     }
-    for (recipe, _) in &recipes.recipes {
+    for (_, recipe) in &recipes.recipes {
         let folder = skill.absolute_folder();
         let work = preparing::prepare(&preparer, recipe, &name, folder, choice, printer);
         match runtime.block_on(work)? {

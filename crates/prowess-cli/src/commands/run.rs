@@ -24,6 +24,7 @@ use crate::{
     completion, context, given,
     host::{self, Running},
     needs::SkillNeeds,
+    preparing::{self, Choice},
     printer::Printer,
     safe::{self, Pieces},
     toolbox::{self, Caller, Kit},
@@ -132,6 +133,13 @@ pub(crate) fn run(
             }
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.context("cannot wait for anything")?;
+            if !args.running.unsandboxed
+                && let What::Script(script) = &task.what
+            {
+                let folder = skill.and_then(Skill::absolute_folder);
+                let offer = offer(script, folder, &config, launcher.clone(), args, printer);
+                runtime.block_on(offer)?;
+            }
             let mut tried = runtime.block_on(attempt(args, &task, &executor, &gate, printer));
             if let Ok(Ok(Outcome { status: Ended::Ok, plan: Some(plan), .. })) = &tried
                 && !args.plan
@@ -197,6 +205,26 @@ impl Args {
         self.running.writes().iter().for_each(|it| arguments.leading_to(it, &here));
         arguments
     }
+}
+
+/// Installs the packages that a script lacks, if somebody can be asked and agrees. Without them, it runs all the same.
+async fn offer(
+    script: &Script,
+    folder: Option<PathBuf>,
+    config: &Config,
+    launcher: Launcher,
+    args: &Args,
+    printer: &mut Printer,
+) -> anyhow::Result<()> {
+    let yes = args.running.yes;
+    if approver(yes).who() == "nobody" {
+        return Ok(());
+    }
+    let Some(preparer) = host::preparer(config, launcher) else { return Ok(()) };
+    let Some(recipe) = preparer.lacking(script, folder.as_deref()) else { return Ok(()) };
+    let choice = Choice { yes, ..Choice::default() };
+    preparing::prepare(&preparer, &recipe, &script.skill, folder, choice, printer).await?;
+    Ok(())
 }
 
 /// Shows a plan, asks whether to run it, and does; nothing where nobody could be asked.
@@ -571,9 +599,8 @@ fn advise(
         let skill = skill.filter(|_| lacks_module);
         let needs = skill.map(|it| SkillNeeds::of(it, &host::interpreters(config)));
         if let Some(missing) = needs.as_ref().and_then(SkillNeeds::lacked) {
-            printer.hint(&format!(
-                "{missing}; a virtual environment that has them is used when it is active"
-            ));
+            let name = safe::line(&args.name);
+            printer.hint(&format!("{missing}; `prowess prepare {name}` installs packages"));
         } else if outcome.denied.iter().any(|it| it.contains("socket (IPv")) {
             printer.hint("`--net HOST` lets it reach a host");
         }

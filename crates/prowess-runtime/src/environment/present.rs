@@ -24,6 +24,8 @@ pub struct Present {
     python: Option<PythonPackages>,
     /// The folder of the skill, for the packages that it brings.
     folder: Option<PathBuf>,
+    /// The environments that are prepared, by their index among the needs of the skill.
+    prepared: BTreeSet<usize>,
 }
 
 /// Something that is needed and not there.
@@ -77,7 +79,8 @@ impl Present {
     /// of the skill.
     pub fn look(search: &InterpreterSearch, folder: Option<&Path>) -> Self {
         let path = search.path.iter().filter(|it| it.is_absolute()).cloned().collect();
-        let mut present = Self { path, python: None, folder: folder.map(Path::to_owned) };
+        let folder = folder.map(Path::to_owned);
+        let mut present = Self { path, python: None, folder, prepared: BTreeSet::new() };
         if let Ok(Some(own)) = search.find("python3") {
             present.python = PythonPackages::of(&own.program);
             return present;
@@ -87,6 +90,12 @@ impl Present {
         present.python =
             programs.filter(|it| is_program(it)).find_map(|it| PythonPackages::of(&it));
         present
+    }
+
+    /// Counts the packages of these environments as there, which are named by their index among the needs.
+    #[must_use]
+    pub fn with_prepared(self, prepared: impl IntoIterator<Item = usize>) -> Self {
+        Self { prepared: prepared.into_iter().collect(), ..self }
     }
 
     /// Where a program of this name is.
@@ -114,7 +123,8 @@ impl Present {
                 add(Missing::new(MissingKind::Interpreter, name, Place::new(&script.path, 0)));
             }
         }
-        for environment in &needs.environments {
+        let environments = needs.environments.iter().enumerate();
+        for (_, environment) in environments.filter(|it| !self.prepared.contains(&it.0)) {
             environment
                 .versions
                 .iter()

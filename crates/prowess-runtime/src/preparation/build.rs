@@ -22,12 +22,13 @@ use super::{
 };
 use crate::{
     approver::{Approver, Coverage, Question, Reply},
-    environment::InterpreterSearch,
+    environment::{Ecosystem, InterpreterSearch, Missing, MissingKind, Present},
     http::{Hosts, HostsError},
     limits::Limits,
     outcome::{Outcome, Status},
     proxy::{Proxy, ProxyLimits, Remedy},
     sandbox::{Chunk, Job, Network, Sandbox, SandboxError, Work, certificates, folder_size, sweep},
+    script::Script,
 };
 
 /// Makes environments.
@@ -174,6 +175,25 @@ impl Preparer {
         Ok(PreparedEnvironment { tree, reads: recipe.reads.clone(), record })
     }
 
+    /// What the environment of a script is made from, if packages that it needs are missing and could be installed;
+    /// `folder` is that of the skill.
+    pub fn lacking(&self, script: &Script, folder: Option<&Path>) -> Option<Recipe> {
+        let needs = script.needs();
+        let own = needs.script(&script.path)?;
+        let environment = needs.environment(own)?;
+        let recipe = Recipe::of(environment, &script.files, &self.search).ok()??;
+        let is_there = self.store.find(&recipe).is_ok_and(|it| it.is_some());
+        if is_there || recipe.requirements.is_empty() {
+            return None;
+        }
+        let missing = Present::look(&self.search, folder).missing(&needs, &|_| true);
+        let is_lacking = needs.packages(own).any(|package| {
+            let is_it = |it: &&Missing| it.kind == MissingKind::Package && it.name == package.name;
+            !package.is_optional && missing.iter().any(|it| is_it(&it))
+        });
+        is_lacking.then_some(recipe)
+    }
+
     /// Asks whether packages may be installed. Returns who has agreed.
     async fn ask(
         &self,
@@ -259,7 +279,7 @@ impl Preparer {
         }
         let script = work.give("install.sh", installer.script().as_bytes())?;
         let index = match recipe.ecosystem {
-            crate::environment::Ecosystem::Python => &self.registries.python,
+            Ecosystem::Python => &self.registries.python,
             _ => &self.registries.npm,
         };
         let text = |path: &Path| path.to_string_lossy().into_owned();
@@ -408,7 +428,6 @@ fn reason(output: &str) -> Option<&str> {
 }
 
 fn no_installer(recipe: &Recipe) -> PrepareError {
-    use crate::environment::Ecosystem;
     let (ecosystem, hint) = match recipe.ecosystem {
         Ecosystem::Python => ("Python", "install `uv`, or Python with its module `venv`"),
         Ecosystem::Node => ("Node.js", "install `npm`, `pnpm` or `bun`"),

@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn scopes_and_versions_are_told_apart() {
         let requirements = ["@scope/a@^1", "@scope/b", "c@2"].map(str::to_owned);
-        let expected = r#"{"dependencies":{"@scope/a":"^1","@scope/b":"*","c":"2"},"name":"environment","private":true}"#;
+        let expected = r#"{"name":"environment","private":true,"dependencies":{"@scope/a":"^1","@scope/b":"*","c":"2"}}"#;
         assert_eq!(package_json(&requirements), expected);
     }
 }

@@ -120,9 +120,9 @@ pub struct ScriptEnvironments {
 /// What the environments of a skill are made from.
 #[derive(Debug)]
 pub struct SkillRecipes {
-    /// Each with the scripts that run in it.
-    pub recipes: Vec<(Recipe, Vec<String>)>,
-    /// Environments for which there is nothing to install with.
+    /// Each with the index of the environment among the needs of the skill.
+    pub recipes: Vec<(usize, Recipe)>,
+    /// Environments for which there is no interpreter, or that ask for what is no package.
     pub errors: Vec<RecipeError>,
 }
 
@@ -310,7 +310,8 @@ impl EnvironmentStore {
         remove_folder(&aside)
     }
 
-    fn is_empty(&self) -> bool {
+    /// Whether nothing is prepared at all.
+    pub fn is_empty(&self) -> bool {
         let entries = fs::read_dir(&self.root).into_iter().flatten().flatten();
         let mut entries = entries.map(|it| it.file_name());
         !entries.any(|it| !it.as_encoded_bytes().starts_with(b"."))
@@ -395,10 +396,8 @@ impl SkillRecipes {
         let needs = detect_in(&skill.manifest, &files);
         let mut all = Self { recipes: Vec::new(), errors: Vec::new() };
         for (at, environment) in needs.environments.iter().enumerate() {
-            let scripts = needs.scripts.iter().filter(|it| it.environment == Some(at));
-            let scripts = scripts.map(|it| it.path.clone()).collect();
             match Recipe::of(environment, &files, search) {
-                Ok(Some(recipe)) => all.recipes.push((recipe, scripts)),
+                Ok(Some(recipe)) => all.recipes.push((at, recipe)),
                 Ok(None) => {}
                 Err(error) => all.errors.push(error),
             }

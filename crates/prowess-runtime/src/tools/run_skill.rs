@@ -16,7 +16,7 @@ use crate::{
     parameters::Parameters,
     script::Script,
     subject::Subject,
-    tool::{Act, Answer, Tool},
+    tool::{Act, Answer, Readiness, Tool},
 };
 
 /// The tool `run_skill`: one tool for all skills that do something, however many there are.
@@ -92,6 +92,18 @@ impl Tool for RunSkill {
         Box::pin(async move { self.run(act, &given).await.unwrap_or_else(|it| *it) })
     }
 
+    fn get_ready<'a>(&'a self, _act: &'a Act, given: &'a Value) -> Readiness<'a> {
+        Box::pin(async move {
+            let Ok(Input { name, script: Some(path), .. }) = input(given) else { return };
+            let library = self.library();
+            if let Ok(skill) = self.skill(&library, &name)
+                && let Ok(script) = script(skill, &path)
+            {
+                self.executor.get_ready(&script, skill.absolute_folder().as_deref()).await;
+            }
+        })
+    }
+
     fn is_skill_text(&self, outcome: &Outcome) -> bool {
         outcome.is_ok() || outcome.stdout.is_some() || outcome.stderr.is_some()
     }
@@ -104,7 +116,9 @@ impl RunSkill {
             return Err(Box::new(Outcome::bad(Status::Invalid, "nothing else is executed")));
         };
         let Some(path) = path else { return Ok(self.executor.execute(&entry, parameters).await) };
-        let script = script(self.skill(&self.library(), &name)?, &path)?;
+        let library = self.library();
+        let skill = self.skill(&library, &name)?;
+        let script = script(skill, &path)?;
         // What was let pass is what runs.
         if Subject::of(&script.entry).ok() != Subject::of(&entry).ok() {
             let message = format!("`{path}` changed while it was asked whether it may run");
@@ -116,6 +130,9 @@ impl RunSkill {
         let delivery = Delivery::default();
         let tried = self.executor.attempt_script(&script, arguments, parameters, delivery).await;
         let mut outcome = tried.unwrap_or_else(|error| Outcome::from(&error));
+        if outcome.status == Status::Failed && outcome.hint.is_none() {
+            outcome.hint = self.executor.remedy(&script, skill.absolute_folder().as_deref());
+        }
         if !outcome.files.is_empty() && outcome.message.is_none() {
             outcome.message =
                 Some("the files it wrote are gone; only what it prints is kept".to_owned());
