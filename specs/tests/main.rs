@@ -38,6 +38,7 @@ mod migrate;
 mod registry;
 mod execution;
 mod environments;
+mod prepare;
 mod hostile;
 mod tools;
 mod sql;

@@ -94,8 +94,13 @@ pub enum ExecuteError {
     #[error(transparent)]
     Interpreter(#[from] InterpreterError),
     /// The environment that was prepared for it cannot be used.
-    #[error(transparent)]
-    Environment(#[from] EnvironmentError),
+    #[error("{source}")]
+    Environment {
+        /// The name of the skill.
+        skill: String,
+        /// Why.
+        source: EnvironmentError,
+    },
     /// There is no room for its files.
     #[error("cannot make a directory for the run")]
     Work(#[from] io::Error),
@@ -348,7 +353,10 @@ impl Executor {
         let work = Work::new()?;
         let folder = work.give_folder(SKILL, &script.files)?;
         let path = folder.join(&script.path).into();
-        let environments = self.environments(script)?;
+        let environments = self.environments(script).map_err(|source| {
+            let skill = script.skill.clone();
+            ExecuteError::Environment { skill, source }
+        })?;
         let command = environments.command(&script.interpreter);
         environments.link_modules(&folder)?;
         let argv = match script.module().filter(|_| is_python(&command)) {
@@ -762,9 +770,9 @@ impl From<InterpreterError> for Early {
     }
 }
 
-impl From<EnvironmentError> for Early {
-    fn from(error: EnvironmentError) -> Self {
-        Self::Error(error.into())
+impl From<ExecuteError> for Early {
+    fn from(error: ExecuteError) -> Self {
+        Self::Error(error)
     }
 }
 
@@ -792,9 +800,9 @@ impl From<&ExecuteError> for Outcome {
             ExecuteError::Sandbox(SandboxError::Unavailable { remedy, .. }) => {
                 Self::error(Status::Refused, error).hint(remedy)
             }
-            ExecuteError::Environment(_) => {
-                let hint = "`prowess prepare NAME --update` prepares it again";
-                Self::error(Status::Refused, error).hint(hint)
+            ExecuteError::Environment { skill, source } => {
+                let hint = format!("`prowess prepare {skill} --update` prepares it again");
+                Self::error(Status::Refused, source).hint(hint)
             }
             ExecuteError::Sandbox(SandboxError::Variable { .. }) => {
                 Self::error(Status::Invalid, error)

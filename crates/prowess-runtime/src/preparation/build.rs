@@ -152,8 +152,9 @@ impl Preparer {
                 && (it.record.install_scripts || !options.install_scripts)
         };
         let there = |store: &EnvironmentStore| store.find(recipe).ok().flatten().filter(is_enough);
-        if let Some(found) = there(&self.store).filter(|_| !options.update) {
-            return Ok(found);
+        let is_anew = options.update || options.offline;
+        if let Some(found) = there(&self.store).filter(|_| !is_anew) {
+            return Ok(self.share(found, &options)?);
         }
         let installer =
             Installer::choose(recipe, &self.search).ok_or_else(|| no_installer(recipe))?;
@@ -163,8 +164,8 @@ impl Preparer {
         let _lock =
             spawn_blocking(move || store.lock(&locked)).await.map_err(io::Error::other)??;
         // Somebody may have been faster.
-        if let Some(found) = there(&self.store).filter(|_| !options.update) {
-            return Ok(found);
+        if let Some(found) = there(&self.store).filter(|_| !is_anew) {
+            return Ok(self.share(found, &options)?);
         }
         sweep(self.store.root());
         let approved = self.store.approved_lock(&key).filter(|_| !options.update);
@@ -173,6 +174,20 @@ impl Preparer {
         self.store.make_room(self.limits.total, &key)?;
         let tree = self.store.root().join(&key).join(TREE);
         Ok(PreparedEnvironment { tree, reads: recipe.reads.clone(), record })
+    }
+
+    /// Notes who else uses an environment.
+    fn share(
+        &self,
+        mut found: PreparedEnvironment,
+        options: &PrepareOptions,
+    ) -> io::Result<PreparedEnvironment> {
+        let user = (options.name.clone(), options.folder.clone());
+        if !found.record.used_by.contains(&user) {
+            found.record.used_by.push(user);
+            self.store.rewrite(&found.record)?;
+        }
+        Ok(found)
     }
 
     /// What the environment of a script is made from, if packages that it needs are missing and could be installed;

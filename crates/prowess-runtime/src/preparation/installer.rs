@@ -94,9 +94,18 @@ const MANAGERS: &[Facts] = &[
 
 // Wheels alone are taken unless packages may run scripts, so nothing of a package runs here.
 const PIP: &str = r#"
-"$INTERPRETER" -I -m venv "$TREE"
+if "$INTERPRETER" -I -m pip --python "$INTERPRETER" --version > "$TMPDIR/version" 2>&1; then
+    "$INTERPRETER" -I -m venv --without-pip "$TREE"
+    python="$INTERPRETER"
+    for_tree=yes
+else
+    "$INTERPRETER" -I -m venv "$TREE"
+    python="$TREE/bin/python"
+    for_tree=
+fi
 pip() {
-    "$TREE/bin/python" -I -m pip --disable-pip-version-check --no-input --no-color --no-cache-dir "$@"
+    "$python" -I -m pip ${for_tree:+--python "$TREE/bin/python"} \
+        --disable-pip-version-check --no-input --no-color --no-cache-dir "$@"
 }
 if [ -z "$OFFLINE" ]; then
     set -- --index-url "$INDEX" ${LOCKED:+--require-hashes --no-deps} -r "$REQUIREMENTS"

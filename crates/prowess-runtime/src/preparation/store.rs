@@ -24,6 +24,7 @@ use super::{
 use crate::{
     environment::{Declared, Ecosystem, InterpreterSearch, detect_in},
     records::{NO_WAIT, Records, is_own, now},
+    root::Root,
     sandbox::{remove_folder, sweep},
     script::{Script, ScriptError, files},
 };
@@ -295,6 +296,13 @@ impl EnvironmentStore {
         let lock = options.open(folder.join(key))?;
         lock.lock()?;
         Ok(lock)
+    }
+
+    /// Writes what is known about an environment anew, whole or not at all.
+    pub(super) fn rewrite(&self, record: &EnvironmentRecord) -> io::Result<()> {
+        let root = Root::open(&self.root.join(&record.key)).map_err(io::Error::other)?;
+        let text = serde_json::to_vec_pretty(record).map_err(io::Error::other)?;
+        root.write(Path::new(RECORD), &text).map_err(io::Error::other)
     }
 
     /// Removes an environment that nobody else prepares or removes.
