@@ -317,6 +317,7 @@ impl Preparer {
             ("OFFLINE", yes(options.offline)),
             ("INSTALL_SCRIPTS", yes(options.install_scripts)),
             ("NO_INSTALL_SCRIPTS", no_scripts.to_owned()),
+            ("NO_COLOR", "1".to_owned()),
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .into();
@@ -437,7 +438,8 @@ fn reason(output: &str) -> Option<&str> {
     let lines = || output.lines().map(str::trim).filter(|it| !it.is_empty());
     let is_error = |it: &&str| {
         let it = it.to_ascii_lowercase();
-        it.starts_with("error") || it.starts_with("npm error") || it.starts_with('×')
+        ["error", "npm error", "×", " err_"].iter().any(|sign| it.starts_with(sign))
+            || it.contains("error: ")
     };
     lines().find(is_error).or_else(|| lines().next_back())
 }

@@ -144,15 +144,16 @@ const NPM: &str = r#"
 cd "$TREE"
 verb=install
 if [ -n "$LOCKED" ]; then verb=ci; fi
-"$INTERPRETER" "$PROGRAM" $verb --omit=dev --no-audit --no-fund --no-update-notifier --logs-max=0 \
+"$PROGRAM" $verb --omit=dev --no-audit --no-fund --no-update-notifier --logs-max=0 \
     --registry="$INDEX" --cache="$ARTIFACTS" --globalconfig="$TMPDIR/npmrc" --loglevel=http \
     ${CERTIFICATES:+--cafile="$CERTIFICATES"} ${OFFLINE:+--offline} $NO_INSTALL_SCRIPTS
 "#;
 
 const PNPM: &str = r#"
 cd "$TREE"
-"$INTERPRETER" "$PROGRAM" install --prod --reporter=append-only ${LOCKED:+--frozen-lockfile} \
-    --registry="$INDEX" --store-dir="$ARTIFACTS" --config.node-linker=hoisted \
+"$PROGRAM" install --prod --reporter=append-only ${LOCKED:+--frozen-lockfile} \
+    --registry="$INDEX" --store-dir="$ARTIFACTS/store" --config.cache-dir="$ARTIFACTS/cache" \
+    --config.node-linker=hoisted \
     --config.package-import-method=copy ${CERTIFICATES:+--config.cafile="$CERTIFICATES"} \
     ${OFFLINE:+--offline} $NO_INSTALL_SCRIPTS
 "#;
@@ -166,17 +167,19 @@ cd "$TREE"
 
 const DENO: &str = r#"
 cd "$TREE"
-export DENO_DIR="$TREE/deno" DENO_NO_UPDATE_CHECK=1
+export DENO_DIR="$ARTIFACTS" DENO_NO_UPDATE_CHECK=1
 printf 'registry=%s\n' "$INDEX" > .npmrc
-"$PROGRAM" cache --quiet --no-config --lock="$TREE/deno.lock" ${LOCKED:+--frozen} \
-    ${OFFLINE:+--cached-only} ${CERTIFICATES:+--cert "$CERTIFICATES"} "$TREE/imports.ts"
+if [ -z "$OFFLINE" ]; then
+    "$PROGRAM" cache --quiet --no-config --lock="$TREE/deno.lock" ${LOCKED:+--frozen} \
+        ${CERTIFICATES:+--cert "$CERTIFICATES"} "$TREE/imports.ts"
+fi
+cp -R "$ARTIFACTS" "$TREE/deno"
 "#;
 
 /// A package manager that is here.
 #[derive(Debug)]
 pub(super) struct Installer {
     facts: &'static Facts,
-    /// The program, or the file that the interpreter runs.
     program: PathBuf,
     /// What it has to read, besides the system.
     pub(super) reads: Vec<PathBuf>,
