@@ -24,6 +24,7 @@ mod lab;
 mod fit;
 mod latency;
 mod prompt;
+mod prepared;
 mod sandbox;
 mod store;
 mod races;
@@ -48,6 +49,7 @@ const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--dis
                      prowess-benches lab --skills F --queries F [--sizes N,N]\n       \
                      prowess-benches prompt --skills F --queries F\n       \
                      prowess-benches sandbox [--rounds N] [--program PATH]\n       \
+                     prowess-benches prepared --with DIR --without DIR --script PATH [--rounds N] [--program PATH]\n       \
                      prowess-benches reliability sandbox [--runs N] [--program PATH]\n       \
                      prowess-benches reliability store [--cycles N] [--program PATH]\n       \
                      prowess-benches reliability races [--swaps N]\n       \
@@ -81,6 +83,10 @@ fn main() -> Result<()> {
         ["sandbox", ref words @ ..] => {
             sandbox::overhead(&Options::new(words, &["--rounds", "--program"])?)
         }
+        ["prepared", ref words @ ..] => prepared::overhead(&Options::new(
+            words,
+            &["--with", "--without", "--script", "--rounds", "--program"],
+        )?),
         ["reliability", "sandbox", ref words @ ..] => {
             sandbox::timeouts(&Options::new(words, &["--runs", "--program"])?)
         }
