@@ -135,17 +135,15 @@ sys.stdout.buffer.write(made.getvalue())
     python(script, &[&[name, word, &padding.to_string()], needs].concat())
 }
 
-/// The sources of a Python package that writes a file wherever it can when it is built.
-fn sources(name: &str) -> Vec<u8> {
+/// The sources of a Python package that runs a line in a shell when it is built, and says which homes it sees.
+fn sources(name: &str, line: &str) -> Vec<u8> {
     let script = r#"
 import io, sys, tarfile
-name = sys.argv[1]
+name, line = sys.argv[1:]
 backend = '''
 import os, zipfile
 def build_wheel(folder, settings=None, metadata=None):
-    seen = []
-    for path in (os.environ["USER_FILE"], os.path.expanduser("~/.config/prowess/prowess.toml")) if "USER_FILE" in os.environ else ():
-        if os.path.exists(path): seen.append(path)
+    os.system(LINE)
     file = "NAME-1.0-py3-none-any.whl"
     with zipfile.ZipFile(os.path.join(folder, file), "w") as wheel:
         about = "NAME-1.0.dist-info"
@@ -155,7 +153,7 @@ def build_wheel(folder, settings=None, metadata=None):
         wheel.writestr(about + "/WHEEL", "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
         wheel.writestr(about + "/RECORD", "")
     return file
-'''.replace("NAME", name)
+'''.replace("NAME", name).replace("LINE", repr(line))
 project = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n[project]\nname = "%s"\nversion = "1.0"\n' % name
 info = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n"
 made = io.BytesIO()
@@ -166,7 +164,7 @@ with tarfile.open(fileobj=made, mode="w:gz") as sources:
         sources.addfile(file, io.BytesIO(text.encode()))
 sys.stdout.buffer.write(made.getvalue())
 "#;
-    python(script, &[name])
+    python(script, &[name, line])
 }
 
 fn tarball(package: &str, module: &str) -> Vec<u8> {
@@ -429,7 +427,7 @@ mod installing_can_hurt_nobody {
     #[test]
     fn no_script_of_a_package_runs_unless_somebody_lets_it() {
         let registry = Registry::new();
-        registry.list_file("tiny", "tiny-1.0.tar.gz", sources("tiny"));
+        registry.list_file("tiny", "tiny-1.0.tar.gz", sources("tiny", "true"));
         let world = registry.world(&[REQUIREMENTS, ("say.py", SAY)]);
         let ran = prepare(&world, &[]);
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
@@ -450,6 +448,32 @@ mod installing_can_hurt_nobody {
         assert_eq!(script(&world, "say.js").stdout(), "quiet\n");
         assert_well(&prepare(&world, &["--install-scripts"]));
         assert_eq!(script(&world, "say.js").stdout(), "ran\n");
+    }
+
+    #[test]
+    fn what_an_install_script_leaves_behind_leads_nowhere() {
+        let registry = Registry::new();
+        let links = [
+            ("ln -s HOME/secret $out/lock", true),
+            ("ln -s HOME/secret $out/environment.json", true),
+            ("mv $out/tree $out/t; ln -s HOME $out/tree", false),
+            ("rm -rf $out/artifacts; ln -s HOME $out/artifacts", false),
+            ("rm -rf $out/tree/bin; ln -s HOME $out/tree/bin", false),
+            ("ln -s /dev/zero $out/artifacts/x-1.0-py3-none-any.whl", false),
+        ];
+        for (line, is_mended) in links {
+            let world = registry.world(&[REQUIREMENTS, ("say.py", SAY)]);
+            let world = world.file("home/secret", "mine\n");
+            let home = world.path("home");
+            let line = line.replace("HOME", &home.display().to_string());
+            let line = format!("out=$(dirname \"$TREE\"); {line}");
+            registry.list_file("tiny", "tiny-1.0.tar.gz", sources("tiny", &line));
+            let ran = prepare(&world, &["--install-scripts"]);
+            assert_eq!(ran.code == Some(0), is_mended, "{line}\n{}", ran.stderr);
+            assert_eq!(fs::read_to_string(home.join("secret")).unwrap(), "mine\n", "{line}");
+            assert_eq!(left(&world).len(), usize::from(is_mended), "{line}");
+            assert_eq!(environments(&world).len(), usize::from(is_mended), "{line}");
+        }
     }
 
     #[test]

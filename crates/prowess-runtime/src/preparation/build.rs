@@ -2,8 +2,8 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, DirBuilder},
-    io,
+    fs::{self, DirBuilder, File},
+    io::{self, Write as _},
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     time::Duration,
@@ -134,6 +134,8 @@ pub enum PrepareError {
 const MEMORY: u64 = 4 << 30;
 const PROCESSES: u64 = 512;
 const DESCRIPTORS: u64 = 4096;
+/// The largest file that is looked into for the place of its tree; programs that name it are short.
+const PROGRAM: u64 = 1024 * 1024;
 /// What is kept of what an installer prints.
 const OUTPUT: u64 = 256 * 1024;
 
@@ -247,7 +249,7 @@ impl Preparer {
                 format!("{} in a sandbox that reaches {from} alone", installer.manager()),
                 scripts.to_owned(),
             ],
-            coverage: Coverage::UntilChange,
+            coverage: Coverage::Once,
             ..Question::default()
         };
         match approver.ask(&question).await {
@@ -349,6 +351,7 @@ impl Preparer {
         let Built { out, work } = built;
         let key = recipe.key();
         let (tree, artifacts) = (out.join(TREE), out.join(ARTIFACTS));
+        refuse_links(&out).map_err(|why| PrepareError::Lock { why })?;
         let output = Output { tree: &tree, artifacts: &artifacts, lock: &out.join(LOCK) };
         let lock = installer.lock(&output).map_err(|why| PrepareError::Lock { why })?;
         let approved = self.store.approved_lock(&key).filter(|_| !options.update);
@@ -377,8 +380,8 @@ impl Preparer {
             size: folder_size(&out, self.limits.size),
             ..EnvironmentRecord::new(recipe, installer.manager())
         };
-        fs::write(out.join(LOCK), &lock)?;
-        fs::write(out.join(RECORD), serde_json::to_vec_pretty(&record).map_err(io::Error::other)?)?;
+        write(&out, LOCK, lock.as_bytes())?;
+        write(&out, RECORD, &serde_json::to_vec_pretty(&record).map_err(io::Error::other)?)?;
         self.store.discard(&key)?;
         fs::rename(&out, &place)?;
         drop(work);
@@ -453,12 +456,35 @@ fn no_installer(recipe: &Recipe) -> PrepareError {
     PrepareError::NoInstaller { ecosystem, hint }
 }
 
+/// Refuses links in place of folders that are gone through from outside of the sandbox: a package that may run scripts
+/// could have put them there.
+fn refuse_links(out: &Path) -> Result<(), String> {
+    let tree = out.join(TREE);
+    let own = [out.to_owned(), tree.clone(), out.join(ARTIFACTS)];
+    let inside = ["bin", "node_modules", "node_modules/.bin"].map(|it| tree.join(it));
+    let is_link = |it: &&PathBuf| fs::symlink_metadata(it).is_ok_and(|it| !it.is_dir());
+    match own.iter().chain(&inside).find(is_link) {
+        Some(link) => Err(format!("`{}` is no folder", link.display())),
+        None => Ok(()),
+    }
+}
+
+/// Writes a file in place of whatever was left there.
+fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let path = folder.join(name);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    File::create_new(path)?.write_all(bytes)
+}
+
 /// Has the programs of a tree name the place where it will lie.
 fn relocate(programs: &Path, from: &Path, to: &Path) -> io::Result<()> {
     let (from, to) = (from.to_string_lossy(), to.to_string_lossy());
     for entry in fs::read_dir(programs).into_iter().flatten() {
         let entry = entry?;
-        if !entry.file_type()?.is_file() {
+        if !entry.file_type()?.is_file() || entry.metadata()?.len() > PROGRAM {
             continue;
         }
         let bytes = fs::read(entry.path())?;

@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    fmt, fs,
+    fmt,
+    fs::{self, OpenOptions},
+    io::{self, Read as _},
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -14,7 +17,10 @@ use super::{
     recipe::{PACKAGE, Recipe},
     store::LockedPackage,
 };
-use crate::environment::{Ecosystem, InterpreterSearch};
+use crate::{
+    environment::{Ecosystem, InterpreterSearch},
+    records::NO_WAIT,
+};
 
 /// A program that installs packages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -327,13 +333,28 @@ fn wheels(artifacts: &Path) -> Result<String, String> {
         else {
             return Err(format!("`{name}` is no wheel"));
         };
-        let bytes = fs::read(entry.path()).map_err(|it| it.to_string())?;
-        let hash: String = Sha256::digest(bytes).iter().map(|it| format!("{it:02x}")).collect();
+        let hash = hash(&entry.path()).map_err(|error| format!("`{name}`: {error}"))?;
         let package = package.to_ascii_lowercase().replace('_', "-");
         lines.push(format!("{package}=={version} --hash=sha256:{hash}\n"));
     }
     lines.sort();
     Ok(lines.concat())
+}
+
+/// The hash of an ordinary file; a link is not followed.
+fn hash(path: &Path) -> io::Result<String> {
+    let mut file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not an ordinary file"));
+    }
+    let (mut hash, mut piece) = (Sha256::new(), vec![0; 64 * 1024]);
+    loop {
+        match file.read(&mut piece)? {
+            0 => break,
+            read => hash.update(&piece[..read]),
+        }
+    }
+    Ok(hash.finalize().iter().map(|it| format!("{it:02x}")).collect())
 }
 
 /// A line of a lock file for Python: `pypdf==4.1 …`.
