@@ -6,7 +6,7 @@ use std::{
     io::Write as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::{Arc, Mutex},
+    sync::{Arc, LazyLock, Mutex},
     thread,
 };
 
@@ -17,7 +17,7 @@ use crate::{
     model_server::{Answer, ModelServer},
     sandbox::until,
     server::Server,
-    world::{Ran, SKILLS, World},
+    world::{Ran, SKILLS, World, program},
 };
 
 /// A registry for Python and npm on this machine.
@@ -82,6 +82,11 @@ impl Registry {
         });
         self.serve(&path, archive);
         self.serve(&format!("/{name}"), about.to_string());
+    }
+
+    /// The hash of an npm package, as lock files have it.
+    fn integrity(&self, name: &str) -> String {
+        integrity(&self.files.lock().unwrap()[&format!("/{name}/-/{name}-1.0.0.tgz")])
     }
 
     /// How often files of packages were downloaded.
@@ -196,6 +201,45 @@ fn integrity(bytes: &[u8]) -> String {
     format!("sha512-{}", String::from_utf8(output.stdout).unwrap())
 }
 
+/// The directory of a package manager, which is fetched by the first test that needs one; nothing where there is none
+/// for this machine.
+fn package_manager(name: &str) -> Option<PathBuf> {
+    let file = match name {
+        "uv" => "uv/bin/uv",
+        "pnpm" => "node_modules/.bin/pnpm",
+        "bun" => "node_modules/@oven/bun-linux-x64/bin/bun",
+        _ => "node_modules/@deno/linux-x64-glibc/deno",
+    };
+    let file = MANAGERS.join(file);
+    file.exists().then(|| file.parent().unwrap().to_owned())
+}
+
+static MANAGERS: LazyLock<PathBuf> = LazyLock::new(|| {
+    let from = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../specs/managers"));
+    let target = Path::new(program()).ancestors().nth(2).unwrap();
+    let [folder, making] = ["package-managers", "package-managers-new"].map(|it| target.join(it));
+    let lock = |folder: &Path| fs::read(folder.join("package-lock.json")).ok();
+    if lock(&folder) != lock(from) {
+        for folder in [&folder, &making] {
+            let _ = fs::remove_dir_all(folder);
+        }
+        fs::create_dir(&making).unwrap();
+        for name in ["package.json", "package-lock.json"] {
+            fs::copy(from.join(name), making.join(name)).unwrap();
+        }
+        let mut npm = Command::new("npm");
+        npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
+        let mut pip = Command::new("/usr/bin/python3");
+        pip.args(["-m", "pip", "install", "--quiet", "--target", "uv", "uv==0.9.7"]);
+        for command in [&mut npm, &mut pip] {
+            let output = command.current_dir(&making).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        fs::rename(making, &folder).unwrap();
+    }
+    folder.canonicalize().unwrap()
+});
+
 /// Runs the program however long it takes: installers are slow where much else goes on.
 fn run(world: &World, arguments: &[&str]) -> Ran {
     let mut command = world.command(arguments.iter().chain(&SKILLS));
@@ -309,6 +353,63 @@ mod packages_are_installed_once_after_somebody_agrees {
         }
         let lock = fs::read_to_string(environment(&world).join("lock")).unwrap();
         assert!(lock.contains("node_modules/deep") && lock.contains("sha512-"), "{lock}");
+    }
+
+    #[test]
+    fn every_package_manager_installs_what_it_is_for() {
+        let registry = Registry::new();
+        registry.python("tiny", "tiny", &["deep"]);
+        registry.python("deep", "deep", &[]);
+        registry.npm("tiny", json!({}), "module.exports = 'tiny';");
+        let package = r#"{"name": "x", "dependencies": {"tiny": "^1.0.0"}}"#;
+        let integrity = registry.integrity("tiny");
+        let pnpm = format!(
+            "lockfileVersion: '9.0'\n\nsettings:\n  autoInstallPeers: true\n  excludeLinksFromLockfile: false\n\n\
+             importers:\n\n  .:\n    dependencies:\n      tiny:\n        specifier: ^1.0.0\n        version: 1.0.0\n\n\
+             packages:\n\n  tiny@1.0.0:\n    resolution: {{integrity: {integrity}}}\n\nsnapshots:\n\n  tiny@1.0.0: {{}}\n"
+        );
+        let address = registry.server.url("/tiny/-/tiny-1.0.0.tgz");
+        let bun = format!(
+            r#"{{"lockfileVersion": 1, "workspaces": {{"": {{"name": "x", "dependencies": {{"tiny": "^1.0.0"}}}}}},
+            "packages": {{"tiny": ["tiny@1.0.0", "{address}", {{}}, "{integrity}"]}}}}"#
+        );
+        let node = "console.log(require('tiny'));\n";
+        let deno =
+            "#!/usr/bin/env -S deno run\nimport tiny from 'npm:tiny@1';\nconsole.log(tiny);\n";
+        let cases: [(&str, &str, &[(&str, &str)]); 4] = [
+            ("uv", "say.py", &[REQUIREMENTS, ("say.py", SAY)]),
+            (
+                "pnpm",
+                "say.js",
+                &[("package.json", package), ("pnpm-lock.yaml", &pnpm), ("say.js", node)],
+            ),
+            ("bun", "say.js", &[("package.json", package), ("bun.lock", &bun), ("say.js", node)]),
+            ("deno", "say.ts", &[("say.ts", deno)]),
+        ];
+        for (manager, path, files) in cases {
+            let Some(bin) = package_manager(manager) else { continue };
+            let world = registry.world(files);
+            let run = |arguments: &[&str]| {
+                let mut command = world.command(arguments.iter().chain(&SKILLS));
+                let path = format!("{}:/usr/bin:/bin", bin.display());
+                let output = command.env("PATH", path).stdin(Stdio::null()).output().unwrap();
+                let stderr = String::from_utf8(output.stderr).unwrap();
+                let ran = Ran { code: output.status.code(), out: output.stdout, stderr };
+                assert_eq!(ran.code, Some(0), "{manager}: {}", ran.stderr);
+                ran
+            };
+            let prepared = run(&["prepare", "pdf", "--yes"]);
+            assert!(
+                prepared.stdout().contains(&format!("with {manager}, ")),
+                "{}",
+                prepared.stdout()
+            );
+            assert_eq!(run(&["run", "pdf", "--script", path, "--yes"]).stdout(), "tiny\n");
+            let asked = registry.server.connections();
+            run(&["prepare", "pdf", "--offline"]);
+            assert_eq!(run(&["run", "pdf", "--script", path]).stdout(), "tiny\n", "{manager}");
+            assert_eq!(registry.server.connections(), asked, "{manager}");
+        }
     }
 
     #[test]

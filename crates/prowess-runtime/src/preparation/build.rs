@@ -438,6 +438,9 @@ struct Built {
 
 /// The line that says why an installer failed.
 fn reason(output: &str) -> Option<&str> {
+    if output.contains("No space left on device") {
+        return Some("there is no space left on the disk");
+    }
     let lines = || output.lines().map(str::trim).filter(|it| !it.is_empty());
     let is_error = |it: &&str| {
         let it = it.to_ascii_lowercase();

@@ -173,13 +173,19 @@ cd "$TREE"
 
 const DENO: &str = r#"
 cd "$TREE"
-export DENO_DIR="$ARTIFACTS" DENO_NO_UPDATE_CHECK=1
-printf 'registry=%s\n' "$INDEX" > .npmrc
+export DENO_DIR="$ARTIFACTS" DENO_NO_UPDATE_CHECK=1 NPM_CONFIG_REGISTRY="$INDEX"
 if [ -z "$OFFLINE" ]; then
     "$PROGRAM" cache --quiet --no-config --lock="$TREE/deno.lock" ${LOCKED:+--frozen} \
         ${CERTIFICATES:+--cert "$CERTIFICATES"} "$TREE/imports.ts"
 fi
 cp -R "$ARTIFACTS" "$TREE/deno"
+# Scripts look for packages as if they came from the usual registry.
+usual="$TREE/deno/npm/registry.npmjs.org"
+if [ ! -e "$usual" ]; then
+    for registry in "$TREE/deno/npm/"*; do
+        if [ -d "$registry" ]; then mv "$registry" "$usual"; fi
+    done
+fi
 "#;
 
 /// A package manager that is here.
