@@ -2,7 +2,9 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result};
 use prowess::Skill;
-use prowess_runtime::{EnvironmentRecord, EnvironmentStore, Launcher, ScriptError, SkillRecipes};
+use prowess_runtime::{
+    EnvironmentRecord, EnvironmentStore, Launcher, RecipeError, ScriptError, SkillRecipes,
+};
 use serde_json::json;
 
 use super::count;
@@ -104,7 +106,10 @@ pub(crate) fn run(
     let mut prepared = Vec::new();
     let mut status = Status::Well;
     for error in &recipes.errors {
-        printer.fault(&error.to_string());
+        printer.fault(&safe::line(&error.to_string()));
+        if let RecipeError::NoInterpreter { .. } = error {
+            printer.hint("install it, or name it by `run.python` or `run.node` in your settings");
+        }
         status = Status::AtFault;
     }
     for (_, recipe) in &recipes.recipes {

@@ -326,7 +326,13 @@ impl Preparer {
         let path = recipe.interpreter.parent().map(Path::to_owned);
         let job = Job {
             env,
-            reads: recipe.reads.iter().chain(&installer.reads).cloned().collect(),
+            reads: recipe
+                .reads
+                .iter()
+                .chain(&installer.reads)
+                .cloned()
+                .chain(about_system())
+                .collect(),
             path: path.into_iter().collect(),
             network: self.network(recipe, options.offline)?,
             chunks: options.chunks.clone(),
@@ -428,6 +434,12 @@ impl Preparer {
         refused.dedup();
         PrepareError::Installer { manager: installer.manager().as_str(), why, output, refused }
     }
+}
+
+/// What says which system this is, which pip tells registries.
+fn about_system() -> impl Iterator<Item = PathBuf> {
+    let files = ["/etc/debian_version", "/etc/lsb-release", "/etc/os-release"];
+    files.into_iter().map(PathBuf::from).filter(|it| it.exists())
 }
 
 /// What was installed, and the directory that it lies in for now.
