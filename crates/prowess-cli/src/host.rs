@@ -16,7 +16,8 @@ use prowess::{Cache, Library};
 use prowess_agent::Witness;
 use prowess_runtime::{
     Approver, ChangeHistory, Config, Executor, Gate, Hosts, InterpreterSearch, Launcher, Limits,
-    Network, Nobody, Origin, Outcome, Policy, Proxy, Records, Sandbox, Starter, Status, duration,
+    Logins, Network, Nobody, Origin, Outcome, Policy, Proxy, Records, Sandbox, Starter, Status,
+    duration,
 };
 use rustix::process::geteuid;
 use tokio::signal::unix::{SignalKind, signal};
@@ -96,6 +97,10 @@ impl Running {
     ) -> Result<Starter, Box<Outcome>> {
         let starter = Starter::new(gate, sandbox, self.limits(config));
         let starter = starter.with_reads(self.read.clone());
+        let starter = match logins() {
+            Some(logins) => starter.with_logins(logins),
+            None => starter,
+        };
         Ok(starter.with_environment(self.environment(config)?))
     }
 
@@ -234,6 +239,13 @@ pub(crate) fn is_home(directory: &Path) -> bool {
 pub(crate) fn history() -> Option<ChangeHistory> {
     let state = state().filter(|it| !is_homeless(it))?;
     Some(ChangeHistory::at(state.join("changes")))
+}
+
+/// Where logins to servers are kept; nothing where there is no home. No script or command can read them, as nothing
+/// of the state can be read.
+fn logins() -> Option<Logins> {
+    let state = state().filter(|it| !is_homeless(it))?;
+    Some(Logins::at(state.join("logins")))
 }
 
 /// A library without the skills that a rule denies, which are counted on stderr.

@@ -5,6 +5,11 @@
 mod name;
 mod description;
 mod expand;
+mod oauth_settings;
+#[cfg(feature = "http")]
+mod oauth;
+#[cfg(feature = "http")]
+mod logging_in;
 #[cfg(feature = "http")]
 mod remote;
 mod client;
@@ -49,6 +54,9 @@ use remote::Remote;
 use tool::Source;
 
 pub use description::{Described, Description, ServerAddress, ServerProgram, Transport};
+#[cfg(feature = "http")]
+pub use oauth::{LoginError, LoginPrompt, LoginRequest, LoginState, Logins};
+pub use oauth_settings::OauthSettings;
 pub use offered::{OfferedFile, OfferedSkill, OfferedSkills};
 pub use server_skills::ServerSkills;
 
@@ -65,6 +73,8 @@ pub struct Starter {
     environment: BTreeMap<String, String>,
     reads: Vec<PathBuf>,
     patience: ServerPatience,
+    #[cfg(feature = "http")]
+    logins: Option<Logins>,
 }
 
 /// How long a server may take.
@@ -131,7 +141,16 @@ impl Starter {
     pub fn new(gate: Arc<Gate>, sandbox: Sandbox, limits: Limits) -> Self {
         let limits = Limits { timeout: FOREVER, idle: None, cpu: CPU, output: ERRORS, ..limits };
         let (environment, reads, patience) = Default::default();
-        Self { gate, sandbox: sandbox.held(), limits, environment, reads, patience }
+        Self {
+            gate,
+            sandbox: sandbox.held(),
+            limits,
+            environment,
+            reads,
+            patience,
+            #[cfg(feature = "http")]
+            logins: None,
+        }
     }
 
     /// Lets descriptions refer to these variables.
@@ -144,6 +163,13 @@ impl Starter {
     #[must_use]
     pub fn with_reads(self, reads: Vec<PathBuf>) -> Self {
         Self { reads, ..self }
+    }
+
+    /// Sends the tokens of these logins to the servers that they were given out for.
+    #[cfg(feature = "http")]
+    #[must_use]
+    pub fn with_logins(self, logins: Logins) -> Self {
+        Self { logins: Some(logins), ..self }
     }
 
     /// Waits so long for servers.
@@ -175,7 +201,7 @@ impl Starter {
             Transport::Program(_) => None,
             Transport::Http(address) => {
                 // Nobody is asked about what cannot be.
-                self.line(description, address)?;
+                self.line(description, address, false)?;
                 Some(address.url.clone())
             }
         };
@@ -189,7 +215,7 @@ impl Starter {
                 let (running, stream) = self.sandbox.start(job).map_err(Outcome::from)?;
                 (Some(running), Line::Stream(stream))
             }
-            Transport::Http(address) => (None, self.line(description, address)?),
+            Transport::Http(address) => (None, self.line(description, address, false)?),
         };
         drop(files);
         let by = By { skill: Some(skill.manifest.name.to_string()), file: None };
@@ -201,11 +227,28 @@ impl Starter {
     pub async fn connect(&self, set: &ServerSetting) -> Result<Server, Box<Outcome>> {
         let ServerSetting { description, .. } = set;
         let prefix = name::server(&description.name);
+        let file = self.pass(set).await?;
+        let (running, line) = match &description.transport {
+            Transport::Program(program) => {
+                let job = self.job_set(description, program);
+                let job = job.map_err(|it| hinted(it, description))?;
+                let (running, stream) = self.sandbox.start(job).map_err(Outcome::from)?;
+                (Some(running), Line::Stream(stream))
+            }
+            Transport::Http(address) => (None, self.line(description, address, true)?),
+        };
+        self.begin(description, prefix, By { skill: None, file }, running, line).await
+    }
+
+    /// Asks the gate about a server that a file of a project sets, and gives that file.
+    async fn pass(&self, set: &ServerSetting) -> Result<Option<PathBuf>, Box<Outcome>> {
+        let ServerSetting { description, .. } = set;
+        let prefix = name::server(&description.name);
         let file = (!set.is_trusted).then(|| set.origin.to_file()).flatten();
         let url = match &description.transport {
             Transport::Program(_) => None,
             Transport::Http(address) => {
-                self.line(description, address)?;
+                self.line(description, address, true)?;
                 Some(address.url.clone())
             }
         };
@@ -214,16 +257,7 @@ impl Starter {
             let act = Act::Connect { server, line, file: file.clone(), url };
             self.gate.pass(&Wish { tool: &prefix, act: &act, active: &[], given: None }).await?;
         }
-        let (running, line) = match &description.transport {
-            Transport::Program(program) => {
-                let job = self.job_set(description, program);
-                let job = job.map_err(|it| hinted(it, description))?;
-                let (running, stream) = self.sandbox.start(job).map_err(Outcome::from)?;
-                (Some(running), Line::Stream(stream))
-            }
-            Transport::Http(address) => (None, self.line(description, address)?),
-        };
-        self.begin(description, prefix, By { skill: None, file }, running, line).await
+        Ok(file)
     }
 
     /// Speaks with a server for the first time.
@@ -338,25 +372,50 @@ impl Starter {
         })
     }
 
-    /// The way to a server behind an address, as far as it may be gone.
+    /// The way to a server behind an address, as far as it may be gone; to one that is set, with the
+    /// login of whoever set it.
     #[cfg(feature = "http")]
     fn line(
         &self,
         description: &Description,
         address: &ServerAddress,
+        is_set: bool,
     ) -> Result<Line, Box<Outcome>> {
+        let mut remote = self.remote(description, address)?;
+        if is_set {
+            // Where no token may be sent, none is.
+            remote.bearer = self.bearer(description, address, &remote).ok();
+        }
+        Ok(Line::Remote(remote))
+    }
+
+    #[cfg(feature = "http")]
+    fn remote(
+        &self,
+        description: &Description,
+        address: &ServerAddress,
+    ) -> Result<Remote, Box<Outcome>> {
         let known = Known { folder: None, variables: &self.environment };
         let expand = |text: &String| known.expand(text).map_err(|name| unknown(description, &name));
         let headers = address.headers.iter().map(|(name, it)| Ok((name.clone(), expand(it)?)));
         let headers = headers.collect::<Result<_, Box<Outcome>>>()?;
-        let hosts = Hosts::of(&self.gate.policy)
-            .map_err(|error| Outcome::error(Status::Invalid, &error))?;
-        let remote = Remote::new(hosts, self.patience.start, expand(&address.url)?, headers);
-        remote.map(Line::Remote).map_err(|it| it.outcome(&description.name).into())
+        let remote =
+            Remote::new(self.hosts()?, self.patience.start, expand(&address.url)?, headers);
+        remote.map_err(|it| it.outcome(&description.name).into())
+    }
+
+    #[cfg(feature = "http")]
+    fn hosts(&self) -> Result<Hosts, Box<Outcome>> {
+        Ok(Hosts::of(&self.gate.policy).map_err(|error| Outcome::error(Status::Invalid, &error))?)
     }
 
     #[cfg(not(feature = "http"))]
-    fn line(&self, description: &Description, _: &ServerAddress) -> Result<Line, Box<Outcome>> {
+    fn line(
+        &self,
+        description: &Description,
+        _: &ServerAddress,
+        _: bool,
+    ) -> Result<Line, Box<Outcome>> {
         Err(refused(description, "nothing is asked over HTTP by this program"))
     }
 }

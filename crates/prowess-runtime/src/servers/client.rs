@@ -79,7 +79,7 @@ pub(super) enum Failure {
 pub(super) struct Trouble {
     pub(super) status: Status,
     pub(super) message: String,
-    pub(super) hint: Option<&'static str>,
+    pub(super) hint: Option<Cow<'static, str>>,
 }
 
 impl Trouble {
@@ -88,7 +88,7 @@ impl Trouble {
         let Self { status, message, hint } = self;
         let outcome =
             Outcome::bad(status, format!("the server `{server}` cannot be asked: {message}"));
-        Outcome { hint: hint.map(str::to_owned), ..outcome }
+        Outcome { hint: hint.map(Cow::into_owned), ..outcome }
     }
 }
 

@@ -31,7 +31,10 @@ use rmcp::{
 use sse_stream::{Sse, SseStream};
 use tokio::time::sleep;
 
-use super::client::{Ear, Trouble, without_meta};
+use super::{
+    client::{Ear, Trouble, without_meta},
+    oauth::{Bearer, Challenge, LoginError},
+};
 use crate::{
     http::{Hosts, Incoming, OURS, Patience, Post, Wire, WireError},
     outcome::Status,
@@ -43,6 +46,8 @@ pub(super) struct Remote {
     wire: Wire,
     /// What every request is made of.
     base: Post,
+    /// The login of whoever asks, where there can be one.
+    pub(super) bearer: Option<Bearer>,
 }
 
 /// The same while it is asked.
@@ -86,7 +91,16 @@ impl Remote {
         let wire = Wire::new(patience).with_hosts(hosts);
         let base = Post { url, headers, body: Vec::new(), most: u64::MAX };
         wire.check(&base).map_err(|error| trouble(&error))?;
-        Ok(Self { wire, base })
+        Ok(Self { wire, base, bearer: None })
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.base.url
+    }
+
+    /// What is sent with every request, but for a token.
+    pub(super) fn headers(&self) -> &[(String, String)] {
+        &self.base.headers
     }
 
     /// What speaks with it.
@@ -137,6 +151,7 @@ impl StreamableHttpClient for Asked {
             }
             200..300 => Err(self.fail(nonsense("its answer is neither JSON nor events"))),
             status => {
+                let refusal_of_token = self.refusal_of_token(&incoming);
                 let is_answer = kind.starts_with(JSON)
                     && !matches!(status, 401 | 403)
                     && matches!(message, ClientJsonRpcMessage::Request(_));
@@ -147,7 +162,7 @@ impl StreamableHttpClient for Asked {
                     Ok(ServerJsonRpcMessage::Error(error)) if is_answer && error.id.is_some() => {
                         Ok(Posted::Json(ServerJsonRpcMessage::Error(error), session))
                     }
-                    _ => Err(self.fail(refusal(status, &body))),
+                    _ => Err(self.fail(refusal_of_token.unwrap_or_else(|| refusal(status, &body)))),
                 }
             }
         }
@@ -207,8 +222,49 @@ impl Asked {
         let plain = ("accept-encoding".to_owned(), "identity".to_owned());
         let base = self.remote.base.clone();
         let headers = base.headers.into_iter().chain(headers).chain(own).chain([plain]).collect();
-        let sent = self.remote.wire.send(method, Post { headers, body, ..base }).await;
+        let post = Post { headers, body, ..base };
+        let Some(bearer) = &self.remote.bearer else { return self.post(method, post).await };
+        let no_token = |error| self.fail(no_token(bearer, &error));
+        let Some(token) = bearer.token().await.map_err(no_token)? else {
+            return self.post(method, post).await;
+        };
+        let incoming = self.post(method.clone(), authorized(&post, token.reveal())).await?;
+        if incoming.status != 401 {
+            return Ok(incoming);
+        }
+        // It may have been revoked, or the clocks differ.
+        match bearer.renewed(&token).await.map_err(no_token)? {
+            Some(renewed) if renewed != token => {
+                self.post(method, authorized(&post, renewed.reveal())).await
+            }
+            _ => Ok(incoming),
+        }
+    }
+
+    async fn post(&self, method: Method, post: Post) -> Result<Incoming, Failed> {
+        let sent = self.remote.wire.send(method, post).await;
         sent.map_err(|error| self.fail(trouble(&error)))
+    }
+
+    /// What to say where a token is missing, or not good for what was asked.
+    fn refusal_of_token(&self, incoming: &Incoming) -> Option<Trouble> {
+        let label = self.remote.bearer.as_ref()?.label();
+        let challenge = Challenge::of(incoming);
+        let (message, hint) = match incoming.status {
+            401 => (
+                "it needs a login".to_owned(),
+                format!(
+                    "run `prowess servers login {label}`, or set an `authorization` in its `headers`"
+                ),
+            ),
+            403 if challenge.wants_scope() => {
+                let scopes = challenge.scopes().join(" ");
+                let message = format!("the login is not good for this: it needs `{scopes}`");
+                (message, format!("run `prowess servers login {label} --scope '{scopes}'`"))
+            }
+            _ => return None,
+        };
+        Some(Trouble { status: Status::Failed, message, hint: Some(hint.into()) })
     }
 
     /// All of an answer, as long as it is not too much.
@@ -267,7 +323,19 @@ fn refusal(status: u16, body: &[u8]) -> Trouble {
     let said = said.trim();
     let colon = if said.is_empty() { "" } else { ": " };
     let message = format!("it answers with {status}{colon}{said}");
-    Trouble { status: Status::Failed, message, hint }
+    Trouble { status: Status::Failed, message, hint: hint.map(Cow::Borrowed) }
+}
+
+/// A request with a token.
+fn authorized(post: &Post, token: &str) -> Post {
+    let mut post = post.clone();
+    post.headers.push(("authorization".to_owned(), format!("Bearer {token}")));
+    post
+}
+
+fn no_token(bearer: &Bearer, error: &LoginError) -> Trouble {
+    let message = format!("its token cannot be renewed: {}", error.told());
+    Trouble { status: Status::Failed, message, hint: error.hint(bearer.label()).map(Cow::Owned) }
 }
 
 fn flood() -> Unasked {
@@ -296,5 +364,5 @@ fn trouble(error: &WireError) -> Trouble {
         ),
         _ => (Status::Failed, None),
     };
-    Trouble { status, message, hint }
+    Trouble { status, message, hint: hint.map(Cow::Borrowed) }
 }

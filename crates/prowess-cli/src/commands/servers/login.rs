@@ -1,0 +1,164 @@
+//! `prowess servers login` and `prowess servers logout`.
+
+use std::{
+    env, io,
+    io::IsTerminal as _,
+    process::{Command, Stdio},
+    thread,
+};
+
+use anyhow::Result;
+use prowess_runtime::{LoginPrompt, LoginRequest, LoginState, Outcome};
+use serde_json::{Value as Json, json};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::Desk;
+use crate::{
+    Status, completion,
+    host::Running,
+    printer::{self, Printer},
+    safe,
+};
+
+/// Log in to a server by OAuth, in a browser or with a code
+///
+/// The token is kept in a file that only you can read, and sent to this server alone; `ask`, `chat` and `servers`
+/// use it, and renew it when it expires.
+#[derive(Debug, clap::Args)]
+pub(super) struct Login {
+    /// The server, by its label
+    #[arg(add = completion::servers())]
+    label: String,
+    /// Log in with a code that you type on any device, where the server offers it
+    #[arg(long)]
+    device: bool,
+    /// Ask for these permissions as well; may be given several times
+    #[arg(long, value_name = "SCOPE")]
+    scope: Vec<String>,
+    #[command(flatten)]
+    pub(super) running: Running,
+}
+
+/// Forget the login to a server, and have its authorization server forget it where that is offered
+#[derive(Debug, clap::Args)]
+pub(super) struct Logout {
+    /// The server, by its label
+    #[arg(add = completion::servers())]
+    label: String,
+    #[command(flatten)]
+    pub(super) running: Running,
+}
+
+impl Desk {
+    pub(super) async fn login(&self, args: &Login, printer: &mut Printer) -> Result<Status> {
+        let set = self.find(&args.label)?;
+        let label = &set.description.name;
+        let request = LoginRequest {
+            is_device: args.device,
+            scopes: args.scope.clone(),
+            pasted: (!args.device).then(pasted).flatten(),
+            prompt: &|it| prompt(label, &it),
+        };
+        let state = match self.starter.login(set, request).await {
+            Ok(state) => state,
+            Err(outcome) => return Ok(failed(&outcome, printer)),
+        };
+        if printer.json {
+            printer.document(&json!({ "label": label, "login": document(&state) }))?;
+        } else {
+            let issuer = safe::line(&state.issuer).into_owned();
+            printer.line(format_args!("logged in to {label} at {issuer}"))?;
+        }
+        Ok(Status::Well)
+    }
+
+    pub(super) async fn logout(&self, args: &Logout, printer: &mut Printer) -> Result<Status> {
+        let set = self.find(&args.label)?;
+        let label = &set.description.name;
+        let is_removed = match self.starter.logout(set).await {
+            Ok(is_removed) => is_removed,
+            Err(outcome) => return Ok(failed(&outcome, printer)),
+        };
+        if printer.json {
+            printer.document(&json!({ "label": label, "logged_out": is_removed }))?;
+        } else if is_removed {
+            printer.line(format_args!("logged out of {label}"))?;
+        } else {
+            printer.note(&format!("nobody is logged in to `{label}`"));
+        }
+        Ok(Status::Well)
+    }
+}
+
+/// A login, without a token of it.
+pub(super) fn document(state: &LoginState) -> Json {
+    json!(state)
+}
+
+fn failed(outcome: &Outcome, printer: &mut Printer) -> Status {
+    printer.fault(outcome.message.as_deref().unwrap_or_default());
+    outcome.difference.iter().for_each(|it| printer.note(it));
+    outcome.hint.iter().for_each(|it| printer.hint(it));
+    Status::Unable
+}
+
+/// Tells what to do. A URL stands on a line of its own, so that it can be copied from a narrow terminal.
+fn prompt(label: &str, prompt: &LoginPrompt<'_>) {
+    match prompt {
+        LoginPrompt::Browser { url, issuer } => {
+            let issuer = safe::line(issuer);
+            let way = match open(url) {
+                true => "Your browser should open now; if it does not, open this URL",
+                false => "Open this URL in a browser",
+            };
+            printer::tell(&format!("Logging in to `{label}` at {issuer}\n{way}:\n\n  {url}\n\n"));
+            if io::stdin().is_terminal() {
+                printer::tell(
+                    "If the browser is on another machine, paste the address that it ends up at here:\n",
+                );
+            }
+        }
+        LoginPrompt::Device { url, complete, code, issuer } => {
+            let (issuer, code) = (safe::line(issuer), safe::line(code));
+            let whole = complete.map(|it| format!("or open\n\n  {it}\n\n")).unwrap_or_default();
+            printer::tell(&format!(
+                "Logging in to `{label}` at {issuer}\nOpen this URL on any device:\n\n  {url}\n\nand type the code {code}\n{whole}"
+            ));
+        }
+        LoginPrompt::Stranger => printer::tell(
+            "warning: ignored an answer that does not belong to this login; still waiting\n",
+        ),
+        LoginPrompt::MoreScopes { scopes } => {
+            let scopes = safe::line(scopes);
+            printer::tell(&format!("`{label}` needs more permissions: {scopes}\n"));
+        }
+        _ => {}
+    }
+}
+
+/// Opens a URL in the browser of whoever sits here, if somebody does.
+fn open(url: &str) -> bool {
+    let is_mac = cfg!(target_os = "macos");
+    let has_screen =
+        is_mac || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|it| env::var_os(it).is_some());
+    if !has_screen || !io::stderr().is_terminal() {
+        return false;
+    }
+    let mut opener = Command::new(if is_mac { "open" } else { "xdg-open" });
+    let opener = opener.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    opener.spawn().is_ok()
+}
+
+/// Lines from stdin, for as long as anybody wants them.
+fn pasted() -> Option<UnboundedReceiver<String>> {
+    let (send, lines) = unbounded_channel();
+    // Nothing wakes a thread that waits for a line; it ends with the program.
+    let read = move || {
+        for line in io::stdin().lines().map_while(Result::ok) {
+            if send.send(line).is_err() {
+                break;
+            }
+        }
+    };
+    thread::Builder::new().spawn(read).ok().map(|_| lines)
+}
