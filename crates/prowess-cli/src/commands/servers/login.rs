@@ -4,6 +4,7 @@ use std::{
     env, io,
     io::IsTerminal as _,
     process::{Command, Stdio},
+    sync::mpsc::{Sender, channel},
     thread,
 };
 
@@ -53,11 +54,19 @@ impl Desk {
     pub(super) async fn login(&self, args: &Login, printer: &mut Printer) -> Result<Status> {
         let set = self.find(&args.label)?;
         let label = &set.description.name;
+        // Until there is something to paste, others may ask for a line.
+        let (start, lines) = pasted();
+        let tell = |it: LoginPrompt<'_>| {
+            prompt(label, &it);
+            if matches!(it, LoginPrompt::Browser { .. }) {
+                let _ = start.send(());
+            }
+        };
         let request = LoginRequest {
             is_device: args.device,
             scopes: args.scope.clone(),
-            pasted: (!args.device).then(pasted).flatten(),
-            prompt: &|it| prompt(label, &it),
+            pasted: Some(lines),
+            prompt: &tell,
         };
         let state = match self.starter.login(set, request).await {
             Ok(state) => state,
@@ -149,16 +158,17 @@ fn open(url: &str) -> bool {
     opener.spawn().is_ok()
 }
 
-/// Lines from stdin, for as long as anybody wants them.
-fn pasted() -> Option<UnboundedReceiver<String>> {
+/// Lines from stdin, from the moment on that something is sent.
+fn pasted() -> (Sender<()>, UnboundedReceiver<String>) {
+    let (start, started) = channel();
     let (send, lines) = unbounded_channel();
     // Nothing wakes a thread that waits for a line; it ends with the program.
     let read = move || {
-        for line in io::stdin().lines().map_while(Result::ok) {
-            if send.send(line).is_err() {
-                break;
-            }
+        if started.recv().is_ok() {
+            let _ = io::stdin().lines().map_while(Result::ok).try_for_each(|it| send.send(it));
         }
     };
-    thread::Builder::new().spawn(read).ok().map(|_| lines)
+    // Where there is no thread to be had, nobody pastes anything.
+    let _ = thread::Builder::new().spawn(read);
+    (start, lines)
 }
