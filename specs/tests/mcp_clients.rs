@@ -450,7 +450,9 @@ pub(crate) static CLIENTS: LazyLock<PathBuf> = LazyLock::new(|| {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         fs::rename(making, &folder).unwrap();
     }
-    copy(&["conformance.yml", "sdk.py", "sdk1.mjs", "sdk2.mjs", "tour.mjs"], &folder);
+    let own =
+        ["conformance.yml", "oidc.mjs", "person.mjs", "sdk.py", "sdk1.mjs", "sdk2.mjs", "tour.mjs"];
+    copy(&own, &folder);
     folder.canonicalize().unwrap()
 });
 

@@ -1100,3 +1100,87 @@ mod nobody_else_gets_a_code_or_a_token {
         unused("its directory is a link, or none");
     }
 }
+
+mod real_servers_are_logged_in_to {
+    use super::*;
+
+    #[test]
+    fn a_login_at_oidc_provider_opens_a_server_on_the_official_sdk() {
+        let server = Guarded::new();
+        let url = &server.url;
+        let settings = format!("policy.hosts = [\"127.0.0.1\"]\n[servers.docs]\nurl = \"{url}\"\n");
+        let world = World::new().file(SETTINGS, settings);
+        let lists = || {
+            let ran = servers(&world);
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+            assert!(ran.stdout().contains("mcp__docs__whoami"), "{}", ran.stdout());
+        };
+        for is_device in [false, true] {
+            assert_needs_login(&servers(&world));
+            let did = match is_device {
+                false => {
+                    let login = Login::begin(&world, &[]);
+                    let page = person(&[&login.url]);
+                    assert!(page.starts_with("200 You can close this window"), "{page}");
+                    login.end()
+                }
+                true => {
+                    let mut login = Login::begin(&world, &["--device"]);
+                    let line = login.hear("and type the code ");
+                    let code = line.split_whitespace().nth(4).unwrap().trim_end_matches(',');
+                    person(&[&login.url, code]);
+                    login.end()
+                }
+            };
+            assert_eq!(did.code, Some(0), "{}", did.stderr);
+            lists();
+            let token = || {
+                let login = fs::read(&files(&world)[0]).unwrap();
+                serde_json::from_slice::<Json>(&login).unwrap()["access_token"].clone()
+            };
+            let before = token();
+            expire(&world);
+            lists();
+            assert_ne!(token(), before);
+            assert_eq!(world.run(["servers", "logout", "docs"]).stdout(), "logged out of docs\n");
+        }
+        assert_needs_login(&servers(&world));
+    }
+
+    /// A server that `oidc-provider` guards. Gone when it is dropped.
+    struct Guarded {
+        child: Child,
+        url: String,
+    }
+
+    impl Guarded {
+        fn new() -> Self {
+            let mut command = Command::new(node());
+            command.arg(CLIENTS.join("oidc.mjs")).arg("3600");
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+            let mut child = command.spawn().unwrap();
+            let mut stdout = BufReader::new(child.stdout.take().unwrap());
+            let mut url = String::new();
+            stdout.read_line(&mut url).unwrap();
+            // It goes on to print, and waits where nobody reads.
+            thread::spawn(move || io::copy(&mut stdout, &mut io::sink()));
+            Self { child, url: url.trim().to_owned() }
+        }
+    }
+
+    impl Drop for Guarded {
+        fn drop(&mut self) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+
+    /// What a person with a browser comes to.
+    fn person(arguments: &[&str]) -> String {
+        let mut command = Command::new("timeout");
+        command.arg("60").arg(node()).arg(CLIENTS.join("person.mjs")).args(arguments);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}

@@ -129,9 +129,10 @@ fn prompt(label: &str, prompt: &LoginPrompt<'_>) {
         }
         LoginPrompt::Device { url, complete, code, issuer } => {
             let (issuer, code) = (safe::line(issuer), safe::line(code));
-            let whole = complete.map(|it| format!("or open\n\n  {it}\n\n")).unwrap_or_default();
+            let whole = complete.map(|it| format!(", or open one that has it:\n\n  {it}\n"));
+            let whole = whole.unwrap_or_default();
             printer::tell(&format!(
-                "Logging in to `{label}` at {issuer}\nOpen this URL on any device:\n\n  {url}\n\nand type the code {code}\n{whole}"
+                "Logging in to `{label}` at {issuer}\nOpen this URL on any device:\n\n  {url}\n\nand type the code {code}{whole}\n"
             ));
         }
         LoginPrompt::Stranger => printer::tell(
