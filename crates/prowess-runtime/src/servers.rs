@@ -386,7 +386,7 @@ impl Starter {
             // Where no token may be sent, none is.
             remote.bearer = self.bearer(description, address, &remote).ok();
         }
-        Ok(Line::Remote(remote))
+        Ok(Line::Remote(Box::new(remote)))
     }
 
     #[cfg(feature = "http")]

@@ -98,7 +98,7 @@ pub(super) enum Line {
     Stream(UnixStream),
     #[cfg(feature = "http")]
     /// Requests to an address.
-    Remote(Remote),
+    Remote(Box<Remote>),
 }
 
 /// How much a server may say between two questions.
@@ -130,7 +130,7 @@ impl Client {
             }
             #[cfg(feature = "http")]
             Line::Remote(remote) => {
-                let remote = Arc::new(remote);
+                let remote: Arc<Remote> = Arc::from(remote);
                 let connected = |lifecycle| {
                     let transport = remote.clone().transport(ear.clone());
                     serve_client_with_lifecycle(handler(), transport, lifecycle)

@@ -145,7 +145,7 @@ impl LoginJob {
         let mut scopes = Vec::new();
         match &challenge.scope {
             _ if !self.settings.scopes.is_empty() => {
-                add(&mut scopes, &self.settings.scopes.join(" "))
+                add(&mut scopes, &self.settings.scopes.join(" "));
             }
             Some(scope) => add(&mut scopes, scope),
             None => add(&mut scopes, &resource.scopes.join(" ")),
