@@ -663,6 +663,21 @@ mod a_person_logs_in_once {
     }
 
     #[test]
+    fn a_server_that_a_project_sets_is_logged_in_to_once_it_was_approved() {
+        let site = Site::new();
+        let server = format!("[servers.docs]\nurl = \"{}\"\n", site.listener.url("/mcp"));
+        let world = World::new()
+            .file(SETTINGS, "policy.hosts = [\"127.0.0.1\"]\n")
+            .file("prowess.toml", server);
+        let did = no_login(&world);
+        assert!(did.stderr.contains("approve"), "{}", did.stderr);
+        assert_eq!(site.listener.connections(), 0);
+        let did = log_in_with(&world, &["--yes"]);
+        assert_eq!(did.code, Some(0), "{}", did.stderr);
+        assert_lists(&servers(&world));
+    }
+
+    #[test]
     fn where_there_is_no_login_that_is_said() {
         let site = Site::new();
         site.says().documents.clear();
@@ -801,8 +816,9 @@ mod a_token_is_renewed_when_it_has_expired {
             "{}",
             did.stderr
         );
-        let did = log_in_with(&world, &["--scope", "write", "--scope", "admin"]);
+        let did = log_in_with(&world, &["--scope", "admin"]);
         assert_eq!(did.code, Some(0), "{}", did.stderr);
+        assert_eq!(value(&site.log("/authorize")[2], "scope"), "read admin write");
         assert_lists(&servers(&world));
     }
 }
@@ -867,6 +883,13 @@ mod nobody_else_gets_a_code_or_a_token {
             assert!(site.log("/token").is_empty());
             assert!(files(&world).is_empty());
         }
+        let site = Site::new();
+        let page = format!("http://localhost:{}/authorize", site.listener.port());
+        site.set(AUTHORITY, "authorization_endpoint", json!(page));
+        let mut login = Login::begin(&site.world(), &[]);
+        login.hear("warning: this page is not on the host of the authorization server");
+        login.child.kill().unwrap();
+        login.child.wait().unwrap();
     }
 
     #[test]

@@ -384,7 +384,7 @@ impl Starter {
         let mut remote = self.remote(description, address)?;
         if is_set {
             // Where no token may be sent, none is.
-            remote.bearer = self.bearer(description, address, &remote).ok();
+            remote.bearer = self.bearer(description, address, &remote).ok().map(Arc::new);
         }
         Ok(Line::Remote(Box::new(remote)))
     }
@@ -399,14 +399,10 @@ impl Starter {
         let expand = |text: &String| known.expand(text).map_err(|name| unknown(description, &name));
         let headers = address.headers.iter().map(|(name, it)| Ok((name.clone(), expand(it)?)));
         let headers = headers.collect::<Result<_, Box<Outcome>>>()?;
-        let remote =
-            Remote::new(self.hosts()?, self.patience.start, expand(&address.url)?, headers);
+        let hosts = Hosts::of(&self.gate.policy)
+            .map_err(|error| Outcome::error(Status::Invalid, &error))?;
+        let remote = Remote::new(hosts, self.patience.start, expand(&address.url)?, headers);
         remote.map_err(|it| it.outcome(&description.name).into())
-    }
-
-    #[cfg(feature = "http")]
-    fn hosts(&self) -> Result<Hosts, Box<Outcome>> {
-        Ok(Hosts::of(&self.gate.policy).map_err(|error| Outcome::error(Status::Invalid, &error))?)
     }
 
     #[cfg(not(feature = "http"))]

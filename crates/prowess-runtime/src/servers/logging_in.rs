@@ -65,8 +65,7 @@ impl Starter {
         if remote.headers().iter().any(|it| it.0.eq_ignore_ascii_case("authorization")) {
             return Err(LoginError::Header);
         }
-        let hosts = self.hosts().map_err(|_| LoginError::Homeless)?;
         let issuer = address.oauth.issuer.clone();
-        Bearer::new(&description.name, remote.url(), issuer, logins, hosts)
+        Bearer::new(&description.name, remote.url(), issuer, logins, remote.hosts.clone())
     }
 }

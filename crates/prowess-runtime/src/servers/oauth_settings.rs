@@ -1,13 +1,15 @@
 //! What a person sets about the login to a server: the table `oauth` of `[servers.LABEL]`.
 
+use std::fmt;
+
 use serde_json::{Map, Value};
 
 /// How to log in to a server, where its authorization server has to be told more than it asks for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct OauthSettings {
     /// The client that was registered by hand; may be the URL of a client ID metadata document.
     pub client_id: Option<String>,
-    /// Its secret; may refer to variables.
+    /// Its secret; may refer to variables. Left out of `Debug`.
     pub client_secret: Option<String>,
     /// The only authorization server that is used.
     pub issuer: Option<String>,
@@ -74,6 +76,18 @@ impl OauthSettings {
             lines += &format!("oauth.scopes: {}\n", self.scopes.join(" "));
         }
         lines
+    }
+}
+
+impl fmt::Debug for OauthSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { client_id, issuer, redirect_uri, scopes, .. } = self;
+        f.debug_struct("OauthSettings")
+            .field("client_id", client_id)
+            .field("issuer", issuer)
+            .field("redirect_uri", redirect_uri)
+            .field("scopes", scopes)
+            .finish_non_exhaustive()
     }
 }
 

@@ -47,7 +47,8 @@ pub(super) struct Remote {
     /// What every request is made of.
     base: Post,
     /// The login of whoever asks, where there can be one.
-    pub(super) bearer: Option<Bearer>,
+    pub(super) bearer: Option<Arc<Bearer>>,
+    pub(super) hosts: Hosts,
 }
 
 /// The same while it is asked.
@@ -88,10 +89,10 @@ impl Remote {
             return Err(Trouble { status: Status::Refused, message, hint: None });
         }
         let patience = Patience { connect, idle: Duration::MAX, total: Duration::MAX };
-        let wire = Wire::new(patience).with_hosts(hosts);
+        let wire = Wire::new(patience).with_hosts(hosts.clone());
         let base = Post { url, headers, body: Vec::new(), most: u64::MAX };
         wire.check(&base).map_err(|error| trouble(&error))?;
-        Ok(Self { wire, base, bearer: None })
+        Ok(Self { wire, base, bearer: None, hosts })
     }
 
     pub(super) fn url(&self) -> &str {

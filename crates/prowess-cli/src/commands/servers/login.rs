@@ -114,13 +114,18 @@ fn failed(outcome: &Outcome, printer: &mut Printer) -> Status {
 /// Tells what to do. A URL stands on a line of its own, so that it can be copied from a narrow terminal.
 fn prompt(label: &str, prompt: &LoginPrompt<'_>) {
     match prompt {
-        LoginPrompt::Browser { url, issuer } => {
+        LoginPrompt::Browser { url, issuer, is_elsewhere } => {
             let issuer = safe::line(issuer);
             let way = match open(url) {
                 true => "Your browser should open now; if it does not, open this URL",
                 false => "Open this URL in a browser",
             };
             printer::tell(&format!("Logging in to `{label}` at {issuer}\n{way}:\n\n  {url}\n\n"));
+            if *is_elsewhere {
+                printer::tell(
+                    "warning: this page is not on the host of the authorization server; log in there only if you know it\n",
+                );
+            }
             if io::stdin().is_terminal() {
                 printer::tell(
                     "If the browser is on another machine, paste the address that it ends up at here:\n",

@@ -1,5 +1,7 @@
 //! The token that goes with every request to a server, renewed when it has expired.
 
+use std::sync::Arc;
+
 use hyper::Method;
 use url::Url;
 
@@ -50,7 +52,7 @@ impl Bearer {
     }
 
     /// The token to send; nothing where nobody has logged in. One that has expired is renewed first.
-    pub(in crate::servers) async fn token(&self) -> Result<Option<Secret>, LoginError> {
+    pub(in crate::servers) async fn token(self: &Arc<Self>) -> Result<Option<Secret>, LoginError> {
         match self.read()? {
             Some(login) if login.tokens.is_expired() => {
                 self.renewed(&login.tokens.access_token).await
@@ -61,18 +63,25 @@ impl Bearer {
 
     /// Another token than this one, which is no good any more; the same where it cannot be renewed.
     pub(in crate::servers) async fn renewed(
-        &self,
+        self: &Arc<Self>,
         old: &Secret,
     ) -> Result<Option<Secret>, LoginError> {
-        let lock = self.logins.lock(&self.label).await?;
+        // Who waits may be dropped, and a refresh token that was used up has to be replaced all the same.
+        let (own, old) = (self.clone(), old.clone());
+        let renewed = tokio::spawn(async move { own.renew(&old).await }).await;
+        renewed.unwrap_or(Err(LoginError::Interrupted))
+    }
+
+    async fn renew(&self, old: &Secret) -> Result<Option<Secret>, LoginError> {
+        let _lock = self.logins.lock(&self.label).await?;
         // Somebody else may have renewed it while this one waited.
         let Some(login) = self.read()? else { return Ok(None) };
-        let Some(refresh) = login.tokens.refresh_token.clone() else {
-            return Ok(Some(old.clone()));
-        };
         if login.tokens.access_token != *old {
             return Ok(Some(login.tokens.access_token));
         }
+        let Some(refresh) = login.tokens.refresh_token.clone() else {
+            return Ok(Some(old.clone()));
+        };
         let grant = [
             ("grant_type", "refresh_token"),
             ("refresh_token", refresh.reveal()),
@@ -81,20 +90,14 @@ impl Bearer {
         let endpoint = self.web.url("the token endpoint", &login.token_endpoint)?;
         let scope = &login.tokens.scope;
         let renewed = token::request(&self.web, &endpoint, &login.client, &grant, scope).await;
-        let mut tokens = match renewed {
-            Ok(tokens) => tokens,
-            Err(error) => {
-                // It will never be good again, and some servers take a second try for a theft.
-                if matches!(error, LoginError::Denied { is_over: true, .. }) {
-                    self.logins.remove(&self.label)?;
-                }
-                return Err(error);
-            }
-        };
+        // It will never be good again, and some servers take a second try for a theft.
+        if matches!(renewed, Err(LoginError::Denied { is_over: true, .. })) {
+            self.logins.remove(&self.label)?;
+        }
+        let mut tokens = renewed?;
         tokens.refresh_token = tokens.refresh_token.or(Some(refresh));
         let token = tokens.access_token.clone();
         self.logins.write(&self.label, &Login { tokens, ..login })?;
-        drop(lock);
         Ok(Some(token))
     }
 

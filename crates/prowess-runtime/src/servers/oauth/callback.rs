@@ -21,7 +21,7 @@ use hyper_util::rt::TokioIo;
 use tokio::{
     net::{TcpListener, TcpStream},
     task::JoinSet,
-    time::timeout,
+    time::{sleep, timeout},
 };
 use url::{Url, form_urlencoded};
 
@@ -56,7 +56,8 @@ enum Visit {
 
 /// How many may be here at once, and how long each may take.
 const VISITORS: usize = 64;
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_millis(50);
 /// The longest head of a request.
 const LONGEST: usize = 16 * 1024;
 
@@ -108,8 +109,10 @@ impl Listener {
         loop {
             tokio::select! {
                 accepted = self.accept(), if visits.len() < VISITORS => {
-                    if let Ok(stream) = accepted {
-                        visits.spawn(attend(stream, self.path.clone(), state.clone()));
+                    match accepted {
+                        Ok(stream) => drop(visits.spawn(attend(stream, self.path.clone(), state.clone()))),
+                        // There may be no descriptor left for the moment.
+                        Err(_) => sleep(PAUSE).await,
                     }
                 }
                 Some(visit) = visits.join_next() => match visit {

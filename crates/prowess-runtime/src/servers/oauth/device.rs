@@ -55,7 +55,7 @@ impl Device {
             form.push(("scope", &scope));
         }
         let (status, answer) = web.post_form(WHAT, endpoint, client.authorization(), &form).await?;
-        if status != 200 {
+        if status != 200 || answer.contains_key("error") {
             return Err(denied(status, WHAT, &answer));
         }
         let number = |key: &str| answer.get(key).and_then(Value::as_u64);

@@ -134,6 +134,9 @@ pub enum LoginError {
         /// Why.
         source: io::Error,
     },
+    /// The program is about to end.
+    #[error("the program ends")]
+    Interrupted,
     /// There are no random bytes.
     #[error("the system gives no random bytes")]
     Random(#[source] io::Error),

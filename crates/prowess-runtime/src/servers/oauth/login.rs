@@ -33,6 +33,8 @@ pub enum LoginPrompt<'p> {
         url: &'p str,
         /// Who logs people in there.
         issuer: &'p str,
+        /// Whether the page is one of another host, which may or may not belong to it.
+        is_elsewhere: bool,
     },
     /// Type a code at this URL, on any device.
     Device {
@@ -85,6 +87,8 @@ impl LoginJob {
         mut request: LoginRequest<'_>,
     ) -> Result<LoginState, LoginError> {
         let Bearer { web, server, label, logins, .. } = &self.bearer;
+        // Nobody should log in for what cannot be kept.
+        drop(logins.lock(label).await?);
         let (status, challenge) = self.probe(None).await?;
         let is_refused = matches!(status, 401 | 403);
         let (resource, is_own_word) = protected_resource(web, server, &challenge).await?;
@@ -99,6 +103,12 @@ impl LoginJob {
             (false, false) => LoginError::NotNeeded,
         })?;
         let mut scopes = self.scopes(&challenge, &resource, &authority, &request.scopes);
+        // What was granted once is asked for again.
+        if let Ok(Some(before)) = self.bearer.state()
+            && is_same_issuer(&before.issuer, &authority.issuer)
+        {
+            add(&mut scopes, &before.scopes.join(" "));
+        }
         let mut login = self.log_in(&authority, &resource, &scopes, &mut request).await?;
         // A server may say only now what it needs.
         let token = &login.tokens.access_token;
@@ -212,7 +222,9 @@ impl LoginJob {
             // OpenID Connect gives no refresh token otherwise.
             page.query_pairs_mut().append_pair("prompt", "consent");
         }
-        (request.prompt)(LoginPrompt::Browser { url: page.as_str(), issuer: &authority.issuer });
+        let issuer = &authority.issuer;
+        let is_elsewhere = Url::parse(issuer).is_ok_and(|it| it.host() != page.host());
+        (request.prompt)(LoginPrompt::Browser { url: page.as_str(), issuer, is_elsewhere });
         let stranger = || (request.prompt)(LoginPrompt::Stranger);
         let came = async {
             tokio::select! {

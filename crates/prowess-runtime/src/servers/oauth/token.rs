@@ -42,7 +42,8 @@ pub(super) async fn request(
     let form = [grant, &client.fields()].concat();
     let (status, answer) = web.post_form(WHAT, endpoint, client.authorization(), &form).await?;
     match status {
-        200 => Tokens::read(&answer, scope),
+        // GitHub has this status for errors as well.
+        200 if !answer.contains_key("error") => Tokens::read(&answer, scope),
         status => Err(denied(status, WHAT, &answer)),
     }
 }
