@@ -21,7 +21,7 @@ use crate::{
     mcp_clients::{CLIENTS, node},
     model_server::{Answer, ModelServer},
     server::{Asked, Server as Listener, answer, redirect},
-    world::{Ran, World},
+    world::{Ran, World, program},
 };
 
 /// Where the settings of the user lie, and the logins.
@@ -1169,6 +1169,113 @@ mod real_servers_are_logged_in_to {
         }
         assert_needs_login(&servers(&world));
     }
+
+    #[test]
+    fn the_conformance_suite_finds_no_fault_with_logins() {
+        // Calls a tool that needs another scope, and says what came of it.
+        let model = ModelServer::answering(|request| {
+            match request.body.to_string().contains("tool_call_id") {
+                true => Answer::text("Called."),
+                false => Answer::calls([("mcp__suite__test-tool", json!({}))]),
+            }
+        });
+        let world = World::new();
+        world.write("host.sh", HOST);
+        let clients = CLIENTS.display();
+        let host = world.path("host.sh");
+        let scenarios = Mutex::new(SCENARIOS.iter());
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    loop {
+                        let next = scenarios.lock().unwrap().next();
+                        let Some(scenario) = next else { break };
+                        let home = world.path(format!("homes/{scenario}"));
+                        fs::create_dir_all(&home).unwrap();
+                        let mut command = Command::new("timeout");
+                        command.arg("120").arg(node()).current_dir(&*CLIENTS);
+                        command.args([SUITE, "client", "--scenario", &format!("auth/{scenario}")]);
+                        command.args(["--command", &format!("sh {}", host.display())]);
+                        command.env("HOME", home).env("MODEL", model.url());
+                        command.env("PROWESS", program()).env("NODE", node());
+                        command.env("PERSON", format!("{clients}/person.mjs"));
+                        let output = command.output().unwrap();
+                        let said = String::from_utf8_lossy(&output.stderr);
+                        let is_well = said.contains(", 0 failed, 0 warnings");
+                        assert!(is_well && !said.contains("Passed: 0/"), "{scenario}: {said}");
+                    }
+                });
+            }
+        });
+    }
+
+    const SUITE: &str = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
+    const SCENARIOS: &[&str] = &[
+        "2025-03-26-oauth-metadata-backcompat",
+        "authorization-server-migration",
+        "basic-cimd",
+        "iss-normalized",
+        "iss-not-advertised",
+        "iss-supported",
+        "iss-supported-missing",
+        "iss-unexpected",
+        "iss-wrong-issuer",
+        "metadata-default",
+        "metadata-issuer-mismatch",
+        "metadata-var1",
+        "metadata-var2",
+        "metadata-var3",
+        "offline-access-not-supported",
+        "offline-access-scope",
+        "pre-registration",
+        "resource-mismatch",
+        "scope-from-scopes-supported",
+        "scope-from-www-authenticate",
+        "scope-omitted-when-undefined",
+        "scope-retry-limit",
+        "scope-step-up",
+        "token-endpoint-auth-basic",
+        "token-endpoint-auth-none",
+        "token-endpoint-auth-post",
+    ];
+    /// Logs in as a person with a browser does, uses the server, and logs in again where it wants that.
+    const HOST: &str = r#"cd "$HOME"
+mkdir -p .config/prowess
+config=.config/prowess/prowess.toml
+printf 'policy.hosts = ["localhost", "127.0.0.1", "::1"]\n[servers.suite]\nurl = "%s"\n' "$1" > "$config"
+field() { printf '%s' "$MCP_CONFORMANCE_CONTEXT" | sed "s/.*\"$1\":\"\([^\"]*\)\".*/\1/"; }
+case "$MCP_CONFORMANCE_SCENARIO" in
+*/pre-registration)
+    printf 'oauth = { client_id = "%s", client_secret = "%s", issuer = "%s" }\n' \
+        "$(field client_id)" "$(field client_secret)" "$(field issuer)" >> "$config" ;;
+*/basic-cimd)
+    printf 'oauth.client_id = "https://conformance-test.local/client-metadata.json"\n' >> "$config" ;;
+esac
+login() {
+    : > said
+    "$PROWESS" servers login suite "$@" 2> said < /dev/null &
+    opened=0
+    while kill -0 $! 2> /dev/null; do
+        urls=$(grep -c '^  http' said)
+        if [ "$urls" -gt "$opened" ]; then
+            opened=$urls
+            "$NODE" "$PERSON" "$(grep '^  http' said | tail -n 1 | tr -d ' ')"
+        else
+            sleep 0.05
+        fi
+    done
+    wait $!
+}
+login || exit 1
+"$PROWESS" servers || { login && "$PROWESS" servers || exit 1; }
+case "$MCP_CONFORMANCE_SCENARIO" in
+*/scope-step-up)
+    export OPENAI_API_KEY=none
+    "$PROWESS" ask --yes --base-url "$MODEL" --model m 'call it' < /dev/null
+    login --scope mcp:write
+    "$PROWESS" ask --yes --base-url "$MODEL" --model m 'call it' < /dev/null ;;
+esac
+"#;
 
     /// A server that `oidc-provider` guards. Gone when it is dropped.
     struct Guarded {

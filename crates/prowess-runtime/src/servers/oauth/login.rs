@@ -3,7 +3,7 @@
 use std::{fmt, future::pending, time::Duration};
 
 use hyper::Method;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use tokio::{sync::mpsc::UnboundedReceiver, time::timeout};
 use url::Url;
 
@@ -21,7 +21,7 @@ use super::{
     token::{self, Tokens},
     token_file::{Login, LoginState},
 };
-use crate::servers::oauth_settings::OauthSettings;
+use crate::{http::Incoming, servers::oauth_settings::OauthSettings};
 
 /// What a person has to do to log in.
 #[derive(Debug)]
@@ -79,6 +79,8 @@ pub(in crate::servers) struct LoginJob {
 /// How long a person may take.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 const SERVER: &str = "an answer of the server";
+/// The revision of MCP in which the server is asked whether it wants a token.
+const VERSION: &str = "2025-11-25";
 
 impl LoginJob {
     /// Logs in, and keeps what was given out.
@@ -281,33 +283,52 @@ impl LoginJob {
         }
     }
 
-    /// Asks the server for a session, to see what it says about tokens; the session is ended at once.
+    /// Asks the server for a session and its tools, to see what it says about tokens. Some let everybody begin a
+    /// session. It is ended at once.
     async fn probe(&self, token: Option<&Secret>) -> Result<(u16, Challenge), LoginError> {
-        let Bearer { web, server, .. } = &self.bearer;
-        let question = json!({
+        let begin = json!({
             "jsonrpc": "2.0", "id": 1, "method": "initialize",
             "params": {
-                "protocolVersion": "2025-11-25",
+                "protocolVersion": VERSION,
                 "capabilities": {},
                 "clientInfo": { "name": "prowess", "version": env!("CARGO_PKG_VERSION") },
             },
         });
+        let begun = self.ask(Method::POST, &[], token, &begin).await?;
+        let is_refused = |it: &Incoming| matches!(it.status, 401 | 403);
+        if is_refused(&begun) {
+            return Ok((begun.status, Challenge::of(&begun)));
+        }
+        let session = begun.header("mcp-session-id").map(|it| ("mcp-session-id", it));
+        let more: Vec<_> = [("mcp-protocol-version", VERSION)].into_iter().chain(session).collect();
+        let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {} });
+        let listed = self.ask(Method::POST, &more, token, &list).await?;
+        if session.is_some() {
+            // It would end by itself, only later.
+            let _ = self.ask(Method::DELETE, &more, token, &Json::Null).await;
+        }
+        let told = if is_refused(&listed) { listed } else { begun };
+        Ok((told.status, Challenge::of(&told)))
+    }
+
+    /// Sends a message to the server, and waits for the head of its answer.
+    async fn ask(
+        &self,
+        method: Method,
+        more: &[(&str, &str)],
+        token: Option<&Secret>,
+        message: &Json,
+    ) -> Result<Incoming, LoginError> {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let token = token.map(|it| pair("authorization", &format!("Bearer {}", it.reveal())));
         let headers = self.headers.iter().cloned().chain(token);
-        let asked = headers.clone().chain([
+        let headers = headers.chain(more.iter().map(|it| pair(it.0, it.1))).chain([
             pair("content-type", "application/json"),
             pair("accept", "application/json, text/event-stream"),
         ]);
-        let body = question.to_string().into_bytes();
-        let incoming = web.send(Method::POST, SERVER, server, asked.collect(), body).await?;
-        let (status, challenge) = (incoming.status, Challenge::of(&incoming));
-        if let Some(session) = incoming.header("mcp-session-id") {
-            let headers = headers.chain([pair("mcp-session-id", session)]).collect();
-            // It would end by itself, only later.
-            let _ = web.send(Method::DELETE, SERVER, server, headers, Vec::new()).await;
-        }
-        Ok((status, challenge))
+        let body = if message.is_null() { Vec::new() } else { message.to_string().into_bytes() };
+        let Bearer { web, server, .. } = &self.bearer;
+        web.send(method, SERVER, server, headers.collect(), body).await
     }
 }
 
