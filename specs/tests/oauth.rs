@@ -375,16 +375,20 @@ impl Login {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status.code();
             }
-            if start.elapsed() > PATIENCE {
-                self.child.kill().unwrap();
-                panic!("it does not end: {}", self.said);
-            }
+            assert!(start.elapsed() < PATIENCE, "it does not end: {}", self.said);
             thread::sleep(Duration::from_millis(5));
         };
         self.stderr.read_to_string(&mut self.said).unwrap();
         let mut out = Vec::new();
         self.child.stdout.take().unwrap().read_to_end(&mut out).unwrap();
         Ran { code, out, stderr: std::mem::take(&mut self.said) }
+    }
+}
+
+impl Drop for Login {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -426,7 +430,8 @@ fn browse(url: &str) -> String {
 /// The answer to one request.
 fn get(url: &str) -> String {
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
-    send(host.parse().unwrap(), &format!("GET /{path} HTTP/1.1\r\nhost: {host}\r\n\r\n")).unwrap()
+    let address = host.replace("localhost", "127.0.0.1").parse().unwrap();
+    send(address, &format!("GET /{path} HTTP/1.1\r\nhost: {host}\r\n\r\n")).unwrap()
 }
 
 fn send(address: SocketAddr, request: &str) -> io::Result<String> {
@@ -551,7 +556,7 @@ mod a_person_logs_in_once {
         let site = Site::new();
         let base = site.listener.url("");
         let free = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
-        let back = format!("http://{free}/back");
+        let back = format!("http://localhost:{}/back", free.port());
         let oauth = |issuer: &str| {
             format!(
                 "oauth = {{ client_id = \"me\", client_secret = \"${{OUR_SECRET}}\", issuer = \"{issuer}\", redirect_uri = \"{back}\", scopes = [\"write\", \"all\"] }}\n[policy]\nenvironment = [\"OUR_SECRET\"]\n"
@@ -760,6 +765,13 @@ mod a_token_is_renewed_when_it_has_expired {
         assert!(did.stderr.contains("its token cannot be renewed"), "{}", did.stderr);
         assert_eq!(files(&world).len(), 1);
 
+        // The client may be forgotten.
+        site.says().instead.clear();
+        let error = json!({"error": "invalid_client"});
+        site.instead("/token", json_answer("401 Unauthorized", &error));
+        assert_needs_login(&servers(&world));
+        assert_eq!(files(&world).len(), 1);
+
         site.says().instead.clear();
         site.says().refresh = None;
         let did = servers(&world);
@@ -867,12 +879,12 @@ mod nobody_else_gets_a_code_or_a_token {
     #[test]
     fn an_answer_in_the_name_of_another_authorization_server_is_refused() {
         for (comes_back, why) in [
-            ("&iss=https%3A%2F%2Fevil.example", "`https://evil.example` answers"),
+            ("&iss=https%3A%2F%2Fevil.example", "not of `https://evil.example`"),
             (
                 "&iss=https%3A%2F%2Fevil.example&error=access_denied",
-                "`https://evil.example` answers",
+                "not of `https://evil.example`",
             ),
-            ("", "did not say that it was the one"),
+            ("", "does not say which authorization server"),
         ] {
             let site = Site::new();
             site.says().comes_back = comes_back.to_owned();
@@ -888,8 +900,6 @@ mod nobody_else_gets_a_code_or_a_token {
         site.set(AUTHORITY, "authorization_endpoint", json!(page));
         let mut login = Login::begin(&site.world(), &[]);
         login.hear("warning: this page is not on the host of the authorization server");
-        login.child.kill().unwrap();
-        login.child.wait().unwrap();
     }
 
     #[test]
@@ -909,8 +919,8 @@ mod nobody_else_gets_a_code_or_a_token {
         let private = "http://10.0.0.1/";
         let listed = format!("http://localhost:{}/", other.port());
         for (path, key, value, why) in [
-            (RESOURCE, "resource", json!("https://evil.example/mcp"), "those of another server"),
-            (RESOURCE, "resource", json!(other.url("/mcp")), "those of another server"),
+            (RESOURCE, "resource", json!("https://evil.example/mcp"), "describe another server"),
+            (RESOURCE, "resource", json!(other.url("/mcp")), "describe another server"),
             (RESOURCE, "resource", Json::Null, "it has no `resource`"),
             (RESOURCE, "authorization_servers", json!([]), "it names no authorization server"),
             (RESOURCE, "authorization_servers", json!([private]), "is not `https:`"),
@@ -923,7 +933,7 @@ mod nobody_else_gets_a_code_or_a_token {
             ),
             (RESOURCE, "authorization_servers", json!([listed]), "may not be asked"),
             (RESOURCE, "authorization_servers", json!(["file:///etc/passwd"]), "is not `https:`"),
-            (AUTHORITY, "issuer", json!("https://evil.example"), "`https://evil.example` answers"),
+            (AUTHORITY, "issuer", json!("https://evil.example"), "not of `https://evil.example`"),
             (AUTHORITY, "issuer", Json::Null, "it has no `issuer`"),
             (AUTHORITY, "token_endpoint", json!(private), "the token endpoint is not `https:`"),
             (

@@ -335,8 +335,13 @@ fn authorized(post: &Post, token: &str) -> Post {
 }
 
 fn no_token(bearer: &Bearer, error: &LoginError) -> Trouble {
+    let label = bearer.label();
     let message = format!("its token cannot be renewed: {}", error.told());
-    Trouble { status: Status::Failed, message, hint: error.hint(bearer.label()).map(Cow::Owned) }
+    let hint = match error {
+        LoginError::Denied { .. } => Some(format!("run `prowess servers login {label}`")),
+        _ => error.hint(label),
+    };
+    Trouble { status: Status::Failed, message, hint: hint.map(Cow::Owned) }
 }
 
 fn flood() -> Unasked {

@@ -58,13 +58,13 @@ pub enum LoginError {
         why: String,
     },
     /// A server says that tokens for it are those for another one.
-    #[error("its metadata are those of another server: `{resource}`")]
+    #[error("its metadata describe another server: `{resource}`")]
     OtherResource {
         /// The other one.
         resource: String,
     },
     /// Somebody answers in the name of another authorization server.
-    #[error("the login is for the authorization server `{wanted}`, and `{found}` answers")]
+    #[error("expected an answer of the authorization server `{wanted}`, not of `{found}`")]
     OtherIssuer {
         /// Who was asked, or is the only one that may be.
         wanted: String,
@@ -80,7 +80,7 @@ pub enum LoginError {
         found: String,
     },
     /// The authorization server does not say who answers, although it said that it would.
-    #[error("the authorization server did not say that it was the one that answered")]
+    #[error("the answer does not say which authorization server it is from (`iss`)")]
     NoIssuer,
     /// A code could be stolen.
     #[error("the authorization server `{issuer}` does not offer PKCE with S256")]
@@ -89,7 +89,7 @@ pub enum LoginError {
         issuer: String,
     },
     /// Nobody can register here.
-    #[error("the authorization server `{issuer}` lets no client register itself")]
+    #[error("the authorization server `{issuer}` does not let clients register themselves")]
     NoRegistration {
         /// Who.
         issuer: String,
@@ -121,7 +121,7 @@ pub enum LoginError {
         minutes: u64,
     },
     /// The server does not take the token that was just given out for it.
-    #[error("it refuses the token that it was to be asked with ({status})")]
+    #[error("it refuses the new token with the status {status}")]
     TokenRefused {
         /// What it answered with.
         status: u16,
@@ -135,7 +135,7 @@ pub enum LoginError {
         source: io::Error,
     },
     /// The program is about to end.
-    #[error("the program ends")]
+    #[error("interrupted")]
     Interrupted,
     /// There are no random bytes.
     #[error("the system gives no random bytes")]
@@ -169,7 +169,9 @@ impl LoginError {
             Self::NoDeviceFlow { .. } => format!("leave out `--device`: `prowess servers login {label}`"),
             Self::NoBrowserFlow { .. } => format!("use `prowess servers login {label} --device`"),
             Self::TooLate { .. } => format!("run `prowess servers login {label}` again"),
-            Self::Denied { is_over: true, .. } => format!("run `prowess servers login {label}`"),
+            Self::Denied { error, .. } if error.starts_with("invalid_redirect_uri") => format!(
+                "set a `redirect_uri` that it takes in `[servers.{label}.oauth]`, such as `http://localhost:8912/callback`"
+            ),
             Self::Storage { .. } => format!(
                 "look at it; `prowess servers logout {label}` removes it"
             ),
