@@ -265,7 +265,7 @@ impl Desk {
         let mut document = json!({
             "label": set.description.name,
             "origin": set.origin.to_string(),
-            "login": self.starter.login_state(set).as_ref().map(login::document),
+            "login": self.starter.login_state(set),
         });
         match visited {
             Ok(Visited { tools, left_out, skills }) => {

@@ -258,11 +258,16 @@ impl Asked {
                     "run `prowess servers login {label}`, or set an `authorization` in its `headers`"
                 ),
             ),
-            403 if challenge.wants_scope() => {
-                let scopes = challenge.scopes().join(" ");
-                let message = format!("the login is not good for this: it needs `{scopes}`");
-                (message, format!("run `prowess servers login {label} --scope '{scopes}'`"))
-            }
+            403 if challenge.wants_scope() => match &challenge.scopes().join(" ")[..] {
+                "" => (
+                    "the login is not good for this".to_owned(),
+                    format!("run `prowess servers login {label}` with a `--scope` that it needs"),
+                ),
+                scopes => (
+                    format!("the login is not good for this: it needs `{scopes}`"),
+                    format!("run `prowess servers login {label} --scope '{scopes}'`"),
+                ),
+            },
             _ => return None,
         };
         Some(Trouble { status: Status::Failed, message, hint: Some(hint.into()) })

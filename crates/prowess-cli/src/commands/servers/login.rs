@@ -9,8 +9,8 @@ use std::{
 };
 
 use anyhow::Result;
-use prowess_runtime::{LoginPrompt, LoginRequest, LoginState, Outcome};
-use serde_json::{Value as Json, json};
+use prowess_runtime::{LoginPrompt, LoginRequest, Outcome};
+use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::Desk;
@@ -73,7 +73,7 @@ impl Desk {
             Err(outcome) => return Ok(failed(&outcome, printer)),
         };
         if printer.json {
-            printer.document(&json!({ "label": label, "login": document(&state) }))?;
+            printer.document(&json!({ "label": label, "login": state }))?;
         } else {
             let issuer = safe::line(&state.issuer).into_owned();
             printer.line(format_args!("logged in to {label} at {issuer}"))?;
@@ -97,11 +97,6 @@ impl Desk {
         }
         Ok(Status::Well)
     }
-}
-
-/// A login, without a token of it.
-pub(super) fn document(state: &LoginState) -> Json {
-    json!(state)
 }
 
 fn failed(outcome: &Outcome, printer: &mut Printer) -> Status {

@@ -92,7 +92,7 @@ impl Bearer {
         let renewed = token::request(&self.web, &endpoint, &login.client, &grant, scope).await;
         // It will never be good again, and some servers take a second try for a theft.
         if matches!(renewed, Err(LoginError::Denied { is_over: true, .. })) {
-            self.logins.remove(&self.label)?;
+            self.logins.remove(&self.label, Some(self.server.as_str()))?;
         }
         let mut tokens = renewed?;
         tokens.refresh_token = tokens.refresh_token.or(Some(refresh));
@@ -111,7 +111,7 @@ impl Bearer {
     pub(in crate::servers) async fn log_out(&self) -> Result<bool, LoginError> {
         let _lock = self.logins.lock(&self.label).await?;
         let login = self.read().unwrap_or_default();
-        let is_removed = self.logins.remove(&self.label)?;
+        let is_removed = self.logins.remove(&self.label, None)?;
         if let Some(login) = login {
             // It is gone here in any case.
             let _ = self.revoke(&login).await;

@@ -128,7 +128,6 @@ impl LoginJob {
             _ => {}
         }
         let _lock = logins.lock(label).await?;
-        logins.remove(label)?;
         logins.write(label, &login)?;
         Ok(login.state())
     }

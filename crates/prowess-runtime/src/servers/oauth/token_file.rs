@@ -122,18 +122,18 @@ impl Logins {
         written.map_err(|error| self.failed(&name, &error.to_string()))
     }
 
-    /// Removes every login under a label, also those to other addresses that it once had; says whether there was
-    /// one.
-    pub(super) fn remove(&self, label: &str) -> Result<bool, LoginError> {
+    /// Removes the login to a server, or every login under a label, also those to other addresses that it once had;
+    /// says whether there was one.
+    pub(super) fn remove(&self, label: &str, server: Option<&str>) -> Result<bool, LoginError> {
+        let only = server.map(|it| file_name(label, it));
         let removed = self.open().and_then(|directory| {
             let Some(directory) = directory else { return Ok(false) };
             let mut is_removed = false;
             for entry in fs::read_dir(&self.directory)? {
                 let name = entry?.file_name();
-                let Some(rest) = name.to_str().and_then(|it| it.strip_prefix(label)) else {
-                    continue;
-                };
-                if rest.starts_with('.') && rest != LOCK {
+                let rest = name.to_str().and_then(|it| it.strip_prefix(label));
+                let is_one = rest.is_some_and(|it| it.starts_with('.') && it != LOCK);
+                if is_one && only.as_ref().is_none_or(|it| **it == *name) {
                     unlinkat(&directory, &*name, AtFlags::empty())?;
                     is_removed = true;
                 }
