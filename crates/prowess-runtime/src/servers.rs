@@ -222,24 +222,6 @@ impl Starter {
         self.begin(description, prefix, by, running, line).await
     }
 
-    /// Starts a server that somebody has set, or connects to it. The gate is asked about one that a
-    /// file of a project sets.
-    pub async fn connect(&self, set: &ServerSetting) -> Result<Server, Box<Outcome>> {
-        let ServerSetting { description, .. } = set;
-        let prefix = name::server(&description.name);
-        let file = self.pass(set).await?;
-        let (running, line) = match &description.transport {
-            Transport::Program(program) => {
-                let job = self.job_set(description, program);
-                let job = job.map_err(|it| hinted(it, description))?;
-                let (running, stream) = self.sandbox.start(job).map_err(Outcome::from)?;
-                (Some(running), Line::Stream(stream))
-            }
-            Transport::Http(address) => (None, self.line(description, address, true)?),
-        };
-        self.begin(description, prefix, By { skill: None, file }, running, line).await
-    }
-
     /// Asks the gate about a server that a file of a project sets, and gives that file.
     async fn pass(&self, set: &ServerSetting) -> Result<Option<PathBuf>, Box<Outcome>> {
         let ServerSetting { description, .. } = set;
@@ -258,6 +240,24 @@ impl Starter {
             self.gate.pass(&Wish { tool: &prefix, act: &act, active: &[], given: None }).await?;
         }
         Ok(file)
+    }
+
+    /// Starts a server that somebody has set, or connects to it. The gate is asked about one that a
+    /// file of a project sets.
+    pub async fn connect(&self, set: &ServerSetting) -> Result<Server, Box<Outcome>> {
+        let ServerSetting { description, .. } = set;
+        let prefix = name::server(&description.name);
+        let file = self.pass(set).await?;
+        let (running, line) = match &description.transport {
+            Transport::Program(program) => {
+                let job = self.job_set(description, program);
+                let job = job.map_err(|it| hinted(it, description))?;
+                let (running, stream) = self.sandbox.start(job).map_err(Outcome::from)?;
+                (Some(running), Line::Stream(stream))
+            }
+            Transport::Http(address) => (None, self.line(description, address, true)?),
+        };
+        self.begin(description, prefix, By { skill: None, file }, running, line).await
     }
 
     /// Speaks with a server for the first time.
@@ -372,8 +372,7 @@ impl Starter {
         })
     }
 
-    /// The way to a server behind an address, as far as it may be gone; to one that is set, with the
-    /// login of whoever set it.
+    /// The way to a server behind an address, as far as it may be gone.
     #[cfg(feature = "http")]
     fn line(
         &self,
@@ -383,7 +382,7 @@ impl Starter {
     ) -> Result<Line, Box<Outcome>> {
         let mut remote = self.remote(description, address)?;
         if is_set {
-            // Where no token may be sent, none is.
+            // Whoever set it may have logged in. Where no token may be sent, none is.
             remote.bearer = self.bearer(description, address, &remote).ok().map(Arc::new);
         }
         Ok(Line::Remote(Box::new(remote)))
