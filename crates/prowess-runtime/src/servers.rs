@@ -3,13 +3,13 @@
 //! tools are called like any others. What is set may also offer skills.
 
 mod name;
-mod description;
-mod expand;
 mod oauth_settings;
 #[cfg(feature = "http")]
 mod oauth;
 #[cfg(feature = "http")]
 mod logging_in;
+mod description;
+mod expand;
 #[cfg(feature = "http")]
 mod remote;
 mod client;
@@ -163,13 +163,6 @@ impl Starter {
     #[must_use]
     pub fn with_reads(self, reads: Vec<PathBuf>) -> Self {
         Self { reads, ..self }
-    }
-
-    /// Sends the tokens of these logins to the servers that they were given out for.
-    #[cfg(feature = "http")]
-    #[must_use]
-    pub fn with_logins(self, logins: Logins) -> Self {
-        Self { logins: Some(logins), ..self }
     }
 
     /// Waits so long for servers.

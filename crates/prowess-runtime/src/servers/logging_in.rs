@@ -1,7 +1,7 @@
 //! Logging in to servers that are set, and out again.
 
 use super::{
-    Description, LoginError, LoginRequest, LoginState, ServerAddress, Starter, Transport,
+    Description, LoginError, LoginRequest, LoginState, Logins, ServerAddress, Starter, Transport,
     expand::Known,
     oauth::{Bearer, LoginJob},
     remote::Remote,
@@ -10,6 +10,12 @@ use super::{
 use crate::{config::ServerSetting, outcome::Outcome};
 
 impl Starter {
+    /// Sends the tokens of these logins to the servers that they were given out for.
+    #[must_use]
+    pub fn with_logins(self, logins: Logins) -> Self {
+        Self { logins: Some(logins), ..self }
+    }
+
     /// Logs in to a server that somebody has set, and keeps the tokens. The gate is asked about one that a file of a
     /// project sets.
     pub async fn login(
