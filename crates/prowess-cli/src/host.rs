@@ -54,7 +54,7 @@ pub(crate) struct Running {
     pub(crate) root: Vec<PathBuf>,
     /// Pass this environment variable on to scripts; may be given several times
     #[arg(long, value_name = "NAME")]
-    env: Vec<String>,
+    pub(crate) env: Vec<String>,
     /// Let scripts read this file or directory; may be given several times
     #[arg(long, value_name = "PATH", value_parser = existing())]
     read: Vec<PathBuf>,

@@ -6,8 +6,6 @@ mod name;
 mod oauth_settings;
 #[cfg(feature = "http")]
 mod oauth;
-#[cfg(feature = "http")]
-mod logging_in;
 mod description;
 mod expand;
 #[cfg(feature = "http")]
@@ -18,6 +16,8 @@ mod offered;
 mod skills;
 mod server_skills;
 mod tool;
+#[cfg(feature = "http")]
+mod logging_in;
 
 use std::{
     collections::BTreeMap,

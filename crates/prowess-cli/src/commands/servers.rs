@@ -55,8 +55,8 @@ pub(crate) fn run(
 ) -> Result<Status> {
     let running = match &args.what {
         Some(What::Show(show)) => &show.running,
-        Some(What::Login(login)) => &login.running,
-        Some(What::Logout(logout)) => &logout.running,
+        Some(What::Login(login)) => &login.running(),
+        Some(What::Logout(logout)) => &logout.running(),
         None => &args.running,
     };
     let config = context::config(global)?;

@@ -94,3 +94,18 @@ impl fmt::Debug for OauthSettings {
 fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|it| it.is_ascii_graphic())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_left_out_of_debug() {
+        let server = serde_json::json!({"oauth": {
+            "client_id": "me", "client_secret": "hush", "issuer": "https://x.test",
+        }});
+        let settings = OauthSettings::read(server.as_object().unwrap()).unwrap();
+        assert_eq!(settings.client_secret.as_deref(), Some("hush"));
+        assert!(!format!("{settings:?}").contains("hush"));
+    }
+}

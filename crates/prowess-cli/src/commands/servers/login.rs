@@ -36,18 +36,39 @@ pub(super) struct Login {
     /// Ask for these permissions as well; may be given several times
     #[arg(long, value_name = "SCOPE")]
     scope: Vec<String>,
-    #[command(flatten)]
-    pub(super) running: Running,
+    /// Let settings refer to this environment variable; may be given several times
+    #[arg(long, value_name = "NAME")]
+    env: Vec<String>,
+    /// Approve a server that a project sets
+    #[arg(long)]
+    yes: bool,
 }
 
-/// Forget the login to a server, and have its authorization server forget it where that is offered
+/// Forget the login to a server, and revoke its token where that is offered
 #[derive(Debug, clap::Args)]
 pub(super) struct Logout {
     /// The server, by its label
     #[arg(add = completion::servers())]
     label: String,
-    #[command(flatten)]
-    pub(super) running: Running,
+    /// Let settings refer to this environment variable; may be given several times
+    #[arg(long, value_name = "NAME")]
+    env: Vec<String>,
+}
+
+impl Login {
+    pub(super) fn running(&self) -> Running {
+        let mut running = Running::default();
+        (running.env, running.yes) = (self.env.clone(), self.yes);
+        running
+    }
+}
+
+impl Logout {
+    pub(super) fn running(&self) -> Running {
+        let mut running = Running::default();
+        running.env = self.env.clone();
+        running
+    }
 }
 
 impl Desk {
