@@ -16,8 +16,8 @@ use prowess::{Cache, Library};
 use prowess_agent::Witness;
 use prowess_runtime::{
     Approver, ChangeHistory, Config, EnvironmentStore, Executor, Gate, Hosts, InterpreterSearch,
-    Launcher, Limits, Network, Nobody, Origin, Outcome, Policy, PrepareLimits, Preparer, Proxy,
-    Records, Sandbox, Starter, Status, duration,
+    Launcher, Limits, Logins, Network, Nobody, Origin, Outcome, Policy, PrepareLimits, Preparer,
+    Proxy, Records, Sandbox, Starter, Status, duration,
 };
 use rustix::process::geteuid;
 use tokio::signal::unix::{SignalKind, signal};
@@ -54,7 +54,7 @@ pub(crate) struct Running {
     pub(crate) root: Vec<PathBuf>,
     /// Pass this environment variable on to scripts; may be given several times
     #[arg(long, value_name = "NAME")]
-    env: Vec<String>,
+    pub(crate) env: Vec<String>,
     /// Let scripts read this file or directory; may be given several times
     #[arg(long, value_name = "PATH", value_parser = existing())]
     read: Vec<PathBuf>,
@@ -98,6 +98,10 @@ impl Running {
     ) -> Result<Starter, Box<Outcome>> {
         let starter = Starter::new(gate, sandbox, self.limits(config));
         let starter = starter.with_reads(self.read.clone());
+        let starter = match logins() {
+            Some(logins) => starter.with_logins(logins),
+            None => starter,
+        };
         Ok(starter.with_environment(self.environment(config)?))
     }
 
@@ -280,6 +284,13 @@ pub(crate) fn is_home(directory: &Path) -> bool {
 pub(crate) fn history() -> Option<ChangeHistory> {
     let state = state().filter(|it| !is_homeless(it))?;
     Some(ChangeHistory::at(state.join("changes")))
+}
+
+/// Where logins to servers are kept; nothing where there is no home. No script or command can read them, as nothing
+/// of the state can be read.
+fn logins() -> Option<Logins> {
+    let state = state().filter(|it| !is_homeless(it))?;
+    Some(Logins::at(state.join("logins")))
 }
 
 /// A library without the skills that a rule denies, which are counted on stderr.
