@@ -50,6 +50,7 @@ mod network;
 mod agent;
 mod middleware;
 mod servers;
+mod server_entries;
 mod sessions;
 mod trace;
 mod ask;

@@ -974,7 +974,8 @@ mod a_bad_server_is_an_outcome {
             .file("bin/npx", "x")
             .file(".mcp.json", json!({"x": {"command": "npx", "args": ["-y", "server"]}}));
         let outcome = stage.start_only().unwrap_err();
-        assert!(outcome.hint.unwrap().contains("no network"));
+        assert_eq!(outcome.status, Status::Refused, "{outcome:?}");
+        assert!(outcome.hint.unwrap().contains("`prowess prepare`"));
         stage
             .world
             .write("skills/notes/.mcp.json", json!({"x": {"command": "./bin/npx"}}).to_string());

@@ -97,7 +97,12 @@ impl Running {
         sandbox: Sandbox,
     ) -> Result<Starter, Box<Outcome>> {
         let starter = Starter::new(gate, sandbox, self.limits(config));
-        let starter = starter.with_reads(self.read.clone());
+        let here = trust::project_of(&env::current_dir().unwrap_or_default());
+        let starter = starter
+            .with_reads(self.read.clone())
+            .with_interpreters(interpreters(config))
+            .with_environments(environments())
+            .with_directory(here);
         let starter = match logins() {
             Some(logins) => starter.with_logins(logins),
             None => starter,

@@ -119,8 +119,9 @@ pub use crate::{
     script::{Script, ScriptError},
     secret::{KnownSecret, is_secret_value, secret_in},
     servers::{
-        Described, Description, OauthSettings, OfferedFile, OfferedSkill, OfferedSkills, Server,
-        ServerAddress, ServerPatience, ServerProgram, ServerSkills, Starter, Transport,
+        Described, Description, OauthSettings, OfferedFile, OfferedSkill, OfferedSkills,
+        PackageCommand, Server, ServerAddress, ServerPatience, ServerProgram, ServerSkills,
+        Starter, Transport,
     },
     skill_folder::{FolderError, SkillFolder},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why, deleted_from},

@@ -7,10 +7,14 @@ mod oauth_settings;
 #[cfg(feature = "http")]
 mod oauth;
 mod description;
+mod launcher;
 mod expand;
+mod files;
+mod job;
 #[cfg(feature = "http")]
 mod remote;
 mod client;
+mod cause;
 mod ending;
 mod offered;
 mod skills;
@@ -21,8 +25,7 @@ mod logging_in;
 
 use std::{
     collections::BTreeMap,
-    ffi::OsString,
-    path::{Component, Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -34,26 +37,34 @@ use tokio::{task::spawn_blocking, time::timeout};
 #[cfg(feature = "http")]
 use crate::http::Hosts;
 use crate::{
-    commands,
     config::ServerSetting,
     entry::Entry,
-    gate::{Gate, Refusal},
+    environment::InterpreterSearch,
+    gate::Gate,
     limits::Limits,
     outcome::{Outcome, Status},
     policy::Wish,
-    sandbox::{Job, Running, Sandbox, Work},
+    preparation::EnvironmentStore,
+    sandbox::{Job, Running, Sandbox},
     script,
-    skill_folder::{FileKind, SkillFile, SkillFolder},
+    skill_folder::{SkillFile, SkillFolder},
     tool::{Act, Tool},
 };
+use cause::Circumstances;
 use client::{Client, Failure, Line};
-use ending::{NO_NETWORK, explained};
+use ending::{Process, explained};
+#[cfg(feature = "http")]
 use expand::Known;
+#[cfg(not(feature = "http"))]
+use job::refused;
+#[cfg(feature = "http")]
+use job::unknown;
 #[cfg(feature = "http")]
 use remote::Remote;
 use tool::Source;
 
 pub use description::{Described, Description, ServerAddress, ServerProgram, Transport};
+pub use launcher::PackageCommand;
 #[cfg(feature = "http")]
 pub use oauth::{LoginError, LoginPrompt, LoginRequest, LoginState, Logins};
 pub use oauth_settings::OauthSettings;
@@ -62,8 +73,8 @@ pub use server_skills::ServerSkills;
 
 /// Starts the servers that skills bring, or somebody has set.
 ///
-/// A server that is a program reads the system and a copy of its skill, or the directory that was set
-/// for it; it writes its work directory alone, and has no network. One behind an address is asked only if its host may be. Making a starter
+/// A server that is a program reads the system and a copy of its skill, or what its entry and its arguments
+/// name; it writes its work directory and what its entry says, and connects to the hosts of its entry alone. One behind an address is asked only if its host may be. Making a starter
 /// touches nothing.
 #[derive(Debug, Clone)]
 pub struct Starter {
@@ -72,6 +83,9 @@ pub struct Starter {
     limits: Limits,
     environment: BTreeMap<String, String>,
     reads: Vec<PathBuf>,
+    interpreters: InterpreterSearch,
+    environments: Option<EnvironmentStore>,
+    directory: PathBuf,
     patience: ServerPatience,
     #[cfg(feature = "http")]
     logins: Option<Logins>,
@@ -110,6 +124,12 @@ pub struct Server {
     offer: Mutex<Offer>,
 }
 
+/// A program that was started for a server.
+struct Started {
+    running: Running,
+    process: Process,
+}
+
 /// Who wants a server: a skill, or a file of a project; else a person.
 struct By {
     skill: Option<String>,
@@ -130,23 +150,23 @@ const TOOLS: usize = 128;
 const CPU: Duration = Duration::from_secs(60 * 60);
 const ERRORS: u64 = 16 * 1024;
 const FOREVER: Duration = Duration::MAX;
-/// Programs that fetch what they run.
-const FETCHERS: &[&str] = &["bunx", "docker", "npx", "pipx", "pnpx", "podman", "uv", "uvx"];
-/// Where a copy of the skill lies among what a server is given.
-const COPY: &str = "skill";
 
 impl Starter {
     /// Makes a starter of servers that are held by this sandbox and these limits. What may run without
     /// a sandbox for once is no server.
     pub fn new(gate: Arc<Gate>, sandbox: Sandbox, limits: Limits) -> Self {
         let limits = Limits { timeout: FOREVER, idle: None, cpu: CPU, output: ERRORS, ..limits };
-        let (environment, reads, patience) = Default::default();
+        let (environment, reads, interpreters, environments, patience) = Default::default();
+        let (sandbox, directory) = (sandbox.held(), PathBuf::from("/"));
         Self {
             gate,
-            sandbox: sandbox.held(),
+            sandbox,
             limits,
             environment,
             reads,
+            interpreters,
+            environments,
+            directory,
             patience,
             #[cfg(feature = "http")]
             logins: None,
@@ -163,6 +183,24 @@ impl Starter {
     #[must_use]
     pub fn with_reads(self, reads: Vec<PathBuf>) -> Self {
         Self { reads, ..self }
+    }
+
+    /// Finds programs by this, before those of the system.
+    #[must_use]
+    pub fn with_interpreters(self, interpreters: InterpreterSearch) -> Self {
+        Self { interpreters, ..self }
+    }
+
+    /// Runs the packages that were prepared for servers.
+    #[must_use]
+    pub fn with_environments(self, environments: Option<EnvironmentStore>) -> Self {
+        Self { environments, ..self }
+    }
+
+    /// Has the relative paths of entries begin in this directory: that of the project that is worked on.
+    #[must_use]
+    pub fn with_directory(self, directory: PathBuf) -> Self {
+        Self { directory, ..self }
     }
 
     /// Waits so long for servers.
@@ -201,18 +239,18 @@ impl Starter {
         let entry = Box::new(entry(skill, description, files.clone()));
         let act = Act::Start { entry, server: server.clone(), url };
         self.gate.pass(&Wish { tool: &prefix, act: &act, active, given: None }).await?;
-        let (running, line) = match &description.transport {
+        let entry = format!("the entry of `{server}` in the skill");
+        let (started, line) = match &description.transport {
             Transport::Program(program) => {
-                let job = self.job(description, program, &files);
-                let job = job.map_err(|it| hinted(it, description))?;
-                let (running, stream) = self.sandbox.start(job).map_err(Outcome::from)?;
-                (Some(running), Line::Stream(stream))
+                let (own, description, program) =
+                    (self.clone(), description.clone(), program.clone());
+                let job = blocking(move || own.job(&description, &program, &files)).await?;
+                self.launch(job, entry)?
             }
             Transport::Http(address) => (None, self.line(description, address, false)?),
         };
-        drop(files);
         let by = By { skill: Some(skill.manifest.name.to_string()), file: None };
-        self.begin(description, prefix, by, running, line).await
+        self.begin(description, prefix, by, started, line).await
     }
 
     /// Asks the gate about a server that a file of a project sets, and gives that file.
@@ -241,16 +279,24 @@ impl Starter {
         let ServerSetting { description, .. } = set;
         let prefix = name::server(&description.name);
         let file = self.pass(set).await?;
-        let (running, line) = match &description.transport {
+        let (started, line) = match &description.transport {
             Transport::Program(program) => {
-                let job = self.job_set(description, program);
-                let job = job.map_err(|it| hinted(it, description))?;
-                let (running, stream) = self.sandbox.start(job).map_err(Outcome::from)?;
-                (Some(running), Line::Stream(stream))
+                let (own, set, program) = (self.clone(), set.clone(), program.clone());
+                let job = blocking(move || own.job_set(&set, &program)).await?;
+                self.launch(job, format!("`[servers.{}]`", description.name))?
             }
             Transport::Http(address) => (None, self.line(description, address, true)?),
         };
-        self.begin(description, prefix, By { skill: None, file }, running, line).await
+        self.begin(description, prefix, By { skill: None, file }, started, line).await
+    }
+
+    /// Starts the program of a server; `entry` says in words where the keys are that give it more.
+    fn launch(&self, job: Job, entry: String) -> Result<(Option<Started>, Line), Box<Outcome>> {
+        let home = self.interpreters.home.as_deref();
+        let given = Arc::new(Circumstances::of(&job, entry, &self.gate.policy, home));
+        let (running, stream) = self.sandbox.start(job).map_err(Outcome::from)?;
+        let process = Process { ending: running.ending(), given };
+        Ok((Some(Started { running, process }), Line::Stream(stream)))
     }
 
     /// Speaks with a server for the first time.
@@ -259,11 +305,11 @@ impl Starter {
         description: &Description,
         prefix: String,
         by: By,
-        running: Option<Running>,
+        started: Option<Started>,
         line: Line,
     ) -> Result<Server, Box<Outcome>> {
         let server = &description.name;
-        let ending = running.as_ref().map(Running::ending);
+        let (running, process) = started.map(|it| (it.running, it.process)).unzip();
         let begun = async {
             let client = Client::connect(line, self.patience.start / 2).await?;
             let listed = client.tools(TOOLS).await?;
@@ -271,16 +317,26 @@ impl Starter {
         };
         let (client, listed) = match timeout(self.patience.start, begun).await {
             Ok(Ok(begun)) => begun,
-            Ok(Err(failure)) => {
-                let outcome = explained(server, failure, ending.as_ref()).await;
-                return Err(hinted(Box::new(outcome), description));
-            }
-            Err(_) => {
-                let seconds = self.patience.start.as_secs_f64();
-                let message = format!("the server `{server}` was not ready after {seconds} s");
-                let outcome = Outcome::bad(Status::TimedOut, message);
-                let outcome = if running.is_some() { outcome.hint(NO_NETWORK) } else { outcome };
-                return Err(hinted(Box::new(outcome), description));
+            failed => {
+                let outcome = match failed {
+                    Ok(Err(failure)) => explained(server, failure, process.as_ref()).await,
+                    _ => {
+                        let seconds = self.patience.start.as_secs_f64();
+                        let message =
+                            format!("the server `{server}` was not ready after {seconds} s");
+                        Outcome::bad(Status::TimedOut, message)
+                    }
+                };
+                // What it has printed is known once it has ended.
+                let outcome = match (running, process, &outcome.stderr) {
+                    (Some(running), Some(process), None) => {
+                        let ended = running.stop(self.patience.stop).await;
+                        let Outcome { stderr, network, denied, .. } = ended;
+                        process.given.explain(Outcome { stderr, network, denied, ..outcome })
+                    }
+                    _ => outcome,
+                };
+                return Err(Box::new(outcome));
             }
         };
         let source = Source {
@@ -290,79 +346,11 @@ impl Starter {
             set_by: by.file.map(|it| it.to_string_lossy().into_owned()),
             caller: client.caller(),
             gate: self.gate.clone(),
-            ending,
+            process,
             patience: self.patience.call,
         };
         let offer = Mutex::new(Offer::of(&source, listed));
         Ok(Server { source, client, running, patience: self.patience, offer })
-    }
-
-    /// What runs for a server that somebody has set: where it says, with what lies there.
-    fn job_set(
-        &self,
-        description: &Description,
-        program: &ServerProgram,
-    ) -> Result<Job, Box<Outcome>> {
-        let failed = |error| Box::new(Outcome::error(Status::Failed, &error));
-        let known = Known { folder: None, variables: &self.environment };
-        let expand = |text: &String| known.expand(text).map_err(|name| unknown(description, &name));
-        let ServerProgram { command, arguments, environment, directory } = program;
-        let command = expand(command)?;
-        let own = command.contains('/').then(|| Path::new(&*directory).join(&command));
-        if own.as_ref().is_some_and(|it| it.is_relative()) {
-            return Err(refused(
-                description,
-                &format!("`{command}` begins nowhere, without a `cwd`"),
-            ));
-        }
-        let command = match &own {
-            Some(path) => path.clone().into(),
-            None => commands::program(&command)?.into(),
-        };
-        let arguments = arguments.iter().map(|it| expand(it).map(OsString::from));
-        let argv = std::iter::once(Ok(command)).chain(arguments).collect::<Result<_, _>>()?;
-        let variables = environment.iter();
-        let variables = variables.map(|(name, value)| Ok((name.clone(), expand(value)?)));
-        let env = variables.collect::<Result<_, Box<Outcome>>>()?;
-        let directory = (!directory.is_empty()).then(|| PathBuf::from(directory));
-        Ok(Job {
-            env,
-            reads: self.reads.iter().cloned().chain(directory.clone()).chain(own).collect(),
-            directory,
-            withheld: self.gate.policy.withheld.clone(),
-            ..Job::new(argv, Work::new().map_err(failed)?, self.limits)
-        })
-    }
-
-    /// What runs for a server: with a copy of its skill, in which it begins.
-    fn job(
-        &self,
-        description: &Description,
-        program: &ServerProgram,
-        files: &[SkillFile],
-    ) -> Result<Job, Box<Outcome>> {
-        let failed = |error| Box::new(Outcome::error(Status::Failed, &error));
-        let work = Work::new().map_err(failed)?;
-        let folder = work.give_folder(COPY, files).map_err(failed)?;
-        let known = Known { folder: Some(&folder.to_string_lossy()), variables: &self.environment };
-        let expand = |text: &String| known.expand(text).map_err(|name| unknown(description, &name));
-        let ServerProgram { command, arguments, environment, directory } = program;
-        let command = self::program(description, &expand(command)?, &folder, files)?;
-        let arguments = arguments.iter().map(|it| expand(it).map(OsString::from));
-        let argv = std::iter::once(Ok(command)).chain(arguments).collect::<Result<_, _>>()?;
-        let variables = environment.iter();
-        let variables = variables.map(|(name, value)| Ok((name.clone(), expand(value)?)));
-        let env = variables.collect::<Result<_, Box<Outcome>>>()?;
-        let directory = inside(&expand(directory)?, &folder).ok_or_else(|| {
-            refused(description, &format!("`cwd` leads out of the skill: `{directory}`"))
-        })?;
-        Ok(Job {
-            env,
-            directory: Some(directory),
-            reads: self.reads.iter().cloned().chain([folder.clone()]).collect(),
-            withheld: self.gate.policy.withheld.clone(),
-            ..Job::new(argv, work, self.limits)
-        })
     }
 
     /// The way to a server behind an address, as far as it may be gone.
@@ -474,7 +462,7 @@ impl Server {
 
     /// Why it cannot be asked any more.
     pub async fn fault(&self) -> Outcome {
-        explained(self.name(), self.client.failure(), self.source.ending.as_ref()).await
+        explained(self.name(), self.client.failure(), self.source.process.as_ref()).await
     }
 
     /// Asks for its tools again, if it has said that there are others; says whether there are.
@@ -525,68 +513,18 @@ fn entry(skill: &Skill, description: &Description, files: Vec<SkillFile>) -> Ent
     }
 }
 
-async fn files(skill: &Skill) -> Result<Vec<SkillFile>, Box<Outcome>> {
-    let skill = skill.clone();
-    match spawn_blocking(move || script::files(&skill)).await {
-        Ok(files) => files.map_err(|error| Box::new(Outcome::from(&error))),
+/// Does what looks at many files.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Box<Outcome>> + Send + 'static,
+) -> Result<T, Box<Outcome>> {
+    match spawn_blocking(work).await {
+        Ok(done) => done,
         Err(error) => Err(Box::new(Outcome::error(Status::Failed, &error))),
     }
 }
 
-/// The program of a server: one of the system by its name, or one of the skill by its path.
-fn program(
-    description: &Description,
-    command: &str,
-    folder: &Path,
-    files: &[SkillFile],
-) -> Result<OsString, Box<Outcome>> {
-    if !command.contains('/') {
-        return Ok(commands::program(command)?.into());
-    }
-    let is_there = |path: &PathBuf| {
-        let own = path.strip_prefix(folder).unwrap_or(path);
-        let is_plain = |it: &&SkillFile| matches!(it.kind, FileKind::Plain(_));
-        files.iter().filter(is_plain).any(|it| Path::new(&it.path) == own)
-    };
-    match inside(command, folder).filter(is_there) {
-        Some(path) => Ok(path.into()),
-        None => Err(refused(description, &format!("the skill has no program `{command}`"))),
-    }
-}
-
-/// A path within a folder, if it stays there; there are no links in it.
-fn inside(path: &str, folder: &Path) -> Option<PathBuf> {
-    let path = Path::new(path);
-    let path = path.strip_prefix(folder).unwrap_or(path);
-    let stays = path.components().all(|it| matches!(it, Component::Normal(_) | Component::CurDir));
-    let names = path.components().filter(|it| matches!(it, Component::Normal(_)));
-    stays.then(|| folder.join(names.collect::<PathBuf>()))
-}
-
-fn refused(description: &Description, why: &str) -> Box<Outcome> {
-    let message = format!("the server `{}` is not started: {why}", description.name);
-    let hint = "a server is a program of the system by its name, or one by its path: of its skill, or of the `cwd` that is set";
-    Refusal { message, hint: hint.to_owned() }.into()
-}
-
-fn unknown(description: &Description, name: &str) -> Box<Outcome> {
-    let message = format!(
-        "the server `{}` is not started: it asks for the variable `{name}`, which it is not given",
-        description.name
-    );
-    let hint =
-        "`policy.environment` lists the variables that may be passed on, `--env` passes one on";
-    Refusal { message, hint: hint.to_owned() }.into()
-}
-
-/// The same, with what to know about programs that fetch what they run.
-fn hinted(outcome: Box<Outcome>, description: &Description) -> Box<Outcome> {
-    let command = match &description.transport {
-        Transport::Program(it) if FETCHERS.contains(&it.command.as_str()) => &it.command,
-        _ => return outcome,
-    };
-    let hint = format!(
-        "`{command}` fetches the server, and there is no network for it: let the skill bring it"
-    );
-    Box::new(outcome.hint(hint))
+async fn files(skill: &Skill) -> Result<Vec<SkillFile>, Box<Outcome>> {
+    let skill = skill.clone();
+    let files = move || script::files(&skill).map_err(|error| Box::new(Outcome::from(&error)));
+    blocking(files).await
 }

@@ -1,9 +1,13 @@
-use std::time::{Duration, SystemTime};
+use std::{
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
 
 use anyhow::{Context as _, Result};
 use prowess::Skill;
 use prowess_runtime::{
-    EnvironmentRecord, EnvironmentStore, Launcher, RecipeError, ScriptError, SkillRecipes,
+    Config, Described, Description, EnvironmentRecord, EnvironmentStore, Launcher, Recipe,
+    RecipeError, ScriptError, SkillRecipes, Transport,
 };
 use serde_json::json;
 
@@ -19,7 +23,7 @@ use crate::{
     safe, trust,
 };
 
-/// Install the packages that the scripts of a skill need
+/// Install the packages that the scripts and servers of a skill need
 ///
 /// Packages are installed once, after you agree, into an environment of their own: by uv, pip, npm, pnpm, bun or deno, in a
 /// sandbox that reaches nothing but the package registries, in exact versions with hashes. Scripts then run with it, and
@@ -27,25 +31,28 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The name, `scope:name` or path of the skill
-    #[arg(add = completion::skills())]
+    #[arg(add = completion::skills(), group = "what")]
     name: Option<String>,
+    /// Install the packages of a server in `prowess.toml` instead, such as those of `npx` and `uvx`
+    #[arg(long, value_name = "LABEL", add = completion::servers(), group = "what")]
+    server: Option<String>,
     /// Install packages, too, whose names are only guessed from imports
-    #[arg(long, requires = "name")]
+    #[arg(long, requires = "what")]
     guessed: bool,
     /// Let packages run their own install scripts, in the sandbox
-    #[arg(long, requires = "name")]
+    #[arg(long, requires = "what")]
     install_scripts: bool,
     /// Choose versions anew, instead of those that were installed before
-    #[arg(long, requires = "name", conflicts_with = "offline")]
+    #[arg(long, requires = "what", conflicts_with = "offline")]
     update: bool,
     /// Install again from what was downloaded before, without network
-    #[arg(long, requires = "name")]
+    #[arg(long, requires = "what")]
     offline: bool,
     /// Remove environments that were not used for 30 days or whose skills are gone; with a name, those of the skill
     #[arg(long, conflicts_with_all = ["guessed", "install_scripts", "update", "offline"])]
     clean: bool,
     /// Remove every environment
-    #[arg(long, requires = "clean", conflicts_with = "name")]
+    #[arg(long, requires = "clean", conflicts_with = "what")]
     all: bool,
     /// Answer yes ahead of time
     #[arg(long)]
@@ -68,7 +75,7 @@ pub(crate) fn run(
         let fault = Fault::unable("there is no home directory to keep environments in");
         return Err(fault.hint("set `HOME`, or `XDG_DATA_HOME` and `XDG_STATE_HOME`").into());
     };
-    let Some(typed) = &args.name else {
+    if args.name.is_none() && args.server.is_none() {
         return match args.clean {
             true => {
                 let is_meant =
@@ -77,19 +84,25 @@ pub(crate) fn run(
             }
             false => list(&store, printer),
         };
-    };
+    }
     let config = context::config(global)?;
-    let trusted = match context::folder_of(typed, global) {
-        Some(_) => global.clone(),
-        None => trust::acting(&config, global, args.trust_project, printer),
+    let wanted = match (&args.name, &args.server) {
+        (_, Some(label)) => of_server(label, &config)?,
+        (Some(typed), None) => {
+            let trusted = match context::folder_of(typed, global) {
+                Some(_) => global.clone(),
+                None => trust::acting(&config, global, args.trust_project, printer),
+            };
+            let (library, name) = context::library_for(typed, &trusted, printer)?;
+            let Some(skill) = context::skill(&library, &name, printer) else {
+                return Ok(Status::AtFault);
+            };
+            of_skill(skill, &config)?
+        }
+        (None, None) => Wanted::default(),
     };
-    let (library, name) = context::library_for(typed, &trusted, printer)?;
-    let Some(skill) = context::skill(&library, &name, printer) else {
-        return Ok(Status::AtFault);
-    };
-    let recipes = recipes(skill, &config)?;
     if args.clean {
-        let keys: Vec<String> = recipes.recipes.iter().map(|it| it.1.key()).collect();
+        let keys: Vec<String> = wanted.recipes.iter().map(Recipe::key).collect();
         return clean(&store, |it, _| keys.contains(&it.key), printer);
     }
     let choice = Choice {
@@ -102,18 +115,16 @@ pub(crate) fn run(
     let preparer = host::preparer(&config, launcher).context("there is no home directory")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot wait for anything")?;
-    let name = skill.manifest.name.to_string();
+    let Wanted { name, key, folder, recipes, errors } = wanted;
     let mut prepared = Vec::new();
     let mut status = Status::Well;
-    for error in &recipes.errors {
-        printer.fault(&safe::line(&error.to_string()));
-        if let RecipeError::NoInterpreter { .. } = error {
-            printer.hint("install it, or name it by `run.python` or `run.node` in your settings");
-        }
+    for (error, hint) in &errors {
+        printer.fault(&safe::line(error));
+        hint.iter().for_each(|it| printer.hint(it));
         status = Status::AtFault;
     }
-    for (_, recipe) in &recipes.recipes {
-        let folder = skill.absolute_folder();
+    for recipe in &recipes {
+        let folder = folder.clone();
         let work = preparing::prepare(&preparer, recipe, &name, folder, choice, printer);
         match runtime.block_on(work)? {
             Prepared::Done(environment) => {
@@ -127,15 +138,75 @@ pub(crate) fn run(
     }
     runtime.shutdown_background();
     if printer.json {
-        printer.document(&json!({ "skill": name, "environments": prepared }))?;
-    } else if recipes.recipes.is_empty() && recipes.errors.is_empty() {
+        printer.document(&json!({ key: name, "environments": prepared }))?;
+    } else if recipes.is_empty() && errors.is_empty() {
         printer.note(&format!("`{name}` needs no packages"));
     }
     Ok(status)
 }
 
-fn recipes(skill: &Skill, config: &prowess_runtime::Config) -> Result<SkillRecipes, ScriptError> {
-    SkillRecipes::of(skill, &host::interpreters(config))
+/// What is to be prepared.
+#[derive(Default)]
+struct Wanted {
+    name: String,
+    /// What it is: `skill` or `server`.
+    key: &'static str,
+    folder: Option<PathBuf>,
+    recipes: Vec<Recipe>,
+    /// What cannot be, each with what to do about it.
+    errors: Vec<(String, Option<&'static str>)>,
+}
+
+/// What the scripts and servers of a skill need.
+fn of_skill(skill: &Skill, config: &Config) -> Result<Wanted, ScriptError> {
+    let search = host::interpreters(config);
+    let SkillRecipes { recipes, errors } = SkillRecipes::of(skill, &search)?;
+    let mut wanted = Wanted {
+        name: skill.manifest.name.to_string(),
+        key: "skill",
+        folder: skill.absolute_folder(),
+        recipes: recipes.into_iter().map(|it| it.1).collect(),
+        errors: errors.iter().map(explained).collect(),
+    };
+    for server in Described::by(skill).servers {
+        wanted.add(&server, config);
+    }
+    Ok(wanted)
+}
+
+/// What a server needs that is set.
+fn of_server(label: &str, config: &Config) -> Result<Wanted, Fault> {
+    let server = super::servers::find(config, label)?;
+    let mut wanted = Wanted { name: label.to_owned(), key: "server", ..Wanted::default() };
+    wanted.add(&server.description, config);
+    Ok(wanted)
+}
+
+impl Wanted {
+    /// Adds what a server fetches.
+    fn add(&mut self, server: &Description, config: &Config) {
+        let Transport::Program(program) = &server.transport else { return };
+        let recipe = match program.packages() {
+            None => return,
+            Some(Ok(command)) => {
+                command.recipe(&host::interpreters(config)).map_err(|error| explained(&error))
+            }
+            Some(Err(why)) => Err((why, None)),
+        };
+        match recipe {
+            Ok(recipe) => self.recipes.push(recipe),
+            Err((why, hint)) => {
+                self.errors.push((format!("the server `{}`: {why}", server.name), hint));
+            }
+        }
+    }
+}
+
+/// Why there is no recipe, and what to do about it.
+fn explained(error: &RecipeError) -> (String, Option<&'static str>) {
+    let is_missing = matches!(error, RecipeError::NoInterpreter { .. });
+    let hint = "install it, or name it by `run.python` or `run.node` in your settings";
+    (error.to_string(), is_missing.then_some(hint))
 }
 
 /// What was prepared, in one line.

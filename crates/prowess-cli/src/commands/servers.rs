@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use prowess::{Library, nearest};
+use prowess_agent::mask;
 use prowess_runtime::{
     Act, Config, Gate, Launcher, OfferedSkill, OfferedSkills, Outcome, Server, ServerSetting,
     Starter, Status as Ended, Wish,
@@ -59,6 +60,9 @@ pub(crate) fn run(
         Some(What::Logout(logout)) => &logout.running(),
         None => &args.running,
     };
+    if running.unsandboxed {
+        printer.warning("`--unsandboxed` is not for servers: they always run in the sandbox");
+    }
     let config = context::config(global)?;
     let gate = Arc::new(running.gate(&config));
     let sandbox = running.sandbox(&config, launcher);
@@ -99,7 +103,7 @@ struct Visited {
 impl Desk {
     async fn list(&self, label: Option<&str>, printer: &mut Printer) -> Result<Status> {
         let set = match label {
-            Some(label) => vec![self.find(label)?],
+            Some(label) => vec![find(&self.config, label)?],
             None => self.config.servers.value.0.iter().collect(),
         };
         let mut status = Status::Well;
@@ -130,7 +134,7 @@ impl Desk {
             let hint = "a skill of a server is called by both: `prowess servers show LABEL:NAME`";
             return Err(fault.hint(hint).into());
         };
-        let shown = match self.starter.connect(self.find(label)?).await {
+        let shown = match self.starter.connect(find(&self.config, label)?).await {
             Ok(server) => {
                 let shown = self.read(&server, name, show).await;
                 server.stop().await;
@@ -194,18 +198,6 @@ impl Desk {
         Ok((skill, bytes))
     }
 
-    fn find(&self, label: &str) -> Result<&ServerSetting, Fault> {
-        let servers = &self.config.servers.value.0;
-        let found = servers.iter().find(|it| it.description.name == label);
-        found.ok_or_else(|| {
-            let fault = Fault::typed(format!("no server is set as `{label}`"));
-            match nearest(label, servers.iter().map(|it| &*it.description.name)) {
-                Some(near) => fault.hint(format!("did you mean `{near}`?")),
-                None => fault.hint("`prowess servers` lists those that are"),
-            }
-        })
-    }
-
     async fn visit(&self, set: &ServerSetting) -> Result<Visited, Box<Outcome>> {
         let server = self.starter.connect(set).await?;
         let tools = server.tools().iter().map(|it| it.name().to_owned()).collect();
@@ -233,6 +225,9 @@ impl Desk {
             Err(outcome) => {
                 printer.flush()?;
                 printer.fault(outcome.message.as_deref().unwrap_or_default());
+                for line in printed(outcome).iter().flat_map(|it| it.lines()) {
+                    printer.aside(&format!("  | {}", safe::line(line)));
+                }
                 outcome.hint.iter().for_each(|it| printer.hint(it));
                 return Ok(());
             }
@@ -282,6 +277,7 @@ impl Desk {
                 document["status"] = json!(outcome.status);
                 document["message"] = json!(outcome.message);
                 document["hint"] = json!(outcome.hint);
+                document["stderr"] = json!(printed(outcome));
             }
         }
         document
@@ -313,6 +309,24 @@ impl Desk {
     fn collides(&self, skill: &OfferedSkill) -> bool {
         self.library.get(&skill.name).is_some()
     }
+}
+
+/// The server of a label.
+pub(super) fn find<'c>(config: &'c Config, label: &str) -> Result<&'c ServerSetting, Fault> {
+    let servers = &config.servers.value.0;
+    let found = servers.iter().find(|it| it.description.name == label);
+    found.ok_or_else(|| {
+        let fault = Fault::typed(format!("no server is set as `{label}`"));
+        match nearest(label, servers.iter().map(|it| &*it.description.name)) {
+            Some(near) => fault.hint(format!("did you mean `{near}`?")),
+            None => fault.hint("`prowess servers` lists those that are"),
+        }
+    })
+}
+
+/// The last of what a server has printed, without what looks like a secret.
+fn printed(outcome: &Outcome) -> Option<String> {
+    outcome.stderr.as_ref().map(|it| mask(&it.text).into_owned())
 }
 
 fn unknown(server: &Server, skills: &OfferedSkills, name: &str) -> Box<Outcome> {

@@ -995,7 +995,20 @@ impl Value for ServerSettings {
     }
 
     fn schema() -> Json {
-        json!({ "type": "object", "additionalProperties": { "type": "object" } })
+        let (text, texts) = (
+            json!({ "type": "string" }),
+            json!({ "type": "array", "items": { "type": "string" } }),
+        );
+        let by_name = json!({ "type": "object", "additionalProperties": { "type": "string" } });
+        let server = json!({
+            "type": "object",
+            "properties": {
+                "command": text, "args": texts, "env": by_name, "cwd": text,
+                "read": texts, "write": texts, "hosts": texts,
+                "url": text, "headers": by_name,
+            },
+        });
+        json!({ "type": "object", "additionalProperties": server })
     }
 
     fn of(_key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
@@ -1010,7 +1023,7 @@ impl Value for ServerSettings {
                 }),
                 Ok(None) => {}
                 Err(why) => {
-                    let hint = "it has a `command` with `args` and `env`, or a `url` with `headers` and `oauth`";
+                    let hint = "it has a `command` with `args`, `env`, `cwd`, `read`, `write` and `hosts`, or a `url` with `headers` and `oauth`";
                     let message = format!("the server `{}` cannot be used: {why}", label.name);
                     reader.note(&label.span, message, Some(hint.to_owned()));
                 }
@@ -1078,15 +1091,25 @@ fn server(label: &str, item: &Item, reader: &Reader<'_>) -> Result<Option<Descri
         }
         Transport::Program(_) => {}
     }
-    if let Transport::Program(program) = &mut description.transport
-        && !program.directory.is_empty()
-    {
-        let directory = Directory::new(&program.directory);
-        let directory = directory.resolve(Some(&reader.directory), reader.home);
-        if reader.owner == Owner::Project && !is_inside(&directory, &reader.directory) {
-            return Err("its `cwd` lies outside of the directory of this file".to_owned());
+    if let Transport::Program(program) = &mut description.transport {
+        let is_of_project = reader.owner == Owner::Project;
+        let resolve = |key: &str, path: &str, from: Option<&Path>| {
+            let path = Directory::new(path).resolve(from, reader.home);
+            if is_of_project && !is_inside(&path, &reader.directory) {
+                return Err(format!("its `{key}` lies outside of the directory of this file"));
+            }
+            Ok(path.to_string_lossy().into_owned())
+        };
+        if !program.directory.is_empty() {
+            program.directory = resolve("cwd", &program.directory, Some(&reader.directory))?;
         }
-        program.directory = directory.to_string_lossy().into_owned();
+        // What a user's own file names begins at the project that is worked on, which nobody knows here.
+        let from = is_of_project.then_some(&*reader.directory);
+        for (key, paths) in [("read", &mut program.reads), ("write", &mut program.writes)] {
+            for path in paths {
+                *path = resolve(key, path, from)?;
+            }
+        }
     }
     Ok(Some(description))
 }

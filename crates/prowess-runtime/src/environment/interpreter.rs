@@ -2,11 +2,12 @@
 
 use std::{
     collections::BTreeMap,
-    fmt, fs, io,
+    fmt, fs,
+    io::{self, Read as _},
     path::{Path, PathBuf},
 };
 
-use super::{version::satisfies, version_manager};
+use super::{shebang::shebang, version::satisfies, version_manager};
 use crate::sandbox::is_of_system;
 
 /// Where interpreters are looked for, best first. The host fills it in: nothing here reads the environment.
@@ -67,6 +68,9 @@ pub struct InterpreterError {
 const FAMILIES: &[(&str, &[&str])] =
     &[("python", &["python", "python3"]), ("node", &["node", "nodejs"])];
 
+/// How long the first line of a script can be, as the kernel has it.
+const LINE: u64 = 256;
+
 /// The versions of Python 3 that are looked for by name.
 const MINORS: std::ops::Range<u32> = 8..30;
 
@@ -89,6 +93,61 @@ impl InterpreterSearch {
             // What else lies beside it is none of its business.
             None => InstalledInterpreter { reads: vec![it.program.clone()], ..it },
         }))
+    }
+
+    /// Finds a program by its name, with all that it has to read: an interpreter as [`find`](Self::find) does, and any
+    /// other one on `PATH`. Nothing where that is the system's own, or is not there.
+    pub(crate) fn program(
+        &self,
+        name: &str,
+    ) -> Result<Option<InstalledInterpreter>, InterpreterError> {
+        let found = self.find(name)?;
+        if found.is_some() && self.is_interpreter(name) {
+            return Ok(found);
+        }
+        let there = self.path.iter().filter(|it| it.is_absolute()).map(|it| it.join(name));
+        let first = there.into_iter().find(|it| is_executable(it));
+        Ok(first.filter(|it| !is_of_system(it)).and_then(|it| self.program_at(&it)))
+    }
+
+    /// The program at a path, with all that it has to read: the interpreter that its first line names, and the virtual
+    /// environment or the `node_modules` that it is a part of.
+    pub(crate) fn program_at(&self, path: &Path) -> Option<InstalledInterpreter> {
+        let name = path.file_name()?.to_str()?;
+        if !is_executable(path) {
+            return None;
+        }
+        if self.is_interpreter(name) || is_python(path) {
+            return self.at(path);
+        }
+        let shim = version_manager::behind_shim(path, &self.directories, self.home.as_deref());
+        let (path, origin) = match shim {
+            version_manager::Shim::None => (path.to_owned(), InterpreterOrigin::Path),
+            version_manager::Shim::For(manager, program) => {
+                (program, InterpreterOrigin::Manager(manager))
+            }
+            version_manager::Shim::Unknown => return None,
+        };
+        let real = fs::canonicalize(&path).ok()?;
+        let mut reads = vec![path.clone()];
+        reads.extend(modules_around(&real).map(Path::to_owned));
+        let folder = real.parent().and_then(Path::parent).unwrap_or(&real);
+        let venv = virtual_environment(&folder.join("bin/python"), self.home.as_deref());
+        reads.extend(venv.into_iter().flat_map(|it| it.reads));
+        let line = first_line(&real).unwrap_or_default();
+        if let Some(program) = shebang(&line).and_then(|it| it.first().copied()) {
+            let found = match program.contains('/') {
+                true => self.at(Path::new(program)),
+                false => self.find(program).ok().flatten(),
+            };
+            reads.extend(found.into_iter().flat_map(|it| it.reads));
+        }
+        reads.retain(|it| !is_of_system(it));
+        Some(InstalledInterpreter { program: path, reads, origin })
+    }
+
+    fn is_interpreter(&self, name: &str) -> bool {
+        FAMILIES.iter().any(|it| it.1.contains(&name))
     }
 
     /// The installation behind the first of these programs, whichever virtual environment is active; where its version
@@ -246,6 +305,19 @@ fn plain(path: &Path, home: Option<&Path>) -> Option<InstalledInterpreter> {
         None => vec![program.clone()],
     };
     Some(InstalledInterpreter { program, reads, origin: InterpreterOrigin::Path })
+}
+
+/// The outermost `node_modules` that a path lies in: packages find each other there.
+pub(crate) fn modules_around(path: &Path) -> Option<&Path> {
+    path.ancestors().filter(|it| it.ends_with("node_modules")).last()
+}
+
+/// The first line of a file, if that is short and a text.
+fn first_line(path: &Path) -> Option<String> {
+    let mut start = Vec::new();
+    fs::File::open(path).ok()?.take(LINE).read_to_end(&mut start).ok()?;
+    let end = start.iter().position(|it| *it == b'\n').unwrap_or(start.len());
+    String::from_utf8(start[..end].to_vec()).ok()
 }
 
 /// Whether a path leads to a Python: to nothing else, whatever links and settings say.

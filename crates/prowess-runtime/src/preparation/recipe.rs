@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     environment::{
         Declared, Ecosystem, EnvironmentNeeds, InstalledInterpreter, InterpreterError,
-        InterpreterSearch, PackageNeed, PackageSource,
+        InterpreterSearch, PackageNeed, PackageSource, Place, VersionNeed,
     },
     skill_folder::SkillFile,
 };
@@ -77,13 +77,20 @@ impl Recipe {
         Ok(Some(recipe))
     }
 
-    /// The environment of packages that are named, such as those of `npx` and `uvx`.
+    /// The environment of packages that are named, such as those of `npx` and `uvx`, for this version of the interpreter.
     pub fn of_packages(
         ecosystem: Ecosystem,
         requirements: Vec<String>,
+        version: Option<&str>,
         search: &InterpreterSearch,
     ) -> Result<Self, RecipeError> {
-        let needs = EnvironmentNeeds::new(ecosystem, Declared::Imports, "");
+        let mut needs = EnvironmentNeeds::new(ecosystem, Declared::Imports, "");
+        needs.versions.extend(
+            version.map(|it| VersionNeed {
+                requirement: format!("=={it}.*"),
+                place: Place::new("", 0),
+            }),
+        );
         let mut recipe = Self::new(ecosystem, interpreter(&needs, search)?);
         recipe.requirements = requirements;
         if let Some(bad) = recipe.requirements.iter().find(|it| !is_requirement(it)) {
@@ -273,7 +280,7 @@ mod tests {
         let search =
             InterpreterSearch { path: vec!["/usr/bin".into()], ..InterpreterSearch::default() };
         let requirements = requirements.iter().map(|it| (*it).to_owned()).collect();
-        Recipe::of_packages(Ecosystem::Node, requirements, &search)
+        Recipe::of_packages(Ecosystem::Node, requirements, None, &search)
     }
 
     #[test]

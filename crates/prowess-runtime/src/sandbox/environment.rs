@@ -20,8 +20,8 @@ pub(super) fn is_harmless(name: &str, value: &str) -> bool {
     starts
         && goes_on
         && !value.contains('\0')
-        && !PREFIXES.iter().any(|it| upper.starts_with(it))
-        && !NAMES.contains(&upper.as_str())
+        && (HARMLESS.contains(&name)
+            || !PREFIXES.iter().any(|it| upper.starts_with(it)) && !NAMES.contains(&upper.as_str()))
 }
 
 /// All that a script finds in its environment; with a network, also where the proxy is.
@@ -83,6 +83,16 @@ const PREFIXES: &[&str] = &[
     "PROMPT_",
 ];
 
+/// Names that begin so and change only how much is said and how.
+const HARMLESS: &[&str] = &[
+    "NODE_ENV",
+    "NODE_NO_WARNINGS",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONIOENCODING",
+    "PYTHONUNBUFFERED",
+    "PYTHONUTF8",
+];
+
 /// Names of such variables, and those that a script has from us.
 const NAMES: &[&str] = &[
     "PATH",
@@ -131,7 +141,9 @@ mod tests {
 
     #[test]
     fn plain_names_are_harmless() {
-        for name in ["PARAM_NAME", "PARAMS_FILE", "SKILL_DIR", "TZ", "LC_ALL", "_x1", "API_KEY"] {
+        for name in
+            ["PARAM_NAME", "PARAMS_FILE", "SKILL_DIR", "TZ", "LC_ALL", "_x1", "API_KEY", "NODE_ENV"]
+        {
             assert!(is_harmless(name, "value with spaces\nand lines"), "{name}");
         }
     }

@@ -6,7 +6,7 @@ use prowess::Skill;
 use rustix::fs::FileType;
 use serde_json::{Map, Value};
 
-use super::{name::plain, oauth_settings::OauthSettings};
+use super::{launcher::PackageCommand, name::plain, oauth_settings::OauthSettings};
 use crate::root::{Links, Root, RootError};
 
 /// A server that a skill describes. What it says is taken as it is written: nothing is filled in yet.
@@ -38,6 +38,12 @@ pub struct ServerProgram {
     pub environment: BTreeMap<String, String>,
     /// Where it begins, within the skill's folder.
     pub directory: String,
+    /// The files and directories that it may read, besides its own.
+    pub reads: Vec<String>,
+    /// Those that it may write as well.
+    pub writes: Vec<String>,
+    /// The hosts that it may connect to.
+    pub hosts: Vec<String>,
 }
 
 /// A server that runs already.
@@ -77,6 +83,9 @@ const KNOWN: &[&str] = &[
     "args",
     "env",
     "cwd",
+    "read",
+    "write",
+    "hosts",
     "url",
     "httpUrl",
     "serverUrl",
@@ -90,7 +99,7 @@ const ADDRESSES: &[&str] = &["url", "httpUrl", "serverUrl"];
 
 impl Described {
     /// Reads what a skill says about its servers.
-    pub(super) fn by(skill: &Skill) -> Self {
+    pub fn by(skill: &Skill) -> Self {
         let mut described = Self::default();
         for (file, read) in documents(skill) {
             match read {
@@ -218,18 +227,23 @@ fn kind(server: &Map<String, Value>) -> Result<&str, String> {
 impl ServerProgram {
     fn read(server: &Map<String, Value>) -> Result<Self, String> {
         let command = text(server, "command")?.ok_or("it has no `command`")?;
-        let arguments = match server.get("args") {
-            None => Vec::new(),
-            Some(Value::Array(words)) if words.len() <= WORDS => words
-                .iter()
-                .map(word)
-                .collect::<Option<_>>()
-                .ok_or("`args` is not a list of texts")?,
-            Some(_) => return Err("`args` is not a list of texts".to_owned()),
-        };
+        let arguments = list(server, "args")?;
         let environment = texts(server, "env")?;
         let directory = text(server, "cwd")?.unwrap_or_default();
-        Ok(Self { command, arguments, environment, directory })
+        let [reads, writes, hosts] = ["read", "write", "hosts"].map(|key| {
+            let values = list(server, key)?;
+            match values.iter().any(String::is_empty) {
+                true => Err(format!("`{key}` has an empty text in it")),
+                false => Ok(values),
+            }
+        });
+        let (reads, writes, hosts) = (reads?, writes?, hosts?);
+        Ok(Self { command, arguments, environment, directory, reads, writes, hosts })
+    }
+
+    /// The packages that it fetches, if it does; why not, if it does so in a way that is not known.
+    pub fn packages(&self) -> Option<Result<PackageCommand, String>> {
+        PackageCommand::of(&self.command, &self.arguments)
     }
 
     fn line(&self) -> String {
@@ -253,10 +267,16 @@ impl ServerProgram {
             self.environment.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
         let words = std::iter::once(&self.command).chain(&self.arguments).map(|it| quoted(it));
         let line = variables.chain(words).collect::<Vec<_>>().join(" ");
-        match &*self.directory {
+        let line = match &*self.directory {
             "" => format!("{line}\n"),
             directory => format!("cd {}\n{line}\n", quoted(directory)),
-        }
+        };
+        let given = [("read", &self.reads), ("write", &self.writes), ("hosts", &self.hosts)];
+        let given = given.into_iter().filter(|it| !it.1.is_empty()).map(|(key, values)| {
+            let values = values.iter().map(|it| quoted(it)).collect::<Vec<_>>();
+            format!("# {key}: {}\n", values.join(" "))
+        });
+        std::iter::once(line).chain(given).collect()
     }
 }
 
@@ -268,6 +288,9 @@ impl ServerAddress {
             0 => "it has no `url`",
             _ => "it has more than one address",
         })?;
+        if let Some(key) = ["read", "write", "hosts"].iter().find(|it| server.contains_key(**it)) {
+            return Err(format!("`{key}` is for a server with a `command`"));
+        }
         let headers = texts(server, "headers")?;
         // Whoever is asked sees them line by line.
         let has_lines = |it: &String| it.contains(char::is_control);
@@ -291,6 +314,14 @@ fn text(server: &Map<String, Value>, key: &str) -> Result<Option<String>, String
     let Some(value) = server.get(key) else { return Ok(None) };
     let text = word(value).ok_or_else(|| format!("`{key}` is not a text"))?;
     Ok(Some(text).filter(|it| !it.is_empty()))
+}
+
+/// A list of texts.
+fn list(server: &Map<String, Value>, key: &str) -> Result<Vec<String>, String> {
+    let Some(value) = server.get(key) else { return Ok(Vec::new()) };
+    let words = value.as_array().filter(|it| it.len() <= WORDS);
+    let words = words.and_then(|it| it.iter().map(word).collect());
+    words.ok_or_else(|| format!("`{key}` is not a list of texts"))
 }
 
 /// Texts by their names.

@@ -1,10 +1,10 @@
 //! Why a server gives no answer, for whoever asked.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::timeout;
 
-use super::client::Failure;
+use super::{cause::Circumstances, client::Failure};
 use crate::{
     outcome::{Outcome, Status},
     sandbox::Ending,
@@ -13,18 +13,27 @@ use crate::{
 /// How long it may take until it is known how a server ended.
 const SOON: Duration = Duration::from_secs(2);
 
-/// What to know about a server that does not begin, or ends.
-pub(super) const NO_NETWORK: &str =
-    "a server has no network, no files but its skill's and the system's, and a few variables";
+/// The program of a server: how it ended, and what it was given.
+#[derive(Debug, Clone)]
+pub(super) struct Process {
+    pub(super) ending: Ending,
+    pub(super) given: Arc<Circumstances>,
+}
 
 /// What came of asking a server that does not answer as it should.
-pub(super) async fn explained(server: &str, failure: Failure, ending: Option<&Ending>) -> Outcome {
+pub(super) async fn explained(
+    server: &str,
+    failure: Failure,
+    process: Option<&Process>,
+) -> Outcome {
     let why = match failure {
         Failure::Gone => {
-            let ended = async { timeout(SOON, ending?.outcome()).await.ok() };
-            match ended.await {
-                Some(ended) => return told(server, ended),
-                None => "does not listen any more".to_owned(),
+            let ended = async { timeout(SOON, process?.ending.outcome()).await.ok() };
+            match (ended.await, process) {
+                (Some(ended), Some(process)) => {
+                    return process.given.explain(told(server, ended));
+                }
+                _ => "does not listen any more".to_owned(),
             }
         }
         Failure::Trouble(trouble) => return trouble.outcome(server),
@@ -40,13 +49,5 @@ fn told(server: &str, ended: Outcome) -> Outcome {
     let how = ended.message.as_deref().unwrap_or("it exited with 0");
     let status = if ended.is_ok() { Status::Failed } else { ended.status };
     let message = format!("the server `{server}` has ended: {how}");
-    let hint = ended.hint.clone().unwrap_or_else(|| NO_NETWORK.to_owned());
-    Outcome {
-        status,
-        message: Some(message),
-        hint: Some(hint),
-        files: Vec::new(),
-        stdout: None,
-        ..ended
-    }
+    Outcome { status, message: Some(message), files: Vec::new(), stdout: None, ..ended }
 }

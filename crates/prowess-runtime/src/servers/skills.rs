@@ -79,7 +79,7 @@ impl Source {
                     }
                     failure => failure,
                 };
-                Err(Box::new(explained(&self.server, failure, self.ending.as_ref()).await))
+                Err(Box::new(explained(&self.server, failure, self.process.as_ref()).await))
             }
             Err(_) => {
                 let seconds = patience.as_secs_f64();

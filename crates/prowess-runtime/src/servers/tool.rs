@@ -8,13 +8,12 @@ use tokio::time::timeout;
 
 use super::{
     client::{CallToolResult, Caller, ContentBlock, Failure, Listed, ResourceContents},
-    ending::explained,
+    ending::{Process, explained},
     name, server_skills,
 };
 use crate::{
     gate::Gate,
     outcome::{Outcome, Status},
-    sandbox::Ending,
     schema::Schema,
     tool::{Act, Answer, Tool},
 };
@@ -44,8 +43,8 @@ pub(super) struct Source {
     pub(super) set_by: Option<String>,
     pub(super) caller: Caller,
     pub(super) gate: Arc<Gate>,
-    /// How it ended, if it is a program.
-    pub(super) ending: Option<Ending>,
+    /// What runs, if it is a program of ours.
+    pub(super) process: Option<Process>,
     /// How long a call may take.
     pub(super) patience: Duration,
 }
@@ -115,17 +114,22 @@ impl ServerTool {
     }
 
     async fn ask(&self, input: Value) -> Outcome {
-        let Source { server, caller, ending, patience, .. } = &self.source;
+        let Source { server, caller, process, patience, .. } = &self.source;
         let input = match input {
             Value::Object(input) => input,
             _ => Map::new(),
         };
         match timeout(*patience, caller.call(&self.own_name, input)).await {
-            Ok(Ok(result)) => outcome(result),
+            Ok(Ok(result)) => {
+                let outcome = outcome(result);
+                let message = outcome.message.as_deref().filter(|_| !outcome.is_ok());
+                let hint = process.as_ref().zip(message).and_then(|(it, said)| it.given.hint(said));
+                Outcome { hint: outcome.hint.or(hint), ..outcome }
+            }
             Ok(Err(Failure::Said(message))) => {
                 Outcome::bad(Status::Failed, shortened(&visible(&message), MESSAGE))
             }
-            Ok(Err(failure)) => explained(server, failure, ending.as_ref()).await,
+            Ok(Err(failure)) => explained(server, failure, process.as_ref()).await,
             Err(_) => {
                 let message = format!(
                     "the server `{server}` did not answer for {} s",

@@ -13,7 +13,7 @@ use prowess_runtime::{LoginPrompt, LoginRequest, Outcome};
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::Desk;
+use super::{Desk, find};
 use crate::{
     Status, completion,
     host::Running,
@@ -73,7 +73,7 @@ impl Logout {
 
 impl Desk {
     pub(super) async fn login(&self, args: &Login, printer: &mut Printer) -> Result<Status> {
-        let set = self.find(&args.label)?;
+        let set = find(&self.config, &args.label)?;
         let label = &set.description.name;
         // Until there is something to paste, others may ask for a line.
         let (start, lines) = pasted();
@@ -103,7 +103,7 @@ impl Desk {
     }
 
     pub(super) async fn logout(&self, args: &Logout, printer: &mut Printer) -> Result<Status> {
-        let set = self.find(&args.label)?;
+        let set = find(&self.config, &args.label)?;
         let label = &set.description.name;
         let is_removed = match self.starter.logout(set).await {
             Ok(is_removed) => is_removed,

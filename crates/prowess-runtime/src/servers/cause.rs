@@ -1,0 +1,453 @@
+//! Why a server did not start, as far as what it printed tells, and the key of its entry that would help.
+//!
+//! Whoever wrote the server wrote what it prints: nothing is suggested that would give it secrets.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use prowess::visible;
+
+use crate::{
+    outcome::{Captured, Outcome, Status},
+    policy::Policy,
+    protected::is_protected,
+    sandbox::{Job, Network, is_of_system},
+    secret::is_secret_value,
+};
+
+/// What a server was given, and where its entry is.
+#[derive(Debug)]
+pub(super) struct Circumstances {
+    /// Where keys go, in words.
+    pub(super) entry: String,
+    reads: Vec<PathBuf>,
+    writes: Vec<PathBuf>,
+    has_hosts: bool,
+    work: PathBuf,
+    /// Where it began.
+    directory: PathBuf,
+    home: Option<PathBuf>,
+    secrets: Vec<String>,
+    policy: Policy,
+}
+
+/// How many lines of what a server printed are told, and how long one can be.
+const LINES: usize = 20;
+const LENGTH: usize = 400;
+/// How long what is taken over into a hint can be.
+const NAME: usize = 200;
+/// How many hosts are named.
+const HOSTS: usize = 3;
+
+/// What to know about a server where nothing tells more.
+const GIVEN: &str = "a server reads the system, its own files and what its arguments name; it has no network and a few variables";
+
+/// What is said where a file cannot be read, and where it cannot be written.
+const UNREADABLE: &[&str] = &[
+    "ENOENT",
+    "EACCES",
+    "No such file",
+    "no such file",
+    "Permission denied",
+    "permission denied",
+    "does not exist",
+    "not found",
+    "annot access",
+    "annot open",
+    "nable to open",
+    "not a valid",
+    "Error accessing",
+];
+const UNWRITABLE: &[&str] = &["EROFS", "Read-only file system", "read-only file system"];
+/// What stands before the name of a host that was not found.
+const BEFORE_HOSTS: &[&str] = &[
+    "getaddrinfo ENOTFOUND ",
+    "getaddrinfo EAI_AGAIN ",
+    "Could not resolve host: ",
+    "Failed to resolve '",
+    "host='",
+];
+/// What is said where there is no network.
+const NO_NETWORK: &[&str] = &[
+    "ENOTFOUND",
+    "EAI_AGAIN",
+    "Name or service not known",
+    "Temporary failure in name resolution",
+    "Could not resolve host",
+    "Network is unreachable",
+    "ENETUNREACH",
+    "ConnectError",
+    "fetch failed",
+];
+/// What stands before the name of a module that is not there.
+const BEFORE_MODULES: &[(&str, &str)] = &[
+    (
+        "No module named '",
+        "install it into the environment of its Python, or name another one by `command`",
+    ),
+    (
+        "No module named ",
+        "install it into the environment of its Python, or name another one by `command`",
+    ),
+    ("Cannot find package '", "run `npm install` in the folder of the server"),
+    ("Cannot find module '", "run `npm install` in the folder of the server"),
+];
+/// What is said of a variable that is not set.
+const UNSET: &[&str] =
+    &["not set", "is required", "required", "missing", "must be set", "undefined", "not provided"];
+
+impl Circumstances {
+    /// Notes what a job is given.
+    pub(super) fn of(job: &Job, entry: String, policy: &Policy, home: Option<&Path>) -> Self {
+        let real = |it: &PathBuf| fs::canonicalize(it).unwrap_or_else(|_| it.clone());
+        Self {
+            entry,
+            reads: job.reads.iter().map(real).collect(),
+            writes: job.writes.iter().map(real).collect(),
+            has_hosts: !matches!(job.network, Network::None),
+            work: job.work.path().to_owned(),
+            directory: job.directory.clone().unwrap_or_else(|| job.work.path().to_owned()),
+            home: home.map(Path::to_owned),
+            secrets: job.env.values().filter(|it| is_secret_value(it)).cloned().collect(),
+            policy: policy.clone(),
+        }
+    }
+
+    /// The outcome with the last of what the server printed, and what would help.
+    pub(super) fn explain(&self, outcome: Outcome) -> Outcome {
+        let printed = outcome.stderr.as_ref().map(|it| &*it.text).unwrap_or_default();
+        let printed = self.masked(&plain(printed));
+        let cause = self.cause(&printed, &outcome);
+        let hint = cause.or_else(|| outcome.hint.clone()).unwrap_or_else(|| {
+            format!("{GIVEN}; `read`, `write`, `hosts` and `env` in {} give it more", self.entry)
+        });
+        let text = last_lines(&printed);
+        let stderr = outcome.stderr.as_ref().map(|it| Captured { text, cut: it.cut });
+        Outcome { hint: Some(hint), stderr: stderr.filter(|it| !it.text.is_empty()), ..outcome }
+    }
+
+    /// What would help a call that has failed with this message.
+    pub(super) fn hint(&self, message: &str) -> Option<String> {
+        self.cause(message, &Outcome::new(Status::Failed))
+    }
+
+    fn masked(&self, text: &str) -> String {
+        self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "[masked]"))
+    }
+
+    /// Why it failed, and what would help.
+    fn cause(&self, printed: &str, outcome: &Outcome) -> Option<String> {
+        self.refused_hosts(outcome)
+            .or_else(|| missing_module(printed))
+            .or_else(|| self.missing_network(printed))
+            .or_else(|| printed.lines().find_map(|it| self.file(it)))
+            .or_else(|| printed.lines().find_map(|it| self.variable(it)))
+    }
+
+    /// Hosts that the proxy has refused it.
+    fn refused_hosts(&self, outcome: &Outcome) -> Option<String> {
+        let refused = outcome.network.iter().filter(|it| it.refused.is_some());
+        let hosts: BTreeSet<String> = refused.filter_map(|it| host(&it.host)).collect();
+        let hosts: Vec<String> = hosts.into_iter().take(HOSTS).collect();
+        (!hosts.is_empty()).then(|| self.add_hosts(&hosts))
+    }
+
+    fn add_hosts(&self, hosts: &[String]) -> String {
+        let names: Vec<String> = hosts.iter().map(|it| format!("`{it}`")).collect();
+        let quoted: Vec<String> = hosts.iter().map(|it| format!("\"{it}\"")).collect();
+        let also = if self.has_hosts { "to the others" } else { "" };
+        let key = format!("`hosts = [{}]`", quoted.join(", "));
+        let key =
+            if also.is_empty() { key } else { format!("{} {also} of `hosts`", quoted.join(", ")) };
+        format!("it asked for {}: add {key} in {}", names.join(", "), self.entry)
+    }
+
+    /// That there is no network for it.
+    fn missing_network(&self, printed: &str) -> Option<String> {
+        let named = BEFORE_HOSTS.iter().find_map(|before| {
+            let (_, rest) = printed.split_once(before)?;
+            host(rest.split(|c: char| !c.is_ascii_alphanumeric() && !".-".contains(c)).next()?)
+        });
+        if let Some(name) = named {
+            return Some(self.add_hosts(&[name]));
+        }
+        let is_said = NO_NETWORK.iter().any(|it| printed.contains(it));
+        (is_said && !self.has_hosts).then(|| {
+            format!(
+                "it looked for a network: add the hosts that it needs as `hosts = […]` in {}",
+                self.entry
+            )
+        })
+    }
+
+    /// A file that it wanted and does not have.
+    fn file(&self, line: &str) -> Option<String> {
+        let is_unwritable = UNWRITABLE.iter().any(|it| line.contains(it));
+        if !is_unwritable && !UNREADABLE.iter().any(|it| line.contains(it)) {
+            return None;
+        }
+        paths(line).into_iter().find_map(|path| {
+            let path = self.directory.join(path);
+            if is_unwritable { self.unwritable(&path) } else { self.unreadable(&path) }
+        })
+    }
+
+    fn unreadable(&self, path: &Path) -> Option<String> {
+        if let Ok(own) = path.strip_prefix(&self.work) {
+            let is_at_home = self.home.as_ref().is_some_and(|it| it.join(own).exists());
+            let is_own = own.as_os_str().is_empty() || !is_at_home;
+            return (!is_own).then(|| {
+                let own = own.display();
+                format!("it looked for `~/{own}` in its home, which is an empty directory of its own: give it the whole path in `args` or `env`, and in `read` in {}", self.entry)
+            });
+        }
+        let real = fs::canonicalize(path).ok()?;
+        let has = |it: &PathBuf| real.starts_with(it);
+        if is_of_system(&real) || self.reads.iter().chain(&self.writes).any(has) {
+            return None;
+        }
+        let shown = self.shown(path);
+        if self.home.as_ref().is_some_and(|it| it.starts_with(&real)) {
+            return Some(format!(
+                "it tried to open `{shown}`, which holds all of your home: name the directories that it needs"
+            ));
+        }
+        if self.is_kept(&real) {
+            return Some(format!("it tried to open `{shown}`, which is kept from servers"));
+        }
+        Some(format!("it tried to open `{shown}`: add `read = [\"{shown}\"]` in {}", self.entry))
+    }
+
+    fn unwritable(&self, path: &Path) -> Option<String> {
+        let folder = if path.is_dir() { path } else { path.parent()? };
+        let folder = folder.ancestors().find(|it| it.is_dir())?;
+        let real = fs::canonicalize(folder).ok()?;
+        if is_of_system(&real) || real.components().count() <= 2 {
+            return None;
+        }
+        let (shown, folder) = (self.shown(path), self.shown(folder));
+        if self.is_kept(&real) || self.is_kept(path) {
+            return Some(format!("it tried to write `{shown}`, which is kept from servers"));
+        }
+        Some(format!("it tried to write `{shown}`: add `write = [\"{folder}\"]` in {}", self.entry))
+    }
+
+    /// Whether nobody should be led to give a path away.
+    fn is_kept(&self, path: &Path) -> bool {
+        let is_withheld = self.policy.withheld.iter().any(|it| path.starts_with(it));
+        is_withheld || is_protected(path) || self.policy.secret(path).is_some()
+    }
+
+    /// A path as a person would write it.
+    fn shown(&self, path: &Path) -> String {
+        match self.home.as_ref().and_then(|it| path.strip_prefix(it).ok()) {
+            Some(rest) if !rest.as_os_str().is_empty() => format!("~/{}", rest.display()),
+            _ => path.display().to_string(),
+        }
+    }
+
+    /// A variable that it misses.
+    fn variable(&self, line: &str) -> Option<String> {
+        if !UNSET.iter().any(|it| line.contains(it)) {
+            return None;
+        }
+        let is_name = |it: &&str| {
+            it.len() > 4
+                && it.len() < 64
+                && it.contains('_')
+                && it.starts_with(|c: char| c.is_ascii_uppercase())
+                && it.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+        };
+        let mut words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let name = words.find(is_name)?;
+        Some(format!(
+            "it asks for the variable `{name}`: add `env = {{ {name} = \"${{{name}}}\" }}` in {}, and `{name}` to `policy.environment`",
+            self.entry
+        ))
+    }
+}
+
+/// A module that is not installed.
+fn missing_module(printed: &str) -> Option<String> {
+    BEFORE_MODULES.iter().find_map(|(before, remedy)| {
+        let (_, rest) = printed.split_once(before)?;
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "_.-@/".contains(c);
+        let end = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
+        let name = &rest[..end.min(NAME)];
+        (!name.is_empty()).then(|| format!("it finds no module `{name}`: {remedy}"))
+    })
+}
+
+/// The paths in a line: quoted ones whole, and absolute ones up to a space or a sign.
+fn paths(line: &str) -> Vec<&str> {
+    let is_bare = |c: char| !c.is_whitespace() && !"'\"`,;:()[]".contains(c);
+    let quoted = ['\'', '"', '`'].into_iter().flat_map(|sign| line.split(sign).skip(1).step_by(2));
+    let bare = line.split(|c: char| !is_bare(c) || c == '=').filter(|it| it.starts_with('/'));
+    let is_plain = |it: &&str| !it.contains(|c: char| c.is_control() || "\"`\\$".contains(c));
+    let is_path = |it: &&str| (2..=NAME).contains(&it.len()) && it.contains('/');
+    let paths = quoted.chain(bare.map(|it| it.trim_end_matches('.')));
+    paths.filter(is_path).filter(is_plain).collect()
+}
+
+/// A host by a name or an address that can be written into a list.
+fn host(name: &str) -> Option<String> {
+    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || ".-:".contains(c));
+    let is_host = name.contains(['.', ':']) || name == "localhost";
+    (is_plain && is_host && name.len() <= NAME).then(|| name.to_owned())
+}
+
+/// A text without sequences for a terminal and without other signs that nobody sees.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['\u{1b}', '\u{9b}']) {
+        plain.push_str(&rest[..at]);
+        rest = behind_sequence(&rest[at..]);
+    }
+    plain.push_str(rest);
+    visible(&plain).lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+/// What stands behind a sequence for a terminal, with which a text begins.
+fn behind_sequence(text: &str) -> &str {
+    let mut letters = text.char_indices();
+    let is_short = letters.next().is_some_and(|it| it.1 == '\u{9b}');
+    let kind = if is_short { Some('[') } else { letters.next().map(|it| it.1) };
+    let end = match kind {
+        Some('[') => letters.find(|it| ('\u{40}'..='\u{7e}').contains(&it.1)),
+        // A title and the like, up to a bell or the next sequence.
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            letters.find(|it| matches!(it.1, '\u{7}' | '\u{1b}' | '\n'))
+        }
+        _ => return letters.as_str(),
+    };
+    match end {
+        Some((at, '\u{1b}' | '\n')) => &text[at..],
+        Some((at, letter)) => &text[at + letter.len_utf8()..],
+        None => "",
+    }
+}
+
+/// The last lines of a text, none of them long.
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().filter(|it| !it.trim().is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(LINES)..].iter().map(|line| {
+        match line.char_indices().nth(LENGTH) {
+            Some((end, _)) => format!("{}…", &line[..end]),
+            None => (*line).to_owned(),
+        }
+    });
+    last.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn circumstances(home: &Path) -> Circumstances {
+        let policy = Policy { secret_reads: crate::policy::Decision::Ask, ..Policy::default() };
+        Circumstances {
+            entry: "`[servers.x]`".to_owned(),
+            reads: vec![home.join("given")],
+            writes: Vec::new(),
+            has_hosts: false,
+            work: PathBuf::from("/tmp/own/work"),
+            directory: home.to_owned(),
+            home: Some(home.to_owned()),
+            secrets: vec!["hunter2-hunter2".to_owned()],
+            policy,
+        }
+    }
+
+    #[test]
+    fn what_is_printed_tells_the_key_that_helps() {
+        let home = tempfile::tempdir().unwrap();
+        let home = fs::canonicalize(home.path()).unwrap();
+        for folder in ["given", "notes", ".ssh"] {
+            fs::create_dir(home.join(folder)).unwrap();
+        }
+        let own = circumstances(&home);
+        let at = |path: &str| home.join(path).display().to_string();
+        let cause = |text: &str| own.cause(text, &Outcome::new(Status::Failed));
+        let table = [
+            (
+                format!("Error: ENOENT: no such file or directory, stat '{}'", at("notes")),
+                "add `read = [\"~/notes\"]`",
+            ),
+            (
+                format!(
+                    "FileNotFoundError: [Errno 2] No such file or directory: '{}'",
+                    at("notes")
+                ),
+                "`~/notes`",
+            ),
+            (
+                format!("OSError: [Errno 30] Read-only file system: '{}'", at("given/a.txt")),
+                "add `write = [\"~/given\"]`",
+            ),
+            (
+                "OSError: [Errno 30] Read-only file system: 'given/a.txt'".to_owned(),
+                "add `write = [\"~/given\"]`",
+            ),
+            (format!("Cannot access directory {}, skipping", home.display()), "all of your home"),
+            (
+                "Error: getaddrinfo ENOTFOUND api.github.com".to_owned(),
+                "add `hosts = [\"api.github.com\"]`",
+            ),
+            ("curl: (6) Could not resolve host: example.org".to_owned(), "\"example.org\""),
+            ("TypeError: fetch failed".to_owned(), "`hosts = […]`"),
+            ("ModuleNotFoundError: No module named 'mcp'".to_owned(), "no module `mcp`"),
+            (
+                "/usr/bin/python3: No module named mcp_server_git".to_owned(),
+                "no module `mcp_server_git`",
+            ),
+            ("Error: Cannot find module 'express'".to_owned(), "`npm install`"),
+            ("BRAVE_API_KEY environment variable is required".to_owned(), "`BRAVE_API_KEY`"),
+            (
+                format!("Error: ENOENT: no such file or directory, open '{}'", at(".ssh")),
+                "kept from servers",
+            ),
+        ];
+        for (text, words) in table {
+            let said = cause(&text).unwrap_or_default();
+            assert!(said.contains(words), "{text}: {said}");
+            assert!(!said.contains("add `read = [\"~/.ssh"), "{said}");
+        }
+        for text in [
+            "",
+            "listening",
+            "ENOENT: no such file, open '/nowhere/at/all'",
+            "No such file or directory: '/usr/bin/x'",
+            &format!("ENOENT '{}'", at("given")),
+        ] {
+            assert_eq!(cause(text), None, "{text}");
+        }
+        for text in ["ENOENT '/\u{1b}[2J'", "ENOENT \"/a`b\"", "getaddrinfo ENOTFOUND \"]\n#"] {
+            let said = cause(text).unwrap_or_default();
+            assert!(!said.contains('\u{1b}') && !said.contains("\"/a`"), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_is_told_is_short_plain_and_without_secrets() {
+        let own = circumstances(Path::new("/nowhere"));
+        let flood = "line\n".repeat(1000);
+        let text = format!(
+            "{flood}\u{1b}[31mred\u{1b}[0m \u{1b}]0;title\u{7}end\u{202e}\u{200b}\r\n\u{9b}2Jkey hunter2-hunter2\n{}",
+            "x".repeat(5000)
+        );
+        let outcome =
+            Outcome { stderr: Some(Captured { text, cut: 0 }), ..Outcome::new(Status::Failed) };
+        let said = own.explain(outcome).stderr.unwrap().text;
+        assert_eq!(said.lines().count(), LINES);
+        assert!(said.contains("\nred end\nkey [masked]\n"), "{said:?}");
+        assert!(said.chars().all(|it| it == '\n' || !it.is_control()), "{said:?}");
+        assert!(said.lines().all(|it| it.chars().count() <= LENGTH + 1), "{said:?}");
+        for torn in ["\u{1b}", "\u{1b}[", "\u{1b}]never ends", "\u{1b}[31", "a\u{1b}[é"] {
+            assert!(!plain(torn).contains('\u{1b}'), "{torn:?}");
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! What runs for a server that is a program: which program, with what it reads, writes and reaches.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Component, Path, PathBuf},
+};
+
+use prowess::Directory;
+
+use crate::{
+    commands,
+    config::ServerSetting,
+    environment::InstalledInterpreter,
+    gate::Refusal,
+    outcome::{Outcome, Status},
+    sandbox::{Job, Network, Work},
+    skill_folder::{FileKind, SkillFile},
+};
+#[cfg(feature = "http")]
+use crate::{http::Hosts, proxy::Proxy};
+
+use super::{
+    Description, PackageCommand, ServerProgram, Starter,
+    expand::Known,
+    files::{Author, FileRules, ServerFiles},
+    launcher::ProjectCommand,
+};
+
+/// What an entry says, with all that it refers to.
+struct Texts {
+    command: String,
+    arguments: Vec<String>,
+    environment: BTreeMap<String, String>,
+    reads: Vec<String>,
+    writes: Vec<String>,
+}
+
+/// A program, and what it has to read and find besides the system.
+#[derive(Default)]
+struct Programs {
+    program: PathBuf,
+    reads: Vec<PathBuf>,
+    path: Vec<PathBuf>,
+    /// Whether it lies in a prepared environment.
+    is_prepared: bool,
+}
+
+/// Where a copy of the skill lies among what a server is given.
+const COPY: &str = "skill";
+/// Programs that start what they run elsewhere, where no sandbox of ours holds it.
+const CONTAINERS: &[&str] = &["docker", "nerdctl", "podman"];
+
+impl Starter {
+    /// What runs for a server that somebody has set: with what its entry says and its arguments name.
+    pub(super) fn job_set(
+        &self,
+        set: &ServerSetting,
+        program: &ServerProgram,
+    ) -> Result<Job, Box<Outcome>> {
+        let description = &set.description;
+        let known = Known { folder: None, variables: &self.environment };
+        let mut texts = self.texts(description, program, &known)?;
+        let file = set.origin.to_file();
+        let project = file.as_deref().and_then(Path::parent).filter(|_| !set.is_trusted);
+        let author = project.map_or(Author::User, Author::Project);
+        let base = project.unwrap_or(&self.directory);
+        let mut directory = (!program.directory.is_empty()).then(|| base.join(&program.directory));
+        if let Some(command) = ProjectCommand::of(&texts.command, &texts.arguments) {
+            let from = directory.as_deref().unwrap_or(base);
+            directory = Some(self.enter(description, command, from, &mut texts)?);
+        }
+        // Where it begins it can read.
+        texts.reads.extend(directory.iter().map(|it| it.to_string_lossy().into_owned()));
+        let base = directory.as_deref().unwrap_or(base);
+        let command = self.program(description, &mut texts, base, author)?;
+        let Texts { arguments, environment, reads, writes, .. } = texts;
+        let files = self.files(description, arguments, [reads, writes], base, author)?;
+        let begins = files.is_relative.then(|| base.to_owned());
+        let job = self.given(description, command, files, self.work()?)?;
+        let network = network(description, &program.hosts)?;
+        Ok(Job { env: environment, directory: directory.or(begins), network, ..job })
+    }
+
+    /// What runs for a server of a skill: with a copy of the skill, in which it begins.
+    pub(super) fn job(
+        &self,
+        description: &Description,
+        program: &ServerProgram,
+        files: &[SkillFile],
+    ) -> Result<Job, Box<Outcome>> {
+        let work = self.work()?;
+        let folder = work.give_folder(COPY, files);
+        let folder = folder.map_err(|error| Box::new(Outcome::error(Status::Failed, &error)))?;
+        let known = Known { folder: Some(&folder.to_string_lossy()), variables: &self.environment };
+        let mut texts = self.texts(description, program, &known)?;
+        let command = match texts.command.contains('/') {
+            true => Programs {
+                program: own_program(description, &texts.command, &folder, files)?,
+                ..self.beside()
+            },
+            false => self.program(description, &mut texts, &folder, Author::Skill)?,
+        };
+        let directory = known.expand(&program.directory);
+        let directory = directory.map_err(|name| unknown(description, &name))?;
+        let directory = inside(&directory, &folder).ok_or_else(|| {
+            refused(description, &format!("`cwd` leads out of the skill: `{directory}`"))
+        })?;
+        let Texts { arguments, environment, reads, writes, .. } = texts;
+        let (keys, base) = ([reads, writes], &self.directory);
+        let mut given = self.files(description, arguments, keys, base, Author::Skill)?;
+        given.reads.push(folder.clone());
+        let job = self.given(description, command, given, work)?;
+        let network = network(description, &program.hosts)?;
+        Ok(Job { env: environment, directory: Some(directory), network, ..job })
+    }
+
+    /// A job with a program and files.
+    fn given(
+        &self,
+        description: &Description,
+        command: Programs,
+        mut files: ServerFiles,
+        work: Work,
+    ) -> Result<Job, Box<Outcome>> {
+        // Where environments lie is kept from everybody, but a server is given its own.
+        if let Some(root) = self.environments.as_ref().filter(|_| command.is_prepared) {
+            let root = fs::canonicalize(root.root()).unwrap_or_else(|_| root.root().to_owned());
+            let is_around = |it: &PathBuf| {
+                let real = fs::canonicalize(it).unwrap_or_else(|_| it.clone());
+                root.starts_with(&real) || real.starts_with(&root)
+            };
+            // What could write there could change what others run.
+            if let Some(writes) = files.writes.iter().find(|it| is_around(it)) {
+                let (writes, root) = (writes.display(), root.display());
+                let why = format!("`write` names `{writes}`, and environments lie in `{root}`");
+                return Err(invalid(description, &why));
+            }
+            files.withheld.retain(|it| *it != root);
+        }
+        let words = files.words.into_iter().map(Into::into);
+        let argv = std::iter::once(command.program.into()).chain(words).collect();
+        Ok(Job {
+            reads: self.reads.iter().cloned().chain(files.reads).chain(command.reads).collect(),
+            writes: files.writes,
+            withheld: files.withheld,
+            path: command.path,
+            ..Job::new(argv, work, self.limits)
+        })
+    }
+
+    fn work(&self) -> Result<Work, Box<Outcome>> {
+        Work::new().map_err(|error| Box::new(Outcome::error(Status::Failed, &error)))
+    }
+
+    /// What an entry says, with all that it refers to.
+    fn texts(
+        &self,
+        description: &Description,
+        program: &ServerProgram,
+        known: &Known<'_>,
+    ) -> Result<Texts, Box<Outcome>> {
+        let expand = |text: &String| known.expand(text).map_err(|name| unknown(description, &name));
+        let variables = program.environment.iter();
+        let variables = variables.map(|(name, value)| Ok((name.clone(), expand(value)?)));
+        let all = |texts: &[String]| texts.iter().map(expand).collect::<Result<Vec<_>, _>>();
+        Ok(Texts {
+            command: expand(&program.command)?,
+            arguments: all(&program.arguments)?,
+            environment: variables.collect::<Result<_, Box<Outcome>>>()?,
+            reads: all(&program.reads)?,
+            writes: all(&program.writes)?,
+        })
+    }
+
+    /// What a server is given of files, by the keys `read` and `write` and by its arguments.
+    fn files(
+        &self,
+        description: &Description,
+        arguments: Vec<String>,
+        [reads, writes]: [Vec<String>; 2],
+        base: &Path,
+        author: Author<'_>,
+    ) -> Result<ServerFiles, Box<Outcome>> {
+        let (policy, home) = (&self.gate.policy, self.interpreters.home.as_deref());
+        let rules = FileRules { policy, base, home, author };
+        let files = rules.files(arguments, &reads, &writes);
+        files.map_err(|why| invalid(description, &why))
+    }
+
+    /// Has a command that `uv` would run in a project run in the virtual environment there; returns where.
+    fn enter(
+        &self,
+        description: &Description,
+        command: Result<ProjectCommand, String>,
+        base: &Path,
+        texts: &mut Texts,
+    ) -> Result<PathBuf, Box<Outcome>> {
+        let command = command.map_err(|why| refused(description, &why))?;
+        let home = self.interpreters.home.as_deref();
+        let directory = Directory::new(&command.directory).resolve(Some(base), home);
+        let directory: PathBuf = directory.components().collect();
+        let program = directory.join(".venv/bin").join(&command.program);
+        if !program.exists() {
+            let (name, place) = (&description.name, directory.display());
+            let (program, message) = (&command.program, "is not started: there is no");
+            let message = format!("the server `{name}` {message} `{program}` in `{place}/.venv`");
+            let hint = format!("run `uv sync` in `{place}` first");
+            return Err(Refusal { message, hint }.into());
+        }
+        texts.command = program.to_string_lossy().into_owned();
+        texts.arguments = command.arguments;
+        Ok(directory)
+    }
+
+    /// The program of a server, by its name or its path, with what it has to read. Where the command fetches packages, it is
+    /// the program of what was prepared, and the arguments are those behind it.
+    fn program(
+        &self,
+        description: &Description,
+        texts: &mut Texts,
+        base: &Path,
+        author: Author<'_>,
+    ) -> Result<Programs, Box<Outcome>> {
+        let command = &*texts.command;
+        match PackageCommand::of(command, &texts.arguments) {
+            Some(Ok(command)) => {
+                let programs = self.prepared(description, &command, author)?;
+                texts.arguments = command.arguments;
+                return Ok(programs);
+            }
+            Some(Err(why)) => return Err(refused(description, &why)),
+            None if CONTAINERS.contains(&command) => {
+                let why = format!("what `{command}` starts is not held by the sandbox");
+                return Err(refused(description, &why));
+            }
+            None => {}
+        }
+        let failed = |error| Box::new(Outcome::error(Status::Invalid, &error));
+        let (program, reads) = if command.contains('/') {
+            let home = self.interpreters.home.as_deref();
+            let path = Directory::new(command).resolve(Some(base), home);
+            if !path.exists() {
+                return Err(missing(description, command));
+            }
+            // What lies around a program elsewhere is not for a project to give.
+            let is_foreign = matches!(author, Author::Project(it) if !path.starts_with(it));
+            let found = self.interpreters.program_at(&path).filter(|_| !is_foreign);
+            let reads = found.map_or_else(|| vec![path.clone()], |it| it.reads);
+            (path, reads)
+        } else {
+            match self.interpreters.program(command).map_err(failed)? {
+                Some(found) => (found.program, found.reads),
+                None => {
+                    let found = commands::program(command);
+                    (found.map_err(|_| missing(description, command))?, Vec::new())
+                }
+            }
+        };
+        let beside = self.beside();
+        let path = program.parent().map(Path::to_owned).into_iter().chain(beside.path).collect();
+        let reads = reads.into_iter().chain(beside.reads).collect();
+        Ok(Programs { program, reads, path, is_prepared: false })
+    }
+
+    /// The program of packages that were prepared.
+    fn prepared(
+        &self,
+        description: &Description,
+        command: &PackageCommand,
+        author: Author<'_>,
+    ) -> Result<Programs, Box<Outcome>> {
+        let failed = |error: &dyn std::error::Error| {
+            let why = Outcome::error(Status::Refused, error).message.unwrap_or_default();
+            refused(description, &why)
+        };
+        let recipe = command.recipe(&self.interpreters).map_err(|error| failed(&error))?;
+        let store = self.environments.as_ref();
+        let found =
+            store.map_or(Ok(None), |it| it.find(&recipe)).map_err(|error| failed(&error))?;
+        let Some(found) = found else { return Err(unprepared(description, command, author)) };
+        let program = command.program_in(&found).map_err(|why| refused(description, &why))?;
+        let beside = self.beside();
+        let own = recipe.interpreter.parent().map(Path::to_owned);
+        let path = [found.bin()].into_iter().chain(own).chain(beside.path).collect();
+        let reads = found.reads.into_iter().chain([found.tree]).chain(beside.reads).collect();
+        Ok(Programs { program, reads, path, is_prepared: true })
+    }
+
+    /// The interpreters that programs start by their names.
+    fn beside(&self) -> Programs {
+        let found = ["python3", "node"].into_iter();
+        let found: Vec<InstalledInterpreter> =
+            found.filter_map(|it| self.interpreters.find(it).ok().flatten()).collect();
+        let path = found.iter().filter_map(|it| it.program.parent()).map(Path::to_owned).collect();
+        let reads = found.iter().flat_map(|it| it.reads.clone()).collect();
+        Programs { path, reads, ..Programs::default() }
+    }
+}
+
+/// The hosts that a server reaches, through a proxy of ours.
+#[cfg(feature = "http")]
+fn network(description: &Description, hosts: &[String]) -> Result<Network, Box<Outcome>> {
+    if hosts.is_empty() {
+        return Ok(Network::None);
+    }
+    let hosts = Hosts::for_scripts(hosts).map_err(|error| {
+        let name = &description.name;
+        let message =
+            format!("the server `{name}` is not started: `hosts` cannot be used: {error}");
+        Box::new(Outcome::bad(Status::Invalid, message))
+    })?;
+    Ok(Network::Proxy(Proxy::new(hosts)))
+}
+
+#[cfg(not(feature = "http"))]
+fn network(description: &Description, hosts: &[String]) -> Result<Network, Box<Outcome>> {
+    match hosts.is_empty() {
+        true => Ok(Network::None),
+        false => Err(refused(description, "this program has no proxy for `hosts`")),
+    }
+}
+
+/// The program of a skill by its path.
+fn own_program(
+    description: &Description,
+    command: &str,
+    folder: &Path,
+    files: &[SkillFile],
+) -> Result<PathBuf, Box<Outcome>> {
+    let is_there = |path: &PathBuf| {
+        let own = path.strip_prefix(folder).unwrap_or(path);
+        let is_plain = |it: &&SkillFile| matches!(it.kind, FileKind::Plain(_));
+        files.iter().filter(is_plain).any(|it| Path::new(&it.path) == own)
+    };
+    match inside(command, folder).filter(is_there) {
+        Some(path) => Ok(path),
+        None => Err(refused(description, &format!("the skill has no program `{command}`"))),
+    }
+}
+
+/// A path within a folder, if it stays there; there are no links in it.
+fn inside(path: &str, folder: &Path) -> Option<PathBuf> {
+    let path = Path::new(path);
+    let path = path.strip_prefix(folder).unwrap_or(path);
+    let stays = path.components().all(|it| matches!(it, Component::Normal(_) | Component::CurDir));
+    let names = path.components().filter(|it| matches!(it, Component::Normal(_)));
+    stays.then(|| folder.join(names.collect::<PathBuf>()))
+}
+
+pub(super) fn refused(description: &Description, why: &str) -> Box<Outcome> {
+    let message = format!("the server `{}` is not started: {why}", description.name);
+    let hint = "install the server and name its program by `command`: by its name, or by its path in its skill or elsewhere";
+    Refusal { message, hint: hint.to_owned() }.into()
+}
+
+fn invalid(description: &Description, why: &str) -> Box<Outcome> {
+    let message = format!("the server `{}` is not started: {why}", description.name);
+    let hint = "name other files and directories by `read` and `write`";
+    Box::new(Outcome::bad(Status::Invalid, message).hint(hint))
+}
+
+fn missing(description: &Description, command: &str) -> Box<Outcome> {
+    let name = &description.name;
+    let message = format!("the server `{name}` is not started: there is no program `{command}`");
+    let hint = "install it, or write its whole path: it is looked for on your `PATH`, and in the active virtual environment";
+    Refusal { message, hint: hint.to_owned() }.into()
+}
+
+pub(super) fn unknown(description: &Description, name: &str) -> Box<Outcome> {
+    let message = format!(
+        "the server `{}` is not started: it asks for the variable `{name}`, which it is not given",
+        description.name
+    );
+    let hint =
+        "`policy.environment` lists the variables that may be passed on, `--env` passes one on";
+    Refusal { message, hint: hint.to_owned() }.into()
+}
+
+/// Refuses a command that fetches packages, until they are there.
+fn unprepared(
+    description: &Description,
+    command: &PackageCommand,
+    author: Author<'_>,
+) -> Box<Outcome> {
+    let (name, packages) = (&description.name, command.packages.join("`, `"));
+    let message =
+        format!("the server `{name}` is not started: it needs `{packages}`, which is not prepared");
+    let hint = match author {
+        Author::Skill => "`prowess prepare` with the name of the skill prepares it".to_owned(),
+        _ => format!("run `prowess prepare --server {name}`"),
+    };
+    Refusal { message, hint }.into()
+}

@@ -1,0 +1,977 @@
+//! Servers as people set them: with the files, hosts and programs that their entries name.
+
+use std::{
+    fs,
+    net::ToSocketAddrs as _,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{Arc, LazyLock, Mutex},
+    time::Duration,
+};
+
+use prowess_runtime::{
+    Agreed, Answering, Approver, Config, Decision, EnvironmentStore, Gate, InterpreterSearch,
+    Launcher, Level, Limits, Outcome, Places, Policy, Question, Records, Reply, Sandbox, Server,
+    ServerPatience, Starter, Status,
+};
+use serde_json::{Value as Json, json};
+use tokio::runtime::Runtime;
+
+use crate::{
+    server::{Server as Listener, answer},
+    servers::{SDK, python},
+    world::{Ran, World, program},
+};
+
+/// Where the settings of the user lie.
+const SETTINGS: &str = "home/.config/prowess/prowess.toml";
+
+/// A server whose only tool runs a piece of Python and tells what `out` is then.
+const SERVER: &str = r#"import json, os, subprocess, sys, urllib.request
+def run(code):
+    own = {**globals(), 'out': None}
+    try: exec(code, own)
+    except BaseException as error: return f'{type(error).__name__}: {error}'
+    return str(own['out'])
+tool = {'name': 'run', 'inputSchema': {'type': 'object'}}
+for line in sys.stdin:
+    asked = json.loads(line)
+    said = {
+        'initialize': lambda it: {'protocolVersion': '2025-06-18', 'capabilities': {'tools': {}}, 'serverInfo': {'name': 'x', 'version': '1'}},
+        'tools/list': lambda it: {'tools': [tool]},
+        'tools/call': lambda it: {'content': [{'type': 'text', 'text': run(it['arguments']['code'])}], 'isError': it['arguments'].get('fails', False)},
+    }.get(asked['method'])
+    if 'id' in asked:
+        answer = {'result': said(asked['params'])} if said else {'error': {'code': -32601, 'message': 'no such method'}}
+        print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], **answer}), flush=True)
+"#;
+
+const PATIENCE: ServerPatience = ServerPatience {
+    start: Duration::from_secs(30),
+    call: Duration::from_secs(30),
+    stop: Duration::from_millis(500),
+};
+
+/// A home, a project that is worked on, and a server in a folder of its own.
+struct Stage {
+    world: World,
+    runtime: Runtime,
+    level: Level,
+    search: InterpreterSearch,
+    environments: Option<EnvironmentStore>,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let world = World::new().file("tools/server.py", SERVER).folder("project");
+        let home = Some(fs::canonicalize(world.path("home")).unwrap());
+        let search = InterpreterSearch { home, ..InterpreterSearch::default() };
+        let runtime = Runtime::new().unwrap();
+        Self { world, runtime, level: Level::Strong, search, environments: None }
+    }
+
+    fn path(&self, path: &str) -> String {
+        self.world.path(path).display().to_string()
+    }
+
+    /// Settings with the server, further arguments of it and further keys.
+    fn settings(&self, arguments: &[&str], keys: &str) -> String {
+        let script = self.path("tools/server.py");
+        let arguments: Vec<&str> =
+            [&*script].into_iter().chain(arguments.iter().copied()).collect();
+        format!("[servers.x]\ncommand = \"python3\"\nargs = {arguments:?}\n{keys}\n")
+    }
+
+    fn set(&self, arguments: &[&str], keys: &str) {
+        self.world.write(SETTINGS, self.settings(arguments, keys));
+    }
+
+    fn start(&self) -> Result<Server, Box<Outcome>> {
+        self.start_asking(Arc::new(Agreed))
+    }
+
+    /// Starts the first server that is set.
+    fn start_asking(&self, approver: Arc<dyn Approver>) -> Result<Server, Box<Outcome>> {
+        let project = fs::canonicalize(self.world.path("project")).unwrap();
+        let places = Places {
+            user: Some(self.world.path("home/.config/prowess")),
+            from: Some(project.clone()),
+            home: self.search.home.clone(),
+            ..Places::default()
+        };
+        let config = Config::load(&places).unwrap();
+        let withheld = vec![self.world.path("home/.local/state/prowess")];
+        let policy = Policy { secret_reads: Decision::Ask, withheld, ..config.policy(&project) };
+        let gate = Arc::new(Gate { policy, approver, records: Records::in_memory() });
+        let sandbox = Sandbox::new(Launcher::program(program()), Level::Landlock);
+        let starter = Starter::new(gate, sandbox.at_most(self.level), Limits::default())
+            .with_interpreters(self.search.clone())
+            .with_environments(self.environments.clone())
+            .with_directory(project)
+            .with_patience(PATIENCE);
+        self.runtime.block_on(starter.connect(&config.servers.value.0[0]))
+    }
+
+    fn call(&self, server: &Server, tool: &str, input: Json) -> Outcome {
+        let name = format!("__{tool}");
+        let tools = server.tools();
+        let found = tools.iter().find(|it| it.name().ends_with(&name));
+        let found = found.unwrap_or_else(|| panic!("no tool `{tool}` of `{}`", server.name()));
+        self.runtime.block_on(found.call(input))
+    }
+
+    /// What a piece of Python comes to in a server that runs.
+    fn probe(&self, server: &Server, code: &str) -> String {
+        let outcome = self.call(server, "run", json!({ "code": code }));
+        assert_eq!(outcome.status, Status::Ok, "{outcome:?}");
+        outcome.output.unwrap().as_str().unwrap().to_owned()
+    }
+
+    /// What a file says to the server, or which error it gets.
+    fn read(&self, server: &Server, path: &str) -> String {
+        self.probe(server, &format!("out = open({path:?}).read()"))
+    }
+
+    /// Runs the program in the project.
+    fn prowess(&self, words: &[&str]) -> Ran {
+        let mut command = self.world.command(words);
+        let output = command.current_dir(self.world.path("project")).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        Ran { code: output.status.code(), out: output.stdout, stderr }
+    }
+}
+
+fn levels() -> [Level; 2] {
+    [Level::Strong, Level::Landlock]
+}
+
+fn is_denied(said: &str) -> bool {
+    ["FileNotFoundError", "PermissionError", "Read-only file system", "OSError: [Errno 16]"]
+        .iter()
+        .any(|it| said.contains(it))
+}
+
+fn message(outcome: &Outcome) -> String {
+    format!(
+        "{} / {}",
+        outcome.message.clone().unwrap_or_default(),
+        outcome.hint.clone().unwrap_or_default()
+    )
+}
+
+/// Agrees, and remembers what it was asked.
+#[derive(Debug, Default)]
+struct Asked(Mutex<Vec<Question>>);
+
+impl Approver for Asked {
+    fn who(&self) -> &str {
+        "person"
+    }
+
+    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
+        self.0.lock().unwrap().push(question.clone());
+        Box::pin(async { Reply::Once })
+    }
+}
+
+mod a_server_is_given_what_its_entry_names {
+    use super::*;
+
+    #[test]
+    fn what_an_argument_names_can_be_read_and_not_written() {
+        let mut stage = Stage::new();
+        let world = &stage.world;
+        for path in [
+            "project/data/a.txt",
+            "project/b.txt",
+            "project/c.txt",
+            "home/notes/d.txt",
+            "other/e.txt",
+        ] {
+            world.write(path, path);
+        }
+        let other = stage.path("other");
+        stage.set(
+            &["data", "--file=b.txt", "~/notes", &other, "https://example.com/x", "stdio"],
+            "",
+        );
+        for level in levels() {
+            stage.level = level;
+            let server = stage.start().unwrap();
+            assert_eq!(stage.read(&server, "data/a.txt"), "project/data/a.txt", "{level}");
+            assert_eq!(stage.read(&server, "b.txt"), "project/b.txt");
+            assert_eq!(stage.read(&server, &format!("{other}/e.txt")), "other/e.txt");
+            let notes = "out = open(sys.argv[3] + '/d.txt').read()";
+            assert_eq!(stage.probe(&server, notes), "home/notes/d.txt");
+            assert!(is_denied(&stage.read(&server, "c.txt")));
+            for path in ["data/a.txt", "data/new", "b.txt", &format!("{other}/new")] {
+                let said = stage.probe(&server, &format!("open({path:?}, 'w').write('x')"));
+                assert!(is_denied(&said), "{level} {path}: {said}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_argument_gives_away_neither_a_home_nor_secrets() {
+        let mut stage = Stage::new();
+        let world = &stage.world;
+        let approvals = "home/.local/state/prowess/approvals.json";
+        for path in
+            ["home/diary.txt", "project/a.txt", "project/.env", "project/sub/id_rsa", approvals]
+        {
+            world.write(path, path);
+        }
+        for level in levels() {
+            stage.level = level;
+            stage.set(&["~", ".", ".env"], "");
+            let server = stage.start().unwrap();
+            assert!(is_denied(&stage.read(&server, &stage.path("home/diary.txt"))), "{level}");
+            assert_eq!(stage.read(&server, "a.txt"), "project/a.txt");
+            for path in [".env", "sub/id_rsa"] {
+                let said = stage.read(&server, path);
+                assert!(said.is_empty() || is_denied(&said), "{level} {path}: {said}");
+            }
+            stage.set(&["."], "read = [\".env\", \"~\", \"~/.local/state/prowess\"]");
+            let server = stage.start().unwrap();
+            assert_eq!(stage.read(&server, ".env"), "project/.env", "{level}");
+            assert_eq!(stage.read(&server, &stage.path("home/diary.txt")), "home/diary.txt");
+            assert!(is_denied(&stage.read(&server, &stage.path(approvals))), "{level}");
+        }
+    }
+
+    #[test]
+    fn a_server_writes_what_write_names() {
+        let stage = Stage::new();
+        let git = |words: &[&str]| {
+            let ran =
+                Command::new("git").args(words).current_dir(stage.world.path("project")).output();
+            assert!(ran.unwrap().status.success(), "{words:?}");
+        };
+        git(&["init", "-q"]);
+        for path in ["prowess.toml", ".vscode/tasks.json", "sub/.git/config", "a.txt"] {
+            stage.world.write(format!("project/{path}"), "");
+        }
+        stage.set(&[], "write = [\".\"]");
+        let server = stage.start().unwrap();
+        let write = |server: &Server, path: &str| {
+            let path = stage.path(&format!("project/{path}"));
+            stage.probe(server, &format!("open({path:?}, 'w').write('new')"))
+        };
+        assert_eq!([write(&server, "a.txt"), write(&server, "new.txt")], ["None", "None"]);
+        for path in [
+            ".git/index",
+            ".git/hooks/pre-commit",
+            ".vscode/tasks.json",
+            "prowess.toml",
+            "sub/.git/config",
+        ] {
+            let said = write(&server, path);
+            assert!(is_denied(&said), "{path}: {said}");
+        }
+        for path in [".git", ".vscode", "sub"] {
+            let path = stage.path(&format!("project/{path}"));
+            let said = stage.probe(&server, &format!("os.rename({path:?}, {path:?} + '2')"));
+            assert!(is_denied(&said), "{path}: {said}");
+        }
+        drop(server);
+        stage.set(&[], "write = [\".\", \".git\"]");
+        let server = stage.start().unwrap();
+        assert_eq!(write(&server, ".git/index"), "None");
+        for path in [".git/hooks/pre-commit", ".git/config"] {
+            let said = write(&server, path);
+            assert!(is_denied(&said), "{path}: {said}");
+        }
+        drop(server);
+        let read =
+            |path: &str| fs::read_to_string(stage.world.path(format!("project/{path}"))).unwrap();
+        assert_eq!(
+            (read("a.txt"), read("new.txt"), read("prowess.toml")),
+            ("new".into(), "new".into(), "".into())
+        );
+        assert!(!stage.world.path("project/.git/hooks/pre-commit").exists());
+    }
+
+    #[test]
+    fn a_server_reaches_the_hosts_of_its_entry_and_no_others() {
+        let mut stage = Stage::new();
+        let host = Listener::saying(answer("200 OK", "", "words"));
+        let other = Listener::saying(answer("200 OK", "", "other words"));
+        let get = |url: &str| {
+            format!("out = urllib.request.urlopen({url:?}, timeout=10).read().decode()")
+        };
+        for level in levels() {
+            stage.level = level;
+            stage.set(&[], &format!("hosts = [\"127.0.0.1:{}\"]", host.port()));
+            let server = stage.start().unwrap();
+            assert_eq!(stage.probe(&server, &get(&host.url("/"))), "words", "{level}");
+            let said = stage.probe(&server, &get(&other.url("/")));
+            assert!(said.contains("403"), "{level}: {said}");
+            for listener in [&host, &other] {
+                let past = format!(
+                    "import socket\nsocket.create_connection(('127.0.0.1', {}), timeout=5)",
+                    listener.port()
+                );
+                let said = stage.probe(&server, &past);
+                assert!(said.contains("Error"), "{level}: {said}");
+            }
+            stage.set(&[], "");
+            let server = stage.start().unwrap();
+            let said = stage.probe(&server, &get(&host.url("/")));
+            assert!(said.contains("Error"), "{level}: {said}");
+        }
+        assert_eq!((host.asked().len(), other.connections()), (2, 0));
+    }
+
+    #[test]
+    fn a_project_s_entry_gives_nothing_outside_of_the_project() {
+        let stage = Stage::new();
+        let world = &stage.world;
+        for path in ["project/server.py", "project/in.txt", "project/.env", "other/out.txt"] {
+            world.write(path, if path.ends_with(".py") { SERVER } else { path });
+        }
+        symlink(world.path("other"), world.path("project/linked")).unwrap();
+        let other = stage.path("other");
+        let entry = |arguments: &[&str], keys: &str| {
+            let arguments: Vec<&str> =
+                ["server.py"].into_iter().chain(arguments.iter().copied()).collect();
+            world.write(
+                "project/prowess.toml",
+                format!("[servers.x]\ncommand = \"python3\"\nargs = {arguments:?}\n{keys}\n"),
+            );
+        };
+        entry(&[".", &other, "linked", "../other"], "read = [\".\"]");
+        let asked = Arc::new(Asked::default());
+        let server = stage.start_asking(asked.clone()).unwrap();
+        assert_eq!(stage.read(&server, "in.txt"), "project/in.txt");
+        for path in [&*format!("{other}/out.txt"), "linked/out.txt", "../other/out.txt"] {
+            assert!(is_denied(&stage.read(&server, path)), "{path}");
+        }
+        let said = stage.read(&server, ".env");
+        assert!(said.is_empty() || is_denied(&said), "{said}");
+        let questions = asked.0.lock().unwrap();
+        let content = questions[0].content.as_deref().unwrap();
+        let project = fs::canonicalize(world.path("project")).unwrap();
+        assert!(content.contains(&format!("\n# read: {}", project.display())), "{content}");
+        for (key, path) in
+            [("read", &*other), ("write", "linked"), ("read", "../other"), ("cwd", "linked")]
+        {
+            let value = if key == "cwd" { format!("{path:?}") } else { format!("[{path:?}]") };
+            entry(&[], &format!("{key} = {value}"));
+            let ran = stage.prowess(&["servers"]);
+            assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+            assert!(ran.stderr.contains(&format!("`{key}` lies outside")), "{}", ran.stderr);
+        }
+        // An approval is for the keys as they are.
+        entry(&[], "");
+        assert_eq!(stage.prowess(&["servers", "--yes"]).code, Some(0));
+        assert_eq!(stage.prowess(&["servers"]).code, Some(0));
+        for keys in ["read = [\".\"]", "write = [\".\"]", "hosts = [\"example.com\"]"] {
+            entry(&[], keys);
+            let ran = stage.prowess(&["servers"]);
+            assert_eq!(ran.code, Some(1), "{keys}");
+            assert!(ran.stderr.contains("--yes"), "{keys}: {}", ran.stderr);
+        }
+    }
+
+    #[test]
+    fn a_server_of_a_skill_is_given_what_somebody_has_approved() {
+        let stage = Stage::new();
+        let world = &stage.world;
+        for path in ["project/a.txt", "project/out/b.txt", "project/c.txt"] {
+            world.write(path, path);
+        }
+        world.write("skills/tool/SKILL.md", "---\nname: tool\ndescription: does it\n---\n");
+        world.write("skills/tool/server.py", SERVER);
+        let secret = stage.path("project/c.txt");
+        let entry = json!({"mcpServers": {"x": {
+            "command": "python3", "args": ["server.py", secret],
+            "read": ["a.txt"], "write": ["out"], "hosts": ["api.example.com"],
+        }}});
+        world.write("skills/tool/.mcp.json", entry.to_string());
+        let (asked, library) = (Arc::new(Asked::default()), world.load());
+        let gate = Gate {
+            policy: Policy::default(),
+            approver: asked.clone(),
+            records: Records::in_memory(),
+        };
+        let sandbox = Sandbox::new(Launcher::program(program()), Level::Landlock);
+        let starter = Starter::new(Arc::new(gate), sandbox, Limits::default())
+            .with_directory(fs::canonicalize(world.path("project")).unwrap());
+        let skill = library.get("tool").unwrap();
+        let server = stage.runtime.block_on(async {
+            let described = starter.described(skill).await;
+            assert_eq!(described.faults, [""; 0]);
+            starter.start(skill, &described.servers[0], "x", &[]).await.unwrap()
+        });
+        let at = |path: &str| stage.path(&format!("project/{path}"));
+        assert_eq!(stage.read(&server, &at("a.txt")), "project/a.txt");
+        assert!(is_denied(&stage.read(&server, &at("c.txt"))));
+        for (path, may) in [("out/new", true), ("a.txt", false)] {
+            let said = stage.probe(&server, &format!("open({:?}, 'w').write('x')", at(path)));
+            assert_eq!(said == "None", may, "{path}: {said}");
+        }
+        let questions = asked.0.lock().unwrap();
+        let content = questions[0].content.as_deref().unwrap();
+        assert!(
+            content.contains("# read: a.txt\n# write: out\n# hosts: api.example.com"),
+            "{content}"
+        );
+    }
+
+    #[test]
+    fn keys_that_make_no_sense_are_told() {
+        let stage = Stage::new();
+        for (keys, code, words) in [
+            ("read = \"x\"", 2, "`read` is not a list of texts"),
+            ("write = [1]", 2, "`write` is not a list of texts"),
+            ("hosts = [\"\"]", 2, "`hosts` has an empty text"),
+            ("reads = [\"x\"]", 2, "it has no key `reads`"),
+            ("read = [\"none\"]", 1, "`read` names `"),
+            ("write = [\"~/none\"]", 1, "`write` names `"),
+            ("hosts = [\"a b\"]", 1, "`hosts` cannot be used"),
+        ] {
+            stage.set(&[], keys);
+            let ran = stage.prowess(&["servers"]);
+            assert_eq!(ran.code, Some(code), "{keys}: {}", ran.stderr);
+            assert!(ran.stderr.contains(words), "{keys}: {}", ran.stderr);
+        }
+        stage
+            .world
+            .write(SETTINGS, "[servers.x]\nurl = \"https://example.com/mcp\"\nread = [\".\"]\n");
+        let ran = stage.prowess(&["servers"]);
+        assert!(ran.stderr.contains("`read` is for a server with a `command`"), "{}", ran.stderr);
+    }
+}
+
+/// A virtual environment of the Python on the path, with a module of its own.
+fn virtual_environment(world: &World, path: &str) -> PathBuf {
+    let folder = world.path(path);
+    let made = Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(&folder).status();
+    assert!(made.unwrap().success());
+    let libraries = fs::read_dir(folder.join("lib")).unwrap().next().unwrap().unwrap().path();
+    let module = SERVER.replace("{'name': 'run'", &format!("{{'name': 'run', 'title': '{path}'"));
+    fs::write(libraries.join("site-packages/own_server.py"), module).unwrap();
+    folder
+}
+
+fn executable(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+mod a_server_runs_with_the_programs_of_its_user {
+    use super::*;
+
+    #[test]
+    fn python_comes_from_a_virtual_environment() {
+        let mut stage = Stage::new();
+        let venv = virtual_environment(&stage.world, "home/venv");
+        executable(
+            &venv.join("bin/own-server"),
+            &format!("#!{}/bin/python\nimport own_server\n", venv.display()),
+        );
+        let module = "args = [\"-m\", \"own_server\"]";
+        let entry =
+            |command: &Path, rest: &str| format!("[servers.x]\ncommand = {command:?}\n{rest}\n");
+        for (toml, is_active) in [
+            (entry(&venv.join("bin/python"), module), false),
+            (entry(&venv.join("bin/own-server"), ""), false),
+            (entry(Path::new("~/venv/bin/python"), module), false),
+            (entry(Path::new("python"), module), true),
+            (entry(Path::new("python3"), module), true),
+        ] {
+            stage.search.virtual_env = is_active.then(|| venv.clone());
+            stage.world.write(SETTINGS, &toml);
+            for level in levels() {
+                stage.level = level;
+                let server = stage.start().unwrap_or_else(|it| panic!("{toml} {level}: {it:?}"));
+                let own = stage.probe(&server, "import own_server_none");
+                assert!(own.contains("ModuleNotFoundError"), "{own}");
+                let path = stage.probe(&server, "out = sys.prefix");
+                assert_eq!(Path::new(&path), venv, "{toml} {level}");
+            }
+        }
+        stage.search.virtual_env = None;
+        stage.world.write(SETTINGS, entry(Path::new("python3"), module));
+        let outcome = stage.start().unwrap_err();
+        assert!(message(&outcome).contains("no module `own_server`"), "{outcome:?}");
+    }
+
+    #[test]
+    fn node_finds_the_modules_around_a_script() {
+        let stage = Stage::new();
+        let library = "exports.serve = () => { let buffer = ''; process.stdin.on('data', it => { buffer += it; let at; while ((at = buffer.indexOf('\\n')) >= 0) { const asked = JSON.parse(buffer.slice(0, at)); buffer = buffer.slice(at + 1); const said = { initialize: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } }, 'tools/list': { tools: [{ name: 'run', inputSchema: { type: 'object' } }] }, 'tools/call': asked.params && asked.params.arguments && { content: [{ type: 'text', text: (() => { try { return String(eval(asked.params.arguments.code)) } catch (error) { return String(error) } })() }] } }[asked.method]; if ('id' in asked) console.log(JSON.stringify({ jsonrpc: '2.0', id: asked.id, ...(said ? { result: said } : { error: { code: -32601, message: 'no' } }) })) } }) }\n";
+        let script = "#!/usr/bin/env node\nrequire('serving').serve()\n";
+        for folder in ["beside", "hoisted"] {
+            stage.world.write(format!("home/{folder}/node_modules/serving/index.js"), library);
+            stage.world.write(
+                format!("home/{folder}/node_modules/serving/package.json"),
+                "{\"name\": \"serving\", \"main\": \"index.js\"}",
+            );
+        }
+        stage.world.write("home/beside/server.js", script);
+        stage.world.write("home/hoisted/packages/one/package.json", "{}");
+        stage.world.write("home/hoisted/packages/one/dist/server.js", script);
+        executable(&stage.world.path("home/beside/node_modules/one/cli.js"), script);
+        fs::create_dir(stage.world.path("home/beside/node_modules/.bin")).unwrap();
+        symlink("../one/cli.js", stage.world.path("home/beside/node_modules/.bin/one")).unwrap();
+        for (command, arguments) in [
+            ("node", format!("[{:?}]", stage.path("home/beside/server.js"))),
+            ("node", format!("[{:?}]", stage.path("home/hoisted/packages/one/dist/server.js"))),
+            (&*stage.path("home/beside/node_modules/.bin/one"), "[]".to_owned()),
+        ] {
+            stage.world.write(
+                SETTINGS,
+                format!("[servers.x]\ncommand = {command:?}\nargs = {arguments}\n"),
+            );
+            let server = stage.start().unwrap_or_else(|it| panic!("{command} {arguments}: {it:?}"));
+            assert_eq!(stage.probe(&server, "1 + 1"), "2");
+            let path = stage.path("home/beside/node_modules/serving/index.js");
+            let said = stage.probe(&server, &format!("require('fs').writeFileSync({path:?}, 'x')"));
+            assert!(
+                said.contains("EROFS") || said.contains("EACCES") || said.contains("ENOENT"),
+                "{said}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_program_of_a_version_manager_or_on_the_path_is_found() {
+        let mut stage = Stage::new();
+        let own = format!("#!/bin/sh\nexec {} \"$@\"\n", python());
+        executable(&stage.world.path("home/.nvm/versions/node/v99.1.0/bin/node"), &own);
+        stage.world.write("home/.nvm/alias/default", "99");
+        executable(&stage.world.path("home/bin/own-server"), &format!("#!{}\n{SERVER}", python()));
+        stage.search.path = vec![stage.world.path("home/bin")];
+        let script = stage.path("tools/server.py");
+        for toml in [
+            format!("command = \"node\"\nargs = [{script:?}]"),
+            "command = \"own-server\"".to_owned(),
+        ] {
+            stage.world.write(SETTINGS, format!("[servers.x]\n{toml}\n"));
+            let server = stage.start().unwrap_or_else(|it| panic!("{toml}: {it:?}"));
+            assert_eq!(stage.probe(&server, "out = 1 + 1"), "2");
+        }
+        stage.world.write(SETTINGS, "[servers.x]\ncommand = \"nobody-has-it\"\n");
+        let outcome = stage.start().unwrap_err();
+        assert_eq!(outcome.status, Status::Refused);
+        let said = message(&outcome);
+        assert!(said.contains("no program `nobody-has-it`") && said.contains("`PATH`"), "{said}");
+    }
+
+    #[test]
+    fn uv_runs_what_the_environment_of_a_project_has() {
+        let stage = Stage::new();
+        stage.world.write("home/weather/main.py", "import own_server\n");
+        stage.world.write(SETTINGS, "[servers.x]\ncommand = \"uv\"\nargs = [\"--directory\", \"~/weather\", \"run\", \"main.py\"]\n");
+        let outcome = stage.start().unwrap_err();
+        assert!(message(&outcome).contains("run `uv sync` in `"), "{outcome:?}");
+        virtual_environment(&stage.world, "home/weather/.venv");
+        let server = stage.start().unwrap();
+        assert!(stage.probe(&server, "out = os.getcwd()").ends_with("/home/weather"));
+    }
+
+    #[test]
+    fn packages_are_not_fetched_without_a_yes() {
+        let stage = Stage::new();
+        let entry = |line: &str| {
+            let words: Vec<&str> = line.split(' ').collect();
+            let (command, arguments) = (words[0], &words[1..]);
+            stage.world.write(
+                SETTINGS,
+                format!("[servers.x]\ncommand = {command:?}\nargs = {arguments:?}\n"),
+            );
+            let ran = stage.prowess(&["servers", "--json"]);
+            assert_eq!(ran.code, Some(1), "{line}: {}", ran.stderr);
+            let said = ran.json()["servers"][0].clone();
+            assert_eq!(said["status"], "refused", "{line}: {said}");
+            (
+                said["message"].as_str().unwrap().to_owned(),
+                said["hint"].as_str().unwrap().to_owned(),
+            )
+        };
+        for line in [
+            "npx -y @a/server /tmp",
+            "uvx server --x",
+            "pnpm dlx server",
+            "bunx server",
+            "pipx run server",
+        ] {
+            let (message, hint) = entry(line);
+            assert!(message.contains("which is not prepared"), "{line}: {message}");
+            assert!(hint.contains("prowess prepare --server x"), "{line}: {hint}");
+        }
+        for line in [
+            "npx --registry https://example.com server",
+            "uvx --from git+https://example.com/x y",
+            "npx ./server",
+            "docker run -i server",
+        ] {
+            let (message, hint) = entry(line);
+            assert!(message.contains("is not started"), "{line}: {message}");
+            assert!(hint.contains("install the server"), "{line}: {hint}");
+        }
+        entry("npx -y server");
+        let ran = stage.prowess(&["prepare", "--server", "x"]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains("nobody agreed"), "{}", ran.stderr);
+        let ran = stage.prowess(&["prepare", "--server", "y"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains("no server is set as `y`"), "{}", ran.stderr);
+        entry("npx ./server");
+        let ran = stage.prowess(&["prepare", "--server", "x", "--yes"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains("no package of a registry"), "{}", ran.stderr);
+        stage.set(&[], "");
+        let ran = stage.prowess(&["prepare", "--server", "x"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`x` needs no packages"), "{}", ran.stderr);
+        assert!(!stage.world.path("home/.npm").exists());
+    }
+}
+
+mod why_a_server_did_not_start_is_told {
+    use super::*;
+
+    #[test]
+    fn the_last_words_the_cause_and_the_key_that_would_help_are_told() {
+        let stage = Stage::new();
+        stage.world.write("home/notes/a.txt", "x");
+        stage.world.write("project/data/a.txt", "x");
+        let home = stage.search.home.clone().unwrap();
+        let opens = format!("open({:?})", home.join("notes/a.txt"));
+        let table = [
+            (&*opens, "", "No such file", "add `read = [\"~/notes/a.txt\"]` in `[servers.x]`"),
+            ("open('data/b.txt', 'w')", "args2", "Read-only", "add `write = ["),
+            ("import none_such", "", "ModuleNotFoundError", "no module `none_such`"),
+            (
+                "import urllib.request as u; u.urlopen('http://api.example.com')",
+                "",
+                "name resolution",
+                "`hosts = […]`",
+            ),
+            (
+                "import urllib.request as u; u.urlopen('http://api.example.com')",
+                "hosts = [\"example.org\"]",
+                "403",
+                "it asked for `api.example.com`: add \"api.example.com\"",
+            ),
+            (
+                "import sys; sys.exit('OWN_API_KEY is not set')",
+                "",
+                "OWN_API_KEY is not set",
+                "`env = { OWN_API_KEY = \"${OWN_API_KEY}\" }`",
+            ),
+            (
+                "import sys, time; print('OWN_API_KEY is missing', file=sys.stderr, flush=True); sys.stdout.close(); time.sleep(100)",
+                "",
+                "is missing",
+                "`OWN_API_KEY`",
+            ),
+            (
+                "import sys; sys.exit('for no reason')",
+                "",
+                "for no reason",
+                "`read`, `write`, `hosts` and `env`",
+            ),
+        ];
+        for (code, keys, words, hint) in table {
+            let (data, keys) = if keys == "args2" { (", \"data\"", "") } else { ("", keys) };
+            let toml = format!(
+                "[servers.x]\ncommand = {:?}\nargs = [\"-c\", {code:?}{data}]\n{keys}\n",
+                python()
+            );
+            stage.world.write(SETTINGS, toml);
+            let ran = stage.prowess(&["servers"]);
+            assert_eq!(ran.code, Some(1), "{code}: {}", ran.stderr);
+            let last = ran.stderr.lines().filter(|it| it.starts_with("  | "));
+            assert!(last.into_iter().any(|it| it.contains(words)), "{code}: {}", ran.stderr);
+            assert!(ran.stderr.contains(hint), "{code}: {}", ran.stderr);
+            let said = stage.prowess(&["servers", "--json"]).json()["servers"][0].clone();
+            assert!(said["stderr"].as_str().unwrap().contains(words), "{said}");
+            assert!(said["hint"].as_str().unwrap().contains(hint), "{said}");
+        }
+        let ran = stage.prowess(&["servers", "--unsandboxed"]);
+        assert!(ran.stderr.contains("`--unsandboxed` is not for servers"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn what_a_server_prints_does_no_harm() {
+        let stage = Stage::new();
+        stage.world.write("home/.ssh/id_ed25519", "x");
+        let key = stage.search.home.clone().unwrap().join(".ssh/id_ed25519");
+        let code = format!(
+            "import os, sys\nfor i in range(200000): print('line', i, file=sys.stderr)\nsys.exit('\\x1b[2J\\x1b]0;title\\x07\\u202eTOKEN ' + os.environ['TOKEN'] + ' ghp_' + 'a1B2' * 9 + '\\nNo such file or directory: {}')",
+            key.display()
+        );
+        let toml = format!(
+            "[servers.x]\ncommand = {:?}\nargs = [\"-c\", {code:?}]\nenv = {{ TOKEN = \"s3cret-s3cret-s3cret\" }}\n",
+            python()
+        );
+        stage.world.write(SETTINGS, toml);
+        let ran = stage.prowess(&["servers"]);
+        let plain = |it: char| it == '\n' || !it.is_control() && it != '\u{202e}';
+        assert!(ran.stderr.chars().all(plain), "{:?}", ran.stderr);
+        assert!(
+            ran.stderr.lines().filter(|it| it.starts_with("  | ")).count() <= 20,
+            "{}",
+            ran.stderr
+        );
+        assert!(ran.stderr.contains("kept from servers"), "{}", ran.stderr);
+        let said = stage.prowess(&["servers", "--json"]).json().to_string();
+        for text in [&*ran.stderr, &*said] {
+            assert!(!text.contains("s3cret") && !text.contains("a1B2a1B2"), "{text}");
+            assert!(!text.contains("add `read"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_fails_says_what_would_help() {
+        let stage = Stage::new();
+        stage.world.write("project/data/a.txt", "x");
+        stage.set(&["data"], "");
+        let server = stage.start().unwrap();
+        let code = "open('data/a.txt', 'w')";
+        let outcome = stage.call(&server, "run", json!({"code": code, "fails": true}));
+        assert_eq!(outcome.status, Status::Failed);
+        let said = message(&outcome);
+        assert!(said.contains("Read-only") && said.contains("add `write = ["), "{said}");
+    }
+}
+
+mod a_hostile_server_gets_nothing {
+    use super::*;
+
+    #[test]
+    fn a_hostile_server_reads_writes_and_reaches_nothing_of_its_user() {
+        let mut stage = Stage::new();
+        let world = &stage.world;
+        for path in
+            ["home/.ssh/id_rsa", "home/.env", "project/a.txt", "project/.env", "other/secret.txt"]
+        {
+            world.write(path, "SECRET");
+        }
+        symlink(world.path("other"), world.path("project/linked")).unwrap();
+        symlink(world.path("home/.ssh/id_rsa"), world.path("project/key.txt")).unwrap();
+        symlink("/", world.path("project/root")).unwrap();
+        let listener = Listener::saying(answer("200 OK", "", "x"));
+        for level in levels() {
+            stage.level = level;
+            stage.set(&["project", "key.txt", "root", "../project"], "hosts = [\"example.com\"]");
+            let server = stage.start().unwrap();
+            let folder = stage.path("");
+            for path in [
+                "home/.ssh/id_rsa",
+                "home/.env",
+                "project/.env",
+                "project/key.txt",
+                "project/linked/secret.txt",
+                "other/secret.txt",
+                "project/root/etc/shadow",
+                "home/.config/prowess/prowess.toml",
+            ] {
+                let said = stage.read(&server, &format!("{folder}{path}"));
+                assert!(said.is_empty() || is_denied(&said), "{level} {path}: {said}");
+            }
+            for path in [
+                "project/a.txt",
+                "project/new",
+                "tools/server.py",
+                "tools/new",
+                "home/new",
+                "home/.config/prowess/prowess.toml",
+            ] {
+                let said = stage.probe(
+                    &server,
+                    &format!("open({:?}, 'a').write('x')", format!("{folder}{path}")),
+                );
+                assert!(is_denied(&said), "{level} {path}: {said}");
+            }
+            for code in [
+                format!("out = urllib.request.urlopen({:?}, timeout=5).read()", listener.url("/")),
+                format!("out = urllib.request.build_opener(urllib.request.ProxyHandler({{}})).open({:?}, timeout=5).read()", listener.url("/")),
+                "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 53)); out = 'sent'".to_owned(),
+            ] {
+                let said = stage.probe(&server, &code);
+                assert!(said.contains("Error") || said.contains("403"), "{level} {code}: {said}");
+            }
+            let said =
+                stage.probe(&server, "out = [it for it in os.environ.values() if 'SECRET' in it]");
+            assert_eq!(said, "[]");
+        }
+        assert_eq!(listener.connections(), 0);
+        assert_eq!(fs::read_to_string(stage.world.path("project/a.txt")).unwrap(), "SECRET");
+    }
+}
+
+mod servers_that_others_wrote_run {
+    use super::*;
+
+    /// Where the packages of servers lie that tests have prepared, and what was approved: fetching them takes a minute.
+    static PREPARED: LazyLock<[PathBuf; 2]> = LazyLock::new(|| {
+        let target = Path::new(program()).ancestors().nth(2).unwrap().canonicalize().unwrap();
+        ["data", "state"].map(|it| target.join("server-environments").join(it))
+    });
+
+    /// The addresses of the public registries: a mirror in their place may have one that is not public.
+    fn registries() -> Vec<String> {
+        let hosts = ["registry.npmjs.org", "pypi.org", "files.pythonhosted.org"];
+        let found = hosts.iter().filter_map(|it| (*it, 443).to_socket_addrs().ok()).flatten();
+        found.map(|it| it.ip().to_string()).collect()
+    }
+
+    /// Has the packages of a server installed that is set.
+    fn prepare(stage: &Stage, label: &str) {
+        let [data, state] = &*PREPARED;
+        let mut command = stage.world.command(["prepare", "--server", label, "--yes"]);
+        command.env("XDG_DATA_HOME", data).env("XDG_STATE_HOME", state);
+        let output = command.current_dir(stage.world.path("project")).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{label}: {said}");
+    }
+
+    /// What is in a server's virtual environment: a link to the SDK, which is fetched once.
+    fn sdk_environment(stage: &Stage) -> PathBuf {
+        let folder = stage.world.path("home/venv");
+        let made =
+            Command::new(python()).args(["-m", "venv", "--without-pip"]).arg(&folder).status();
+        assert!(made.unwrap().success());
+        let libraries = fs::read_dir(folder.join("lib")).unwrap().next().unwrap().unwrap().path();
+        fs::write(libraries.join("site-packages/sdk.pth"), SDK.to_str().unwrap()).unwrap();
+        folder
+    }
+
+    #[test]
+    fn well_known_servers_start_and_answer() {
+        let mut stage = Stage::new();
+        stage.search.path = vec!["/usr/bin".into(), "/bin".into()];
+        let [data, state] = &*PREPARED;
+        let records = Arc::new(Records::at(state.join("prowess")));
+        let store = EnvironmentStore::new(data.join("prowess/environments"), records);
+        stage.environments = Some(store);
+        let world = &stage.world;
+        world.write("home/notes/today.md", "buy milk");
+        world.write("project/a.txt", "x");
+        world.write("home/memory/.keep", "");
+        world.write("project/data.db", "");
+        let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/servers/sdk.py");
+        world.write("home/own/server.py", fs::read(own).unwrap());
+        for words in ["init -q", "add -A", "-c user.name=x -c user.email=x commit -qm one"] {
+            let mut git = Command::new("git");
+            let ran = git.args(words.split(' ')).current_dir(world.path("project")).status();
+            assert!(ran.unwrap().success(), "{words}");
+        }
+        let hello = answer("200 OK", "content-type: text/plain\r\n", "hello from here");
+        let listener = Listener::saying(hello);
+        let home = stage.search.home.clone().unwrap();
+        let project = fs::canonicalize(world.path("project")).unwrap();
+        let npx = |package: &str, rest: &str| {
+            let package = format!("@modelcontextprotocol/server-{package}@2026.8.31");
+            format!("command = \"npx\"\nargs = [\"-y\", {package:?}{rest}]")
+        };
+        let uvx = |words: &[&str]| format!("command = \"uvx\"\nargs = {words:?}");
+        let memory = home.join("memory/memory.jsonl");
+        let venv = sdk_environment(&stage).join("bin/python");
+        let git = uvx(&["mcp-server-git@2026.10.19", "--repository", "."]);
+        let fetch =
+            uvx(&["mcp-server-fetch@2026.10.24", "--ignore-robots-txt", "--allow-private-ips"]);
+        let table: Vec<(&str, String, &str, Json, &str)> = vec![
+            (
+                "filesystem",
+                npx("filesystem", ", \"~/notes\""),
+                "read_text_file",
+                json!({"path": home.join("notes/today.md")}),
+                "buy milk",
+            ),
+            (
+                "filesystem",
+                format!("{}\nwrite = [\".\"]", npx("filesystem", ", \".\"")),
+                "write_file",
+                json!({"path": project.join("b.txt"), "content": "new"}),
+                "b.txt",
+            ),
+            (
+                "memory",
+                format!(
+                    "{}\nenv = {{ MEMORY_FILE_PATH = {memory:?} }}\nwrite = [\"~/memory\"]",
+                    npx("memory", "")
+                ),
+                "create_entities",
+                json!({"entities": [{"name": "Ada", "entityType": "person", "observations": ["likes tea"]}]}),
+                "likes tea",
+            ),
+            ("everything", npx("everything", ""), "echo", json!({"message": "hello"}), "hello"),
+            (
+                "thinking",
+                npx("sequential-thinking", ""),
+                "sequentialthinking",
+                json!({"thought": "x", "nextThoughtNeeded": false, "thoughtNumber": 1, "totalThoughts": 1}),
+                "thoughtHistoryLength",
+            ),
+            (
+                "time",
+                uvx(&["mcp-server-time@2026.10.19", "--local-timezone=UTC"]),
+                "get_current_time",
+                json!({"timezone": "UTC"}),
+                "datetime",
+            ),
+            ("git", git.clone(), "git_log", json!({"repo_path": project}), "one"),
+            (
+                "git",
+                format!("{git}\nwrite = [\".\", \".git\"]"),
+                "git_add",
+                json!({"repo_path": project, "files": ["b.txt"]}),
+                "staged",
+            ),
+            (
+                "fetch",
+                format!("{fetch}\nhosts = [\"127.0.0.1:{}\"]", listener.port()),
+                "fetch",
+                json!({"url": listener.url("/")}),
+                "hello from here",
+            ),
+            (
+                "sqlite",
+                format!(
+                    "{}\nwrite = [\".\"]",
+                    uvx(&[
+                        "--with",
+                        "mcp<2",
+                        "mcp-server-sqlite@2025.4.25",
+                        "--db-path",
+                        "data.db"
+                    ])
+                ),
+                "create_table",
+                json!({"query": "CREATE TABLE t (a)"}),
+                "success",
+            ),
+            (
+                "sdk",
+                format!(
+                    "command = {venv:?}\nargs = [\"~/own/server.py\"]\nenv = {{ SITE = \"\" }}\nread = [{:?}]",
+                    *SDK
+                ),
+                "add",
+                json!({"a": 2, "b": 40}),
+                "42",
+            ),
+        ];
+        let settings = format!("prepare.hosts = {:?}\n", registries());
+        for (name, toml, tool, input, words) in table {
+            stage.world.write(SETTINGS, format!("{settings}[servers.{name}]\n{toml}\n"));
+            if name != "sdk" {
+                prepare(&stage, name);
+            }
+            let server = stage.start().unwrap_or_else(|it| panic!("{name}: {it:#?}"));
+            let outcome = stage.call(&server, tool, input);
+            assert_eq!(outcome.status, Status::Ok, "{name}: {outcome:?}");
+            let said = outcome.output.unwrap().to_string();
+            assert!(said.contains(words), "{name}: {said}");
+        }
+        assert_eq!(fs::read_to_string(stage.world.path("project/b.txt")).unwrap(), "new");
+        assert!(fs::read_to_string(&memory).unwrap().contains("Ada"));
+    }
+}
