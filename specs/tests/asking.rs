@@ -636,6 +636,44 @@ mod what_a_tool_wrote_can_be_undone {
         assert!(!read(&world, "skills/one/SKILL.md").starts_with('\u{feff}'));
         let ran = undo(&world, &[]);
         assert_eq!((ran.code, &*read(&world, "skills/one/SKILL.md")), (Some(0), text));
+
+        let names = ["one", "two", "three"];
+        let world = names
+            .iter()
+            .fold(World::new(), |world, name| world.document(name, text.replace("one", name)));
+        let held = |name: &str| read(&world, &format!("skills/{name}/SKILL.md"));
+        assert_eq!(world.run(["check", "skills", "--fix"]).code, Some(0));
+        assert_eq!(undo(&world, &[]).code, Some(0));
+        assert!(names.iter().all(|it| held(it) == text.replace("one", it)));
+        assert_eq!(undo(&world, &[]).code, Some(1));
+
+        assert_eq!(world.run(["check", "skills", "--fix"]).code, Some(0));
+        assert_eq!(undo(&world, &["skills/one/SKILL.md"]).code, Some(0));
+        assert_eq!((held("one").as_str(), held("two").starts_with('\u{feff}')), (text, false));
+        world.write("skills/two/SKILL.md", "mine");
+        let ran = undo(&world, &["--json"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert_eq!(ran.json()["changes"][0]["change"], "restored");
+        assert!(ran.stderr.contains("skills/two/SKILL.md` has changed since"), "{}", ran.stderr);
+        assert_eq!((held("two").as_str(), held("three").starts_with('\u{feff}')), ("mine", true));
+    }
+
+    #[test]
+    fn what_is_not_kept_is_told() {
+        let world = World::new();
+        let none = undo(&world, &[]);
+        assert_eq!(none.code, Some(1));
+        let told = "what scripts and commands write is not kept";
+        assert!(none.stderr.contains(told), "{}", none.stderr);
+        assert!(undo(&world, &["--list"]).stderr.contains(told));
+        let help =
+            undo(&world, &["--help"]).stdout().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            help.contains("What scripts write (`run --write`) and what commands do is not kept")
+        );
+        let call = "tool execute_command '{\"command\":\"touch made\"}'";
+        let asked = world.run_at_terminal("n\n", call).stdout().replace("\r\n", " ");
+        assert!(asked.contains("`prowess undo` restores nothing that it changes"), "{asked}");
     }
 
     #[test]

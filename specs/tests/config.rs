@@ -1301,6 +1301,7 @@ mod settings_hold_in_every_command {
             let ran = world.run(["prompt", "hello", "--json"].iter().chain(arguments));
             ran.json()["skills"].as_array().unwrap().len()
         };
+        assert_eq!(world.run(["trust", "."]).code, Some(0));
         settings("[matching]\nstrategy = \"always\"\nmax_active = 1\n");
         assert_eq!((prompted(&[]), prompted(&["--top", "2"])), (1, 2));
     }

@@ -288,8 +288,13 @@ impl Printer {
     /// Says what to do next.
     pub(crate) fn hint(&mut self, text: &str) {
         let text = self.led(text);
-        self.say(NOTE, "hint", &text);
-        self.hints.push(text);
+        self.exact_hint(&text);
+    }
+
+    /// Says what to do next, with commands that can be typed as they are.
+    pub(crate) fn exact_hint(&mut self, text: &str) {
+        self.say(NOTE, "hint", text);
+        self.hints.push(text.to_owned());
     }
 
     /// An outcome whose hint can be typed as it is.

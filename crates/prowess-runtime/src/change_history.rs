@@ -8,6 +8,7 @@ use std::{
     io::{self, Read as _, Write as _},
     os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
+    process,
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -23,6 +24,8 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct ChangeHistory {
     directory: PathBuf,
+    /// What the changes have in common that are kept from now on.
+    group: Option<String>,
 }
 
 /// One file that a tool wrote.
@@ -36,6 +39,8 @@ pub struct ChangeRecord {
     pub path: PathBuf,
     /// How many bytes it held before; nothing if it is new.
     pub size: Option<u64>,
+    /// What it has in common with the other changes of one command; nothing where it stands alone.
+    pub group: Option<String>,
     facts: Facts,
 }
 
@@ -48,6 +53,8 @@ struct Facts {
     after: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<Previous>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    group: Option<String>,
 }
 
 /// What the file held before.
@@ -112,7 +119,15 @@ impl ChangeRecord {
 impl ChangeHistory {
     /// A history in a directory, which is made when there is something to keep.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into() }
+        Self { directory: directory.into(), group: None }
+    }
+
+    /// The same history, in which all that is kept by this one belongs together.
+    #[must_use]
+    pub fn of_one_command(self) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let words = format!("{} {}", now.as_nanos(), process::id());
+        Self { group: Some(digest(words.as_bytes()).chars().take(ID).collect()), ..self }
     }
 
     /// The changes that can be undone, the last one first.
@@ -207,6 +222,7 @@ impl ChangeHistory {
             path: path.to_owned(),
             after: digest(after),
             before: before.map(previous),
+            group: self.group.clone(),
         };
         let text = serde_json::to_vec_pretty(&facts)?;
         let kept = before.map_or(Ok(()), |(bytes, _)| create(&self.content_path(time), bytes));
@@ -268,7 +284,8 @@ impl ChangeHistory {
     fn read(&self, time: u64) -> io::Result<ChangeRecord> {
         let facts: Facts = serde_json::from_slice(&read(&self.facts_path(time), FACTS)?)?;
         let size = facts.before.as_ref().map(|it| it.size);
-        Ok(ChangeRecord { time, when: facts.when.clone(), path: facts.path.clone(), size, facts })
+        let Facts { when, path, group, .. } = facts.clone();
+        Ok(ChangeRecord { time, when, path, size, group, facts })
     }
 
     fn content(&self, time: u64) -> io::Result<Vec<u8>> {

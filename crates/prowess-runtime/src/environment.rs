@@ -19,7 +19,6 @@ mod version_manager;
 mod interpreter;
 mod arguments;
 
-pub(crate) use self::detect::detect_in;
 pub use self::{
     arguments::ScriptArguments,
     detect::detect,
@@ -31,3 +30,4 @@ pub use self::{
     present::{Missing, MissingKind, Present},
     shebang::interpreter,
 };
+pub(crate) use self::{detect::detect_in, programs::declared_programs};

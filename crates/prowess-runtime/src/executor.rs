@@ -20,7 +20,10 @@ use crate::{
     commands::{Guard, secrets},
     danger::danger,
     entry::Entry,
-    environment::{InstalledInterpreter, InterpreterError, InterpreterSearch, ScriptArguments},
+    environment::{
+        InstalledInterpreter, InterpreterError, InterpreterSearch, ScriptArguments,
+        declared_programs,
+    },
     handover::Handover,
     limits::Limits,
     outcome::{Outcome, PlanStep, Status},
@@ -282,8 +285,7 @@ impl Executor {
         let folder = work.give_folder(SKILL, &script.files)?;
         let path = folder.join(&script.path).into();
         let argv = script.interpreter.iter().cloned().chain([path]).collect();
-        let needed = script.needs().programs;
-        let programs = needed.into_iter().flat_map(|it| it.any_of).collect();
+        let programs = declared_programs(&script.entry.manifest);
         let (skill, folder) = (&*script.skill, Some(folder));
         let run = Run { skill, argv, arguments, programs, folder, work };
         self.run(run, &parameters, delivery).await
