@@ -191,7 +191,7 @@ mod the_program_finds_the_skills_that_are_here {
     #[test]
     fn in_the_home_directory_the_skills_are_the_users() {
         let world = clients();
-        let said = world.run(["list", "--json", "--cwd", "home"]).said();
+        let said = world.run_script("cd home && \"$0\" list --json").said();
         assert_eq!(said.names(), ["pptx", "review"]);
         assert!(said.skills().iter().all(|it| it["scope"] == "user"), "{said:?}");
     }

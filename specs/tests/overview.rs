@@ -97,7 +97,8 @@ mod one_screen_shows_every_skill_and_who_loads_it {
     #[test]
     fn only_what_was_named_is_shown() {
         let world = people().skill_in("others", "grind-beans", "Grinds").folder("empty");
-        let own = bare(&world, &["--dir", "home/.claude/skills"]);
+        let home = |path: &str| world.path(format!("home/{path}")).display().to_string();
+        let own = bare(&world, &["--dir", &home(".claude/skills")]);
         assert_eq!((own.code, own.stderr.as_str()), (Some(0), ""));
         let said = own.stdout();
         assert!(said.starts_with("1 skill in 1 directory\n"), "{said}");
@@ -106,15 +107,15 @@ mod one_screen_shows_every_skill_and_who_loads_it {
             let said = bare(&world, &[arguments, &["--json"]].concat()).json();
             let all = said["locations"].as_array().unwrap().iter();
             let path = |it: &Json| it["directory"].as_str().unwrap().to_owned();
-            let root = format!("{}/", world.path("").display().to_string().trim_end_matches('/'));
-            all.map(|it| path(it).replace(&root, "")).collect()
+            let root = world.path("home").parent().unwrap().display().to_string();
+            all.map(|it| path(it).replace(&format!("{root}/"), "")).collect()
         };
-        assert_eq!(directories(&["--dir", "others"]), ["others"]);
-        assert_eq!(directories(&["--dir", "others/grind-beans"]), ["others/grind-beans"]);
-        let one = ["--dir", "home/.claude/skills/brew-coffee"];
+        assert_eq!(directories(&["--dir", "others"]), ["work/others"]);
+        assert_eq!(directories(&["--dir", "others/grind-beans"]), ["work/others/grind-beans"]);
+        let one = ["--dir", &home(".claude/skills/brew-coffee")];
         assert_eq!(directories(&one), ["home/.claude/skills"]);
         let both = ["--dir", "others", "--dir", ".agents/skills"];
-        assert_eq!(directories(&both), [".agents/skills", "others"]);
+        assert_eq!(directories(&both), ["work/.agents/skills", "work/others"]);
         assert_eq!(directories(&["--preset", "claude"]), ["home/.claude/skills"]);
         assert_eq!(directories(&["--include", "steep-tea"]), ["home/.codex/skills"]);
         assert_eq!(directories(&["--exclude", "steep-tea"]).len(), 2);
@@ -136,10 +137,10 @@ mod one_screen_shows_every_skill_and_who_loads_it {
                 "home/.codex/skills/new/SKILL.md",
                 document("new", "description: a\nstatus: draft\n"),
             );
-        let said = bare(&world, &["--dir", "home/.codex/skills"]);
+        let said = bare(&world, &["--preset", "codex"]);
         let names = "  new (draft), old (disabled), steep-tea\n";
         assert!(said.stdout().contains(names), "{}", said.stdout());
-        let json = bare(&world, &["--dir", "home/.codex/skills", "--json"]).json();
+        let json = bare(&world, &["--preset", "codex", "--json"]).json();
         let all = json["locations"][0]["skills"].as_array().unwrap().iter();
         let states: Vec<&Json> = all.map(|it| &it["status"]).collect();
         assert_eq!(states, ["draft", "disabled", "active"]);

@@ -224,15 +224,10 @@ fn names_roots(config: &Config) -> bool {
     }
 }
 
-/// Whether a directory is the home directory, or one above it that is not the user's own, such as `/home`.
+/// Whether a directory is the home directory, or one above it, such as `/home`.
 pub(crate) fn is_home(directory: &Path) -> bool {
     let real = |it: &Path| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
-    let directory = real(directory);
-    let is_top = directory.components().count() <= 2;
-    let is_own = fs::metadata(&directory).is_ok_and(|it| it.uid() == geteuid().as_raw());
-    env::home_dir().map(|it| real(&it)).is_some_and(|home| {
-        directory == home || (home.starts_with(&directory) && (is_top || !is_own))
-    })
+    env::home_dir().is_some_and(|it| real(&it).starts_with(real(directory)))
 }
 
 /// What tools wrote over, for `prowess undo`; nothing where there is no home.

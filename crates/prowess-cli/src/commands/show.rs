@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         }))?;
         return Ok(Status::Well);
     }
-    printer.text(&disclosure.text)?;
+    printer.markdown(&disclosure.text)?;
     // The full text names them itself.
     if level < Level::Full && !disclosure.resources.is_empty() {
         printer.line(format_args!("\n{}", printer.dim("Files beside it:")))?;
