@@ -312,6 +312,13 @@ mod nothing_is_guessed {
             (Some(0), vec!["lower".into(), "pdf".into()])
         );
         assert_eq!(text(&folder, "skills/pdf/SKILL.md"), with(""));
+        let there = folder.folder("skills/forms");
+        let taken = there.run(["undo"]);
+        assert_eq!(taken.code, Some(1));
+        assert!(taken.stderr.contains("skills/forms` is there again"), "{}", taken.stderr);
+        fs::remove_dir(there.path("skills/forms")).unwrap();
+        assert_eq!(there.run(["undo"]).code, Some(0));
+        assert_eq!(names(&there, "skills"), ["forms", "lower"]);
         for paths in [["skills/forms", "skills"], ["skills", "skills/forms"]] {
             let twice = world();
             let ran = twice.run(["check", paths[0], paths[1], "--fix", "--rename", "folder"]);
@@ -340,8 +347,12 @@ mod nothing_is_guessed {
             assert_eq!(ran.code, Some(0), "{}", ran.stderr);
             assert_eq!(names(&world, "skills"), [after]);
             assert_eq!(text(&world, &format!("skills/{after}/SKILL.md")), document(after));
-            assert_eq!(world.run(["undo"]).code, Some(0));
-            assert_eq!(text(&world, &format!("skills/{after}/SKILL.md")), document(before));
+            let listed = world.run(["undo", "--list"]);
+            assert!(listed.stdout().contains(" renamed "), "{}", listed.stdout());
+            let undone = world.run(["undo"]);
+            assert_eq!(undone.code, Some(0), "{}", undone.stderr);
+            assert_eq!(names(&world, "skills"), [before]);
+            assert_eq!(text(&world, &format!("skills/{before}/SKILL.md")), document(before));
         }
         let world = World::new().document("Broken", document("Broken")).folder("skills/broken");
         let ran = fix(&world, &["--rename", "lowercase"]);

@@ -25,7 +25,7 @@ const NOT_KEPT: &str = "what scripts and commands write is not kept";
 /// since is left alone. Without an argument only files of this project are undone: those in the repository
 /// of the working directory, or below it; all that one `check --fix` wrote is undone together. The last 200 files and
 /// the last 50 removed skills are kept. What scripts write (`run --write`) and what commands do is not kept, and cannot
-/// be undone; neither can a renamed folder.
+/// be undone.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Undo the last change of this file, the change of this id, or the removal of this skill
@@ -155,6 +155,11 @@ fn list(changes: &[Change], printer: &mut Printer) -> Result<Status> {
         let changes: Vec<_> = changes
             .iter()
             .map(|it| match it {
+                Change::File(
+                    record @ ChangeRecord { when, path, renamed_from: Some(from), .. },
+                ) => json!({
+                    "id": record.id(), "change": "rename", "path": path, "from": from, "when": when,
+                }),
                 Change::File(record @ ChangeRecord { when, path, size, .. }) => json!({
                     "id": record.id(),
                     "change": if size.is_some() { "overwrite" } else { "create" },
@@ -182,6 +187,10 @@ fn line(change: &Change) -> String {
     match change {
         Change::File(record @ ChangeRecord { when, path, size, .. }) => {
             let path = path.display().to_string();
+            if let Some(from) = &record.renamed_from {
+                let (from, path) = (from.display().to_string(), safe::line(&path));
+                return format!("{}  {when}  renamed {} to {path}", record.id(), safe::line(&from));
+            }
             let (verb, size) = match size {
                 Some(size) => ("overwrote", format!(" ({size} bytes before)")),
                 None => ("created", String::new()),
@@ -212,7 +221,8 @@ fn restore_all(
         printer.document(&json!({ "changes": changes }))?;
     } else {
         for record in &restored {
-            printer.told(&format!("  {}", record.path.display()));
+            let path = record.renamed_from.as_ref().unwrap_or(&record.path);
+            printer.told(&format!("  {}", path.display()));
         }
         let (files, are) = (
             count(restored.len(), "file"),
@@ -229,6 +239,9 @@ fn restore_all(
 
 /// What became of a file, as JSON.
 fn undone(record: &ChangeRecord) -> serde_json::Value {
+    if let Some(before) = &record.renamed_from {
+        return json!({ "path": before, "change": "renamed" });
+    }
     let change = if record.size.is_some() { "restored" } else { "removed" };
     json!({ "path": record.path, "change": change })
 }
@@ -264,6 +277,9 @@ fn restore(
         return Ok(Status::Well);
     }
     match record.size {
+        _ if let Some(before) = &record.renamed_from => {
+            printer.note(&format!("`{path}` is `{}` again", before.display()));
+        }
         Some(_) => printer.note(&format!("`{path}` is as it was before")),
         None => printer.note(&format!("`{path}` is removed: it was new")),
     }

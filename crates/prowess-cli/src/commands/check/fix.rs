@@ -243,10 +243,9 @@ impl Fixing<'_> {
             after.clone_from(named);
             findings.extend(self.cleared());
         }
-        let renaming = self.renaming(inside, &after);
         if after != before {
             if !self.args.dry_run {
-                let kept = self.keep(&before, &after, inside, renaming.as_ref());
+                let kept = self.keep(&before, &after);
                 let written = root.rewrite(inside, &before, &after);
                 if let (Err(_), Some((history, time))) = (&written, kept) {
                     history.forget(time);
@@ -256,7 +255,7 @@ impl Fixing<'_> {
             fixed.diff = self.diff(&before, &after, &findings);
         }
         fixed.findings = findings;
-        if let Some((from, to)) = renaming {
+        if let Some((from, to)) = self.renaming(inside, &after) {
             let folder = self.file.path.parent().unwrap_or(Path::new(""));
             let new = match from == inside {
                 true => folder.join(&to),
@@ -274,22 +273,10 @@ impl Fixing<'_> {
         named.map(drop)
     }
 
-    /// Keeps what the file holds, for `prowess undo`, where there is a place for it. What is renamed afterwards will be
-    /// found by its new name.
-    fn keep(
-        &self,
-        before: &[u8],
-        after: &[u8],
-        inside: &Path,
-        renaming: Option<&(PathBuf, String)>,
-    ) -> Option<(&ChangeHistory, u64)> {
-        let (history, mut path) = (self.history?, fs::canonicalize(self.real()).ok()?);
+    /// Keeps what the file holds, for `prowess undo`, where there is a place for it.
+    fn keep(&self, before: &[u8], after: &[u8]) -> Option<(&ChangeHistory, u64)> {
+        let (history, path) = (self.history?, fs::canonicalize(self.real()).ok()?);
         let mode = fs::metadata(&path).ok()?.permissions().mode();
-        match renaming {
-            Some((from, to)) if from == inside => path.set_file_name(to),
-            Some((_, to)) => path = path.parent()?.with_file_name(to).join(path.file_name()?),
-            None => {}
-        }
         let time = history.keep(&path, Some((before, mode)), after).ok()?;
         Some((history, time))
     }
@@ -366,7 +353,12 @@ impl Fixing<'_> {
             return Err(anyhow!("`{}` is already there", new.display())).with_context(cannot);
         }
         if !self.args.dry_run {
+            let before = fs::canonicalize(root.path().join(from)).ok();
             root.rename(from, to).with_context(cannot)?;
+            if let (Some(history), Some(before)) = (self.history, before) {
+                // What cannot be kept is done all the same, as people want it.
+                let _ = history.keep_rename(&before, &before.with_file_name(to));
+            }
         }
         Ok(())
     }
