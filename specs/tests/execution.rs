@@ -840,6 +840,16 @@ mod a_script_among_the_files_of_a_skill_can_be_run {
     }
 
     #[test]
+    fn whoever_runs_instructions_is_told_of_the_scripts_beside_them() {
+        let world = with_scripts().skill("plain", "a");
+        let ran = run(&world, &["one"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "# one\n"), "{}", ran.stderr);
+        let note = "it brings 5 scripts; `prowess run one --script scripts/lib.sh --dir skills` runs one of them";
+        assert!(ran.stderr.contains(note), "{}", ran.stderr);
+        assert_eq!(run(&world, &["plain"]).stderr, "");
+    }
+
+    #[test]
     fn arguments_without_a_script_are_told() {
         let world = script(with_scripts(), "greet", "echo $PARAM_WHO");
         for (name, hint) in [

@@ -364,6 +364,20 @@ mod it_says_what_to_do_next {
     }
 
     #[test]
+    fn nothing_but_skills_is_copied() {
+        let world = World::new().folder("home/.claude").file("repo/README.md", "About").skill_in(
+            "repo/plugins/one/skills",
+            "brew-coffee",
+            "Brews",
+        );
+        let said = bare(&world, &["--dir", "repo"]);
+        let text = said.stdout();
+        assert!(text.contains("not read by any installed agent"), "{text}");
+        assert!(!text.contains("cp -r") && !text.contains("ln -s"), "{text}");
+        assert!(text.contains("  prowess check --dir repo   "), "{text}");
+    }
+
+    #[test]
     fn at_most_three_commands_are_suggested() {
         let world = people()
             .folder("home/.cline")

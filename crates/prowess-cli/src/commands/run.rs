@@ -53,7 +53,7 @@ pub(crate) struct Args {
     /// Run this file of the skill instead of what the skill executes
     #[arg(long, value_name = "PATH", add = completion::resources())]
     script: Option<String>,
-    /// What that file is given, behind `--`; it can read the files that these name
+    /// What the file of `--script` is given, behind `--`; it can read the files that these name
     #[arg(last = true, value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
     /// Print the plan of a composite skill, and run nothing
@@ -573,6 +573,18 @@ fn advise(
         let more = if outcome.files.len() > 3 { " and others" } else { "" };
         let files = files.join("`, `");
         printer.note(&format!("`{files}`{more} went to a work directory that is gone; `--output DIR` or `--write DIR` keeps files"));
+    }
+    let scripts =
+        || skill.into_iter().flat_map(Skill::resources).filter(|it| it.kind == Kind::Script);
+    let is_read =
+        skill.is_some_and(|it| it.manifest.kind == Type::Instruction) && args.script.is_none();
+    if let Some(first) = scripts().next().filter(|_| is_read && outcome.is_ok()) {
+        let (name, path) = (quoted(&args.name), quoted(&first.path));
+        let command = printer.led(&format!("`prowess run {name} --script {path}`"));
+        printer.note(&match scripts().count() {
+            1 => format!("{command} runs the script that it brings"),
+            many => format!("it brings {many} scripts; {command} runs one of them"),
+        });
     }
     if let Some(output) = args.output.as_ref().filter(|_| outcome.is_ok()) {
         let is_script =

@@ -37,6 +37,8 @@ struct Summary<'a> {
     is_detected: bool,
     surroundings: &'a Surroundings,
     named: &'a Named,
+    /// What a command needs to look where this one did.
+    typed: String,
     /// What would help most, as commands.
     advice: Vec<Advice>,
     /// The directory of plugins, whose skills are not examined.
@@ -81,6 +83,7 @@ pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<Status> {
         is_detected,
         surroundings: &surroundings,
         named: &named,
+        typed: context::typed(global),
     };
     if printer.json {
         printer.document(&document::document(&summary))?;

@@ -191,6 +191,12 @@ fn share<'a>(
     checkup: &Checkup,
     surroundings: &Surroundings,
 ) -> Option<(usize, Suggestion<'a>)> {
+    // Of a repository, more than its skills would be copied.
+    let depth =
+        |it: &Examined| Some(it.path.strip_prefix(&location.directory).ok()?.components().count());
+    if location.skills(checkup).any(|it| depth(it).is_some_and(|it| it != 2)) {
+        return None;
+    }
     let mut strangers = location.strangers(checkup);
     strangers.retain(|it| has_room(it, location, checkup));
     let readers = location.readers(checkup);

@@ -140,7 +140,12 @@ impl Canvas {
             let first = in_plugins.iter().chain(FIRST).map(next);
             self.commands("What to do next:", &first.collect::<Vec<_>>());
         } else if summary.advice.is_empty() {
-            self.commands("What to do next:", &NEXT.iter().map(next).collect::<Vec<_>>());
+            let typed = |mut it: Advice| {
+                it.command.push_str(&summary.typed);
+                it
+            };
+            let next = NEXT.iter().map(next).map(typed);
+            self.commands("What to do next:", &next.collect::<Vec<_>>());
         } else {
             self.commands("What would help most:", &summary.advice);
         }
