@@ -894,10 +894,14 @@ mod only_installed_clients_are_judged {
             .folder("two")
             .folder("home/.codex")
             .skill_in("one/.cursor/skills", "brew-coffee", "Brews");
-        let judged = |cwd: &str| judged(&with_path(&world, "bin", &["--json", "--cwd", cwd]));
-        assert_eq!(judged("one"), ["codex", "cursor"]);
-        assert_eq!(judged("one/deep"), ["codex", "cursor"]);
-        assert_eq!(judged("two"), ["codex"]);
+        let seen_from =
+            |world: &World, cwd: &str| judged(&with_path(world, "bin", &["--json", "--cwd", cwd]));
+        assert_eq!(seen_from(&world, "one"), ["codex", "cursor"]);
+        assert_eq!(seen_from(&world, "one/deep"), ["codex", "cursor"]);
+        assert_eq!(seen_from(&world, "two"), ["codex"]);
+        let world = world.folder("home/.gemini");
+        let home = world.path("home").display().to_string();
+        assert_eq!(seen_from(&world, &home), ["codex"]);
     }
 
     #[test]
