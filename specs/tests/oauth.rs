@@ -663,7 +663,12 @@ mod a_person_logs_in_once {
             site.logged_in();
         }
         let site = Site::new();
+        site.says().documents[0].0 = ROOT.to_owned();
         site.says().documents[1].0 = "/.well-known/openid-configuration".to_owned();
+        site.says().challenge = "Bearer".to_owned();
+        for path in [RESOURCE, AUTHORITY] {
+            site.instead(path, answer("200 OK", "content-type: text/html\r\n", "<html></html>"));
+        }
         site.logged_in();
     }
 

@@ -65,7 +65,15 @@ impl Web {
         let headers = vec![("accept".to_owned(), "application/json".to_owned())];
         let mut incoming = self.send(Method::GET, what, url, headers, Vec::new()).await?;
         match incoming.status {
-            200 => read(what, &mut incoming).await.map(Some),
+            200 => {
+                let kind = incoming.header("content-type").unwrap_or_default();
+                let is_json = kind.contains("json");
+                match read(what, &mut incoming).await {
+                    // Some sites have a page for every path.
+                    Err(LoginError::Malformed { .. }) if !is_json => Ok(None),
+                    document => document.map(Some),
+                }
+            }
             // A redirect is no document, either.
             300..=499 => Ok(None),
             status => Err(LoginError::Answer { what, status }),
