@@ -656,6 +656,16 @@ mod what_a_tool_wrote_can_be_undone {
         assert_eq!(ran.json()["changes"][0]["change"], "restored");
         assert!(ran.stderr.contains("skills/two/SKILL.md` has changed since"), "{}", ran.stderr);
         assert_eq!((held("two").as_str(), held("three").starts_with('\u{feff}')), ("mine", true));
+
+        let home = |name: &str| format!("home/.claude/skills/{name}/SKILL.md");
+        let world = names
+            .iter()
+            .fold(World::new(), |world, name| world.file(home(name), text.replace("one", name)));
+        let fixed = world.run(["check", "home/.claude/skills", "--fix"]);
+        assert_eq!(undo(&world, &[]).code, Some(1));
+        let id = fixed.stderr.split("`prowess undo ").nth(1).and_then(|it| it.split('`').next());
+        assert_eq!(undo(&world, &[id.unwrap()]).code, Some(0), "{}", fixed.stderr);
+        assert!(names.iter().all(|it| read(&world, &home(it)) == text.replace("one", it)));
     }
 
     #[test]

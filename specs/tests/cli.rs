@@ -830,8 +830,13 @@ mod the_command_show_gives_as_much_as_was_asked_for {
 
     #[test]
     fn a_skill_that_is_left_out_cannot_be_shown() {
-        let ran = good_and_bad().run(["show", "bad", "--dir", "skills"]);
+        let world = good_and_bad();
+        let ran = world.run(["show", "bad", "--dir", "skills"]);
         assert_eq!((ran.code, ran.stdout()), (Some(1), ""));
+        let hint = "hint: `prowess read bad SKILL.md --dir skills` prints its file";
+        assert!(ran.stderr.contains("was left out") && ran.stderr.contains(hint), "{}", ran.stderr);
+        let read = world.run(["read", "bad", "SKILL.md", "--dir", "skills"]);
+        assert_eq!((read.code, read.stdout()), (Some(0), "---\nname: bad\n---\n"));
     }
 
     #[test]

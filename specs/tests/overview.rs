@@ -119,6 +119,8 @@ mod one_screen_shows_every_skill_and_who_loads_it {
         assert_eq!(directories(&["--preset", "claude"]), ["home/.claude/skills"]);
         assert_eq!(directories(&["--include", "steep-tea"]), ["home/.codex/skills"]);
         assert_eq!(directories(&["--exclude", "steep-tea"]).len(), 2);
+        let whole = bare(&world, &["--dir", "."]);
+        assert_eq!(whole.stdout().matches("pour-water").count(), 1, "{}", whole.stdout());
         let none = bare(&world, &["--dir", "empty"]);
         assert!(none.stdout().starts_with("No skills found in empty\n"), "{}", none.stdout());
         let mistyped = bare(&world, &["others"]);

@@ -652,19 +652,6 @@ pub(crate) fn vocabulary(model: Option<&str>, config: &Config) -> Vocabulary {
     model.map_or(Vocabulary::Estimate, Vocabulary::for_model)
 }
 
-/// Finds a skill by name; says why it was left out, or which name comes nearest, when there is none.
-pub(crate) fn skill<'lib>(
-    library: &'lib Library,
-    name: &str,
-    printer: &mut Printer,
-) -> Option<&'lib Skill> {
-    let skill = library.get(name);
-    if skill.is_none() {
-        no_skill(library, name).tell(printer);
-    }
-    skill
-}
-
 /// Says that there is no skill of this name: why it was left out, or which name comes nearest.
 pub(crate) fn no_skill(library: &Library, name: &str) -> Fault {
     if let Some(finding) = library.why_left_out(name) {

@@ -44,7 +44,9 @@ pub struct ChangeRecord {
     pub group: Option<String>,
     /// What it was called before, of a file or folder that was renamed and not written.
     pub renamed_from: Option<PathBuf>,
-    facts: Facts,
+    /// The SHA-256 of what was written.
+    after: String,
+    before: Option<Previous>,
 }
 
 /// What is stored about a change.
@@ -141,6 +143,11 @@ impl ChangeHistory {
         Self { group: Some(digest(words.as_bytes()).chars().take(ID).collect()), ..self }
     }
 
+    /// What the changes have in common that are kept by this one.
+    pub fn group(&self) -> Option<&str> {
+        self.group.as_deref()
+    }
+
     /// The changes that can be undone, the last one first.
     pub fn list(&self) -> io::Result<Vec<ChangeRecord>> {
         let mut records: Vec<ChangeRecord> =
@@ -173,8 +180,8 @@ impl ChangeHistory {
             self.forget(record.time);
             return Ok(());
         }
-        let is_ours = |file: File| Ok::<_, io::Error>(digest_of(file)? == record.facts.after);
-        let is_undone = match &record.facts.before {
+        let is_ours = |file: File| Ok::<_, io::Error>(digest_of(file)? == record.after);
+        let is_undone = match &record.before {
             Some(before) => {
                 let bytes = self.content(record.time)?;
                 if digest(&bytes) != before.sha256 {
@@ -224,7 +231,7 @@ impl ChangeHistory {
             Ok(it) if !it.is_file() => false,
             Ok(_) => {
                 let digest = File::open(&record.path).and_then(digest_of);
-                digest.is_ok_and(|it| it == record.facts.after)
+                digest.is_ok_and(|it| it == record.after)
             }
         }
     }
@@ -328,8 +335,8 @@ impl ChangeHistory {
     fn read(&self, time: u64) -> io::Result<ChangeRecord> {
         let facts: Facts = serde_json::from_slice(&read(&self.facts_path(time), FACTS)?)?;
         let size = facts.before.as_ref().map(|it| it.size);
-        let Facts { when, path, group, renamed_from, .. } = facts.clone();
-        Ok(ChangeRecord { time, when, path, size, group, renamed_from, facts })
+        let Facts { when, path, after, before, group, renamed_from } = facts;
+        Ok(ChangeRecord { time, when, path, size, group, renamed_from, after, before })
     }
 
     fn content(&self, time: u64) -> io::Result<Vec<u8>> {

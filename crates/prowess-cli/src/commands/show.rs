@@ -5,7 +5,14 @@ use serde_json::json;
 
 use super::resource_json;
 use crate::{
-    Status, arguments::Global, completion, context, host, needs::SkillNeeds, printer::Printer, safe,
+    Status,
+    arguments::Global,
+    completion,
+    context::{self, quoted},
+    host,
+    needs::SkillNeeds,
+    printer::Printer,
+    safe,
 };
 
 /// Show a skill, as much of it as is asked for
@@ -39,8 +46,11 @@ enum LevelName {
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
     let config = context::config(global)?;
     let (library, name) = context::library_for(&args.name, global, printer)?;
-    let Some(skill) = context::skill(&library, &name, printer) else {
-        return Ok(Status::AtFault);
+    let Some(skill) = library.get(&name) else {
+        let fault = context::no_skill(&library, &name);
+        let read = format!("`prowess read {} SKILL.md` prints its file", quoted(&args.name));
+        let is_left_out = library.why_left_out(&name).is_some();
+        return Err(if is_left_out { fault.hint(read) } else { fault }.into());
     };
     let level = match (args.level, args.confidence) {
         (Some(LevelName::Metadata), _) => Level::Metadata,

@@ -28,7 +28,7 @@ const NOT_KEPT: &str = "what scripts and commands write is not kept";
 /// be undone.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Undo the last change of this file, the change of this id, or the removal of this skill
+    /// Undo the last change of this file, the change or `check --fix` of this id, or the removal of this skill
     #[arg(value_name = "FILE|ID|NAME", conflicts_with = "list")]
     name: Option<String>,
     /// Pass over files that have changed since, and undo the last change that can be undone
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     };
     match (change, &history) {
         (Some(Change::File(record)), Some(history))
-            if args.name.is_none() && is_of_many(record, &changes) =>
+            if is_whole(args.name.as_deref(), record) && is_of_many(record, &changes) =>
         {
             let is_of_it = |it: &&ChangeRecord| it.group == record.group;
             let files = changes.iter().filter_map(|it| match it {
@@ -110,19 +110,26 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
 }
 
+/// Whether all that one command wrote is meant, and not one file of it.
+fn is_whole(name: Option<&str>, record: &ChangeRecord) -> bool {
+    name.is_none() || name == record.group.as_deref()
+}
+
 /// Whether one command wrote this file and others.
 fn is_of_many(record: &ChangeRecord, changes: &[Change]) -> bool {
     let is_of_it = |it: &&Change| matches!(it, Change::File(it) if it.group == record.group);
     record.group.is_some() && changes.iter().filter(is_of_it).count() > 1
 }
 
-/// The removal of the skill of a name, else the last change of a file, or the one of an id.
+/// The removal of the skill of a name, else the last change of a file, the one of an id, or the last of a command.
 fn named<'a>(name: &str, changes: &'a [Change]) -> Option<&'a Change> {
     let file = absolute(name);
     let is_skill = |it: &&Change| matches!(it, Change::Skill(_, own) if own == name);
     let is_file = |it: &&Change| matches!(it, Change::File(own) if own.path == file);
     let is_it = |it: &&Change| matches!(it, Change::File(own) if own.id() == name);
-    let mut ways: [&dyn Fn(&&Change) -> bool; 3] = [&is_skill, &is_file, &is_it];
+    let is_of_it =
+        |it: &&Change| matches!(it, Change::File(own) if own.group.as_deref() == Some(name));
+    let mut ways: [&dyn Fn(&&Change) -> bool; 4] = [&is_skill, &is_file, &is_it, &is_of_it];
     ways.iter_mut().find_map(|is_meant| changes.iter().find(is_meant))
 }
 

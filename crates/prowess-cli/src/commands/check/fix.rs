@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    env,
     ffi::OsStr,
     fs,
     io::Read as _,
@@ -22,7 +23,7 @@ use crate::{
     diff::{diff, filed, head, shown},
     host,
     printer::Printer,
-    safe,
+    safe, trust,
 };
 
 /// How many lines are shown around a change.
@@ -83,6 +84,8 @@ pub(super) struct FixedFile {
     diff: String,
     /// Where it lies now.
     renamed: Option<PathBuf>,
+    /// What `prowess undo` takes back all files by; nothing where it does without.
+    undone_by: Option<String>,
     pub(super) error: Option<anyhow::Error>,
 }
 
@@ -101,9 +104,16 @@ pub(super) fn all(
     }
     let history = host::history().map(ChangeHistory::of_one_command);
     let history = history.as_ref();
+    let here = env::current_dir().map(|it| trust::project_of(&it)).unwrap_or_default();
+    let is_here = |it: &CheckedFile| {
+        let path = it.real.as_deref().unwrap_or(&it.path);
+        fs::canonicalize(path).is_ok_and(|it| it.starts_with(&here))
+    };
     let fixed = checked.files.iter().filter_map(|file| {
         let found = found.remove(&*file.path)?;
-        let mut fixed = FixedFile { path: file.path.clone(), ..FixedFile::default() };
+        let group = history.and_then(ChangeHistory::group).filter(|_| !is_here(file));
+        let undone_by = group.map(str::to_owned);
+        let mut fixed = FixedFile { path: file.path.clone(), undone_by, ..FixedFile::default() };
         let fixing = Fixing { args, file, found, profile, limits, for_people, history };
         fixed.error = fixing.run(&checked.roots, &mut fixed).err();
         fixed.says_something().then_some(fixed)
@@ -199,6 +209,8 @@ pub(super) fn show(args: &FixArgs, files: &[FixedFile], printer: &mut Printer) -
         }
     }
     let has_failed = files.iter().any(|it| it.error.is_some());
+    let by = files.iter().find_map(|it| it.undone_by.as_ref().filter(|_| !it.findings.is_empty()));
+    let by = by.map(|it| format!(" {it}")).unwrap_or_default();
     let findings: usize = files.iter().map(|it| it.findings.len()).sum();
     let of = files.iter().filter(|it| !it.findings.is_empty()).count();
     let (findings, files) = (count(findings, "finding"), count(of, "file"));
@@ -206,7 +218,7 @@ pub(super) fn show(args: &FixArgs, files: &[FixedFile], printer: &mut Printer) -
         (0, _) if has_failed => "nothing was fixed".to_owned(),
         (0, _) => "nothing was found that is safe to fix".to_owned(),
         (_, true) => format!("{findings} in {files} would be fixed; nothing is written"),
-        (_, false) => format!("{findings} in {files} fixed; `prowess undo` takes that back, `prowess undo FILE` one of them"),
+        (_, false) => format!("{findings} in {files} fixed; `prowess undo{by}` takes that back, `prowess undo FILE` one of them"),
     });
     Ok(())
 }

@@ -71,6 +71,17 @@ impl Named {
         if locations.iter().any(|it| !is_skill(it)) {
             locations.retain(|it| !is_skill(it));
         }
+        // A directory that was named may hold others in which clients look.
+        let inner: Vec<(PathBuf, Vec<usize>)> =
+            locations.iter().map(|it| (it.directory.clone(), it.skills.clone())).collect();
+        for location in &mut *locations {
+            let outer = location.directory.clone();
+            let is_inside = |it: &&(PathBuf, Vec<usize>)| it.0 != outer && it.0.starts_with(&outer);
+            let inside: Vec<usize> =
+                inner.iter().filter(is_inside).flat_map(|it| it.1.clone()).collect();
+            location.skills.retain(|it| !inside.contains(it));
+        }
+        locations.retain(|it| !it.skills.is_empty());
         findings.retain(|it| is_within(&real(&it.path)));
         // That is about everything a client reads.
         crowded.clear();
