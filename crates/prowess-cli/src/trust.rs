@@ -80,6 +80,15 @@ fn without_untrusted(
     acting
 }
 
+/// Says that an agent would do without skills that are shown, because their project is not trusted.
+pub(crate) fn note_untrusted(config: &Config, global: &Global, printer: &mut Printer) {
+    let directories = context::directories_of_project(config, global);
+    let mut directories = directories.iter().map(|it| context::resolve(&it.0, global));
+    if directories.any(|it| has_any(&it) && is_needed(&it, global)) {
+        printer.note("`ask` leaves out the skills of this project until it is trusted; `prowess trust .` trusts it");
+    }
+}
+
 /// Whether a project has to be trusted before the skills in a directory act.
 pub(crate) fn is_needed(directory: &Path, global: &Global) -> bool {
     let Ok(config) = context::config(global) else { return false };
