@@ -55,10 +55,8 @@ impl SkillNeeds {
             printer.note(&needed);
         }
         if let Some(missing) = self.lacked() {
-            printer.warning(&missing);
-            if let Some(hint) = self.hint(name) {
-                printer.hint(&hint);
-            }
+            let hint = self.hint(name).map(|it| format!("; {}", printer.led(&it)));
+            printer.warning(&format!("{missing}{}", hint.unwrap_or_default()));
         }
         let shown = if printer.verbose { self.needs.notes.len() } else { NAMED };
         for note in self.needs.notes.iter().take(shown) {

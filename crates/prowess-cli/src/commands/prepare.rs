@@ -94,9 +94,7 @@ pub(crate) fn run(
                 None => trust::acting(&config, global, args.trust_project, printer),
             };
             let (library, name) = context::library_for(typed, &trusted, printer)?;
-            let Some(skill) = context::skill(&library, &name, printer) else {
-                return Ok(Status::AtFault);
-            };
+            let skill = library.get(&name).ok_or_else(|| context::no_skill(&library, &name))?;
             of_skill(skill, &config)?
         }
         (None, None) => Wanted::default(),
