@@ -356,7 +356,8 @@ pub(super) fn refused(description: &Description, why: &str) -> Box<Outcome> {
 
 fn invalid(description: &Description, why: &str) -> Box<Outcome> {
     let message = format!("the server `{}` is not started: {why}", description.name);
-    let hint = "name other files and directories by `read` and `write`";
+    let hint =
+        "name what it needs by `read` and `write`: in your own settings, that is given whole";
     Box::new(Outcome::bad(Status::Invalid, message).hint(hint))
 }
 
